@@ -1,0 +1,61 @@
+# Conveniences; each target is one plain pip command as well (CONTRIBUTING.md).
+VENV    := .venv
+BIN     := $(VENV)/bin
+PIP     := $(BIN)/python -m pip install --quiet --disable-pip-version-check --prefer-binary --no-compile
+WORKERS ?= 2
+# make test ORACLE=1 adds PyTorch, for the live comparison
+TESTS   := test$(if $(ORACLE),$(comma)oracle)
+comma   := ,
+LOCKED  := setup.cfg pyproject.toml constraints.txt
+
+.PHONY: demo test bench lock clean
+
+demo: $(VENV)/.demo
+	@tools/gl-libraries
+	@$(BIN)/scalarviz warmup
+	$(BIN)/scalarviz rgb
+
+test: $(VENV)/.$(if $(ORACLE),oracle,test)
+	@tools/gl-libraries
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy scalarviz scenes
+	$(BIN)/python -m pytest -q -n $(WORKERS) $(PYTEST)
+
+bench: $(VENV)/.bench
+	@tools/gl-libraries
+	$(BIN)/python benchmarks/run_all.py
+
+lock: $(VENV)/.dev
+	$(BIN)/uv pip compile setup.cfg --quiet --universal --python-version 3.11 --upgrade \
+	    --extra video --extra data --extra all --extra test --extra dev \
+	    --no-header --no-annotate --no-emit-index-url --no-emit-find-links -o constraints.txt
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(BIN)/python:
+	@python=$$(PYTHON="$(PYTHON)" tools/find-python) && echo "scalarviz: $(VENV) with $$python" && "$$python" -m venv $(VENV)
+
+$(VENV)/.demo: $(BIN)/python $(LOCKED)
+	@echo "scalarviz: installing into $(VENV) (about a minute)"
+	@$(PIP) -c constraints.txt -e ".[video,data]"
+	@touch $@
+
+$(VENV)/.test: $(BIN)/python $(LOCKED)
+	@echo "scalarviz: installing with the test tools into $(VENV)"
+	@$(PIP) -c constraints.txt -e ".[test]"
+	@touch $@
+
+$(VENV)/.oracle: $(BIN)/python $(LOCKED)
+	@echo "scalarviz: installing with the test tools and PyTorch into $(VENV)"
+	@$(PIP) -c constraints.txt -e ".[test,oracle]"
+	@touch $@
+
+$(VENV)/.bench: $(BIN)/python $(LOCKED)
+	@$(PIP) -c constraints.txt -e ".[video,data,bench]"
+	@touch $@
+
+$(VENV)/.dev: $(BIN)/python $(LOCKED)
+	@$(PIP) -e ".[dev]"
+	@touch $@

@@ -1,0 +1,163 @@
+"""Each floor imports only floors below it, without circles; the compute half stands alone."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "scalarviz"
+
+# The table of floors; the longest matching prefix wins. Floors that share a number may not import each other,
+# but for the pairs named below.
+FLOORS = {
+    "scalarviz.errors": 0,  # everybody raises
+    "scalarviz.rng": 1,
+    "scalarviz.data": 1,
+    "scalarviz.scalar": 2,
+    "scalarviz.tape": 3,
+    "scalarviz.engine": 4,
+    "scalarviz.nn": 4,
+    "scalarviz.optim": 4,
+    "scalarviz.run": 5,
+    "scalarviz.io": 5,
+    "scalarviz.view": 6,
+    "scalarviz.scenes": 7,
+    "scalarviz.cli": 8,
+    "scalarviz.__main__": 9,
+    "scalarviz": 9,  # the front door may re-export from every floor (lazily above floor 5)
+}
+# data draws its colours from rng; a Run writes its weights and a scene description may name pictures
+NEIGHBOURS = {("scalarviz.data", "scalarviz.rng"), ("scalarviz.run", "scalarviz.io")}
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the package by its installed name."""
+    found = {}
+    for folder, prefix in ((PACKAGE, "scalarviz"), (ROOT / "scenes", "scalarviz.scenes")):
+        for path in folder.rglob("*.py"):
+            parts = [prefix, *path.relative_to(folder).with_suffix("").parts]
+            found[".".join(p for p in parts if p != "__init__")] = path
+    return found
+
+
+MODULES = modules()
+
+
+def floor_of(name: str) -> str:
+    """The entry of the table that a module belongs to; ``scalarviz.cli_rgb`` belongs to ``scalarviz.cli``."""
+    if name.startswith("scalarviz.cli"):
+        return "scalarviz.cli"
+    entries = [e for e in FLOORS if name == e or name.startswith(e + ".")]
+    return max((e for e in entries if e != "scalarviz" or name == "scalarviz"), key=len, default="")
+
+
+def is_type_checking(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+
+
+def statements(tree: ast.AST):
+    """Every node but those that only a type checker sees."""
+    for child in ast.iter_child_nodes(tree):
+        if not is_type_checking(child):
+            yield child
+            yield from statements(child)
+
+
+def imports(name: str, top_level_only: bool = False) -> set[str]:
+    """The modules of this package that `name` imports."""
+    path = MODULES[name]
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = tree.body if top_level_only else statements(tree)
+    found = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name.split(".")[0] == "scalarviz"}
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                stem = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*stem, *([node.module] if node.module else [])])
+            if base.split(".")[0] != "scalarviz":
+                continue
+            for alias in node.names:
+                whole = f"{base}.{alias.name}"
+                found.add(whole if whole in MODULES else base)
+    return {f for f in found if f in MODULES and f != name}
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_every_module_stands_on_a_floor(name):
+    assert floor_of(name), f"{name} is in no row of the table of floors"
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_a_floor_imports_only_floors_below(name):
+    mine = floor_of(name)
+    for other in imports(name):
+        theirs = floor_of(other)
+        if theirs in (mine, "scalarviz"):
+            # the bare front door is for scenes and the command line, which are written as users write
+            assert theirs == mine or FLOORS[mine] >= 7, f"{name} imports the front door scalarviz"
+            continue
+        allowed = FLOORS[theirs] < FLOORS[mine] or (mine, theirs) in NEIGHBOURS
+        assert allowed, f"{name} (floor {FLOORS[mine]}) imports {other} (floor {FLOORS[theirs]})"
+
+
+def test_the_top_level_imports_make_no_circle():
+    edges = {name: imports(name, top_level_only=True) for name in MODULES}
+    done: set[str] = set()
+
+    def visit(name: str, way: list[str]) -> None:
+        assert name not in way, " -> ".join([*way[way.index(name) :], name])
+        if name not in done:
+            for other in edges[name]:
+                # a package's __init__ importing its own private modules is no circle by itself
+                visit(other, [*way, name])
+            done.add(name)
+
+    for name in MODULES:
+        visit(name, [])
+
+
+def python(code: str) -> str:
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_importing_the_package_loads_only_the_standard_library_and_numpy():
+    code = """
+import sys
+import numpy, numpy.random, numpy.linalg
+before = {m.partition(".")[0] for m in sys.modules}
+import scalarviz
+after = {m.partition(".")[0] for m in sys.modules}
+print(*(m for m in sorted(after - before - set(sys.stdlib_module_names)) if m != "scalarviz"))
+"""
+    assert python(code).split() == []
+
+
+def test_the_compute_half_works_without_the_packages_of_the_upper_floors():
+    blocked = ["vispy", "typer", "rich", "pydantic", "imageio_ffmpeg", "skimage", "sklearn"]
+    code = f"""
+import importlib, sys
+for name in {blocked!r}:
+    sys.modules[name] = None
+for name in {[m for m in MODULES if m not in ("scalarviz",) and FLOORS[floor_of(m)] <= 5]!r}:
+    importlib.import_module(name)
+import numpy as np
+import scalarviz as sv
+from scalarviz import nn, optim
+net = nn.Sequential(nn.Linear(3, 3), nn.Sigmoid())
+X = np.random.default_rng(0).random((64, 3))
+run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), data=(X, 1 - X), batch_size=64, engine="numpy")
+run.step(3)
+print(run.loss > 0)
+"""
+    assert python(code).strip() == "True"

@@ -1,0 +1,80 @@
+"""Rules of the house that a program can check."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = sorted([*(ROOT / "scalarviz").rglob("*.py"), *(ROOT / "scenes").rglob("*.py")])
+
+
+@pytest.fixture(scope="module")
+def setup():
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / "setup.cfg", encoding="utf-8")
+    return parser
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_no_file_is_longer_than_400_lines(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+def test_the_tests_are_no_package():
+    assert not list((ROOT / "tests").rglob("__init__.py"))
+
+
+def test_test_files_have_unique_names():
+    names = [p.name for p in (ROOT / "tests").rglob("test_*.py")]
+    assert len(names) == len(set(names))
+
+
+def test_every_folder_of_the_package_is_installed(setup):
+    folders = {p.parent.relative_to(ROOT).as_posix().replace("/", ".") for p in SOURCES if p.name == "__init__.py"}
+    expected = {"scalarviz.scenes" if f == "scenes" else f for f in folders}
+    assert set(setup["options"]["packages"].split()) == expected
+
+
+def test_pytorch_is_asked_for_by_the_oracle_extra_alone(setup):
+    extras = setup["options.extras_require"]
+    assert [name for name in extras if "torch" in extras[name]] == ["oracle"]
+    assert "torch" not in (ROOT / "constraints.txt").read_text(encoding="utf-8")
+
+
+def test_the_lock_holds_every_direct_dependency_and_no_address(setup):
+    lock = (ROOT / "constraints.txt").read_text(encoding="utf-8").lower()
+    assert "://" not in lock
+    pinned = set(re.findall(r"^([a-z0-9-]+)==", lock, re.MULTILINE))
+    extras = setup["options.extras_require"]
+    lines = setup["options"]["install_requires"].split()
+    for name in ("video", "data", "test", "dev"):
+        lines += extras[name].split()
+    wanted = {re.split(r"[<>=!\[;]", line)[0].lower() for line in lines if line[0] not in "#"}
+    assert wanted - {"scalarviz"} <= pinned
+
+
+def test_dependencies_have_lower_bounds_only(setup):
+    for line in setup["options"]["install_requires"].split():
+        assert re.fullmatch(r"[A-Za-z0-9_-]+>=[0-9.]+", line), line
+
+
+def test_an_old_python_is_said_and_is_no_traceback(tmp_path):
+    old = tmp_path / "python3"
+    old.write_text('#!/bin/sh\n[ "$1" = -V ] && echo "Python 3.8.10" && exit 0\nexit 3\n', encoding="utf-8")
+    old.chmod(0o755)
+    result = subprocess.run(
+        [ROOT / "tools" / "find-python"],
+        env={"PATH": f"{tmp_path}:/bin", "PYTHON": str(old)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 1
+    assert "3.11 or newer" in result.stderr
+    assert "Python 3.8.10" in result.stderr
+    assert "Traceback" not in result.stderr
