@@ -1,0 +1,50 @@
+"""The error tree. Every message says what, where, what was given, what is allowed and what to try.
+
+Each class also derives from the builtin that fits, so ``except ValueError`` keeps working.
+"""
+
+from __future__ import annotations
+
+
+class ScalarvizError(Exception):
+    """Base of every error that the package raises on purpose."""
+
+
+class InputError(ScalarvizError, ValueError):
+    """A value, shape, name or file content that cannot be used."""
+
+
+class TypeMismatchError(ScalarvizError, TypeError):
+    """An argument of the wrong kind."""
+
+
+class UnknownNameError(ScalarvizError, KeyError):
+    """A name that is not in a table (an operation, an engine, a colour map, a scene)."""
+
+    def __str__(self) -> str:  # KeyError would print the repr of the message
+        return str(self.args[0]) if self.args else ""
+
+
+class TracingError(ScalarvizError, RuntimeError):
+    """A symbolic value was asked for its number while a graph was being recorded."""
+
+
+class StateError(ScalarvizError, RuntimeError):
+    """A call that the object's present state does not allow (a closed Run, an empty stack)."""
+
+
+class DivergedError(ScalarvizError, ArithmeticError):
+    """Training produced a NaN or an infinity; names the step and the first weight."""
+
+
+class MissingDependencyError(ScalarvizError, ImportError):
+    """An optional package or system library is not there; the message says what to install."""
+
+
+class FileFormatError(ScalarvizError, ValueError):
+    """A file exists but does not hold what it should."""
+
+
+def listing(names: object) -> str:
+    """``a, b, c`` for the "allowed" part of a message."""
+    return ", ".join(str(n) for n in names)  # type: ignore[attr-defined]

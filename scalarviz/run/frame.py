@@ -1,0 +1,109 @@
+"""What a picture needs of a run at one moment: plain arrays, copied, never the live store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.floating]
+BoolArray = NDArray[np.bool_]
+
+Role = Literal["weight", "bias", "value"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """One named block of the flat arrays of a Frame.
+
+    Attributes
+    ----------
+    name : str
+        As in ``named_parameters`` (``"0.weight"``).
+    shape : tuple of int
+        ``(out, in)`` for a weight matrix, ``(out,)`` for a bias, ``()`` for a lone Weight.
+    start : int
+        Index of its first element in the flat arrays, C order.
+    role : {"weight", "bias", "value"}
+        What the block is drawn as.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    start: int
+    role: Role = "weight"
+
+    @property
+    def size(self) -> int:
+        """Number of scalars."""
+        return prod(self.shape)
+
+    @property
+    def span(self) -> slice:
+        """Where the block lies in the flat arrays."""
+        return slice(self.start, self.start + self.size)
+
+    def of(self, flat: FloatArray) -> FloatArray:
+        """The block of `flat` in its own shape (a view)."""
+        return flat[self.span].reshape(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One module on the way from input to output, as the picture draws it.
+
+    Attributes
+    ----------
+    name : str
+        Module path (``"0"``); also the key in :attr:`Frame.activations`.
+    kind : str
+        ``"linear"`` or the name of the activation (``"sigmoid"``, ``"tanh"``).
+    outputs : int
+        Length of its output row.
+    weight, bias : Tensor or None
+        Only for ``"linear"``.
+    """
+
+    name: str
+    kind: str
+    outputs: int
+    weight: Tensor | None = None
+    bias: Tensor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One consistent snapshot: the values after step `step`, and what that step did.
+
+    Attributes
+    ----------
+    step : int
+        Number of training steps done.
+    loss : float
+        Loss of that step (NaN before the first).
+    lr : float
+        Learning rate of that step.
+    values, gradient, update : ndarray, shape (P,)
+        Weights after the step; the step's gradient, taken at the values before it; new minus old value.
+    computed, frozen : ndarray of bool, shape (P,)
+        Whether a gradient has been computed at all; whether the weight is left alone by the optimiser.
+    activations : mapping of str to ndarray
+        ``"input"`` and every :class:`Stage` name to its row for the probe sample.
+    dead : mapping of str to ndarray of bool
+        Per stage, the units that are zero for every sample of the probe set.
+    """
+
+    step: int
+    loss: float
+    lr: float
+    values: FloatArray
+    gradient: FloatArray
+    update: FloatArray
+    computed: BoolArray
+    frozen: BoolArray
+    activations: Mapping[str, FloatArray] = field(default_factory=dict)
+    dead: Mapping[str, BoolArray] = field(default_factory=dict)

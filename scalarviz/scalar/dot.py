@@ -1,0 +1,144 @@
+"""`dot`: a weighted sum as one node, over weights that may be a row of a block.
+
+A layer of 1,024 x 1,024 weights must not make a million objects, so a node keeps its weights as a `Row` (block,
+start, length) and its inputs as one tuple that all nodes of the layer share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import mul
+from typing import SupportsFloat
+
+from ..errors import InputError
+from . import ops, tracing
+from .kernel import Kernel
+from .store import Block
+from .value import Value, _next_order, as_value
+
+# The node's operation. Its expressions say what one term does; the sum over the terms is this module.
+DOT = Kernel(ops.Op("dot", ("w", "x"), "w * x", ("x", "w"), r"\\sum_i w_i x_i + b"))
+
+
+class Row:
+    """`length` neighbouring parameters of a block, from flat index `start` on: a view, no objects."""
+
+    __slots__ = ("block", "length", "start")
+
+    def __init__(self, block: Block, start: int, length: int) -> None:
+        self.block, self.start, self.length = block, start, length
+
+    def __len__(self) -> int:
+        return self.length
+
+    def numbers(self) -> list[float]:
+        """The values, as Python floats."""
+        found: list[float] = self.block.values[self.start : self.start + self.length].tolist()
+        return found
+
+    def weights(self) -> list[Value]:
+        """The `Weight` objects."""
+        return [self.block.weight(i) for i in range(self.start, self.start + self.length)]
+
+
+Weights = Row | Sequence[Value | SupportsFloat]
+
+
+class Dot(Value):
+    """The node ``sum(w * x) + b``. In a recording it has no number."""
+
+    __slots__ = ("bias", "weights", "weights_data", "xs", "xs_data")
+
+    weights: Row | tuple[Value, ...]
+    xs: tuple[Value, ...]
+    bias: Value | Row | None
+
+    def __init__(
+        self,
+        weights: Row | tuple[Value, ...],
+        xs: tuple[Value, ...],
+        bias: Value | Row | None,
+        xs_data: list[float] | None,
+    ) -> None:
+        self.weights, self.xs, self.bias = weights, xs, bias
+        self.grad = 0.0
+        self._op = DOT
+        self._parents = xs
+        self._order = _next_order()
+        if xs_data is not None:
+            self.xs_data = xs_data
+            self.weights_data = weights.numbers() if isinstance(weights, Row) else [w.data for w in weights]
+            start = 0.0
+            if bias is not None:
+                start = bias.block.values[bias.start] if isinstance(bias, Row) else bias.data
+            self.data = sum(map(mul, self.weights_data, xs_data), start)
+
+    @property
+    def symbolic(self) -> bool:
+        """Whether the node was made while recording."""
+        return not hasattr(self, "xs_data")
+
+    def _graph_parents(self) -> Sequence[Value]:
+        if isinstance(self.weights, Row) and not isinstance(self.bias, Value):
+            return self.xs
+        own = () if isinstance(self.weights, Row) else self.weights
+        return (*self.xs, *own, *((self.bias,) if isinstance(self.bias, Value) else ()))
+
+    def _pull(self, upstream: float) -> None:
+        for x, w in zip(self.xs, self.weights_data, strict=True):
+            x.grad += upstream * w
+        terms = [upstream * x for x in self.xs_data]
+        if isinstance(self.weights, Row):
+            self.weights.block.accumulate(self.weights.start, terms)
+        else:
+            for weight, term in zip(self.weights, terms, strict=True):
+                weight.grad += term
+        if isinstance(self.bias, Row):
+            self.bias.block.accumulate(self.bias.start, [upstream])
+        elif self.bias is not None:
+            self.bias.grad += upstream
+
+
+def dot(weights: Weights, xs: Sequence[Value | SupportsFloat], bias: Value | SupportsFloat | None = None) -> Value:
+    """The weighted sum ``w[0]*x[0] + w[1]*x[1] + ... + bias`` as one node.
+
+    Parameters
+    ----------
+    weights, xs : sequences of the same length
+        Values, weights or numbers.
+    bias : Value or float, optional
+
+    Returns
+    -------
+    Value
+
+    Raises
+    ------
+    InputError
+        The lengths differ.
+    """
+    if len(weights) != len(xs):
+        raise InputError(f"dot: {len(weights)} weights for {len(xs)} inputs; both must have the same length")
+    ws = weights if isinstance(weights, Row) else tuple(as_value(w) for w in weights)
+    values = tuple(as_value(x) for x in xs)
+    data = None if tracing.active() else [x.data for x in values]
+    return Dot(ws, values, None if bias is None else as_value(bias), data)
+
+
+def affine(weight: Block, rows: int, bias: Block | None, xs: Sequence[Value | SupportsFloat]) -> list[Value]:
+    """The outputs of a linear layer: one `Dot` a row of `weight` (C order, ``rows x len(xs)``).
+
+    Raises
+    ------
+    InputError
+        ``rows * len(xs)`` is not the number of weights.
+    """
+    columns = len(xs)
+    if rows * columns != weight.size:
+        raise InputError(f"a layer of {rows} x {weight.size // max(rows, 1)} weights got {columns} inputs")
+    values = tuple([as_value(x) for x in xs])
+    data = None if tracing.active() else [x.data for x in values]
+    return [
+        Dot(Row(weight, r * columns, columns), values, None if bias is None else Row(bias, r, 1), data)
+        for r in range(rows)
+    ]

@@ -1,0 +1,221 @@
+"""The translator: an expression of the ops table -> source code of an engine.
+
+The vocabulary is small on purpose: numbers, operand names, ``+ - * / **``, unary minus, one comparison at a
+time, and the functions of :data:`FUNCTIONS`. What an engine must say differently is a :class:`Dialect`:
+
+* plain Python raises on ``1 / 0`` or goes complex on ``(-8) ** 0.5``: it calls IEEE helpers instead;
+* NumPy selects with ``np.where``;
+* numba would promote ``float32 * 2`` to float64: its literals are typed.
+
+Foot-guns this module prevents: a sub-expression that occurs twice is computed once (``exp(-abs(a))`` in the
+sigmoid), so a formula can be written as a book prints it without costing a second exponential.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import InputError, listing
+
+FUNCTIONS = {"exp": 1, "log": 1, "log1p": 1, "sqrt": 1, "sin": 1, "cos": 1, "tanh": 1, "abs": 1, "where": 3}
+"""Functions of the vocabulary and how many arguments they take."""
+
+_BINARY: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
+_COMPARE: dict[type[ast.cmpop], str] = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How one engine writes the vocabulary.
+
+    Attributes
+    ----------
+    calls : mapping of str to str
+        Name of each function; a missing one keeps its own.
+    where : str
+        Template of a selection with ``{c} {a} {b}``.
+    divide, power : str
+        Templates with ``{a} {b}``.
+    literal : callable
+        A number to its source.
+    """
+
+    calls: Mapping[str, str] = field(default_factory=dict)
+    where: str = "({a} if {c} else {b})"
+    divide: str = "({a} / {b})"
+    power: str = "({a} ** {b})"
+    literal: Callable[[float], str] = repr
+
+
+PYTHON = Dialect(
+    calls={"exp": "_exp", "log": "_log", "log1p": "_log1p", "sqrt": "_sqrt", "sin": "_sin", "cos": "_cos"},
+    divide="_div({a}, {b})",
+    power="_pow({a}, {b})",
+)
+NUMPY = Dialect(calls={name: f"np.{name}" for name in FUNCTIONS}, where="np.where({c}, {a}, {b})")
+
+
+def check(expression: str, names: tuple[str, ...], where: str) -> None:
+    """Make sure that `expression` stays inside the vocabulary.
+
+    Raises
+    ------
+    InputError
+        Naming `where`, the offending part, and what is allowed.
+    """
+    translate((expression,), names, PYTHON, where=where)
+
+
+def translate(
+    expressions: tuple[str, ...], names: tuple[str, ...], dialect: Dialect, where: str = "an expression"
+) -> tuple[list[str], list[str]]:
+    """Source that computes `expressions` together.
+
+    Parameters
+    ----------
+    expressions : tuple of str
+        As in the ops table.
+    names : tuple of str
+        The free names they may use.
+
+    Returns
+    -------
+    assignments, results : list of str
+        For the sigmoid ``["_0 = exp((-abs(a)))"]`` and ``["((1.0 if (a >= 0.0) else _0) / (1.0 + _0))"]``.
+    """
+    trees = []
+    for expression in expressions:
+        try:
+            trees.append(ast.parse(expression, mode="eval").body)
+        except SyntaxError as error:
+            raise InputError(f"{where}: {expression!r} is no expression ({error.msg})") from None
+    return _Writer(names, dialect, f"{where}: {', '.join(expressions)!r}").run(trees)
+
+
+class _Writer:
+    """One translation: writes nested source, hoisting every compound sub-expression that occurs twice."""
+
+    def __init__(self, names: tuple[str, ...], dialect: Dialect, where: str) -> None:
+        self.names, self.dialect, self.where = names, dialect, where
+        self.lines: list[str] = []
+        self.temporaries: dict[str, str] = {}
+        self.uses: Counter[str] = Counter()
+
+    def run(self, trees: list[ast.expr]) -> tuple[list[str], list[str]]:
+        for tree in trees:
+            self.uses.update(ast.dump(n) for n in ast.walk(tree) if isinstance(n, ast.Call | ast.BinOp))
+        results = [self.write(tree) for tree in trees]
+        return self.lines, results
+
+    def write(self, node: ast.expr) -> str:
+        key = ast.dump(node)
+        if self.uses[key] < 2:
+            return self.compound(node)
+        if key not in self.temporaries:
+            source = self.compound(node)  # first: its own parts may be hoisted before it
+            name = f"_{len(self.temporaries)}"
+            self.temporaries[key] = name
+            self.lines.append(f"{name} = {source}")
+        return self.temporaries[key]
+
+    def compound(self, node: ast.expr) -> str:
+        match node:
+            case ast.Constant(value=bool()):
+                raise self.refuse(node)
+            case ast.Constant(value=int() | float() as number):
+                return self.dialect.literal(float(number))
+            case ast.Name(id=name) if name in self.names:
+                return name
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
+                return self.dialect.literal(-float(number))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return f"(-{self.write(operand)})"
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+                return self.binary(_BINARY[type(op)], self.write(left), self.write(right))
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARE:
+                return f"({self.write(left)} {_COMPARE[type(op)]} {self.write(right)})"
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if FUNCTIONS.get(name) == len(args):
+                return self.call(name, [self.write(a) for a in args])
+        raise self.refuse(node)
+
+    def binary(self, symbol: str, a: str, b: str) -> str:
+        if symbol == "/":
+            return self.dialect.divide.format(a=a, b=b)
+        if symbol == "**":
+            return self.dialect.power.format(a=a, b=b)
+        return f"({a} {symbol} {b})"
+
+    def call(self, name: str, args: list[str]) -> str:
+        if name == "where":
+            return self.dialect.where.format(c=args[0], a=args[1], b=args[2])
+        return f"{self.dialect.calls.get(name, name)}({args[0]})"
+
+    def refuse(self, node: ast.expr) -> InputError:
+        return InputError(
+            f"{self.where} uses {ast.unparse(node)!r}; allowed are numbers, {listing(self.names)}, + - * / **, "
+            f"one comparison at a time, and {listing(FUNCTIONS)}"
+        )
+
+
+def function_source(name: str, args: tuple[str, ...], expressions: tuple[str, ...], dialect: Dialect) -> str:
+    """Source of ``def name(args): return e0, e1, ...`` (a single expression returns it alone)."""
+    assignments, results = translate(expressions, args, dialect)
+    body = [*assignments, f"return {', '.join(results)}"]
+    return "\n".join([f"def {name}({', '.join(args)}):", *(f"    {line}" for line in body)]) + "\n"
+
+
+def _ieee(function: Callable[[float], float], at_infinity: float) -> Callable[[float], float]:
+    """`function` with NaN for a domain error and `at_infinity` for an overflow, as IEEE 754 has it."""
+
+    def wrapped(x: float) -> float:
+        try:
+            return function(x)
+        except OverflowError:
+            return at_infinity
+        except ValueError:
+            return math.nan
+
+    return wrapped
+
+
+def _log(x: float) -> float:
+    return math.log(x) if x > 0 else (-math.inf if x == 0 else math.nan)
+
+
+def _log1p(x: float) -> float:
+    return math.log1p(x) if x > -1 else (-math.inf if x == -1 else math.nan)
+
+
+def _div(a: float, b: float) -> float:
+    try:
+        return a / b
+    except ZeroDivisionError:
+        if a == 0 or a != a:
+            return math.nan
+        return math.copysign(math.inf, a) * math.copysign(1.0, b)
+
+
+def _pow(a: float, b: float) -> float:
+    try:
+        return math.pow(a, b)
+    except OverflowError:  # too large; negative only for a negative base to an odd power
+        return -math.inf if a < 0 and b % 2 == 1 else math.inf
+    except ValueError:  # 0 ** negative, or a negative base to a fraction
+        if a == 0:
+            return math.copysign(math.inf, a) if b % 2 == 1 else math.inf
+        return math.nan
+
+
+PYTHON_NAMES: dict[str, Any] = {
+    "_exp": _ieee(math.exp, math.inf), "_log": _log, "_log1p": _log1p, "_sqrt": _ieee(math.sqrt, math.inf),
+    "_sin": _ieee(math.sin, math.nan), "_cos": _ieee(math.cos, math.nan), "tanh": math.tanh,
+    "_div": _div, "_pow": _pow,
+}  # fmt: skip
+"""What Python source made here needs in its namespace."""

@@ -1,0 +1,85 @@
+"""`gradcheck`: compare the gradients of any function of Values with finite differences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import InputError
+from .value import Value, as_number
+
+
+@dataclass(frozen=True, slots=True)
+class GradCheck:
+    """What was compared; true if everything agrees.
+
+    Attributes
+    ----------
+    point, analytic, numeric : tuple of float
+        Where, the gradient by backward, the gradient by central differences.
+    error : float
+        Largest difference, relative to ``max(1, |numeric|)``.
+    tolerance : float
+    """
+
+    point: tuple[float, ...]
+    analytic: tuple[float, ...]
+    numeric: tuple[float, ...]
+    error: float
+    tolerance: float
+
+    def __bool__(self) -> bool:
+        return self.error <= self.tolerance  # False for NaN
+
+
+def gradcheck(fn: Callable[..., Value], *points: float, step: float = 1e-5, tolerance: float = 1e-7) -> GradCheck:
+    """Check the gradient of ``fn(*points)``.
+
+    Parameters
+    ----------
+    fn : callable
+        Takes as many Values as there are `points`, returns one Value.
+    *points : float
+        Where to check. Not at a kink: there is no derivative.
+    step : float
+        Relative half width of the central difference, whose error is O(step**2) plus rounding / step; the
+        result is extrapolated once (Richardson), which leaves O(step**4).
+    tolerance : float
+        Largest accepted error, relative to ``max(1, |numeric|)``.
+
+    Returns
+    -------
+    GradCheck
+        True in an ``if`` or ``assert`` when the gradients agree.
+
+    Raises
+    ------
+    InputError
+        No points, or `fn` does not return a Value.
+    """
+    if not points:
+        raise InputError("gradcheck needs at least one point: gradcheck(fn, 0.5)")
+    numbers = tuple(as_number(p, "gradcheck: a point") for p in points)
+    leaves = [Value(p) for p in numbers]
+    result: Any = fn(*leaves)
+    if not isinstance(result, Value):
+        raise InputError(f"gradcheck: the function must return a Value, got {type(result).__name__}")
+    result.backward()
+    analytic = tuple(leaf.grad for leaf in leaves)
+    numeric = tuple(_difference(fn, numbers, k, 100 * step) for k in range(len(numbers)))
+    errors = [abs(a - n) / max(1.0, abs(n)) for a, n in zip(analytic, numeric, strict=True)]
+    worst = math.nan if any(math.isnan(e) for e in errors) else max(errors)
+    return GradCheck(numbers, analytic, numeric, worst, tolerance)
+
+
+def _difference(fn: Callable[..., Value], point: tuple[float, ...], k: int, step: float) -> float:
+    """Central difference by the `k`-th number, Richardson-extrapolated from `step` and its half."""
+    h = step * max(1.0, abs(point[k]))
+
+    def slope(h: float) -> float:
+        ends = [fn(*(Value(p + s * h if i == k else p) for i, p in enumerate(point))).data for s in (1, -1)]
+        return (ends[0] - ends[1]) / (2 * h)
+
+    return (4 * slope(h / 2) - slope(h)) / 3

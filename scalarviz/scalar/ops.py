@@ -1,0 +1,238 @@
+"""The table of operations: every formula of the package stands here, once.
+
+An entry holds its value and its partial derivatives as single expressions over a fixed vocabulary
+(see :mod:`scalarviz.scalar.emit`); each engine translates these strings into its own code, so a derivative
+is changed in one place. In a partial derivative ``y`` is the operation's own result.
+
+Conventions at the kinks (they agree with PyTorch): relu 0 and abs 0 at 0; leaky relu its slope; clip 1 on
+the bound; binary minimum and maximum half each; the n-ary max gives everything to the first maximum; pow has
+derivative 0 for exponent 0, and for the exponent at base 0. A NaN input gives a NaN value and gradient: that
+is why a ``where`` that would swallow it has one more branch.
+"""
+
+from __future__ import annotations
+
+import keyword
+from dataclasses import dataclass
+
+from ..errors import InputError, UnknownNameError, listing
+from . import emit
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One scalar operation.
+
+    Attributes
+    ----------
+    name : str
+        Its name as a function and, for the built-in ones, as a method of ``Value``.
+    args : tuple of str
+        Names of its operands, one to three.
+    value : str
+        The result as an expression of the operands.
+    partials : tuple of (str or None)
+        The derivative of the result by each operand, an expression of the operands and ``y``.
+        None: no gradient flows to that operand.
+    latex : str
+        How a book prints it.
+    kink : str
+        What the derivative is where there is none.
+    """
+
+    name: str
+    args: tuple[str, ...]
+    value: str
+    partials: tuple[str | None, ...]
+    latex: str = ""
+    kink: str = ""
+
+    def expressions(self) -> tuple[str, ...]:
+        """All the formulas of the entry, the value first (what a cache key must cover)."""
+        return (self.value, *(p or "" for p in self.partials))
+
+
+TABLE: dict[str, Op] = {}
+"""Every registered operation by name, in order of registration."""
+
+
+def register(
+    name: str,
+    args: tuple[str, ...] | str,
+    value: str,
+    partials: tuple[str | None, ...],
+    *,
+    latex: str = "",
+    kink: str = "",
+) -> Op:
+    """Add an operation to the table; every engine and ``gradcheck`` can use it at once.
+
+    Parameters
+    ----------
+    name : str
+        A new name, a valid Python identifier.
+    args : tuple of str or str
+        Operand names (``"a b"`` is the same as ``("a", "b")``), one to three.
+    value, partials : str, tuple of (str or None)
+        Expressions, see :class:`Op`.
+
+    Returns
+    -------
+    Op
+
+    Raises
+    ------
+    InputError
+        The name is taken or no identifier, the numbers of operands and derivatives differ, or an expression
+        uses something outside the vocabulary.
+    """
+    names = tuple(args.split()) if isinstance(args, str) else tuple(args)
+    _check_entry(name, names, partials)
+    op = Op(name, names, value, tuple(partials), latex or name, kink)
+    emit.check(value, names, where=f"the value of operation {name!r}")
+    for arg, partial in zip(names, op.partials, strict=True):
+        if partial is not None:
+            emit.check(partial, (*names, "y"), where=f"the derivative of {name!r} by {arg!r}")
+    TABLE[name] = op
+    return op
+
+
+def _check_entry(name: str, args: tuple[str, ...], partials: tuple[str | None, ...]) -> None:
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise InputError(f"register: the name must be a Python identifier, got {name!r}")
+    if name in TABLE:
+        raise InputError(f"register: an operation {name!r} exists already; choose another name")
+    if not 1 <= len(args) <= 3 or len(set(args)) != len(args) or "y" in args or not all(a.isidentifier() for a in args):
+        raise InputError(f"register {name!r}: one to three different operand names other than 'y', got {args!r}")
+    if len(partials) != len(args):
+        raise InputError(f"register {name!r}: {len(args)} operands need {len(args)} derivatives, got {len(partials)}")
+
+
+def get(name: str) -> Op:
+    """The entry of that name.
+
+    Raises
+    ------
+    UnknownNameError
+        There is none; the message lists those that exist.
+    """
+    try:
+        return TABLE[name]
+    except KeyError:
+        raise UnknownNameError(f"no operation {name!r}; there are {listing(TABLE)}") from None
+
+
+_SIGMOID = "where(a >= 0, 1, exp(-abs(a))) / (1 + exp(-abs(a)))"  # two branches: neither overflows
+
+ADD = register("add", "a b", "a + b", ("1", "1"), latex="a + b")
+SUB = register("sub", "a b", "a - b", ("1", "-1"), latex="a - b")
+MUL = register("mul", "a b", "a * b", ("b", "a"), latex=r"a \cdot b")
+DIV = register("div", "a b", "a / b", ("1 / b", "-y / b"), latex=r"\frac{a}{b}")
+NEG = register("neg", "a", "-a", ("-1",), latex="-a")
+POW = register(
+    "pow",
+    "a b",
+    "a ** b",
+    ("where(b == 0, 0, b * a ** (b - 1))", "where(a == 0, 0, y * log(a))"),
+    latex="a^{b}",
+    kink="0 by the base for exponent 0; 0 by the exponent at base 0",
+)
+EXP = register("exp", "a", "exp(a)", ("y",), latex="e^{a}")
+LOG = register("log", "a", "log(a)", ("1 / a",), latex=r"\ln a")
+SQRT = register("sqrt", "a", "sqrt(a)", ("0.5 / y",), latex=r"\sqrt{a}")
+SIN = register("sin", "a", "sin(a)", ("cos(a)",), latex=r"\sin a")
+COS = register("cos", "a", "cos(a)", ("-sin(a)",), latex=r"\cos a")
+TANH = register("tanh", "a", "tanh(a)", ("1 - y * y",), latex=r"\tanh a")
+SIGMOID = register("sigmoid", "a", _SIGMOID, ("y * (1 - y)",), latex=r"\sigma(a) = \frac{1}{1 + e^{-a}}")
+SOFTPLUS = register("softplus", "a", "where(a > 0, a, 0) + log1p(exp(-abs(a)))", (_SIGMOID,), latex=r"\ln(1 + e^{a})")
+RELU = register(
+    "relu",
+    "a",
+    "where(a <= 0, 0, a)",
+    ("where(a > 0, 1, where(a <= 0, 0, a))",),
+    latex=r"\max(0, a)",
+    kink="0 at 0",
+)
+LEAKY_RELU = register(
+    "leaky_relu",
+    "a slope",
+    "where(a > 0, a, slope * a)",
+    ("where(a > 0, 1, where(a <= 0, slope, a))", "where(a > 0, 0, a)"),
+    latex=r"\max(a, s a)",
+    kink="the slope at 0",
+)
+ABS = register(
+    "abs",
+    "a",
+    "abs(a)",
+    ("where(a > 0, 1, where(a < 0, -1, where(a == 0, 0, a)))",),
+    latex="|a|",
+    kink="0 at 0",
+)
+SQUARE = register("square", "a", "a * a", ("2 * a",), latex="a^2")
+MINIMUM = register(
+    "minimum",
+    "a b",
+    "where(a < b, a, where(b <= a, b, a + b))",
+    (
+        "where(a < b, 1, where(a > b, 0, where(a == b, 0.5, a + b)))",
+        "where(a < b, 0, where(a > b, 1, where(a == b, 0.5, a + b)))",
+    ),
+    latex=r"\min(a, b)",
+    kink="half each where equal",
+)
+MAXIMUM = register(
+    "maximum",
+    "a b",
+    "where(a > b, a, where(b >= a, b, a + b))",
+    (
+        "where(a > b, 1, where(a < b, 0, where(a == b, 0.5, a + b)))",
+        "where(a > b, 0, where(a < b, 1, where(a == b, 0.5, a + b)))",
+    ),
+    latex=r"\max(a, b)",
+    kink="half each where equal",
+)
+CLIP = register(
+    "clip",
+    "a low high",
+    "where(a < low, low, where(a > high, high, a))",
+    (
+        "where(a < low, 0, where(a > high, 0, where(a == a, 1, a)))",
+        "where(a < low, 1, where(a == a, 0, a))",
+        "where(a > high, where(a < low, 0, 1), where(a == a, 0, a))",
+    ),
+    latex=r"\min(\max(a, l), h)",
+    kink="1 on the bound",
+)
+WHERE = register(
+    "where",
+    "c a b",
+    "where(c != c, c, where(c != 0, a, b))",
+    (None, "where(c != c, c, where(c != 0, 1, 0))", "where(c != c, c, where(c != 0, 0, 1))"),
+    latex=r"c\ ?\ a : b",
+    kink="no gradient to the condition",
+)
+LT = register("lt", "a b", "where(a < b, 1, 0)", (None, None), latex="a < b", kink="no gradient")
+LE = register("le", "a b", "where(a <= b, 1, 0)", (None, None), latex=r"a \le b", kink="no gradient")
+GT = register("gt", "a b", "where(a > b, 1, 0)", (None, None), latex="a > b", kink="no gradient")
+GE = register("ge", "a b", "where(a >= b, 1, 0)", (None, None), latex=r"a \ge b", kink="no gradient")
+
+# The n-ary max and logsumexp are folds of these two from the left, so every engine has them for free.
+FIRST_MAX = register(
+    "first_max",
+    "a b",
+    "where(a >= b, a, where(a < b, b, a + b))",
+    ("where(a >= b, 1, where(a < b, 0, a + b))", "where(a >= b, 0, where(a < b, 1, a + b))"),
+    latex=r"\max(a, b)",
+    kink="the first operand where equal",
+)
+LOGADDEXP = register(
+    "logaddexp",
+    "a b",
+    "where(a == b, a + 0.6931471805599453, where(a > b, a, where(a < b, b, a + b)) + log1p(exp(-abs(a - b))))",
+    ("where(a == b, 0.5, 1 / (1 + exp(b - a)))", "where(a == b, 0.5, 1 / (1 + exp(a - b)))"),
+    latex=r"\ln(e^a + e^b)",
+)
+
+METHODS = tuple(TABLE)
+"""The names that ``Value`` offers as methods and the package as functions (those of this module)."""

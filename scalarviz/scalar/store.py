@@ -1,0 +1,122 @@
+"""Where numbers live: one struct of flat arrays, and movable blocks that point into it.
+
+A `Store` is the only truth: value, gradient and flags of every scalar parameter, one index each. A `Block` is
+a span of a store; it can be re-pointed to another store (a `Run` gathers its weights into one), and whoever
+holds the block, or a `Weight` of it, follows without noticing.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+if TYPE_CHECKING:
+    from .weight import Weight
+
+
+class Store:
+    """Flat arrays, one index a parameter.
+
+    Parameters
+    ----------
+    size : int
+        Number of scalars.
+    dtype : dtype-like
+        ``float64`` (stand-alone weights) or that of the Run that gathered them.
+
+    Attributes
+    ----------
+    value, grad : ndarray, shape (size,)
+    computed : ndarray of uint8
+        1 where a gradient has been computed since the last ``zero_grad``.
+    frozen : ndarray of uint8
+        1 where the optimiser must leave the value alone.
+    owner : object or None
+        The Run that trains these weights.
+    """
+
+    __slots__ = ("__weakref__", "computed", "frozen", "grad", "owner", "value")
+
+    def __init__(self, size: int, dtype: DTypeLike = np.float64) -> None:
+        self.value: NDArray[Any] = np.zeros(size, dtype)
+        self.grad: NDArray[Any] = np.zeros(size, dtype)
+        self.computed = np.zeros(size, np.uint8)
+        self.frozen = np.zeros(size, np.uint8)
+        self.owner: weakref.ref[Any] | None = None
+
+
+class Block:
+    """A span of a store. Indexing gives its `Weight` objects, always the same one for the same index.
+
+    Parameters
+    ----------
+    size : int
+        Number of scalars.
+    dtype : dtype-like
+        Of the block's own store.
+    """
+
+    __slots__ = (
+        "__weakref__", "_proxies", "computed", "flat_grad", "flat_value", "frozen_flags", "grads", "size", "start",
+        "store", "values",
+    )  # fmt: skip
+
+    def __init__(self, size: int, dtype: DTypeLike = np.float64) -> None:
+        self.size = size
+        self._proxies: weakref.WeakValueDictionary[int, Weight] = weakref.WeakValueDictionary()
+        self.point(Store(size, dtype), 0)
+
+    def point(self, store: Store, start: int) -> None:
+        """Let the block mean ``store[start : start + size]`` from now on (no numbers are copied)."""
+        span = slice(start, start + self.size)
+        self.store, self.start = store, start
+        self.flat_value, self.flat_grad = store.value[span], store.grad[span]
+        self.computed, self.frozen_flags = store.computed[span], store.frozen[span]
+        # memoryviews read and write one element three times as fast as NumPy indexing
+        self.values: Any = memoryview(self.flat_value.data)
+        self.grads: Any = memoryview(self.flat_grad.data)
+
+    def move(self, store: Store, start: int) -> None:
+        """Copy the block's numbers to ``store[start : start + size]`` and point there."""
+        old = (self.flat_value, self.flat_grad, self.computed, self.frozen_flags)
+        self.point(store, start)
+        for new, array in zip((self.flat_value, self.flat_grad, self.computed, self.frozen_flags), old, strict=True):
+            new[:] = array
+
+    def weight(self, index: int) -> Weight:
+        """The `Weight` at flat `index` (kept while somebody holds it)."""
+        proxy = self._proxies.get(index)
+        if proxy is None:
+            from .weight import Weight
+
+            proxy = self._proxies[index] = Weight._at(self, index)
+        return proxy
+
+    def adopt(self, weight: Weight, index: int) -> None:
+        """Make `weight` the proxy of `index` (a stand-alone Weight is the proxy of its own block)."""
+        self._proxies[index] = weight
+
+    def weight_name(self, index: int) -> str:
+        """Name of the scalar at flat `index`; empty for a block without names."""
+        return ""
+
+    def zero_grad(self) -> None:
+        """Set every gradient to 0, "not computed yet", and forget the inputs that ``Weight.forward`` pushed."""
+        self.flat_grad[:] = 0
+        self.computed[:] = 0
+        for proxy in self._proxies.values():
+            proxy._inputs = None
+
+    def accumulate(self, start: int, terms: list[float]) -> None:
+        """Add `terms` to the gradients from flat index `start` on."""
+        stop = start + len(terms)
+        if stop - start < 16:  # below this a loop over the memoryview beats NumPy's call overhead
+            grads = self.grads
+            for i, term in enumerate(terms, start):
+                grads[i] += term
+        else:
+            self.flat_grad[start:stop] += terms
+        self.computed[start:stop] = 1

@@ -1,0 +1,257 @@
+"""`Value`: a number that remembers how it was computed.
+
+The whole teaching engine is in this file: an operation makes a node that holds its result, the operation and
+its parents; `Value.backward` walks the nodes from the last made to the first and applies the chain rule.
+The formulas themselves stand in :mod:`scalarviz.scalar.ops`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import Any, SupportsFloat
+
+from ..errors import TracingError, TypeMismatchError
+from . import tracing
+from .kernel import Kernel, kernel
+
+_next_order = itertools.count().__next__
+_order_of = attrgetter("_order")
+
+
+class Value:
+    """A scalar in a graph.
+
+    Parameters
+    ----------
+    data : float
+        The number. A Value made by hand is a leaf (a constant while a graph is recorded).
+
+    Attributes
+    ----------
+    data : float
+        The number itself (float64).
+    grad : float
+        Derivative of the node on which `backward` was called, by this one. 0.0 before any backward.
+        Leaves accumulate over calls; inner nodes hold the last call's.
+
+    Notes
+    -----
+    Nodes have slots and a tuple of parents and no closures, so a graph dies by reference counting.
+    ``==`` is identity; ``< <= > >=`` make a 0/1 node without gradient, the condition of ``sv.where``.
+    """
+
+    __slots__ = ("__weakref__", "_op", "_order", "_parents", "data", "grad")
+    __array_ufunc__ = None  # so that numpy_scalar * value asks Value
+
+    data: float
+    grad: float
+    _op: Kernel | None
+    _parents: tuple[Value, ...]
+
+    def __init__(self, data: SupportsFloat) -> None:
+        try:
+            self.data = float(data)
+        except (TypeError, ValueError):
+            raise TypeMismatchError(f"Value needs a number, got {type(data).__name__} {data!r:.40}") from None
+        self.grad = 0.0
+        self._op = None
+        self._parents = ()
+        self._order = _next_order()
+
+    # ---- the chain rule
+
+    def backward(self, upstream: SupportsFloat = 1.0) -> float | None:
+        """Add ``upstream * d self / d leaf`` to the ``grad`` of every leaf below this node.
+
+        Parameters
+        ----------
+        upstream : float
+            Upstream gradient, the derivative of the final result by this node.
+
+        Notes
+        -----
+        Reverse-mode differentiation. A node is always younger than its parents, so going from the youngest to
+        the oldest meets every node after all of its users. Inner nodes start from 0 at each call.
+        """
+        upstream = as_number(upstream, "upstream gradient")
+        nodes = self._inner_nodes()
+        if not nodes:
+            self.grad += upstream
+            return None
+        self.grad = upstream
+        for node in nodes:
+            node._pull(node.grad)
+        return None
+
+    def _inner_nodes(self) -> list[Value]:
+        """Every node with parents that this one depends on, youngest first, gradients cleared."""
+        if self._op is None:
+            return []
+        seen = {self}
+        stack = [self]
+        while stack:
+            node = stack.pop()
+            node.grad = 0.0
+            for parent in node._graph_parents():
+                if parent._op is not None and parent not in seen:
+                    seen.add(parent)
+                    stack.append(parent)
+        return sorted(seen, key=_order_of, reverse=True)
+
+    def _graph_parents(self) -> Sequence[Value]:
+        return self._parents
+
+    def _pull(self, upstream: float) -> None:
+        """Hand ``upstream * partial`` to each parent."""
+        op, parents = self._op, self._parents
+        assert op is not None
+        partials = op.partials(*[p.data for p in parents], self.data)
+        for parent, partial in zip(parents, partials, strict=True):
+            if partial is not None:
+                parent.grad += upstream * partial
+
+    # ---- Python's operators
+
+    def __add__(self, other: Any) -> Value:
+        return apply(_ADD, self, other)
+
+    def __radd__(self, other: Any) -> Value:
+        return apply(_ADD, other, self)
+
+    def __sub__(self, other: Any) -> Value:
+        return apply(_SUB, self, other)
+
+    def __rsub__(self, other: Any) -> Value:
+        return apply(_SUB, other, self)
+
+    def __mul__(self, other: Any) -> Value:
+        return apply(_MUL, self, other)
+
+    def __rmul__(self, other: Any) -> Value:
+        return apply(_MUL, other, self)
+
+    def __truediv__(self, other: Any) -> Value:
+        return apply(_DIV, self, other)
+
+    def __rtruediv__(self, other: Any) -> Value:
+        return apply(_DIV, other, self)
+
+    def __pow__(self, other: Any) -> Value:
+        return apply(_POW, self, other)
+
+    def __rpow__(self, other: Any) -> Value:
+        return apply(_POW, other, self)
+
+    def __neg__(self) -> Value:
+        return apply(_NEG, self)
+
+    def __pos__(self) -> Value:
+        return self
+
+    def __abs__(self) -> Value:
+        return apply(kernel("abs"), self)
+
+    def __lt__(self, other: Any) -> Value:
+        return apply(kernel("lt"), self, other)
+
+    def __le__(self, other: Any) -> Value:
+        return apply(kernel("le"), self, other)
+
+    def __gt__(self, other: Any) -> Value:
+        return apply(kernel("gt"), self, other)
+
+    def __ge__(self, other: Any) -> Value:
+        return apply(kernel("ge"), self, other)
+
+    def __float__(self) -> float:
+        tracing.forbid("float()")
+        return self.data
+
+    def __bool__(self) -> bool:
+        tracing.forbid("bool() (an if, and, or, while)")
+        return self.data != 0.0
+
+    def __repr__(self) -> str:
+        made = f", op={self._op.name}" if self._op is not None else ""
+        return f"Value(data={self.data:.6g}, grad={self.grad:.6g}{made})"
+
+    # The methods exp, tanh, relu, ... are those of the ops table; scalarviz.scalar.functions attaches them.
+    exp: Callable[[], Value]
+    log: Callable[[], Value]
+    sqrt: Callable[[], Value]
+    sin: Callable[[], Value]
+    cos: Callable[[], Value]
+    tanh: Callable[[], Value]
+    sigmoid: Callable[[], Value]
+    softplus: Callable[[], Value]
+    relu: Callable[[], Value]
+    leaky_relu: Callable[..., Value]
+    abs: Callable[[], Value]
+    square: Callable[[], Value]
+    pow: Callable[[Any], Value]
+    minimum: Callable[[Any], Value]
+    maximum: Callable[[Any], Value]
+    clip: Callable[[Any, Any], Value]
+
+
+class Symbol(Value):
+    """A node of a graph that is being recorded: it has an operation and parents but no number."""
+
+    __slots__ = ()
+
+    def __init__(self, op: Kernel | None = None, parents: tuple[Value, ...] = ()) -> None:
+        self.grad = 0.0
+        self._op = op
+        self._parents = parents
+        self._order = _next_order()
+
+    @property
+    def data(self) -> float:  # type: ignore[override]
+        """Raises `TracingError`: there is no number yet."""
+        tracing.forbid(".data")
+        raise TracingError("a symbolic Value left its recording; use the numbers of the Run or call the model again")
+
+    def backward(self, upstream: SupportsFloat = 1.0) -> float | None:
+        """Raises `TracingError`: the engine makes the gradients of a recorded graph."""
+        raise TracingError("backward() inside a recorded function: return the loss; its gradient is made by the engine")
+
+    def __repr__(self) -> str:
+        return f"Symbol(op={self._op.name if self._op else 'input'})"
+
+
+def as_value(x: Value | SupportsFloat) -> Value:
+    """`x` itself, or a leaf of that number."""
+    return x if isinstance(x, Value) else Value(x)
+
+
+def as_number(x: SupportsFloat, what: str) -> float:
+    """`x` as a float.
+
+    Raises
+    ------
+    TypeMismatchError
+        It is no number.
+    """
+    try:
+        return float(x)
+    except (TypeError, ValueError):
+        raise TypeMismatchError(f"{what} must be a number, got {type(x).__name__} {x!r:.40}") from None
+
+
+def apply(op: Kernel, *operands: Value | SupportsFloat) -> Value:
+    """The node ``op(*operands)``; numbers become leaves."""
+    parents = tuple([x if isinstance(x, Value) else Value(x) for x in operands])
+    if tracing._threads and tracing.active() is not None:
+        return Symbol(op, parents)
+    node = Value.__new__(Value)
+    node.data = op.value(*[p.data for p in parents])
+    node.grad = 0.0
+    node._op = op
+    node._parents = parents
+    node._order = _next_order()
+    return node
+
+
+_ADD, _SUB, _MUL, _DIV, _POW, _NEG = (kernel(name) for name in ("add", "sub", "mul", "div", "pow", "neg"))

@@ -1,0 +1,206 @@
+"""`Weight`: one trainable scalar as an object, and the per-weight lesson's four calls on it."""
+
+from __future__ import annotations
+
+import math
+from typing import SupportsFloat, overload
+
+from .. import rng
+from ..errors import InputError
+from . import tracing
+from .store import Block
+from .value import Value, _next_order, as_number
+
+
+class Weight(Value):
+    """A trainable scalar.
+
+    Parameters
+    ----------
+    data : float
+        Its value.
+    name : str
+        What pictures and messages call it.
+
+    Attributes
+    ----------
+    data, grad : float
+        Live views of the store: a Run that trains this weight changes them.
+    frozen : bool
+        True: `step` and every optimiser leave the value alone. The gradient is still computed.
+
+    Examples
+    --------
+    One weight by hand, as in the per-weight lesson:
+
+    >>> w = Weight(-3.0, name="w")
+    >>> w.forward(2.0)
+    -6.0
+    >>> w.backward(1.0)
+    -3.0
+    >>> w.step(lr=0.1); round(w.data, 6)
+    -3.2
+    """
+
+    __slots__ = ("__dict__", "_block", "_index", "_inputs", "_name")
+
+    _block: Block
+    _index: int
+    _inputs: list[float] | None
+    _name: str
+
+    def __init__(self, data: SupportsFloat = 0.0, name: str = "") -> None:
+        block = Block(1)
+        block.values[0] = as_number(data, "Weight: the value")
+        self._attach(block, 0, name)
+        block.adopt(self, 0)
+
+    @classmethod
+    def _at(cls, block: Block, index: int) -> Weight:
+        weight = cls.__new__(cls)
+        weight._attach(block, index, "")
+        return weight
+
+    def _attach(self, block: Block, index: int, name: str) -> None:
+        self._block, self._index, self._name = block, index, name
+        self._inputs = None
+        self._op = None
+        self._parents = ()
+        self._order = _next_order()
+
+    @property
+    def name(self) -> str:
+        """Its own name, or its place in the network (``"0.weight[4][2]"``)."""
+        return self._name or self._block.weight_name(self._index)
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._name = str(name)
+
+    @property
+    def data(self) -> float:
+        """The value, in the store's precision."""
+        if tracing._threads:
+            tracing.forbid(".data")
+        number: float = self._block.values[self._index]
+        return number
+
+    @data.setter
+    def data(self, number: SupportsFloat) -> None:
+        self._block.values[self._index] = as_number(number, f"Weight {self.name!r}: the value")
+
+    @property
+    def grad(self) -> float:
+        """Accumulated derivative; 0.0 before any backward (see `has_grad`)."""
+        number: float = self._block.grads[self._index]
+        return number
+
+    @grad.setter
+    def grad(self, number: SupportsFloat) -> None:
+        self._block.grads[self._index] = float(number)
+        self._block.computed[self._index] = 1
+
+    @property
+    def has_grad(self) -> bool:
+        """Whether a gradient has been computed since the last `zero_grad`."""
+        return bool(self._block.computed[self._index])
+
+    @property
+    def frozen(self) -> bool:
+        """Whether the value is left alone by `step` and by optimisers."""
+        return bool(self._block.frozen_flags[self._index])
+
+    @frozen.setter
+    def frozen(self, frozen: bool) -> None:
+        self._block.frozen_flags[self._index] = bool(frozen)
+
+    @property
+    def requires_grad(self) -> bool:
+        """PyTorch's name for the opposite of `frozen`."""
+        return not self.frozen
+
+    @requires_grad.setter
+    def requires_grad(self, requires: bool) -> None:
+        self.frozen = not requires
+
+    @overload
+    def forward(self, x: Value) -> Value: ...  # type: ignore[overload-overlap]
+    @overload
+    def forward(self, x: SupportsFloat) -> float: ...
+    def forward(self, x: Value | SupportsFloat) -> Value | float:
+        """``w * x``.
+
+        Parameters
+        ----------
+        x : float or Value
+            A number is remembered (last in, first out) for `backward` and the product comes back as a float;
+            a Value gives the graph node and remembers nothing.
+        """
+        if isinstance(x, Value):
+            return self * x
+        number = as_number(x, f"Weight {self.name!r}: forward's x")
+        if self._inputs is None:
+            self._inputs = []
+        self._inputs.append(number)
+        return self.data * number
+
+    def backward(self, upstream: SupportsFloat = 1.0) -> float | None:
+        """Take the last x that `forward` remembered: ``grad += upstream * x``; the result is ``w * upstream``.
+
+        With nothing remembered it is the rule of a leaf: ``grad += upstream``, and None comes back.
+        """
+        number = as_number(upstream, f"Weight {self.name!r}: the upstream gradient")
+        if not self._inputs:
+            self.grad += number
+            return None
+        self.grad += number * self._inputs.pop()
+        return self.data * number
+
+    def step(self, lr: SupportsFloat = 0.01) -> None:
+        """One step of gradient descent, ``w -= lr * grad``; nothing if frozen.
+
+        Raises
+        ------
+        InputError
+            `lr` is negative or not finite.
+        """
+        rate = as_number(lr, "lr")
+        if not (math.isfinite(rate) and rate >= 0):
+            raise InputError(f"Weight {self.name!r}: lr must be a finite number >= 0, got {rate!r}; try 0.01")
+        if not self.frozen:
+            self.data -= rate * self.grad
+
+    def zero_grad(self) -> None:
+        """Set the gradient to 0, "not computed yet", and forget remembered inputs."""
+        self._block.grads[self._index] = 0.0
+        self._block.computed[self._index] = 0
+        self._inputs = None
+
+    def initialize(self, low: float = 0.0, high: float = 1.0, *, seed: int = 0) -> None:
+        """Draw the value from the uniform distribution on [`low`, `high`) with the package's generator.
+
+        Raises
+        ------
+        InputError
+            A bound is not finite, or they are in the wrong order.
+        """
+        if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+            raise InputError(f"Weight {self.name!r}: initialize needs finite low <= high, got {low!r} and {high!r}")
+        number = rng.uniform(seed, rng.Stream.WEIGHTS, 0, 1, start=self._index)[0]
+        self.data = low + (high - low) * float(number)
+
+    def pending(self) -> tuple[float, ...]:
+        """Inputs that `forward` remembers and `backward` has not taken yet, oldest first."""
+        return tuple(self._inputs or ())
+
+    def __repr__(self) -> str:
+        block, i = self._block, self._index
+        name = f"{self.name!r}, " if self.name else ""
+        return f"Weight({name}data={float(block.values[i]):.6g}, grad={float(block.grads[i]):.6g})"
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Weight:
+        copy = Weight(self._block.values[self._index], self.name)
+        copy._block.grads[0] = self._block.grads[self._index]
+        copy._block.computed[0] = self._block.computed[self._index]
+        copy.frozen = self.frozen
+        return copy
