@@ -1,0 +1,147 @@
+"""Colour maps: from a position on the scale to a colour. Ranges and scales are computed in `scalarviz.run.ranges`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from scalarviz.errors import UnknownNameError, listing
+
+from .theme import Theme, get_theme, rgb
+
+Floats = NDArray[np.float64]
+Bytes = NDArray[np.uint8]
+
+TABLE_SIZE = 257
+"""Odd, so that zero, the quarters and both ends have an entry of their own and are exact."""
+
+DIVERGING = ("weight", "gradient", "update")
+
+
+@dataclass(frozen=True, eq=False)
+class Colormap:
+    """A colour scale, defined by its table: between two entries colours are interpolated linearly, as the shader does.
+
+    Attributes
+    ----------
+    name : str
+        As asked for.
+    diverging : bool
+        Whether positions run over -1..1 with the neutral at 0 (else 0..1).
+    stops : tuple of str
+        The colours the table was made from, evenly spaced, as ``#rrggbb``; empty for a sampled map.
+    """
+
+    name: str
+    diverging: bool
+    entries: Bytes = field(repr=False)
+    stops: tuple[str, ...] = ()
+
+    def table(self) -> Bytes:
+        """The colours from the low to the high end, shape (257, 3), sRGB in 0..255."""
+        return self.entries.copy()
+
+    def unit(self, t: ArrayLike) -> Floats:
+        """Positions `t` of this map's own range as fractions 0..1 of the table, clipped at the ends."""
+        position = np.asarray(t, np.float64)
+        return np.clip(position * 0.5 + 0.5 if self.diverging else position, 0.0, 1.0)
+
+    def __call__(self, t: ArrayLike) -> Floats:
+        """Colours at `t`.
+
+        Parameters
+        ----------
+        t : array_like, shape S
+            Positions in -1..1 (diverging) or 0..1; outside, the end colours.
+
+        Returns
+        -------
+        ndarray of float64, shape S + (3,)
+            sRGB in 0..1; NaN where `t` is NaN (a NaN has a mark, not a colour).
+        """
+        place = self.unit(t) * (TABLE_SIZE - 1)
+        steps = np.arange(TABLE_SIZE)
+        return np.stack([np.interp(place, steps, self.entries[:, k] / 255.0) for k in range(3)], axis=-1)
+
+    def bytes(self, t: ArrayLike) -> Bytes:
+        """Colours at finite positions `t`, rounded to 0..255."""
+        return np.rint(self(t) * 255.0).astype(np.uint8)
+
+
+def _from_stops(name: str, stops: tuple[str, ...], diverging: bool) -> Colormap:
+    at = np.linspace(0.0, 1.0, len(stops))
+    colours = np.array([rgb(s) for s in stops])
+    grid = np.linspace(0.0, 1.0, TABLE_SIZE)
+    table = np.stack([np.interp(grid, at, colours[:, k]) for k in range(3)], axis=-1)
+    return Colormap(name, diverging, np.rint(table * 255.0).astype(np.uint8), stops)
+
+
+@cache
+def _vispy_names() -> tuple[str, ...]:
+    from vispy.color import get_colormaps  # heavy; only a named map needs it
+
+    return tuple(sorted(get_colormaps()))
+
+
+def map_names() -> tuple[str, ...]:
+    """Every name that :func:`get_map` knows, the quantities first."""
+    own = ("weight", "gradient", "update", "magnitude", "activation", "grey")
+    return own + tuple(n for n in _vispy_names() if n not in own)
+
+
+def _sampled(name: str) -> Colormap:
+    from vispy.color import get_colormap
+
+    # A vispy map's own texture of few colours gives steps; asking it for our positions does not.
+    table = np.asarray(get_colormap(name).map(np.linspace(0.0, 1.0, TABLE_SIZE)))[:, :3]
+    return Colormap(name, False, np.rint(np.clip(table, 0.0, 1.0) * 255.0).astype(np.uint8))
+
+
+@cache
+def _get(name: str, theme: str) -> Colormap:
+    look = get_theme(theme)
+    if name in DIVERGING:
+        return _from_stops(name, getattr(look, name), True)
+    if name == "activation":
+        return _from_stops(name, look.activation, False)
+    if name in ("grey", "gray"):  # brightness is the value, as in the per-weight lesson, on any background
+        return _from_stops("grey", ("#000000", "#ffffff"), False)
+    if name == "magnitude":
+        return _sampled("viridis")
+    if name in _vispy_names():
+        return _sampled(name)
+    raise UnknownNameError(f"colour map {name!r} is not known; allowed: {listing(map_names())}")
+
+
+def get_map(name: str, theme: str | Theme = "dark") -> Colormap:
+    """The colour map called `name` for a background.
+
+    Parameters
+    ----------
+    name : str
+        A quantity (``weight``, ``gradient``, ``update``: diverging; ``magnitude``, ``activation``: sequential), ``grey``,
+        or any map that vispy knows (``viridis``, ``coolwarm``).
+    theme : {"dark", "light"} or Theme
+        Only the quantities' own maps differ by it.
+
+    Raises
+    ------
+    UnknownNameError
+        Listing the allowed names.
+    """
+    return _get(name, get_theme(theme).name)
+
+
+def luminance(colour: ArrayLike) -> Floats:
+    """Relative luminance of sRGB colours in 0..1, shape (..., 3) -> (...) (WCAG 2.1, "relative luminance")."""
+    c = np.asarray(colour, np.float64)
+    linear = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+    return np.asarray(linear @ np.array([0.2126, 0.7152, 0.0722]))
+
+
+def text_colour(background: ArrayLike) -> str:
+    """Colour of text printed on a cube of colour `background` (sRGB in 0..1, shape (3,))."""
+    return "#0c0e11" if float(luminance(background)) > 0.22 else "#ffffff"

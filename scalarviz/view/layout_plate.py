@@ -1,0 +1,185 @@
+"""`Plate`: one block of numbers as a slab of cubes in space, one cube thick. The pitch of cubes is 1 everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil, prod, sqrt
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from scalarviz.errors import InputError
+
+Floats = NDArray[np.float64]
+Kind = Literal["weight", "bias", "activation"]
+
+# A matrix narrower than this share of its length would be a hairline: its numbers are folded into a block instead.
+FOLD_ASPECT = 64
+# The shader counts the cells of a plate in float32, which is exact up to here.
+MAX_CELLS = 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """How the elements of a tensor lie on rows and columns.
+
+    Attributes
+    ----------
+    shape : (int, int)
+        Logical index (i, j): ``(out, in)`` of a matrix, ``(n, 1)`` of a vector, ``(out*kh, in*kw)`` of a kernel.
+    cells : (int, int)
+        Rows and columns drawn, the empty ones between convolution tiles included.
+    tile : (int, int)
+        Rows and columns of a convolution kernel, ``(0, 0)`` for anything else.
+    folded : bool
+        Whether elements run on row by row regardless of `shape` (vectors and hairline matrices).
+    strides : (int, int, int, int)
+        Elements from tile to tile and from row to row within a tile, then the same for columns.
+    """
+
+    shape: tuple[int, int]
+    cells: tuple[int, int]
+    tile: tuple[int, int] = (0, 0)
+    folded: bool = False
+    strides: tuple[int, int, int, int] = (0, 1, 0, 1)
+
+    @property
+    def period(self) -> tuple[int, int]:
+        """Cells after which the next tile starts; the last cell of each period is empty."""
+        return (self.tile[0] + 1, self.tile[1] + 1) if self.tile[0] else (self.cells[0] + 1, self.cells[1] + 1)
+
+    def cell(self, i: int, j: int) -> tuple[int, int]:
+        """Row and column of the logical index (i, j)."""
+        if not (0 <= i < self.shape[0] and 0 <= j < self.shape[1]):
+            raise InputError(f"cell ({i}, {j}) is outside a plate of shape {self.shape}")
+        if self.folded:
+            return divmod(i * self.shape[1] + j, self.cells[1])
+        if self.tile[0]:
+            return i + i // self.tile[0], j + j // self.tile[1]
+        return i, j
+
+
+def grid_for(shape: Sequence[int], *, strip: bool = False) -> Grid:
+    """How a tensor of `shape` is laid out.
+
+    Scalars are one cube, vectors a block (or one row of cubes with `strip`), matrices themselves, 3-D and 4-D tensors
+    tiles of k or kh x kw in an out x in grid; leading axes of anything deeper count as "out".
+    """
+    size = prod(shape)
+    if size == 0:
+        raise InputError(f"a tensor of shape {tuple(shape)} has no elements to draw; leave it out")
+    if size > MAX_CELLS:
+        raise InputError(f"a tensor of shape {tuple(shape)} has {size} elements; a plate holds at most {MAX_CELLS}")
+    if len(shape) <= 1:
+        return Grid((size, 1), (size, 1)) if strip else _fold((size, 1))
+    if len(shape) == 2:
+        rows, cols = shape
+        if max(rows, cols) > FOLD_ASPECT * min(rows, cols):
+            return _fold((rows, cols))
+        return Grid((rows, cols), (rows, cols), strides=(0, cols, 0, 1))
+    return _tiles(shape)
+
+
+def _fold(shape: tuple[int, int]) -> Grid:
+    size = shape[0] * shape[1]
+    cols = size if size <= 8 else ceil(sqrt(1.6 * size))
+    return Grid(shape, (ceil(size / cols), cols), folded=True, strides=(0, cols, 0, 1))
+
+
+def _tiles(shape: Sequence[int]) -> Grid:
+    kh, kw = (1, shape[-1]) if len(shape) == 3 else (shape[-2], shape[-1])
+    inputs = shape[1] if len(shape) == 3 else shape[-3]
+    outputs = prod(shape) // (inputs * kh * kw)
+    return Grid(
+        (outputs * kh, inputs * kw),
+        (outputs * (kh + 1) - 1, inputs * (kw + 1) - 1),
+        tile=(kh, kw),
+        strides=(inputs * kh * kw, kw, kh * kw, 1),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Plate:
+    """One tensor (or one activation row) as a slab of cubes.
+
+    Attributes
+    ----------
+    name : str
+        The tensor's name; for an activation row the stage's (``"input"`` for the sample itself).
+    kind : {"weight", "bias", "activation"}
+        What it holds.
+    size : int
+        Number of elements.
+    grid : Grid
+        Rows and columns.
+    origin : ndarray, shape (3,)
+        World position of the middle of cell (row 0, column 0).
+    axes : ndarray, shape (3, 3)
+        Unit vectors: the direction in which columns (index j) count, in which rows (index i) count, and out of the
+        main face, which looks at the viewer.
+    half : float
+        Half the side of a cube's main face.
+    depth : float
+        Half the thickness.
+    """
+
+    name: str
+    kind: Kind
+    size: int
+    grid: Grid
+    origin: Floats
+    axes: Floats
+    half: float
+    depth: float
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Logical (rows, columns): ``weight[i][j]`` is cell (i, j), ``bias[i]`` is cell (i, 0)."""
+        return self.grid.shape
+
+    def cell_centre(self, i: int, j: int = 0) -> Floats:
+        """World position (3,) of the middle of a cube."""
+        row, col = self.grid.cell(i, j)
+        return np.asarray(self.origin + col * self.axes[0] + row * self.axes[1])
+
+    def cell_centre_top(self, i: int, j: int = 0) -> Floats:
+        """World position (3,) of the middle of a cube's main face, whose colour is the legend's."""
+        return np.asarray(self.cell_centre(i, j) + self.depth * self.axes[2])
+
+    def cell_corners(self, i: int, j: int = 0) -> Floats:
+        """The cube's 8 corners (8, 3); the last four are the main face's."""
+        return np.asarray(self.cell_centre(i, j) + _SIGNS * [self.half, self.half, self.depth] @ self.axes)
+
+    @property
+    def extent(self) -> tuple[Floats, Floats]:
+        """Low and high corner of the slab in cells: columns, rows, thickness, relative to `origin`."""
+        rows, cols = self.grid.cells
+        high = np.array([cols - 1 + self.half, rows - 1 + self.half, self.depth])
+        return np.array([-self.half, -self.half, -self.depth]), high
+
+    @property
+    def corners(self) -> Floats:
+        """The slab's 8 corners in the world (8, 3)."""
+        low, high = self.extent
+        return np.asarray(self.origin + np.where(_SIGNS > 0, high, low) @ self.axes)
+
+    @property
+    def bounds(self) -> Floats:
+        """Low and high corner of the box around the slab in the world, shape (2, 3)."""
+        return np.stack([self.corners.min(0), self.corners.max(0)])
+
+    @property
+    def main_face(self) -> Floats:
+        """Corners (4, 3) of the slab's main face, around it: first row and column first."""
+        low, high = self.extent
+        flat = np.array([[low[0], low[1]], [high[0], low[1]], [high[0], high[1]], [low[0], high[1]]])
+        return np.asarray(self.origin + flat @ self.axes[:2] + self.depth * self.axes[2])
+
+    def moved(self, shift: ArrayLike) -> Plate:
+        """The same plate elsewhere."""
+        return replace(self, origin=self.origin + np.asarray(shift, np.float64))
+
+
+_SIGNS = np.array([[x, y, z] for z in (-1, 1) for y in (-1, 1) for x in (-1, 1)], np.float64)

@@ -1,0 +1,122 @@
+"""The palette and the shading constants of the two looks, dark and light: one place for every colour on screen.
+
+The colour maps' stops stand here as well, because they belong to the background they are drawn on: on a dark one the
+neutral is dark, so small weights recede and large ones glow; on a light one the neutral is white and cubes need edges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from scalarviz.errors import UnknownNameError, listing
+
+ThemeName = Literal["dark", "light"]
+Stops = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shading:
+    """How a cube's faces and edges differ from the colour of its value (factors on that colour).
+
+    Attributes
+    ----------
+    rim_top, rim_side : float
+        Factor on the rim of the camera-facing main face, and of a side face.
+    side_front, side_other : float
+        The side towards the viewer, and the other side. The main face itself is never shaded.
+    foot : float
+        Additional factor at the foot of a side face, reached linearly.
+    shadow : float
+        Strength of the contact shadow on the tray (0: none).
+    """
+
+    rim_top: float
+    rim_side: float
+    side_front: float
+    side_other: float
+    foot: float
+    shadow: float
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """Every colour of one look, as ``#rrggbb``.
+
+    Attributes
+    ----------
+    weight, gradient, update : tuple of str
+        Stops of the diverging maps at -V, -V/2, 0, V/2, V.
+    activation : tuple of str
+        Stops of the sequential grey map, low to high.
+    ink, paper : str
+        The two colours of a mark that must be seen on any cube (checkerboard, saw-tooth, bolts).
+    """
+
+    name: ThemeName
+    background: str
+    glow: str
+    panel: str
+    tray: str
+    border: str
+    text1: str
+    text2: str
+    text3: str
+    flow: str
+    grid: str
+    weight: Stops
+    gradient: Stops
+    update: Stops
+    activation: Stops
+    selection: str
+    pulse: str
+    ink: str
+    paper: str
+    shading: Shading
+
+
+DARK = Theme(
+    name="dark",
+    background="#14161a", glow="#1b1e24", panel="#191c21", tray="#1d2026", border="#2b3038",
+    text1="#f2f4f7", text2="#b4bbc6", text3="#8791a0", flow="#5a6370", grid="#2a2f37",
+    weight=("#ffc76e", "#c8651a", "#2b2e35", "#1d6dcf", "#74c8ff"),
+    gradient=("#ffb45e", "#a9591d", "#2b2a33", "#6a4ac0", "#cdb6ff"),
+    update=("#ffa4c0", "#b8446a", "#2b2d33", "#128a84", "#7df0dc"),
+    activation=("#1c1e22", "#ffffff"),
+    selection="#ffffff", pulse="#c9b0ff", ink="#0c0e11", paper="#e9ebef",
+    shading=Shading(0.58, 0.50, 0.74, 0.54, 0.72, 0.55),
+)  # fmt: skip
+
+LIGHT = Theme(
+    name="light",
+    background="#fafaf8", glow="#ffffff", panel="#ffffff", tray="#ecedea", border="#d5d7d3",
+    text1="#14161a", text2="#4a515b", text3="#666e79", flow="#8a929c", grid="#d9dbd8",
+    weight=("#a84300", "#ef9c52", "#ffffff", "#69a7e0", "#0a4c99"),
+    gradient=("#a85a00", "#ecab5f", "#ffffff", "#a58fdc", "#4d2a9e"),
+    update=("#a3174f", "#ee8fb0", "#ffffff", "#5fbdb4", "#00665f"),
+    activation=("#ffffff", "#1c1e22"),
+    selection="#14161a", pulse="#5b36b0", ink="#14161a", paper="#ffffff",
+    shading=Shading(0.70, 0.62, 0.86, 0.74, 0.88, 0.16),
+)  # fmt: skip
+
+THEMES: dict[str, Theme] = {"dark": DARK, "light": LIGHT}
+
+
+def get_theme(theme: str | Theme = "dark") -> Theme:
+    """The look called `theme`; a :class:`Theme` passes through.
+
+    Raises
+    ------
+    UnknownNameError
+        For any other name.
+    """
+    if isinstance(theme, Theme):
+        return theme
+    if theme not in THEMES:
+        raise UnknownNameError(f"theme {theme!r} is not known; allowed: {listing(THEMES)}")
+    return THEMES[theme]
+
+
+def rgb(colour: str) -> tuple[float, float, float]:
+    """``"#rrggbb"`` as three floats in 0..1."""
+    return tuple(int(colour[k : k + 2], 16) / 255.0 for k in (1, 3, 5))  # type: ignore[return-value]
