@@ -1,0 +1,202 @@
+"""Lowering: a tape -> a plan of programs that an engine can execute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .passes import Needs, fold_constants, needs, plain_dots, rebuild, weighted_sums
+from .program import Instruction, Plan, Program, Rows
+from .tape import Node, Tape, Terms, moved
+
+
+def lower(tape: Tape) -> Plan:
+    """Split by dependence, recognise weighted sums and layers, order by level.
+
+    Parameters
+    ----------
+    tape : Tape
+        As recorded. What is not recognised runs row by row and is right.
+
+    Returns
+    -------
+    Plan
+    """
+    tape = fold_constants(tape)
+    prologue, encode, body = _split(tape)
+    return Plan(
+        n_parameters=tape.n_parameters,
+        n_derived=len(prologue.outputs) if prologue else 0,
+        n_inputs=tape.n_inputs,
+        n_targets=tape.n_targets,
+        n_features=len(encode.outputs) if encode else 0,
+        prologue=_program(prologue) if prologue else None,
+        encode=_program(encode) if encode else None,
+        body=_program(body),
+    )
+
+
+def _split(tape: Tape) -> tuple[Tape | None, Tape | None, Tape]:
+    """Cut the tape at the edges where parameter-only and input-only values enter the body."""
+    kinds = needs(tape)
+    frontier: dict[Needs, list[int]] = {Needs.PARAMETERS: [], Needs.INPUTS: []}
+    used = set(tape.roots())
+    for node, kind in zip(tape.nodes, kinds, strict=True):
+        if kind is Needs.BOTH:
+            used.update(node.operands())
+    changed: dict[int, Node] = {}
+    for row in sorted(used):
+        node, kind = tape.nodes[row], kinds[row]
+        if kind in frontier and node.code not in ("input", "param"):
+            rows = frontier[kind]
+            if kind is Needs.PARAMETERS:
+                changed[row] = Node("param", index=tape.n_parameters + len(rows))
+            else:
+                changed[row] = Node("input", index=tape.n_inputs + tape.n_targets + len(rows))
+            rows.append(row)
+    body = plain_dots(rebuild(replace(tape, n_parameters=tape.n_parameters + len(frontier[Needs.PARAMETERS])), changed))
+    parts = [
+        rebuild(replace(tape, outputs=tuple(rows), loss=None, taps=()), {}) if rows else None
+        for rows in frontier.values()
+    ]
+    return parts[0], parts[1], weighted_sums(body)
+
+
+def _program(tape: Tape) -> Program:
+    tape = _ordered(tape)
+    nodes = tape.nodes
+    inputs = [(r, n.index) for r, n in enumerate(nodes) if n.code == "input"]
+    constants = [(r, n.number) for r, n in enumerate(nodes) if n.code == "const"]
+    gradient = np.array([kind & Needs.PARAMETERS != 0 for kind in needs(tape)], bool)
+    return Program(
+        n_rows=len(nodes),
+        n_theta=tape.n_parameters,
+        instructions=_mark_first_writers(tuple(_instructions(tape)), gradient, tape.loss),
+        input_rows=_rows(r for r, _ in inputs),
+        input_index=_rows(i for _, i in inputs),
+        constant_rows=_rows(r for r, _ in constants),
+        constants=np.array([c for _, c in constants], float),
+        outputs=_rows(tape.outputs),
+        loss=-1 if tape.loss is None else tape.loss,
+        taps=tuple((module, _rows(rows)) for module, rows in tape.taps),
+        needs_gradient=gradient,
+    )
+
+
+def _rows(rows: object) -> Rows:
+    return np.array(list(rows), np.int64)  # type: ignore[call-overload]
+
+
+_FIRST = {"input": 0, "const": 1, "param": 2}
+
+
+def _ordered(tape: Tape) -> Tape:
+    """Sort by level, then by what can run together: rows of one operation or layer become neighbours."""
+    level: list[int] = []
+    names: dict[object, int] = {}
+    keys = []
+    for row, node in enumerate(tape.nodes):
+        level.append(1 + max((level[a] for a in node.operands()), default=-1) if node.operands() else 0)
+        if node.code in _FIRST:
+            key = (0, _FIRST[node.code], node.index if node.code != "const" else row, 0)
+        elif node.terms is not None:
+            same = names.setdefault((node.args, node.terms.kind, len(node.terms.weights)), len(names))
+            first = node.terms.weights[0] if node.terms.kind == "param" and len(node.terms.weights) else 0
+            key = (level[row] + 1, 0, same, first)
+        else:
+            key = (level[row] + 1, 1, names.setdefault(node.code, len(names)), 0)
+        keys.append((*key, row))
+    order = [key[-1] for key in sorted(keys)]
+    row_of = {old: new for new, old in enumerate(order)}
+    nodes = [tape.nodes[old] for old in order]
+    return tape.rewired([moved(node, row_of) for node in nodes], row_of)
+
+
+def _instructions(tape: Tape) -> Iterator[Instruction]:
+    nodes = tape.nodes
+    level = _levels(nodes)
+    row = 0
+    while row < len(nodes):
+        node = nodes[row]
+        count = 1
+        if node.code in ("input", "const"):
+            pass
+        elif node.terms is not None and _is_layer(node.terms):
+            while row + count < len(nodes) and _continues(node, nodes[row + count], count):
+                count += 1
+            yield _layer(node, row, count)
+        elif node.terms is not None:
+            yield _sum(node, node.terms, row)
+        else:
+            same = (node.code, level[row])
+            while row + count < len(nodes) and (nodes[row + count].code, level[row + count]) == same:
+                count += 1
+            yield _elementwise(nodes[row : row + count], row)
+        row += count
+
+
+def _levels(nodes: tuple[Node, ...]) -> list[int]:
+    level: list[int] = []
+    for node in nodes:
+        level.append(1 + max((level[a] for a in node.operands()), default=-1))
+    return level
+
+
+def _is_layer(terms: Terms) -> bool:
+    return terms.kind == "param" and isinstance(terms.weights, range) and terms.offset == 0.0 and len(terms.weights) > 0
+
+
+def _continues(first: Node, node: Node, count: int) -> bool:
+    """Whether `node` is row `count` of the layer that `first` begins."""
+    a, b = first.terms, node.terms
+    if a is None or b is None or not _is_layer(b) or node.args != first.args:
+        return False
+    bias = None if a.bias is None else a.bias + count
+    return b.weights[0] == a.weights[0] + count * len(a.weights) and b.bias == bias
+
+
+def _layer(node: Node, row: int, count: int) -> Instruction:
+    terms = node.terms
+    assert terms is not None
+    starts = range(terms.weights[0], terms.weights[0] + count * len(node.args), len(node.args))
+    bias = -1 if terms.bias is None else terms.bias
+    return Instruction("layer", row, count, _rows(node.args)[None], weights=_rows(starts), bias=bias)
+
+
+def _sum(node: Node, terms: Terms, row: int) -> Instruction:
+    bias = -1 if terms.bias is None else terms.bias
+    args = _rows(node.args)
+    if terms.kind == "const":
+        return Instruction(
+            "weighted", row, 1, args[None], numbers=np.array(terms.weights, float), bias=bias, offset=terms.offset
+        )
+    if terms.kind == "row":
+        return Instruction("product", row, 1, np.stack([_rows(terms.weights), args]), bias=bias, offset=terms.offset)
+    return Instruction("dot", row, 1, args[None], weights=_rows(terms.weights), bias=bias, offset=terms.offset)
+
+
+def _elementwise(nodes: tuple[Node, ...], row: int) -> Instruction:
+    if nodes[0].code == "param":
+        return Instruction("param", row, len(nodes), np.zeros((0, 0), np.int64), weights=_rows(n.index for n in nodes))
+    return Instruction("op", row, len(nodes), np.array([n.args for n in nodes], np.int64).T.copy(), op=nodes[0].code)
+
+
+def _mark_first_writers(
+    instructions: tuple[Instruction, ...], gradient: NDArray[np.bool_], loss: int | None
+) -> tuple[Instruction, ...]:
+    """Let a layer store its inputs' adjoints where no later instruction has added to them yet.
+
+    The backward pass goes from the last instruction to the first; two layers on one input, or a residual
+    connection, make the second of them an adder.
+    """
+    written: set[int | None] = {loss}
+    marked = []
+    for instruction in reversed(instructions):
+        rows = instruction.args.ravel().tolist()
+        fresh = instruction.kind == "layer" and not written.intersection(rows) and len(set(rows)) == len(rows)
+        marked.append(replace(instruction, overwrite=fresh))
+        written.update(r for r in rows if gradient[r])
+    return tuple(reversed(marked))

@@ -1,0 +1,142 @@
+"""What engines execute: instructions over rows of lanes (a row is one scalar for many samples)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One kind of work on `count` neighbouring result rows.
+
+    Attributes
+    ----------
+    kind : {"op", "layer", "dot", "weighted", "product", "param"}
+        ``op``: the table operation `op`, row ``dst + j`` from the rows ``args[:, j]``.
+        ``layer``: row ``dst + j`` = sum_k theta[weight + j*n + k] * row[args[0, k]] (+ theta[bias + j]).
+        ``dot``: one row = sum_k theta[weights[k]] * row[args[0, k]] (+ theta[bias]) + offset.
+        ``weighted``: one row = sum_k numbers[k] * row[args[0, k]] (+ theta[bias]) + offset.
+        ``product``: one row = sum_k row[args[0, k]] * row[args[1, k]] (+ theta[bias]) + offset.
+        ``param``: row ``dst + j`` = theta[weights[j]] on every lane.
+    dst, count : int
+        First result row and how many.
+    args : ndarray of int64
+        Operand rows: shape (arity, count) for ``op``, (1 or 2, n) for sums, (0, 0) for ``param``.
+    op : str
+    weights : ndarray of int64
+        Indices into theta (for ``layer`` the first one of each row).
+    numbers : ndarray of float64
+    bias : int
+        Index into theta, or -1.
+    offset : float
+    overwrite : bool
+        ``layer`` only: in the backward pass it is the first to write the adjoints of its inputs, so it may
+        store instead of add.
+    """
+
+    kind: Literal["op", "layer", "dot", "weighted", "product", "param"]
+    dst: int
+    count: int
+    args: Rows
+    op: str = ""
+    weights: Rows = field(default_factory=lambda: np.zeros(0, np.int64))
+    numbers: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    bias: int = -1
+    offset: float = 0.0
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A tape lowered to instructions.
+
+    Attributes
+    ----------
+    n_rows : int
+    n_theta : int
+        Length of the parameter vector that it reads (derived parameters included).
+    instructions : tuple of Instruction
+        In forward order.
+    input_rows, input_index : ndarray of int64
+        Row ``input_rows[i]`` is filled with the sample's number ``input_index[i]`` (inputs, targets, features).
+    constant_rows, constants : ndarray
+        Rows that never change.
+    outputs : ndarray of int64
+        Rows of the results.
+    loss : int
+        Row of the loss of one sample, or -1.
+    taps : tuple of (object, ndarray)
+        Modules and the rows of their outputs.
+    needs_gradient : ndarray of bool, shape (n_rows,)
+        False for rows that depend on no parameter.
+    """
+
+    n_rows: int
+    n_theta: int
+    instructions: tuple[Instruction, ...]
+    input_rows: Rows
+    input_index: Rows
+    constant_rows: Rows
+    constants: NDArray[np.float64]
+    outputs: Rows
+    loss: int
+    taps: tuple[tuple[Any, Rows], ...]
+    needs_gradient: NDArray[np.bool_]
+
+    def __str__(self) -> str:
+        return "\n".join([f"Program: {self.n_rows} rows, {len(self.instructions)} instructions", *self._lines()])
+
+    def _lines(self) -> list[str]:
+        counts: Counter[str] = Counter()
+        lines = []
+        for i in self.instructions:
+            counts[i.kind] += 1
+            if i.kind == "layer":
+                lines.append(f"  LAYER {i.args.shape[1]} -> {i.count}" + (" with bias" if i.bias >= 0 else ""))
+            elif i.kind == "op":
+                lines.append(f"  {i.op} on {i.count} row{'s' if i.count > 1 else ''}")
+            else:
+                name = {"param": "PARAM"}.get(i.kind, "DOT")
+                lines.append(f"  {name} {i.kind} of {max(i.args.shape[-1], i.count)}")
+        return lines
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A whole model, split by how often each part must run.
+
+    Attributes
+    ----------
+    n_parameters : int
+        Length of theta; the derived parameters follow behind it.
+    n_derived : int
+        How many numbers the prologue makes.
+    n_inputs, n_targets, n_features : int
+        Lengths of one sample and of what `encode` adds to it.
+    prologue : Program or None
+        Parameter-only nodes (``w1 * w2``): run on one lane once a step; its outputs are the derived parameters.
+    encode : Program or None
+        Input-only nodes (frequency encodings): run once a data set; its outputs are the features.
+    body : Program
+        Everything else, per lane.
+    """
+
+    n_parameters: int
+    n_derived: int
+    n_inputs: int
+    n_targets: int
+    n_features: int
+    prologue: Program | None
+    encode: Program | None
+    body: Program
+
+    def __str__(self) -> str:
+        parts = [("prologue", self.prologue), ("encode", self.encode), ("body", self.body)]
+        return "\n".join(f"{name}: {program}" for name, program in parts if program is not None)

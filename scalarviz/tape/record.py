@@ -1,0 +1,177 @@
+"""Recording: call a function once with symbolic inputs and write down what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
+from typing import Any
+
+from ..errors import InputError
+from ..scalar import tracing
+from ..scalar.dot import DOT, Dot, Row
+from ..scalar.store import Block
+from ..scalar.value import Symbol, Value
+from ..scalar.weight import Weight
+from .tape import Node, Tape, Terms
+
+
+def record(
+    fn: Callable[..., Any],
+    n_inputs: int,
+    n_targets: int = 0,
+    *,
+    loss: Callable[..., Value] | None = None,
+    blocks: Iterable[Block] = (),
+) -> Tape:
+    """Record ``fn(inputs)`` and, with `loss`, ``loss(outputs, targets)``.
+
+    Parameters
+    ----------
+    fn : callable
+        Takes a list of `n_inputs` Values (and, without `loss`, a list of `n_targets` more if that is not 0);
+        returns a Value or a sequence of Values.
+    n_inputs, n_targets : int
+        Lengths of one sample.
+    loss : callable, optional
+        Takes the outputs and the list of targets, returns one Value.
+    blocks : iterable of Block
+        Parameters that come first in theta, in this order; others follow as the graph meets them.
+
+    Returns
+    -------
+    Tape
+
+    Raises
+    ------
+    TracingError
+        `fn` asks a symbolic Value for its number.
+    InputError
+        `fn` or `loss` returns something other than Values.
+
+    Notes
+    -----
+    Leaf Values that `fn` brings along are constants. Modules called on the way leave taps.
+    """
+    if n_inputs < 0 or n_targets < 0:
+        raise InputError(f"record: n_inputs and n_targets must be at least 0, got {n_inputs} and {n_targets}")
+    with tracing.recording() as recorder:
+        inputs: list[Value] = [Symbol() for _ in range(n_inputs)]
+        targets: list[Value] = [Symbol() for _ in range(n_targets)]
+        result = fn(inputs, targets) if n_targets and loss is None else fn(inputs)
+        outputs = _values(result, "the recorded function")
+        loss_node = None if loss is None else _one(loss(outputs if _is_many(result) else result, targets), "the loss")
+    writer = _Writer([*inputs, *targets], blocks)
+    roots = [*outputs, *([] if loss_node is None else [loss_node])]
+    taps = [(module, _values(values, "a module")) for module, values in recorder.taps]
+    writer.write([*roots, *(v for _, values in taps for v in values)])
+    row_of = writer.row_of
+    return Tape(
+        nodes=tuple(writer.nodes),
+        n_inputs=n_inputs,
+        n_targets=n_targets,
+        n_parameters=writer.n_parameters,
+        blocks=tuple(writer.blocks),
+        outputs=tuple(row_of[v] for v in outputs),
+        loss=None if loss_node is None else row_of[loss_node],
+        taps=tuple((module, tuple(row_of[v] for v in values)) for module, values in taps),
+    )
+
+
+def _is_many(result: Any) -> bool:
+    return not isinstance(result, Value)
+
+
+def _one(result: Any, what: str) -> Value:
+    values = _values(result, what)
+    if len(values) != 1:
+        raise InputError(f"{what} must return one Value, got {len(values)}")
+    return values[0]
+
+
+def _values(result: Any, what: str) -> list[Value]:
+    if isinstance(result, Value):
+        return [result]
+    if not isinstance(result, Sequence) or isinstance(result, str):
+        raise InputError(f"{what} must return a Value or a list of Values, got {type(result).__name__}")
+    return [v if isinstance(v, Value) else Value(v) for v in result]
+
+
+_order_of = attrgetter("_order")
+
+
+class _Writer:
+    """Numbers the nodes of a graph, oldest first, without recursion."""
+
+    def __init__(self, inputs: Sequence[Value], blocks: Iterable[Block]) -> None:
+        self.nodes: list[Node] = [Node("input", index=i) for i in range(len(inputs))]
+        self.row_of: dict[Value, int] = {v: i for i, v in enumerate(inputs)}
+        self.blocks: list[Block] = []
+        self.offset: dict[Block, int] = {}
+        self.n_parameters = 0
+        for block in blocks:
+            self.start_of(block)
+
+    def start_of(self, block: Block) -> int:
+        """Where `block` begins in theta."""
+        start = self.offset.get(block)
+        if start is None:
+            start = self.offset[block] = self.n_parameters
+            self.blocks.append(block)
+            self.n_parameters += block.size
+        return start
+
+    def write(self, roots: Iterable[Value]) -> None:
+        for value in sorted(self.reachable(roots), key=_order_of):
+            self.row_of[value] = len(self.nodes)
+            self.nodes.append(self.node(value))
+
+    def reachable(self, roots: Iterable[Value]) -> set[Value]:
+        seen = {v for v in roots if v not in self.row_of}
+        stack = list(seen)
+        while stack:
+            for parent in stack.pop()._graph_parents():
+                if parent not in seen and parent not in self.row_of:
+                    seen.add(parent)
+                    stack.append(parent)
+        return seen
+
+    def node(self, value: Value) -> Node:
+        if isinstance(value, Weight):
+            return Node("param", index=self.parameter(value))
+        if value._op is None:
+            if isinstance(value, Symbol):
+                raise InputError("a symbolic Value of another recording is part of this graph; record it as a whole")
+            return Node("const", number=value.data)
+        if value._op is DOT:
+            assert isinstance(value, Dot)
+            return self.dot(value)
+        return Node(value._op.name, tuple(self.row_of[p] for p in value._parents))
+
+    def parameter(self, weight: Weight) -> int:
+        return self.start_of(weight._block) + weight._index
+
+    def dot(self, value: Dot) -> Node:
+        xs = tuple([self.row_of[x] for x in value.xs])
+        bias = value.bias
+        index = None
+        if isinstance(bias, Row):
+            index = self.start_of(bias.block) + bias.start
+        elif isinstance(bias, Weight):
+            index = self.parameter(bias)
+        terms = Terms(*self.weights(value.weights), bias=index)
+        node = Node("dot", xs, terms=terms)
+        if isinstance(bias, Value) and not isinstance(bias, Weight):
+            self.nodes.append(node)
+            return Node("add", (len(self.nodes) - 1, self.row_of[bias]))
+        return node
+
+    def weights(self, weights: Row | tuple[Value, ...]) -> tuple[Any, Any]:
+        if isinstance(weights, Row):
+            start = self.start_of(weights.block) + weights.start
+            return "param", range(start, start + weights.length)
+        found = [self.nodes[self.row_of[w]] for w in weights]
+        if all(node.code == "param" for node in found):
+            return "param", tuple(node.index for node in found)
+        if all(node.code == "const" for node in found):
+            return "const", tuple(node.number for node in found)
+        return "row", tuple(self.row_of[w] for w in weights)

@@ -1,0 +1,136 @@
+"""`Tape`: a recorded graph as a flat list of nodes. One node is one scalar of the model, one *row* in an engine.
+
+Nodes stand in an order in which every operand comes before its user. Parameters are indices into the flat
+parameter vector *theta* (the blocks of the tape, one behind the other).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from ..scalar.store import Block
+
+Kind = Literal["param", "const", "row"]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The weights of a weighted sum.
+
+    Attributes
+    ----------
+    kind : {"param", "const", "row"}
+        What `weights` holds: indices into theta, numbers, or rows.
+    weights : tuple
+        One a term.
+    bias : int or None
+        Index into theta of a parameter that is added.
+    offset : float
+        A number that is added.
+    """
+
+    kind: Kind
+    weights: tuple[Any, ...] | range
+    bias: int | None = None
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One scalar.
+
+    Attributes
+    ----------
+    code : str
+        ``"input"``, ``"const"``, ``"param"``, ``"dot"`` or the name of an operation.
+    args : tuple of int
+        Operand rows (for a dot those of its inputs).
+    index : int
+        Which input (targets and features count on), or which parameter of theta.
+    number : float
+        Of a constant.
+    terms : Terms or None
+        Of a dot.
+    """
+
+    code: str
+    args: tuple[int, ...] = ()
+    index: int = 0
+    number: float = 0.0
+    terms: Terms | None = None
+
+    def operands(self) -> tuple[int, ...]:
+        """Every row that the node reads."""
+        if self.terms is not None and self.terms.kind == "row":
+            return (*self.args, *self.terms.weights)
+        return self.args
+
+
+@dataclass(frozen=True, slots=True)
+class Tape:
+    """A recorded function.
+
+    Attributes
+    ----------
+    nodes : tuple of Node
+    n_inputs, n_targets : int
+        Lengths of one sample. Input numbers run over inputs, targets, then features.
+    n_parameters : int
+        Length of theta.
+    blocks : tuple of Block
+        Where theta comes from, in order.
+    outputs : tuple of int
+        Rows of the results.
+    loss : int or None
+        Row of the loss of one sample.
+    taps : tuple of (object, tuple of int)
+        Modules that were called and the rows of what they returned.
+    """
+
+    nodes: tuple[Node, ...]
+    n_inputs: int
+    n_targets: int
+    n_parameters: int
+    blocks: tuple[Block, ...] = ()
+    outputs: tuple[int, ...] = ()
+    loss: int | None = None
+    taps: tuple[tuple[Any, tuple[int, ...]], ...] = ()
+
+    def roots(self) -> tuple[int, ...]:
+        """Rows that must exist in the end."""
+        loss = () if self.loss is None else (self.loss,)
+        return (*self.outputs, *loss, *(row for _, rows in self.taps for row in rows))
+
+    def only(self, *, loss: bool = False, outputs: bool = False, taps: bool = False) -> Tape:
+        """The same tape with the other roots dropped (dead nodes go when it is lowered)."""
+        return replace(
+            self,
+            loss=self.loss if loss else None,
+            outputs=self.outputs if outputs else (),
+            taps=self.taps if taps else (),
+        )
+
+    def rewired(self, nodes: list[Node], row_of: dict[int, int]) -> Tape:
+        """The tape with `nodes` and every root moved to ``row_of[root]``."""
+        return replace(
+            self,
+            nodes=tuple(nodes),
+            outputs=tuple(row_of[r] for r in self.outputs),
+            loss=None if self.loss is None else row_of[self.loss],
+            taps=tuple((module, tuple(row_of[r] for r in rows)) for module, rows in self.taps),
+        )
+
+    def __str__(self) -> str:
+        counts = Counter(n.code for n in self.nodes)
+        found = ", ".join(f"{count} {code}" for code, count in counts.most_common())
+        return f"Tape of {len(self.nodes)} nodes ({found}), {self.n_parameters} parameters"
+
+
+def moved(node: Node, row_of: dict[int, int]) -> Node:
+    """`node` with its operand rows renamed."""
+    terms = node.terms
+    if terms is not None and terms.kind == "row":
+        terms = replace(terms, weights=tuple(row_of[r] for r in terms.weights))
+    return replace(node, args=tuple([row_of[r] for r in node.args]), terms=terms)
