@@ -1,0 +1,96 @@
+"""What every engine is given and what it must offer: one `Problem`, one `Trainer`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import rng
+from ..scalar.store import Store
+from ..tape import Plan
+
+Array = NDArray[Any]
+Reduction = Literal["mean", "sum"]
+
+
+@dataclass(slots=True)
+class Problem:
+    """A model bound to data, numbers and an optimiser. The arrays are live: engines change them in place.
+
+    Attributes
+    ----------
+    plan : Plan
+        Model and loss of one sample.
+    update : Plan
+        The optimiser's update of one weight: inputs ``w, g, *state``, theta ``[lr, t]`` (t counts from 1),
+        outputs ``w, *state``. Engines run it with the parameters as lanes.
+    store : Store
+        ``value`` and ``grad`` of the parameters, shape (P,), in the run's dtype (float32 or float64).
+    state : list of ndarray, shape (P,)
+        The optimiser's state, in the order of the update's inputs; same dtype.
+    data : ndarray, shape (n_inputs + n_targets + n_features, N)
+        One row a number of the sample, C-contiguous, same dtype.
+    batch : int
+        Samples a step, at most N.
+    seed : int
+        Of the epoch order (`rng.batch_indices`).
+    reduction : {"mean", "sum"}
+        How the loss of a batch is made from the losses of its samples.
+    trained : ndarray of bool, shape (P,)
+        Weights that the optimiser holds and that are not frozen; the others get gradients only.
+    previous : ndarray, shape (P,)
+        The values before the last step of the last call.
+    block : int
+        Lanes that go through the program together. Part of the configuration: it changes bits.
+    """
+
+    plan: Plan
+    update: Plan
+    store: Store
+    state: list[Array]
+    data: Array
+    batch: int
+    seed: int
+    reduction: Reduction
+    trained: NDArray[np.bool_]
+    previous: Array
+    block: int = 256
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def scale(self) -> float:
+        """Factor of one sample's loss in the loss of the batch."""
+        return 1.0 / self.batch if self.reduction == "mean" else 1.0
+
+    def indices(self, step: int) -> NDArray[np.int64]:
+        """The samples of training step `step` (the first is 0)."""
+        return rng.batch_indices(self.seed, step, self.data.shape[1], self.batch)
+
+
+class Trainer(Protocol):
+    """An engine at work on one problem."""
+
+    name: str
+
+    def train(self, first: int, count: int, lr: float) -> NDArray[np.float64]:
+        """Do the steps ``first + 1 .. first + count`` (so `first` are done already).
+
+        A step is: zero the gradients, forward, loss, backward, update. At return ``store.grad`` is the last
+        step's gradient and ``previous`` the values that it was taken at.
+
+        Returns
+        -------
+        ndarray of float64, shape (count,)
+            The loss of each step, at the values before its update.
+        """
+        ...
+
+    def gradient(self, step: int) -> float:
+        """Forward and backward of the batch of training step ``step + 1`` without the update.
+
+        Fills ``store.grad``; returns the loss.
+        """
+        ...
