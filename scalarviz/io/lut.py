@@ -1,0 +1,163 @@
+"""Colour look-up tables as .cube files: the exchange format of colour grading programs.
+
+Source of the format: Adobe, "Cube LUT Specification", version 1.0 (2013).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import FileFormatError, InputError
+from .atomic import StrPath, check_target, write_bytes
+
+Floats = NDArray[np.float64]
+Colours = Callable[[Floats], NDArray[np.floating]]
+
+POINTS = 33
+SMALLEST, LARGEST = 2, 256  # of the specification
+
+
+@dataclass(frozen=True, slots=True)
+class Lut:
+    """A function of colours, known at the points of a grid.
+
+    Attributes
+    ----------
+    table : ndarray of float64, shape (n, n, n, 3)
+        Indexed ``[blue][green][red]``, as the file lists it: red changes fastest.
+    title : str
+        As in the file.
+    low, high : tuple of float
+        DOMAIN_MIN and DOMAIN_MAX: the colours of the first and the last point.
+    """
+
+    table: Floats
+    title: str = ""
+    low: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    high: tuple[float, float, float] = (1.0, 1.0, 1.0)
+
+    @property
+    def points(self) -> int:
+        """Grid points along each axis."""
+        return int(self.table.shape[0])
+
+    def __call__(self, colours: NDArray[np.floating]) -> Floats:
+        """Trilinear interpolation; colours outside the domain get the value of its edge.
+
+        Parameters
+        ----------
+        colours : ndarray, shape (..., 3)
+
+        Returns
+        -------
+        ndarray of float64, shape (..., 3)
+        """
+        low, high = np.array(self.low), np.array(self.high)
+        place = np.clip((np.asarray(colours, np.float64) - low) / (high - low), 0, 1) * (self.points - 1)
+        corner = np.minimum(place.astype(np.int64), self.points - 2)
+        part = place - corner
+        result = np.zeros(place.shape)
+        for offset in np.ndindex(2, 2, 2):
+            r, g, b = (corner[..., c] + offset[c] for c in range(3))
+            share = np.prod(np.where(offset, part, 1 - part), axis=-1)
+            result += share[..., None] * self.table[b, g, r]
+        return result
+
+
+def grid(points: int = POINTS) -> Floats:
+    """The colours of the grid in the file's order, shape (points**3, 3): red fastest, blue slowest."""
+    if not SMALLEST <= points <= LARGEST:
+        raise InputError(f"a LUT has {SMALLEST} to {LARGEST} points an axis, got {points}")
+    level = np.linspace(0, 1, points)
+    blue, green, red = np.meshgrid(level, level, level, indexing="ij")
+    return np.stack([red, green, blue], axis=-1).reshape(-1, 3)
+
+
+def sample(function: Colours, points: int = POINTS, title: str = "scalarviz") -> Lut:
+    """The LUT of `function`, which maps colours (N, 3) to colours (N, 3), both sRGB in 0..1."""
+    colours = np.asarray(function(grid(points)), np.float64)
+    return Lut(colours.reshape(points, points, points, 3), title)
+
+
+def check_lut_name(path: StrPath) -> Path:
+    """InputError if `path` cannot become a .cube file: its suffix or its folder."""
+    if Path(path).suffix.lower() != ".cube":
+        raise InputError(f"cannot write {path}: a LUT's name ends in .cube")
+    return check_target(path)
+
+
+def write_cube(path: StrPath, lut: Lut) -> None:
+    """Write a 3-D LUT, whole or not at all; InputError if a value is not finite or the file cannot be written."""
+    check_lut_name(path)
+    rows = lut.table.reshape(-1, 3)
+    if not np.isfinite(rows).all():
+        raise InputError(f"cannot write {path}: a colour is not a finite number")
+    title = lut.title.replace('"', "'").replace("\n", " ")
+    head = [f'TITLE "{title}"', f"LUT_3D_SIZE {lut.points}"]
+    for name, values in (("DOMAIN_MIN", lut.low), ("DOMAIN_MAX", lut.high)):
+        head.append(name + " " + " ".join(f"{v:.6f}" for v in values))
+    lines = [f"{r:.6f} {g:.6f} {b:.6f}" for r, g, b in rows.tolist()]
+    write_bytes(path, ("\n".join([*head, *lines]) + "\n").encode())
+
+
+def read_cube(path: StrPath) -> Lut:
+    """Read a 3-D LUT.
+
+    Raises
+    ------
+    InputError
+        If there is no such file or it cannot be read.
+    FileFormatError
+        If it is no 3-D LUT; names the line.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{path} is no .cube file: it is not text") from None
+    head: dict[str, list[str]] = {}
+    rows: list[list[float]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        if words[0][0].isalpha():
+            head[words[0]] = line.split(None, 1)[1:]
+        else:
+            rows.append(_three(words, f"{path}, line {number}"))
+    return _assemble(path, head, rows)
+
+
+def _three(words: list[str], where: str) -> list[float]:
+    try:
+        numbers = [float(word) for word in words]
+    except ValueError:
+        numbers = []
+    if len(numbers) != 3 or not np.isfinite(numbers).all():
+        raise FileFormatError(f"{where}: wanted three numbers, got {' '.join(words)[:40]!r}")
+    return numbers
+
+
+def _assemble(path: StrPath, head: dict[str, list[str]], rows: list[list[float]]) -> Lut:
+    if "LUT_3D_SIZE" not in head:
+        kind = "a 1-D LUT" if "LUT_1D_SIZE" in head else "no .cube file"
+        raise FileFormatError(f"{path} is {kind}: a 3-D LUT has a line LUT_3D_SIZE")
+    size = "".join(head["LUT_3D_SIZE"]).strip()
+    if not size.isdigit() or not SMALLEST <= int(size) <= LARGEST:
+        raise FileFormatError(f"{path}: LUT_3D_SIZE must be {SMALLEST} to {LARGEST}, got {size!r}")
+    points = int(size)
+    if len(rows) != points**3:
+        raise FileFormatError(f"{path} has {len(rows)} colours, LUT_3D_SIZE {points} needs {points**3}")
+    low = _three("".join(head.get("DOMAIN_MIN", ["0 0 0"])).split(), f"{path}, DOMAIN_MIN")
+    high = _three("".join(head.get("DOMAIN_MAX", ["1 1 1"])).split(), f"{path}, DOMAIN_MAX")
+    if any(a >= b for a, b in zip(low, high, strict=True)):
+        raise FileFormatError(f"{path}: DOMAIN_MIN {low} is not below DOMAIN_MAX {high}")
+    title = "".join(head.get("TITLE", [""])).strip().strip('"')
+    table = np.array(rows).reshape(points, points, points, 3)
+    return Lut(table, title, (low[0], low[1], low[2]), (high[0], high[1], high[2]))

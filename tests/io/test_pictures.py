@@ -1,0 +1,178 @@
+"""Every kind of picture arrives as sRGB in 0..1, and goes out as it came."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from PIL import Image, ImageCms
+
+from scalarviz.errors import FileFormatError, InputError, MissingDependencyError
+from scalarviz.io import Picture, example_photo, load_picture, save_picture, shrink
+
+COLOURS = np.array([[[255, 0, 0], [0, 255, 0], [0, 0, 255]], [[255, 255, 255], [0, 0, 0], [255, 153, 0]]], np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("mode", "suffix", "tolerance"),
+    [
+        ("RGB", "png", 0),
+        ("RGBA", "png", 0),
+        ("P", "png", 0),
+        ("CMYK", "tif", 2),
+        ("YCbCr", "tif", 3),
+        ("RGB", "bmp", 0),
+        ("P", "gif", 0),
+        ("RGBX", "tif", 0),
+    ],
+)
+def test_coloured_modes(tmp_path, mode, suffix, tolerance):
+    path = tmp_path / f"x.{suffix}"
+    Image.fromarray(COLOURS).convert(mode).save(path)
+    picture = load_picture(path)
+    assert picture.rgb.dtype == np.float32
+    assert picture.size == (3, 2)
+    assert np.abs(picture.rgb * 255 - COLOURS).max() <= tolerance
+
+
+def test_lab(tmp_path):
+    lab = ImageCms.profileToProfile(
+        Image.fromarray(COLOURS), ImageCms.createProfile("sRGB"), ImageCms.createProfile("LAB"), outputMode="LAB"
+    )
+    lab.save(tmp_path / "x.tif")
+    assert np.abs(load_picture(tmp_path / "x.tif").rgb * 255 - COLOURS).max() < 60  # 8-bit Lab cuts saturated colours
+    assert np.abs(load_picture(tmp_path / "x.tif").rgb[1, :2] * 255 - COLOURS[1, :2]).max() <= 2
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA"])
+def test_grey_modes(tmp_path, mode):
+    level = np.array([[0, 255], [255, 0]], np.uint8)
+    Image.fromarray(level).convert(mode).save(tmp_path / "x.png")
+    picture = load_picture(tmp_path / "x.png")
+    np.testing.assert_array_equal(picture.rgb, np.repeat(level[..., None], 3, 2) / np.float32(255))
+    assert (picture.alpha is not None) == (mode == "LA")
+
+
+@pytest.mark.parametrize("suffix", ["png", "tif"])
+def test_sixteen_bits_keep_their_precision(tmp_path, suffix):
+    level = np.array([[0, 1, 300], [40000, 65534, 65535]], np.uint16)
+    Image.fromarray(level).save(tmp_path / f"x.{suffix}")
+    np.testing.assert_allclose(load_picture(tmp_path / f"x.{suffix}").rgb[..., 1], level / 65535, rtol=1e-6)
+
+
+def test_floating_point_and_32_bit_tiffs(tmp_path):
+    level = np.array([[0.0, 0.25], [0.5, 1.0]], np.float32)
+    Image.fromarray(level).save(tmp_path / "f.tif")
+    np.testing.assert_array_equal(load_picture(tmp_path / "f.tif").rgb[..., 0], level)
+    Image.fromarray((level * 65535).astype(np.int32)).save(tmp_path / "i.tif")
+    np.testing.assert_allclose(load_picture(tmp_path / "i.tif").rgb[..., 2], level, atol=1e-4)
+    Image.fromarray(np.array([[np.nan]], np.float32)).save(tmp_path / "n.tif")
+    with pytest.raises(FileFormatError, match="not a finite number"):
+        load_picture(tmp_path / "n.tif")
+
+
+def test_a_transparent_colour_of_a_palette_is_alpha(tmp_path):
+    image = Image.new("P", (2, 1))
+    image.putpalette([255, 0, 0, 0, 0, 255])
+    image.putpixel((1, 0), 1)
+    image.save(tmp_path / "x.png", transparency=0)
+    picture = load_picture(tmp_path / "x.png")
+    np.testing.assert_array_equal(picture.alpha, [[0, 1]])
+    np.testing.assert_array_equal(picture.rgb[0, 1], [0, 0, 1])
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_exif_rotation_is_turned(tmp_path, orientation):
+    upright = Image.fromarray(np.arange(24, dtype=np.uint8).reshape(2, 4, 3) * 10)
+    turns = Image.Transpose
+    undo = {2: turns.FLIP_LEFT_RIGHT, 3: turns.ROTATE_180, 4: turns.FLIP_TOP_BOTTOM, 5: turns.TRANSPOSE}
+    undo |= {6: turns.ROTATE_90, 7: turns.TRANSVERSE, 8: turns.ROTATE_270}
+    stored = upright.transpose(undo[orientation]) if orientation > 1 else upright
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    stored.save(tmp_path / "x.png", exif=exif)
+    np.testing.assert_array_equal(np.rint(load_picture(tmp_path / "x.png").rgb * 255), np.asarray(upright))
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 7), (301, 2)])
+def test_any_size_comes_back_bit_for_bit_with_its_alpha(tmp_path, size):
+    rng = np.random.default_rng(0)
+    levels = rng.integers(0, 256, (size[1], size[0], 4)).astype(np.uint8)
+    save_picture(tmp_path / "x.png", levels[..., :3] / 255.0, levels[..., 3] / 255.0)
+    picture = load_picture(tmp_path / "x.png")
+    np.testing.assert_array_equal(np.rint(picture.rgb * 255), levels[..., :3])
+    np.testing.assert_array_equal(np.rint(picture.alpha * 255), levels[..., 3])
+
+
+def test_a_jpeg_is_close_and_holds_no_transparency(tmp_path):
+    smooth = np.linspace(0, 1, 64 * 64 * 3).reshape(64, 64, 3)
+    save_picture(tmp_path / "x.jpg", smooth)
+    assert np.abs(load_picture(tmp_path / "x.jpg").rgb - smooth).max() < 0.03
+    with pytest.raises(InputError, match=r"use \.png"):
+        save_picture(tmp_path / "y.jpg", smooth, np.ones((64, 64)))
+    assert os.listdir(tmp_path) == ["x.jpg"]
+
+
+def test_values_outside_the_range_are_clipped_and_nan_is_refused(tmp_path):
+    save_picture(tmp_path / "x.png", np.array([[[-1.0, 0.5, 7.0]]]))
+    assert np.asarray(Image.open(tmp_path / "x.png")).tolist() == [[[0, 128, 255]]]
+    with pytest.raises(InputError, match="not a finite number"):
+        save_picture(tmp_path / "y.png", np.full((1, 1, 3), np.nan))
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [(b"", "not a picture"), (b"hello", "not a picture"), (b"\x89PNG\r\n\x1a\n" + b"\0" * 40, "damaged|not a picture")],
+)
+def test_what_is_no_picture(tmp_path, content, says):
+    (tmp_path / "x.png").write_bytes(content)
+    with pytest.raises(FileFormatError, match=says):
+        load_picture(tmp_path / "x.png")
+
+
+def test_a_picture_cut_off(tmp_path):
+    save_picture(tmp_path / "x.png", np.random.default_rng(0).random((50, 50, 3)))
+    whole = (tmp_path / "x.png").read_bytes()
+    (tmp_path / "x.png").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(FileFormatError, match="damaged"):
+        load_picture(tmp_path / "x.png")
+
+
+def test_a_bomb(tmp_path, monkeypatch):
+    save_picture(tmp_path / "x.png", np.zeros((50, 50, 3)))
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)
+    with pytest.raises(FileFormatError, match="too large"):
+        load_picture(tmp_path / "x.png")
+
+
+def test_what_is_not_there(tmp_path):
+    with pytest.raises(InputError, match="there is no picture"):
+        load_picture(tmp_path / "x.png")
+    with pytest.raises(InputError, match="is a folder"):
+        load_picture(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["x", "x.gif", "x.mp4", ".png"])
+def test_names_that_cannot_become_a_picture(tmp_path, name):
+    with pytest.raises(InputError, match="ends in one of"):
+        save_picture(tmp_path / name, np.zeros((1, 1, 3)))
+
+
+def test_shrinking_averages_and_keeps_the_aspect():
+    rgb = np.zeros((4, 8, 3), np.float32)
+    rgb[:, ::2] = 1
+    small = shrink(Picture(rgb, np.ones((4, 8), np.float32)), 4)
+    assert small.size == (4, 2)
+    np.testing.assert_allclose(small.rgb, 0.5, atol=1e-6)
+    np.testing.assert_allclose(small.alpha, 1, atol=1e-6)
+    assert shrink(small, 100) is small
+
+
+def test_the_example_is_a_photograph(monkeypatch):
+    photo = example_photo()
+    assert photo.size == (240, 240)
+    assert photo.rgb.std() > 0.1
+    monkeypatch.setattr("scalarviz.io.pictures.find_spec", lambda name: None)
+    with pytest.raises(MissingDependencyError, match="data extra"):
+        example_photo()
