@@ -1,0 +1,69 @@
+"""A whole plan on NumPy: prologue, encoding and body joined. For predictions, probes and the NumPy tier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..tape import Plan
+from .problem import Array
+from .rows import RowProgram
+
+LANES = 4096
+"""Samples that go through a program together; keeps the rows of a small net in the cache."""
+
+
+class PlanRunner:
+    """Runs a `Plan` forward.
+
+    Parameters
+    ----------
+    plan : Plan
+    dtype : dtype-like
+        In which everything is computed.
+    """
+
+    def __init__(self, plan: Plan, dtype: Any) -> None:
+        self.plan, self.dtype = plan, np.dtype(dtype)
+        self.prologue = RowProgram(plan.prologue, self.dtype) if plan.prologue else None
+        self.encoder = RowProgram(plan.encode, self.dtype) if plan.encode else None
+        self.body = RowProgram(plan.body, self.dtype)
+
+    def extended(self, theta: Array) -> tuple[Array, Array | None]:
+        """Theta with the derived parameters behind it, and the rows of the prologue."""
+        if self.prologue is None:
+            return theta, None
+        rows = self.prologue.forward(theta, np.empty((0, 1), self.dtype))
+        return np.concatenate([theta, rows[self.prologue.program.outputs, 0]]), rows
+
+    def encode(self, data: Array) -> Array:
+        """`data` (numbers of a sample, N) with the features below it, in the plan's dtype, C-contiguous."""
+        data = np.ascontiguousarray(data, self.dtype)
+        if self.encoder is None:
+            return data
+        outputs = self.encoder.program.outputs
+        features = np.empty((len(outputs), data.shape[1]), self.dtype)
+        for start in range(0, data.shape[1], LANES):
+            part = slice(start, start + LANES)
+            features[:, part] = self.encoder.forward(np.empty(0, self.dtype), data[:, part])[outputs]
+        return np.concatenate([data, features])
+
+    def rows(self, theta: Array, data: Array, wanted: Array) -> Array:
+        """The rows `wanted` of the body, shape (len(wanted), N).
+
+        Parameters
+        ----------
+        theta : ndarray, shape (n_parameters,)
+        data : ndarray, shape (n_inputs [+ n_targets], N)
+            Missing targets are taken as 0.
+        """
+        full = self.plan.n_inputs + self.plan.n_targets
+        if data.shape[0] < full:
+            data = np.concatenate([data, np.zeros((full - data.shape[0], data.shape[1]), self.dtype)])
+        theta, _ = self.extended(np.asarray(theta, self.dtype))
+        found = np.empty((len(wanted), data.shape[1]), self.dtype)
+        for start in range(0, data.shape[1], LANES):
+            part = slice(start, start + LANES)
+            found[:, part] = self.body.forward(theta, self.encode(data[:, part]))[wanted]
+        return found
