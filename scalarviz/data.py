@@ -54,8 +54,9 @@ def _warm(colours: Colours) -> Colours:
 
 
 def _gray(colours: Colours) -> Colours:
-    luma: Colours = colours @ LUMA
-    return np.repeat(luma[..., None], 3, axis=-1)
+    luma = colours @ LUMA
+    grey: Colours = np.repeat(luma[..., None], 3, axis=-1)
+    return grey
 
 
 TARGETS: dict[str, Target] = {
