@@ -18,7 +18,7 @@ Kind = Literal["weight", "bias", "activation"]
 # A matrix narrower than this share of its length would be a hairline: its numbers are folded into a block instead.
 FOLD_ASPECT = 64
 # The shader counts the cells of a plate in float32, which is exact up to here.
-MAX_CELLS = 1 << 24
+MAX_CELLS = (1 << 24) - (1 << 13)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +123,8 @@ class Plate:
         Half the side of a cube's main face.
     depth : float
         Half the thickness.
+    start : int
+        Index of the first element in a frame's flat arrays; -1 for an activation row.
     """
 
     name: str
@@ -133,6 +135,7 @@ class Plate:
     axes: Floats
     half: float
     depth: float
+    start: int = -1
 
     @property
     def shape(self) -> tuple[int, int]:

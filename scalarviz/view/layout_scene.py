@@ -80,7 +80,9 @@ def plate_for(
     """The plate of a tensor; `depth` defaults to `half` (cubes)."""
     grid = grid_for(tensor.shape, strip=strip)
     place = np.asarray(origin, np.float64)
-    return Plate(tensor.name, kind, tensor.size, grid, place, axes, half, half if depth is None else depth)
+    return Plate(
+        tensor.name, kind, tensor.size, grid, place, axes, half, half if depth is None else depth, tensor.start
+    )
 
 
 def row_plate(name: str, count: int, origin: Floats, axes: Floats, half: float, depth: float) -> Plate:

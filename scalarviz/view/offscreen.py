@@ -1,0 +1,176 @@
+"""Drawing without a window: one OpenGL context, made once, and pictures read from its framebuffer.
+
+On Linux the context comes from EGL without a display (Mesa's software renderer is enough). Where EGL is missing, as on
+macOS and Windows, it is that of a hidden Qt canvas, if Qt is installed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scalarviz.errors import InputError, MissingDependencyError
+
+Image = NDArray[np.uint8]
+
+MAX_SIDE = 8192
+"""Pixels of the framebuffer: what OpenGL 2 hardware and Mesa both offer."""
+
+_QT = ("pyside6", "pyqt6", "pyqt5")
+_NO_GL = (
+    "no OpenGL to draw with: install EGL (Debian, Ubuntu: apt-get install libegl1 libgl1 libfontconfig1) "
+    'or Qt (pip install "PySide6-Essentials>=6.8,!=6.12.0")'
+)
+
+
+class Offscreen:
+    """A context of its own and a framebuffer that grows with what is asked for. Use :func:`offscreen`, which keeps one."""
+
+    def __init__(self) -> None:
+        self._canvas = _canvas()
+        self._framebuffers: dict[tuple[int, int], Any] = {}
+
+    def __enter__(self) -> Offscreen:
+        """Make the context current, for building visuals."""
+        self._canvas.set_current()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Send what was built to the context."""
+        self._canvas.context.flush_commands()
+
+    def render(
+        self,
+        draw: Callable[[tuple[int, int]], None],
+        size: tuple[int, int],
+        *,
+        supersample: int = 1,
+        background: tuple[float, float, float] = (0.0, 0.0, 0.0),
+    ) -> Image:
+        """The picture that `draw` makes.
+
+        Parameters
+        ----------
+        draw : callable
+            Called with the framebuffer's (width, height) in device pixels, its context current.
+        size : (int, int)
+            Width and height of the picture.
+        supersample : int
+            2 draws at twice the size and averages: smooth edges for about four times the time.
+        background : (r, g, b)
+            In 0..1; what the framebuffer is cleared to.
+
+        Returns
+        -------
+        ndarray of uint8, shape (height, width, 3)
+            sRGB, first row on top.
+
+        Raises
+        ------
+        InputError
+            A size without pixels, or larger than a framebuffer can be.
+        """
+        from vispy import gloo
+
+        width, height = size[0] * supersample, size[1] * supersample
+        if min(size) < 1 or supersample < 1 or max(width, height) > MAX_SIDE:
+            raise InputError(f"picture size {size[0]}x{size[1]} (x{supersample}) must be 1 to {MAX_SIDE} pixels a side")
+        self._canvas.set_current()
+        with self._framebuffer(width, height) as target:
+            gloo.set_viewport(0, 0, width, height)
+            gloo.set_state(depth_mask=True)
+            gloo.clear(color=(*background, 1.0), depth=True)
+            draw((width, height))
+            image: Image = target.read("color", alpha=False)
+        return shrink(image, supersample) if supersample > 1 else np.ascontiguousarray(image)
+
+    def _framebuffer(self, width: int, height: int) -> Any:
+        """The framebuffer of a size; the last two are kept (a film and its picture)."""
+        from vispy import gloo
+
+        if (width, height) not in self._framebuffers:
+            while len(self._framebuffers) > 1:
+                self._framebuffers.pop(next(iter(self._framebuffers))).delete()
+            shape = (height, width)
+            self._framebuffers[width, height] = gloo.FrameBuffer(
+                color=gloo.RenderBuffer(shape), depth=gloo.RenderBuffer(shape)
+            )
+        return self._framebuffers[width, height]
+
+
+def shrink(image: Image, factor: int) -> Image:
+    """Mean of blocks of factor x factor pixels: (H*f, W*f, 3) -> (H, W, 3)."""
+    height, width = image.shape[0] // factor, image.shape[1] // factor
+    total = np.zeros((height, width, 3), np.uint16)
+    for row in range(factor):
+        for col in range(factor):
+            total += image[row::factor, col::factor][:height, :width]
+    return ((total + factor * factor // 2) // (factor * factor)).astype(np.uint8)
+
+
+_shared: Offscreen | None = None
+
+
+def offscreen() -> Offscreen:
+    """The one offscreen context of this process (contexts leak, and visuals live in the one they were made in).
+
+    Raises
+    ------
+    MissingDependencyError
+        No OpenGL here; its one line says what to install.
+    """
+    global _shared  # noqa: PLW0603 - one context a process is the point
+    if _shared is None:
+        _shared = Offscreen()
+    return _shared
+
+
+def render(
+    draw: Callable[[tuple[int, int]], None],
+    size: tuple[int, int],
+    *,
+    supersample: int = 1,
+    background: tuple[float, float, float] = (0.0, 0.0, 0.0),
+) -> Image:
+    """:meth:`Offscreen.render` in the shared context."""
+    return offscreen().render(draw, size, supersample=supersample, background=background)
+
+
+def available() -> str:
+    """Why nothing can be drawn here, in one line; empty if it can."""
+    try:
+        offscreen()
+    except MissingDependencyError as error:
+        return str(error)
+    return ""
+
+
+def _canvas() -> Any:
+    """A hidden canvas with a current context: EGL's, else Qt's."""
+    # vispy reads this when its EGL backend is imported, Mesa when the display is opened.
+    if sys.platform.startswith("linux") and "vispy.app.backends._egl" not in sys.modules:
+        os.environ.setdefault("EGL_PLATFORM", "surfaceless")
+    reasons = []
+    for backend in ("egl", *_QT):
+        try:
+            return _open(backend)
+        except Exception as error:  # whatever the platform's loader raises: the next backend may work
+            reasons.append(f"{backend}: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
+    raise MissingDependencyError(f"{_NO_GL} ({reasons[0]})")
+
+
+def _open(backend: str) -> Any:
+    from vispy import app, gloo
+
+    application = app.Application(backend)
+    canvas = app.Canvas(app=application, size=(16, 16), show=False, autoswap=False)
+    canvas.set_current()
+    gloo.gl.use_gl("gl2")
+    if not gloo.gl.glGetParameter(gloo.gl.GL_VERSION):
+        raise RuntimeError("no OpenGL version: the context is not current")
+    return canvas
