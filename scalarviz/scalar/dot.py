@@ -73,6 +73,11 @@ class Dot(Value):
                 start = bias.block.values[bias.start] if isinstance(bias, Row) else bias.data
             self.data = sum(map(mul, self.weights_data, xs_data), start)
 
+    @classmethod
+    def of(cls, weights: Row | tuple[Value, ...], xs: tuple[Value, ...], bias: Value | Row | None) -> Dot:
+        """The node of these operands, with a number unless a graph is being recorded."""
+        return cls(weights, xs, bias, None if tracing.active() else [x.data for x in xs])
+
     @property
     def symbolic(self) -> bool:
         """Whether the node was made while recording."""
@@ -121,8 +126,7 @@ def dot(weights: Weights, xs: Sequence[Value | SupportsFloat], bias: Value | Sup
         raise InputError(f"dot: {len(weights)} weights for {len(xs)} inputs; both must have the same length")
     ws = weights if isinstance(weights, Row) else tuple(as_value(w) for w in weights)
     values = tuple(as_value(x) for x in xs)
-    data = None if tracing.active() else [x.data for x in values]
-    return Dot(ws, values, None if bias is None else as_value(bias), data)
+    return Dot.of(ws, values, None if bias is None else as_value(bias))
 
 
 def affine(weight: Block, rows: int, bias: Block | None, xs: Sequence[Value | SupportsFloat]) -> list[Value]:

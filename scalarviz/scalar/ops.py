@@ -236,3 +236,21 @@ LOGADDEXP = register(
 
 METHODS = tuple(TABLE)
 """The names that ``Value`` offers as methods and the package as functions (those of this module)."""
+
+_LOG_O = "where(log(o) < -100, -100, log(o))"
+_LOG_1_O = "where(log(1 - o) < -100, -100, log(1 - o))"
+BINARY_CROSS_ENTROPY = register(
+    "binary_cross_entropy",
+    "o t",
+    f"-(t * {_LOG_O} + (1 - t) * {_LOG_1_O})",
+    ("(o - t) / where(o * (1 - o) < 1e-12, 1e-12, o * (1 - o))", f"{_LOG_1_O} - {_LOG_O}"),
+    latex=r"-(t \ln o + (1 - t) \ln(1 - o))",
+    kink="logarithms at least -100, the denominator of the derivative at least 1e-12 (PyTorch's rule)",
+)
+HUBER = register(
+    "huber",
+    "d delta",
+    "where(abs(d) <= delta, 0.5 * d * d, delta * (abs(d) - 0.5 * delta))",
+    ("where(d > delta, delta, where(d < -delta, -delta, d))", "where(abs(d) <= delta, 0, abs(d) - delta)"),
+    latex=r"H_\delta(d)",
+)

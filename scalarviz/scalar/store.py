@@ -60,12 +60,13 @@ class Block:
     """
 
     __slots__ = (
-        "__weakref__", "_proxies", "computed", "flat_grad", "flat_value", "frozen_flags", "grads", "size", "start",
-        "store", "values",
+        "__weakref__", "_proxies", "computed", "flat_grad", "flat_value", "frozen_flags", "grads", "owners", "size",
+        "start", "store", "values",
     )  # fmt: skip
 
     def __init__(self, size: int, dtype: DTypeLike = np.float64) -> None:
         self.size = size
+        self.owners: list[weakref.ref[Any]] = []  # the modules that hold it; the first one alive names it
         self._proxies: weakref.WeakValueDictionary[int, Weight] = weakref.WeakValueDictionary()
         self.point(Store(size, dtype), 0)
 
@@ -99,9 +100,18 @@ class Block:
         """Make `weight` the proxy of `index` (a stand-alone Weight is the proxy of its own block)."""
         self._proxies[index] = weight
 
+    @property
+    def name(self) -> str:
+        """Path in the network of its first living owner (``"0.weight"``); empty without one."""
+        for owner in [ref() for ref in self.owners]:
+            path = owner.path_of(self) if owner is not None else None
+            if path is not None:
+                return str(path)
+        return ""
+
     def weight_name(self, index: int) -> str:
         """Name of the scalar at flat `index`; empty for a block without names."""
-        return ""
+        return self.name
 
     def zero_grad(self) -> None:
         """Set every gradient to 0, "not computed yet", and forget the inputs that ``Weight.forward`` pushed."""

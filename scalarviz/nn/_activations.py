@@ -1,0 +1,88 @@
+"""Activations: an operation of the table on every element."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from ..errors import InputError
+from ..scalar import Value
+from ..scalar.kernel import kernel
+from ..scalar.value import apply, as_number
+from ._module import Module
+
+
+class Activation(Module):
+    """Applies one operation of the table to each input.
+
+    Attributes
+    ----------
+    op : str or None
+        Name of the operation; None for the identity.
+    """
+
+    op: ClassVar[str | None] = None
+
+    def forward(self, x: Any) -> Any:
+        """One Value for one Value, a list for a list."""
+        if self.op is None:
+            return x
+        op, rest = kernel(self.op), self.constants()
+        return apply(op, x, *rest) if isinstance(x, Value) else [apply(op, v, *rest) for v in x]
+
+    def constants(self) -> tuple[float, ...]:
+        """Further operands of the operation."""
+        return ()
+
+
+class Sigmoid(Activation):
+    """``1 / (1 + exp(-x))``, without overflow."""
+
+    op = "sigmoid"
+
+
+class Tanh(Activation):
+    """The hyperbolic tangent."""
+
+    op = "tanh"
+
+
+class ReLU(Activation):
+    """``max(0, x)``; derivative 0 at 0."""
+
+    op = "relu"
+
+
+class LeakyReLU(Activation):
+    """``x`` where positive, else ``negative_slope * x``; derivative `negative_slope` at 0.
+
+    Raises
+    ------
+    InputError
+        `negative_slope` is not finite.
+    """
+
+    op = "leaky_relu"
+
+    def __init__(self, negative_slope: float = 0.01) -> None:
+        self.negative_slope = as_number(negative_slope, "LeakyReLU: negative_slope")
+        if not math.isfinite(self.negative_slope):
+            raise InputError(f"LeakyReLU: negative_slope must be finite, got {negative_slope!r}; try 0.01")
+
+    def constants(self) -> tuple[float, ...]:
+        """The slope."""
+        return (self.negative_slope,)
+
+    def extra_repr(self) -> str:
+        """PyTorch's text."""
+        return f"negative_slope={self.negative_slope:g}"
+
+
+class Softplus(Activation):
+    """``log(1 + exp(x))``, without overflow."""
+
+    op = "softplus"
+
+
+class Identity(Activation):
+    """Hands its inputs on."""

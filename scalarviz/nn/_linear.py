@@ -1,0 +1,161 @@
+"""`Linear` and `Perceptron`: weighted sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError, TypeMismatchError
+from ..scalar import Value, Weight
+from ..scalar.dot import affine
+from . import init as initialisers
+from ._module import Module
+from ._parameter import Parameter
+
+
+def count(number: object, what: str) -> int:
+    """`number` as a positive int.
+
+    Raises
+    ------
+    InputError
+        It is no whole number, or below 1.
+    """
+    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
+        raise InputError(f"{what} must be a whole number >= 1, got {number!r}")
+    return int(number)
+
+
+def as_row(x: Any, n: int, title: str) -> list[Value]:
+    """The inputs of a layer as a list; one Value is a row of one.
+
+    Raises
+    ------
+    InputError
+        There are not `n` of them.
+    """
+    row = [x] if isinstance(x, Value) else x
+    if len(row) != n:
+        raise InputError(f"{title} takes {n} inputs, got {len(row)}")
+    return list(row) if not isinstance(row, list) else row
+
+
+class Linear(Module):
+    """A layer of weighted sums, ``out[i] = sum(weight[i][j] * x[j]) + bias[i]``.
+
+    Parameters
+    ----------
+    n_in, n_out : int
+        Inputs and outputs.
+    bias : bool
+        Whether to add one.
+    init : Initializer, optional
+        Default: :func:`scalarviz.nn.init.pytorch_default`.
+    seed : int, optional
+        Of the initial values. Without it the layer takes the next numbers of the process-wide counter
+        (:mod:`scalarviz.nn.init`).
+
+    Attributes
+    ----------
+    weight : Parameter, shape (n_out, n_in)
+    bias : Parameter, shape (n_out,), or None
+    in_features, out_features : int
+
+    Raises
+    ------
+    InputError
+        A size is below 1; when called: not `n_in` inputs.
+    """
+
+    def __init__(self, n_in: int, n_out: int, bias: bool = True, init: Any = None, seed: int | None = None) -> None:
+        self.in_features = count(n_in, "Linear: n_in")
+        self.out_features = count(n_out, "Linear: n_out")
+        self.weight = Parameter(np.zeros((n_out, n_in)))
+        self.bias = Parameter(np.zeros(n_out)) if bias else None
+        initialisers.apply(self, init, seed)
+
+    def forward(self, x: Any) -> list[Value]:
+        """The `n_out` sums of one sample of `n_in` numbers."""
+        row = as_row(x, self.in_features, self._title())
+        return affine(self.weight, self.out_features, self.bias, row)
+
+    def fans(self, part: Parameter | Weight) -> tuple[int, int]:
+        """Inputs and outputs of the layer, for the weights and the biases."""
+        return self.in_features, self.out_features
+
+    def _title(self) -> str:
+        name = self.name
+        return f"Linear({self.in_features}, {self.out_features})" + (f" {name!r}" if name else "")
+
+    def extra_repr(self) -> str:
+        """PyTorch's text."""
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class Perceptron(Module):
+    """One unit: a weighted sum and an activation, ``activation(sum(weight[j] * x[j]) + bias)``.
+
+    Parameters
+    ----------
+    n_in : int
+        Inputs.
+    activation : Module, optional
+        Applied to the sum. Default: none.
+    bias : bool
+        Whether to add one.
+    init, seed
+        As for :class:`Linear`.
+
+    Attributes
+    ----------
+    weight : Parameter, shape (n_in,)
+    bias : Weight or None
+    activation : Module or None
+
+    Raises
+    ------
+    InputError
+        `n_in` is below 1; when called: not `n_in` inputs.
+    TypeMismatchError
+        `activation` cannot be called.
+    """
+
+    def __init__(
+        self, n_in: int, activation: Any = None, bias: bool = True, init: Any = None, seed: int | None = None
+    ) -> None:
+        self.in_features = count(n_in, "Perceptron: n_in")
+        self.weight = Parameter(np.zeros(n_in))
+        self.bias = Weight() if bias else None
+        initialisers.apply(self, init, seed)
+        self.activation = callable_or_none(activation, "Perceptron: activation")
+
+    def forward(self, x: Any) -> Value:
+        """The output for one sample of `n_in` numbers, a single Value."""
+        row = as_row(x, self.in_features, f"Perceptron({self.in_features})")
+        bias = None if self.bias is None else self.bias._block
+        total = affine(self.weight, 1, bias, row)[0]
+        result: Value = total if self.activation is None else self.activation(total)
+        return result
+
+    def fans(self, part: Parameter | Weight) -> tuple[int, int]:
+        """Its inputs, and one output."""
+        return self.in_features, 1
+
+    def extra_repr(self) -> str:
+        """Its size and activation."""
+        return f"{self.in_features}, activation={self.activation!r}, bias={self.bias is not None}"
+
+
+def callable_or_none(activation: Any, what: str) -> Any:
+    """`activation` if it can be called.
+
+    Raises
+    ------
+    TypeMismatchError
+        It cannot, or is a class instead of an instance.
+    """
+    if activation is not None and (not callable(activation) or isinstance(activation, type)):
+        hint = f"; did you mean {activation.__name__}()?" if isinstance(activation, type) else ""
+        raise TypeMismatchError(f"{what} must be a module such as nn.Sigmoid(), got {activation!r:.60}{hint}")
+    return activation

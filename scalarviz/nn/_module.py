@@ -1,0 +1,342 @@
+"""`Module`: a part of a network; holds parameters and other modules, is called with one sample."""
+
+from __future__ import annotations
+
+import copy
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, SupportsFloat
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError, StateError, TypeMismatchError
+from ..scalar import Value, Weight, tracing
+from ..scalar.value import as_number, as_value
+from ..scalar.walk import backward_between
+from ._parameter import Parameter
+from ._state import LoadResult, load, matching
+
+Inputs = Value | SupportsFloat | Sequence[Value | SupportsFloat]
+
+
+class _LastCall:
+    """What a module remembers of its last call, for `Module.backward`."""
+
+    __slots__ = ("inputs", "outputs")
+
+    def __init__(self) -> None:
+        self.inputs: list[Value] = []
+        self.outputs: list[Value] | None = None
+
+
+class Module:
+    """A part of a network. Subclass it, set parts as attributes, override `forward`.
+
+    Attributes that are a `Parameter`, a `Weight`, a `Module`, or a list or tuple of these, are parts of the module:
+    ``self.w = sv.Weight(0.0)`` is the parameter ``"w"``, the first module of ``self.layers = [...]`` is
+    ``"layers.0"``.
+
+    Examples
+    --------
+    >>> class Line(Module):
+    ...     def __init__(self):
+    ...         self.slope, self.offset = Weight(2.0), Weight(1.0)
+    ...     def forward(self, x):
+    ...         return self.slope * x + self.offset
+    >>> Line()(3.0).data
+    7.0
+    """
+
+    # Book-keeping lives in slots, so that vars(self) holds what the user set and nothing else.
+    __slots__ = ("__dict__", "__weakref__", "_last", "_owners")
+
+    _last: _LastCall
+    _owners: list[weakref.ref[Module]]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Set up the book-keeping, so that a subclass need not call ``super().__init__()``."""
+        self = super().__new__(cls)
+        object.__setattr__(self, "_last", _LastCall())
+        object.__setattr__(self, "_owners", [])
+        return self
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+        for _, part in _parts(name, value):
+            self._adopt(part)
+
+    # ---- calling
+
+    def forward(self, *inputs: Any) -> Any:
+        """What the module computes; a subclass overrides it.
+
+        Parameters
+        ----------
+        *inputs
+            As given to the call; numbers have become Values, sequences lists of Values.
+        """
+        raise TypeMismatchError(f"{type(self).__name__} defines no forward(self, x); a Module needs one to be called")
+
+    def __call__(self, *inputs: Inputs) -> Any:
+        """``forward`` of one sample: numbers, Values, or sequences of them."""
+        given = [_as_input(x, self) for x in inputs]
+        result = self.forward(*given)
+        recorder = tracing.active()
+        outputs = _flat(result)
+        if recorder is not None:
+            recorder.taps.append((self, outputs))
+        else:
+            last = self._last
+            last.inputs = given[0] if len(given) == 1 and isinstance(given[0], list) else _flat(given)
+            last.outputs = outputs
+        return result
+
+    def backward(self, upstreams: SupportsFloat | Sequence[SupportsFloat] = 1.0) -> list[float]:
+        """Walk from the last call's outputs to its inputs; the weights between accumulate gradients.
+
+        Parameters
+        ----------
+        upstreams : float or sequence of float
+            The derivative of the final result by each output (one number: the same for all).
+
+        Returns
+        -------
+        list of float
+            The derivative by each input of the last call.
+
+        Raises
+        ------
+        StateError
+            The module has not been called yet.
+        InputError
+            Not one number for every output.
+        """
+        outputs, title = self._last.outputs, type(self).__name__
+        if outputs is None:
+            raise StateError(f"{title}.backward: nothing to walk; call the module with a sample first")
+        given = list(upstreams) if isinstance(upstreams, Sequence | np.ndarray) else [upstreams] * len(outputs)
+        if len(given) != len(outputs):
+            raise InputError(f"{title}.backward: {len(given)} upstream gradients for {len(outputs)} outputs")
+        numbers = [as_number(u, f"{title}.backward: an upstream gradient") for u in given]
+        return backward_between(outputs, numbers, self._last.inputs)
+
+    # ---- parts
+
+    def _members(self) -> Iterator[tuple[str, Module | Parameter | Weight]]:
+        """Every direct part with its name."""
+        for name, value in vars(self).items():
+            yield from _parts(name, value)
+
+    def _adopt(self, part: Module | Parameter | Weight) -> None:
+        """Leave a weak way back in `part`, from which its name is found. No cycle is made."""
+        if isinstance(part, Weight):
+            if isinstance(part._block, Parameter):  # an element of an array, which names it
+                return
+            owners: list[weakref.ref[Any]] = part._block.owners
+        else:
+            owners = part._owners if isinstance(part, Module) else part.owners
+        if not any(ref() is self for ref in owners):
+            owners[:] = [ref for ref in owners if ref() is not None]
+            owners.append(weakref.ref(self))
+
+    def path_of(self, part: object, below: tuple[Module, ...] = ()) -> str | None:
+        """Path of a direct part (a module, or a parameter's block) from the root; None if it is none."""
+        for name, member in self._members():
+            if member is part or (isinstance(member, Weight) and member._block is part):
+                path = self._path((*below, self))
+                return f"{path}.{name}" if path else name
+        return None
+
+    def _path(self, below: tuple[Module, ...]) -> str:
+        for ref in self._owners:
+            owner = ref()
+            # a module that holds its own parent would go round for ever
+            path = owner.path_of(self, below) if owner is not None and not any(owner is m for m in below) else None
+            if path is not None:
+                return path
+        return ""
+
+    @property
+    def name(self) -> str:
+        """Path from the root (``"0"``); empty for the root itself."""
+        return self._path((self,))
+
+    def children(self) -> list[Module]:
+        """The direct parts that are modules."""
+        return [part for _, part in self._members() if isinstance(part, Module)]
+
+    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
+        """The module itself (named `prefix`) and every one below, parents first, each once."""
+        seen: set[int] = set()
+        for name, module in self._walk(prefix, ()):
+            if id(module) not in seen:
+                seen.add(id(module))
+                yield name, module
+
+    def _walk(self, prefix: str, above: tuple[int, ...]) -> Iterator[tuple[str, Module]]:
+        yield prefix, self
+        for name, part in self._members():
+            self._adopt(part)  # lists may have grown since they were set
+            if isinstance(part, Module) and id(part) not in (*above, id(self)):
+                yield from part._walk(f"{prefix}.{name}" if prefix else name, (*above, id(self)))
+
+    def named_parameters(
+        self, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter | Weight]]:
+        """Every parameter with its path, in the order of definition, a module's own before its children's.
+
+        Parameters
+        ----------
+        prefix : str
+            Put before every name.
+        remove_duplicate : bool
+            True: a tied parameter comes once, under its first name.
+        """
+        seen: set[int] = set()
+        for path, module in self._walk(prefix, ()):
+            for name, part in module._members():
+                if isinstance(part, Module) or (remove_duplicate and id(part) in seen):
+                    continue
+                seen.add(id(part))
+                yield (f"{path}.{name}" if path else name), part
+
+    def parameters(self) -> list[Parameter | Weight]:
+        """Every parameter once, in the order of `named_parameters`."""
+        return [part for _, part in self.named_parameters()]
+
+    def fans(self, part: Parameter | Weight) -> tuple[int, int]:
+        """Inputs and outputs that an initialiser of the direct part `part` counts: ``(fan_in, fan_out)``."""
+        shape = part.shape if isinstance(part, Parameter) else ()
+        if len(shape) < 2:
+            return (shape[0] if shape else 1), 1
+        return int(np.prod(shape[1:])), shape[0]
+
+    # ---- for the whole tree
+
+    def zero_grad(self) -> None:
+        """Set every gradient to 0, "not computed yet"."""
+        for part in self.parameters():
+            part.zero_grad()
+
+    def freeze(self, pattern: str = "*") -> None:
+        """Keep optimisers away from the parameters whose name matches (``"0.*"``, ``"0.weight[4][2]"``).
+
+        Raises
+        ------
+        InputError
+            Nothing has such a name.
+        """
+        for part in matching(self, pattern):
+            part.frozen = True
+
+    def unfreeze(self, pattern: str = "*") -> None:
+        """Undo `freeze` for the parameters whose name matches.
+
+        Raises
+        ------
+        InputError
+            Nothing has such a name.
+        """
+        for part in matching(self, pattern):
+            part.frozen = False
+
+    def initialize(self, initializer: Any = None, seed: int = 0) -> None:
+        """Draw every parameter anew; see :func:`scalarviz.nn.init.apply`."""
+        from .init import apply
+
+        apply(self, initializer, seed)
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """Copies of all parameters as arrays, by name; a tied one under every name, as in PyTorch."""
+        return {name: np.array(part.data) for name, part in self.named_parameters(remove_duplicate=False)}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> LoadResult:
+        """Copy arrays into the parameters of the same names; on an error nothing is changed.
+
+        Parameters
+        ----------
+        state_dict : mapping of str to array-like
+        strict : bool
+            False: missing and unexpected names are only reported.
+
+        Returns
+        -------
+        LoadResult
+            ``missing_keys`` and ``unexpected_keys``, lists of str.
+
+        Raises
+        ------
+        InputError
+            One message with everything that is missing, unexpected or of another shape.
+        """
+        return load(self, state_dict, strict)
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Module:
+        twin: Module = type(self).__new__(type(self))
+        memo[id(self)] = twin
+        for name, value in vars(self).items():
+            setattr(twin, name, copy.deepcopy(value, memo))
+        return twin
+
+    # ---- printing
+
+    def extra_repr(self) -> str:
+        """What stands between the parentheses of a module without children."""
+        return ""
+
+    def __repr__(self) -> str:
+        lines = [(n, repr(p) if isinstance(p, Module) else _brief(p)) for n, p in self._members() if _shown(self, p)]
+        if not lines:
+            return f"{type(self).__name__}({self.extra_repr()})"
+        inside = "\n".join(f"({name}): {text}" for name, text in lines).replace("\n", "\n  ")
+        return f"{type(self).__name__}(\n  {inside}\n)"
+
+
+def _shown(module: Module, part: object) -> bool:
+    """Parameters are lines of their own only where `extra_repr` does not tell them."""
+    return isinstance(part, Module) or not module.extra_repr()
+
+
+def _brief(part: Parameter | Weight) -> str:
+    if isinstance(part, Parameter):
+        return f"Parameter of shape {part.shape}"
+    return f"Weight {part.data:.6g}"
+
+
+def _parts(name: str, value: Any) -> Iterator[tuple[str, Module | Parameter | Weight]]:
+    if isinstance(value, Module | Parameter | Weight):
+        yield name, value
+    elif isinstance(value, list | tuple):
+        for i, item in enumerate(value):
+            if isinstance(item, Module | Parameter | Weight):
+                yield f"{name}.{i}", item
+
+
+def _as_input(x: Any, module: Module) -> Any:
+    """A number as a Value; a sequence or 1-D array as a list of Values."""
+    if isinstance(x, Value):
+        return x
+    if isinstance(x, list | tuple):
+        return [v if isinstance(v, Value) else Value(v) for v in x]
+    if isinstance(x, np.ndarray) and x.ndim > 0:
+        if x.ndim > 1:
+            raise InputError(
+                f"{type(module).__name__}: one sample at a time, a row of numbers; got an array of shape {x.shape}. "
+                "Loop over its rows, or let a Run take the whole batch"
+            )
+        return [as_value(v) for v in x.tolist()]
+    if isinstance(x, str) or not isinstance(x, SupportsFloat):
+        if isinstance(x, Sequence) and not isinstance(x, str):
+            return [as_value(v) for v in x]
+        raise TypeMismatchError(f"{type(module).__name__}: an input is a number or a sequence of them, got {x!r:.40}")
+    return Value(x)
+
+
+def _flat(result: Any) -> list[Value]:
+    """The Values in what `forward` returned: itself, or those of a list or tuple, nested or not."""
+    if isinstance(result, Value):
+        return [result]
+    if isinstance(result, list | tuple):
+        return [v for item in result for v in ((item,) if isinstance(item, Value) else _flat(item))]
+    return []

@@ -1,0 +1,258 @@
+"""`Parameter`: a block of weights with a shape, indexed down to the single `Weight`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError, TypeMismatchError
+from ..scalar import Block, Weight
+
+FloatArray = NDArray[np.floating]
+
+
+class Parameter(Block):
+    """A trainable array, one scalar weight an element.
+
+    Parameters
+    ----------
+    data : array-like of float
+        Its values, of any shape; copied, as float64.
+
+    Attributes
+    ----------
+    shape : tuple of int
+
+    Raises
+    ------
+    TypeMismatchError
+        `data` is no array of real numbers.
+    InputError
+        `data` has no elements.
+
+    Examples
+    --------
+    >>> p = Parameter([[1.0, 2.0], [3.0, 4.0]])
+    >>> p[1][0].data, p[1, 0] is p[1][0]
+    (3.0, True)
+    """
+
+    __slots__ = ("shape",)
+
+    shape: tuple[int, ...]
+
+    def __init__(self, data: ArrayLike) -> None:
+        array = real_array(data, "Parameter: the data")
+        if array.size == 0:
+            raise InputError(f"Parameter: an array of shape {array.shape} has no elements; every side must be >= 1")
+        super().__init__(array.size)
+        self.shape = array.shape
+        self.flat_value[:] = array.ravel()
+
+    # ---- as arrays
+
+    @property
+    def data(self) -> FloatArray:
+        """The values, shape `shape`: a live view. Assigning copies into it."""
+        return self.flat_value.reshape(self.shape)
+
+    @data.setter
+    def data(self, array: ArrayLike) -> None:
+        self.data[...] = fitted(array, self.shape, f"{self._title()}.data")
+
+    @property
+    def grad(self) -> FloatArray:
+        """The gradients, shape `shape`: a live view; 0 before any backward. Assigning copies and marks as computed."""
+        return self.flat_grad.reshape(self.shape)
+
+    @grad.setter
+    def grad(self, array: ArrayLike) -> None:
+        self.grad[...] = fitted(array, self.shape, f"{self._title()}.grad")
+        self.computed[:] = 1
+
+    def numel(self) -> int:
+        """Number of scalars."""
+        return self.size
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def role(self) -> str:
+        """What it is drawn as: ``"bias"`` if its owner holds it under that name, else ``"weight"``."""
+        return "bias" if self.name.rpartition(".")[2] == "bias" else "weight"
+
+    # ---- for all weights at once
+
+    @property
+    def frozen(self) -> bool:
+        """Whether optimisers leave every one of the weights alone. Assigning sets all."""
+        return bool(self.frozen_flags.all())
+
+    @frozen.setter
+    def frozen(self, frozen: bool) -> None:
+        self.frozen_flags[:] = bool(frozen)
+
+    @property
+    def requires_grad(self) -> bool:
+        """PyTorch's name for the opposite of `frozen`."""
+        return not self.frozen
+
+    @requires_grad.setter
+    def requires_grad(self, requires: bool) -> None:
+        self.frozen = not requires
+
+    # ---- as objects
+
+    def __len__(self) -> int:
+        return _length(self.shape)
+
+    def __getitem__(self, index: int | tuple[int, ...]) -> Any:
+        return _pick(self, 0, self.shape, index)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def weight_name(self, index: int) -> str:
+        """``"0.weight[4][2]"`` for the scalar at flat `index`."""
+        place = "".join(f"[{i}]" for i in np.unravel_index(index, self.shape)) if self.shape else ""
+        return f"{self.name}{place}"
+
+    def _title(self) -> str:
+        return self.name or "Parameter"
+
+    def __repr__(self) -> str:
+        name = f"{self.name!r}, " if self.name else ""
+        return f"Parameter({name}shape={self.shape})\n{self.data}"
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Parameter:
+        copy = Parameter(self.data)
+        copy.flat_grad[:] = self.flat_grad
+        copy.computed[:] = self.computed
+        copy.frozen_flags[:] = self.frozen_flags
+        return copy
+
+
+class ParameterView:
+    """A row (or plane) of a Parameter: a place in it, no numbers of its own."""
+
+    __slots__ = ("parameter", "shape", "start")
+
+    def __init__(self, parameter: Parameter, start: int, shape: tuple[int, ...]) -> None:
+        self.parameter, self.start, self.shape = parameter, start, shape
+
+    @property
+    def _span(self) -> slice:
+        return slice(self.start, self.start + prod(self.shape))
+
+    @property
+    def data(self) -> FloatArray:
+        """The values: a live view. Assigning copies into it."""
+        return self.parameter.flat_value[self._span].reshape(self.shape)
+
+    @data.setter
+    def data(self, array: ArrayLike) -> None:
+        self.data[...] = fitted(array, self.shape, f"{self.name or 'a row'}.data")
+
+    @property
+    def grad(self) -> FloatArray:
+        """The gradients: a live view. Assigning copies and marks as computed."""
+        return self.parameter.flat_grad[self._span].reshape(self.shape)
+
+    @grad.setter
+    def grad(self, array: ArrayLike) -> None:
+        self.grad[...] = fitted(array, self.shape, f"{self.name or 'a row'}.grad")
+        self.parameter.computed[self._span] = 1
+
+    @property
+    def name(self) -> str:
+        """``"0.weight[4]"``."""
+        place = np.unravel_index(self.start, self.parameter.shape)[: self.parameter.ndim - len(self.shape)]
+        return self.parameter.name + "".join(f"[{i}]" for i in place)
+
+    @property
+    def frozen(self) -> bool:
+        """Whether every weight of the row is frozen. Assigning sets all."""
+        return bool(self.parameter.frozen_flags[self._span].all())
+
+    @frozen.setter
+    def frozen(self, frozen: bool) -> None:
+        self.parameter.frozen_flags[self._span] = bool(frozen)
+
+    def numel(self) -> int:
+        """Number of scalars."""
+        return prod(self.shape)
+
+    def __len__(self) -> int:
+        return _length(self.shape)
+
+    def __getitem__(self, index: int | tuple[int, ...]) -> Any:
+        return _pick(self.parameter, self.start, self.shape, index)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"ParameterView({self.name!r}, shape={self.shape})\n{self.data}"
+
+
+def _length(shape: tuple[int, ...]) -> int:
+    if not shape:
+        raise TypeMismatchError("len() of a Parameter without dimensions; it holds one Weight, parameter[()]")
+    return shape[0]
+
+
+def _pick(parameter: Parameter, start: int, shape: tuple[int, ...], index: Any) -> Weight | ParameterView:
+    """What ``[index]`` of a span of `parameter` means: a smaller span, or the Weight when no dimension is left."""
+    indices = index if isinstance(index, tuple) else (index,)
+    if len(indices) > len(shape):
+        raise InputError(f"{parameter._title()}: {len(indices)} indices for the {len(shape)} dimensions of {shape}")
+    for i in indices:
+        if isinstance(i, bool) or not hasattr(i, "__index__"):
+            raise TypeMismatchError(f"{parameter._title()}[{i!r}]: an index is a whole number; for slices use .data")
+        side, *rest = shape
+        position = i.__index__()
+        if not -side <= position < side:  # IndexError, not InputError: Python's own protocols look for it
+            raise IndexError(f"{parameter._title()}: index {position} is outside 0 .. {side - 1} (shape {shape})")
+        shape = tuple(rest)
+        start += (position % side) * prod(shape)
+    return parameter.weight(start) if not shape else ParameterView(parameter, start, shape)
+
+
+def real_array(data: Any, what: str) -> NDArray[np.float64]:
+    """`data` as float64 (a copy).
+
+    Raises
+    ------
+    TypeMismatchError
+        It is ragged, complex or no numbers.
+    """
+    try:
+        array = np.asarray(data)
+        if array.dtype.kind not in "biuf":
+            raise TypeError(f"dtype {array.dtype}")
+        return np.array(array, np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeMismatchError(
+            f"{what} must be an array of real numbers, got {type(data).__name__} ({error})"
+        ) from None
+
+
+def fitted(data: Any, shape: tuple[int, ...], what: str) -> NDArray[np.float64]:
+    """`data` as float64 of exactly that shape.
+
+    Raises
+    ------
+    InputError
+        It has another shape.
+    """
+    array = real_array(data, what)
+    if array.shape != shape:
+        raise InputError(f"{what} has shape {shape}, got an array of shape {array.shape}")
+    return array

@@ -1,0 +1,76 @@
+"""`Sequential`: modules one after another."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+from ..errors import TypeMismatchError
+from ._module import Module
+
+
+class Sequential(Module):
+    """Modules one after another, each fed with the outputs of the one before.
+
+    Parameters
+    ----------
+    *modules : Module
+        They are named ``"0"``, ``"1"``, ... With none it is the identity.
+
+    Raises
+    ------
+    TypeMismatchError
+        Something is no Module.
+
+    Examples
+    --------
+    >>> from scalarviz import nn
+    >>> net = nn.Sequential(nn.Linear(3, 2, seed=0), nn.Tanh())
+    >>> net[0].weight[1][2].name
+    '0.weight[1][2]'
+    """
+
+    def __init__(self, *modules: Module) -> None:
+        for module in modules:
+            self.append(module)
+
+    def append(self, module: Module) -> Sequential:
+        """Add a module at the end.
+
+        Raises
+        ------
+        TypeMismatchError
+            It is no Module.
+        """
+        given: Any = module
+        if not isinstance(given, Module):
+            hint = f"; did you mean {given.__name__}()?" if isinstance(given, type) else ""
+            raise TypeMismatchError(f"Sequential: part {len(self)} must be a Module, got {given!r:.60}{hint}")
+        setattr(self, str(len(self)), module)
+        return self
+
+    def forward(self, x: Any) -> Any:
+        """The outputs of the last module."""
+        for module in self:
+            x = module(x)
+        return x
+
+    def _items(self) -> list[Module]:
+        return [part for name, part in vars(self).items() if name.isdecimal()]
+
+    def __len__(self) -> int:
+        return len(self._items())
+
+    def __iter__(self) -> Iterator[Module]:
+        return iter(self._items())
+
+    def __getitem__(self, index: int) -> Any:
+        try:
+            position = operator.index(index)
+        except TypeError:
+            raise TypeMismatchError(f"Sequential[{index!r}]: an index is a whole number") from None
+        items = self._items()
+        if not -len(items) <= position < len(items):
+            raise IndexError(f"Sequential has {len(items)} modules, there is no number {position}")
+        return items[position]

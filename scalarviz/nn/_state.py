@@ -1,0 +1,62 @@
+"""Finding parameters by name and loading them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import InputError, TypeMismatchError, listing
+from ..scalar import Weight
+from ._parameter import Parameter, ParameterView, fitted
+
+if TYPE_CHECKING:
+    from ._module import Module
+
+_SUBSCRIPTS = re.compile(r"(.*?)((?:\[\d+\])+)")
+
+
+class LoadResult(NamedTuple):
+    """What did not fit in a load that was not strict."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+def load(module: Module, state_dict: Mapping[str, Any], strict: bool) -> LoadResult:
+    """See :meth:`Module.load_state_dict`."""
+    if not isinstance(state_dict, Mapping):
+        raise TypeMismatchError(f"load_state_dict needs a mapping of names to arrays, got {type(state_dict).__name__}")
+    own = dict(module.named_parameters(remove_duplicate=False))
+    missing = [name for name in own if name not in state_dict]
+    unexpected = [str(name) for name in state_dict if name not in own]
+    arrays, faults = {}, []
+    for name in own.keys() & state_dict.keys():
+        part = own[name]
+        try:
+            arrays[name] = fitted(state_dict[name], part.shape if isinstance(part, Parameter) else (), name)
+        except (InputError, TypeMismatchError) as error:
+            faults.append(str(error))
+    if strict:
+        faults += [f"missing: {listing(missing)}"] if missing else []
+        faults += [f"unexpected: {listing(unexpected)}"] if unexpected else []
+    if faults:
+        advice = "" if not strict else "; strict=False ignores missing and unexpected names"
+        raise InputError(f"load_state_dict of {type(module).__name__}: " + "; ".join(sorted(faults)) + advice)
+    for name, array in arrays.items():
+        own[name].data = array if isinstance(own[name], Parameter) else float(array)
+    return LoadResult(missing, unexpected)
+
+
+def matching(module: Module, pattern: str) -> list[Parameter | ParameterView | Weight]:
+    """The parameters whose name matches, or the one row or Weight that `pattern` names with subscripts."""
+    named = dict(module.named_parameters(remove_duplicate=False))
+    found: list[Parameter | ParameterView | Weight] = [p for name, p in named.items() if fnmatchcase(name, pattern)]
+    if found:
+        return found
+    subscripts = _SUBSCRIPTS.fullmatch(pattern)
+    part = named.get(subscripts[1]) if subscripts else None
+    if subscripts and isinstance(part, Parameter):
+        return [part[tuple(int(i) for i in re.findall(r"\d+", subscripts[2]))]]
+    raise InputError(f"no parameter of {type(module).__name__} is called {pattern!r}; there are {listing(named)}")

@@ -1,0 +1,259 @@
+"""Initialisers: what a parameter's first values are, as a pure function of the seed.
+
+An initialiser is called ``(shape, fan_in, fan_out, draw)`` and returns an array of that shape; `draw` hands out
+random numbers. Those here also have ``bias(shape, fan_in, fan_out, draw)`` for biases; a plain function serves
+as well, biases are 0 then.
+
+The numbers of a parameter depend on the seed and on the parameter's place in the network alone. A layer that is
+built without a seed takes the next place of a counter of this process, so two layers never share numbers and a
+program draws the same ones in every run; :func:`manual_seed` starts the counter anew.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import rng
+from ..errors import InputError, TypeMismatchError
+from ..scalar import Weight
+from ..scalar.value import as_number
+from ._parameter import Parameter, fitted
+
+if TYPE_CHECKING:
+    from ._module import Module
+
+__all__ = [
+    "Draw", "Initializer", "apply", "kaiming_uniform", "manual_seed", "normal", "pytorch_default", "uniform",
+    "xavier_uniform",
+]  # fmt: skip
+
+FloatArray = NDArray[np.floating]
+Shape = tuple[int, ...]
+
+
+class Draw:
+    """The random numbers of one parameter: its own sequence, in order.
+
+    Parameters
+    ----------
+    seed : int
+    place : int
+        Number of the parameter in its network.
+    """
+
+    def __init__(self, seed: int, place: int) -> None:
+        rng.split(seed)  # refuses what is no seed, also when nothing is drawn
+        self.seed, self.place, self.drawn = seed, place, 0
+
+    def uniform(self, shape: Shape) -> FloatArray:
+        """Numbers in ``[0, 1)``, float64."""
+        return self._next(rng.uniform, shape)
+
+    def normal(self, shape: Shape) -> FloatArray:
+        """Numbers of the standard normal distribution, float64."""
+        return self._next(rng.normal, shape)
+
+    def _next(self, source: Callable[..., FloatArray], shape: Shape) -> FloatArray:
+        n = math.prod(shape)
+        start, self.drawn = self.drawn, self.drawn + n + n % 2  # an even start: normal numbers come in pairs
+        return source(self.seed, rng.Stream.WEIGHTS, self.place, n, start=start).reshape(shape)
+
+
+Function = Callable[[Shape, int, int, Draw], Any]
+
+
+@dataclass(frozen=True)
+class Initializer:
+    """How to fill weights and biases.
+
+    Attributes
+    ----------
+    weight, bias : callable
+        ``(shape, fan_in, fan_out, draw) -> ndarray``.
+    title : str
+        How it prints.
+    """
+
+    weight: Function
+    bias: Function
+    title: str
+
+    def __call__(self, shape: Shape, fan_in: int, fan_out: int, draw: Draw) -> Any:
+        """Values for a weight array."""
+        return self.weight(shape, fan_in, fan_out, draw)
+
+    def __repr__(self) -> str:
+        return self.title
+
+
+def _zeros(shape: Shape, fan_in: int, fan_out: int, draw: Draw) -> FloatArray:
+    return np.zeros(shape)
+
+
+def _between(low: float, high: float, shape: Shape, draw: Draw) -> FloatArray:
+    return low + (high - low) * draw.uniform(shape)
+
+
+def uniform(a: float = 0.0, b: float = 1.0) -> Initializer:
+    """Weights uniform in ``[a, b)``, biases 0.
+
+    Raises
+    ------
+    InputError
+        A bound is not finite, or ``a > b``.
+    """
+    low, high = as_number(a, "uniform: a"), as_number(b, "uniform: b")
+    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+        raise InputError(f"uniform needs finite numbers a <= b, got a={a!r}, b={b!r}")
+
+    def weight(shape: Shape, fan_in: int, fan_out: int, draw: Draw) -> FloatArray:
+        return _between(low, high, shape, draw)
+
+    return Initializer(weight, _zeros, f"uniform({low:g}, {high:g})")
+
+
+def normal(mean: float = 0.0, std: float = 1.0) -> Initializer:
+    """Weights normal with that mean and standard deviation, biases 0.
+
+    Raises
+    ------
+    InputError
+        `mean` is not finite, or `std` is negative or not finite.
+    """
+    centre, width = as_number(mean, "normal: mean"), as_number(std, "normal: std")
+    if not (math.isfinite(centre) and math.isfinite(width) and width >= 0):
+        raise InputError(f"normal needs a finite mean and a finite std >= 0, got mean={mean!r}, std={std!r}")
+
+    def weight(shape: Shape, fan_in: int, fan_out: int, draw: Draw) -> FloatArray:
+        return centre + width * draw.normal(shape)
+
+    return Initializer(weight, _zeros, f"normal({centre:g}, {width:g})")
+
+
+def pytorch_default() -> Initializer:
+    """What ``torch.nn.Linear`` does: weights and biases uniform within ``1 / sqrt(fan_in)``."""
+
+    def both(shape: Shape, fan_in: int, fan_out: int, draw: Draw) -> FloatArray:
+        bound = 1.0 / math.sqrt(fan_in)
+        return _between(-bound, bound, shape, draw)
+
+    return Initializer(both, both, "pytorch_default()")
+
+
+def xavier_uniform(gain: float = 1.0) -> Initializer:
+    """Weights uniform within ``gain * sqrt(6 / (fan_in + fan_out))``, biases 0 (Glorot and Bengio, 2010).
+
+    Raises
+    ------
+    InputError
+        `gain` is not positive and finite.
+    """
+    factor = _positive(gain, "xavier_uniform: gain")
+
+    def weight(shape: Shape, fan_in: int, fan_out: int, draw: Draw) -> FloatArray:
+        bound = factor * math.sqrt(6.0 / (fan_in + fan_out))
+        return _between(-bound, bound, shape, draw)
+
+    return Initializer(weight, _zeros, f"xavier_uniform(gain={factor:g})")
+
+
+def kaiming_uniform(gain: float = math.sqrt(2.0)) -> Initializer:
+    """Weights uniform within ``gain * sqrt(3 / fan_in)``, biases within ``gain * sqrt(3 / fan_out)``.
+
+    The default gain is that for ReLU (He et al., 2015).
+
+    Raises
+    ------
+    InputError
+        `gain` is not positive and finite.
+    """
+    factor = _positive(gain, "kaiming_uniform: gain")
+
+    def within(fan: int, shape: Shape, draw: Draw) -> FloatArray:
+        bound = factor * math.sqrt(3.0 / fan)
+        return _between(-bound, bound, shape, draw)
+
+    def weight(shape: Shape, fan_in: int, fan_out: int, draw: Draw) -> FloatArray:
+        return within(fan_in, shape, draw)
+
+    def bias(shape: Shape, fan_in: int, fan_out: int, draw: Draw) -> FloatArray:
+        return within(fan_out, shape, draw)
+
+    return Initializer(weight, bias, f"kaiming_uniform(gain={factor:g})")
+
+
+def _positive(number: float, what: str) -> float:
+    value = as_number(number, what)
+    if not (math.isfinite(value) and value > 0):
+        raise InputError(f"{what} must be a finite number > 0, got {number!r}")
+    return value
+
+
+class _Counter:
+    """The process-wide place of the next parameter that is built without a seed."""
+
+    seed = 0
+    place = 0
+
+
+def manual_seed(seed: int) -> None:
+    """Start the places of layers that are built without a seed anew, with this seed.
+
+    A network that is built right after it has the values that ``net.initialize(seed=seed)`` gives it.
+
+    Raises
+    ------
+    InputError
+        `seed` is no whole number in ``0 .. 2**64 - 1``.
+    """
+    rng.split(seed)
+    _Counter.seed, _Counter.place = seed, 0
+
+
+def apply(module: Module, initializer: Function | None = None, seed: int | None = 0) -> None:
+    """Draw every parameter of `module` (and of all modules below it) anew.
+
+    Parameters
+    ----------
+    module : Module
+    initializer : Initializer or function, optional
+        Default: :func:`pytorch_default`. A function ``(shape, fan_in, fan_out, draw) -> array`` fills the weights,
+        and the biases become 0.
+    seed : int or None
+        The values are a function of it and of each parameter's place. None: the next places of the process-wide
+        counter.
+
+    Raises
+    ------
+    TypeMismatchError
+        `initializer` is no function.
+    InputError
+        `seed` is no seed, or the initialiser returned an array of another shape.
+    """
+    rule = pytorch_default() if initializer is None else initializer
+    if not callable(rule):
+        raise TypeMismatchError(f"an initialiser is a function (shape, fan_in, fan_out, draw), got {initializer!r}")
+    done: set[int] = set()
+    for path, owner in module.named_modules():
+        for name, part in owner._members():
+            if not isinstance(part, Parameter | Weight) or id(part) in done:
+                continue
+            draw = _draw(seed, len(done))
+            done.add(id(part))
+            shape = part.shape if isinstance(part, Parameter) else ()
+            fill = getattr(rule, "bias", _zeros) if name == "bias" else rule
+            values = fitted(fill(shape, *owner.fans(part), draw), shape, f"the initial value of {path}.{name}")
+            part.data = values if isinstance(part, Parameter) else float(values)
+
+
+def _draw(seed: int | None, place: int) -> Draw:
+    if seed is not None:
+        return Draw(seed, place)
+    _Counter.place += 1
+    return Draw(_Counter.seed, _Counter.place - 1)

@@ -1,0 +1,7 @@
+"""Optimisers: rules that turn a weight, its gradient and some state into the weight's next value."""
+
+from ._adam import Adam, AdamW
+from ._optimizer import Optimizer, overrides_step
+from ._sgd import SGD
+
+__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "overrides_step"]

@@ -1,0 +1,87 @@
+"""Adam and AdamW."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ..errors import InputError
+from ..scalar import Block, Value, Weight
+from ._optimizer import Optimizer, Update, at_least_zero, below_one
+
+
+class Adam(Optimizer):
+    """Adam (Kingma and Ba, 2015), as PyTorch computes it.
+
+    Parameters
+    ----------
+    params : iterable of Parameter and Weight
+    lr : float
+        Learning rate.
+    betas : (float, float)
+        How much of the running means of the gradient and of its square is kept, each in ``0 <= beta < 1``.
+    eps : float
+        Added to the root of the mean square, >= 0.
+    weight_decay : float
+        Adds ``weight_decay * w`` to the gradient, >= 0.
+
+    Raises
+    ------
+    InputError
+        A hyper-parameter is out of its range.
+    """
+
+    state = ("exp_avg", "exp_avg_sq")
+
+    def __init__(
+        self,
+        params: Iterable[Block | Weight],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(params, lr)
+        title = type(self).__name__
+        try:
+            first, second = betas
+        except (TypeError, ValueError):
+            raise InputError(f"{title}: betas must be two numbers, such as (0.9, 0.999), got {betas!r}") from None
+        self.betas = below_one(first, f"{title}: betas[0]"), below_one(second, f"{title}: betas[1]")
+        self.eps = at_least_zero(eps, f"{title}: eps")
+        self.weight_decay = at_least_zero(weight_decay, f"{title}: weight_decay")
+
+    def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
+        """``w -= lr * m_hat / (sqrt(v_hat) + eps)`` with the bias-corrected running means m_hat and v_hat."""
+        return self._moments(w, g + self.weight_decay * w if self.weight_decay else g, state, lr, t)
+
+    def _moments(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
+        beta1, beta2 = self.betas
+        m = beta1 * state["exp_avg"] + (1 - beta1) * g
+        v = beta2 * state["exp_avg_sq"] + (1 - beta2) * (g * g)
+        # the factors that depend on lr and t alone stand together: engines compute them once a step
+        step_size = lr / (1 - beta1**t)
+        root = (1 - beta2**t).sqrt()
+        return w - step_size * (m / (v.sqrt() / root + self.eps)), {"exp_avg": m, "exp_avg_sq": v}
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019): ``w -= lr * weight_decay * w`` beside the step.
+
+    Parameters and errors are those of :class:`Adam`; `weight_decay` is 0.01 by default, as in PyTorch.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Block | Weight],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+    ) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay)
+
+    def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
+        """Shrink the weight, then do Adam's step."""
+        if self.weight_decay:
+            w = w * (1 - lr * self.weight_decay)
+        return self._moments(w, g, state, lr, t)

@@ -1,0 +1,321 @@
+"""`Optimizer`: what all optimisers share; a new one is a subclass with `state` and `update`."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError, TracingError, TypeMismatchError, listing
+from ..scalar import Block, Value, Weight
+from ..scalar.value import as_number
+from ..tape import Tape, record
+from ._vector import run_tape
+
+Indices = NDArray[np.intp]
+FloatArray = NDArray[np.float64]
+Update = tuple[Any, Mapping[str, Any]]
+
+
+class Optimizer:
+    """Base of the optimisers.
+
+    A subclass names its state and says what happens to one weight. Its `update` is a function of Values: the
+    package records it once and runs it on all weights together, in every engine. (A subclass that overrides
+    `step` instead works in hand-written loops only.)
+
+    Parameters
+    ----------
+    params : iterable of Parameter and Weight
+        What to train, such as ``net.parameters()``. Each weight once, however often it is listed.
+    lr : float
+        Learning rate, finite and >= 0.
+
+    Attributes
+    ----------
+    state : tuple of str
+        Names of the numbers kept for each weight; all start at 0.
+    steps : int
+        How many steps have been done.
+
+    Raises
+    ------
+    InputError
+        No parameters, or a learning rate that cannot be used.
+    TypeMismatchError
+        Something in `params` is neither a Parameter nor a Weight; or the class overrides neither `update` nor
+        `step`.
+
+    Examples
+    --------
+    >>> class Momentum(Optimizer):
+    ...     state = ("speed",)
+    ...     def update(self, w, g, state, lr, t):
+    ...         speed = 0.9 * state["speed"] + g
+    ...         return w - lr * speed, {"speed": speed}
+    >>> w = Weight(1.0)
+    >>> opt = Momentum([w], lr=0.1)
+    >>> (w * w).backward(); opt.step(); w.data
+    0.8
+    """
+
+    state: tuple[str, ...] = ()
+
+    def __init__(self, params: Iterable[Block | Weight], lr: float) -> None:
+        title = type(self).__name__
+        if type(self).update is Optimizer.update and not overrides_step(self):
+            raise TypeMismatchError(f"{title} says nothing about a step; give it update(self, w, g, state, lr, t)")
+        self._held = _held(params, title)
+        self.lr = lr
+        self.steps = 0
+        self._state: dict[str, FloatArray] = {}
+
+    # ---- what to do
+
+    def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
+        """One weight's step, as a function of Values.
+
+        Parameters
+        ----------
+        w, g : Value
+            The weight and its gradient.
+        state : mapping of str to Value
+            One Value a name of `state`.
+        lr, t : Value
+            The learning rate, and the number of this step, from 1.
+
+        Returns
+        -------
+        new_w, new_state : Value, dict of str to Value
+        """
+        raise TypeMismatchError(f"{type(self).__name__} has no update; a Run needs one, a step() alone is not enough")
+
+    def step(self) -> None:
+        """Move every weight that is not frozen and whose gradient has been computed."""
+        self.steps += 1
+        moving = self._moving()
+        if not any(len(places) for places, _ in moving):
+            return
+        flat = np.concatenate([places for places, _ in moving])
+        w, g = self._gather("flat_value", moving), self._gather("flat_grad", moving)
+        rows = np.stack([w, g, *(self.state_arrays()[name][flat] for name in self.state)])
+        new_w, *new_state = self._next(rows, np.array([self.lr, self.steps], np.float64))
+        for name, row in zip(self.state, new_state, strict=True):
+            self._state[name][flat] = row
+        self._scatter(new_w, moving)
+
+    def zero_grad(self) -> None:
+        """Set the gradient of every held weight to 0, "not computed yet"."""
+        for block, held in self._held:
+            if len(held) == block.size:
+                block.zero_grad()
+            else:
+                for i in held.tolist():
+                    block.weight(i).zero_grad()
+
+    def tape(self) -> Tape:
+        """`update` recorded: inputs ``w, g, *state``, parameters ``lr, t``, outputs ``w, *state``.
+
+        Raises
+        ------
+        TracingError
+            `update` asks a Value for its number.
+        InputError
+            `update` returns something other than a weight and its state.
+        """
+        theta = Block(2)
+
+        def one(inputs: list[Value]) -> list[Value]:
+            return self._one(inputs, theta.weight(0), theta.weight(1))
+
+        return record(one, 2 + len(self.state), blocks=[theta])
+
+    # ---- what it holds
+
+    def blocks(self) -> list[tuple[Block, Indices]]:
+        """Each block once, with the flat indices of its held weights, ascending."""
+        return [(block, held.copy()) for block, held in self._held]
+
+    def owns(self, block: Block, index: int) -> bool:
+        """Whether the weight at flat `index` of `block` is held."""
+        return any(b is block and bool((held == index).any()) for b, held in self._held)
+
+    def held_mask(self, block: Block) -> NDArray[np.bool_]:
+        """Which weights of `block` are held, shape ``(block.size,)``."""
+        mask = np.zeros(block.size, np.bool_)
+        for other, held in self._held:
+            if other is block:
+                mask[held] = True
+        return mask
+
+    def numel(self) -> int:
+        """How many weights are held."""
+        return sum(len(held) for _, held in self._held)
+
+    @property
+    def lr(self) -> float:
+        """Learning rate; settable at any time.
+
+        Raises
+        ------
+        InputError
+            Setting it to something that is not a finite number >= 0.
+        """
+        return self._lr
+
+    @lr.setter
+    def lr(self, lr: float) -> None:
+        self._lr = at_least_zero(lr, f"{type(self).__name__}: lr")
+
+    def hyperparameters(self) -> dict[str, Any]:
+        """The arguments of the constructor by name, as they are now."""
+        names = inspect.signature(type(self).__init__).parameters
+        return {n: getattr(self, n) for n in ("lr", *names) if n not in ("self", "params") and hasattr(self, n)}
+
+    # ---- its state
+
+    def state_arrays(self) -> dict[str, FloatArray]:
+        """The state of all held weights, in the order of `blocks`: live arrays by name, shape ``(numel(),)``."""
+        if self._state.keys() != set(self.state):
+            self._state = {name: self._state.get(name, np.zeros(self.numel())) for name in self.state}
+        return self._state
+
+    def state_dict(self) -> dict[str, Any]:
+        """A copy of everything that a later run needs to go on.
+
+        Returns
+        -------
+        dict
+            ``"steps"`` (int), ``"hyperparameters"`` (dict) and ``"state"`` (name -> array, shape ``(numel(),)``).
+        """
+        arrays = {name: array.copy() for name, array in self.state_arrays().items()}
+        return {"steps": self.steps, "hyperparameters": self.hyperparameters(), "state": arrays}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take over what :meth:`state_dict` gave; on an error nothing is changed.
+
+        Raises
+        ------
+        InputError
+            Entries are missing, or a state array has another name or length.
+        """
+        title = f"load_state_dict of {type(self).__name__}"
+        missing = [name for name in ("steps", "hyperparameters", "state") if name not in state_dict]
+        if missing:
+            raise InputError(f"{title}: missing {listing(missing)}")
+        unknown = [n for n in state_dict["hyperparameters"] if n not in self.hyperparameters()]
+        if unknown:
+            raise InputError(f"{title}: unknown {listing(unknown)}; there are {listing(self.hyperparameters())}")
+        arrays = {name: np.array(array, np.float64) for name, array in state_dict["state"].items()}
+        if arrays.keys() != set(self.state):
+            raise InputError(f"{title}: its state is ({listing(self.state)}), got ({listing(arrays)})")
+        for name, array in arrays.items():
+            if array.shape != (self.numel(),):
+                raise InputError(f"{title}: {name} is for {self.numel()} weights, got shape {array.shape}")
+        for name, number in state_dict["hyperparameters"].items():
+            setattr(self, name, number)
+        self.steps, self._state = int(state_dict["steps"]), arrays
+
+    def __repr__(self) -> str:
+        numbers = ", ".join(f"{name}={value!r}" for name, value in self.hyperparameters().items())
+        return f"{type(self).__name__}({self.numel()} weights, {numbers})"
+
+    # ---- inside a step
+
+    def _moving(self) -> list[tuple[Indices, Indices]]:
+        """A block: places in the state arrays, and flat indices in the block, of the weights that move."""
+        found, start = [], 0
+        for block, held in self._held:
+            moves = (block.computed[held] != 0) & (block.frozen_flags[held] == 0)
+            found.append((start + np.flatnonzero(moves), held[moves]))
+            start += len(held)
+        return found
+
+    def _gather(self, attribute: str, moving: list[tuple[Indices, Indices]]) -> FloatArray:
+        pairs = zip(self._held, moving, strict=True)
+        parts = [getattr(block, attribute)[index].astype(np.float64) for (block, _), (_, index) in pairs]
+        return np.concatenate(parts)
+
+    def _scatter(self, values: FloatArray, moving: list[tuple[Indices, Indices]]) -> None:
+        start = 0
+        for (block, _), (_, index) in zip(self._held, moving, strict=True):
+            block.flat_value[index] = values[start : start + len(index)]
+            start += len(index)
+
+    def _next(self, rows: FloatArray, theta: FloatArray) -> FloatArray:
+        """New weight and state rows, shape of `rows` less the gradient's."""
+        try:
+            # recorded anew each step: that takes microseconds, and changed hyper-parameters count at once
+            return run_tape(self.tape(), rows, theta)
+        except TracingError:  # an `if` on a number: fine here, where weights go one by one
+            lr, t = Value(theta[0]), Value(theta[1])
+            columns = [self._one([Value(x) for x in column], lr, t) for column in rows.T.tolist()]
+            return np.array([[v.data for v in column] for column in columns]).T
+
+    def _one(self, inputs: list[Value], lr: Value, t: Value) -> list[Value]:
+        w, g, *numbers = inputs
+        result: Any = self.update(w, g, dict(zip(self.state, numbers, strict=True)), lr, t)
+        title = f"{type(self).__name__}.update"
+        if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], Mapping)):
+            raise InputError(f"{title} must return (new_w, new_state), a Value and a dict, got {result!r:.60}")
+        new_w, new_state = result
+        if set(new_state) != set(self.state):
+            raise InputError(f"{title}: the state is ({listing(self.state)}), it returned ({listing(new_state)})")
+        found = [new_w, *(new_state[name] for name in self.state)]
+        return [v if isinstance(v, Value) else Value(v) for v in found]
+
+
+def overrides_step(optimizer: Optimizer | type[Optimizer]) -> bool:
+    """Whether a class replaces `step`, so that only hand-written loops can use it."""
+    kind = optimizer if isinstance(optimizer, type) else type(optimizer)
+    return kind.step is not Optimizer.step
+
+
+def _held(params: Iterable[Block | Weight], title: str) -> list[tuple[Block, Indices]]:
+    """Blocks in order of their first mention, with the indices that `params` names."""
+    given: Any = params
+    if isinstance(given, Block | Weight | str) or not isinstance(given, Iterable):
+        raise TypeMismatchError(f"{title}: params is a list, such as net.parameters(); got {type(given).__name__}")
+    found: dict[Block, set[int]] = {}
+    for i, part in enumerate(params):
+        if isinstance(part, Weight):
+            found.setdefault(part._block, set()).add(part._index)
+        elif isinstance(part, Block):
+            found.setdefault(part, set()).update(range(part.size))
+        else:
+            raise TypeMismatchError(f"{title}: params[{i}] must be a Parameter or a Weight, got {type(part).__name__}")
+    if not found:
+        raise InputError(f"{title}: no parameters to train; pass net.parameters() or a list of Weights")
+    return [(block, np.array(sorted(held), np.intp)) for block, held in found.items()]
+
+
+def at_least_zero(number: float, what: str) -> float:
+    """`number` as a float.
+
+    Raises
+    ------
+    InputError
+        It is negative or not finite.
+    """
+    value = as_number(number, what)
+    if not (math.isfinite(value) and value >= 0):
+        raise InputError(f"{what} must be a finite number >= 0, got {number!r}")
+    return value
+
+
+def below_one(number: float, what: str) -> float:
+    """`number` as a float.
+
+    Raises
+    ------
+    InputError
+        It does not lie in ``0 <= number < 1``.
+    """
+    value = as_number(number, what)
+    if not 0 <= value < 1:
+        raise InputError(f"{what} must lie in 0 <= x < 1, got {number!r}")
+    return value
