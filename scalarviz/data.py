@@ -50,7 +50,8 @@ class Target:
 
 
 def _warm(colours: Colours) -> Colours:
-    return colours * np.array([0.85, 1.0, 0.75]) + np.array([0.15, 0.0, 0.0])
+    warm: Colours = colours * np.array([0.85, 1.0, 0.75]) + np.array([0.15, 0.0, 0.0])
+    return warm
 
 
 def _gray(colours: Colours) -> Colours:
