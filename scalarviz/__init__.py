@@ -3,8 +3,12 @@
 A per-parameter scalar autograd library with a 3-D view. See the README for ten lines to start with.
 """
 
+from importlib import import_module
+from types import ModuleType
+
 from . import nn, optim
 from .errors import ScalarvizError
+from .run import Run
 from .scalar import (
     Value,
     Weight,
@@ -29,12 +33,20 @@ from .scalar import (
     sum,
     tanh,
     where,
-)  # fmt: skip
+)
+from .tape import record
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "ScalarvizError", "Value", "Weight", "clip", "cos", "dot", "exp", "gradcheck", "leaky_relu", "log", "logsumexp",
-    "max", "maximum", "minimum", "nn", "optim", "register", "relu", "sigmoid", "sin", "softplus", "sqrt", "square",
-    "sum", "tanh", "where",
+    "Run", "ScalarvizError", "Value", "Weight", "clip", "cos", "dot", "exp", "gradcheck", "leaky_relu", "log",
+    "logsumexp", "max", "maximum", "minimum", "nn", "optim", "record", "register", "relu", "sigmoid", "sin",
+    "softplus", "sqrt", "square", "sum", "tanh", "view", "where",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Load ``sv.view`` when it is first used: it needs vispy, training does not."""
+    if name == "view":
+        return import_module(".view", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

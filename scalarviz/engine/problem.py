@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -45,6 +45,8 @@ class Problem:
         The values before the last step of the last call.
     block : int
         Lanes that go through the program together. Part of the configuration: it changes bits.
+    t_start : int
+        Steps that the optimiser had done before this run; its ``t`` counts on from there.
     """
 
     plan: Plan
@@ -58,7 +60,7 @@ class Problem:
     trained: NDArray[np.bool_]
     previous: Array
     block: int = 256
-    extra: dict[str, Any] = field(default_factory=dict)
+    t_start: int = 0
 
     @property
     def scale(self) -> float:

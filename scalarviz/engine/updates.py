@@ -26,7 +26,8 @@ class Updater:
             float32), rounded to the store's dtype.
         """
         steps = np.arange(first + 1, first + count + 1, dtype=np.float64)
-        return hyper_table(self.problem, lr, steps).astype(self.problem.store.value.dtype)
+        with np.errstate(over="ignore"):  # a rate beyond float32 becomes inf; the run says that it diverged
+            return hyper_table(self.problem, lr, steps).astype(self.problem.store.value.dtype)
 
     def apply(self, hyper: Array) -> None:
         """One update with the numbers of one step, a row of `hyper`."""
@@ -38,8 +39,8 @@ class Updater:
 
 
 def hyper_table(problem: Problem, lr: float, steps: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``lr, t, derived...`` in float64, one row a step in `steps`."""
-    given = np.stack([np.full(len(steps), lr), steps])
+    """``lr, t, derived...`` in float64, one row a step of the run in `steps` (counting from 1)."""
+    given = np.stack([np.full(len(steps), lr), steps + problem.t_start])
     prologue = problem.update.prologue
     if prologue is None:
         return given.T.copy()

@@ -13,44 +13,47 @@ from .program import Instruction, Plan, Program, Rows
 from .tape import Node, Tape, Terms, moved
 
 
-def lower(tape: Tape) -> Plan:
+def lower(tape: Tape, *, encode: bool = True) -> Plan:
     """Split by dependence, recognise weighted sums and layers, order by level.
 
     Parameters
     ----------
     tape : Tape
         As recorded. What is not recognised runs row by row and is right.
+    encode : bool
+        False: keep input-only nodes in the body (for inputs that change at every step, as an optimiser's).
 
     Returns
     -------
     Plan
     """
     tape = fold_constants(tape)
-    prologue, encode, body = _split(tape)
+    prologue, encoder, body = _split(tape, encode)
     return Plan(
         n_parameters=tape.n_parameters,
         n_derived=len(prologue.outputs) if prologue else 0,
         n_inputs=tape.n_inputs,
         n_targets=tape.n_targets,
-        n_features=len(encode.outputs) if encode else 0,
+        n_features=len(encoder.outputs) if encoder else 0,
         prologue=_program(prologue) if prologue else None,
-        encode=_program(encode) if encode else None,
+        encode=_program(encoder) if encoder else None,
         body=_program(body),
     )
 
 
-def _split(tape: Tape) -> tuple[Tape | None, Tape | None, Tape]:
+def _split(tape: Tape, encode: bool) -> tuple[Tape | None, Tape | None, Tape]:
     """Cut the tape at the edges where parameter-only and input-only values enter the body."""
     kinds = needs(tape)
     frontier: dict[Needs, list[int]] = {Needs.PARAMETERS: [], Needs.INPUTS: []}
+    cut = (Needs.PARAMETERS, Needs.INPUTS) if encode else (Needs.PARAMETERS,)
     used = set(tape.roots())
     for node, kind in zip(tape.nodes, kinds, strict=True):
-        if kind is Needs.BOTH:
+        if kind is Needs.BOTH or (kind is Needs.INPUTS and not encode):
             used.update(node.operands())
     changed: dict[int, Node] = {}
     for row in sorted(used):
         node, kind = tape.nodes[row], kinds[row]
-        if kind in frontier and node.code not in ("input", "param"):
+        if kind in cut and node.code not in ("input", "param"):
             rows = frontier[kind]
             if kind is Needs.PARAMETERS:
                 changed[row] = Node("param", index=tape.n_parameters + len(rows))

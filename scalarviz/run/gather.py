@@ -1,0 +1,91 @@
+"""Gathering the weights of a model into one store, and giving them back."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..scalar.store import Block, Store
+from ..scalar.weight import Weight
+from .frame import Role, Tensor
+
+
+def blocks_of(model: Any) -> list[Block]:
+    """The parameter blocks of a module, in its own order; none for a plain function."""
+    parameters = getattr(model, "parameters", None)
+    return as_blocks(parameters()) if callable(parameters) else []
+
+
+def as_blocks(parameters: Iterable[Any]) -> list[Block]:
+    """Blocks of Parameters and Weights, each once.
+
+    Raises
+    ------
+    InputError
+        Something else is among them.
+    """
+    found: dict[Block, None] = {}
+    for parameter in parameters:
+        if isinstance(parameter, Weight):
+            found[parameter._block] = None
+        elif isinstance(parameter, Block):
+            found[parameter] = None
+        else:
+            raise InputError(f"parameters must be Parameters or Weights, got {type(parameter).__name__}")
+    return list(found)
+
+
+def gather(blocks: Iterable[Block], dtype: str, owner: Any) -> tuple[Store, list[Any]]:
+    """Move `blocks` into one new store owned by `owner`.
+
+    Returns
+    -------
+    store : Store
+    former : list
+        Live owners that these weights are taken from.
+    """
+    blocks = list(blocks)
+    store = Store(sum(b.size for b in blocks), np.dtype(dtype))
+    store.owner = weakref.ref(owner)
+    former: list[Any] = []
+    start = 0
+    for block in blocks:
+        old = block.store.owner() if block.store.owner is not None else None
+        if old is not None and old is not owner and old not in former:
+            former.append(old)
+        block.move(store, start)
+        start += block.size
+    return store, former
+
+
+def release(blocks: Iterable[Block], store: Store) -> None:
+    """Give every block that still points into `store` a float64 store of its own."""
+    for block in blocks:
+        if block.store is store:
+            block.move(Store(block.size), 0)
+
+
+def tensors_of(blocks: Iterable[Block]) -> tuple[Tensor, ...]:
+    """Name, shape and place of each block in the flat arrays."""
+    tensors: list[Tensor] = []
+    start = 0
+    for k, block in enumerate(blocks):
+        name, shape = _name(block, k), _shape(block)
+        role: Role = "value" if shape == () else "bias" if name.endswith("bias") or len(shape) == 1 else "weight"
+        tensors.append(Tensor(name, shape, start, role))
+        start += block.size
+    return tuple(tensors)
+
+
+def _name(block: Block, number: int) -> str:
+    name = getattr(block, "name", "") or (block.weight(0).name if block.size else "")
+    return name or f"parameter {number}"
+
+
+def _shape(block: Block) -> tuple[int, ...]:
+    shape: tuple[int, ...] = getattr(block, "shape", () if block.size == 1 else (block.size,))
+    return shape

@@ -1,0 +1,75 @@
+"""`History`: step, loss and learning rate of every step, thinned when there are more than a million."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+LIMIT = 1_000_000
+
+
+class History:
+    """Growing arrays of equal length.
+
+    Attributes
+    ----------
+    step : ndarray of int64
+        Counts from 1.
+    loss, lr : ndarray of float64
+        Loss at the values before the step's update; learning rate of the step.
+
+    Notes
+    -----
+    Above `LIMIT` entries every second one is dropped (never the newest), so the curve keeps its shape and
+    memory stays bounded.
+    """
+
+    def __init__(self) -> None:
+        self._size = 0
+        self._step = np.empty(1024, np.int64)
+        self._loss = np.empty(1024)
+        self._lr = np.empty(1024)
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def step(self) -> NDArray[np.int64]:
+        """Step numbers, counting from 1."""
+        return self._step[: self._size]
+
+    @property
+    def loss(self) -> NDArray[np.float64]:
+        """Loss at the values before the step's update."""
+        return self._loss[: self._size]
+
+    @property
+    def lr(self) -> NDArray[np.float64]:
+        """Learning rate of the step."""
+        return self._lr[: self._size]
+
+    def extend(self, first: int, losses: NDArray[np.float64], lr: float) -> None:
+        """Append the steps ``first + 1 .. first + len(losses)``."""
+        stop = self._size + len(losses)
+        if stop > len(self._step):
+            self._grow(max(stop, 2 * len(self._step)))
+        span = slice(self._size, stop)
+        self._step[span] = np.arange(first + 1, first + len(losses) + 1)
+        self._loss[span], self._lr[span] = losses, lr
+        self._size = stop
+        while self._size > LIMIT:
+            self._thin()
+
+    def _grow(self, capacity: int) -> None:
+        for name in ("_step", "_loss", "_lr"):
+            old = getattr(self, name)
+            new = np.empty(capacity, old.dtype)
+            new[: self._size] = old[: self._size]
+            setattr(self, name, new)
+
+    def _thin(self) -> None:
+        keep = np.arange(self._size - 1, -1, -2)[::-1]
+        for name in ("_step", "_loss", "_lr"):
+            array = getattr(self, name)
+            array[: len(keep)] = array[keep]
+        self._size = len(keep)

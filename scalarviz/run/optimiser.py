@@ -1,0 +1,112 @@
+"""Reading an optimiser for the engines: its recorded update, its state, the weights that it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError, TypeMismatchError
+from ..optim import Optimizer, overrides_step
+from ..scalar.store import Block
+from ..tape import Plan, Tape, lower
+from .frame import Tensor
+
+
+def record_update(optimizer: Any) -> Plan:
+    """The plan of one weight's update: inputs ``w, g, *state``, theta ``[lr, t]``, outputs ``w, *state``.
+
+    Raises
+    ------
+    TypeMismatchError
+        Not an Optimizer.
+    InputError
+        Its class overrides ``step()``, or ``update`` returns something other than it declares.
+    """
+    if not isinstance(optimizer, Optimizer):
+        raise TypeMismatchError(f"the optimiser must be an optim.Optimizer, got {type(optimizer).__name__}")
+    if overrides_step(optimizer):
+        raise InputError(
+            f"{type(optimizer).__name__} overrides step(), which an engine cannot record; write its rule as "
+            "update(w, g, state, lr, t), or keep it for hand-written loops"
+        )
+    return lower(optimizer.tape(), encode=False)
+
+
+def trained_indices(optimizer: Optimizer, tape: Tape) -> NDArray[np.bool_]:
+    """Which elements of theta the optimiser holds and the graph reads, shape (P,)."""
+    held = np.zeros(tape.n_parameters, bool)
+    held[_places(optimizer, tape)] = True
+    return held & _read(tape)
+
+
+def _read(tape: Tape) -> NDArray[np.bool_]:
+    """Which parameters some node reads; the optimiser leaves the others alone, as PyTorch does."""
+    read = np.zeros(tape.n_parameters, bool)
+    for node in tape.nodes:
+        if node.code == "param":
+            read[node.index] = True
+        if node.terms is not None:
+            if node.terms.kind == "param":
+                read[np.asarray(node.terms.weights, np.int64)] = True
+            if node.terms.bias is not None:
+                read[node.terms.bias] = True
+    return read
+
+
+def starts(tape: Tape) -> dict[Block, int]:
+    """Where each block of the tape begins in theta."""
+    found, start = {}, 0
+    for block in tape.blocks:
+        found[block] = start
+        start += block.size
+    return found
+
+
+def flat_state(optimizer: Optimizer, tape: Tape, dtype: str) -> list[NDArray[Any]]:
+    """One flat array (P,) a state name, holding what the optimiser has gathered so far."""
+    places = _places(optimizer, tape)
+    arrays = []
+    for name in optimizer.state:
+        flat = np.zeros(tape.n_parameters, dtype)
+        flat[places] = optimizer.state_arrays()[name]
+        arrays.append(flat)
+    return arrays
+
+
+def hand_back(optimizer: Optimizer, tape: Tape, state: Sequence[NDArray[Any]], steps: int) -> None:
+    """Give the optimiser its state and step count, so that a hand-written loop can go on."""
+    places = _places(optimizer, tape)
+    for name, flat in zip(optimizer.state, state, strict=True):
+        optimizer.state_arrays()[name][:] = flat[places]
+    optimizer.steps = steps
+
+
+def _places(optimizer: Optimizer, tape: Tape) -> NDArray[np.int64]:
+    """Index in theta of every held weight, in the optimiser's own order."""
+    start_of = starts(tape)
+    return np.concatenate([start_of[block] + held for block, held in optimizer.blocks()]).astype(np.int64)
+
+
+def restore_state(tensors: Sequence[Tensor], flat: NDArray[Any], saved: Mapping[str, NDArray[Any]], what: str) -> None:
+    """Copy `saved` into `flat` by name.
+
+    Raises
+    ------
+    InputError
+        Names or shapes differ; everything that is wrong is listed, and nothing is changed.
+    """
+    wanted = {t.name: t for t in tensors}
+    problems = [f"missing {name}" for name in wanted if name not in saved]
+    problems += [f"unexpected {name}" for name in saved if name not in wanted]
+    problems += [
+        f"{name} has shape {tuple(saved[name].shape)}, the model {t.shape}"
+        for name, t in wanted.items()
+        if name in saved and tuple(saved[name].shape) != t.shape
+    ]
+    if problems:
+        raise InputError(f"{what} do not fit: {'; '.join(problems)}")
+    for name, tensor in wanted.items():
+        tensor.of(flat)[...] = saved[name]

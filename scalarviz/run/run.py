@@ -1,0 +1,374 @@
+"""`Run`: training as something that can be stepped, looked at and saved."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..engine.choose import EngineChoice, choose
+from ..engine.model import PlanRunner
+from ..engine.numpy import NumpyTrainer
+from ..engine.objects import ObjectsTrainer
+from ..engine.problem import Problem, Reduction, Trainer
+from ..errors import DivergedError, InputError, StateError, TypeMismatchError
+from ..tape import Plan, Tape, lower, record
+from .frame import Frame, Stage, Tensor
+from .gather import blocks_of, gather, release, tensors_of
+from .history import History
+from .look import Look
+from .optimiser import flat_state, hand_back, record_update, restore_state, trained_indices
+from .samples import as_pair
+from .stages import chain
+
+DTYPES = ("float32", "float64")
+TARGET_SECONDS = 0.05
+"""Wall time that one engine call should take: Ctrl-C and progress are served between calls."""
+
+
+class Run:
+    """Model + loss + optimiser + data, trained by one engine.
+
+    Parameters
+    ----------
+    model : nn.Module or callable
+        A module, or any function of a list of Values that returns one or several.
+    loss : callable
+        ``loss(outputs, targets) -> Value`` of one sample. Its ``batch_reduction`` ("mean" without one) says how
+        the losses of a batch are joined.
+    optimizer : optim.Optimizer
+        Holds the weights that are trained; others of the model get gradients only.
+    data : (X, Y)
+        Arrays (N, n_inputs) and (N, n_targets); one-dimensional means one number a sample. Copied.
+    batch_size : int, optional
+        Samples a step; default all. A batch of all N is the data in order; else an epoch is ``N // batch_size``
+        batches in an order keyed by `seed`.
+    seed : int
+    engine : {"auto", "objects", "numpy", "numba"}
+    dtype : {"float32", "float64"}
+        Of the weights and of all arithmetic; weights are rounded to it when the run takes them over.
+
+    Raises
+    ------
+    InputError
+        Shapes that do not fit, data that is not finite, a batch larger than the data, an optimiser that
+        overrides ``step()``.
+    TracingError
+        The model asks a Value for its number.
+
+    Notes
+    -----
+    A Weight belongs to one live Run: a new Run takes it over, objects that are held follow, and the old Run
+    raises at its next step. :meth:`close` returns the weights to stand-alone float64.
+    """
+
+    def __init__(
+        self,
+        model: Callable[..., Any],
+        loss: Callable[..., Any],
+        optimizer: Any,
+        data: tuple[ArrayLike, ArrayLike],
+        *,
+        batch_size: int | None = None,
+        seed: int = 0,
+        engine: str = "auto",
+        dtype: str = "float32",
+    ) -> None:
+        if dtype not in DTYPES:
+            raise InputError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
+        for what, thing in (("model", model), ("loss", loss)):
+            if not callable(thing):
+                raise TypeMismatchError(f"{what} must be a module or a function of Values, got {type(thing).__name__}")
+        inputs, targets = as_pair(data)
+        self.model, self.loss_function, self.optimizer = model, loss, optimizer
+        self.seed, self.dtype = _integer("seed", seed, 0), dtype
+        self.batch_size = _batch_size(batch_size, len(inputs))
+        update = record_update(optimizer)
+        self._tape = self._record(inputs.shape[1], targets.shape[1])
+        plan = lower(self._tape.only(loss=True))
+        self.engine: EngineChoice = choose(engine, dtype, _operations(plan, update))
+        self._store, former = gather(self._tape.blocks, dtype, self)
+        for run in former:
+            run._taken_by = self
+        self._taken_by: Run | None = None
+        self._closed = False
+        self.tensors: tuple[Tensor, ...] = tensors_of(self._tape.blocks)
+        self._held = trained_indices(optimizer, self._tape)
+        self.problem = self._problem(plan, update, inputs, targets)
+        self._trainer = self._make_trainer()
+        self.steps = 0
+        self.history = History()
+        self._chunk = 1
+        self._seconds = 0.0
+        self._timed_steps = 0
+        self._look = Look(self._tape, self.problem, chain(model, self._tape, self.tensors))
+        self.stages: tuple[Stage, ...] = self._look.stages
+
+    # ---- building
+
+    def _record(self, n_inputs: int, n_targets: int) -> Tape:
+        blocks = [*blocks_of(self.model), *(block for block, _ in self.optimizer.blocks())]
+        tape = record(self.model, n_inputs, n_targets, loss=self.loss_function, blocks=dict.fromkeys(blocks))
+        if tape.n_parameters == 0:
+            raise InputError("the model has no weights and the optimiser holds none; there is nothing to train")
+        return tape
+
+    def _problem(self, plan: Plan, update: Plan, inputs: NDArray[Any], targets: NDArray[Any]) -> Problem:
+        numbers = np.concatenate([inputs, targets], axis=1).T
+        return Problem(
+            plan=plan,
+            update=update,
+            store=self._store,
+            state=flat_state(self.optimizer, self._tape, self.dtype),
+            data=PlanRunner(plan, self.dtype).encode(numbers),
+            batch=self.batch_size,
+            seed=self.seed,
+            reduction=_reduction(self.loss_function),
+            trained=np.zeros(self._tape.n_parameters, bool),
+            previous=self._store.value.copy(),
+            t_start=self.optimizer.steps,
+        )
+
+    def _make_trainer(self) -> Trainer:
+        if self.engine.name == "objects":
+            return ObjectsTrainer(self.problem, self.model, self.loss_function)
+        if self.engine.name == "numba":
+            from ..engine.cpu import NumbaTrainer
+
+            return NumbaTrainer(self.problem)
+        return NumpyTrainer(self.problem)
+
+    # ---- training
+
+    def step(self, n: int = 1, *, progress: Callable[[Run], bool | None] | None = None) -> None:
+        """Do `n` training steps.
+
+        Parameters
+        ----------
+        n : int
+            At least 0.
+        progress : callable, optional
+            Called after every chunk of steps (at most about 0.1 s apart) with the run; returning False stops.
+
+        Raises
+        ------
+        DivergedError
+            A loss or weight is no longer finite. The run stands at the first such step and its history holds
+            it; the message names the step and the first weight.
+        StateError
+            The run is closed, or another Run took its weights.
+
+        Notes
+        -----
+        How the steps are cut into chunks changes no bit.
+        """
+        left = _integer("n", n, 0)
+        while left > 0:
+            done = self._advance(min(left, self._chunk))
+            left -= done
+            if progress is not None and progress(self) is False:
+                return
+
+    def _advance(self, count: int) -> int:
+        """One call of the engine, timed so that the next one takes about 50 ms."""
+        self._check_live()
+        before = self._snapshot()
+        start = time.perf_counter()
+        losses = self._train(count)
+        seconds = time.perf_counter() - start
+        if not (np.isfinite(losses).all() and np.isfinite(self._store.value).all()):
+            self._stop_at_divergence(before, losses)
+        self._finish(losses)
+        self._seconds += seconds
+        self._timed_steps += count
+        pace = 0.05 / max(seconds, 1e-6)
+        self._chunk = (
+            max(1, min(1 << 20, int(self._chunk * min(pace, 8.0)))) if pace > 1.5 or pace < 0.7 else self._chunk
+        )
+        return count
+
+    def _train(self, count: int) -> NDArray[np.float64]:
+        np.copyto(self.problem.trained, self._held & (self._store.frozen == 0))
+        return self._trainer.train(self.steps, count, self.lr)
+
+    def _finish(self, losses: NDArray[np.float64]) -> None:
+        self._store.computed[:] = 1
+        self.history.extend(self.steps, losses, self.lr)
+        self.steps += len(losses)
+
+    def _snapshot(self) -> list[NDArray[Any]]:
+        return [a.copy() for a in (self._store.value, self.problem.previous, *self.problem.state)]
+
+    def _stop_at_divergence(self, before: list[NDArray[Any]], losses: NDArray[np.float64]) -> None:
+        """Replay to the first step with a loss or weight that is not finite (the same bits), then raise."""
+        bad = np.flatnonzero(~np.isfinite(losses))
+        count = int(bad[0]) + 1 if len(bad) else len(losses)
+        for candidate in range(max(1, count - 1), count + 1):  # a bad update shows in the next step's loss
+            for array, old in zip((self._store.value, self.problem.previous, *self.problem.state), before, strict=True):
+                array[:] = old
+            losses = self._train(candidate)
+            if not (np.isfinite(losses).all() and np.isfinite(self._store.value).all()):
+                break
+        self._finish(losses)
+        weights = np.flatnonzero(~np.isfinite(self._store.value))
+        where = f"; the first weight is {self.weight_name(int(weights[0]))}" if len(weights) else ""
+        raise DivergedError(
+            f"training diverged at step {self.steps}: the loss is {losses[-1]:g}{where}. lr is {self.lr:g}; try a tenth"
+        )
+
+    def _check_live(self) -> None:
+        if self._closed:
+            raise StateError("this Run is closed; its weights are stand-alone again: make a new Run")
+        if self._taken_by is not None:
+            raise StateError(f"another Run took over the weights of this one ({self._taken_by!r}); step that one")
+
+    # ---- looking
+
+    @property
+    def loss(self) -> float:
+        """Loss of the last step, at the values before its update; NaN before the first."""
+        return float(self.history.loss[-1]) if len(self.history) else math.nan
+
+    @property
+    def lr(self) -> float:
+        """The optimiser's learning rate; may be set between steps."""
+        return float(self.optimizer.lr)
+
+    @lr.setter
+    def lr(self, lr: float) -> None:
+        self.optimizer.lr = lr
+
+    @property
+    def steps_per_second(self) -> float:
+        """Training speed so far, drawing left out; NaN before the first step."""
+        return self._timed_steps / self._seconds if self._seconds > 0 else math.nan
+
+    @property
+    def n_weights(self) -> int:
+        """Number of scalar parameters."""
+        return self._tape.n_parameters
+
+    def weight_name(self, index: int) -> str:
+        """Name of the scalar at flat `index`, as ``0.weight[4][2]``."""
+        for tensor in self.tensors:
+            if tensor.start <= index < tensor.start + tensor.size:
+                place = np.unravel_index(index - tensor.start, tensor.shape) if tensor.shape else ()
+                return tensor.name + "".join(f"[{int(i)}]" for i in place)
+        raise InputError(f"no weight {index}; the run has {self.n_weights}")
+
+    def frame(self, probe: ArrayLike | None = None) -> Frame:
+        """One consistent snapshot; `probe` is one sample (n_inputs,) whose activations are wanted."""
+        store = self._store
+        values = store.value.copy()
+        activations = {} if probe is None else self.activations(probe, values)
+        return Frame(
+            step=self.steps,
+            loss=self.loss,
+            lr=float(self.history.lr[-1]) if len(self.history) else self.lr,
+            values=values,
+            gradient=store.grad.copy(),
+            update=values - self.problem.previous,
+            computed=store.computed.astype(bool),
+            frozen=store.frozen.astype(bool),
+            activations=activations,
+            dead=self._look.dead(values),
+        )
+
+    def activations(self, probe: ArrayLike, values: NDArray[Any] | None = None) -> dict[str, NDArray[Any]]:
+        """``"input"`` and the row of every stage for one sample (n_inputs,), at flat `values` (default now)."""
+        return self._look.activations(probe, self._values(values))
+
+    def predict(self, inputs: ArrayLike, values: NDArray[Any] | None = None) -> NDArray[Any]:
+        """The outputs for `inputs` (N, n_inputs) at flat `values` (default now), shape (N, n_outputs)."""
+        return self._look.predict(inputs, self._values(values))
+
+    def evaluate(self, inputs: ArrayLike, targets: ArrayLike, values: NDArray[Any] | None = None) -> float:
+        """The loss on other data, all samples as one batch, at flat `values` (default now)."""
+        return self._look.evaluate(inputs, targets, self._values(values))
+
+    def _values(self, values: NDArray[Any] | None) -> NDArray[Any]:
+        if values is None:
+            return self._store.value
+        if np.shape(values) != (self.n_weights,):
+            raise InputError(f"values must have the shape ({self.n_weights},), got {np.shape(values)}")
+        return values
+
+    # ---- keeping
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """Every tensor by name (copies)."""
+        return {t.name: t.of(self._store.value).copy() for t in self.tensors}
+
+    def optimizer_state(self) -> dict[str, NDArray[Any]]:
+        """The optimiser's state by ``"<state>.<tensor>"`` (copies)."""
+        names: Sequence[str] = self.optimizer.state
+        return {
+            f"{name}.{t.name}": t.of(array).copy()
+            for name, array in zip(names, self.problem.state, strict=True)
+            for t in self.tensors
+        }
+
+    def restore(self, tensors: dict[str, NDArray[Any]], optimizer_state: dict[str, NDArray[Any]], steps: int) -> None:
+        """Take over saved values (by name, all of them), optimiser state and step count.
+
+        Raises
+        ------
+        InputError
+            Lists every missing, unexpected and misshapen tensor at once.
+        """
+        self._check_live()
+        restore_state(self.tensors, self._store.value, tensors, "weights")
+        for name, array in zip(self.optimizer.state, self.problem.state, strict=True):
+            saved = {k.removeprefix(f"{name}."): v for k, v in optimizer_state.items() if k.startswith(f"{name}.")}
+            restore_state(self.tensors, array, saved, f"optimiser state {name!r}")
+        self.problem.previous[:] = self._store.value
+        self.steps = _integer("steps", steps, 0)
+
+    def close(self) -> None:
+        """Return the weights to stand-alone float64. Looking at the past stays possible; stepping does not."""
+        if not self._closed:
+            self._closed = True
+            if self._taken_by is None:
+                hand_back(self.optimizer, self._tape, self.problem.state, self.problem.t_start + self.steps)
+            release(self._tape.blocks, self._store)
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Run({self.n_weights} weights, step {self.steps}, loss {self.loss:.4g}, {self.engine})"
+
+
+def _integer(name: str, number: Any, least: int) -> int:
+    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
+        raise InputError(f"{name} must be a whole number, at least {least}; got {number!r}")
+    return int(number)
+
+
+def _batch_size(batch_size: int | None, samples: int) -> int:
+    if batch_size is None:
+        return samples
+    batch = _integer("batch_size", batch_size, 1)
+    if batch > samples:
+        raise InputError(f"batch_size {batch} is larger than the data set of {samples} samples; at most {samples}")
+    return batch
+
+
+def _reduction(loss: Any) -> Reduction:
+    reduction: Reduction = getattr(loss, "batch_reduction", "mean")
+    if reduction not in ("mean", "sum"):
+        raise InputError(f"the loss's batch_reduction must be 'mean' or 'sum', got {reduction!r}")
+    return reduction
+
+
+def _operations(*plans: Plan) -> set[str]:
+    """Names of the table operations that the plans use."""
+    programs = [p for plan in plans for p in (plan.prologue, plan.encode, plan.body) if p is not None]
+    return {i.op for program in programs for i in program.instructions if i.kind == "op"}

@@ -1,0 +1,74 @@
+"""Finding the chain of layers in a recorded model, for the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..scalar.store import Block
+from ..tape import Tape
+from .frame import Stage, Tensor
+
+
+def chain(model: Any, tape: Tape, tensors: Sequence[Tensor]) -> list[tuple[Stage, int]]:
+    """The stages from input to output, each with the number of its tap; empty if the model is no chain.
+
+    A chain starts at the inputs; each linear layer reads exactly the rows of the stage before it, each
+    activation its rows one by one, and the last stage is the output.
+    """
+    names = {id(module): name for name, module in _named_modules(model)}
+    tensor_of = dict(zip(tape.blocks, tensors, strict=True))
+    before = tuple(range(tape.n_inputs))
+    stages: list[tuple[Stage, int]] = []
+    for number, (module, rows) in enumerate(tape.taps):
+        if list(_children(module)):
+            continue
+        kind = _kind(module, tape, rows, before)
+        if kind is None:
+            return []
+        if kind == "identity":
+            continue
+        weight, bias = (
+            (tensor_of.get(_block(module, n)) for n in ("weight", "bias")) if kind == "linear" else (None, None)
+        )
+        stages.append((Stage(names.get(id(module), str(number)), kind, len(rows), weight, bias), number))
+        before = rows
+    return stages if stages and before == tape.outputs else []
+
+
+def _kind(module: Any, tape: Tape, rows: tuple[int, ...], before: tuple[int, ...]) -> str | None:
+    if rows == before:
+        return "identity"
+    nodes = [tape.nodes[r] for r in rows]
+    if isinstance(getattr(module, "weight", None), Block):
+        return "linear" if all(n.code == "dot" and n.args == before for n in nodes) else None
+    codes = {n.code for n in nodes}
+    if (
+        len(codes) == 1
+        and len(rows) == len(before)
+        and all(n.args[:1] == (b,) for n, b in zip(nodes, before, strict=True))
+    ):
+        return codes.pop()
+    return None
+
+
+def _block(module: Any, name: str) -> Any:
+    return getattr(module, name, None)
+
+
+def _named_modules(model: Any) -> Any:
+    named = getattr(model, "named_modules", None)
+    return named() if callable(named) else ()
+
+
+def _children(module: Any) -> Any:
+    children = getattr(module, "children", None)
+    return children() if callable(children) else ()
+
+
+def dead_units(stages: Sequence[Stage], rows: Sequence[NDArray[Any]]) -> dict[str, NDArray[np.bool_]]:
+    """Per rectifier stage, the units that are 0 on every sample of ``rows[k]`` (units, samples)."""
+    return {s.name: np.asarray(~r.any(axis=1)) for s, r in zip(stages, rows, strict=True) if s.kind == "relu"}
