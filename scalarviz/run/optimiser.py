@@ -90,23 +90,31 @@ def _places(optimizer: Optimizer, tape: Tape) -> NDArray[np.int64]:
     return np.concatenate([start_of[block] + held for block, held in optimizer.blocks()]).astype(np.int64)
 
 
-def restore_state(tensors: Sequence[Tensor], flat: NDArray[Any], saved: Mapping[str, NDArray[Any]], what: str) -> None:
-    """Copy `saved` into `flat` by name.
+def restore(tensors: Sequence[Tensor], targets: Mapping[str, NDArray[Any]], saved: Mapping[str, NDArray[Any]]) -> None:
+    """Copy `saved` arrays by name into flat arrays.
+
+    Parameters
+    ----------
+    tensors : sequence of Tensor
+        What one flat array holds.
+    targets : mapping of str to ndarray
+        Prefix of the names (``""`` for the weights, ``"velocity."``) and the flat array that they go to.
+    saved : mapping of str to ndarray
 
     Raises
     ------
     InputError
         Names or shapes differ; everything that is wrong is listed, and nothing is changed.
     """
-    wanted = {t.name: t for t in tensors}
+    wanted = {prefix + t.name: (t, flat) for prefix, flat in targets.items() for t in tensors}
     problems = [f"missing {name}" for name in wanted if name not in saved]
     problems += [f"unexpected {name}" for name in saved if name not in wanted]
     problems += [
-        f"{name} has shape {tuple(saved[name].shape)}, the model {t.shape}"
-        for name, t in wanted.items()
-        if name in saved and tuple(saved[name].shape) != t.shape
+        f"{name} has shape {tuple(saved[name].shape)}, the model {tensor.shape}"
+        for name, (tensor, _) in wanted.items()
+        if name in saved and tuple(saved[name].shape) != tensor.shape
     ]
     if problems:
-        raise InputError(f"{what} do not fit: {'; '.join(problems)}")
-    for name, tensor in wanted.items():
+        raise InputError(f"the saved numbers do not fit this model: {'; '.join(problems)}")
+    for name, (tensor, flat) in wanted.items():
         tensor.of(flat)[...] = saved[name]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,12 @@ from ..engine.objects import ObjectsTrainer
 from ..engine.problem import Problem, Reduction, Trainer
 from ..errors import DivergedError, InputError, StateError, TypeMismatchError
 from ..tape import Plan, Tape, lower, record
+from .checkpoint import Checkpoint, load_run, save_run
 from .frame import Frame, Stage, Tensor
 from .gather import blocks_of, gather, release, tensors_of
 from .history import History
 from .look import Look
-from .optimiser import flat_state, hand_back, record_update, restore_state, trained_indices
+from .optimiser import flat_state, hand_back, record_update, restore, trained_indices
 from .samples import as_pair
 from .stages import chain
 
@@ -318,15 +320,24 @@ class Run:
         Raises
         ------
         InputError
-            Lists every missing, unexpected and misshapen tensor at once.
+            Lists every missing, unexpected and misshapen tensor at once; nothing is changed then.
         """
         self._check_live()
-        restore_state(self.tensors, self._store.value, tensors, "weights")
-        for name, array in zip(self.optimizer.state, self.problem.state, strict=True):
-            saved = {k.removeprefix(f"{name}."): v for k, v in optimizer_state.items() if k.startswith(f"{name}.")}
-            restore_state(self.tensors, array, saved, f"optimiser state {name!r}")
+        steps = _integer("steps", steps, 0)
+        targets = {"": self._store.value}
+        if optimizer_state:
+            targets |= {f"{n}.": a for n, a in zip(self.optimizer.state, self.problem.state, strict=True)}
+        restore(self.tensors, targets, {**tensors, **optimizer_state})
         self.problem.previous[:] = self._store.value
-        self.steps = _integer("steps", steps, 0)
+        self.steps = steps
+
+    def save(self, path: str | Path, notes: Mapping[str, str] | None = None) -> None:
+        """Write weights, optimiser state and step; see :func:`scalarviz.run.checkpoint.save_run`."""
+        save_run(self, path, notes)
+
+    def load(self, path: str | Path, *, optimizer: bool = True) -> Checkpoint:
+        """Go on from a file; see :func:`scalarviz.run.checkpoint.load_run`."""
+        return load_run(self, path, optimizer=optimizer)
 
     def close(self) -> None:
         """Return the weights to stand-alone float64. Looking at the past stays possible; stepping does not."""
