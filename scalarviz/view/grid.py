@@ -1,8 +1,8 @@
 """Where everything stands: the grid of 1280x720, and how other sizes follow from it.
 
-A picture larger than the grid scales everything; a smaller one keeps type at its size (never below 13 px) and leaves out
-what does not fit. Extra width goes to the scene. Wide pictures have their panels in a column on the right, narrow ones in
-a block at the bottom.
+A picture larger than the grid scales everything; a smaller one keeps type at its size (never below 13 px) and leaves
+out what does not fit. Extra width goes to the scene. Wide pictures have their panels in a column on the right, narrow
+ones in a block at the bottom.
 """
 
 from __future__ import annotations

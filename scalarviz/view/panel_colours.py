@@ -14,7 +14,7 @@ from .theme import Theme
 Colours = NDArray[np.floating]
 _CORNERS = np.array([[r, g, b] for r in (0, 1) for g in (0, 1) for b in (0, 1)], dtype=float)
 _CUBE = 146.0  # width of one cube
-_AZIMUTH, _ELEVATION, _DISTANCE = 53.0, 24.0, 4.2
+_AZIMUTH, _ELEVATION, _DISTANCE = 53.0, 26.0, 3.6
 
 
 class CubePlaces:
@@ -43,7 +43,7 @@ class CubePlaces:
         x, y, width, height = box
         corners = _place(_CORNERS)
         size = (round(x + width) + 64, round(y + height) + 64)
-        rect = (x + 4, y + 4, x + width - 4, y + height - 4)
+        rect = (x + 3, y + 3, x + width - 3, y + height - 3)
         self._camera = fit(corners, size, rect, azimuth=_AZIMUTH, elevation=_ELEVATION, distance=_DISTANCE,
                            align=(0.5, 0.0))
         where = _place(inputs)
@@ -76,7 +76,7 @@ def _place(rgb: ArrayLike) -> NDArray[np.float64]:
 
 
 def _nearness(camera: Camera, where: NDArray[np.float64]) -> NDArray[np.float64]:
-    return -np.hypot.reduce(where - camera.eye[:3], axis=1)
+    return np.asarray(-np.linalg.norm(where - camera.eye[:3], axis=1))
 
 
 def _uncovered(flat: NDArray[np.float64], diameter: float) -> NDArray[np.bool_]:

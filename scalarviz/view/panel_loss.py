@@ -40,7 +40,7 @@ class Axis:
     def place(self, values: Array) -> Array:
         """Fractions of the height, 0 at the bottom."""
         if self.log:
-            return np.log(np.maximum(values, 1e-300) / self.low) / np.log(self.high / self.low)
+            return np.asarray(np.log(np.maximum(values, 1e-300) / self.low) / np.log(self.high / self.low))
         return (np.asarray(values, float) - self.low) / (self.high - self.low)
 
 

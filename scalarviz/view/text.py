@@ -176,9 +176,15 @@ def short(value: float, *, signed: bool = False) -> str:
     if not np.isfinite(value) or size == 0:
         return "0" if size == 0 else number(value, signed=signed)
     if 1e-2 <= size < 1e4:
-        digits = 2 if size < 10 else (1 if size < 100 else 0)
+        digits = 3 if size < 0.1 else (2 if size < 10 else (1 if size < 100 else 0))
         return number(value, digits, signed=signed)
-    mantissa, exponent = f"{size:.1e}".split("e")
+    return exponent(value, signed=signed)
+
+
+def exponent(value: float, *, signed: bool = False) -> str:
+    """``−4.2e−4``; zero is ``0``."""
+    if value == 0:
+        return "0"
+    mantissa, power = f"{abs(value):.1e}".split("e")
     sign = "\N{MINUS SIGN}" if value < 0 else ("+" if signed else "")
-    power = int(exponent)
-    return f"{sign}{mantissa}e{chr(0x2212) if power < 0 else ''}{abs(power)}"
+    return f"{sign}{mantissa}e{chr(0x2212) if int(power) < 0 else ''}{abs(int(power))}"

@@ -1,0 +1,153 @@
+"""A film of a run: paced so that the first steps can be followed and the whole run fits, written atomically as MP4."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError, MissingDependencyError
+from .files import check_picture, replacing
+
+SLOW_SECONDS = 2.0
+DURATION = 20.0
+FPS = 30
+
+
+def pace(total_steps: int, duration: float = DURATION, fps: int = FPS) -> NDArray[np.int64]:
+    """The step that each frame of a film shows.
+
+    One step a frame for the first two seconds, then a rate that grows by the same factor every frame, so that the last
+    frame shows the last step. A run with fewer steps than frames shows its steps evenly, each for several frames.
+
+    Parameters
+    ----------
+    total_steps : int
+        Steps of the whole run, at least 0.
+    duration : float
+        Seconds, above 0.
+    fps : int
+        Frames a second, at least 1.
+
+    Returns
+    -------
+    ndarray of int64, shape (frames,)
+        Never falling; from 0 to `total_steps`.
+
+    Raises
+    ------
+    InputError
+        For numbers outside those bounds, or a film of more than a million frames.
+    """
+    _check_pace(total_steps, duration, fps)
+    frames = max(2, round(duration * fps))
+    if total_steps < frames:
+        return np.rint(np.linspace(0, total_steps, frames)).astype(np.int64)
+    slow = min(round(SLOW_SECONDS * fps), frames // 2, frames - 2)
+    fast = frames - 1 - slow
+    ramp = np.cumsum(np.exp(_growth(total_steps - slow, fast) * np.arange(1, fast + 1)))
+    ramp *= (total_steps - slow) / ramp[-1]
+    return np.concatenate([np.arange(slow + 1), slow + np.rint(ramp).astype(np.int64)])
+
+
+def _check_pace(total_steps: int, duration: float, fps: int) -> None:
+    if total_steps < 0:
+        raise InputError(f"total_steps: got {total_steps}; allowed: 0 or more")
+    if not (0 < duration < float("inf")):
+        raise InputError(f"duration: got {duration}; allowed: seconds above 0; try {DURATION:g}")
+    if fps < 1 or duration * fps > 1e6:
+        raise InputError(f"fps: got {fps} for {duration:g} s; allowed: 1 or more, a million frames at most; try {FPS}")
+
+
+def _growth(steps: int, frames: int) -> float:
+    """The k for which exp(k) + exp(2k) + ... + exp(frames k) = steps, by bisection; 0 if one step a frame is enough."""
+    if steps <= frames:
+        return 0.0
+    powers = np.arange(1, frames + 1)
+    low, high = 0.0, np.log(steps)
+    for _ in range(80):
+        middle = (low + high) / 2
+        with np.errstate(over="ignore"):
+            low, high = (middle, high) if np.exp(middle * powers).sum() < steps else (low, middle)
+    return float((low + high) / 2)
+
+
+def check_video() -> None:
+    """Raise MissingDependencyError, which says what to install, unless films can be written."""
+    try:
+        import imageio_ffmpeg  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError(
+            "a film (.mp4) needs imageio-ffmpeg; install it with: pip install 'scalarviz[video]'"
+        ) from error
+
+
+class Film:
+    """Write frames into an MP4; a context manager. The file appears when the block ends without an error.
+
+    Parameters
+    ----------
+    path : path-like
+        Ends in ``.mp4``.
+    size : (int, int)
+        Width and height of the frames. Odd sizes get one more column or row, a copy of the last: the codec needs
+        even ones and would otherwise rescale.
+    fps : int
+    """
+
+    def __init__(self, path: str | os.PathLike[str], size: tuple[int, int], fps: int = FPS) -> None:
+        check_video()
+        self.path = Path(path)
+        if self.path.suffix.lower() != ".mp4":
+            raise InputError(f"film: got {self.path.name!r}; allowed: a name that ends in .mp4")
+        self.size, self.fps, self.frames = size, fps, 0
+        self._even = (size[0] + size[0] % 2, size[1] + size[1] % 2)
+        self._target = replacing(path)
+        self._writer: Generator[None, Any, None] | None = None
+
+    def __enter__(self) -> Self:
+        import imageio_ffmpeg
+
+        temporary = self._target.__enter__()
+        try:
+            self._writer = imageio_ffmpeg.write_frames(
+                str(temporary), self._even, fps=self.fps, codec="libx264", quality=None, macro_block_size=2,
+                pix_fmt_in="rgb24", pix_fmt_out="yuv420p", ffmpeg_log_level="error",
+                output_params=["-crf", "16", "-preset", "veryfast", "-movflags", "+faststart",
+                               "-color_primaries", "bt709", "-color_trc", "iec61966-2-1", "-colorspace", "bt709",
+                               "-vf", "scale=out_color_matrix=bt709"],
+            )  # fmt: skip
+            self._writer.send(None)
+        except BaseException as error:
+            self._target.__exit__(type(error), error, error.__traceback__)
+            raise
+        return self
+
+    def add(self, picture: NDArray[np.uint8]) -> None:
+        """Append one frame, uint8 (H, W, 3) of the film's size."""
+        check_picture(picture)
+        if picture.shape[1::-1] != self.size or self._writer is None:
+            raise InputError(f"film: got a frame of {picture.shape[1]}x{picture.shape[0]} pixels; allowed: "
+                             f"{self.size[0]}x{self.size[1]}, inside the with block")
+        if self._even != self.size:
+            right, below = self._even[0] - self.size[0], self._even[1] - self.size[1]
+            picture = np.pad(picture, ((0, below), (0, right), (0, 0)), mode="edge")
+        self._writer.send(np.ascontiguousarray(picture))
+        self.frames += 1
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        try:
+            if self._writer is not None:
+                self._writer.close()
+            if kind is None and not self.frames:
+                raise InputError(f"film {self.path}: no frame was added")
+        except BaseException as own:
+            self._target.__exit__(type(own), own, own.__traceback__)
+            raise
+        self._target.__exit__(kind, error, trace)

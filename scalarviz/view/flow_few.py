@@ -1,0 +1,279 @@
+"""One small layer as a formula: inputs enter above the cubes; sum, activation, output and target stand to the right.
+
+Boxes and lines depend on the layout alone and are built once; the numbers in them are a sketch of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..run.frame import Frame, Stage
+from .grid import CHANNEL, LABEL, Box
+from .layout import Layout
+from .layout_plate import Plate
+from .panel_colours import displayed
+from .sketch import Sketch
+from .text import measure, number
+from .theme import Theme
+
+Floats = NDArray[np.float64]
+Project = Callable[[ArrayLike], Floats]
+
+CHIP = (58.0, 28.0)
+_SUM_WIDTH, _OUT_WIDTH = 60.0, 50.0
+_SUM, _OUT, _TARGET = 56.0, 140.0, 200.0  # centres of the chips, right of the row's anchor
+_SWATCH = 42.0
+SYMBOLS = {"sigmoid": "σ"}
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What the flow tells: the sample's names, its target and which numbers are colours.
+
+    Attributes
+    ----------
+    inputs, outputs : tuple of str
+        A name for each.
+    target : ndarray or None
+        Shape (n_out,).
+    colours : bool
+        Whether three inputs and three outputs are to be shown as swatches.
+    """
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    target: NDArray[np.floating] | None = None
+    colours: bool = False
+
+
+class FewFlow:
+    """The flow around one layer of lying cubes.
+
+    Parameters
+    ----------
+    layout : Layout
+        Mode ``"few"``, of the chain `stages`.
+    project : callable
+        World points to logical pixels.
+    box : Box
+        The scene; what would leave it is left out.
+    """
+
+    def __init__(self, layout: Layout, stages: Sequence[Stage], theme: Theme, story: Story, project: Project,
+                 box: Box) -> None:
+        linear = next(s for s in stages if s.weight is not None)
+        assert linear.weight is not None
+        self._theme, self._story, self._project, self._box = theme, story, project, box
+        self._sums, self._last = linear.name, stages[-1]
+        self._weight = layout.plate(linear.weight.name)
+        self._bias = layout.plate(linear.bias.name) if linear.bias is not None else None
+        self._chips = self._chip_places()
+        self._anchors = self._row_anchors()
+        self._columns = self._fitting_columns()
+        self.static = self._boxes()
+
+    # places
+
+    def _chip_places(self) -> Floats | None:
+        """Centres of the input chips, None when they would touch."""
+        plate = self._weight
+        if plate.grid.folded:
+            return None
+        top = plate.depth * plate.axes[2] - (plate.half + 0.22) * plate.axes[1]
+        back = np.array([plate.cell_centre(0, j) + top for j in range(plate.shape[1])])
+        centres = self._project(back) - (0, CHIP[1] / 2 + 2)
+        if len(centres) > 1 and np.diff(centres[:, 0]).min() < CHIP[0] + 4:
+            return None
+        return centres if centres[:, 1].min() - CHIP[1] / 2 - 20 > self._box[1] - 12 else None
+
+    def _row_anchors(self) -> Floats:
+        """Where each row's flow starts: a little right of the nearest corner of its last cube's top face."""
+        plate = self._bias or self._weight
+        column = plate.shape[1] - 1
+        corner = plate.depth * plate.axes[2] + plate.half * (plate.axes[0] + plate.axes[1])
+        corners = [plate.cell_centre(i, column) + corner for i in range(plate.shape[0])]
+        return np.asarray(self._project(corners) + np.array([4.0, 0.0]))
+
+    def _fitting_columns(self) -> tuple[str, ...]:
+        """Which of sum, output and target fit between the cubes and the scene's edge, and below each other."""
+        if len(self._anchors) > 1 and np.diff(self._anchors[:, 1]).min() < CHIP[1] + 3:
+            return ()
+        room = self._box[0] + self._box[2] - self._anchors[:, 0].max()
+        if self._weight.grid.folded:
+            return ()
+        if room >= _TARGET + 27 and self._story.target is not None:
+            return ("sum", "output", "target")
+        if room >= _OUT + 27:
+            return ("sum", "output")
+        return ()
+
+    # what never changes
+
+    def _boxes(self) -> Sketch:
+        sketch = Sketch()
+        self._row_names(sketch)
+        if self._bias is not None:
+            top = self._project([self._back_edge(self._bias, 0)])[0]
+            sketch.text(top[0], top[1] - 10, "bias", CHANNEL, self._theme.text2, bold=True, anchor="middle")
+        if self._chips is not None:
+            self._input_boxes(sketch, self._chips)
+        if self._columns:
+            for row, anchor in enumerate(self._anchors):
+                self._row_boxes(sketch, anchor, first=row == 0)
+            if self._swatches:
+                self._output_swatch_lines(sketch)
+        return sketch
+
+    @staticmethod
+    def _back_edge(plate: Plate, j: int) -> Floats:
+        return np.asarray(plate.cell_centre(0, j) + plate.depth * plate.axes[2] - plate.half * plate.axes[1])
+
+    def _row_names(self, sketch: Sketch) -> None:
+        plate = self._weight
+        if plate.grid.folded:
+            return
+        left = -0.62 * plate.axes[0] - plate.depth * plate.axes[2]
+        edge = self._project([plate.cell_centre(i, 0) + left for i in range(plate.shape[0])])
+        for name, (x, y) in zip(self._story.outputs, edge, strict=False):
+            if x - 12 - measure(f"to {name}", LABEL) > 4:
+                sketch.text(x - 12, y + 4, f"to {name}", LABEL, self._theme.text3, anchor="right")
+
+    def _input_boxes(self, sketch: Sketch, chips: Floats) -> None:
+        theme, (wide, high) = self._theme, CHIP
+        start = self._swatch_place()
+        if start is not None:
+            sketch.line((start[0] + _SWATCH, start[1] + 18), (chips[0, 0] - wide / 2, chips[0, 1] + 1), theme.flow, 1.2)
+            sketch.text(start[0] + _SWATCH / 2, start[1] - 9, "input", LABEL, theme.text2, anchor="middle")
+        aside, below = np.array([wide / 2, 0.0]), np.array([0.0, high / 2])
+        sketch.lines(chips[:-1] + aside, chips[1:] - aside, theme.flow, 1.2)
+        backs = self._project([self._back_edge(self._weight, j) for j in range(len(chips))])
+        sketch.lines(chips + below, backs, theme.flow, 1.4)
+        for (x, y), name in zip(chips, self._story.inputs, strict=False):
+            self._chip(sketch, x, y, wide, strong=True)
+            sketch.text(x, y - high / 2 - 7, name, CHANNEL, theme.text2, bold=True, anchor="middle")
+
+    def _chip(self, sketch: Sketch, x: float, y: float, wide: float, *, strong: bool) -> None:
+        sketch.rect(round(x - wide / 2), round(y - CHIP[1] / 2), wide, CHIP[1], radius=6,
+                    fill=self._theme.panel, stroke=self._theme.flow if strong else self._theme.border)
+
+    def _row_boxes(self, sketch: Sketch, anchor: Floats, *, first: bool) -> None:
+        theme, (x, y) = self._theme, anchor
+        sketch.arrow((x, y), (x + _SUM - _SUM_WIDTH / 2, y), theme.flow, 1.4)
+        self._chip(sketch, x + _SUM, y, _SUM_WIDTH, strong=True)
+        left, right = x + _SUM + _SUM_WIDTH / 2, x + _OUT - _OUT_WIDTH / 2
+        sketch.arrow((left, y), (right, y), theme.flow, 1.4)
+        symbol = SYMBOLS.get(self._last.kind, "" if self._last.kind == "linear" else self._last.kind)
+        size = 18 if len(symbol) == 1 else LABEL
+        if measure(symbol, size) < right - left + 12:
+            sketch.text((left + right) / 2 - 1, y - 6, symbol, size, theme.text2, anchor="middle")
+        self._chip(sketch, x + _OUT, y, _OUT_WIDTH, strong=True)
+        if "target" in self._columns:
+            self._chip(sketch, x + _TARGET, y, _OUT_WIDTH, strong=False)
+        if first:
+            for name, at in zip(self._columns, (_SUM, _OUT, _TARGET), strict=False):
+                sketch.text(x + at, y - CHIP[1] / 2 - 10, name, LABEL, theme.text2, anchor="middle")
+
+    def _output_swatch_lines(self, sketch: Sketch) -> None:
+        x, y = self._anchors[-1]
+        for at in (_OUT, _TARGET)[: len(self._columns) - 1]:
+            sketch.line((x + at, y + CHIP[1] / 2), (x + at, y + 36), self._theme.flow, 1.4)
+
+    def _swatch_place(self) -> tuple[float, float] | None:
+        """Top left of the input's swatch, left of the first chip; None where there is no room."""
+        if self._chips is None or not self._story.colours or len(self._chips) != 3:
+            return None
+        x = self._chips[0, 0] - CHIP[0] / 2 - 25 - _SWATCH
+        return (float(round(x)), float(round(self._chips[0, 1] - 13))) if x > 4 else None
+
+    @property
+    def _swatches(self) -> bool:
+        y = self._anchors[-1, 1]
+        return self._story.colours and len(self._anchors) == 3 and y + 100 < self._box[1] + self._box[3] + 8
+
+    # what changes every frame
+
+    def numbers(self, frame: Frame, loss: float | None) -> Sketch:
+        """The numbers and swatches of one frame; `loss` is the probe sample's own."""
+        sketch, theme = Sketch(), self._theme
+        if "input" not in frame.activations:
+            return sketch
+        inputs, sums = frame.activations["input"], frame.activations[self._sums]
+        outputs = frame.activations[self._last.name]
+        if self._chips is not None:
+            for (x, y), value in zip(self._chips, inputs, strict=False):
+                sketch.text(x, y + 5.5, chip_text(value), CHANNEL, theme.text1, bold=True, anchor="middle")
+            place = self._swatch_place()
+            if place is not None:
+                self._swatch(sketch, *place, _SWATCH, _SWATCH, inputs)
+        if not self._columns:
+            return sketch
+        for row, (x, y) in enumerate(self._anchors):
+            sketch.text(x + _SUM, y + 5.5, chip_text(sums[row], signed=True), CHANNEL, theme.text1, bold=True,
+                        anchor="middle")
+            sketch.text(x + _OUT, y + 5.5, chip_text(outputs[row]), CHANNEL, theme.text1, bold=True, anchor="middle")
+            if "target" in self._columns and self._story.target is not None:
+                sketch.text(x + _TARGET, y + 5.5, chip_text(self._story.target[row]), CHANNEL, theme.text2,
+                            anchor="middle")
+        self._outcome(sketch, outputs, loss)
+        return sketch
+
+    def _outcome(self, sketch: Sketch, outputs: NDArray[np.floating], loss: float | None) -> None:
+        x, y = self._anchors[-1]
+        below = y + CHIP[1] / 2
+        if self._swatches:
+            self._swatch(sketch, round(x + _OUT - _OUT_WIDTH / 2), round(y + 36), _OUT_WIDTH, 40, outputs)
+            if "target" in self._columns and self._story.target is not None:
+                self._swatch(sketch, round(x + _TARGET - _OUT_WIDTH / 2), round(y + 36), _OUT_WIDTH, 40,
+                             self._story.target)
+            below = y + 76
+        if loss is not None and "target" in self._columns and below + 24 < self._box[1] + self._box[3] + 12:
+            what = "colour" if self._story.colours else "sample"
+            sketch.text(x + _TARGET + _OUT_WIDTH / 2, below + 20, f"loss of this {what} {number(loss, 4)}", LABEL,
+                        self._theme.text1, anchor="right")
+
+    def _swatch(self, sketch: Sketch, x: float, y: float, wide: float, high: float, colour: ArrayLike) -> None:
+        sketch.rect(x, y, wide, high, radius=5, fill=displayed(colour), stroke=self._theme.flow)
+
+
+def chip_text(value: float, *, signed: bool = False) -> str:
+    """A number that fits a chip: four characters and a sign."""
+    value = float(value)
+    size = abs(value)
+    return number(value, 2 if size < 9.995 else (1 if size < 99.95 else 0), signed=signed)
+
+
+def formulas(frame: Frame, stages: Sequence[Stage], story: Story) -> list[str]:
+    """Each output written out with its numbers: ``r = σ(−1.99·0.92 + … + 0.69) = σ(−0.98) = 0.27``."""
+    linear = next(s for s in stages if s.weight is not None)
+    if "input" not in frame.activations or linear.weight is None:
+        return []
+    weights = linear.weight.of(frame.values)
+    bias = linear.bias.of(frame.values) if linear.bias is not None else None
+    inputs, sums = frame.activations["input"], frame.activations[linear.name]
+    last = stages[-1]
+    name = SYMBOLS.get(last.kind, last.kind)
+    lines = []
+    for i, row in enumerate(weights):
+        terms = [(float(w), f"·{chip_text(x)}") for w, x in zip(row, inputs, strict=True)]
+        terms += [(float(bias[i]), "")] if bias is not None else []
+        total = _signed_sum(terms)
+        label = story.outputs[i] if i < len(story.outputs) else str(i)
+        if last is linear:
+            lines.append(f"{label} = {total} = {chip_text(sums[i])}")
+        else:
+            out = chip_text(frame.activations[last.name][i])
+            lines.append(f"{label} = {name}({total}) = {name}({chip_text(sums[i])}) = {out}")
+    return lines
+
+
+def _signed_sum(terms: Sequence[tuple[float, str]]) -> str:
+    text = chip_text(terms[0][0]) + terms[0][1]
+    for value, rest in terms[1:]:
+        shown = chip_text(abs(value))
+        minus = value < 0 and float(f"{abs(value):.2f}") > 0
+        text += f" {chr(0x2212) if minus else '+'} {shown}{rest}"
+    return text

@@ -1,0 +1,176 @@
+"""Names beside plates and rows of activations, at places where they hide no cube and no other name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .grid import CHANNEL, LABEL, Box
+from .layout import Layout
+from .layout_plate import Plate
+from .sketch import Sketch
+from .text import measure, short
+from .theme import Theme
+
+Floats = NDArray[np.float64]
+Project = Callable[[ArrayLike], Floats]
+_CELL = 4.0  # pixels of a cell of the map of taken places
+_LINE = 19.0
+
+
+class Taken:
+    """Which parts of the scene are covered, on a coarse raster. Lines count little, cubes and texts fully."""
+
+    def __init__(self, box: Box) -> None:
+        self._box = box
+        self._cost = np.zeros((int(box[3] / _CELL) + 2, int(box[2] / _CELL) + 2), np.float32)
+        rows, columns = np.indices(self._cost.shape)
+        self._x, self._y = box[0] + (columns + 0.5) * _CELL, box[1] + (rows + 0.5) * _CELL
+
+    def add_polygon(self, corners: Floats, cost: float = 1.0) -> None:
+        """Mark a convex polygon (N, 2), with a little air around it."""
+        centre = corners.mean(axis=0)
+        order = np.argsort(np.arctan2(*(corners - centre).T[::-1]))
+        ring = corners[order]
+        inside = np.ones(self._cost.shape, bool)
+        for p, q in zip(ring, np.roll(ring, -1, axis=0), strict=True):
+            edge = q - p
+            length = float(np.hypot(*edge)) or 1.0
+            distance = (edge[0] * (self._y - p[1]) - edge[1] * (self._x - p[0])) / length
+            inside &= distance > -_CELL
+        self._cost[inside] += cost
+
+    def add_line(self, start: Floats, end: Floats) -> None:
+        """Mark a thin line."""
+        count = max(2, int(np.hypot(*(end - start)) / _CELL) + 1)
+        points = start + np.linspace(0, 1, count)[:, None] * (end - start)
+        at = ((points - self._box[:2]) / _CELL).astype(int)
+        inside = np.all((at >= 0) & (at < np.array(self._cost.shape)[::-1]), axis=1)
+        self._cost[at[inside, 1], at[inside, 0]] += 0.12
+
+    def add_box(self, box: Box) -> None:
+        """Mark a rectangle as full."""
+        self._cost[self._window(box)] += 1.0
+
+    def cost(self, box: Box) -> float:
+        """Covered cells below `box`; infinite when it leaves the scene."""
+        x, y, width, height = box
+        left, top, wide, high = self._box
+        if x < left + 4 or y < top or x + width > left + wide - 4 or y + height > top + high:
+            return float("inf")
+        return float(self._cost[self._window(box)].sum())
+
+    def _window(self, box: Box) -> tuple[slice, slice]:
+        left, top = (int((box[k] - self._box[k]) / _CELL) for k in (0, 1))
+        right, bottom = (int((box[k] + box[k + 2] - self._box[k]) / _CELL) + 1 for k in (0, 1))
+        return slice(max(top, 0), max(bottom, 0)), slice(max(left, 0), max(right, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class PlateLabel:
+    """A name, its shape, and where they stand: left edge and baseline of the first line."""
+
+    name: str
+    shape: str
+    x: float
+    y: float
+
+
+def _hull(plate: Plate, project: Project) -> Floats:
+    return project(plate.corners)
+
+
+def _around(points: Floats, width: float, height: float) -> list[tuple[float, float]]:
+    """Places for a text beside projected corners: near the outline's corners and edges, nicest first."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    left, right = points[points[:, 0].argmin()], points[points[:, 0].argmax()]
+    top = points[np.abs(points[:, 0] - low[0]) < 0.35 * (high[0] - low[0] + 1)][:, 1].min()
+    bottom = points[np.abs(points[:, 0] - high[0]) < 0.35 * (high[0] - low[0] + 1)][:, 1].max()
+    middle = (low + high) / 2
+    gap = 7.0
+    return [
+        (low[0] - 2, top - height - gap), (low[0] - 2, low[1] - height - gap),
+        (middle[0] - width / 2, low[1] - height - gap), (right[0] - width, low[1] - height - gap),
+        (low[0] + 8, high[1] + gap), (middle[0] - width / 2, high[1] + gap), (right[0] - width, bottom + gap),
+        (right[0] + gap + 3, right[1] - height / 2), (left[0] - width - gap - 3, left[1] - height / 2),
+        (low[0] - width - gap, low[1]), (high[0] + gap, low[1]), (high[0] + gap, high[1] - height),
+    ]  # fmt: skip
+
+
+class FlowLabels:
+    """Places the labels of a layout once; writes their ranges anew with every frame.
+
+    Parameters
+    ----------
+    kinds : mapping of str to str
+        Stage name to what its row is called (``"tanh"``); the input's row is ``"input"``.
+    box : Box
+        The scene.
+    blocked : sequence of Box
+        Where something else already stands.
+    """
+
+    def __init__(self, layout: Layout, theme: Theme, kinds: Mapping[str, str], project: Project, box: Box,
+                 blocked: Sequence[Box] = ()) -> None:
+        self._theme = theme
+        self._taken = Taken(box)
+        for plate in layout.plates:
+            self._taken.add_polygon(_hull(plate, project))
+        for start, end in layout.flow:
+            self._taken.add_line(*project([start, end]))
+        for other in blocked:
+            self._taken.add_box(other)
+        self.static = Sketch()
+        self.plates: list[PlateLabel] = []
+        for plate in layout.plates:
+            if plate.kind != "activation":
+                self._place_plate(plate, project)
+        for plate in layout.plates:
+            if plate.kind == "activation" and plate.name in kinds:
+                self._place_row(kinds[plate.name], _hull(plate, project))
+
+    def _best(self, places: list[tuple[float, float]], width: float, height: float, limit: float
+              ) -> tuple[float, float] | None:
+        """The cheapest place, the first among equals; None if even that one covers cubes."""
+        costs = [self._taken.cost((x, y, width, height)) + 0.02 * k for k, (x, y) in enumerate(places)]
+        best = int(np.argmin(costs))
+        if costs[best] > limit:
+            return None
+        self._taken.add_box((*places[best], width, height))
+        return places[best]
+
+    def _place_plate(self, plate: Plate, project: Project) -> None:
+        if plate.kind == "bias" and plate.name.endswith("bias") and self.plates:
+            return  # a bias strip stands at its plate's edge and shares its label
+        # The widest text the second line can become: places must not depend on the numbers.
+        shape = plate_shape(plate)
+        width = max(measure(plate.name, CHANNEL, True), measure(f"{shape}   ±8.8e\N{MINUS SIGN}88", LABEL))
+        spot = self._best(_around(_hull(plate, project), width, 2 * _LINE), width, 2 * _LINE, limit=12.0)
+        if spot is None:
+            return
+        self.plates.append(PlateLabel(plate.name, shape, spot[0], spot[1] + 14))
+        self.static.text(spot[0], spot[1] + 14, plate.name, CHANNEL, self._theme.text1, bold=True)
+
+    def _place_row(self, text: str, points: Floats) -> None:
+        width = measure(text, LABEL)
+        places = _around(points, width, _LINE)
+        spot = self._best(places[4:8] + places[:4] + places[8:], width, _LINE, limit=6.0)
+        if spot is not None:
+            self.static.text(spot[0], spot[1] + 14, text, LABEL, self._theme.text3)
+
+    def ranges(self, extents: Mapping[str, float]) -> Sketch:
+        """The second lines: shape, and ± the range of each tensor in `extents`."""
+        sketch = Sketch()
+        for label in self.plates:
+            span = f"   ±{short(extents[label.name])}" if label.name in extents else ""
+            sketch.text(label.x, label.y + _LINE, label.shape + span, LABEL, self._theme.text2)
+        return sketch
+
+
+def plate_shape(plate: Plate) -> str:
+    """``16×3``; a vector's is its length."""
+    rows, columns = plate.shape
+    return f"{rows}" if columns == 1 else f"{rows}×{columns}"

@@ -1,0 +1,100 @@
+"""`render`: one picture of anything that has weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import TypeMismatchError
+from ..run.frame import Frame
+from ..run.scene import Scene
+from .grid import check_size
+from .offscreen import offscreen
+from .subject import Subject, arrays_subject, subject_of
+from .theme import Theme
+from .workbench import Workbench
+
+_ALLOWED = "a Scene, a Run, a Module, Weights (one or a list), or named arrays (a dict)"
+
+
+def render(x: object, size: tuple[int, int] = (1280, 720), *, theme: str | Theme = "dark", cmap: str | None = None,
+           quantity: str = "weight", supersample: int = 1, pace_text: str = "") -> NDArray[np.uint8]:
+    """A picture of `x` as it is now.
+
+    Parameters
+    ----------
+    x : Scene, Run, Module, Weight, sequence of Weight, or mapping of str to array
+        A scene or run is shown with its panels, anything else as cubes with their names and a legend.
+    size : (int, int)
+        Width and height in pixels, from 160 to 8192.
+    theme : {"dark", "light"}
+    cmap : str, optional
+        A colour map by name (``"grey"``, ``"viridis"``); default: the quantity's own.
+    quantity : {"weight", "gradient", "update"}
+        What the cubes show.
+    supersample : int
+        2 draws at twice the size and averages.
+    pace_text : str
+        The HUD's second line.
+
+    Returns
+    -------
+    ndarray of uint8, shape (height, width, 3)
+        sRGB, first row on top.
+
+    Raises
+    ------
+    TypeMismatchError
+        For anything else.
+    InputError
+        For sizes, arrays or names that cannot be drawn.
+    MissingDependencyError
+        Where nothing can draw; the message says what to install.
+    """
+    size = check_size(size)
+    subject, frame = _subject_and_frame(x)
+    if subject.run is not None and not pace_text:
+        pace_text = str(subject.run.engine)
+    with offscreen():
+        bench = Workbench(subject, size, theme, cmap, quantity, supersample=supersample)
+        bench.update(frame, pace_text)
+    return paint(bench, size, supersample)
+
+
+def paint(bench: Workbench, size: tuple[int, int], supersample: int = 1) -> NDArray[np.uint8]:
+    """The workbench's picture, drawn offscreen, uint8 (height, width, 3)."""
+    return offscreen().render(bench.draw, size, supersample=supersample)
+
+
+def _subject_and_frame(x: object) -> tuple[Subject, Frame]:
+    from ..nn import Module
+    from ..run import Run
+
+    if isinstance(x, Run):
+        x = Scene("run", x)
+    if isinstance(x, Scene):
+        subject = subject_of(x)
+        return subject, subject.frame()
+    if isinstance(x, Module):
+        return arrays_subject({name: np.asarray(p.data) for name, p in x.named_parameters()})
+    if isinstance(x, Mapping):
+        return arrays_subject(x)
+    return arrays_subject(_weights(x))
+
+
+def _weights(x: object) -> dict[str, Any]:
+    """One Weight or a list of them as named arrays; a name that comes twice is counted."""
+    from ..scalar import Weight
+
+    several = list(x) if isinstance(x, Sequence) and not isinstance(x, (str, bytes)) else [x]
+    if not several or not all(isinstance(w, Weight) for w in several):
+        odd = next((w for w in several if not isinstance(w, Weight)), x)
+        raise TypeMismatchError(f"render: got {type(odd).__name__}; allowed: {_ALLOWED}")
+    arrays: dict[str, Any] = {}
+    for k, weight in enumerate(several):
+        name = getattr(weight, "name", None) or f"w{k}"
+        arrays[name if name not in arrays else f"{name} ({k})"] = weight.data
+    return arrays

@@ -1,0 +1,110 @@
+"""`Subject`: what a workbench shows, whatever it was made from: a scene, a run, or plain arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError, TypeMismatchError
+from ..run.frame import Frame, Role, Stage, Tensor
+from ..run.scene import ColourCube, Pictures, Scene, TestCurve
+from .flow_few import Story
+
+if TYPE_CHECKING:
+    from ..run.run import Run
+
+Float = NDArray[np.floating]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subject:
+    """Everything that stays the same while a picture changes.
+
+    Attributes
+    ----------
+    tensors, stages : tuple
+        What has cubes; the chain from input to output, empty for none.
+    run : Run or None
+        None for arrays alone: no HUD, no curve, no pictures.
+    probe : ndarray or None
+        The sample whose way is drawn.
+    story : Story
+        Its names and target.
+    """
+
+    tensors: tuple[Tensor, ...]
+    stages: tuple[Stage, ...]
+    run: Run | None
+    probe: Float | None
+    story: Story
+    curve_label: str = "batch"
+    pictures: Pictures | None = None
+    colour_cube: ColourCube | None = None
+    test: TestCurve | None = None
+
+    @property
+    def panels(self) -> tuple[str, ...]:
+        """Names of the panels that have something to show."""
+        there = {"pictures": self.pictures, "colours": self.colour_cube, "loss": self.run}
+        return tuple(name for name, content in there.items() if content is not None)
+
+    def frame(self) -> Frame:
+        """A snapshot of the run now."""
+        if self.run is None:
+            raise TypeMismatchError("there is no run to take a frame of: the subject is made of arrays")
+        return self.run.frame(self.probe)
+
+
+def subject_of(scene: Scene) -> Subject:
+    """The subject of a scene."""
+    run = scene.run
+    stages = tuple(run.stages)
+    ins = next((s.weight.shape[1] for s in stages if s.weight is not None and len(s.weight.shape) == 2), 0)
+    outs = stages[-1].outputs if stages else 0
+    colours = ins == outs == 3 and (scene.colour_cube is not None or scene.pictures is not None)
+    story = Story(_names(scene.input_names, ins), _names(scene.output_names, outs), scene.probe_target, colours)
+    probe = scene.probe if scene.probe is not None or not ins else np.full(ins, 0.5)
+    return Subject(tuple(run.tensors), stages, run, probe, story, scene.curve_label, scene.pictures,
+                   scene.colour_cube, scene.test)
+
+
+def _names(given: tuple[str, ...], count: int) -> tuple[str, ...]:
+    return given if len(given) == count else tuple(str(k) for k in range(count))
+
+
+def arrays_subject(arrays: Mapping[str, ArrayLike]) -> tuple[Subject, Frame]:
+    """The subject of named arrays, and the one frame that shows them.
+
+    Raises
+    ------
+    InputError
+        No arrays, only empty ones, or one that is not made of real numbers.
+    """
+    blocks = {str(name): _block(str(name), value) for name, value in arrays.items()}
+    blocks = {name: block for name, block in blocks.items() if block.size}
+    if not blocks:
+        raise InputError("nothing to draw: got no numbers; allowed: at least one array with at least one element")
+    tensors, start = [], 0
+    for name, block in blocks.items():
+        role: Role = "bias" if name.rpartition(".")[2] == "bias" else "weight"
+        tensors.append(Tensor(name, block.shape, start, role))
+        start += block.size
+    flat = np.concatenate([block.ravel() for block in blocks.values()])
+    nothing = np.zeros_like(flat)
+    flags = np.zeros(len(flat), bool)
+    frame = Frame(0, float("nan"), 0.0, flat, nothing, nothing, flags, flags)
+    return Subject(tuple(tensors), (), None, None, Story((), ())), frame
+
+
+def _block(name: str, value: ArrayLike) -> Float:
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind not in "fiub":
+            raise TypeError(f"dtype {array.dtype}")
+        return np.ascontiguousarray(array, np.float32 if array.dtype == np.float32 else np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"array {name!r}: got {type(value).__name__} ({error}); allowed: real numbers") from error

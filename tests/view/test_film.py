@@ -1,0 +1,118 @@
+"""Pacing, and films that can be read back."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scalarviz.errors import InputError
+from scalarviz.view.files import replacing, save_png
+from scalarviz.view.film import Film, pace
+
+
+@settings(max_examples=60, deadline=None)
+@given(total=st.integers(0, 10**7), duration=st.floats(0.2, 40), fps=st.integers(1, 60))
+def test_a_pace_never_falls_and_ends_at_the_last_step(total: int, duration: float, fps: int) -> None:
+    steps = pace(total, duration, fps)
+    assert len(steps) == max(2, round(duration * fps))
+    assert steps[0] == 0
+    assert steps[-1] == total
+    assert np.all(np.diff(steps) >= 0)
+
+
+def test_one_step_a_frame_for_two_seconds_then_a_smooth_ramp() -> None:
+    steps = pace(3000, 20, 30)
+    assert np.array_equal(steps[:61], np.arange(61))
+    rate = np.diff(steps[60:]).astype(float)
+    smooth = np.convolve(rate, np.ones(15) / 15, mode="valid")
+    assert smooth[0] < 1.3
+    assert np.all(np.diff(smooth) > -0.11)  # rounding to whole steps
+    assert rate.max() < 40
+
+
+def test_a_short_run_fills_the_film_as_well() -> None:
+    steps = pace(10, 2, 30)
+    assert len(steps) == 60
+    assert set(steps) == set(range(11))
+
+
+@pytest.mark.parametrize(("total", "duration", "fps"), [
+    (-1, 20, 30), (10, 0, 30), (10, float("nan"), 30), (10, float("inf"), 30), (10, 20, 0), (10, 1e6, 60),
+])
+def test_impossible_paces_are_refused(total: int, duration: float, fps: int) -> None:
+    with pytest.raises(InputError, match="allowed"):
+        pace(total, duration, fps)
+
+
+@pytest.mark.parametrize("size", [(64, 48), (63, 47)])
+def test_a_film_has_every_frame_at_its_size_and_colour(tmp_path: Path, size: tuple[int, int]) -> None:
+    imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
+    colours = [(200, 40, 40), (40, 200, 40), (40, 40, 200)]
+    path = tmp_path / "deep" / "film.mp4"
+    with Film(path, size, fps=10) as film:
+        for colour in colours:
+            film.add(np.full((size[1], size[0], 3), colour, np.uint8))
+        assert not path.exists()
+    even = (size[0] + size[0] % 2, size[1] + size[1] % 2)
+    frames = _decoded(imageio_ffmpeg.get_ffmpeg_exe(), path, even)
+    assert len(frames) == 3
+    for frame, colour in zip(frames, colours, strict=True):
+        assert np.abs(frame.reshape(-1, 3).mean(0) - colour).max() < 21
+    assert [p.name for p in path.parent.iterdir()] == ["film.mp4"]
+
+
+def _decoded(ffmpeg: str, path: Path, size: tuple[int, int]) -> np.ndarray:
+    command = [ffmpeg, "-v", "error", "-i", str(path), "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
+    raw = subprocess.run(command, check=True, capture_output=True).stdout
+    return np.frombuffer(raw, np.uint8).reshape(-1, size[1], size[0], 3)
+
+
+def test_a_film_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
+    pytest.importorskip("imageio_ffmpeg")
+    path = tmp_path / "film.mp4"
+    path.write_bytes(b"old")
+    with pytest.raises(RuntimeError, match="stop"), Film(path, (64, 48)) as film:
+        film.add(np.zeros((48, 64, 3), np.uint8))
+        raise RuntimeError("stop")
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["film.mp4"]
+
+
+def test_a_film_without_frames_or_with_wrong_ones_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("imageio_ffmpeg")
+    with pytest.raises(InputError, match="no frame"), Film(tmp_path / "film.mp4", (64, 48)):
+        pass
+    with pytest.raises(InputError, match="64x48"), Film(tmp_path / "film.mp4", (64, 48)) as film:
+        film.add(np.zeros((48, 48, 3), np.uint8))
+    with pytest.raises(InputError, match="mp4"):
+        Film(tmp_path / "film.avi", (64, 48))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_png_round_trip_and_refusals(tmp_path: Path) -> None:
+    from PIL import Image
+
+    picture = np.random.default_rng(0).integers(0, 256, (5, 7, 3), dtype=np.uint8)
+    path = save_png(tmp_path / "new" / "a.png", picture)
+    with Image.open(path) as image:
+        assert np.array_equal(np.asarray(image), picture)
+    with pytest.raises(InputError, match="uint8"):
+        save_png(path, picture.astype(np.float32))  # type: ignore[arg-type]
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match="cannot write"):
+        save_png(tmp_path / "file" / "a.png", picture)
+    with pytest.raises(InputError, match="folder"):
+        save_png(tmp_path / "new", picture)
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["a.png", "file", "new"]
+
+
+def test_an_interrupted_writer_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), replacing(tmp_path / "x.png") as temporary:
+        temporary.write_bytes(b"half")
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
