@@ -16,8 +16,8 @@ from scalarviz.errors import InputError, UnknownNameError, listing
 from scalarviz.run.frame import Stage, Tensor
 
 from .camera import Camera, Rect, Size
-from .layout_chain import chain_of, stack, staircase
-from .layout_few import few_gallery, one_layer
+from .layout_chain import ChainLayer, chain_of, stack, staircase
+from .layout_few import few_chain, few_gallery, one_layer
 from .layout_gallery import gallery
 from .layout_plate import Floats, Grid, Kind, Plate
 from .layout_scene import Arrangement, Segments
@@ -31,7 +31,7 @@ FEW = 64
 FEW_SIDE = 10
 """A single layer with a longer side than this would have cubes too small for a number."""
 MLP_PIXELS = 9.0
-"""A chain whose cubes would be smaller than this many pixels is drawn as a stack, which has room for larger ones."""
+"""A chain whose cubes would be smaller than this is drawn as a stack; up to twice this, if the stack's are larger."""
 
 # The mock-ups' grid at 1280x720: everything right of the cubes and around them has a fixed width.
 _SCENE = (0.0, 84.0, 936.0, 556.0)
@@ -142,10 +142,22 @@ def _arrange(tensors: list[Tensor], stages: Sequence[Stage], size: Size, box: Re
     if chain and len(chain) == 1 and total <= FEW and max(chain[0].weight.shape) <= FEW_SIDE:
         return "few", one_layer(chain[0], size, box)
     if chain:
-        steps = staircase(chain, size, box)
-        if steps.pixels_per_cube() >= MLP_PIXELS * min(size[0] / _WINDOW[0], size[1] / _WINDOW[1]):
-            return "mlp", steps
-        return "big", stack(chain, size, box)
+        return _arrange_chain(chain, total, size, box)
     if total <= FEW:
         return "few", few_gallery(tensors, size, box)
     return "big", gallery(tensors, size, box)
+
+
+def _arrange_chain(chain: list[ChainLayer], total: int, size: Size, box: Rect) -> tuple[Mode, Arrangement]:
+    """The picture of several layers in which cubes are large enough for what they carry."""
+    steps = staircase(chain, size, box)
+    if total <= FEW:
+        flat = few_chain(chain, size, box)
+        if flat.pixels_per_cube() > steps.pixels_per_cube():
+            return "mlp", flat
+    pixels = steps.pixels_per_cube()
+    small = MLP_PIXELS * min(size[0] / _WINDOW[0], size[1] / _WINDOW[1])
+    if pixels >= 2 * small:
+        return "mlp", steps
+    stacked = stack(chain, size, box)
+    return ("mlp", steps) if pixels >= small and stacked.pixels_per_cube() < 1.3 * pixels else ("big", stacked)

@@ -7,7 +7,7 @@ the next plate run side by side and never weave.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -74,6 +74,8 @@ class _Style:
 
 STAIRS = _Style(half=0.42, azimuth=-42.0, elevation=13.0, row_depth=0.19, row_flow=(3.8, 6.3), row_rise=1.65)
 STACK = _Style(half=0.46, azimuth=-31.0, elevation=14.0, row_depth=0.46, row_flow=(0.0, 0.0), row_rise=2.5)
+# One or two plates do not fill the width: seen more from the front they are larger.
+FRONTAL = {1: replace(STACK, azimuth=-62.0), 2: replace(STACK, azimuth=-42.0)}
 
 
 def _at(flow: float, across: float, down: float) -> Floats:
@@ -137,9 +139,9 @@ class _Builder:
         if self.style.row_flow == (0.0, 0.0):
             return
         step = np.arange(count)[:, None] * (DOWN if down else ACROSS)
-        out = (ACROSS if down else sign * DOWN) * source.half
-        start = source.cell_centre(*cell) + out + step
-        end = row.cell_centre(0) - FLOW * row.depth + step
+        out = ACROSS if down else sign * DOWN
+        start = source.cell_centre(*cell) + out * source.half + FLOW * source.depth + step
+        end = row.cell_centre(0) - out * row.half - FLOW * row.depth + step
         self.lines.append(np.stack([start, end], axis=1))
 
     def feed(self, row: Plate, plate: Plate, down: bool) -> None:
@@ -147,7 +149,7 @@ class _Builder:
         if plate.grid.folded or row.grid.folded or row.size != plate.shape[1]:
             return
         step = np.arange(row.size)[:, None] * (DOWN if down else ACROSS)
-        start = row.cell_centre(0) + FLOW * row.depth + step
+        start = row.cell_centre(0) + (ACROSS if down else DOWN) * row.half + FLOW * row.depth + step
         into = plate.cell_centre(0) - (ACROSS if down else DOWN) * 0.5 + step
         self.lines.append(np.stack([start, into], axis=1))
 
@@ -196,24 +198,33 @@ def staircase(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Arrangement
     return Arrangement(camera, build.plates, False, build.lines)
 
 
-def _stacked(chain: Sequence[ChainLayer], size: Size, box: Rect, spread: float) -> Arrangement:
-    build = _Builder(STACK)
+def _stacked(chain: Sequence[ChainLayer], size: Size, box: Rect, spread: float) -> tuple[Arrangement, float]:
+    """The stack for one distance between plates, and the area of its plates that can be seen, in pixels."""
+    style = FRONTAL.get(len(chain), STACK)
+    build = _Builder(style)
     spot = _Spot(0.0, 0.0, 0.0, True)
+    angle = np.radians(-style.azimuth)
+    seen = 0.0
     for index, layer in enumerate(chain):
         plate, _, _ = build.layer(layer, spot, strips_below=True)
         if index == 0:
             build.inputs(layer, plate, flow=0.0, below=2.5)
-        side = 0.5 * (_cross(plate, spot.outputs_down) + max(plate.grid.cells)) + 6.0
-        spot = _Spot(spot.flow + spread * side, 0.0, 0.0, not spot.outputs_down)
-    camera = fitted(build.plates, size, inner(box, 84, 45, 78, 8), STACK.azimuth, STACK.elevation)
-    return Arrangement(camera, build.plates, False, build.lines)
+        down, across = plate.grid.cells if spot.outputs_down else plate.grid.cells[::-1]
+        gap = spread * (0.5 * (across + max(plate.grid.cells)) + 6.0)
+        width = (across + (2.0 * style.side if spot.outputs_down else 1.5)) * np.sin(angle)  # with its strips
+        if index + 1 == len(chain):
+            seen += width * down
+            break
+        seen += min(width, gap * np.cos(angle)) * down
+        spot = _Spot(spot.flow + gap, 0.0, spot.down, not spot.outputs_down)
+        if spot.outputs_down:  # the outputs left at the foot: the next plate stands on it
+            spot.down += down - grid_for(chain[index + 1].weight.shape).cells[0]
+    camera = fitted(build.plates, size, inner(box, 84, 45, 78, -9), style.azimuth, style.elevation)
+    scene = Arrangement(camera, build.plates, False, build.lines)
+    return scene, float(seen) * scene.pixels_per_cube() ** 2
 
 
 def stack(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Arrangement:
-    """Plates one behind the other (mock-up ``texture``), as far apart as the rectangle allows.
-
-    The distance is about 0.6 of a plate's side; less where that makes the cubes larger, more where it costs nothing.
-    """
-    tried = [_stacked(chain, size, box, spread) for spread in np.linspace(0.3, 1.2, 19)]
-    scales = np.array([a.pixels_per_cube() for a in tried])
-    return tried[int(np.flatnonzero(scales >= 0.9 * scales.max()).max())]
+    """Plates one behind the other (mock-up ``texture``), as far apart as shows most of them in the rectangle."""
+    tried = [_stacked(chain, size, box, spread) for spread in np.linspace(0.25, 1.2, 39)]
+    return max(tried, key=lambda pair: pair[1])[0]

@@ -27,8 +27,11 @@ OUTPUTS_ACROSS = np.stack([DOWN, ACROSS, -FLOW])
 LYING = np.array([[1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0]])
 """Axes of a plate on a tray: columns to the right, rows towards the viewer, main face up."""
 
-TRAY_MARGIN = 0.62
-"""From the middle of the outer cubes to the edge of their tray."""
+LYING_TURNED = LYING[[1, 0, 2]]
+"""The same with outputs to the right and inputs towards the viewer."""
+
+TRAY_MARGIN = (0.61, 0.74)
+"""From the middle of the outer cubes to the edge of their tray: to the sides, and to the front and back."""
 
 
 @dataclass(eq=False)
@@ -43,7 +46,9 @@ class Arrangement:
     @property
     def tray_plates(self) -> tuple[int, ...]:
         """Indices of the plates that have a tray."""
-        return tuple(range(len(self.plates))) if self.on_trays else ()
+        if not self.on_trays:
+            return ()
+        return tuple(k for k, plate in enumerate(self.plates) if plate.kind != "activation")
 
     def trays(self) -> Floats:
         """Corners (T, 4, 3) of the trays."""
@@ -63,8 +68,8 @@ class Arrangement:
 def tray_of(plate: Plate) -> Floats:
     """Corners (4, 3) of the tray below a lying plate."""
     rows, cols = plate.grid.cells
-    low, right, near = -TRAY_MARGIN, cols - 1 + TRAY_MARGIN, rows - 1 + TRAY_MARGIN
-    flat = np.array([[low, low], [right, low], [right, near], [low, near]])
+    (x, y), right, near = TRAY_MARGIN, cols - 1 + TRAY_MARGIN[0], rows - 1 + TRAY_MARGIN[1]
+    flat = np.array([[-x, -y], [right, -y], [right, near], [-x, near]])
     return np.asarray(plate.origin + flat @ plate.axes[:2] - plate.depth * plate.axes[2])
 
 

@@ -273,7 +273,7 @@ def _vertices(layout: Layout, atlas: Atlas, theme: Theme) -> NDArray[np.void]:
         period = plate.grid.period
         block["a_place"] = (period[1], period[0], start % width, start // width)
         block["a_strides"] = plate.grid.strides
-        block["a_style"] = (*_side_factors(plate, theme), _last_row(plate), abs(plate.axes[0][2]) > 0.5)
+        block["a_style"] = (*_side_factors(plate, theme), _last_row(plate), _upright(plate))
     return table
 
 
@@ -283,6 +283,14 @@ def _side_factors(plate: Plate, theme: Theme) -> tuple[float, float]:
     along_y: Floats = np.abs(plate.axes[:2, 1])
     u, v = (shading.side_front if part > 0.5 else shading.side_other for part in along_y)
     return u, v
+
+
+def _upright(plate: Plate) -> int:
+    """Which of a plate's directions is down for its marks: see ``a_style`` in the shader."""
+    u, v = np.abs(plate.axes[:2, 2]) > 0.5
+    if u or v:
+        return 2 if u else 1
+    return 3 if abs(plate.axes[0][1]) > 0.5 else 0  # lying: down is towards the viewer
 
 
 def _last_row(plate: Plate) -> int:

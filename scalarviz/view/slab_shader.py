@@ -23,7 +23,7 @@ attribute vec4 a_dims;       // columns, rows, half side, half thickness
 attribute vec4 a_place;      // cells per tile and its gap (x, y), first texel (x, y)
 attribute vec4 a_strides;    // tile row, row, tile column, column
 attribute vec4 a_range;      // low, high, symmetric log?, row of the colour table
-attribute vec4 a_style;      // factor of the u sides, of the v sides, cells in the last row, marks turned?
+attribute vec4 a_style;      // factor of the u sides, of the v sides, cells in the last row, what is down for marks: 0 v, lying; 1 v, standing; 2 u, standing; 3 u, lying
 varying vec3 v_pos; varying vec3 v_ray; varying vec4 v_clip;
 varying vec4 v_dims; varying vec4 v_place; varying vec4 v_strides; varying vec4 v_range; varying vec4 v_style;
 void main() {
@@ -130,10 +130,10 @@ vec3 mark(vec3 c, vec2 a, bool front, float flags, float clip, float px) {
 // Not computed and dead replace the colour altogether. edge: 1 on the face's outline.
 vec3 hollow(vec3 c, vec2 a, bool front, float flags, float edge, float px) {
   float f = front ? 1.0 : 0.0;
-  float stripe = abs(fract((a.x + 0.62 * a.y) * 1.7) - 0.5) / 1.7 / 1.2;   // distance from a line, in units of a
+  float stripe = abs(fract((a.y - 0.7 * a.x) * 1.9) - 0.5) / 1.9 / 1.2;   // distance from a line, in units of a
   float clear = step(30.0, px) * step(abs(a.x), 0.66) * step(abs(a.y), 0.25);
   float line = on((0.028 - stripe) * px) * step(max(abs(a.x), abs(a.y)), 0.86) * (1.0 - clear);
-  vec3 hatched = mix(u_blank * mix(0.62, 1.0, f), u_line, f * max(line, edge * 0.8) * 0.75);
+  vec3 hatched = mix(u_blank * mix(0.75, 1.0, f), u_line, f * max(line, edge * 0.8) * 0.75);
   float cross = on((0.045 - abs(abs(a.x) - abs(a.y)) * 0.7) * px) * step(max(abs(a.x), abs(a.y)), 0.5);
   vec3 dead = mix(u_blank * 0.72, u_line, max(f * cross, edge));
   c = mix(c, dead, bit(flags, 16.0));
@@ -195,7 +195,7 @@ void main() {
 #endif
   float u = unit(value);
   vec3 c = colour(u);
-  vec2 a = v_style.w > 0.5 ? f.yx : f;
+  vec2 a = v_style.w > 1.5 ? f.yx : f;
 #ifdef DETAIL
   // Pixels per unit across the lines x = const and y = const of this face: its area on screen over the other side.
   vec3 n = d / dim; vec3 o = sqrt(max(1.0 - n * n, 1e-4)); float ppu = u_scale / zw.y;
@@ -207,7 +207,9 @@ void main() {
   float rim = u_shading.w * ppu * half_side;
   float edge = max(on(rim - inside.x), on(rim - inside.y)) * min(rim, 1.0);
   float outline = max(on(1.2 - inside.x), on(1.2 - inside.y));
-  vec2 place = front ? a : b;
+  // On a lying plate up is towards the main face; on a standing one marks stand upright on the sides as well.
+  bool upright = abs(v_style.w - (side.x > 0.5 ? 1.0 : 2.0)) < 0.5;
+  vec2 place = front ? a : (upright ? b.yx : b);
   float clip = v_range.w > 0.5 ? 0.0 : step(1.0 + 1e-5, u) - step(u, -1e-5);
   float size_px = min(px.x, px.y);
   vec3 marked = mark(c, place, front, flags, clip, size_px);

@@ -13,8 +13,10 @@ from .layout import Layout
 from .layout_scene import TRAY_MARGIN
 from .theme import Theme, rgb
 
-FLOW_WIDTH = 1.4
-"""Logical pixels."""
+FLOW_WIDTH, FLOW_ALPHA = 1.4, 0.9
+"""Of the few lines on a tray; logical pixels."""
+DENSE_WIDTH, DENSE_ALPHA = 1.0, 0.5
+"""Of the many side by side in a chain, which must not be louder than the cubes."""
 
 TRAY_VERTEX = """
 #version 120
@@ -26,7 +28,7 @@ void main() { gl_Position = u_matrix * vec4(a_pos, 1.0); v_cell = a_cell; v_dims
 
 TRAY_FRAGMENT = """
 #version 120
-uniform vec3 u_tray; uniform vec3 u_border; uniform float u_shadow; uniform float u_margin; uniform float u_density;
+uniform vec3 u_tray; uniform vec3 u_border; uniform float u_shadow; uniform vec2 u_margin; uniform float u_density;
 varying vec2 v_cell; varying vec4 v_dims;   // columns, rows, half side, cells in the last row
 
 // Distance from a point of the tray to the nearest foot of a cube, in cells.
@@ -42,7 +44,7 @@ void main() {
   // The light comes from the upper left: a narrow contact shadow all round and a wide one to the lower right.
   float contact = 1.0 - smoothstep(0.0, 0.12, away(v_cell));
   float thrown = 1.0 - smoothstep(0.0, 0.34, away(v_cell - vec2(0.10, 0.13)));
-  float shade = 1.0 - u_shadow * clamp(0.45 * contact + 0.85 * thrown, 0.0, 1.0);
+  float shade = 1.0 - u_shadow * clamp(0.4 * contact + 0.8 * thrown * thrown, 0.0, 1.0);
   vec2 edge = min(v_cell + u_margin - 0.5, size + u_margin - 0.5 - v_cell) / max(fwidth(v_cell), 1e-6);
   float border = clamp(u_density + 0.5 - min(edge.x, edge.y), 0.0, 1.0);
   gl_FragColor = vec4(mix(u_tray * shade, u_border, border), 1.0);
@@ -82,6 +84,7 @@ class TrayVisual:
         self._trays = _tray_program(layout, theme) if len(layout.trays) else None
         self._tray_indices = _quads(len(layout.trays))
         self._flow = _flow_program(layout, theme) if len(layout.flow) else None
+        self._width = FLOW_WIDTH if layout.mode == "few" else DENSE_WIDTH
         self._flow_indices = _quads(len(layout.flow))
 
     def draw_trays(self, camera: Camera, viewport: tuple[int, int]) -> None:
@@ -99,7 +102,7 @@ class TrayVisual:
             )
             self._flow["u_matrix"] = camera.matrix.T.astype(np.float32)
             self._flow["u_viewport"] = viewport
-            self._flow["u_width"] = FLOW_WIDTH * viewport[0] / camera.size[0]
+            self._flow["u_width"] = self._width * viewport[0] / camera.size[0]
             self._flow.draw("triangles", self._flow_indices)
             gloo.set_state(blend=False, depth_mask=True)
 
@@ -119,8 +122,8 @@ def _tray_program(layout: Layout, theme: Theme) -> Any:
         rows, cols = plate.grid.cells
         block = table[4 * index : 4 * index + 4]
         block["a_pos"] = corners - 0.004 * plate.axes[2]  # below the lines that run on it
-        low, right, near = 0.5 - TRAY_MARGIN, cols - 0.5 + TRAY_MARGIN, rows - 0.5 + TRAY_MARGIN
-        block["a_cell"] = [(low, low), (right, low), (right, near), (low, near)]
+        (x, y), right, near = TRAY_MARGIN, cols - 0.5 + TRAY_MARGIN[0], rows - 0.5 + TRAY_MARGIN[1]
+        block["a_cell"] = [(0.5 - x, 0.5 - y), (right, 0.5 - y), (right, near), (0.5 - x, near)]
         last = plate.size - (rows - 1) * cols if plate.grid.folded else cols
         block["a_dims"] = (cols, rows, plate.half, last)
     program = gloo.Program(TRAY_VERTEX, TRAY_FRAGMENT)
@@ -137,6 +140,5 @@ def _flow_program(layout: Layout, theme: Theme) -> Any:
     table["a_end"] = np.tile([[0, -1], [1, -1], [1, 1], [0, 1]], (len(layout.flow), 1))
     program = gloo.Program(FLOW_VERTEX, FLOW_FRAGMENT)
     program.bind(gloo.VertexBuffer(table))
-    # Many lines side by side would be louder than the cubes; few may be seen.
-    program["u_colour"] = (*rgb(theme.flow), 0.9 if layout.mode == "few" else 0.55)
+    program["u_colour"] = (*rgb(theme.flow), FLOW_ALPHA if layout.mode == "few" else DENSE_ALPHA)
     return program
