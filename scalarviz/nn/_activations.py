@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from ..errors import InputError
 from ..scalar import Value
 from ..scalar.kernel import kernel
-from ..scalar.value import apply, as_number
+from ..scalar.value import apply, apply_each, as_number
 from ._module import Module
 
 
@@ -28,7 +28,7 @@ class Activation(Module):
         if self.op is None:
             return x
         op, rest = kernel(self.op), self.constants()
-        return apply(op, x, *rest) if isinstance(x, Value) else [apply(op, v, *rest) for v in x]
+        return apply(op, x, *rest) if isinstance(x, Value) else apply_each(op, x, *rest)
 
     def constants(self) -> tuple[float, ...]:
         """Further operands of the operation."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import InputError, TypeMismatchError
 from ..scalar import Value, Weight
-from ..scalar.dot import affine
+from ..scalar.layer import affine
 from . import init as initialisers
 from ._module import Module
 from ._parameter import Parameter

@@ -26,8 +26,8 @@ class _LastCall:
     __slots__ = ("inputs", "outputs")
 
     def __init__(self) -> None:
-        self.inputs: list[Value] = []
-        self.outputs: list[Value] | None = None
+        self.inputs: Any = ()
+        self.outputs: Any = None
 
 
 class Module:
@@ -83,13 +83,12 @@ class Module:
         given = [_as_input(x, self) for x in inputs]
         result = self.forward(*given)
         recorder = tracing.active()
-        outputs = _flat(result)
         if recorder is not None:
-            recorder.taps.append((self, outputs))
+            recorder.taps.append((self, _flat(result)))
         else:
             last = self._last
-            last.inputs = given[0] if len(given) == 1 and isinstance(given[0], list) else _flat(given)
-            last.outputs = outputs
+            last.inputs = given
+            last.outputs = tuple(result) if isinstance(result, list) else result  # the caller may change his list
         return result
 
     def backward(self, upstreams: SupportsFloat | Sequence[SupportsFloat] = 1.0) -> list[float]:
@@ -112,14 +111,14 @@ class Module:
         InputError
             Not one number for every output.
         """
-        outputs, title = self._last.outputs, type(self).__name__
-        if outputs is None:
+        outputs, title = _flat(self._last.outputs), type(self).__name__
+        if not outputs:
             raise StateError(f"{title}.backward: nothing to walk; call the module with a sample first")
         given = list(upstreams) if isinstance(upstreams, Sequence | np.ndarray) else [upstreams] * len(outputs)
         if len(given) != len(outputs):
             raise InputError(f"{title}.backward: {len(given)} upstream gradients for {len(outputs)} outputs")
         numbers = [as_number(u, f"{title}.backward: an upstream gradient") for u in given]
-        return backward_between(outputs, numbers, self._last.inputs)
+        return backward_between(outputs, numbers, _flat(self._last.inputs))
 
     # ---- parts
 
@@ -203,7 +202,26 @@ class Module:
 
     def parameters(self) -> list[Parameter | Weight]:
         """Every parameter once, in the order of `named_parameters`."""
-        return [part for _, part in self.named_parameters()]
+        found: dict[int, Parameter | Weight] = {}
+        self._gather(found, set())
+        return list(found.values())
+
+    def _gather(self, found: dict[int, Parameter | Weight], seen: set[int]) -> None:
+        """The parameters as `named_parameters` orders them, without the names: loops call this at every step."""
+        seen.add(id(self))
+        modules = []
+        for value in vars(self).values():
+            many = isinstance(value, list | tuple)
+            for part in value if many else (value,):
+                if many and isinstance(part, Module | Parameter | Weight):
+                    self._adopt(part)  # the list may have grown since it was set
+                if isinstance(part, Module):
+                    modules.append(part)
+                elif isinstance(part, Parameter | Weight):
+                    found[id(part)] = part
+        for module in modules:
+            if id(module) not in seen:
+                module._gather(found, seen)
 
     def fans(self, part: Parameter | Weight) -> tuple[int, int]:
         """Inputs and outputs that an initialiser of the direct part `part` counts: ``(fan_in, fan_out)``."""

@@ -16,8 +16,25 @@ from .kernel import Kernel
 from .store import Block
 from .value import Value, _next_order, as_value
 
+
+def _pull(node: Dot) -> None:
+    upstream = node.grad
+    for x, w in zip(node.xs, node.weights_data, strict=True):
+        x.grad += upstream * w
+    terms = [upstream * x for x in node.xs_data]
+    if isinstance(node.weights, Row):
+        node.weights.block.accumulate(node.weights.start, terms)
+    else:
+        for weight, term in zip(node.weights, terms, strict=True):
+            weight.grad += term
+    if isinstance(node.bias, Row):
+        node.bias.block.accumulate(node.bias.start, [upstream])
+    elif node.bias is not None:
+        node.bias.grad += upstream
+
+
 # The node's operation. Its expressions say what one term does; the sum over the terms is this module.
-DOT = Kernel(ops.Op("dot", ("w", "x"), "w * x", ("x", "w"), r"\\sum_i w_i x_i + b"))
+DOT = Kernel(ops.Op("dot", ("w", "x"), "w * x", ("x", "w"), r"\\sum_i w_i x_i + b"), pull=_pull)
 
 
 class Row:
@@ -89,19 +106,7 @@ class Dot(Value):
         own = () if isinstance(self.weights, Row) else self.weights
         return (*self.xs, *own, *((self.bias,) if isinstance(self.bias, Value) else ()))
 
-    def _pull(self, upstream: float) -> None:
-        for x, w in zip(self.xs, self.weights_data, strict=True):
-            x.grad += upstream * w
-        terms = [upstream * x for x in self.xs_data]
-        if isinstance(self.weights, Row):
-            self.weights.block.accumulate(self.weights.start, terms)
-        else:
-            for weight, term in zip(self.weights, terms, strict=True):
-                weight.grad += term
-        if isinstance(self.bias, Row):
-            self.bias.block.accumulate(self.bias.start, [upstream])
-        elif self.bias is not None:
-            self.bias.grad += upstream
+    _below = _graph_parents
 
 
 def dot(weights: Weights, xs: Sequence[Value | SupportsFloat], bias: Value | SupportsFloat | None = None) -> Value:
@@ -127,22 +132,3 @@ def dot(weights: Weights, xs: Sequence[Value | SupportsFloat], bias: Value | Sup
     ws = weights if isinstance(weights, Row) else tuple(as_value(w) for w in weights)
     values = tuple(as_value(x) for x in xs)
     return Dot.of(ws, values, None if bias is None else as_value(bias))
-
-
-def affine(weight: Block, rows: int, bias: Block | None, xs: Sequence[Value | SupportsFloat]) -> list[Value]:
-    """The outputs of a linear layer: one `Dot` a row of `weight` (C order, ``rows x len(xs)``).
-
-    Raises
-    ------
-    InputError
-        ``rows * len(xs)`` is not the number of weights.
-    """
-    columns = len(xs)
-    if rows * columns != weight.size:
-        raise InputError(f"a layer of {rows} x {weight.size // max(rows, 1)} weights got {columns} inputs")
-    values = tuple([as_value(x) for x in xs])
-    data = None if tracing.active() else [x.data for x in values]
-    return [
-        Dot(Row(weight, r * columns, columns), values, None if bias is None else Row(bias, r, 1), data)
-        for r in range(rows)
-    ]

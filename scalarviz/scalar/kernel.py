@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import ops
-from .emit import PYTHON, PYTHON_NAMES, function_source
+from .emit import PYTHON, PYTHON_NAMES, function_source, translate
 
 
 class Kernel:
@@ -18,46 +18,62 @@ class Kernel:
     arity : int
     value : callable
         Operands (floats) to the result.
-    partials : callable
-        Operands and result to the tuple of derivatives, None where no gradient flows.
+    pull : callable
+        Takes a node of this operation and adds ``node.grad * partial`` to the ``grad`` of each parent.
     """
 
-    __slots__ = ("arity", "entry", "name", "partials", "value")
+    __slots__ = ("arity", "entry", "name", "pull", "value")
 
     value: Callable[..., float]
-    partials: Callable[..., tuple[float | None, ...]]
+    pull: Callable[[Any], None]
 
-    def __init__(self, entry: ops.Op) -> None:
+    def __init__(self, entry: ops.Op, pull: Callable[[Any], None] | None = None) -> None:
         self.entry, self.name, self.arity = entry, entry.name, len(entry.args)
-        flowing = tuple(p for p in entry.partials if p is not None)
-        self.value = _function(entry.args, (entry.value,))
-        tuple_of_flowing = _function((*entry.args, "y"), flowing) if flowing else None
-        self.partials = _spread(entry.partials, tuple_of_flowing)
+        self.value = _compiled("f", function_source("f", entry.args, (entry.value,), PYTHON))
+        self.pull = pull or _compiled("pull", pull_source(entry))
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Kernel:
+        return self  # one a table entry: nodes are told apart by it
 
 
-def _function(args: tuple[str, ...], expressions: tuple[str, ...]) -> Callable[..., Any]:
+def pull_source(entry: ops.Op) -> str:
+    """Source of `Kernel.pull`.
+
+    For the square it is
+
+    .. code-block:: python
+
+        def pull(_node):
+            (_p0,) = _node._parents
+            a = _p0.data
+            y = _node.data
+            _up = _node.grad
+            _p0.grad += _up * (2.0 * a)
+
+    Written out, because this is the innermost loop of the chain rule: three times as fast as a general one.
+    """
+    flowing = [k for k, partial in enumerate(entry.partials) if partial is not None]
+    if not flowing:
+        return "def pull(_node): pass\n"
+    parents = [f"_p{k}" for k in range(len(entry.args))]
+    expressions = tuple(entry.partials[k] or "" for k in flowing)
+    assignments, results = translate(expressions, (*entry.args, "y"), PYTHON)
+    lines = [
+        f"({', '.join(parents)},) = _node._parents",
+        *(f"{arg} = {parent}.data" for arg, parent in zip(entry.args, parents, strict=True)),
+        "y = _node.data",
+        *assignments,
+        "_up = _node.grad",
+        *(f"{parents[k]}.grad += _up * {result}" for k, result in zip(flowing, results, strict=True)),
+    ]
+    return "\n    ".join(["def pull(_node):", *lines]) + "\n"
+
+
+def _compiled(name: str, source: str) -> Callable[..., Any]:
     namespace = dict(PYTHON_NAMES)
-    exec(function_source("f", args, expressions, PYTHON), namespace)
-    function: Callable[..., Any] = namespace["f"]
+    exec(source, namespace)
+    function: Callable[..., Any] = namespace[name]
     return function
-
-
-def _spread(
-    partials: tuple[str | None, ...], flowing: Callable[..., Any] | None
-) -> Callable[..., tuple[float | None, ...]]:
-    """A function that always returns one entry an operand, in a tuple."""
-    if flowing is None:
-        return lambda *_: (None,) * len(partials)
-    present = [p is not None for p in partials]
-    if all(present) and len(partials) > 1:
-        return flowing
-
-    def partials_of(*numbers: float) -> tuple[float | None, ...]:
-        found = flowing(*numbers)
-        results = iter(found if isinstance(found, tuple) else (found,))
-        return tuple(next(results) if here else None for here in present)
-
-    return partials_of
 
 
 _KERNELS: dict[str, Kernel] = {}

@@ -8,7 +8,7 @@ The formulas themselves stand in :mod:`scalarviz.scalar.ops`.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, SupportsFloat
 
@@ -76,41 +76,22 @@ class Value:
         the oldest meets every node after all of its users. Inner nodes start from 0 at each call.
         """
         upstream = as_number(upstream, "upstream gradient")
-        nodes = self._inner_nodes()
-        if not nodes:
+        if self._op is None:
             self.grad += upstream
             return None
+        nodes = inner_nodes([self])
         self.grad = upstream
         for node in nodes:
-            node._pull(node.grad)
+            node._op.pull(node)  # type: ignore[union-attr]
         return None
 
-    def _inner_nodes(self) -> list[Value]:
-        """Every node with parents that this one depends on, youngest first, gradients cleared."""
-        if self._op is None:
-            return []
-        seen = {self}
-        stack = [self]
-        while stack:
-            node = stack.pop()
-            node.grad = 0.0
-            for parent in node._graph_parents():
-                if parent._op is not None and parent not in seen:
-                    seen.add(parent)
-                    stack.append(parent)
-        return sorted(seen, key=_order_of, reverse=True)
-
     def _graph_parents(self) -> Sequence[Value]:
+        """The operands."""
         return self._parents
 
-    def _pull(self, upstream: float) -> None:
-        """Hand ``upstream * partial`` to each parent."""
-        op, parents = self._op, self._parents
-        assert op is not None
-        partials = op.partials(*[p.data for p in parents], self.data)
-        for parent, partial in zip(parents, partials, strict=True):
-            if partial is not None:
-                parent.grad += upstream * partial
+    def _below(self) -> Sequence[Value]:
+        """Where a backward walk goes on from here."""
+        return self._parents
 
     # ---- Python's operators
 
@@ -196,6 +177,25 @@ class Value:
     clip: Callable[[Any, Any], Value]
 
 
+def inner_nodes(roots: Iterable[Value], ends: Iterable[Value] = ()) -> list[Value]:
+    """Every node with parents that `roots` depend on, youngest first, gradients cleared.
+
+    The walk does not go below `ends`, which are left out.
+    """
+    seen = set(ends)
+    stack = [root for root in dict.fromkeys(roots) if root._op is not None and root not in seen]
+    seen.update(stack)
+    while stack:
+        node = stack.pop()
+        node.grad = 0.0
+        for parent in node._below():
+            if parent._op is not None and parent not in seen:
+                seen.add(parent)
+                stack.append(parent)
+    seen.difference_update(ends)
+    return sorted(seen, key=_order_of, reverse=True)
+
+
 class Symbol(Value):
     """A node of a graph that is being recorded: it has an operation and parents but no number."""
 
@@ -252,6 +252,23 @@ def apply(op: Kernel, *operands: Value | SupportsFloat) -> Value:
     node._parents = parents
     node._order = _next_order()
     return node
+
+
+def apply_each(op: Kernel, xs: Iterable[Value], *constants: SupportsFloat) -> list[Value]:
+    """``[op(x, *constants) for x in xs]``, faster."""
+    rest = tuple([as_value(c) for c in constants])
+    if rest or (tracing._threads and tracing.active() is not None):
+        return [apply(op, x, *rest) for x in xs]
+    nodes, new, number = [], Value.__new__, op.value
+    for x in xs:
+        node = new(Value)
+        node.data = number(x.data)
+        node.grad = 0.0
+        node._op = op
+        node._parents = (x,)
+        node._order = _next_order()
+        nodes.append(node)
+    return nodes
 
 
 _ADD, _SUB, _MUL, _DIV, _POW, _NEG = (kernel(name) for name in ("add", "sub", "mul", "div", "pow", "neg"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .value import Value, _order_of
+from .value import Value, inner_nodes
 
 
 def backward_between(outputs: Sequence[Value], upstreams: Sequence[float], inputs: Sequence[Value]) -> list[float]:
@@ -31,26 +31,12 @@ def backward_between(outputs: Sequence[Value], upstreams: Sequence[float], input
     before = {end: end.grad if end._op is None else 0.0 for end in ends}
     for end in ends:
         end.grad = 0.0
-    nodes = _nodes_above(outputs, ends)
+    nodes = inner_nodes(outputs, ends)
     for output, upstream in zip(outputs, upstreams, strict=True):
         output.grad += upstream
     for node in nodes:
-        node._pull(node.grad)
+        node._op.pull(node)  # type: ignore[union-attr]
     found = {end: end.grad for end in ends}
     for end, old in before.items():
         end.grad = old + found[end]
     return [found.pop(x, 0.0) for x in inputs]
-
-
-def _nodes_above(outputs: Sequence[Value], ends: dict[Value, None]) -> list[Value]:
-    """Every inner node between, youngest first, gradients cleared."""
-    stack = [x for x in dict.fromkeys(outputs) if x._op is not None and x not in ends]
-    seen = set(stack)
-    while stack:
-        node = stack.pop()
-        node.grad = 0.0
-        for parent in node._graph_parents():
-            if parent._op is not None and parent not in seen and parent not in ends:
-                seen.add(parent)
-                stack.append(parent)
-    return sorted(seen, key=_order_of, reverse=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..scalar import tracing
-from ..scalar.dot import DOT, Dot, Row
+from ..scalar.dot import Dot, Row
 from ..scalar.store import Block
 from ..scalar.value import Symbol, Value
 from ..scalar.weight import Weight
@@ -142,8 +142,7 @@ class _Writer:
             if isinstance(value, Symbol):
                 raise InputError("a symbolic Value of another recording is part of this graph; record it as a whole")
             return Node("const", number=value.data)
-        if value._op is DOT:
-            assert isinstance(value, Dot)
+        if isinstance(value, Dot):
             return self.dot(value)
         return Node(value._op.name, tuple(self.row_of[p] for p in value._parents))
 

@@ -1,0 +1,140 @@
+"""`affine`: the weighted sums of a layer, each a `Dot` of its own, computed together.
+
+The sums of one layer read the same inputs, so their numbers come from one product of a matrix and a vector, and so do
+the gradients. For that a `Layer` node stands between the sums and the inputs in a backward walk: the sums leave their
+gradients there, and it hands on all of them at once. To the outside a layer is its sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, SupportsFloat
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from . import ops, tracing
+from .dot import DOT, Dot, Row
+from .kernel import Kernel
+from .store import Block
+from .value import Value, _next_order, as_value
+
+SMALL = 24  # weights; below it the sums one by one are faster than NumPy's calls
+
+
+class Layer(Value):
+    """What the sums of one layer share. Never an operand that a user sees."""
+
+    __slots__ = ("bias", "matrix", "reached", "rows", "upstreams", "weight", "xs", "xs_data")
+
+    def __init__(self, weight: Block, rows: int, bias: Block | None, xs: tuple[Value, ...]) -> None:
+        self.weight, self.rows, self.bias, self.xs = weight, rows, bias, xs
+        # a copy: backward needs the values of the forward pass, and weights may move between the two
+        self.matrix: NDArray[np.float64] = weight.flat_value.reshape(rows, len(xs)).astype(np.float64)
+        self.xs_data: NDArray[np.float64] = np.array([x.data for x in xs])
+        self.upstreams: list[float] = []
+        self.reached: list[int] = []
+        self.grad = 0.0
+        self._op = LAYER
+        self._parents = xs
+        self._order = _next_order()
+
+    def sums(self) -> list[Value]:
+        """The nodes of the layer."""
+        with np.errstate(all="ignore"):
+            numbers = self.matrix @ self.xs_data
+            if self.bias is not None:
+                numbers += self.bias.flat_value
+        nodes: list[Value] = []
+        for row, number in enumerate(numbers.tolist()):
+            node = _new(Sum)
+            node.data = number
+            node.grad = 0.0
+            node._op = SUM
+            node._parents = self.xs
+            node._order = _next_order()
+            node.layer, node.row = self, row
+            nodes.append(node)
+        return nodes
+
+    def _below(self) -> Sequence[Value]:
+        self.upstreams, self.reached = [], []
+        return self.xs
+
+
+class Sum(Dot):
+    """One sum of a `Layer`."""
+
+    __slots__ = ("layer", "row")
+
+    layer: Layer
+    row: int
+
+    @property
+    def weights(self) -> Row:  # type: ignore[override]
+        """Its row of the layer's weights."""
+        columns = len(self.layer.xs)
+        return Row(self.layer.weight, self.row * columns, columns)
+
+    @property
+    def xs(self) -> tuple[Value, ...]:  # type: ignore[override]
+        """The layer's inputs."""
+        return self.layer.xs
+
+    @property
+    def bias(self) -> Row | None:  # type: ignore[override]
+        """Its element of the layer's biases."""
+        return None if self.layer.bias is None else Row(self.layer.bias, self.row, 1)
+
+    def _below(self) -> Sequence[Value]:
+        return (self.layer,)
+
+
+def _pull_sum(node: Sum) -> None:
+    layer = node.layer
+    layer.upstreams.append(node.grad)
+    layer.reached.append(node.row)
+
+
+def _pull_layer(layer: Layer) -> None:
+    upstream = np.array(layer.upstreams)
+    # Sums that the result does not depend on take no part: 0 * inf would be NaN. Rows come youngest first.
+    rows: Any = slice(None, None, -1) if len(layer.reached) == layer.rows else np.array(layer.reached)
+    weight, bias, columns = layer.weight, layer.bias, len(layer.xs)
+    with np.errstate(all="ignore"):
+        weight.flat_grad.reshape(-1, columns)[rows] += upstream[:, None] * layer.xs_data
+        weight.computed.reshape(-1, columns)[rows] = 1
+        if bias is not None:
+            bias.flat_grad[rows] += upstream
+            bias.computed[rows] = 1
+        terms = (upstream @ layer.matrix[rows]).tolist()
+    for x, term in zip(layer.xs, terms, strict=True):
+        x.grad += term
+
+
+_new = Sum.__new__
+SUM = Kernel(DOT.entry, pull=_pull_sum)
+LAYER = Kernel(ops.Op("layer", ("w", "x"), "w * x", ("x", "w")), pull=_pull_layer)
+
+
+def affine(weight: Block, rows: int, bias: Block | None, xs: Sequence[Value | SupportsFloat]) -> list[Value]:
+    """The outputs of a linear layer: one `Dot` a row of `weight` (C order, ``rows x len(xs)``).
+
+    Raises
+    ------
+    InputError
+        ``rows * len(xs)`` is not the number of weights.
+    """
+    columns = len(xs)
+    if rows * columns != weight.size:
+        raise InputError(f"a layer of {rows} x {weight.size // max(rows, 1)} weights got {columns} inputs")
+    values = tuple([as_value(x) for x in xs])
+    symbolic = tracing.active() is not None
+    if not symbolic and rows * columns >= SMALL and rows > 2:
+        return Layer(weight, rows, bias, values).sums()
+    data = None if symbolic else [x.data for x in values]
+    return [
+        Dot(Row(weight, r * columns, columns), values, None if bias is None else Row(bias, r, 1), data)
+        for r in range(rows)
+    ]
