@@ -122,8 +122,8 @@ def get_map(name: str, theme: str | Theme = "dark") -> Colormap:
     Parameters
     ----------
     name : str
-        A quantity (``weight``, ``gradient``, ``update``: diverging; ``magnitude``, ``activation``: sequential), ``grey``,
-        or any map that vispy knows (``viridis``, ``coolwarm``).
+        A quantity (``weight``, ``gradient``, ``update``: diverging; ``magnitude``, ``activation``: sequential),
+        ``grey``, or any map that vispy knows (``viridis``, ``coolwarm``).
     theme : {"dark", "light"} or Theme
         Only the quantities' own maps differ by it.
 

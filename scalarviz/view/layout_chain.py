@@ -199,7 +199,7 @@ def staircase(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Arrangement
 
 
 def _stacked(chain: Sequence[ChainLayer], size: Size, box: Rect, spread: float) -> tuple[Arrangement, float]:
-    """The stack for one distance between plates, and the area of its plates that can be seen, in pixels."""
+    """The stack for one distance between plates, and how good it is: what of its plates can be seen, and how large."""
     style = FRONTAL.get(len(chain), STACK)
     build = _Builder(style)
     spot = _Spot(0.0, 0.0, 0.0, True)
@@ -210,8 +210,9 @@ def _stacked(chain: Sequence[ChainLayer], size: Size, box: Rect, spread: float) 
         if index == 0:
             build.inputs(layer, plate, flow=0.0, below=2.5)
         down, across = plate.grid.cells if spot.outputs_down else plate.grid.cells[::-1]
-        gap = spread * (0.5 * (across + max(plate.grid.cells)) + 6.0)
-        width = (across + (2.0 * style.side if spot.outputs_down else 1.5)) * np.sin(angle)  # with its strips
+        strips = 2.0 * style.side if spot.outputs_down else 0.0
+        gap = spread * (0.5 * (across + max(plate.grid.cells)) + 1.5 * strips + 1.0)
+        width = (across + strips + 1.0) * np.sin(angle)
         if index + 1 == len(chain):
             seen += width * down
             break
@@ -221,7 +222,7 @@ def _stacked(chain: Sequence[ChainLayer], size: Size, box: Rect, spread: float) 
             spot.down += down - grid_for(chain[index + 1].weight.shape).cells[0]
     camera = fitted(build.plates, size, inner(box, 84, 45, 78, -9), style.azimuth, style.elevation)
     scene = Arrangement(camera, build.plates, False, build.lines)
-    return scene, float(seen) * scene.pixels_per_cube() ** 2
+    return scene, float(seen) * scene.pixels_per_cube()  # seen squared: hiding costs more than being small
 
 
 def stack(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Arrangement:

@@ -17,7 +17,7 @@ from .layout_scene import LYING, LYING_TURNED, Arrangement, inner, plate_for, ro
 HALF = 0.40
 AZIMUTH, ELEVATION = -10.0, 48.0
 DISTANCE = 17.0
-"""Of the eye, in pitches, for 3x3 weights with their biases; larger plates are seen from proportionally further away."""
+"""Of the eye, in pitches, for 3x3 weights with their biases; proportionally further away for larger plates."""
 SPAN = 5.7
 """Diagonal of those trays in pitches."""
 ROW_GAP, ROW_DEPTH = 1.35, 0.12
@@ -83,7 +83,7 @@ class _Flat:
         gap = ROW_GAP if outputs_down else BEHIND
         stop = end if last else end + along * (gap - 0.5)
         self.trace(place - along * 0.5, stop, layer.outputs, outputs_down=outputs_down)
-        return end + along * gap
+        return np.asarray(end + along * gap)
 
     def row(self, name: str, count: int, place: Floats, *, outputs_down: bool) -> None:
         axes = LYING if outputs_down else LYING_TURNED

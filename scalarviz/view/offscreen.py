@@ -29,7 +29,7 @@ _NO_GL = (
 
 
 class Offscreen:
-    """A context of its own and a framebuffer that grows with what is asked for. Use :func:`offscreen`, which keeps one."""
+    """A context of its own and framebuffers of the sizes asked for. Use :func:`offscreen`, which keeps one."""
 
     def __init__(self) -> None:
         self._canvas = _canvas()

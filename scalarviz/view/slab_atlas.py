@@ -6,7 +6,7 @@ activations follow after the weights.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import ceil
 
 import numpy as np

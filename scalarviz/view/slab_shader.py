@@ -23,7 +23,9 @@ attribute vec4 a_dims;       // columns, rows, half side, half thickness
 attribute vec4 a_place;      // cells per tile and its gap (x, y), first texel (x, y)
 attribute vec4 a_strides;    // tile row, row, tile column, column
 attribute vec4 a_range;      // low, high, symmetric log?, row of the colour table
-attribute vec4 a_style;      // factor of the u sides, of the v sides, cells in the last row, what is down for marks: 0 v, lying; 1 v, standing; 2 u, standing; 3 u, lying
+// Factor of the u sides, of the v sides, cells in the last row, and what is down for marks: 0 v (lying plate),
+// 1 v (standing), 2 u (standing), 3 u (lying).
+attribute vec4 a_style;
 varying vec3 v_pos; varying vec3 v_ray; varying vec4 v_clip;
 varying vec4 v_dims; varying vec4 v_place; varying vec4 v_strides; varying vec4 v_range; varying vec4 v_style;
 void main() {
