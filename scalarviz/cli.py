@@ -1,0 +1,140 @@
+"""The command line: which command, its flags, its exit code. The work is done below this floor.
+
+Exit codes: 0 done; 2 wrong use or input (one line or two, no traceback); 130 interrupted.
+Nothing heavy is imported at the top: ``scalarviz --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from .cli_console import fail, say
+from .errors import ScalarvizError
+
+INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments without the program's name; default those of the process.
+
+    Returns
+    -------
+    int
+        The exit code.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv) or ["--help"]
+    try:
+        return _dispatch(arguments)
+    except ScalarvizError as error:
+        return fail(str(error))
+    except KeyboardInterrupt:
+        say("scalarviz: interrupted")
+        return INTERRUPTED
+
+
+def _dispatch(arguments: list[str]) -> int:
+    import typer
+
+    app, name = _app(arguments)
+    try:
+        code = typer.main.get_command(app).main(arguments, prog_name="scalarviz", standalone_mode=False)
+    except Exception as error:
+        # typer's errors of use have format_message and exit_code; anything else is a defect and keeps its traceback
+        if not hasattr(error, "format_message"):
+            raise
+        return fail(error.format_message(), f"Try: scalarviz {name + ' ' if name else ''}--help")
+    return code if isinstance(code, int) else 0
+
+
+def _app(arguments: list[str]) -> tuple[Any, str]:
+    """The typer application; only the command that is asked for gets its flags, the others just a line of help."""
+    import typer
+
+    app = typer.Typer(
+        add_completion=False,
+        help="Watch every weight of a small network while it trains. A scene of your own: scalarviz my_scene.py",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    asked = next((a for a in arguments if not a.startswith("-")), "")
+    _add_version(app)
+    for name, summary in scene_names().items():
+        if name != asked:
+            app.command(name, help=summary)(_unasked)
+    if asked in scene_names() or asked.endswith(".py"):
+        _add_scene(app, asked)
+    app.command("scenes", help="List the scenes.")(_scenes)
+    app.command("doctor", help="Say what works here, and what to install for what does not.")(_doctor)
+    app.command("warmup", help="Compile the kernels into the cache, so that later starts are quick.")(_warmup)
+    return app, asked
+
+
+def _add_version(app: Any) -> None:
+    import typer
+
+    def show(value: bool) -> None:
+        if value:
+            from . import __version__
+
+            print(f"scalarviz {__version__}")
+            raise typer.Exit
+
+    option = typer.Option(False, "--version", callback=show, is_eager=True, help="Show the version.")
+
+    @app.callback()  # type: ignore[untyped-decorator]
+    def root(version: bool = option) -> None:
+        pass
+
+
+def _unasked() -> None:
+    """Stand in for a command whose flags nobody asked for."""
+
+
+def _add_scene(app: Any, name: str) -> None:
+    from .cli_flags import command_from
+    from .cli_run import run_scene
+    from .cli_scene import load_scene
+
+    scene = load_scene(name)
+    app.command(name, help=scene.summary)(command_from(scene.options, lambda options: run_scene(scene, options)))
+
+
+def scene_names() -> dict[str, str]:
+    """The scenes that come with the package: name to first line of its docstring; nothing is imported for it."""
+    spec = find_spec("scalarviz.scenes")
+    folders = (spec.submodule_search_locations or []) if spec else []
+    files = sorted(p for folder in folders for p in Path(folder).glob("*.py"))
+    return {p.stem: summary_of(p) for p in files if not p.stem.startswith("_") and p.stem != "options"}
+
+
+def summary_of(path: Path) -> str:
+    """The first line of a file's docstring."""
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return text.partition("\n")[0]
+
+
+def _scenes() -> None:
+    width = max(map(len, scene_names()), default=0)
+    for name, summary in scene_names().items():
+        print(f"{name:{width}}  {summary}")
+
+
+def _doctor(report: bool = False) -> int:
+    from .cli_doctor import doctor
+
+    return doctor(report)
+
+
+def _warmup() -> int:
+    from .cli_doctor import warm_up
+
+    return warm_up()

@@ -1,0 +1,72 @@
+"""What the command line says: messages and progress on stderr; stdout belongs to results."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Any, Self
+
+LINE_SECONDS = 10.0  # between two lines where there is no terminal for a bar
+
+
+def say(message: str) -> None:
+    """One message on stderr."""
+    print(message, file=sys.stderr, flush=True)
+
+
+def fail(message: str, hint: str = "") -> int:
+    """Say what is wrong, in one line or two; returns the exit code of a wrong use, 2."""
+    say("scalarviz: " + " ".join(message.split()))
+    if hint:
+        say(hint)
+    return 2
+
+
+class Progress:
+    """A bar on a terminal, a line now and then elsewhere; a context manager.
+
+    Parameters
+    ----------
+    title : str
+        What goes on.
+    first, last : int
+        The step count at the start and at the end.
+    """
+
+    def __init__(self, title: str, first: int, last: int) -> None:
+        self.title, self.first, self.last = title, first, last
+        self._bar: Any = None
+        self._next_line = time.monotonic() + LINE_SECONDS
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import Progress as Bar
+
+            self._bar = Bar(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("loss {task.fields[loss]}"),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+            )
+            self._task = self._bar.add_task(self.title, total=self.last, completed=self.first, loss="")
+            self._bar.start()
+        return self
+
+    def update(self, step: int, loss: float) -> None:
+        """Show that `step` steps are done."""
+        if self._bar is not None:
+            self._bar.update(self._task, completed=step, loss=f"{loss:.5f}")
+        elif time.monotonic() >= self._next_line:
+            self._next_line = time.monotonic() + LINE_SECONDS
+            say(f"{self.title}: step {step:,} of {self.last:,}, loss {loss:.5f}")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()

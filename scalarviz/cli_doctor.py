@@ -1,0 +1,157 @@
+"""``scalarviz doctor``: what works here, and what to install for what does not. ``scalarviz warmup``."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+
+from .cli_console import say
+from .errors import MissingDependencyError, ScalarvizError
+
+PACKAGES = (
+    *("numpy", "numba", "llvmlite", "vispy", "typer", "rich", "pydantic", "pillow", "safetensors"),
+    *("imageio-ffmpeg", "scikit-image", "scikit-learn"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that works or does not.
+
+    Attributes
+    ----------
+    name : str
+    works : bool
+    says : str
+        What was found, or what to install.
+    """
+
+    name: str
+    works: bool
+    says: str
+
+
+def doctor(report: bool) -> int:
+    """Print the findings; with `report` also the versions that a bug report needs. Returns the exit code, 0."""
+    findings = list(examine())
+    width = max(len(finding.name) for finding in findings)
+    for finding in findings:
+        print(f"{'ok' if finding.works else 'no':3} {finding.name:{width}}  {finding.says}")
+    if report:
+        print()
+        for name, found in versions():
+            print(f"{name} {found}")
+    return 0
+
+
+def examine() -> Iterator[Finding]:
+    """Look at everything that depends on the machine, one after another."""
+    checks: tuple[tuple[str, Callable[[], tuple[bool, str]]], ...] = (
+        ("pictures (GL)", _gl),
+        ("films", _films),
+        ("display", _display),
+        ("example photo", _example),
+        ("numba cache", _cache),
+        ("CUDA", _cuda),
+        ("notebook", _notebook),
+    )
+    for name, check in checks:
+        try:
+            works, says = check()
+        except Exception as error:  # a doctor that dies of a broken driver helps nobody
+            works, says = False, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        yield Finding(name, works, says)
+
+
+def versions() -> Iterator[tuple[str, str]]:
+    """Names and versions of what a bug may depend on."""
+    from . import __version__
+
+    yield "scalarviz", __version__
+    yield "Python", platform.python_version()
+    yield "system", f"{platform.system()} {platform.release()} {platform.machine()}, {os.cpu_count()} cores"
+    for package in PACKAGES:
+        try:
+            yield package, version(package)
+        except PackageNotFoundError:
+            yield package, "not installed"
+
+
+def warm_up() -> int:
+    """Compile the kernels into the cache; returns the exit code, 0."""
+    from .engine.cpu import warmup
+
+    start = time.perf_counter()
+    warmup()
+    say(f"scalarviz: the kernels are compiled and cached ({time.perf_counter() - start:.1f} s)")
+    return 0
+
+
+def _gl() -> tuple[bool, str]:
+    from .view.offscreen import available, offscreen
+
+    if reason := available():
+        return False, reason
+    from vispy.gloo import gl
+
+    with offscreen():
+        return True, f"{_text(gl.glGetParameter(gl.GL_RENDERER))}, OpenGL {_text(gl.glGetParameter(gl.GL_VERSION))}"
+
+
+def _text(value: object) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _films() -> tuple[bool, str]:
+    from .view.film import check_video
+
+    try:
+        check_video()
+    except MissingDependencyError as error:
+        return False, str(error)
+    return True, f"imageio-ffmpeg {version('imageio-ffmpeg')}"
+
+
+def _display() -> tuple[bool, str]:
+    if sys.platform in ("win32", "darwin"):
+        return True, platform.system()
+    for name in ("WAYLAND_DISPLAY", "DISPLAY"):
+        if os.environ.get(name):
+            return True, f"{name}={os.environ[name]}"
+    return False, "none; films and pictures are drawn without one"
+
+
+def _example() -> tuple[bool, str]:
+    from .io import example_photo
+
+    try:
+        return True, "{} x {} pixels, out of scikit-image".format(*example_photo().size)
+    except ScalarvizError as error:
+        return False, str(error)
+
+
+def _cache() -> tuple[bool, str]:
+    from .engine.choose import choose
+
+    choice = choose("auto", "float32", ())
+    return choice.name == "numba", choice.why
+
+
+def _cuda() -> tuple[bool, str]:
+    from numba import cuda
+
+    if not cuda.is_available():
+        return False, "no driver or device found; the processor does the work"
+    return True, f"{_text(cuda.get_current_device().name)}; this version computes on the processor"
+
+
+def _notebook() -> tuple[bool, str]:
+    if find_spec("jupyter_rfb") and find_spec("IPython"):
+        return True, "jupyter_rfb is there"
+    return False, "the live view needs: pip install jupyterlab jupyter_rfb; pictures work in any notebook"

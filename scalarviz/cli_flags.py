@@ -1,0 +1,89 @@
+"""Flags from a scene's options: each field of the pydantic model becomes one, so a flag has one description."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import typer
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from .errors import InputError
+
+
+def command_from(model: type[BaseModel], call: Callable[[Any], int]) -> Callable[..., int]:
+    """A function with one parameter for every field of `model`, for ``typer.Typer.command``.
+
+    It makes the model of the flags that were given (so ``model_fields_set`` is what the user typed) and calls `call`
+    with it; bounds are the model's.
+    """
+
+    def command(**given: Any) -> int:
+        values = {name: value for name, value in given.items() if value is not None and value != []}
+        try:
+            options = model(**values)
+        except ValidationError as error:
+            raise InputError(_sentence(model, error)) from None
+        return call(options)
+
+    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [_parameter(name, field) for name, field in model.model_fields.items()]
+    )
+    return command
+
+
+def flag_of(name: str, field: FieldInfo) -> str:
+    """How a field is called on the command line."""
+    extra = _extra(field)
+    if extra.get("argument"):
+        return name.upper()
+    return str(extra.get("flag", "--" + name.replace("_", "-")))
+
+
+def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
+    extra = _extra(field)
+    if extra.get("argument"):
+        info = typer.Argument(help=_help(field), metavar=name.upper(), show_default=False)
+    else:
+        info = typer.Option(flag_of(name, field), help=_help(field), metavar=extra.get("metavar"), show_default=False)
+    kind = Annotated[_type_of(field.annotation) | None, info]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+
+
+def _extra(field: FieldInfo) -> dict[str, Any]:
+    return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+
+
+def _help(field: FieldInfo) -> str:
+    """The description with the default, unless that is off or empty."""
+    shown, default = _extra(field).get("shown"), field.default
+    if shown is None and default is not None and default is not False and default != []:
+        shown = "x".join(map(str, default)) if isinstance(default, tuple) else f"{default}"
+    return f"{field.description} (default: {shown})" if shown else str(field.description or "")
+
+
+def _type_of(annotation: Any) -> Any:
+    """What typer is to parse: numbers, switches, choices and paths as such; everything else as text for the model."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _type_of(arguments[0])
+    if origin is list:
+        return list[_type_of(arguments[0])]  # type: ignore[misc]
+    if origin in (Union, types.UnionType):
+        return _type_of(next(a for a in arguments if a is not type(None)))
+    return annotation if annotation in (int, float, bool, Path) or origin is Literal else str
+
+
+def _sentence(model: type[BaseModel], error: ValidationError) -> str:
+    """One line for the first thing that is wrong."""
+    first = error.errors()[0]
+    name = str(first["loc"][0]) if first["loc"] else ""
+    flag = flag_of(name, model.model_fields[name]) + ": " if name in model.model_fields else ""
+    said = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "value_error":  # one of our own: it names what it got
+        return flag + said
+    return f"{flag}{said[:1].lower()}{said[1:]}, got {first['input']!r}"

@@ -1,0 +1,163 @@
+"""The film and the pictures that a run leaves: which, whether they can be made here, and making them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .errors import InputError, MissingDependencyError, listing
+from .io import check_target, save_picture
+from .io.pictures import FORMATS
+
+if TYPE_CHECKING:
+    from .run.scene import Scene
+
+FOLDER = Path("out")
+FILM = ".mp4"
+
+
+@dataclass(slots=True)
+class Outputs:
+    """What is to be written of the picture.
+
+    Attributes
+    ----------
+    films, stills : list of Path
+    options : SceneOptions
+        Size, frames a second, duration and colour map.
+    notes : list of str
+        What the user should know beforehand.
+    refused : str
+        Why files that were asked for by name cannot be made here; empty if they can.
+    """
+
+    films: list[Path]
+    stills: list[Path]
+    options: Any
+    notes: list[str] = field(default_factory=list)
+    refused: str = ""
+
+    @contextmanager
+    def film(self, scene: Scene, steps: int) -> Iterator[Iterator[int]]:
+        """Steps to train to, one after another; each film gets a frame for every one. Without films: the last step."""
+        run = scene.run
+        if not self.films:
+            yield iter([run.steps + steps])
+            return
+        from .view.film import Film, pace
+
+        first, stops = run.steps, pace(steps, self.options.duration, self.options.fps)
+        painter = _Painter(scene, self.options, supersample=1)
+        with ExitStack() as stack:
+            films = [stack.enter_context(Film(path, self.options.size, self.options.fps)) for path in self.films]
+
+            def frames() -> Iterator[int]:
+                shown, picture = -1, None
+                for number, stop in enumerate(stops):
+                    step = first + int(stop)
+                    yield step
+                    if picture is None or step != shown:
+                        shown, picture = step, painter.picture(_pace_text(scene, stops, number), 1 / self.options.fps)
+                    for film in films:
+                        film.add(picture)
+
+            stepping = frames()
+            yield stepping
+            stepping.close()
+
+    def pictures(self, scene: Scene) -> list[Path]:
+        """Write the stills; returns every file of the picture that was written, films included."""
+        if self.stills:
+            image = _Painter(scene, self.options, supersample=2).picture(str(scene.run.engine), None)
+            for path in self.stills:
+                save_picture(path, image)
+        return [*self.films, *self.stills]
+
+
+class _Painter:
+    """Draws one scene at one size, offscreen."""
+
+    def __init__(self, scene: Scene, options: Any, supersample: int) -> None:
+        from .view.offscreen import offscreen
+        from .view.workbench import Workbench
+
+        self.scene, self._screen = scene, offscreen()
+        self.size = (options.size[0] * supersample, options.size[1] * supersample)
+        cmap = options.cmap if options.given("cmap") else None
+        with self._screen:
+            self._bench = Workbench(scene, options.size, cmap=cmap, supersample=supersample)
+
+    def picture(self, pace_text: str, seconds: float | None) -> Any:
+        """The run as it stands, uint8 (H, W, 3)."""
+        frame = self.scene.run.frame(self.scene.probe)
+        with self._screen:
+            self._bench.update(frame, pace_text, seconds)
+        return self._screen.render(self._bench.draw, self.size)
+
+
+def _pace_text(scene: Scene, stops: Any, number: int) -> str:
+    run = scene.run
+    pace = int(stops[number] - stops[number - 1]) if number else 0
+    rate = run.steps_per_second
+    speed = f"  ·  {rate:,.0f} steps/s" if rate == rate else ""
+    return f"pace {pace} step{'' if pace == 1 else 's'} a frame{speed}  ·  {run.engine}"
+
+
+def plan_outputs(name: str, options: Any) -> Outputs:
+    """Which films and pictures a run will leave.
+
+    Raises
+    ------
+    InputError
+        A name that ends in neither .mp4 nor a picture's suffix, or that cannot be written.
+    MissingDependencyError
+        A film that was asked for by name, without the ``video`` extra.
+    """
+    outputs = _named(options) if options.out or options.headless else _usual(name, options)
+    if (outputs.films or outputs.stills) and (reason := _no_drawing(options)):
+        outputs.films, outputs.stills = [], []
+        if options.out:
+            outputs.refused = reason
+        else:
+            outputs.notes.append(reason)
+    return outputs
+
+
+def _named(options: Any) -> Outputs:
+    films = [path for path in options.out if path.suffix.lower() == FILM]
+    stills = [path for path in options.out if path.suffix.lower() in FORMATS]
+    for path in options.out:
+        if path not in films and path not in stills:
+            raise InputError(f"--out {path}: allowed are a film ({FILM}) or a picture ({listing(FORMATS)})")
+        check_target(path)
+    if films:
+        from .view.film import check_video
+
+        check_video()
+    return Outputs(films, stills, options)
+
+
+def _usual(name: str, options: Any) -> Outputs:
+    outputs = Outputs([FOLDER / f"{name}{FILM}"], [FOLDER / f"{name}.png"], options)
+    for path in (*outputs.films, *outputs.stills):
+        check_target(path)
+    try:
+        from .view.film import check_video
+
+        check_video()
+    except MissingDependencyError as error:
+        outputs.films = []
+        outputs.notes.append(f"no film, only a picture: {error}")
+    return outputs
+
+
+def _no_drawing(options: Any) -> str:
+    """Why nothing can be drawn here, or an empty text; also refuses a colour map that does not exist."""
+    from .view.colors import get_map
+    from .view.offscreen import available
+
+    get_map(options.cmap)
+    return available()

@@ -1,0 +1,92 @@
+"""The options that every scene has. A scene adds its own by subclassing; the command line's flags come from here.
+
+A field carries its default, its bounds and its help; nothing about it is written twice. Underscores in names become
+dashes. ``json_schema_extra`` may hold ``flag`` (another name on the command line), ``argument`` (true: no dashes),
+``metavar`` and ``shown`` (how the default reads).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from scalarviz.engine.choose import NAMES as ENGINES
+from scalarviz.errors import InputError, listing
+
+
+def parse_size(value: Any) -> Any:
+    """``1280x720`` as (1280, 720)."""
+    if not isinstance(value, str):
+        return value
+    match = re.fullmatch(r"(\d{1,5})[xX×](\d{1,5})", value.strip())
+    if not match or not all(16 <= int(side) <= 8192 for side in match.groups()):
+        raise InputError(f"a size is width x height with 16 to 8192 pixels a side, as 1280x720, got {value!r}")
+    return int(match[1]), int(match[2])
+
+
+def parse_whole_numbers(value: Any) -> Any:
+    """``16,16`` as (16, 16); an empty text as ()."""
+    if not isinstance(value, str):
+        return value
+    parts = [part.strip() for part in value.split(",")] if value.strip() else []
+    if not all(re.fullmatch(r"[0-9]{1,5}", part) and int(part) > 0 for part in parts):
+        raise InputError(f"wanted whole numbers from 1 to 99999 with commas between, as 16,16, got {value!r}")
+    return tuple(int(part) for part in parts)
+
+
+def one_of(names: Iterable[str]) -> AfterValidator:
+    """A check that a text is one of `names`, for ``Annotated[str, one_of(names)]``."""
+    allowed = tuple(names)
+
+    def check(value: str) -> str:
+        if value not in allowed:
+            raise InputError(f"there is no {value!r}; allowed: {listing(allowed)}")
+        return value
+
+    return AfterValidator(check)
+
+
+Size = Annotated[tuple[int, int], BeforeValidator(parse_size)]
+WholeNumbers = Annotated[tuple[int, ...], BeforeValidator(parse_whole_numbers)]
+
+
+class SceneOptions(BaseModel):
+    """What every scene understands."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    steps: int = Field(3000, ge=1, le=10**12, description="training steps")
+    seed: int = Field(0, ge=0, lt=2**64, description="of everything random: weights, data, order")
+    engine: str = Field(  # checked by the Run, which also knows "cuda:1"
+        "auto",
+        description="what computes; auto: numba where its cache is warm, else numpy",
+        json_schema_extra={"metavar": "|".join(ENGINES)},
+    )
+    dtype: Literal["float32", "float64"] = Field("float32", description="of the weights")
+    headless: bool = Field(False, description="no window and no film: writes only the files that you name")
+    out: list[Path] = Field(
+        [],
+        description="picture (.png) or film (.mp4) to write; may be repeated",
+        json_schema_extra={"metavar": "FILE", "shown": "out/SCENE.mp4 and .png"},
+    )
+    duration: float = Field(20, gt=0, le=3600, allow_inf_nan=False, description="length of the film in seconds")
+    fps: int = Field(30, ge=1, le=240, description="frames a second of the film")
+    size: Size = Field((1280, 720), description="of the film; the picture has twice as many pixels a side")
+    cmap: str = Field("weight", description="colour map of the cubes; grey: brightness = value; or any map of vispy")
+    save: Path | None = Field(
+        None, description="write the weights (.safetensors)", json_schema_extra={"metavar": "FILE"}
+    )
+    load: Path | None = Field(
+        None, description="begin with the weights of a file and count on", json_schema_extra={"metavar": "FILE"}
+    )
+    json_line: bool = Field(
+        False, description="print one line of JSON at the end", json_schema_extra={"flag": "--json"}
+    )
+
+    def given(self, name: str) -> bool:
+        """Whether the caller set this option, or it has its default."""
+        return name in self.model_fields_set

@@ -1,0 +1,153 @@
+"""A network learns to map colours to colours; every weight is a cube."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+import scalarviz as sv
+from scalarviz import nn, optim
+from scalarviz.data import TARGETS
+from scalarviz.errors import InputError
+from scalarviz.io import check_lut_name, check_picture_name, load_picture, sample, save_picture, write_cube
+from scalarviz.run.scene import Scene
+
+from ._resume import hidden_sizes_in, settings_in
+from ._rgb_task import predict_colours, task_of
+from .options import SceneOptions, WholeNumbers, one_of
+
+OPTIMIZERS = {"sgd": (optim.SGD, 0.5), "adam": (optim.Adam, 0.01), "adamw": (optim.AdamW, 0.01)}  # with their usual lr
+
+
+class Options(SceneOptions):
+    """The flags of ``scalarviz rgb``: each field is one."""
+
+    picture: Path | None = Field(
+        None, description="a picture to show before, after and as the target", json_schema_extra={"argument": True}
+    )
+    hidden: WholeNumbers = Field(
+        (),
+        description="units of the hidden layers, tanh between; 16,16 is an MLP of two",
+        json_schema_extra={"metavar": "N,N", "shown": "none: a single layer"},
+    )
+    target: Annotated[str, one_of(TARGETS)] = Field(
+        "invert",
+        description="what to learn. " + "; ".join(f"{t.name}: {t.formula}" for t in TARGETS.values()),
+        json_schema_extra={"metavar": "|".join(TARGETS)},
+    )
+    pair: list[str] = Field(
+        [],
+        description='learn this pair instead, as "#ff8800:#0044cc"; may be repeated',
+        json_schema_extra={"metavar": "IN:OUT"},
+    )
+    source: Path | None = Field(
+        None, description="learn a colour grade from this picture ...", json_schema_extra={"metavar": "FILE"}
+    )
+    graded: Path | None = Field(
+        None, description="... and the same picture graded", json_schema_extra={"metavar": "FILE"}
+    )
+    apply: Path | None = Field(
+        None, description="after training, send this picture through the network", json_schema_extra={"metavar": "FILE"}
+    )
+    output: Path | None = Field(None, description="... and write it here", json_schema_extra={"metavar": "FILE"})
+    export_lut: Path | None = Field(
+        None, description="write what was learnt as a 33-point LUT (.cube)", json_schema_extra={"metavar": "FILE"}
+    )
+    optimizer: Annotated[str, one_of(OPTIMIZERS)] = Field(
+        "sgd", description="what changes the weights", json_schema_extra={"metavar": "|".join(OPTIMIZERS)}
+    )
+    lr: float | None = Field(
+        None,
+        gt=0,
+        allow_inf_nan=False,
+        description="learning rate",
+        json_schema_extra={"shown": ", ".join(f"{lr:g} for {name}" for name, (_, lr) in OPTIMIZERS.items())},
+    )
+    batch: int = Field(1024, ge=1, le=10**7, description="colours a step")
+
+
+def build(options: Options) -> Scene:
+    """Put the scene together: data, network, loss, optimiser, and what to show.
+
+    Raises
+    ------
+    InputError, FileFormatError
+        For options that contradict each other and files that cannot be used; before anything is written.
+    """
+    _check_files(options)
+    options = _resumed(options)
+    task = task_of(options)
+    hidden = options.hidden
+    sizes = (3, *hidden, 3)
+    layers: list[nn.Module] = []
+    for n_in, n_out in pairwise(sizes):
+        layers += [nn.Linear(n_in, n_out), nn.Tanh()]
+    net = nn.Sequential(*layers[:-1], nn.Sigmoid())
+    # the per-weight lesson starts its single layer from uniform numbers in 0..1
+    net.initialize(nn.init.pytorch_default() if hidden else nn.init.uniform(0, 1), seed=options.seed)
+
+    optimizer, usual_lr = OPTIMIZERS[options.optimizer]
+    run = sv.Run(
+        net,
+        nn.MSELoss(),
+        optimizer(net.parameters(), lr=options.lr or usual_lr),
+        data=(task.inputs, task.targets),
+        batch_size=min(options.batch, len(task.inputs)),
+        seed=options.seed,
+        engine=options.engine,
+        dtype=options.dtype,
+    )
+    return Scene(
+        name="rgb",
+        run=run,
+        probe=task.probe,
+        probe_target=task.probe_target,
+        input_names=("r", "g", "b"),
+        output_names=("r", "g", "b"),
+        curve_label=task.label,
+        pictures=task.pictures,
+        colour_cube=task.cube,
+        test=task.test,
+        notes=task.notes,
+    )
+
+
+def finish(scene: Scene, options: Options) -> list[Path]:
+    """Write what the options ask for beyond pictures of the network; returns the files."""
+    written = []
+    if options.apply and options.output:
+        picture = load_picture(options.apply)
+        graded = picture.with_colours(predict_colours(scene.run, picture.pixels))
+        save_picture(options.output, graded.rgb, graded.alpha)
+        written.append(options.output)
+    if options.export_lut:
+        title = f"scalarviz rgb, {scene.run.steps} steps"
+        write_cube(options.export_lut, sample(lambda colours: predict_colours(scene.run, colours), title=title))
+        written.append(options.export_lut)
+    return written
+
+
+def _resumed(options: Options) -> Options:
+    """With ``--load``: the file's architecture, and its settings for flags that were not given."""
+    if options.load is None:
+        return options
+    hidden = hidden_sizes_in(options.load, 3, 3)
+    if options.given("hidden") and options.hidden != hidden:
+        said, held = (",".join(map(str, sizes)) or "none" for sizes in (options.hidden, hidden))
+        raise InputError(f"--hidden {said} contradicts {options.load}, whose hidden layers are: {held}")
+    settings = {k: v for k, v in settings_in(options.load, OPTIMIZERS).items() if not options.given(k)}
+    return options.model_copy(update={"hidden": hidden, **settings})
+
+
+def _check_files(options: Options) -> None:
+    if (options.apply is None) != (options.output is None):
+        raise InputError("--apply in.png and --output out.png belong together; one is missing")
+    if options.apply and options.output:
+        check_picture_name(options.output)
+        if load_picture(options.apply).alpha is not None and options.output.suffix.lower() in (".jpg", ".jpeg"):
+            raise InputError(f"{options.apply} has transparency and JPEG has none; name --output as .png")
+    if options.export_lut:
+        check_lut_name(options.export_lut)
