@@ -224,11 +224,16 @@ class Painter:
 
     def _draw_images(self, items: list[ImageItem]) -> None:
         for slot, item in enumerate(items):
-            self._pictures.setdefault(slot, _Picture()).draw(item, self.size)
+            if slot not in self._pictures:
+                self._pictures[slot] = _Picture()
+            self._pictures[slot].draw(item, self.size)
 
     def _draw_points(self, items: list[PointsItem]) -> None:
         for slot, item in enumerate(items):
-            self._points.setdefault((slot, len(item.centres)), _Points()).draw(item, self.size, self.scale)
+            key = (slot, len(item.centres))
+            if key not in self._points:
+                self._points[key] = _Points()
+            self._points[key].draw(item, self.size, self.scale)
 
 
 class _Picture:

@@ -106,7 +106,7 @@ def colours_title(box: Box, theme: Theme, count: int, places: tuple[CubePlaces, 
     """Titles and outlines."""
     sketch = Sketch()
     x, y, width, _ = box
-    title = f"all {count:,} colours: network"
+    title = f"all {count:,} colours: network" if count > 1 else "the colour: network"
     if measure(title, LABEL, True) + measure("target", LABEL) + 12 > width:
         title = "network"
     sketch.text(x, y + 13, title, LABEL, theme.text1, bold=True)

@@ -86,15 +86,15 @@ def _subject_and_frame(x: object) -> tuple[Subject, Frame]:
 
 
 def _weights(x: object) -> dict[str, Any]:
-    """One Weight or a list of them as named arrays; a name that comes twice is counted."""
+    """Weights, one or a list (blocks of them too), as named arrays; a name that comes twice is counted."""
+    from ..nn import Parameter
     from ..scalar import Weight
 
     several = list(x) if isinstance(x, Sequence) and not isinstance(x, (str, bytes)) else [x]
-    if not several or not all(isinstance(w, Weight) for w in several):
-        odd = next((w for w in several if not isinstance(w, Weight)), x)
-        raise TypeMismatchError(f"render: got {type(odd).__name__}; allowed: {_ALLOWED}")
     arrays: dict[str, Any] = {}
     for k, weight in enumerate(several):
+        if not isinstance(weight, (Weight, Parameter)):
+            raise TypeMismatchError(f"render: got {type(weight).__name__}; allowed: {_ALLOWED}")
         name = getattr(weight, "name", None) or f"w{k}"
         arrays[name if name not in arrays else f"{name} ({k})"] = weight.data
     return arrays

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -26,13 +27,15 @@ _CLEAR = (0.0, 0.0, 0.0, 0.0)
 
 def rgba(colour: Colour, alpha: float = 1.0) -> tuple[float, float, float, float]:
     """Any colour as four floats: ``"#rrggbb"``, or three or four numbers in 0..1; `alpha` multiplies."""
-    if isinstance(colour, str):
-        digits = colour.lstrip("#")
-        parts = [int(digits[i : i + 2], 16) / 255 for i in range(0, len(digits), 2)]
-    else:
-        parts = [float(c) for c in colour]
+    parts = _hex(colour) if isinstance(colour, str) else tuple(float(c) for c in colour)
     own = parts[3] if len(parts) == 4 else 1.0
     return (parts[0], parts[1], parts[2], own * alpha)
+
+
+@cache
+def _hex(colour: str) -> tuple[float, ...]:
+    digits = colour.lstrip("#")
+    return tuple(int(digits[i : i + 2], 16) / 255 for i in range(0, len(digits), 2))
 
 
 @dataclass(frozen=True, slots=True)

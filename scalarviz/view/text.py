@@ -7,7 +7,7 @@ stand on whole device pixels. So letters are crisp at 13 px and evenly spaced, a
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,8 @@ _UNITS = 1000  # advances are measured once at this size and scaled: the same at
 _PHASES = 4
 _PADDING = 1
 _LARGEST = 2048
+_SHIFT = {"left": 0.0, "middle": 0.5, "right": 1.0}
+_TRIANGLES = np.array([(x, y, x + 4, y + 4) for x, y in ((0, 1), (2, 1), (2, 3), (0, 1), (2, 3), (0, 3))])
 ASCENT = 1.069  # of the size, from the font's own metrics
 CAP_HEIGHT = 0.714
 
@@ -51,6 +53,7 @@ def _advance(character: str, bold: bool) -> float:
     return float(_face(_UNITS, bold).getlength(character)) / _UNITS
 
 
+@lru_cache(maxsize=4096)
 def measure(text: str, size: float, bold: bool = False) -> float:
     """Width of `text` in logical pixels. Digits are tabular, so numbers of equal length are equally wide."""
     return size * sum(_advance(c, bold) for c in text)
@@ -133,24 +136,26 @@ class GlyphAtlas:
 
     def quads(self, items: Iterable[TextItem], scale: float) -> Float:
         """Triangles for `items`: (6 N, 8) of device position 2, atlas pixel 2, RGBA 4."""
-        boxes, colours = [], []
+        runs, pens, colours = [], [], []
         for item in items:
             size = round(item.size * scale * 8) / 8
-            shift = {"left": 0.0, "middle": 0.5, "right": 1.0}[item.anchor] * measure(item.text, item.size, item.bold)
+            shift = _SHIFT[item.anchor] * measure(item.text, item.size, item.bold)
             whole, part = divmod(round((item.x - shift) * scale * _PHASES), _PHASES)
-            run = self.run(item.text, size, item.bold, part)
-            boxes.append(run + np.array([whole, round(item.y * scale)] * 2 + [0] * 4, np.float32))
-            colours.append(np.broadcast_to(np.array(item.colour, np.float32), (len(run), 4)))
-        if not boxes:
+            runs.append(self.run(item.text, size, item.bold, part))
+            pens.append((whole, round(item.y * scale)))
+            colours.append(item.colour)
+        if not runs:
             return np.empty((0, 8), np.float32)
-        return _triangles(np.concatenate(boxes), np.concatenate(colours))
+        counts = [len(run) for run in runs]
+        pen = np.repeat(np.array(pens, np.float32), counts, axis=0)
+        return _triangles(np.concatenate(runs), pen, np.repeat(np.array(colours, np.float32), counts, axis=0))
 
 
-def _triangles(boxes: Float, colours: Float) -> Float:
+def _triangles(boxes: Float, pen: Float, colours: Float) -> Float:
     """Six vertices a box, corners in the order of two triangles."""
     out = np.empty((len(boxes), 6, 8), np.float32)
-    for vertex, (x, y) in enumerate(((0, 1), (2, 1), (2, 3), (0, 1), (2, 3), (0, 3))):
-        out[:, vertex, :4] = boxes[:, (x, y, x + 4, y + 4)]
+    out[:, :, :4] = boxes[:, _TRIANGLES]
+    out[:, :, :2] += pen[:, None]
     out[:, :, 4:] = colours[:, None]
     return out.reshape(-1, 8)
 
