@@ -50,8 +50,8 @@ def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
         info = typer.Argument(help=_help(field), metavar=name.upper(), show_default=False)
     else:
         info = typer.Option(flag_of(name, field), help=_help(field), metavar=extra.get("metavar"), show_default=False)
-    kind = Annotated[_type_of(field.annotation) | None, info]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+    kind: Any = _type_of(field.annotation) | None
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind, info])
 
 
 def _extra(field: FieldInfo) -> dict[str, Any]:

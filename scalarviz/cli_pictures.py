@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +39,7 @@ class Outputs:
     options: Any
     notes: list[str] = field(default_factory=list)
     refused: str = ""
+    _painter: _Painter | None = None
 
     @contextmanager
     def film(self, scene: Scene, steps: int) -> Iterator[Iterator[int]]:
@@ -50,11 +51,11 @@ class Outputs:
         from .view.film import Film, pace
 
         first, stops = run.steps, pace(steps, self.options.duration, self.options.fps)
-        painter = _Painter(scene, self.options, supersample=1)
+        painter = self._painter = _Painter(scene, self.options)
         with ExitStack() as stack:
             films = [stack.enter_context(Film(path, self.options.size, self.options.fps)) for path in self.films]
 
-            def frames() -> Iterator[int]:
+            def frames() -> Generator[int, None, None]:
                 shown, picture = -1, None
                 for number, stop in enumerate(stops):
                     step = first + int(stop)
@@ -71,7 +72,8 @@ class Outputs:
     def pictures(self, scene: Scene) -> list[Path]:
         """Write the stills; returns every file of the picture that was written, films included."""
         if self.stills:
-            image = _Painter(scene, self.options, supersample=2).picture(str(scene.run.engine), None)
+            painter = self._painter or _Painter(scene, self.options)  # the film's has gathered the test curve
+            image = painter.still(f"{scene.run.steps_per_second:,.0f} steps/s  ·  {scene.run.engine}")
             for path in self.stills:
                 save_picture(path, image)
         return [*self.films, *self.stills]
@@ -80,22 +82,30 @@ class Outputs:
 class _Painter:
     """Draws one scene at one size, offscreen."""
 
-    def __init__(self, scene: Scene, options: Any, supersample: int) -> None:
+    def __init__(self, scene: Scene, options: Any) -> None:
         from .view.offscreen import offscreen
         from .view.workbench import Workbench
 
-        self.scene, self._screen = scene, offscreen()
-        self.size = (options.size[0] * supersample, options.size[1] * supersample)
+        self.scene, self._screen, self._size = scene, offscreen(), options.size
         cmap = options.cmap if options.given("cmap") else None
         with self._screen:
-            self._bench = Workbench(scene, options.size, cmap=cmap, supersample=supersample)
+            self._bench = Workbench(scene, options.size, cmap=cmap)
 
-    def picture(self, pace_text: str, seconds: float | None) -> Any:
-        """The run as it stands, uint8 (H, W, 3)."""
-        frame = self.scene.run.frame(self.scene.probe)
+    def picture(self, pace_text: str, seconds: float) -> Any:
+        """The run as it stands, `seconds` after the last picture: uint8 (H, W, 3)."""
+        self._update(pace_text, seconds)
+        return self._screen.render(self._bench.draw, self._size)
+
+    def still(self, pace_text: str) -> Any:
+        """The same drawn at twice the size and averaged, for smooth edges."""
         with self._screen:
-            self._bench.update(frame, pace_text, seconds)
-        return self._screen.render(self._bench.draw, self.size)
+            self._bench.resize(self._size, supersample=2)
+        self._update(pace_text, None)
+        return self._screen.render(self._bench.draw, self._size, supersample=2)
+
+    def _update(self, pace_text: str, seconds: float | None) -> None:
+        with self._screen:
+            self._bench.update(self.scene.run.frame(self.scene.probe), pace_text, seconds)
 
 
 def _pace_text(scene: Scene, stops: Any, number: int) -> str:

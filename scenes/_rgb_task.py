@@ -115,7 +115,8 @@ def _from_pictures(source_path: Path, graded_path: Path) -> Task:
 
 def _spread(rows: Colours, most: int) -> Colours:
     """At most `most` of the rows, evenly spread."""
-    return rows[np.unique(np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(int))]
+    some: Colours = rows[np.unique(np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(int))]
+    return some
 
 
 def predict_colours(run: Run, colours: Colours) -> Colours:

@@ -75,7 +75,7 @@ class SceneOptions(BaseModel):
     )
     duration: float = Field(20, gt=0, le=3600, allow_inf_nan=False, description="length of the film in seconds")
     fps: int = Field(30, ge=1, le=240, description="frames a second of the film")
-    size: Size = Field((1280, 720), description="of the film; the picture has twice as many pixels a side")
+    size: Size = Field((1280, 720), description="of film and picture in pixels")
     cmap: str = Field("weight", description="colour map of the cubes; grey: brightness = value; or any map of vispy")
     save: Path | None = Field(
         None, description="write the weights (.safetensors)", json_schema_extra={"metavar": "FILE"}
