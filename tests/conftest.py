@@ -2,11 +2,47 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import os
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 ALLOWED_SKIP = "no GPU"
+ORACLE = Path(__file__).parent / "oracle"
+
+
+@functools.cache
+def oracle_maker():
+    """The script that wrote the stored reference values, as a module."""
+    spec = importlib.util.spec_from_file_location("make_oracle", ORACLE / "make_oracle.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@functools.cache
+def oracle_arrays(kind, group):
+    if kind == "live":
+        return oracle_maker().GROUPS[group]()
+    with np.load(ORACLE / f"{group}.npz") as arrays:
+        return dict(arrays)
+
+
+@pytest.fixture(params=["stored", "live"])
+def oracle(request):
+    """Reference values by PyTorch, ``oracle(group)`` -> dict of arrays: those stored, and those made on the spot."""
+    if request.param == "live":
+        pytest.importorskip("torch", reason="no PyTorch (extra oracle)")
+    return functools.partial(oracle_arrays, request.param)
+
+
+@pytest.fixture(scope="session")
+def make_oracle():
+    """The module ``tests/oracle/make_oracle.py``; importing it needs no PyTorch."""
+    return oracle_maker()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -133,7 +133,7 @@ POW = register(
     "pow",
     "a b",
     "a ** b",
-    ("where(b == 0, 0, b * a ** (b - 1))", "where(a == 0, 0, y * log(a))"),
+    ("where(b == 0, 0, b * a ** (b - 1))", "where(a == 0, where(b == b, 0, b), y * log(a))"),
     latex="a^{b}",
     kink="0 by the base for exponent 0; 0 by the exponent at base 0",
 )
@@ -195,11 +195,12 @@ MAXIMUM = register(
 CLIP = register(
     "clip",
     "a low high",
-    "where(a < low, low, where(a > high, high, a))",
+    "where(low != low, low, where(high < low, high, where(a < low, low, "
+    "where(a <= high, a, where(a > high, high, a + high)))))",
     (
-        "where(a < low, 0, where(a > high, 0, where(a == a, 1, a)))",
-        "where(a < low, 1, where(a == a, 0, a))",
-        "where(a > high, where(a < low, 0, 1), where(a == a, 0, a))",
+        "where(y != y, y, where(a < low, 0, where(a > high, 0, 1)))",
+        "where(y != y, y, where(a < low, where(high < low, 0, 1), 0))",
+        "where(y != y, y, where(a > high, 1, where(high < low, 1, 0)))",
     ),
     latex=r"\min(\max(a, l), h)",
     kink="1 on the bound",
@@ -238,7 +239,7 @@ METHODS = tuple(TABLE)
 """The names that ``Value`` offers as methods and the package as functions (those of this module)."""
 
 _LOG_O = "where(log(o) < -100, -100, log(o))"
-_LOG_1_O = "where(log(1 - o) < -100, -100, log(1 - o))"
+_LOG_1_O = "where(log1p(-o) < -100, -100, log1p(-o))"
 BINARY_CROSS_ENTROPY = register(
     "binary_cross_entropy",
     "o t",

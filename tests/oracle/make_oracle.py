@@ -1,0 +1,246 @@
+"""Reference values by PyTorch (float64), for the tests of scalars, networks, losses and optimisers.
+
+    python tests/oracle/make_oracle.py          (needs the extra `oracle`: torch==2.13.0)
+
+writes one ``.npz`` a group beside this file. The tests compare with the files always and, where PyTorch can be
+imported, with values computed on the spot by the same functions.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).parent
+Arrays = dict[str, np.ndarray]
+
+POINTS = [-1000.0, -20.0, -3.3, -1.0, -0.5, -1e-300, -0.0, 0.0, 1e-300, 0.5, 1.0, 3.3, 20.0, 1000.0, np.inf, -np.inf]
+PAIRS = [-8.0, -2.0, -0.5, 0.0, 1 / 3, 0.5, 1.0, 2.0, 3.0, 1e200]
+
+
+def torch() -> Any:
+    import torch as module
+
+    return module
+
+
+def gradients(function: Callable[..., Any], *arrays: Any) -> list[np.ndarray]:
+    """The value of `function` and its element-wise gradients by every array (float64)."""
+    leaves = [torch().tensor(np.asarray(a), dtype=torch().float64, requires_grad=True) for a in arrays]
+    value = function(*leaves)
+    value.sum().backward()
+    return [value.detach().numpy(), *(np.zeros(x.shape) if x.grad is None else x.grad.numpy() for x in leaves)]
+
+
+def store(into: Arrays, name: str, function: Callable[..., Any], operands: Iterable[Iterable[float]]) -> None:
+    """Points, value and gradients of one operation: arrays ``name/x`` and ``name/grad`` have a row an operand."""
+    x = np.array(list(operands), np.float64)
+    value, *grads = gradients(function, *x)
+    into[f"{name}/x"], into[f"{name}/value"], into[f"{name}/grad"] = x, value, np.array(grads)
+
+
+def ops() -> Arrays:
+    """Every operation of the table, at kinks, limits and ordinary points."""
+    t, f, out = torch(), torch().nn.functional, {}
+    unary = {
+        "neg": t.neg, "exp": t.exp, "log": t.log, "sqrt": t.sqrt, "sin": t.sin, "cos": t.cos, "tanh": t.tanh,
+        "sigmoid": t.sigmoid, "softplus": f.softplus, "relu": f.relu, "abs": t.abs, "square": t.square,
+    }  # fmt: skip
+    for name, function in unary.items():
+        store(out, name, function, [POINTS])
+    pairs = list(zip(*itertools.product(PAIRS, PAIRS), strict=True))
+    binary = {
+        "add": t.add, "sub": t.sub, "mul": t.mul, "div": t.div, "minimum": t.minimum, "maximum": t.maximum,
+        "logaddexp": t.logaddexp,
+    }  # fmt: skip
+    for name, function in binary.items():
+        store(out, name, function, pairs)
+    # base 0 to a negative power has no gradient by the exponent here (0), PyTorch says -inf
+    kept = [(a, b) for a, b in zip(*pairs, strict=True) if not (a == 0 and b < 0)]
+    store(out, "pow", t.pow, zip(*kept, strict=True))
+    slopes = list(zip(*((x, s) for x in POINTS if np.isfinite(x) for s in (0.01, 0.3)), strict=True))
+    store(out, "leaky_relu", lambda x, s: t.where(x > 0, x, s * x), slopes)
+    bounds = [(x, lo, hi) for x in PAIRS for lo, hi in ((-2.0, 2.0), (0.5, 3.0), (-np.inf, 0.0), (2.0, -1.0))]
+    store(out, "clip", t.clamp, zip(*bounds, strict=True))
+    chosen = [(c, a, 3.0) for c in (0.0, 1.0, -2.0, np.inf) for a in (0.5, -1.0)]
+    store(out, "where", lambda c, a, b: t.where(c != 0, a, b), zip(*chosen, strict=True))
+    probabilities = [(o, y) for o in (0.0, 1e-50, 1e-3, 0.25, 0.5, 0.999, 1.0) for y in (0.0, 0.3, 1.0)]
+    o, y = (np.array(column) for column in zip(*probabilities, strict=True))
+    target = t.tensor(y)
+    value, grad = gradients(lambda o: f.binary_cross_entropy(o, target, reduction="none"), o)
+    out |= {"binary_cross_entropy/x": np.array([o, y]), "binary_cross_entropy/value": value}
+    out["binary_cross_entropy/grad"] = grad[None]  # PyTorch's own gradient by the target is another function
+    return out | nary()
+
+
+def nary() -> Arrays:
+    """The n-ary operations, one vector each."""
+    t, out = torch(), {}
+    vectors = {
+        "ordinary": [0.3, -1.2, 2.5, 0.0, 2.4],
+        "ties": [1.0, 2.0, 2.0, -1.0],
+        "large": [1000.0, 1001.0, -1000.0],
+    }
+    for kind, x in vectors.items():
+        out[f"nary/{kind}/x"] = np.array(x)
+        for name, function in (("sum", t.sum), ("logsumexp", lambda v: t.logsumexp(v, 0)), ("max", first_max)):
+            value, grad = gradients(function, x)
+            out[f"nary/{kind}/{name}"] = np.concatenate([[float(value)], grad])
+    w, x, b = [0.5, -1.5, 2.0], [1.0, 0.25, -3.0], [0.75]
+    value, *grads = gradients(lambda w, x, b: t.dot(w, x) + b, w, x, b)
+    out["dot/x"], out["dot"] = np.concatenate([w, x, b]), np.concatenate([np.ravel(value), *grads])
+    return out
+
+
+def first_max(v: Any) -> Any:
+    """The largest element, by its first index: what the gradient of ``max(dim)`` follows."""
+    return v[int(np.argmax(v.detach().numpy()))]
+
+
+def expressions() -> Arrays:
+    """The two mixed expressions with which micrograd is tested: results and gradients of the inputs."""
+    value, grad = gradients(lambda x: sanity(x, lambda v: v.relu()), -4.0)
+    more, by_a, by_b = gradients(lambda a, b: mixed(a, b, lambda v: v.relu()), -4.0, 2.0)
+    return {"sanity": np.array([value, grad]), "mixed": np.array([more, by_a, by_b])}
+
+
+def sanity(x: Any, relu: Callable[[Any], Any]) -> Any:
+    """A small graph in which x is used six times."""
+    z = 2 * x + 2 + x
+    q = relu(z) + z * x
+    return relu(z * z) + q + q * x
+
+
+def mixed(a: Any, b: Any, relu: Callable[[Any], Any]) -> Any:
+    """Every operator, both ways round."""
+    c = a + b
+    d = a * b + b**3
+    c = c + (c + 1)
+    c = c + (1 + c + (-a))
+    d = d + (d * 2 + relu(b + a))
+    d = d + (3 * d + relu(b - a))
+    f = (c - d) ** 2
+    return f / 2.0 + 10.0 / f
+
+
+def layers() -> Arrays:
+    """Layers and a deep network: parameters, input, outputs and all gradients of a weighted sum of the outputs."""
+    t, out = torch(), {}
+    nn = t.nn
+    nets = {
+        "linear": nn.Linear(3, 5), "linear_no_bias": nn.Linear(4, 2, bias=False), "wide": nn.Linear(30, 20),
+        "sigmoid": nn.Sequential(nn.Linear(3, 3), nn.Sigmoid()), "tanh": nn.Sequential(nn.Linear(3, 8), nn.Tanh()),
+        "relu": nn.Sequential(nn.Linear(3, 8), nn.ReLU()), "softplus": nn.Sequential(nn.Linear(3, 8), nn.Softplus()),
+        "leaky": nn.Sequential(nn.Linear(3, 8), nn.LeakyReLU(0.2)),
+        "identity": nn.Sequential(nn.Linear(3, 8), nn.Identity()),
+        "mlp": nn.Sequential(
+            nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 3), nn.Sigmoid()
+        ),
+    }  # fmt: skip
+    for seed, (name, net) in enumerate(nets.items()):
+        rng = np.random.default_rng(seed)
+        net.double()
+        with t.no_grad():
+            for p in net.parameters():
+                p.copy_(t.tensor(rng.normal(0, 0.7, p.shape)))
+        n_in = next(net.parameters()).shape[1]
+        x = t.tensor(rng.normal(size=n_in), requires_grad=True)
+        y = net(x)
+        upstream = rng.normal(size=y.shape)
+        y.backward(t.tensor(upstream))
+        out |= {f"{name}/x": x.detach().numpy(), f"{name}/y": y.detach().numpy(), f"{name}/upstream": upstream}
+        out[f"{name}/x.grad"] = x.grad.numpy()
+        for path, p in net.named_parameters():
+            out[f"{name}/param/{path}"], out[f"{name}/grad/{path}"] = p.detach().numpy(), p.grad.numpy()
+    return out
+
+
+def losses() -> Arrays:
+    """Every loss over a batch: value, and gradients by outputs."""
+    t, out, rng = torch(), {}, np.random.default_rng(7)
+    nn = t.nn
+    outputs, targets = rng.uniform(0.02, 0.98, (6, 4)), rng.uniform(0, 1, (6, 4))
+    targets[0, 0], targets[1, 1], targets[2, 2] = 0.0, 1.0, outputs[2, 2]
+    outputs[3, :2], targets[3, :2] = (0.0, 1.0), (1.0, 0.0)
+    out["outputs"], out["targets"] = outputs, targets
+    made = {"mse": nn.MSELoss, "l1": nn.L1Loss, "bce": nn.BCELoss, "huber": lambda **k: nn.HuberLoss(delta=0.3, **k)}
+    for name, kind in made.items():
+        for reduction in ("mean", "sum"):
+            loss = kind(reduction=reduction)
+            value, grad = gradients(lambda o, loss=loss: loss(o, t.tensor(targets)), outputs)
+            out[f"{name}/{reduction}/value"], out[f"{name}/{reduction}/grad"] = value, grad
+    return out
+
+
+OPTIMISERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "sgd": ("SGD", {"lr": 0.05}),
+    "sgd_momentum": ("SGD", {"lr": 0.05, "momentum": 0.9}),
+    "sgd_nesterov": ("SGD", {"lr": 0.05, "momentum": 0.9, "nesterov": True}),
+    "sgd_decay": ("SGD", {"lr": 0.05, "weight_decay": 0.1}),
+    "sgd_all": ("SGD", {"lr": 0.05, "momentum": 0.8, "nesterov": True, "weight_decay": 0.1}),
+    "adam": ("Adam", {"lr": 0.02}),
+    "adam_decay": ("Adam", {"lr": 0.02, "weight_decay": 0.1}),
+    "adam_betas": ("Adam", {"lr": 0.02, "betas": (0.5, 0.9), "eps": 1e-3}),
+    "adamw": ("AdamW", {"lr": 0.02}),
+    "adamw_decay": ("AdamW", {"lr": 0.02, "weight_decay": 0.2, "betas": (0.8, 0.99)}),
+}
+STEPS = 100
+
+
+def curvature(w: Any, shift: Any, exp: Callable[[Any], Any]) -> Any:
+    """The gradient that the optimisers see: not quadratic, another target at every step."""
+    return (w - shift) + 0.3 * exp(-w * w)
+
+
+def optimisers() -> Arrays:
+    """The weights after each of 100 steps."""
+    t, rng = torch(), np.random.default_rng(11)
+    start, shifts = rng.normal(size=7), rng.normal(size=(STEPS, 7))
+    out = {"start": start, "shifts": shifts}
+    for name, (kind, settings) in OPTIMISERS.items():
+        w = t.tensor(start.copy(), requires_grad=True)
+        optimiser = getattr(t.optim, kind)([w], **settings)
+        path = []
+        for shift in shifts:
+            w.grad = curvature(w.detach(), t.tensor(shift), t.exp)
+            optimiser.step()
+            path.append(w.detach().numpy().copy())
+        out[name] = np.array(path)
+    return out
+
+
+def initial() -> Arrays:
+    """Mean, standard deviation, smallest and largest of PyTorch's initial values for a layer of 300 -> 400."""
+    t, out = torch(), {}
+    t.manual_seed(0)
+    layer = t.nn.Linear(300, 400)
+    out["default/weight"], out["default/bias"] = (moments(p.detach().numpy()) for p in (layer.weight, layer.bias))
+    for name, fill in (
+        ("xavier", t.nn.init.xavier_uniform_),
+        ("kaiming", lambda w: t.nn.init.kaiming_uniform_(w, nonlinearity="relu")),
+        ("normal", lambda w: t.nn.init.normal_(w, 0.5, 2.0)),
+        ("uniform", lambda w: t.nn.init.uniform_(w, -1.0, 3.0)),
+    ):
+        out[f"{name}/weight"] = moments(fill(t.empty(400, 300, dtype=t.float64)).numpy())
+    return out
+
+
+def moments(x: np.ndarray) -> np.ndarray:
+    return np.array([x.mean(), x.std(), x.min(), x.max()], np.float64)
+
+
+GROUPS: dict[str, Callable[[], Arrays]] = {
+    "ops": ops, "expressions": expressions, "layers": layers, "losses": losses, "optimisers": optimisers,
+    "initial": initial,
+}  # fmt: skip
+
+
+if __name__ == "__main__":
+    for group, make in GROUPS.items():
+        arrays = make()
+        np.savez_compressed(HERE / f"{group}.npz", **arrays)
+        print(f"{group}.npz: {len(arrays)} arrays")
