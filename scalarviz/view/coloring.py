@@ -69,8 +69,9 @@ class Coloring:
         return {name: self.range.unit(block) for name, block in self.values().items()}
 
     def extents(self) -> Mapping[str, float]:
-        """V of each tensor on its own, for the labels at the plates."""
-        return extents(self.flat, self._tensors, "tensor")
+        """V of each tensor on its own, for the labels at the plates; those without a finite value have none."""
+        known = [t for t in self._tensors if np.isfinite(t.of(self.flat)).any()]
+        return extents(self.flat, known, "tensor")
 
     def legend(self) -> LegendScale:
         """What the legend says of this frame."""

@@ -24,10 +24,24 @@ Floats = NDArray[np.float64]
 Project = Callable[[ArrayLike], Floats]
 
 CHIP = (58.0, 28.0)
-_SUM_WIDTH, _OUT_WIDTH = 60.0, 50.0
-_SUM, _OUT, _TARGET = 56.0, 140.0, 200.0  # centres of the chips, right of the row's anchor
+_INPUTS = ((58.0, CHANNEL, True), (46.0, LABEL, True), (38.0, LABEL, False))  # width, type, whether in a box
 _SWATCH = 42.0
 SYMBOLS = {"sigmoid": "σ"}
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """Centres of the chips right of a row's anchor, and their widths."""
+
+    sum: float
+    output: float
+    target: float
+    sum_width: float
+    width: float
+
+
+WIDE = Offsets(56.0, 140.0, 200.0, 60.0, 50.0)
+TIGHT = Offsets(47.0, 118.0, 168.0, 58.0, 46.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +82,13 @@ class FewFlow:
         linear = next(s for s in stages if s.weight is not None)
         assert linear.weight is not None
         self._theme, self._story, self._project, self._box = theme, story, project, box
+        self._input_style = _INPUTS[0]
         self._sums, self._last = linear.name, stages[-1]
         self._weight = layout.plate(linear.weight.name)
         self._bias = layout.plate(linear.bias.name) if linear.bias is not None else None
         self._chips = self._chip_places()
         self._anchors = self._row_anchors()
+        self._at = WIDE
         self._columns = self._fitting_columns()
         self.static = self._boxes()
 
@@ -86,8 +102,11 @@ class FewFlow:
         top = plate.depth * plate.axes[2] - (plate.half + 0.22) * plate.axes[1]
         back = np.array([plate.cell_centre(0, j) + top for j in range(plate.shape[1])])
         centres = self._project(back) - (0, CHIP[1] / 2 + 2)
-        if len(centres) > 1 and np.diff(centres[:, 0]).min() < CHIP[0] + 4:
+        room = np.diff(centres[:, 0]).min() if len(centres) > 1 else np.inf
+        fitting = [style for style in _INPUTS if style[0] + 3 <= room]
+        if not fitting:
             return None
+        self._input_style = fitting[0]
         return centres if centres[:, 1].min() - CHIP[1] / 2 - 20 > self._box[1] - 12 else None
 
     def _row_anchors(self) -> Floats:
@@ -105,11 +124,11 @@ class FewFlow:
         room = self._box[0] + self._box[2] - self._anchors[:, 0].max()
         if self._weight.grid.folded:
             return ()
-        if room >= _TARGET + 27 and self._story.target is not None:
-            return ("sum", "output", "target")
-        if room >= _OUT + 27:
-            return ("sum", "output")
-        return ()
+        for offsets in (WIDE, TIGHT):
+            self._at = offsets
+            if room >= offsets.target + offsets.width / 2 + 4 and self._story.target is not None:
+                return ("sum", "output", "target")
+        return ("sum", "output") if room >= TIGHT.output + TIGHT.width / 2 + 4 else ()
 
     # what never changes
 
@@ -118,7 +137,8 @@ class FewFlow:
         self._row_names(sketch)
         if self._bias is not None:
             top = self._project([self._back_edge(self._bias, 0)])[0]
-            sketch.text(top[0], top[1] - 10, "bias", CHANNEL, self._theme.text2, bold=True, anchor="middle")
+            if top[1] - 26 > self._box[1] - 12:
+                sketch.text(top[0], top[1] - 10, "bias", CHANNEL, self._theme.text2, bold=True, anchor="middle")
         if self._chips is not None:
             self._input_boxes(sketch, self._chips)
         if self._columns:
@@ -134,7 +154,8 @@ class FewFlow:
 
     def _row_names(self, sketch: Sketch) -> None:
         plate = self._weight
-        if plate.grid.folded:
+        spacing = np.diff(self._anchors[:, 1]).min() if len(self._anchors) > 1 else np.inf
+        if plate.grid.folded or spacing < 15:
             return
         left = -0.62 * plate.axes[0] - plate.depth * plate.axes[2]
         edge = self._project([plate.cell_centre(i, 0) + left for i in range(plate.shape[0])])
@@ -143,18 +164,21 @@ class FewFlow:
                 sketch.text(x - 12, y + 4, f"to {name}", LABEL, self._theme.text3, anchor="right")
 
     def _input_boxes(self, sketch: Sketch, chips: Floats) -> None:
-        theme, (wide, high) = self._theme, CHIP
+        theme, high, (wide, _, boxed) = self._theme, CHIP[1], self._input_style
         start = self._swatch_place()
         if start is not None:
             sketch.line((start[0] + _SWATCH, start[1] + 18), (chips[0, 0] - wide / 2, chips[0, 1] + 1), theme.flow, 1.2)
             sketch.text(start[0] + _SWATCH / 2, start[1] - 9, "input", LABEL, theme.text2, anchor="middle")
+        backs = self._project([self._back_edge(self._weight, j) for j in range(len(chips))])
+        for (x, y), name in zip(chips, self._story.inputs, strict=False):
+            if boxed:
+                self._chip(sketch, x, y, wide, strong=True)
+            sketch.text(x, y - high / 2 - (7 if boxed else 1), name, CHANNEL, theme.text2, bold=True, anchor="middle")
+        if not boxed:
+            return
         aside, below = np.array([wide / 2, 0.0]), np.array([0.0, high / 2])
         sketch.lines(chips[:-1] + aside, chips[1:] - aside, theme.flow, 1.2)
-        backs = self._project([self._back_edge(self._weight, j) for j in range(len(chips))])
         sketch.lines(chips + below, backs, theme.flow, 1.4)
-        for (x, y), name in zip(chips, self._story.inputs, strict=False):
-            self._chip(sketch, x, y, wide, strong=True)
-            sketch.text(x, y - high / 2 - 7, name, CHANNEL, theme.text2, bold=True, anchor="middle")
 
     def _chip(self, sketch: Sketch, x: float, y: float, wide: float, *, strong: bool) -> None:
         sketch.rect(round(x - wide / 2), round(y - CHIP[1] / 2), wide, CHIP[1], radius=6,
@@ -162,24 +186,24 @@ class FewFlow:
 
     def _row_boxes(self, sketch: Sketch, anchor: Floats, *, first: bool) -> None:
         theme, (x, y) = self._theme, anchor
-        sketch.arrow((x, y), (x + _SUM - _SUM_WIDTH / 2, y), theme.flow, 1.4)
-        self._chip(sketch, x + _SUM, y, _SUM_WIDTH, strong=True)
-        left, right = x + _SUM + _SUM_WIDTH / 2, x + _OUT - _OUT_WIDTH / 2
+        sketch.arrow((x, y), (x + self._at.sum - self._at.sum_width / 2, y), theme.flow, 1.4)
+        self._chip(sketch, x + self._at.sum, y, self._at.sum_width, strong=True)
+        left, right = x + self._at.sum + self._at.sum_width / 2, x + self._at.output - self._at.width / 2
         sketch.arrow((left, y), (right, y), theme.flow, 1.4)
         symbol = SYMBOLS.get(self._last.kind, "" if self._last.kind == "linear" else self._last.kind)
-        size = 18 if len(symbol) == 1 else LABEL
-        if measure(symbol, size) < right - left + 12:
-            sketch.text((left + right) / 2 - 1, y - 6, symbol, size, theme.text2, anchor="middle")
-        self._chip(sketch, x + _OUT, y, _OUT_WIDTH, strong=True)
+        size, up = (18, 6) if len(symbol) == 1 else (LABEL, CHIP[1] / 2 - 3)
+        if measure(symbol, size) < right - left + 14:
+            sketch.text((left + right) / 2 - 1, y - up, symbol, size, theme.text2, anchor="middle")
+        self._chip(sketch, x + self._at.output, y, self._at.width, strong=True)
         if "target" in self._columns:
-            self._chip(sketch, x + _TARGET, y, _OUT_WIDTH, strong=False)
+            self._chip(sketch, x + self._at.target, y, self._at.width, strong=False)
         if first:
-            for name, at in zip(self._columns, (_SUM, _OUT, _TARGET), strict=False):
+            for name, at in zip(self._columns, (self._at.sum, self._at.output, self._at.target), strict=False):
                 sketch.text(x + at, y - CHIP[1] / 2 - 10, name, LABEL, theme.text2, anchor="middle")
 
     def _output_swatch_lines(self, sketch: Sketch) -> None:
         x, y = self._anchors[-1]
-        for at in (_OUT, _TARGET)[: len(self._columns) - 1]:
+        for at in (self._at.output, self._at.target)[: len(self._columns) - 1]:
             sketch.line((x + at, y + CHIP[1] / 2), (x + at, y + 36), self._theme.flow, 1.4)
 
     def _swatch_place(self) -> tuple[float, float] | None:
@@ -205,35 +229,39 @@ class FewFlow:
         outputs = frame.activations[self._last.name]
         if self._chips is not None:
             for (x, y), value in zip(self._chips, inputs, strict=False):
-                sketch.text(x, y + 5.5, chip_text(value), CHANNEL, theme.text1, bold=True, anchor="middle")
+                size = self._input_style[1]
+                sketch.text(x, y + 0.36 * size, chip_text(value), size, theme.text1, bold=True, anchor="middle")
             place = self._swatch_place()
             if place is not None:
                 self._swatch(sketch, *place, _SWATCH, _SWATCH, inputs)
         if not self._columns:
             return sketch
         for row, (x, y) in enumerate(self._anchors):
-            sketch.text(x + _SUM, y + 5.5, chip_text(sums[row], signed=True), CHANNEL, theme.text1, bold=True,
-                        anchor="middle")
-            sketch.text(x + _OUT, y + 5.5, chip_text(outputs[row]), CHANNEL, theme.text1, bold=True, anchor="middle")
-            if "target" in self._columns and self._story.target is not None:
-                sketch.text(x + _TARGET, y + 5.5, chip_text(self._story.target[row]), CHANNEL, theme.text2,
-                            anchor="middle")
+            shown = {self._at.sum: chip_text(sums[row], signed=True), self._at.output: chip_text(outputs[row])}
+            for at, text in shown.items():
+                sketch.text(x + at, y + 5.5, text, CHANNEL, theme.text1, bold=True, anchor="middle")
+            if self._target is not None:
+                text = chip_text(self._target[row])
+                sketch.text(x + self._at.target, y + 5.5, text, CHANNEL, theme.text2, anchor="middle")
         self._outcome(sketch, outputs, loss)
         return sketch
 
+    @property
+    def _target(self) -> NDArray[np.floating] | None:
+        """The target where it has a column."""
+        return self._story.target if "target" in self._columns else None
+
     def _outcome(self, sketch: Sketch, outputs: NDArray[np.floating], loss: float | None) -> None:
         x, y = self._anchors[-1]
-        below = y + CHIP[1] / 2
+        at, below = self._at, y + CHIP[1] / 2
         if self._swatches:
-            self._swatch(sketch, round(x + _OUT - _OUT_WIDTH / 2), round(y + 36), _OUT_WIDTH, 40, outputs)
-            if "target" in self._columns and self._story.target is not None:
-                self._swatch(sketch, round(x + _TARGET - _OUT_WIDTH / 2), round(y + 36), _OUT_WIDTH, 40,
-                             self._story.target)
+            for middle, colour in ((at.output, outputs), (at.target, self._target)):
+                if colour is not None:
+                    self._swatch(sketch, round(x + middle - at.width / 2), round(y + 36), at.width, 40, colour)
             below = y + 76
-        if loss is not None and "target" in self._columns and below + 24 < self._box[1] + self._box[3] + 12:
-            what = "colour" if self._story.colours else "sample"
-            sketch.text(x + _TARGET + _OUT_WIDTH / 2, below + 20, f"loss of this {what} {number(loss, 4)}", LABEL,
-                        self._theme.text1, anchor="right")
+        if loss is not None and self._target is not None and below + 24 < self._box[1] + self._box[3] + 12:
+            text = f"loss of this {'colour' if self._story.colours else 'sample'} {number(loss, 4)}"
+            sketch.text(x + at.target + at.width / 2, below + 20, text, LABEL, self._theme.text1, anchor="right")
 
     def _swatch(self, sketch: Sketch, x: float, y: float, wide: float, high: float, colour: ArrayLike) -> None:
         sketch.rect(x, y, wide, high, radius=5, fill=displayed(colour), stroke=self._theme.flow)
@@ -258,7 +286,7 @@ def formulas(frame: Frame, stages: Sequence[Stage], story: Story) -> list[str]:
     name = SYMBOLS.get(last.kind, last.kind)
     lines = []
     for i, row in enumerate(weights):
-        terms = [(float(w), f"·{chip_text(x)}") for w, x in zip(row, inputs, strict=True)]
+        terms = [(float(w), f"·{_factor(x)}") for w, x in zip(row, inputs, strict=True)]
         terms += [(float(bias[i]), "")] if bias is not None else []
         total = _signed_sum(terms)
         label = story.outputs[i] if i < len(story.outputs) else str(i)
@@ -268,6 +296,11 @@ def formulas(frame: Frame, stages: Sequence[Stage], story: Story) -> list[str]:
             out = chip_text(frame.activations[last.name][i])
             lines.append(f"{label} = {name}({total}) = {name}({chip_text(sums[i])}) = {out}")
     return lines
+
+
+def _factor(value: float) -> str:
+    text = chip_text(value)
+    return text if text[0].isdigit() else f"({text})"
 
 
 def _signed_sum(terms: Sequence[tuple[float, str]]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,18 +30,16 @@ class Taken:
         rows, columns = np.indices(self._cost.shape)
         self._x, self._y = box[0] + (columns + 0.5) * _CELL, box[1] + (rows + 0.5) * _CELL
 
-    def add_polygon(self, corners: Floats, cost: float = 1.0) -> None:
-        """Mark a convex polygon (N, 2), with a little air around it."""
-        centre = corners.mean(axis=0)
-        order = np.argsort(np.arctan2(*(corners - centre).T[::-1]))
-        ring = corners[order]
+    def add_polygon(self, corners: Floats) -> None:
+        """Mark the convex hull of points (N, 2), with a little air around it."""
+        ring = convex_hull(corners)
         inside = np.ones(self._cost.shape, bool)
         for p, q in zip(ring, np.roll(ring, -1, axis=0), strict=True):
             edge = q - p
             length = float(np.hypot(*edge)) or 1.0
             distance = (edge[0] * (self._y - p[1]) - edge[1] * (self._x - p[0])) / length
             inside &= distance > -_CELL
-        self._cost[inside] += cost
+        self._cost[inside] += 1.0
 
     def add_line(self, start: Floats, end: Floats) -> None:
         """Mark a thin line."""
@@ -79,25 +77,50 @@ class PlateLabel:
     y: float
 
 
+def convex_hull(points: Floats) -> Floats:
+    """Corners of the hull, counter-clockwise in a frame with y up (Andrew's monotone chain)."""
+    ordered = sorted({(float(x), float(y)) for x, y in points})
+    if len(ordered) < 3:
+        return np.array(ordered)
+
+    def half(way: list[tuple[float, float]]) -> list[tuple[float, float]]:
+        chain: list[tuple[float, float]] = []
+        for p in way:
+            while len(chain) > 1:
+                (ax, ay), (bx, by) = chain[-2], chain[-1]
+                if (bx - ax) * (p[1] - ay) - (by - ay) * (p[0] - ax) > 0:
+                    break
+                chain.pop()
+            chain.append(p)
+        return chain[:-1]
+
+    return np.array(half(ordered) + half(ordered[::-1]))
+
+
 def _hull(plate: Plate, project: Project) -> Floats:
     return project(plate.corners)
 
 
 def _around(points: Floats, width: float, height: float) -> list[tuple[float, float]]:
-    """Places for a text beside projected corners: near the outline's corners and edges, nicest first."""
+    """Places for a text beside projected corners: above, below and beside both ends, nearest and nicest first.
+
+    Plates are slanted, so each end has its own top and bottom; further away is tried last.
+    """
     low, high = points.min(axis=0), points.max(axis=0)
-    left, right = points[points[:, 0].argmin()], points[points[:, 0].argmax()]
-    top = points[np.abs(points[:, 0] - low[0]) < 0.35 * (high[0] - low[0] + 1)][:, 1].min()
-    bottom = points[np.abs(points[:, 0] - high[0]) < 0.35 * (high[0] - low[0] + 1)][:, 1].max()
-    middle = (low + high) / 2
-    gap = 7.0
-    return [
-        (low[0] - 2, top - height - gap), (low[0] - 2, low[1] - height - gap),
-        (middle[0] - width / 2, low[1] - height - gap), (right[0] - width, low[1] - height - gap),
-        (low[0] + 8, high[1] + gap), (middle[0] - width / 2, high[1] + gap), (right[0] - width, bottom + gap),
-        (right[0] + gap + 3, right[1] - height / 2), (left[0] - width - gap - 3, left[1] - height / 2),
-        (low[0] - width - gap, low[1]), (high[0] + gap, low[1]), (high[0] + gap, high[1] - height),
-    ]  # fmt: skip
+    span = 0.25 * (high[0] - low[0]) + 1
+    left, right = points[points[:, 0] < low[0] + span], points[points[:, 0] > high[0] - span]
+    middle = float((low[0] + high[0] - width) / 2)
+    places = []
+    for gap in (7.0, 17.0, 29.0):
+        above, below = left[:, 1].min() - height - gap, left[:, 1].max() + gap
+        places += [
+            (low[0] - 2, above), (low[0] + 8, below),
+            (high[0] - width + 2, right[:, 1].min() - height - gap), (high[0] - width, right[:, 1].max() + gap),
+            (middle, low[1] - height - gap), (middle, high[1] + gap),
+            (high[0] + gap, right[:, 1].max() - height), (low[0] - width - gap, left[:, 1].mean() - height / 2),
+            (high[0] + gap, right[:, 1].mean() - height / 2),
+        ]  # fmt: skip
+    return [(float(x), float(y)) for x, y in places]
 
 
 class FlowLabels:
@@ -105,6 +128,8 @@ class FlowLabels:
 
     Parameters
     ----------
+    shapes : mapping of str to tuple of int
+        Of the tensors that get a label.
     kinds : mapping of str to str
         Stage name to what its row is called (``"tanh"``); the input's row is ``"input"``.
     box : Box
@@ -113,21 +138,19 @@ class FlowLabels:
         Where something else already stands.
     """
 
-    def __init__(self, layout: Layout, theme: Theme, kinds: Mapping[str, str], project: Project, box: Box,
-                 blocked: Sequence[Box] = ()) -> None:
+    def __init__(self, layout: Layout, theme: Theme, shapes: Mapping[str, tuple[int, ...]],
+                 kinds: Mapping[str, str], project: Project, box: Box) -> None:
         self._theme = theme
         self._taken = Taken(box)
         for plate in layout.plates:
             self._taken.add_polygon(_hull(plate, project))
         for start, end in layout.flow:
             self._taken.add_line(*project([start, end]))
-        for other in blocked:
-            self._taken.add_box(other)
         self.static = Sketch()
         self.plates: list[PlateLabel] = []
         for plate in layout.plates:
-            if plate.kind != "activation":
-                self._place_plate(plate, project)
+            if plate.kind != "activation" and plate.name in shapes:
+                self._place_plate(plate.name, shapes[plate.name], _hull(plate, project))
         for plate in layout.plates:
             if plate.kind == "activation" and plate.name in kinds:
                 self._place_row(kinds[plate.name], _hull(plate, project))
@@ -142,22 +165,23 @@ class FlowLabels:
         self._taken.add_box((*places[best], width, height))
         return places[best]
 
-    def _place_plate(self, plate: Plate, project: Project) -> None:
-        if plate.kind == "bias" and plate.name.endswith("bias") and self.plates:
-            return  # a bias strip stands at its plate's edge and shares its label
+    def _place_plate(self, name: str, shape: tuple[int, ...], hull: Floats) -> None:
+        lone = not shape or shape == (1,)  # its value is its range
+        second = "" if lone else "×".join(str(n) for n in shape)
         # The widest text the second line can become: places must not depend on the numbers.
-        shape = plate_shape(plate)
-        width = max(measure(plate.name, CHANNEL, True), measure(f"{shape}   ±8.8e\N{MINUS SIGN}88", LABEL))
-        spot = self._best(_around(_hull(plate, project), width, 2 * _LINE), width, 2 * _LINE, limit=12.0)
+        widest = measure(f"{second}   ±8.8e\N{MINUS SIGN}88", LABEL) if second else 0.0
+        width, height = max(measure(name, CHANNEL, True), widest), _LINE if lone else 2 * _LINE
+        spot = self._best(_around(hull, width, height), width, height, limit=2.5)
         if spot is None:
             return
-        self.plates.append(PlateLabel(plate.name, shape, spot[0], spot[1] + 14))
-        self.static.text(spot[0], spot[1] + 14, plate.name, CHANNEL, self._theme.text1, bold=True)
+        self.plates.append(PlateLabel(name, second, spot[0], spot[1] + 14))
+        self.static.text(spot[0], spot[1] + 14, name, CHANNEL, self._theme.text1, bold=True)
 
     def _place_row(self, text: str, points: Floats) -> None:
         width = measure(text, LABEL)
         places = _around(points, width, _LINE)
-        spot = self._best(places[4:8] + places[:4] + places[8:], width, _LINE, limit=6.0)
+        near = [places[k] for k in (1, 3, 5, 8, 0, 2, 4, 7, 6)]
+        spot = self._best(near + places[9:], width, _LINE, limit=2.0)
         if spot is not None:
             self.static.text(spot[0], spot[1] + 14, text, LABEL, self._theme.text3)
 
@@ -166,11 +190,6 @@ class FlowLabels:
         sketch = Sketch()
         for label in self.plates:
             span = f"   ±{short(extents[label.name])}" if label.name in extents else ""
-            sketch.text(label.x, label.y + _LINE, label.shape + span, LABEL, self._theme.text2)
+            if label.shape:
+                sketch.text(label.x, label.y + _LINE, label.shape + span, LABEL, self._theme.text2)
         return sketch
-
-
-def plate_shape(plate: Plate) -> str:
-    """``16×3``; a vector's is its length."""
-    rows, columns = plate.shape
-    return f"{rows}" if columns == 1 else f"{rows}×{columns}"

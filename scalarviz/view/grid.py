@@ -28,7 +28,7 @@ BIG, TITLE, CHANNEL, LABEL = 26, 16, 15, 13
 CUBE = 22
 
 _HEIGHTS = {"pictures": 117, "colours": 166}  # with their titles
-_LOSS_LEAST = 150
+_LOSS_LEAST, _LOSS_MOST = 150, 420
 _SCENE_LEAST = (380, 240)
 
 
@@ -42,8 +42,10 @@ class Places:
         Logical width and height.
     scale : float
         Output pixels per logical pixel.
-    scene, hud, strip : Box
-        Cubes, the two lines above them, the legends below them.
+    scene : Box
+        Cubes and what stands around them.
+    hud, strip : Box or None
+        The two lines above, the legends below; None where there is no room.
     panels : dict of str to Box
         ``pictures``, ``colours`` and ``loss``, as far as they were asked for and fit.
     keys : float or None
@@ -53,8 +55,8 @@ class Places:
     size: tuple[float, float]
     scale: float
     scene: Box
-    hud: Box
-    strip: Box
+    hud: Box | None
+    strip: Box | None
     panels: dict[str, Box]
     keys: float | None = None
 
@@ -86,7 +88,9 @@ def arrange(size: tuple[int, int], wanted: Collection[str] = (), *, hud: bool = 
     grid = (1280, 720) if column or wide >= high else (720, 1080)
     scale = max(1.0, min(wide / grid[0], high / grid[1]))
     width, height = wide / scale, high / scale
+    hud = hud and height >= 2.2 * HUD
     top = HUD if hud else MARGIN
+    strip = strip and height - top - STRIP - 8 - MARGIN >= 0.3 * height
     below = (STRIP + 8 if strip else 0) + (KEYS if keys else 0)
     if column:
         panels = _column((width - MARGIN - COLUMN, MARGIN, COLUMN, height - 2 * MARGIN), wanted)
@@ -99,7 +103,8 @@ def arrange(size: tuple[int, int], wanted: Collection[str] = (), *, hud: bool = 
     strip_top = bottom - below
     return Places(
         (width, height), scale, scene=(0.0, top, right, max(strip_top - top - 8, 1.0)),
-        hud=(MARGIN, 16, inner, 52), strip=(MARGIN, strip_top + 8, inner, STRIP), panels=panels,
+        hud=(MARGIN, 16, inner, 52) if hud else None,
+        strip=(MARGIN, strip_top + 8, inner, STRIP) if strip else None, panels=panels,
         keys=bottom - 4 if keys else None,
     )  # fmt: skip
 
@@ -114,7 +119,7 @@ def _column(box: Box, wanted: Collection[str]) -> dict[str, Box]:
             panels[name] = (x, y, width, own)
             y += own + GAP - 6
     if "loss" in wanted and box[1] + height - y >= _LOSS_LEAST:
-        panels["loss"] = (x, y, width, box[1] + height - y)
+        panels["loss"] = (x, y, width, min(box[1] + height - y, _LOSS_MOST))
     return panels
 
 

@@ -49,7 +49,7 @@ class CubePlaces:
         where = _place(inputs)
         side = max(2.0, round(len(inputs) ** (1 / 3)))
         spacing = self._pixels(corners) / (side - 1)
-        self.diameter = float(min(max(1.22 * spacing, 3.0), 24.0))
+        self.diameter = float(min(max(1.32 * spacing, 3.0), 24.0))
         order = np.argsort(_nearness(self._camera, where), kind="stable")
         flat = self._camera.project(where[order])
         seen = _uncovered(flat, self.diameter)

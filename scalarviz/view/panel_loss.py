@@ -15,7 +15,7 @@ from .theme import Theme
 
 Array = NDArray[np.floating]
 _AXIS = 40  # room for the numbers on the left
-_MANTISSAS = ((1, 2, 5), (1, 3), (1,))
+_MANTISSAS = ((1, 1.5, 2, 3, 4, 5, 7), (1, 2, 5), (1, 3), (1,))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +69,7 @@ def _log_axis(low: float, high: float, most: int) -> Axis:
     return Axis(kept[0], kept[-1], kept, True)
 
 
-def _log_ticks(low: float, high: float, mantissas: Sequence[int]) -> tuple[float, ...]:
+def _log_ticks(low: float, high: float, mantissas: Sequence[float]) -> tuple[float, ...]:
     """Mantissa times power of ten, from the last at or below `low` to the first at or above `high`."""
     powers = range(int(np.floor(np.log10(low))) - 1, int(np.ceil(np.log10(high))) + 2)
     grid = [float(f"{m}e{p}") for p in powers for m in mantissas]
@@ -117,7 +117,7 @@ def loss_panel(box: Box, theme: Theme, curves: Sequence[Curve]) -> Sketch:
     plot = (x + _AXIS, y + 30.0, width - _AXIS, height - 30.0 - 22)
     reduced = [_reduced(c, int(plot[2])) for c in curves]
     every = np.concatenate([r[1] for r in reduced] + [r[2] for r in reduced] + [r[3] for r in reduced])
-    scale = axis(every, most=max(3, min(6, int(plot[3] // 42) + 1)))
+    scale = axis(every, most=max(3, min(7, int(plot[3] // 42) + 1)))
     last = max((float(r[0][-1]) for r in reduced if len(r[0])), default=0.0)
     first = min((float(r[0][0]) for r in reduced if len(r[0])), default=0.0)
     sketch.text(x, y + 14, "loss", LABEL, theme.text1, bold=True)

@@ -72,11 +72,7 @@ class SidePanels:
         return colours_discs(self._cube, self._predict(frame, self._cube_inputs))
 
     def _loss(self, frame: Frame) -> Sketch:
-        run = self._subject.run
-        assert run is not None
-        history = run.history
-        count = int(np.searchsorted(history.step, frame.step, side="right"))  # a frame may lag behind the run
-        curves = [Curve(self._subject.curve_label, history.step[:count], history.loss[:count])]
+        curves = [Curve(self._subject.curve_label, frame.curve.step, frame.curve.loss)]
         if self._subject.test is not None and len(self._test_steps) > 1:
             steps, losses = np.array(self._test_steps), np.array(self._test_losses)
             curves.append(Curve(self._subject.test.label, steps, losses, dashed=True))

@@ -66,14 +66,15 @@ def subject_of(scene: Scene) -> Subject:
     ins = next((s.weight.shape[1] for s in stages if s.weight is not None and len(s.weight.shape) == 2), 0)
     outs = stages[-1].outputs if stages else 0
     colours = ins == outs == 3 and (scene.colour_cube is not None or scene.pictures is not None)
-    story = Story(_names(scene.input_names, ins), _names(scene.output_names, outs), scene.probe_target, colours)
+    inputs, outputs = _names(scene.input_names, ins, "x"), _names(scene.output_names, outs, "y")
+    story = Story(inputs, outputs, scene.probe_target, colours)
     probe = scene.probe if scene.probe is not None or not ins else np.full(ins, 0.5)
     return Subject(tuple(run.tensors), stages, run, probe, story, scene.curve_label, scene.pictures,
                    scene.colour_cube, scene.test)
 
 
-def _names(given: tuple[str, ...], count: int) -> tuple[str, ...]:
-    return given if len(given) == count else tuple(str(k) for k in range(count))
+def _names(given: tuple[str, ...], count: int, letter: str) -> tuple[str, ...]:
+    return given if len(given) == count else tuple(f"{letter}{k}" for k in range(count))
 
 
 def arrays_subject(arrays: Mapping[str, ArrayLike]) -> tuple[Subject, Frame]:

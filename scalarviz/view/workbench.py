@@ -18,9 +18,9 @@ from .draw2d import Painter
 from .flow_few import FewFlow, formulas
 from .flow_labels import FlowLabels
 from .flow_values import CubeValues
-from .grid import CHANNEL, GAP, LABEL, Box, Places, arrange, check_size
+from .grid import CHANNEL, GAP, LABEL, MARGIN, Box, Places, arrange, check_size
 from .hud import HudState, hud, keys
-from .layout import Layout, layout_for
+from .layout import FEW, Layout, layout_for
 from .panel_legend import bar_pixels, legend
 from .side import SidePanels
 from .sketch import Sketch
@@ -30,6 +30,7 @@ from .text import measure
 from .theme import Theme, get_theme
 
 _LEGEND, _ACTIVATION = 344.0, 220.0
+_CHIPS_ABOVE, _CHIPS_BESIDE = 58.0, 238.0  # what the flow around a single layer takes
 
 
 class Workbench:
@@ -82,7 +83,7 @@ class Workbench:
         # The camera counts in whole pixels; the difference to the logical size is a fraction of one.
         camera_size = (round(logical[0]), round(logical[1]))
         ratio = np.array(camera_size) / logical
-        x, y, w, h = self.places.scene
+        x, y, w, h = self._cubes_box()
         rect = (x * ratio[0], y * ratio[1], (x + w) * ratio[0], (y + h) * ratio[1])
         self.layout: Layout = layout_for(self.subject.tensors, self.subject.stages, camera_size, rect)
         self._ratio = ratio
@@ -93,6 +94,19 @@ class Workbench:
         if self._frame is not None:
             self.update(self._frame, self._pace)
 
+    def _cubes_box(self) -> Box:
+        """The scene, less what the chips around a single small layer need beyond the layout's own margins.
+
+        Those shrink with the scene, the chips do not.
+        """
+        x, y, width, height = self.places.scene
+        linear = [s for s in self.subject.stages if s.weight is not None]
+        if len(linear) != 1 or sum(t.size for t in self.subject.tensors) > FEW:
+            return x, y, width, height
+        above = _CHIPS_ABOVE - 35.0 * min(1.0, height / 472.0) if height >= 250 else 0.0
+        beside = _CHIPS_BESIDE - 228.0 * min(1.0, width / 936.0) if width >= 560 else 0.0
+        return x, y + max(above, 0.0), width - max(beside, 0.0), height - max(above, 0.0)
+
     def project(self, xyz: ArrayLike) -> NDArray[np.float64]:
         """World points (N, 3) as logical pixels (N, 2)."""
         return np.asarray(self.layout.camera.project(xyz) / self._ratio)
@@ -101,16 +115,19 @@ class Workbench:
         """Everything that depends on the layout alone."""
         subject, scene = self.subject, self.places.scene
         self._values = CubeValues(self.layout, self.theme, self.project)
-        story = bool(subject.stages) and self.layout.mode == "few"
+        layers = sum(s.weight is not None for s in subject.stages)
+        story = layers == 1 and self.layout.mode == "few"
         self._flow = FewFlow(self.layout, subject.stages, self.theme, subject.story, self.project, scene) \
             if story else None
-        self._labels = None if story else FlowLabels(self.layout, self.theme, self._row_names(), self.project, scene)
+        shapes = {t.name: t.shape for t in subject.tensors if layers == 0 or t.role != "bias"}
+        self._labels = None if story else FlowLabels(self.layout, self.theme, shapes, self._row_names(), self.project,
+                                                     scene)
         self._has_rows = any(p.kind == "activation" for p in self.layout.plates)
         self._static = [self._flow.static] if self._flow else []
         self._static += [self._labels.static] if self._labels else []
         if self.places.keys is not None:
-            x, _, width, _ = self.places.strip
-            self._static.append(keys(x, self.places.keys, width, self.theme, self._keys))
+            x, _, width, _ = self.places.scene
+            self._static.append(keys(x + MARGIN, self.places.keys, width - 2 * MARGIN, self.theme, self._keys))
         self._numbers: list[Sketch] = []
         self._moving: list[Sketch] = []
         self._since_text = float("inf")
@@ -163,7 +180,7 @@ class Workbench:
         if self._labels is not None:
             sketches.append(self._labels.ranges(self.colouring.extents()))
         run = self.subject.run
-        if run is not None:
+        if run is not None and self.places.hud is not None:
             state = HudState(frame.step, frame.loss, frame.lr, type(run.optimizer).__name__, run.batch_size, pace_text,
                              self.colouring.quantity)
             sketches.append(hud(self.places.hud, self.theme, state))
@@ -178,22 +195,24 @@ class Workbench:
     # the strip below the cubes
 
     def _strip(self, frame: Frame) -> list[Sketch]:
+        """Legends, and the formulas where there is one layer; a lone legend of a narrow picture takes the width."""
+        if self.places.strip is None:
+            return []
         x, y, width, height = self.places.strip
+        sketches = []
         own = min(_LEGEND, width)
-        sketches = [legend((x + width - own, y, own, height), self.theme, self.colouring.legend(),
-                           self._bar("value", own))]
         left = width - own - GAP
-        if self._has_rows and left < _ACTIVATION and width >= 2 * _ACTIVATION + GAP:  # both legends, half each
-            own = left = (width - GAP) / 2
-            sketches = [legend((x + width - own, y, own, height), self.theme, self.colouring.legend(),
-                               self._bar("value", own))]
-        if self._has_rows and left >= 160:
-            own = min(_ACTIVATION, left)
-            sketches.append(legend((x, y, own, height), self.theme, self.activations.legend(),
-                                   self._bar("activation", own)))
+        if self._has_rows and width >= 2 * 160 + GAP:
+            part = min(_ACTIVATION, (width - GAP) / 2)
+            own = min(_LEGEND, width - part - GAP)
+            sketches.append(legend((x, y, part, height), self.theme, self.activations.legend(),
+                                   self._bar("activation", part)))
         elif self._flow is not None:
             sketches.append(self._formulas(frame, (x, y, left, height)))
-        return sketches
+        if width < 2 * _LEGEND + GAP and not any(s.texts for s in sketches):
+            own = width
+        bar = self._bar("value", own)
+        return [*sketches, legend((x + width - own, y, own, height), self.theme, self.colouring.legend(), bar)]
 
     def _bar(self, which: str, width: float) -> NDArray[np.uint8]:
         """The same array for the same width every time, so it is uploaded once."""
