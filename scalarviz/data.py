@@ -109,7 +109,10 @@ def parse_pair(text: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     halves = text.split(":")
     if len(halves) != 2:
         raise InputError(f'{text!r} is no pair of colours; write it as "#ff8800:#0044cc"')
-    return parse_colour(halves[0]), parse_colour(halves[1])
+    try:
+        return parse_colour(halves[0]), parse_colour(halves[1])
+    except InputError as error:
+        raise InputError(f"in the pair {text!r}: {error}") from None
 
 
 def hex_colour(colour: Colours) -> str:

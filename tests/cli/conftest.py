@@ -1,0 +1,44 @@
+"""The command line in this process: quick, and what it says is caught."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import pytest
+
+from scalarviz.cli import main
+
+
+@dataclass
+class Result:
+    """What a command left."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        """The one line on stdout."""
+        assert self.out.count("\n") == 1, self.out
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def cli(tmp_path, monkeypatch, capsys):
+    """Run a command in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        capsys.readouterr()
+        code = main([str(a) for a in arguments])
+        return Result(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def rgb(cli):
+    """`scalarviz rgb`, headless, with the engine that needs no compiling."""
+    return lambda *arguments: cli("rgb", "--headless", "--engine", "numpy", *arguments)

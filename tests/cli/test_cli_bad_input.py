@@ -1,0 +1,142 @@
+"""One table of bad values, driven over every flag: one line or two, exit code 2, no traceback, nothing written."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from scalarviz.scenes.rgb import Options
+
+from scalarviz.cli_flags import flag_of
+from scalarviz.io import save_picture, save_tensors
+
+# What no flag of a kind may take
+NO_WHOLE = ["", "x", "1.5", "nan", "1e3", "--steps"]
+NO_NUMBER = ["", "x", "nan", "inf", "-inf", "0", "-1"]
+NO_FILE_TO_READ = ["missing.png", "folder", "text.txt"]
+NO_FILE_TO_WRITE = ["folder", "", "text.txt/x.png"]
+NO_NAME = ["", "x", "Invert", "sgd,adam"]
+
+BAD = {
+    "steps": [*NO_WHOLE, "0", "-1", "99999999999999999999"],
+    "seed": [*NO_WHOLE, "-1", str(2**64)],
+    "batch": [*NO_WHOLE, "0", "-5"],
+    "fps": [*NO_WHOLE, "0", "1000"],
+    "lr": NO_NUMBER,
+    "duration": [*NO_NUMBER, "1e9"],
+    "size": ["", "x", "1280", "1280x", "0x0", "-1x720", "1280x720x3", "99999x99999", "1.5x2"],
+    "hidden": ["x", "0", "-1", "16,", ",", "16;16", "1.5", "16,x", "999999"],
+    "target": NO_NAME,
+    "optimizer": NO_NAME,
+    "dtype": [*NO_NAME, "float16"],
+    "engine": [*NO_NAME, "cuda", "cuda:1", "numba:1"],
+    "cmap": ["", "no such map"],
+    "pair": ["", "#ff8800", "#ff8800:", "red:blue", "#ff8800:#0044cc:#fff", "#gg0000:#000000"],
+    "picture": NO_FILE_TO_READ,
+    "source": NO_FILE_TO_READ,
+    "graded": NO_FILE_TO_READ,
+    "apply": NO_FILE_TO_READ,
+    "output": [*NO_FILE_TO_WRITE, "x.txt", "x.mp4"],
+    "out": [*NO_FILE_TO_WRITE, "x", "x.txt", "x.mp3"],
+    "export_lut": [*NO_FILE_TO_WRITE, "x.png"],
+    "save": ["folder", "text.txt/w.safetensors"],
+    "load": NO_FILE_TO_READ,
+}
+SWITCHES = {"headless", "json_line"}
+# Flags that come in pairs get a good partner, so that the bad value itself is what is wrong
+PARTNERS = {
+    "source": ["--graded", "good.png"],
+    "graded": ["--source", "good.png"],
+    "apply": ["--output", "o.png"],
+    "output": ["--apply", "good.png"],
+    "cmap": ["--out", "o.png"],
+}
+CASES = [(name, value) for name, values in BAD.items() for value in values]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "text.txt").write_text("no picture, no weights")
+    save_picture(tmp_path / "good.png", np.random.default_rng(0).random((4, 4, 3)))
+    return tmp_path
+
+
+def test_the_table_has_every_flag():
+    assert set(BAD) | SWITCHES == set(Options.model_fields)
+
+
+@pytest.mark.parametrize(("name", "value"), CASES)
+def test_a_bad_value_is_said_and_nothing_is_written(rgb, folder, name, value):
+    before = sorted(os.listdir(folder))
+    flag = flag_of(name, Options.model_fields[name])
+    arguments = [value] if name == "picture" else [flag, value]
+    engine = ["--engine", "numpy"] if name != "engine" else []
+    result = rgb(*engine, "--steps", 1, *PARTNERS.get(name, []), *arguments, "--json")
+    assert result.code == 2
+    assert result.out == ""
+    lines = result.err.splitlines()
+    assert 1 <= len(lines) <= 2, result.err
+    assert lines[0].startswith("scalarviz: ")
+    assert "Traceback" not in result.err
+    assert value in result.err or flag.strip("-").lower() in result.err.lower()
+    assert sorted(os.listdir(folder)) == before
+
+
+CONTRADICTIONS = [
+    (["--source", "good.png"], "--graded"),
+    (["--graded", "good.png"], "--source"),
+    (["--apply", "good.png"], "--output"),
+    (["--output", "x.png"], "--apply"),
+    (["--pair", "#000:#fff", "--target", "gray"], "different tasks"),
+    (["--pair", "#000:#fff", "--source", "good.png", "--graded", "good.png"], "different tasks"),
+    (["--source", "good.png", "--graded", "good.png", "--target", "invert"], "different tasks"),
+    (["good.png", "--pair", "#000:#fff"], "no target is known for the picture"),
+    (["--source", "good.png", "--graded", "wide.png"], "4 x 4 pixels and wide.png has 5 x 4"),
+    (["--source", "clear.png", "--graded", "good.png"], "no pixel"),
+    (["--apply", "clear.png", "--output", "x.jpg"], "JPEG has none"),
+    (["--load", "mlp.safetensors", "--hidden", "16,16"], "contradicts mlp.safetensors, whose hidden layers are: 4"),
+    (["--load", "mlp.safetensors", "--optimizer", "adam"], "trained with SGD"),
+    (["--load", "other.safetensors"], "holds no network of this scene"),
+    (["--load", "damaged.safetensors"], "damaged"),
+    (["--no-such-flag"], "no such option"),
+    (["a.png", "b.png"], "unexpected extra argument"),
+    (["--steps"], "requires an argument"),
+    (["--lr", "1e300", "--steps", "50"], "diverged at step"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "says"), CONTRADICTIONS, ids=[" ".join(c[0]) for c in CONTRADICTIONS])
+def test_what_does_not_go_together(rgb, folder, arguments, says):
+    save_picture(folder / "wide.png", np.zeros((4, 5, 3)))
+    save_picture(folder / "clear.png", np.zeros((4, 4, 3)), np.zeros((4, 4)))
+    save_tensors(folder / "other.safetensors", {"0.weight": np.zeros((3, 7))})
+    assert rgb("--steps", 1, "--hidden", 4, "--save", "mlp.safetensors").code == 0
+    data = bytearray((folder / "mlp.safetensors").read_bytes())
+    data[-1] ^= 1
+    (folder / "damaged.safetensors").write_bytes(data)
+    before = sorted(os.listdir(folder))
+    result = rgb("--steps", 1, "--json", *arguments)
+    assert result.code == 2
+    assert says.lower() in result.err.lower()
+    if "diverged" not in says:
+        assert len(result.err.splitlines()) <= 2, result.err
+    assert result.out == ""
+    assert sorted(os.listdir(folder)) == before
+
+
+def test_a_film_without_the_extra_is_refused_before_training(rgb, folder, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "imageio_ffmpeg", None)
+    result = rgb("--steps", 10**9, "--out", "x.mp4")
+    assert result.code == 2
+    assert "scalarviz[video]" in result.err
+    assert len(result.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("arguments", [["bad"], ["rgb2", "--steps", "3"], ["missing.py"], ["--no-such"]])
+def test_what_is_no_command(cli, arguments):
+    result = cli(*arguments)
+    assert result.code == 2
+    assert 1 <= len(result.err.splitlines()) <= 2
+    assert "Traceback" not in result.err

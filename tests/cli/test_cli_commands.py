@@ -1,0 +1,176 @@
+"""The commands around the scenes, own scene files, and the program as a process."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from scalarviz.scenes.rgb import Options
+
+from scalarviz.cli import scene_names
+from scalarviz.cli_flags import flag_of
+from scalarviz.data import TARGETS
+
+ROOT = Path(__file__).resolve().parents[2]
+
+OWN = '''"""Two numbers to their product."""
+from pydantic import Field
+import numpy as np
+import scalarviz as sv
+from scalarviz import nn, optim
+from scalarviz.run.scene import Scene
+from scalarviz.scenes import SceneOptions
+
+
+class Options(SceneOptions):
+    units: int = Field(4, ge=1, description="hidden units")
+
+
+def build(options):
+    X = np.random.default_rng(options.seed).random((64, 2))
+    net = nn.Sequential(nn.Linear(2, options.units), nn.Tanh(), nn.Linear(options.units, 1))
+    opt = optim.Adam(net.parameters(), lr=0.02)
+    data = (X, X.prod(axis=1, keepdims=True))
+    return Scene("product", sv.Run(net, nn.MSELoss(), opt, data=data, engine=options.engine, seed=options.seed))
+'''
+
+
+def process(*arguments, **options):
+    command = [sys.executable, "-m", "scalarviz", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+def test_help_of_the_program(cli):
+    for arguments in (["--help"], ["-h"], []):
+        result = cli(*arguments)
+        assert result.code == 0
+        for word in ("rgb", "scenes", "doctor", "warmup"):
+            assert word in result.out
+
+
+def unwrapped(text):
+    """Help without its table: lines may be broken anywhere."""
+    return re.sub(r"[\s│]+", "", text)
+
+
+def test_help_of_the_scene_has_every_flag_and_every_formula(cli):
+    result = cli("rgb", "--help")
+    assert result.code == 0
+    said = unwrapped(result.out)
+    for name, field in Options.model_fields.items():
+        assert flag_of(name, field) in said
+        assert unwrapped(field.description) in said
+    for target in TARGETS.values():
+        assert unwrapped(target.formula) in said
+
+
+def test_the_scenes(cli):
+    result = cli("scenes")
+    assert result.code == 0
+    assert result.out.splitlines()[0].startswith("rgb")
+    assert list(scene_names()) == ["rgb"]
+
+
+def test_the_version(cli):
+    import scalarviz
+
+    result = cli("--version")
+    assert (result.code, result.out.strip()) == (0, f"scalarviz {scalarviz.__version__}")
+    assert f"version = {scalarviz.__version__}\n" in (ROOT / "setup.cfg").read_text(encoding="utf-8")
+
+
+def test_doctor_says_what_works_and_what_to_install(cli, monkeypatch):
+    monkeypatch.setattr("scalarviz.view.offscreen.available", lambda: "install EGL")
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    result = cli("doctor")
+    assert result.code == 0
+    rows = {line[4:].split("  ")[0].strip(): line for line in result.out.splitlines()}
+    assert list(rows) == ["pictures (GL)", "films", "display", "example photo", "numba cache", "CUDA", "notebook"]
+    assert rows["pictures (GL)"].startswith("no")
+    assert "install EGL" in rows["pictures (GL)"]
+    assert rows["films"].startswith("ok")
+    assert rows["display"].startswith("no")
+
+
+def test_doctor_survives_a_check_that_breaks(cli, monkeypatch):
+    monkeypatch.setattr("scalarviz.cli_doctor._cuda", lambda: 1 / 0)
+    result = cli("doctor", "--report")
+    assert result.code == 0
+    assert "ZeroDivisionError" in result.out
+    assert f"Python {sys.version.split()[0]}" in result.out
+    assert "numba 0." in result.out
+
+
+# ---- own scene files
+
+
+def test_a_scene_of_ones_own_runs_by_path(cli, tmp_path):
+    (tmp_path / "product.py").write_text(OWN)
+    line = cli("product.py", "--units", 3, "--steps", 50, "--engine", "numpy", "--headless", "--json").json
+    assert (line["scene"], line["steps"], line["weights"]) == ("product", 50, 13)
+    assert cli("product.py", "--units", 0).code == 2
+    assert "Two numbers to their product." in cli("product.py", "--help").out
+
+
+@pytest.mark.gl
+def test_a_scene_of_ones_own_is_drawn(cli, tmp_path):
+    (tmp_path / "product.py").write_text(OWN)
+    assert cli("product.py", "--steps", 5, "--engine", "numpy", "--headless", "--out", "x.png").code == 0
+    assert (tmp_path / "x.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("x = 1\n", "no function build"),
+        ("def build(options)\n", "line 1"),
+        ("Options = int\ndef build(options): pass\n", "must be a subclass"),
+    ],
+)
+def test_files_that_are_no_scene(cli, tmp_path, text, says):
+    (tmp_path / "bad.py").write_text(text)
+    result = cli("bad.py")
+    assert result.code == 2
+    assert says in result.err
+    assert len(result.err.splitlines()) == 1
+
+
+# ---- as a process
+
+
+def test_the_program_as_a_module(tmp_path):
+    result = process("rgb", "--headless", "--engine", "numpy", "--steps", "5", "--json", cwd=tmp_path)
+    assert result.returncode == 0
+    assert json.loads(result.stdout)["steps"] == 5
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bad_input_ends_a_process_with_2(tmp_path):
+    result = process("rgb", "--steps", "0", cwd=tmp_path)
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_help_is_quick():
+    best = min(_seconds_of_help() for _ in range(5))
+    assert best < 0.8  # wanted: 0.4 s on a quiet machine; the tests share theirs
+
+
+def _seconds_of_help():
+    start = time.perf_counter()
+    assert process("--help").returncode == 0
+    return time.perf_counter() - start
+
+
+def test_help_loads_nothing_heavy():
+    code = "import sys; from scalarviz.cli import main; main(['--help']); print(*sys.modules, file=sys.stderr)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(result.stderr.split())
+    assert not loaded & {"numba", "vispy", "pydantic", "PIL", "safetensors", "scalarviz.scenes", "scalarviz.view"}

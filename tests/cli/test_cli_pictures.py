@@ -1,0 +1,109 @@
+"""Films and pictures from the command line."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from scalarviz.io import load_picture, load_tensors
+
+pytestmark = pytest.mark.gl
+
+SMALL = ["--size", "320x180"]
+
+
+def frames_of(path, width=320, height=180):
+    """Every frame of a film, uint8 (N, H, W, 3)."""
+    ffmpeg = pytest.importorskip("imageio_ffmpeg").get_ffmpeg_exe()
+    command = [ffmpeg, "-v", "error", "-i", path, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
+    raw = subprocess.run(command, capture_output=True, check=True).stdout
+    return np.frombuffer(raw, np.uint8).reshape(-1, height, width, 3)
+
+
+def test_a_picture_has_the_size_asked_for_and_a_background(rgb):
+    assert rgb("--steps", 5, "--out", "new/x.png", "--size", "640x360").code == 0
+    picture = load_picture("new/x.png")
+    assert picture.size == (640, 360)
+    corner = picture.rgb[0, 0]
+    assert 0.2 < np.mean(np.abs(picture.rgb - corner).max(axis=2) < 0.06) < 0.95
+
+
+def test_out_is_repeatable_and_a_film_has_its_length(cli, tmp_path):
+    flags = ["--steps", 40, "--duration", 1, "--fps", 12, *SMALL, "--engine", "numpy"]
+    result = cli("rgb", *flags, "--out", "a.mp4", "--out", "b.png", "--out", "c.jpg", "--json")
+    assert result.code == 0
+    assert sorted(os.listdir(tmp_path)) == ["a.mp4", "b.png", "c.jpg"]
+    frames = frames_of("a.mp4")
+    assert len(frames) == 12
+    assert not np.array_equal(frames[0], frames[-1])
+    assert result.json["steps"] == 40
+
+
+def test_without_a_name_film_and_picture_lie_in_out(cli, tmp_path):
+    result = cli("rgb", "--steps", 4, "--duration", 0.3, *SMALL, "--engine", "numpy")
+    assert result.code == 0
+    assert sorted(os.listdir(tmp_path / "out")) == ["rgb.mp4", "rgb.png"]
+    assert "wrote out/rgb.mp4" in result.err
+    assert "wrote out/rgb.png" in result.err
+
+
+def test_drawn_and_undrawn_runs_end_in_the_same_bits(cli):
+    flags = ["--steps", 50, "--hidden", "5", "--engine", "numpy"]
+    assert cli("rgb", *flags, "--headless", "--save", "blind").code == 0
+    assert cli("rgb", *flags, "--duration", 0.5, *SMALL, "--out", "x.mp4", "--out", "x.png", "--save", "seen").code == 0
+    blind, seen = load_tensors("blind")[0], load_tensors("seen")[0]
+    for name in blind:
+        assert blind[name].tobytes() == seen[name].tobytes()
+
+
+def test_a_film_goes_on_where_the_file_stopped(cli):
+    assert cli("rgb", "--steps", 7, "--engine", "numpy", "--headless", "--save", "w").code == 0
+    flags = ["--engine", "numpy", "--duration", 0.3, *SMALL]
+    assert cli("rgb", "--load", "w", "--steps", 5, *flags, "--out", "x.mp4", "--json").json["steps"] == 12
+
+
+def test_without_the_video_extra_there_is_a_picture_and_a_line(cli, tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "imageio_ffmpeg", None)
+    result = cli("rgb", "--steps", 2, "--engine", "numpy", *SMALL)
+    assert result.code == 0
+    assert os.listdir(tmp_path / "out") == ["rgb.png"]
+    assert "scalarviz[video]" in result.err
+
+
+def test_without_gl_training_runs_and_a_line_says_what_to_install(cli, tmp_path, monkeypatch):
+    monkeypatch.setattr("scalarviz.view.offscreen.available", lambda: "no OpenGL to draw with: install this")
+    usual = cli("rgb", "--steps", 2, "--engine", "numpy", "--json")
+    assert usual.code == 0
+    assert usual.json["steps"] == 2
+    assert usual.err.count("no OpenGL") == 1
+    named = cli("rgb", "--steps", 2, "--engine", "numpy", "--out", "x.png", "--save", "w", "--json")
+    assert named.code == 2  # something that was asked for by name is missing
+    assert named.json["steps"] == 2
+    assert "no OpenGL" in named.err
+    assert os.listdir(tmp_path) == ["w"]
+
+
+def test_any_map_colours_the_cubes(rgb):
+    for name in ("grey", "viridis"):
+        assert rgb("--steps", 2, "--cmap", name, *SMALL, "--out", f"{name}.png").code == 0
+    assert not np.array_equal(load_picture("grey.png").rgb, load_picture("viridis.png").rgb)
+
+
+def test_ctrl_c_keeps_the_film_so_far_and_writes_the_picture(cli, tmp_path):
+    def press():
+        time.sleep(1.5)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    result = cli("rgb", "--engine", "numpy", "--duration", 600, *SMALL, "--out", "x.mp4", "--out", "x.png")
+    thread.join()
+    assert result.code == 130
+    assert sorted(os.listdir(tmp_path)) == ["x.mp4", "x.png"]
+    assert len(frames_of("x.mp4")) > 3
