@@ -31,6 +31,9 @@ KNEE = 80.0
 TIME_CONSTANT = 0.5
 """Seconds in which V covers 63 % of the way to a larger target."""
 
+SMALLEST = 2.0**-126
+"""The least V: the shader computes in float32, whose normal numbers end here."""
+
 EMPTY = 1.0
 """V where there is nothing finite or nothing but zeros: any V shows zero as the neutral."""
 
@@ -102,7 +105,7 @@ def extent(values: ArrayLike) -> float:
         return EMPTY
     scaled = x / top  # squares of 1e-300 or 1e300 would leave the range of float64
     v = min(top, 3.0 * top * float(np.sqrt(scaled @ scaled / x.size)))
-    return v if v >= np.finfo(np.float32).tiny else EMPTY  # below that the shader's float32 cannot hold it
+    return v if v >= SMALLEST else EMPTY
 
 
 def clipped_share(values: ArrayLike, v: float) -> float:

@@ -18,13 +18,13 @@ HALF = 0.40
 AZIMUTH, ELEVATION = -10.0, 48.0
 DISTANCE = 17.0
 """Of the eye, in pitches, for 3x3 weights with their biases; proportionally further away for larger plates."""
-SPAN = 5.7
+SPAN = 5.55
 """Diagonal of those trays in pitches."""
 ROW_GAP, ROW_DEPTH = 1.35, 0.12
 """From a layer to its row of activations and on to the next layer; half the thickness of a row."""
 BEHIND = 1.75
 """From a row of activations to a layer that stands in front of it and would hide it."""
-BIAS_GAP = 1.30
+BIAS_GAP = 1.27
 """From the last column of weights to the biases."""
 
 
@@ -42,7 +42,7 @@ def one_layer(layer: ChainLayer, size: Size, box: Rect) -> Arrangement:
     if not weight.grid.folded:  # one trace per output along the tray
         ends = [[[-0.5, -row, 0.0], [end, -row, 0.0]] for row in range(rows)]
         lines.append(np.array(ends))
-    return Arrangement(_camera(plates, size, inner(box, 85, 35, 228, 0)), plates, True, lines)
+    return Arrangement(_camera(plates, size, inner(box, 85, 35, 226, 0)), plates, True, lines)
 
 
 def few_chain(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Arrangement:

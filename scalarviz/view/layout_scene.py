@@ -30,7 +30,7 @@ LYING = np.array([[1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0]])
 LYING_TURNED = LYING[[1, 0, 2]]
 """The same with outputs to the right and inputs towards the viewer."""
 
-TRAY_MARGIN = (0.61, 0.74)
+TRAY_MARGIN = (0.57, 0.68)
 """From the middle of the outer cubes to the edge of their tray: to the sides, and to the front and back."""
 
 
