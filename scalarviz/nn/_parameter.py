@@ -62,7 +62,7 @@ class Parameter(Block):
 
     @data.setter
     def data(self, array: ArrayLike) -> None:
-        self.data[...] = fitted(array, self.shape, f"{self._title()}.data")
+        self.write(0, fitted(array, self.shape, f"{self._title()}.data").ravel())
 
     @property
     def grad(self) -> FloatArray:
@@ -158,7 +158,7 @@ class ParameterView:
 
     @data.setter
     def data(self, array: ArrayLike) -> None:
-        self.data[...] = fitted(array, self.shape, f"{self.name or 'a row'}.data")
+        self.parameter.write(self.start, fitted(array, self.shape, f"{self.name or 'a row'}.data").ravel())
 
     @property
     def grad(self) -> FloatArray:

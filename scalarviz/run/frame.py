@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,17 @@ class Stage:
     bias: Tensor | None = None
 
 
+class Curve(NamedTuple):
+    """Step numbers, losses and learning rates, arrays of one length (read only: they are views)."""
+
+    step: NDArray[np.int64]
+    loss: NDArray[np.float64]
+    lr: NDArray[np.float64]
+
+
+NO_CURVE = Curve(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """One consistent snapshot: the values after step `step`, and what that step did.
@@ -95,6 +106,8 @@ class Frame:
         ``"input"`` and every :class:`Stage` name to its row for the probe sample.
     dead : mapping of str to ndarray of bool
         Per stage, the units that are zero for every sample of the probe set.
+    curve : Curve
+        The history up to this step.
     """
 
     step: int
@@ -107,3 +120,4 @@ class Frame:
     frozen: BoolArray
     activations: Mapping[str, FloatArray] = field(default_factory=dict)
     dead: Mapping[str, BoolArray] = field(default_factory=dict)
+    curve: Curve = NO_CURVE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -89,3 +89,18 @@ def _name(block: Block, number: int) -> str:
 def _shape(block: Block) -> tuple[int, ...]:
     shape: tuple[int, ...] = getattr(block, "shape", () if block.size == 1 else (block.size,))
     return shape
+
+
+def weight_name(tensors: Sequence[Tensor], index: int) -> str:
+    """Name of the scalar at flat `index`, as ``0.weight[4][2]``.
+
+    Raises
+    ------
+    InputError
+        There is none.
+    """
+    for tensor in tensors:
+        if tensor.start <= index < tensor.start + tensor.size:
+            place = np.unravel_index(index - tensor.start, tensor.shape) if tensor.shape else ()
+            return tensor.name + "".join(f"[{int(i)}]" for i in place)
+    raise InputError(f"no weight {index}; there are {sum(t.size for t in tensors)}")

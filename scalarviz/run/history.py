@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from .frame import Curve
+
 LIMIT = 1_000_000
 
 
@@ -70,6 +72,12 @@ class History:
     def _thin(self) -> None:
         keep = np.arange(self._size - 1, -1, -2)[::-1]
         for name in ("_step", "_loss", "_lr"):
-            array = getattr(self, name)
-            array[: len(keep)] = array[keep]
+            old = getattr(self, name)
+            new = np.empty(len(old), old.dtype)  # never in place: a Curve may look at the old array
+            new[: len(keep)] = old[keep]
+            setattr(self, name, new)
         self._size = len(keep)
+
+    def curve(self) -> Curve:
+        """The history so far; later steps do not change it."""
+        return Curve(self.step, self.loss, self.lr)

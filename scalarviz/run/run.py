@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +16,20 @@ from ..engine.model import PlanRunner
 from ..engine.numpy import NumpyTrainer
 from ..engine.objects import ObjectsTrainer
 from ..engine.problem import Problem, Reduction, Trainer
-from ..errors import DivergedError, InputError, StateError, TypeMismatchError
+from ..errors import InputError, StateError, TypeMismatchError
+from ..scalar.store import Gate
 from ..tape import Plan, Tape, lower, record
 from .checkpoint import Checkpoint, load_run, save_run
 from .frame import Frame, Stage, Tensor
-from .gather import blocks_of, gather, release, tensors_of
+from .gather import blocks_of, gather, release, tensors_of, weight_name
 from .history import History
 from .look import Look
 from .optimiser import flat_state, hand_back, record_update, restore, trained_indices
 from .samples import as_pair
 from .stages import chain
+from .training import Training
 
 DTYPES = ("float32", "float64")
-TARGET_SECONDS = 0.05
-"""Wall time that one engine call should take: Ctrl-C and progress are served between calls."""
 
 
 class Run:
@@ -99,14 +99,9 @@ class Run:
         self._taken_by: Run | None = None
         self._closed = False
         self.tensors: tuple[Tensor, ...] = tensors_of(self._tape.blocks)
-        self._held = trained_indices(optimizer, self._tape)
+        held = trained_indices(optimizer, self._tape)
         self.problem = self._problem(plan, update, inputs, targets)
-        self._trainer = self._make_trainer()
-        self.steps = 0
-        self.history = History()
-        self._chunk = 1
-        self._seconds = 0.0
-        self._timed_steps = 0
+        self._training = Training(self.problem, self._make_trainer(), held, partial(weight_name, self.tensors))
         self._look = Look(self._tape, self.problem, chain(model, self._tape, self.tensors))
         self.stages: tuple[Stage, ...] = self._look.stages
 
@@ -170,57 +165,10 @@ class Run:
         """
         left = _integer("n", n, 0)
         while left > 0:
-            done = self._advance(min(left, self._chunk))
-            left -= done
+            self._check_live()
+            left -= self._training.advance(left, self.lr)
             if progress is not None and progress(self) is False:
                 return
-
-    def _advance(self, count: int) -> int:
-        """One call of the engine, timed so that the next one takes about 50 ms."""
-        self._check_live()
-        before = self._snapshot()
-        start = time.perf_counter()
-        losses = self._train(count)
-        seconds = time.perf_counter() - start
-        if not (np.isfinite(losses).all() and np.isfinite(self._store.value).all()):
-            self._stop_at_divergence(before, losses)
-        self._finish(losses)
-        self._seconds += seconds
-        self._timed_steps += count
-        pace = 0.05 / max(seconds, 1e-6)
-        self._chunk = (
-            max(1, min(1 << 20, int(self._chunk * min(pace, 8.0)))) if pace > 1.5 or pace < 0.7 else self._chunk
-        )
-        return count
-
-    def _train(self, count: int) -> NDArray[np.float64]:
-        np.copyto(self.problem.trained, self._held & (self._store.frozen == 0))
-        return self._trainer.train(self.steps, count, self.lr)
-
-    def _finish(self, losses: NDArray[np.float64]) -> None:
-        self._store.computed[:] = 1
-        self.history.extend(self.steps, losses, self.lr)
-        self.steps += len(losses)
-
-    def _snapshot(self) -> list[NDArray[Any]]:
-        return [a.copy() for a in (self._store.value, self.problem.previous, *self.problem.state)]
-
-    def _stop_at_divergence(self, before: list[NDArray[Any]], losses: NDArray[np.float64]) -> None:
-        """Replay to the first step with a loss or weight that is not finite (the same bits), then raise."""
-        bad = np.flatnonzero(~np.isfinite(losses))
-        count = int(bad[0]) + 1 if len(bad) else len(losses)
-        for candidate in range(max(1, count - 1), count + 1):  # a bad update shows in the next step's loss
-            for array, old in zip((self._store.value, self.problem.previous, *self.problem.state), before, strict=True):
-                array[:] = old
-            losses = self._train(candidate)
-            if not (np.isfinite(losses).all() and np.isfinite(self._store.value).all()):
-                break
-        self._finish(losses)
-        weights = np.flatnonzero(~np.isfinite(self._store.value))
-        where = f"; the first weight is {self.weight_name(int(weights[0]))}" if len(weights) else ""
-        raise DivergedError(
-            f"training diverged at step {self.steps}: the loss is {losses[-1]:g}{where}. lr is {self.lr:g}; try a tenth"
-        )
 
     def _check_live(self) -> None:
         if self._closed:
@@ -228,7 +176,57 @@ class Run:
         if self._taken_by is not None:
             raise StateError(f"another Run took over the weights of this one ({self._taken_by!r}); step that one")
 
+    @property
+    def call_seconds(self) -> float:
+        """Wall time that one engine call should take; `progress` and edits wait that long at most."""
+        return self._training.call_seconds
+
+    @call_seconds.setter
+    def call_seconds(self, seconds: float) -> None:
+        self._training.call_seconds = seconds
+
+    # ---- touching
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """The live flat values (P,), in the order of `tensors`. Change them with :meth:`set_weights`."""
+        return self._store.value
+
+    def set_weights(self, start: int, numbers: Sequence[float]) -> None:
+        """Set the flat weights from `start` on, between two steps; `Frame.update` stays that of the last step.
+
+        Raises
+        ------
+        InputError
+            Not all of them are weights of this run.
+        """
+        span = slice(start, start + len(numbers))
+        if not 0 <= start <= span.stop <= self.n_weights:
+            raise InputError(f"weights {start} to {span.stop - 1} are not all among the {self.n_weights} of the run")
+        new = np.asarray(numbers, self._store.value.dtype)
+        self.problem.previous[span] += new - self._store.value[span]
+        self._store.value[span] = new
+
+    @property
+    def gate(self) -> Gate | None:
+        """What stands before the weights while a thread trains them; see :class:`scalarviz.run.worker.Worker`."""
+        return self._store.gate
+
+    @gate.setter
+    def gate(self, gate: Gate | None) -> None:
+        self._store.gate = gate
+
     # ---- looking
+
+    @property
+    def steps(self) -> int:
+        """Training steps done."""
+        return self._training.steps
+
+    @property
+    def history(self) -> History:
+        """Step, loss and learning rate of every step."""
+        return self._training.history
 
     @property
     def loss(self) -> float:
@@ -247,7 +245,7 @@ class Run:
     @property
     def steps_per_second(self) -> float:
         """Training speed so far, drawing left out; NaN before the first step."""
-        return self._timed_steps / self._seconds if self._seconds > 0 else math.nan
+        return self._training.steps_per_second
 
     @property
     def n_weights(self) -> int:
@@ -256,11 +254,7 @@ class Run:
 
     def weight_name(self, index: int) -> str:
         """Name of the scalar at flat `index`, as ``0.weight[4][2]``."""
-        for tensor in self.tensors:
-            if tensor.start <= index < tensor.start + tensor.size:
-                place = np.unravel_index(index - tensor.start, tensor.shape) if tensor.shape else ()
-                return tensor.name + "".join(f"[{int(i)}]" for i in place)
-        raise InputError(f"no weight {index}; the run has {self.n_weights}")
+        return weight_name(self.tensors, index)
 
     def frame(self, probe: ArrayLike | None = None) -> Frame:
         """One consistent snapshot; `probe` is one sample (n_inputs,) whose activations are wanted."""
@@ -278,6 +272,7 @@ class Run:
             frozen=store.frozen.astype(bool),
             activations=activations,
             dead=self._look.dead(values),
+            curve=self.history.curve(),
         )
 
     def activations(self, probe: ArrayLike, values: NDArray[Any] | None = None) -> dict[str, NDArray[Any]]:
@@ -329,7 +324,7 @@ class Run:
             targets |= {f"{n}.": a for n, a in zip(self.optimizer.state, self.problem.state, strict=True)}
         restore(self.tensors, targets, {**tensors, **optimizer_state})
         self.problem.previous[:] = self._store.value
-        self.steps = steps
+        self._training.steps = steps
 
     def save(self, path: str | Path, notes: Mapping[str, str] | None = None) -> None:
         """Write weights, optimiser state and step; see :func:`scalarviz.run.checkpoint.save_run`."""

@@ -8,13 +8,25 @@ holds the block, or a `Weight` of it, follows without noticing.
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 if TYPE_CHECKING:
     from .weight import Weight
+
+
+class Gate(Protocol):
+    """Stands before the numbers of a store while another thread changes them."""
+
+    def read(self, index: int) -> float:
+        """Value at `index` of the store, of one consistent moment."""
+        ...
+
+    def write(self, start: int, numbers: list[float]) -> None:
+        """Set the values from `start` on, when it is safe."""
+        ...
 
 
 class Store:
@@ -36,9 +48,11 @@ class Store:
         1 where the optimiser must leave the value alone.
     owner : object or None
         The Run that trains these weights.
+    gate : Gate or None
+        Reads and writes of single weights go through it while the Run trains in a thread.
     """
 
-    __slots__ = ("__weakref__", "computed", "frozen", "grad", "owner", "value")
+    __slots__ = ("__weakref__", "computed", "frozen", "gate", "grad", "owner", "value")
 
     def __init__(self, size: int, dtype: DTypeLike = np.float64) -> None:
         self.value: NDArray[Any] = np.zeros(size, dtype)
@@ -46,6 +60,7 @@ class Store:
         self.computed = np.zeros(size, np.uint8)
         self.frozen = np.zeros(size, np.uint8)
         self.owner: weakref.ref[Any] | None = None
+        self.gate: Gate | None = None
 
 
 class Block:
@@ -86,6 +101,13 @@ class Block:
         self.point(store, start)
         for new, array in zip((self.flat_value, self.flat_grad, self.computed, self.frozen_flags), old, strict=True):
             new[:] = array
+
+    def write(self, start: int, numbers: NDArray[Any]) -> None:
+        """Set the values from flat index `start` of the block on; `numbers` is flat."""
+        if self.store.gate is None:
+            self.flat_value[start : start + len(numbers)] = numbers
+        else:
+            self.store.gate.write(self.start + start, numbers.tolist())
 
     def weight(self, index: int) -> Weight:
         """The `Weight` at flat `index` (kept while somebody holds it)."""

@@ -82,12 +82,19 @@ class Weight(Value):
         """The value, in the store's precision."""
         if tracing._threads:
             tracing.forbid(".data")
-        number: float = self._block.values[self._index]
+        block = self._block
+        if block.store.gate is not None:
+            return block.store.gate.read(block.start + self._index)
+        number: float = block.values[self._index]
         return number
 
     @data.setter
     def data(self, number: SupportsFloat) -> None:
-        self._block.values[self._index] = as_number(number, f"Weight {self.name!r}: the value")
+        block, value = self._block, as_number(number, f"Weight {self.name!r}: the value")
+        if block.store.gate is not None:
+            block.store.gate.write(block.start + self._index, [value])
+        else:
+            block.values[self._index] = value
 
     @property
     def grad(self) -> float:

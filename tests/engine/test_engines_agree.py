@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from scalarviz import Run, nn, optim
 
 def mlp(*sizes, activation=nn.Tanh, bias=True):
     layers = []
-    for k, (n, m) in enumerate(zip(sizes, sizes[1:], strict=False)):
+    for k, (n, m) in enumerate(itertools.pairwise(sizes)):
         layers += [nn.Linear(n, m, bias=bias, seed=k), activation()]
     return nn.Sequential(*layers)
 
@@ -87,7 +89,7 @@ def gradient(model, loss, engine, dtype, batch):
         model, loss, optim.SGD(model.parameters(), lr=0.1), (x, rng.uniform(0, 1, (20, n_out))),
         batch_size=batch, engine=engine, dtype=dtype, seed=7,
     )  # fmt: skip
-    value = run._trainer.gradient(2)
+    value = run._training.trainer.gradient(2)
     grad = run._store.grad.astype(float).copy()
     run.close()
     return value, grad

@@ -51,7 +51,8 @@ def test_scopes_share_ranges():
     tensor = extents(flat, TENSORS, "tensor")
     assert tensor == {"0.weight": 1.0, "0.bias": 5.0, "2.weight": pytest.approx(0.1)}
     layer = extents(flat, TENSORS, "layer")
-    assert layer["0.weight"] == layer["0.bias"] == extent(flat[:8]) and layer["2.weight"] == pytest.approx(0.1)
+    assert layer["0.weight"] == layer["0.bias"] == extent(flat[:8])
+    assert layer["2.weight"] == pytest.approx(0.1)
     assert set(extents(flat, TENSORS).values()) == {extent(flat)}
     with pytest.raises(UnknownNameError, match="network, layer, tensor"):
         extents(flat, TENSORS, "row")

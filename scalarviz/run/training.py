@@ -1,0 +1,123 @@
+"""`Training`: an engine at work. Cuts the steps into calls of a steady length and stops where a run diverges."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engine.problem import Problem, Trainer
+from ..errors import DivergedError
+from .history import History
+
+CALL_SECONDS = 0.05
+"""Wall time that one engine call should take when nobody watches: Ctrl-C and progress are served between calls."""
+
+_LONGEST = 1 << 20
+
+
+class Training:
+    """Steps of one problem by one engine.
+
+    Parameters
+    ----------
+    problem : Problem
+    trainer : Trainer
+    held : ndarray of bool, shape (P,)
+        The weights that the optimiser holds.
+    name_of : callable
+        Flat index to the name of a weight, for messages.
+
+    Attributes
+    ----------
+    steps : int
+    history : History
+    call_seconds : float
+        See `CALL_SECONDS`. How steps are cut into calls changes no bit.
+    """
+
+    def __init__(
+        self, problem: Problem, trainer: Trainer, held: NDArray[np.bool_], name_of: Callable[[int], str]
+    ) -> None:
+        self.problem, self.trainer = problem, trainer
+        self.steps = 0
+        self.history = History()
+        self.call_seconds = CALL_SECONDS
+        self._held, self._name_of = held, name_of
+        self._seconds_a_step = math.inf
+        self._seconds, self._timed = 0.0, 0
+
+    @property
+    def steps_per_second(self) -> float:
+        """Speed so far, everything but the engine left out; NaN before the first step."""
+        return self._timed / self._seconds if self._seconds > 0 else math.nan
+
+    def advance(self, most: int, lr: float) -> int:
+        """One call of the engine: at most `most` steps, as many as fit into `call_seconds`.
+
+        Returns
+        -------
+        int
+            How many steps were done.
+
+        Raises
+        ------
+        DivergedError
+            See :meth:`scalarviz.run.run.Run.step`.
+        """
+        fitting = self.call_seconds / self._seconds_a_step
+        count = max(1, min(most, _LONGEST, int(min(fitting, 8.0 * max(1, self._timed)))))
+        before = self._snapshot()
+        start = time.perf_counter()
+        losses = self._train(count, lr)
+        seconds = time.perf_counter() - start
+        self._seconds_a_step = seconds / count
+        if not self._finite(losses):
+            self._stop_at_divergence(before, losses, lr)
+        self._book(losses, lr)
+        self._seconds += seconds
+        self._timed += count
+        return count
+
+    def _train(self, count: int, lr: float) -> NDArray[np.float64]:
+        problem = self.problem
+        np.copyto(problem.trained, self._held & (problem.store.frozen == 0))
+        return self.trainer.train(self.steps, count, lr)
+
+    def _book(self, losses: NDArray[np.float64], lr: float) -> None:
+        self.problem.store.computed[:] = 1
+        self.history.extend(self.steps, losses, lr)
+        self.steps += len(losses)
+
+    def _finite(self, losses: NDArray[np.float64]) -> bool:
+        return bool(np.isfinite(losses).all() and np.isfinite(self.problem.store.value).all())
+
+    # ---- divergence
+
+    def _state(self) -> tuple[NDArray[Any], ...]:
+        problem = self.problem
+        return (problem.store.value, problem.previous, *problem.state)
+
+    def _snapshot(self) -> list[NDArray[Any]]:
+        return [array.copy() for array in self._state()]
+
+    def _stop_at_divergence(self, before: list[NDArray[Any]], losses: NDArray[np.float64], lr: float) -> None:
+        """Replay to the first step with a loss or weight that is not finite (the same bits), then raise."""
+        bad = np.flatnonzero(~np.isfinite(losses))
+        last = int(bad[0]) + 1 if len(bad) else len(losses)
+        for count in range(max(1, last - 1), last + 1):  # a bad update shows in the next step's loss
+            for array, old in zip(self._state(), before, strict=True):
+                array[:] = old
+            losses = self._train(count, lr)
+            if not self._finite(losses):
+                break
+        self._book(losses, lr)
+        weights = np.flatnonzero(~np.isfinite(self.problem.store.value))
+        where = f"; the first weight is {self._name_of(int(weights[0]))}" if len(weights) else ""
+        raise DivergedError(
+            f"training diverged at step {self.steps}: the loss is {losses[-1]:g}{where}. lr is {lr:g}; try a tenth"
+        )
