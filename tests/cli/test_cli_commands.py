@@ -58,7 +58,8 @@ def unwrapped(text):
     return re.sub(r"[\s│]+", "", text)
 
 
-def test_help_of_the_scene_has_every_flag_and_every_formula(cli):
+def test_help_of_the_scene_has_every_flag_and_every_formula(cli, monkeypatch):
+    monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 500)  # a column that breaks between words of another
     result = cli("rgb", "--help")
     assert result.code == 0
     said = unwrapped(result.out)
