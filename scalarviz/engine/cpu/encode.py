@@ -1,0 +1,231 @@
+"""A `Program` as the table of numbers that the compiled interpreter walks.
+
+Neighbouring rows whose operands are neighbours too become one call. Backward, every adjoint row is *stored* by the
+first instruction that writes it and added to by the others, so nothing is zeroed in advance; what the loss does not
+depend on is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...tape import Instruction, Program
+from . import layout
+
+Addresses = Callable[[str], dict[str, int]]
+Table = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A program in numbers; see :mod:`scalarviz.engine.cpu.layout`.
+
+    Attributes
+    ----------
+    forward, backward : ndarray of int64, shape (instructions, FIELDS)
+    pool : ndarray of int64
+    numbers : ndarray
+        Coefficients and offsets, in the dtype of the run.
+    rows : int
+        Rows of the workspace: values, adjoints and padding.
+    """
+
+    forward: Table
+    backward: Table
+    pool: NDArray[np.int64]
+    numbers: NDArray[Any]
+    rows: int
+
+
+def encode(program: Program, seeds: Iterable[int], addresses: Addresses, dtype: Any) -> Encoded:
+    """Encode `program`; `seeds` are the rows whose adjoints are given before the backward pass (none: forward only)."""
+    writer = _Writer(program, addresses)
+    forward = [line for i in program.instructions for line in writer.forward(i)]
+    written = {int(row) for row in seeds}
+    backward: list[list[int]] = []
+    if written:
+        writer.written = written
+        for instruction in reversed(program.instructions):
+            backward += writer.backward(instruction)
+    return Encoded(
+        forward=_table(forward),
+        backward=_table(backward),
+        pool=np.array(writer.pool or [0], np.int64),
+        numbers=np.array(writer.numbers or [0.0], dtype),
+        rows=2 * program.n_rows + layout.PADDING,
+    )
+
+
+def _table(lines: list[list[int]]) -> Table:
+    table = np.zeros((len(lines), layout.FIELDS), np.int64)
+    for row, line in enumerate(lines):
+        table[row, : len(line)] = line
+    return table
+
+
+def _runs(columns: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Spans ``(start, length)`` of the columns in which every row counts up by one."""
+    if columns.shape[1] == 0:
+        return []
+    breaks = np.flatnonzero((np.diff(columns, axis=1) != 1).any(axis=0)) + 1
+    edges = [0, *breaks.tolist(), columns.shape[1]]
+    return [(a, b - a) for a, b in zip(edges, edges[1:], strict=False)]
+
+
+@dataclass
+class _Writer:
+    program: Program
+    addresses: Addresses
+    pool: list[int] = field(default_factory=list)
+    numbers: list[float] = field(default_factory=list)
+    written: set[int] = field(default_factory=set)
+
+    def keep(self, entries: Sequence[int] | NDArray[np.int64]) -> int:
+        """Put a list into the pool; returns its offset."""
+        self.pool += [int(e) for e in entries]
+        return len(self.pool) - len(entries)
+
+    def number(self, *values: float) -> int:
+        self.numbers += [float(v) for v in values]
+        return len(self.numbers) - len(values)
+
+    def adjoint(self, row: int) -> int:
+        """Row of the workspace that holds the adjoint of program row `row`."""
+        return self.program.n_rows + int(row)
+
+    # Forward
+
+    def forward(self, i: Instruction) -> list[list[int]]:
+        if i.kind == "op":
+            return self.op_forward(i)
+        if i.kind == "param":
+            return [[layout.PARAM, i.dst, i.count, self.keep(i.weights)]]
+        if i.kind == "layer":
+            n = i.args.shape[1]
+            to, source = self.keep(range(i.dst, i.dst + i.count)), self.keep(i.args[0])
+            return [[layout.COMBINE, to, i.count, source, n, int(i.weights[0]), n, 1, i.bias, 0]]
+        if i.kind == "product":
+            left, right = self.keep(i.args[0]), self.keep(i.args[1])
+            return [[layout.PRODUCT, i.dst, left, right, i.args.shape[1], i.bias, self.number(i.offset)]]
+        return [self.sum_line(i)]
+
+    def op_forward(self, i: Instruction) -> list[list[int]]:
+        address = self.addresses(i.op)["forward"]
+        results = np.arange(i.dst, i.dst + i.count)
+        lines = []
+        for start, length in _runs(np.vstack([results, i.args])):
+            a, b, c = self.operands(i, start)
+            lines.append([layout.CALL, address, a, b, c, i.dst + start, 0, 0, length, 0])
+        return lines
+
+    @staticmethod
+    def operands(i: Instruction, start: int) -> list[int]:
+        """The three operand rows of a call; a missing one is any row."""
+        found = [int(r) for r in i.args[:, start]]
+        return found + [found[0]] * (3 - len(found))
+
+    def sum_line(self, i: Instruction) -> list[int]:
+        weights = self.keep(i.weights) if i.kind == "dot" else -1
+        first = self.number(*i.numbers) if i.kind == "weighted" else -1
+        source = self.keep(i.args[0])
+        return [layout.SUM, i.dst, source, i.args.shape[1], weights, first, i.bias, self.number(i.offset)]
+
+    # Backward
+
+    def backward(self, i: Instruction) -> list[list[int]]:
+        results = range(i.dst, i.dst + i.count)
+        if not any(row in self.written and self.program.needs_gradient[row] for row in results):
+            return []
+        lines = self.zeros([row for row in results if row not in self.written])
+        if i.kind == "op":
+            return lines + self.op_backward(i)
+        if i.kind == "param":
+            return [*lines, [layout.PARAM_BACK, self.adjoint(i.dst), i.count, self.keep(i.weights)]]
+        if i.kind == "layer":
+            return lines + self.layer_backward(i)
+        if i.kind == "product":
+            return [*lines, self.product_backward(i)]
+        return [*lines, self.sum_backward(i)]
+
+    def zeros(self, rows: Sequence[int]) -> list[list[int]]:
+        """Store zero in adjoints that an instruction reads or adds to although nobody wrote them."""
+        self.written.update(rows)
+        ordered = np.array(sorted(rows), np.int64)[None]
+        return [[layout.ZERO, self.adjoint(ordered[0, start]), length] for start, length in _runs(ordered)]
+
+    def first_to_write(self, row: int) -> bool:
+        fresh = row not in self.written
+        self.written.add(row)
+        return fresh
+
+    def wanted(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        return self.program.needs_gradient[rows]
+
+    def op_backward(self, i: Instruction) -> list[list[int]]:
+        addresses = self.addresses(i.op)
+        results = np.arange(i.dst, i.dst + i.count)
+        lines = []
+        for k, rows in enumerate(i.args):
+            kernel = f"backward_{k}"
+            if kernel not in addresses:
+                continue
+            (chosen,) = np.nonzero(self.wanted(rows))
+            fresh = np.array([self.first_to_write(int(rows[j])) for j in chosen], np.int64)
+            # a change of the flag ends a run as a gap does: it is counted up like a row with a jump
+            flags = np.arange(len(chosen)) + fresh * 2 * i.count
+            for start, length in _runs(np.vstack([results[chosen], i.args[:, chosen], flags])):
+                j = int(chosen[start])
+                a, b, c = self.operands(i, j)
+                y, g, d = i.dst + j, self.adjoint(i.dst + j), self.adjoint(int(rows[j]))
+                lines.append([layout.CALL, addresses[kernel], a, b, c, y, g, d, length, int(fresh[start])])
+        return lines
+
+    def layer_backward(self, i: Instruction) -> list[list[int]]:
+        rows, n = i.args[0], i.args.shape[1]
+        ones = 2 * self.program.n_rows + 1
+        upstream = self.keep([self.adjoint(i.dst + j) for j in range(i.count)])
+        source = self.keep([*rows, ones] if i.bias >= 0 else rows)
+        weight, columns = int(i.weights[0]), n + (i.bias >= 0)
+        lines = [[layout.OUTER, upstream, i.count, source, columns, weight, n, i.bias]]
+        # one line for each stretch of inputs that want a gradient: their weights stand side by side
+        wanted = np.flatnonzero(self.wanted(rows))
+        for begin, length in _runs(wanted[None]):
+            start = int(wanted[begin])
+            to = rows[start : start + length]
+            unwritten = [int(r) for r in dict.fromkeys(to.tolist()) if r not in self.written]
+            storing = len(unwritten) == length
+            lines += [] if storing else self.zeros(unwritten)
+            self.written.update(unwritten)
+            targets = self.keep([self.adjoint(r) for r in to])
+            lines.append(
+                [layout.COMBINE, targets, length, upstream, i.count, weight + start, 1, n, -1, int(not storing)]
+            )
+        return lines
+
+    def targets(self, rows: NDArray[np.int64]) -> tuple[list[int], list[int]]:
+        """Adjoint rows (-1: none wanted) and whether each is fresh."""
+        wanted = self.wanted(rows)
+        adjoints = [self.adjoint(r) if w else -1 for r, w in zip(rows, wanted, strict=True)]
+        fresh = [int(w and self.first_to_write(int(r))) for r, w in zip(rows, wanted, strict=True)]
+        return adjoints, fresh
+
+    def sum_backward(self, i: Instruction) -> list[int]:
+        _, _, source, n, weights, first, bias, _ = self.sum_line(i)
+        adjoints, fresh = self.targets(i.args[0])
+        upstream = self.adjoint(i.dst)
+        kept = self.keep(adjoints)
+        return [layout.SUM_BACK, upstream, source, n, weights, first, bias, kept, self.keep(fresh)]
+
+    def product_backward(self, i: Instruction) -> list[int]:
+        left, right = self.keep(i.args[0]), self.keep(i.args[1])
+        # in the order of the kernel, which goes term by term
+        pairs = [self.targets(i.args[:, j]) for j in range(i.args.shape[1])]
+        adjoints = [self.keep([p[0][side] for p in pairs]) for side in (0, 1)]
+        fresh = [self.keep([p[1][side] for p in pairs]) for side in (0, 1)]
+        upstream = self.adjoint(i.dst)
+        return [layout.PRODUCT_BACK, upstream, left, right, i.args.shape[1], i.bias, *adjoints, *fresh]

@@ -1,0 +1,96 @@
+"""What numba's Python cannot say: selection without a branch, powers of two by bits, a call by address."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+ROW_ARGUMENTS = 8
+"""Arguments of a row kernel: pointers a, b, c, y, g, d, then the number of elements and a flag."""
+
+_WORD = {types.float32: (32, 23, 127), types.float64: (64, 52, 1023)}  # bits, bits of the fraction, bias
+
+
+@intrinsic
+def select(typingctx: Any, condition: Any, a: Any, b: Any) -> Any:
+    """``a if condition else b`` as one LLVM select, which vectorises. A number is true unless it is 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        flag = args[0]
+        if condition == types.boolean:
+            flag = context.get_value_as_data(builder, types.boolean, flag) if flag.type.width != 1 else flag
+            flag = builder.trunc(flag, ir.IntType(1)) if flag.type.width != 1 else flag
+        else:
+            flag = builder.fcmp_unordered("!=", flag, ir.Constant(flag.type, 0.0))
+        return builder.select(flag, args[1], args[2])
+
+    if a != b or a not in _WORD:
+        return None
+    return a(condition, a, a), generate
+
+
+@intrinsic
+def to_bits(typingctx: Any, x: Any) -> Any:
+    """The bits of a float as a signed integer of its width."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], ir.IntType(_WORD[x][0]))
+
+    return (types.int32 if x == types.float32 else types.int64)(x), generate
+
+
+@intrinsic
+def from_bits(typingctx: Any, word: Any) -> Any:
+    """The float of the same width with these bits."""
+    result = {types.int32: types.float32, types.int64: types.float64}[word]
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], context.get_value_type(result))
+
+    return result(word), generate
+
+
+@intrinsic
+def two_power(typingctx: Any, shifted: Any) -> Any:
+    """2**n, where `shifted` is ``n + 1.5 * 2**23`` (float32) or ``n + 1.5 * 2**52`` (float64).
+
+    In that sum the low bits of the fraction are the integer n; the exponent's bits fall off at the shift.
+    """
+    width, fraction, bias = _WORD[shifted]
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = ir.IntType(width)
+        biased = builder.add(builder.bitcast(args[0], word), word(bias))
+        return builder.bitcast(builder.shl(biased, word(fraction)), args[0].type)
+
+    return shifted(shifted), generate
+
+
+@intrinsic
+def call_row(
+    typingctx: Any, address: Any, a: Any, b: Any, c: Any, y: Any, g: Any, d: Any, count: Any, fresh: Any
+) -> Any:
+    """Call the row kernel at `address`; everything is an int64, the first six arguments are addresses too."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer, word = ir.IntType(8).as_pointer(), ir.IntType(64)
+        kind = ir.FunctionType(ir.VoidType(), [pointer] * 6 + [word] * 2)
+        function = builder.inttoptr(args[0], kind.as_pointer())
+        builder.call(function, [*(builder.inttoptr(arg, pointer) for arg in args[1:7]), *args[7:]])
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 9), generate
+
+
+@intrinsic
+def row_at(typingctx: Any, address: Any, like: Any) -> Any:
+    """A pointer to elements of the dtype of array `like` at an address (for ``carray``: no reference counts)."""
+    pointer = types.CPointer(like.dtype)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.inttoptr(args[0], context.get_value_type(pointer))
+
+    return pointer(types.int64, like), generate

@@ -1,0 +1,111 @@
+"""From source to machine code: through the cache where that works, in memory where it does not."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+import numba
+from numba.core import config
+
+from ...scalar import ops
+from . import cache
+from .dialect import kernel_names, module_source
+
+T = TypeVar("T")
+_LOCK = threading.RLock()
+_ROWS: dict[str, dict[str, Any]] = {}
+_POINTERS = {"float32": numba.types.CPointer(numba.float32), "float64": numba.types.CPointer(numba.float64)}
+
+
+def load(unit: str, compile_with: Callable[[bool], T]) -> T:
+    """Compile a unit, or take it from the cache.
+
+    Parameters
+    ----------
+    unit : str
+        Its name in the cache.
+    compile_with : callable
+        Decorates and compiles the unit's functions; its argument is numba's ``cache``.
+
+    Returns
+    -------
+    What `compile_with` returns.
+    """
+    with _LOCK:
+        home = cache.folder() / unit
+        if home.is_dir():
+            if cache.intact(home):
+                try:
+                    with _directory(home):
+                        return compile_with(True)
+                except (OSError, pickle.UnpicklingError, EOFError, RuntimeError):
+                    pass
+            cache.warn_once(f"scalarviz: compiled kernels in {home} are damaged and are made anew")
+            cache.remove(home)
+        try:
+            return _build(home, compile_with)
+        except OSError as error:
+            cache.warn_once(
+                f"scalarviz: cannot keep compiled kernels in {cache.user_cache()} ({error.strerror or error}); compiling "
+                "in memory. Free some space, or set SCALARVIZ_CACHE_DIR to a folder that can be written"
+            )
+            return compile_with(False)
+
+
+def row_addresses(name: str, dtype: str) -> dict[str, int]:
+    """Addresses of the row kernels of the operation `name`: ``forward`` and ``backward_0`` .. ``backward_2``."""
+    op = ops.get(name)
+    unit = cache.rows_unit(op, dtype)
+    with _LOCK:
+        if unit not in _ROWS:
+            _ROWS[unit] = load(unit, lambda cached: _compile_rows(op, dtype, unit, cached))
+        return {kernel: function.address for kernel, function in _ROWS[unit].items()}
+
+
+def _build(home: Path, compile_with: Callable[[bool], T]) -> T:
+    home.parent.mkdir(parents=True, exist_ok=True)
+    build = Path(tempfile.mkdtemp(prefix="build-", dir=home.parent))
+    try:
+        with _directory(build):
+            result = compile_with(True)
+        cache.seal(build)
+        try:
+            os.rename(build, home)
+        except OSError:
+            if not home.is_dir():  # else another process was first
+                raise
+    finally:
+        cache.remove(build)
+    cache.prune()
+    return result
+
+
+@contextmanager
+def _directory(path: Path) -> Iterator[None]:
+    """numba's cache directory for our own decorators; the user's setting comes back."""
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(path)
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = before
+
+
+def _compile_rows(op: ops.Op, dtype: str, unit: str, cached: bool) -> dict[str, Any]:
+    source = module_source(op, dtype, __package__ or "")
+    path = cache.write_source(unit, source) if cached else unit
+    module = sys.modules[f"scalarviz_rows.{unit}"] = ModuleType(f"scalarviz_rows.{unit}")  # numba looks it up
+    exec(compile(source, str(path), "exec"), module.__dict__)
+    pointer = _POINTERS[dtype]
+    signature = numba.void(*[pointer] * 6, numba.int64, numba.int64)
+    decorate = numba.cfunc(signature, cache=cached, error_model="numpy", fastmath={"contract"})
+    return {kernel: decorate(getattr(module, kernel)) for kernel in kernel_names(op)}

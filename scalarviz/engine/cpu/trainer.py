@@ -1,0 +1,99 @@
+"""`NumbaTrainer`: the compiled engine at work on one problem."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import rng
+from ...tape import Plan
+from ..problem import Array, Problem
+from ..updates import Updater
+from .machine import Loaded, core
+
+UPDATE_BLOCK = 512
+"""Parameters that go through the optimiser's program together."""
+
+
+class NumbaTrainer:
+    """Trains a `Problem` with compiled kernels. See :class:`scalarviz.engine.problem.Trainer`.
+
+    Several trainers may work in different threads: each has its own workspaces, and a call holds no lock.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its arrays are read and written in place; they must be C-contiguous.
+    """
+
+    name = "numba"
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        plan, dtype = problem.plan, problem.store.value.dtype
+        self._train = core(dtype.name)["train"]
+        derived = plan.prologue
+        seeds = tuple(derived.outputs.tolist()) if derived is not None else ()
+        self._body = Loaded(plan.body, dtype, min(problem.block, problem.batch), (plan.body.loss,))
+        self._prologue = Loaded(derived, dtype, 1, seeds)
+        self._update = Loaded(problem.update.body, dtype, UPDATE_BLOCK)
+        self._updater = Updater(problem)
+        size = plan.n_parameters + plan.n_derived
+        self._theta, self._grad = np.zeros(size, dtype), np.zeros(size, dtype)
+        left, right, rounds = rng.shape_of(problem.data.shape[1])
+        shape = np.array([left, right, np.uint64(rounds)], np.uint64)
+        self._order = (np.array(rng.split(problem.seed), np.uint64), shape)
+
+    def train(self, first: int, count: int, lr: float) -> NDArray[np.float64]:
+        """Do the steps ``first + 1 .. first + count``; returns their losses, float64 of shape (count,)."""
+        return self._run(first, self._updater.hyper(first, count, lr), np.empty(count), commit=True)
+
+    def gradient(self, step: int) -> float:
+        """Forward and backward of the batch of step ``step + 1``; fills ``store.grad``, returns the loss."""
+        nothing = np.empty((0, 0), self._theta.dtype)
+        return float(self._run(step, nothing, np.empty(1), commit=False)[0])
+
+    def _run(self, first: int, hyper: Array, losses: NDArray[np.float64], commit: bool) -> NDArray[np.float64]:
+        problem, store = self.problem, self.problem.store
+        n = problem.plan.n_parameters
+        derived = problem.plan.n_derived > 0
+        theta, grad = (self._theta, self._grad) if derived else (store.value, store.grad)
+        # gathered at every call: the arrays of a problem may be replaced between calls
+        columns = [store.value, grad, *problem.state]
+        self._train(
+            self._body.machine, self._prologue.machine, self._update.machine, theta, grad, store.value, n,
+            problem.previous, np.array([c.ctypes.data for c in columns], np.int64), problem.data, problem.batch,
+            self._order, theta.dtype.type(problem.scale), problem.trained, np.ascontiguousarray(hyper), first, losses,
+            commit,
+        )  # fmt: skip
+        if derived:
+            store.grad[:] = grad[:n]
+        losses *= problem.scale
+        return losses
+
+
+def forward(plan: Plan, theta: Array, data: Array, block: int = 256) -> Array:
+    """The outputs of a plan's body for every sample.
+
+    Parameters
+    ----------
+    plan : Plan
+        With its features encoded in `data` already.
+    theta : ndarray, shape (n_parameters,)
+        float32 or float64; the dtype of the computation.
+    data : ndarray, shape (numbers of a sample, N)
+        Inputs, targets and features, as far as the body reads them.
+    block : int
+        Lanes that go through together.
+
+    Returns
+    -------
+    ndarray, shape (outputs of the body, N)
+    """
+    dtype = theta.dtype
+    extended = np.concatenate([theta, np.zeros(plan.n_derived, dtype)])
+    found = np.empty((len(plan.body.outputs), data.shape[1]), dtype)
+    body, prologue = Loaded(plan.body, dtype, block), Loaded(plan.prologue, dtype, 1)
+    source = np.ascontiguousarray(data, dtype)
+    core(dtype.name)["evaluate"](body.machine, prologue.machine, extended, plan.n_parameters, source, found)
+    return found
