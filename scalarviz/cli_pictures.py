@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,19 +55,19 @@ class Outputs:
         with ExitStack() as stack:
             films = [stack.enter_context(Film(path, self.options.size, self.options.fps)) for path in self.films]
 
-            def frames() -> Generator[int, None, None]:
-                shown, picture = -1, None
-                for number, stop in enumerate(stops):
-                    step = first + int(stop)
-                    yield step
-                    if picture is None or step != shown:
-                        shown, picture = step, painter.picture(_pace_text(scene, stops, number), 1 / self.options.fps)
-                    for film in films:
-                        film.add(picture)
+            def show(pace_text: str) -> None:
+                picture = painter.picture(pace_text, 1 / self.options.fps)
+                for film in films:
+                    film.add(picture)
 
-            stepping = frames()
-            yield stepping
-            stepping.close()
+            def frames() -> Iterator[int]:
+                for number, stop in enumerate(stops):
+                    yield first + int(stop)
+                    show(_pace_text(scene, stops, number))
+
+            yield frames()
+            if not films[0].frames:  # interrupted in the first frame: a film shows at least how it stands
+                show(str(run.engine))
 
     def pictures(self, scene: Scene) -> list[Path]:
         """Write the stills; returns every file of the picture that was written, films included."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Colours = NDArray[np.floating]
 
 SHOWN = 160  # longest side of the pictures that are painted at every frame
+LEARNT = 2**20  # pixels of a pair of pictures; a colour grade needs no more, and memory holds them
 TESTED = 1024  # colours of the test curve
 CUBE = 4096  # colours of the colour cube
 FEWEST = 1024  # random colours, also for small batches
@@ -100,22 +101,28 @@ def _from_pictures(source_path: Path, graded_path: Path) -> Task:
             seen &= picture.alpha.reshape(-1) > 0
     if not seen.any():
         raise InputError(f"no pixel of {source_path} and {graded_path} is opaque in both")
-    inputs, targets = source.pixels[seen], graded.pixels[seen]
+    places = np.flatnonzero(seen)
+    notes = []
+    if len(places) > LEARNT:
+        notes.append(f"learning from {LEARNT:,} of {len(places):,} pixels, evenly spread")
+        places = _spread(places, LEARNT)
+    inputs, targets = source.pixels[places], graded.pixels[places]
     middle = len(inputs) // 2
     return Task(
         inputs,
         targets,
-        f"{len(inputs):,} pixels",
+        f"{len(inputs):,} pixel{'s' if len(inputs) > 1 else ''}",
         inputs[middle],
         targets[middle],
         ColourCube(_spread(inputs, CUBE), _spread(targets, CUBE)),
         Pictures(shrink(source, SHOWN).rgb, shrink(graded, SHOWN).rgb),
+        notes=notes,
     )
 
 
-def _spread(rows: Colours, most: int) -> Colours:
+def _spread(rows: NDArray[Any], most: int) -> NDArray[Any]:
     """At most `most` of the rows, evenly spread."""
-    some: Colours = rows[np.unique(np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(int))]
+    some: NDArray[Any] = rows[np.unique(np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(int))]
     return some
 
 

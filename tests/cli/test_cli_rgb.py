@@ -112,12 +112,20 @@ def test_a_picture_larger_than_the_batch_is_read_in_batches(rgb, pictures):
     assert rgb("--source", "photo.png", "--graded", "graded.png", "--steps", 30, "--batch", 100).code == 0
 
 
+def test_of_a_huge_pair_of_pictures_an_even_share_is_learnt(monkeypatch, pictures, tmp_path):
+    monkeypatch.setattr("scalarviz.scenes._rgb_task.LEARNT", 100)
+    paths = {"source": tmp_path / "photo.png", "graded": tmp_path / "graded.png"}
+    scene = scene_rgb.build(scene_rgb.Options(**paths, engine="numpy"))
+    assert scene.curve_label == "100 pixels"
+    assert scene.notes == ["learning from 100 of 768 pixels, evenly spread"]
+
+
 def test_pixels_under_full_transparency_are_not_learnt_from(rgb, tmp_path):
     rgb_values, alpha = np.zeros((2, 2, 3)), np.array([[1.0, 0.0], [0.0, 0.0]])
     rgb_values[0, 1:] = 1
     save_picture(tmp_path / "a.png", rgb_values, alpha)
     scene = scene_rgb.build(scene_rgb.Options(source=tmp_path / "a.png", graded=tmp_path / "a.png", engine="numpy"))
-    assert scene.curve_label == "1 pixels"
+    assert scene.curve_label == "1 pixel"
     assert scene.colour_cube.inputs.tolist() == [[0, 0, 0]]
 
 
