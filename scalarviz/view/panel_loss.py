@@ -116,7 +116,7 @@ def loss_panel(box: Box, theme: Theme, curves: Sequence[Curve]) -> Sketch:
     x, y, width, height = box
     plot = (x + _AXIS, y + 30.0, width - _AXIS, height - 30.0 - 22)
     reduced = [_reduced(c, int(plot[2])) for c in curves]
-    every = np.concatenate([r[1] for r in reduced] + [r[2] for r in reduced] + [r[3] for r in reduced])
+    every = np.concatenate([np.empty(0), *(part for r in reduced for part in r[1:])])
     scale = axis(every, most=max(3, min(7, int(plot[3] // 42) + 1)))
     last = max((float(r[0][-1]) for r in reduced if len(r[0])), default=0.0)
     first = min((float(r[0][0]) for r in reduced if len(r[0])), default=0.0)

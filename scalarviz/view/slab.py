@@ -7,6 +7,7 @@ framebuffer of a current OpenGL 2 context is bound: offscreen or a window.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,16 +22,17 @@ from .colors import TABLE_SIZE, Colormap, get_map
 from .layout import Layout
 from .layout_plate import Floats, Plate
 from .slab_atlas import DEAD, FROZEN, NOT_COMPUTED, Atlas
-from .slab_shader import VERTEX, fragment
+from .slab_shader import VERTEX, Variant, fragment
 from .slab_tray import TrayVisual
 from .theme import Theme, get_theme, rgb
 
 Viewport = tuple[int, int] | tuple[int, int, int, int]
-Variant = tuple[bool, int]
-"""Whether cubes have details, and samples a pixel along each axis (0: walk the grid)."""
 
 DETAIL_PIXELS = 6.0
 """From this size on cubes have gaps, rims and marks."""
+COLOURS = 8 * (TABLE_SIZE - 1) + 1
+"""Texels of a map: fine enough for the nearest one to be right, which software draws faster than interpolation."""
+FLOAT_MAX = float(np.finfo(np.float32).max)
 RIM = 0.055
 """Width of the rim, as a share of the half side (none in a stack of large plates)."""
 
@@ -77,11 +79,11 @@ class SlabVisual:
         self._values: Any = None
         self._flags: Any = None
         self._marked = False
-        self._programs: dict[tuple[Variant, bool], Any] = {}
+        self._programs: dict[Variant, Any] = {}
         self._indices: dict[tuple[int, ...], Any] = {}
         self._trays = TrayVisual(layout, self.theme)
         self._maps = [colours or get_map("weight", self.theme), activations or get_map("activation", self.theme)]
-        self._colours = gloo.Texture2D(self._tables(), interpolation="linear", wrapping="clamp_to_edge")
+        self._colours = gloo.Texture2D(self._tables(), interpolation="nearest", wrapping="clamp_to_edge")
         self.set_range(1.0)
         self.set_activation_range(0.0, 1.0)
 
@@ -164,15 +166,17 @@ class SlabVisual:
         gloo.clear(color=False, depth=True)
         self._upload()
         self._trays.draw_trays(eye, (width, height))
+        self._trays.draw_flow(eye, (width, height))  # before the cubes: a line never crosses a number
         gloo.set_state(depth_test=True, blend=False, cull_face="front", front_face="ccw")
         density = width / eye.size[0]
         groups: dict[Variant, list[int]] = {}
         for index, plate in enumerate(self.layout.plates):
-            groups.setdefault(variant_for(plate, eye, density), []).append(index)
+            size = variant_for(plate, eye, density)
+            variant = replace(size, flags=self._marked, tiled=_tiled(plate), curved=self._curved(index))
+            groups.setdefault(variant, []).append(index)
         for variant, members in groups.items():
             self._draw_group(variant, members, eye, density)
         gloo.set_state(cull_face=False)
-        self._trays.draw_flow(eye, (width, height))
 
     def _draw_group(self, variant: Variant, members: list[int], camera: Camera, density: float) -> None:
         program = self._program(variant)
@@ -185,26 +189,17 @@ class SlabVisual:
         program.draw("triangles", self._indices[key])
 
     def _program(self, variant: Variant) -> Any:
-        key = (variant, self._marked)
-        if key not in self._programs:
-            detail, samples = variant
-            text = fragment(
-                detail=detail,
-                flags=self._marked,
-                samples=(samples, samples) if samples else None,
-                knee=KNEE,
-                table=TABLE_SIZE,
-            )
-            self._programs[key] = program = gloo.Program(VERTEX, text)
+        if variant not in self._programs:
+            self._programs[variant] = program = gloo.Program(VERTEX, fragment(variant, knee=KNEE, table=COLOURS))
             program.bind(self._buffer)
             program["u_colours"] = self._colours
             program["u_values"] = self._values
-            if self._marked:
+            if variant.flags:
                 program["u_flags"] = self._flags
             height, width = self.atlas.shape
-            program["u_atlas"] = (width, height)
-            self._constants(program, walks=not samples)
-        return self._programs[key]
+            program["u_atlas"], program["u_texel"] = (width, height), (1.0 / width, 1.0 / height)
+            self._constants(program, walks=not variant.samples)
+        return self._programs[variant]
 
     def _constants(self, program: Any, *, walks: bool) -> None:
         look, shading = self.theme, self.theme.shading
@@ -229,10 +224,15 @@ class SlabVisual:
         atlas.changed = atlas.flags_changed = False
 
     def _tables(self) -> NDArray[np.uint8]:
-        return np.stack([m.table() for m in self._maps])
+        fractions = np.linspace(0.0, 1.0, COLOURS)
+        return np.stack([m.bytes(2.0 * fractions - 1.0 if m.diverging else fractions) for m in self._maps])
+
+    def _curved(self, index: int) -> bool:
+        return bool(self._vertices["a_range"][8 * index, 2])
 
     def _range(self, index: int, chosen: Range, row: float) -> None:
-        new = np.array([chosen.low, chosen.high, chosen.scale == "symlog", row], np.float32)
+        low, high = np.clip([chosen.low, chosen.high], -0.25 * FLOAT_MAX, 0.25 * FLOAT_MAX)  # their difference too
+        new = np.array([low, high, chosen.scale == "symlog", row], np.float32)
         target = self._vertices["a_range"][8 * index : 8 * index + 8]
         if not np.array_equal(target[0], new):
             target[:] = new
@@ -249,11 +249,15 @@ def cells_per_pixel(plate: Plate, camera: Camera, density: float) -> float:
 
 
 def variant_for(plate: Plate, camera: Camera, density: float) -> Variant:
-    """Which shader draws a plate: detailed cubes, flat cells, or the mean colour of so many samples."""
+    """How a plate is drawn by the size of its cubes: in detail, as flat cells, or as the mean colour of samples."""
     dense = cells_per_pixel(plate, camera, density)
     if dense <= 1.0 / DETAIL_PIXELS:
-        return True, 0
-    return False, 0 if dense <= 1.0 else int(min(np.ceil(dense), 4.0))
+        return Variant(detail=True)
+    return Variant(samples=0 if dense <= 1.0 else int(min(np.ceil(dense), 4.0)))
+
+
+def _tiled(plate: Plate) -> bool:
+    return plate.grid.tile != (0, 0) or plate.grid.folded
 
 
 def _vertices(layout: Layout, atlas: Atlas, theme: Theme) -> NDArray[np.void]:

@@ -236,8 +236,13 @@ class Workbench:
 
     # drawing
 
+    @property
+    def sketches(self) -> list[Sketch]:
+        """Everything flat that is on the picture now: labels, panels, numbers."""
+        return [*self._static, *self._moving, *self._numbers]
+
     def draw(self, viewport: tuple[int, int] | None = None) -> None:
         """Paint the whole picture into the bound framebuffer of `viewport` device pixels (default: `size`)."""
         self.painter.background(self.theme.background, self.theme.glow)
         self.slab.draw(viewport=viewport or self.size)
-        self.painter.draw([*self._static, *self._moving, *self._numbers])
+        self.painter.draw(self.sketches)
