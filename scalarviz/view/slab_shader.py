@@ -8,9 +8,13 @@ algorithm", 1987). The same text is compiled in variants, since a software rende
 (none)      cubes of 1 to 6 px: flat cells without gaps, marks as patterns.
 ``AVERAGE`` cubes below a pixel: the mean colour of NU x NV samples of the pixel's footprint.
 ``FLAGS``   some cell carries a mark other than "clipped".
+``TILED``   some plate has gaps between convolution tiles or a last row that is not full.
+``CURVED``  some plate has a symmetric-log scale.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 VERTEX = """
 #version 120
@@ -43,7 +47,7 @@ void main() {
 
 _COMMON = """
 uniform sampler2D u_values; uniform sampler2D u_flags; uniform sampler2D u_colours;
-uniform vec2 u_atlas;        // width and height in texels
+uniform vec2 u_atlas; uniform vec2 u_texel;   // width and height in texels, and their reciprocals
 uniform float u_scale;       // device pixels of a world unit at w = 1
 uniform vec4 u_shading;      // factors: rim of the main face, rim of a side, foot of a side, rim width / half
 uniform vec3 u_ink; uniform vec3 u_paper; uniform vec3 u_blank; uniform vec3 u_line;
@@ -55,27 +59,36 @@ vec4 whole(vec4 x) { return floor(x + 0.5); }
 
 // Texture coordinates of a cell; x < 0: there is nothing in it.
 vec2 texel(vec2 cell) {
-  vec4 place = whole(v_place); vec4 stride = whole(v_strides); vec2 size = floor(v_dims.xy + 0.5);
+  vec4 place = whole(v_place); vec4 stride = whole(v_strides);
+#ifdef TILED
+  vec2 size = floor(v_dims.xy + 0.5);
   vec2 tile = floor((cell + 0.5) / place.xy);
   vec2 inner = cell - tile * place.xy;
   float index = tile.y * stride.x + inner.y * stride.y + tile.x * stride.z + inner.x * stride.w + place.z;
-  float row = floor((index + 0.5) / u_atlas.x);
   bool gap = inner.x > place.x - 1.5 || inner.y > place.y - 1.5;
   bool past = cell.y > size.y - 1.5 && cell.x > v_style.z - 0.5;
   if (gap || past) return vec2(-1.0);
-  return (vec2(index - row * u_atlas.x, place.w + row) + 0.5) / u_atlas;
+#else
+  float index = cell.y * stride.y + cell.x * stride.w + place.z;
+#endif
+  float row = floor((index + 0.5) * u_texel.x);   // exact: an atlas of several rows is 4096 wide
+  return (vec2(index - row * u_atlas.x, place.w + row) + 0.5) * u_texel;
 }
 
 // Fraction of the colour table at which a value lies: below 0 and above 1 it is clipped.
 float unit(float value) {
-  float linear = (value - v_range.x) / (v_range.y - v_range.x);
+  float linear = (value - v_range.x) * (1.0 / (v_range.y - v_range.x));
+#ifdef CURVED
   float x = value / v_range.y;
   float curved = sign(x) * log(1.0 + KNEE * abs(x)) / log(1.0 + KNEE) * 0.5 + 0.5;
   return v_range.z > 0.5 ? curved : linear;
+#else
+  return linear;
+#endif
 }
 
 vec3 colour(float u) {
-  float x = (clamp(u, 0.0, 1.0) * (TABLE - 1.0) + 0.5) / TABLE;
+  float x = (clamp(u, 0.0, 1.0) * (TABLE - 1.0) + 0.5) * (1.0 / TABLE);
   return texture2D(u_colours, vec2(x, v_range.w < 0.5 ? 0.25 : 0.75)).rgb;
 }
 
@@ -265,25 +278,39 @@ void main() {
 """
 
 
-def fragment(*, detail: bool, flags: bool, samples: tuple[int, int] | None, knee: float, table: int) -> str:
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Which of the shaders: see the module's text.
+
+    Attributes
+    ----------
+    detail, flags, tiled, curved : bool
+        The names above.
+    samples : int
+        Samples of a pixel's footprint along each of the screen's axes; 0 walks the grid.
+    """
+
+    detail: bool = False
+    samples: int = 0
+    flags: bool = False
+    tiled: bool = False
+    curved: bool = False
+
+
+def fragment(variant: Variant, *, knee: float, table: int) -> str:
     """The fragment shader of one variant.
 
     Parameters
     ----------
-    detail : bool
-        Gaps, rims and marks (cubes of 6 px and more).
-    flags : bool
-        Read the texture of flags.
-    samples : (int, int) or None
-        Samples of a pixel's footprint along the screen's x and y; None walks the grid.
+    variant : Variant
+        What it can do.
     knee : float
         Of the symmetric-log scale.
     table : int
-        Entries of a colour table.
+        Texels of a colour map.
     """
     head = f"#version 120\n#define KNEE {knee:.1f}\n#define TABLE {table:.1f}\n"
-    if flags:
-        head += "#define FLAGS\n"
-    if samples is not None:
-        return head + f"#define NU {samples[0]}\n#define NV {samples[1]}\n" + _COMMON + _AVERAGE
-    return head + ("#define DETAIL\n" + _COMMON + _MARKS if detail else _COMMON) + _WALK
+    head += "".join(f"#define {name.upper()}\n" for name in ("flags", "tiled", "curved") if getattr(variant, name))
+    if variant.samples:
+        return head + f"#define NU {variant.samples}\n#define NV {variant.samples}\n" + _COMMON + _AVERAGE
+    return head + ("#define DETAIL\n" + _COMMON + _MARKS if variant.detail else _COMMON) + _WALK

@@ -62,7 +62,7 @@ void main() {
   vec2 normal = normalize(vec2(-along.y, along.x) + vec2(1e-6, 0.0));
   float reach = 0.5 * u_width + 1.0;        // a pixel more than the line, for its soft edge
   vec4 at = mix(p, q, a_end.x);
-  gl_Position = at + vec4(normal * a_end.y * reach / u_viewport * 2.0 * at.w, -2e-4 * at.w, 0.0);
+  gl_Position = at + vec4(normal * a_end.y * reach / u_viewport * 2.0 * at.w, 0.0, 0.0);
   v_side = a_end.y * reach;
 }
 """
@@ -78,7 +78,7 @@ _QUAD = np.array([[0, 1, 2], [0, 2, 3]], np.uint32)
 
 
 class TrayVisual:
-    """Trays and flow lines of a layout; drawn before and after the cubes, with the same depth."""
+    """Trays and flow lines of a layout; drawn before the cubes."""
 
     def __init__(self, layout: Layout, theme: Theme) -> None:
         self._trays = _tray_program(layout, theme) if len(layout.trays) else None
@@ -95,7 +95,7 @@ class TrayVisual:
             self._trays.draw("triangles", self._tray_indices)
 
     def draw_flow(self, camera: Camera, viewport: tuple[int, int]) -> None:
-        """Draw the lines where no cube hides them; they leave no depth."""
+        """Draw the lines, on the trays and below every cube: they leave no depth."""
         if self._flow is not None:
             gloo.set_state(
                 depth_test=True, blend=True, depth_mask=False, blend_func=("src_alpha", "one_minus_src_alpha")
@@ -104,7 +104,7 @@ class TrayVisual:
             self._flow["u_viewport"] = viewport
             self._flow["u_width"] = self._width * viewport[0] / camera.size[0]
             self._flow.draw("triangles", self._flow_indices)
-            gloo.set_state(blend=False, depth_mask=True)
+            gloo.set_state(depth_test=True, blend=False, depth_mask=True)
 
 
 def _quads(count: int) -> Any:
@@ -121,7 +121,7 @@ def _tray_program(layout: Layout, theme: Theme) -> Any:
         plate = layout.plates[owner]
         rows, cols = plate.grid.cells
         block = table[4 * index : 4 * index + 4]
-        block["a_pos"] = corners - 0.004 * plate.axes[2]  # below the lines that run on it
+        block["a_pos"] = corners
         (x, y), right, near = TRAY_MARGIN, cols - 0.5 + TRAY_MARGIN[0], rows - 0.5 + TRAY_MARGIN[1]
         block["a_cell"] = [(0.5 - x, 0.5 - y), (right, 0.5 - y), (right, near), (0.5 - x, near)]
         last = plate.size - (rows - 1) * cols if plate.grid.folded else cols

@@ -14,7 +14,8 @@ def test_the_points_fill_the_rectangle(azimuth, elevation, distance):
     pixels = fit(BOX, SIZE, RECT, azimuth=azimuth, elevation=elevation, distance=distance).project(BOX)
     low, high = pixels.min(0), pixels.max(0)
     room = np.array([RECT[2] - RECT[0], RECT[3] - RECT[1]])
-    assert (low >= np.array(RECT[:2]) - 1e-6).all() and (high <= np.array(RECT[2:]) + 1e-6).all()
+    assert (low >= np.array(RECT[:2]) - 1e-6).all()
+    assert (high <= np.array(RECT[2:]) + 1e-6).all()
     assert np.isclose((high - low) / room, 1.0).any(), "one direction is filled"
     np.testing.assert_allclose((low + high) / 2, [396, 320])
 
@@ -41,7 +42,9 @@ def test_depth_is_inside_the_buffer_uses_most_of_it_and_grows_away_from_the_eye(
         return clip[:, 2] / clip[:, 3]
 
     z = depth(BOX)
-    assert z.min() > -1 and z.max() < 1 and np.ptp(z) > 1.5
+    assert z.min() > -1
+    assert z.max() < 1
+    assert np.ptp(z) > 1.5
     closer = BOX + 0.01 * np.array([camera.towards_eye(p) for p in BOX])
     assert (depth(closer) < z).all()
 
@@ -49,9 +52,11 @@ def test_depth_is_inside_the_buffer_uses_most_of_it_and_grows_away_from_the_eye(
 def test_the_axes_are_a_turntables():
     camera = fit(BOX, SIZE, azimuth=0, elevation=0)
     x, y, z = camera.project(np.eye(3)) - camera.project(np.zeros((1, 3)))
-    assert x[0] > 0 and abs(x[1]) < 1e-9  # +x to the right
+    assert x[0] > 0
+    assert abs(x[1]) < 1e-9
     np.testing.assert_allclose(y, 0, atol=1e-9)  # +y away
-    assert z[1] < 0 and abs(z[0]) < 1e-9  # +z up
+    assert z[1] < 0
+    assert abs(z[0]) < 1e-9
     left = fit(BOX, SIZE, azimuth=-90, elevation=0)  # the eye has gone to -x
     assert left.towards_eye(np.zeros(3))[0] == pytest.approx(-1)
 

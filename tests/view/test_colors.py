@@ -39,7 +39,7 @@ def test_plus_and_minus_half_range_differ_for_every_kind_of_colour_vision(name, 
 def test_the_palettes_stops_are_exact(name, theme):
     stops = getattr(get_theme(theme), name)
     got = get_map(name, theme).bytes([-1, -0.5, 0, 0.5, 1])
-    assert ["#%02x%02x%02x" % tuple(c) for c in got.tolist()] == list(stops)
+    assert ["#{:02x}{:02x}{:02x}".format(*tuple(c)) for c in got.tolist()] == list(stops)
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -70,7 +70,8 @@ def test_the_table_is_what_the_function_interpolates():
     for name in ("weight", "magnitude", "activation", "coolwarm"):
         colours = get_map(name)
         table = colours.table()
-        assert table.shape == (TABLE_SIZE, 3) and table.dtype == np.uint8
+        assert table.shape == (TABLE_SIZE, 3)
+        assert table.dtype == np.uint8
         unit = np.linspace(0, 1, TABLE_SIZE)
         np.testing.assert_array_equal(colours.bytes(2 * unit - 1 if colours.diverging else unit), table)
         table[:] = 0  # a copy: the map is shared
@@ -84,7 +85,7 @@ def test_viridis_runs_from_violet_to_yellow():
 def test_an_unknown_name_lists_what_there_is():
     with pytest.raises(UnknownNameError, match=r"'jet2'.*weight.*viridis"):
         get_map("jet2")
-    with pytest.raises(UnknownNameError, match="sepia.*dark, light"):
+    with pytest.raises(UnknownNameError, match=r"sepia.*dark, light"):
         get_map("weight", "sepia")
     assert {"weight", "gradient", "update", "magnitude", "activation", "grey", "viridis"} <= set(map_names())
 
@@ -96,5 +97,6 @@ def test_luminance_of_the_primaries_and_text_on_cubes():
 
 
 def test_themes_pass_through_and_colours_parse():
-    assert get_theme(DARK) is DARK and get_theme("light") is LIGHT
+    assert get_theme(DARK) is DARK
+    assert get_theme("light") is LIGHT
     assert rgb("#ff8000") == (1.0, 128 / 255, 0.0)

@@ -1,4 +1,4 @@
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import prod
 
 import numpy as np
@@ -25,7 +25,7 @@ NETS = [
 
 def network(*widths, bias=True):
     tensors, stages, start = [], [], 0
-    for k, (n_in, n_out) in enumerate(zip(widths, widths[1:], strict=False)):
+    for k, (n_in, n_out) in enumerate(pairwise(widths)):
         weight = Tensor(f"{2 * k}.weight", (n_out, n_in), start)
         start += weight.size
         tensors.append(weight)
@@ -95,7 +95,8 @@ def test_the_single_layer_stands_where_the_mock_up_has_it():
     near(layout, "0.bias", (0,), (570, 160), 12)
     near(layout, "0.bias", (2,), (625, 348), 12)
     cubes = layout.camera.project(all_corners(layout))
-    assert 85 < cubes[:, 0].min() < 110 and 660 < cubes[:, 0].max() < 705
+    assert 85 < cubes[:, 0].min() < 110
+    assert 660 < cubes[:, 0].max() < 705
 
 
 def test_the_mlp_stands_where_the_mock_up_has_it():
@@ -112,13 +113,14 @@ def test_the_mlp_stands_where_the_mock_up_has_it():
 def test_each_output_axis_is_the_next_plates_input_axis(widths):
     layout = layout_for(*network(*widths), SIZE)
     plates = [p for p in layout.plates if p.kind == "weight"]
-    for k, (here, there) in enumerate(zip(plates, plates[1:], strict=False)):
+    for k, (here, there) in enumerate(pairwise(plates)):
         np.testing.assert_array_equal(here.axes[1], there.axes[0])
         row = layout.activation(f"{2 * k + 1}")
         if widths != (12, 64, 64, 3):  # a stack lets its plates stand on the floor
             for unit in range(widths[k + 1]):
                 level = there.axes[0] @ (row.cell_centre(unit) - there.cell_centre(0, unit))
-                assert abs(level) < 5 and level == pytest.approx(there.axes[0] @ (row.origin - there.origin))
+                assert abs(level) < 5
+                assert level == pytest.approx(there.axes[0] @ (row.origin - there.origin))
 
 
 def test_bias_and_activations_stand_at_the_output_edge():
@@ -129,7 +131,8 @@ def test_bias_and_activations_stand_at_the_output_edge():
             offset = bias.cell_centre(i) - weight.cell_centre(i, 0)
             assert offset @ weight.axes[1] == pytest.approx(0), "bias[i] is on the row of weight[i]"
             assert abs(offset @ weight.axes[2]) < 1e-9, "and in the plane of the plate"
-    assert layout.activation("1").size == 16 and layout.activation("input").size == 3
+    assert layout.activation("1").size == 16
+    assert layout.activation("input").size == 3
     assert layout.activation("0") is None, "sums are not drawn where their activation is"
 
 
@@ -140,7 +143,8 @@ def test_cells_lie_inside_their_plate_and_the_top_faces_the_eye():
             cells = [(0, 0), (plate.shape[0] - 1, plate.shape[1] - 1)]
             for cell in cells:
                 corners = plate.cell_corners(*cell)
-                assert (corners >= plate.bounds[0] - 1e-9).all() and (corners <= plate.bounds[1] + 1e-9).all()
+                assert (corners >= plate.bounds[0] - 1e-9).all()
+                assert (corners <= plate.bounds[1] + 1e-9).all()
                 np.testing.assert_allclose(corners[4:].mean(0), plate.cell_centre_top(*cell))
             assert plate.axes[2] @ layout.camera.towards_eye(plate.cell_centre_top(0)) > 0
             np.testing.assert_allclose(plate.axes @ plate.axes.T, np.eye(3), atol=1e-12)
@@ -181,7 +185,8 @@ def test_strides_address_the_element_of_a_cell(shape):
 def test_a_kernel_is_tiles_with_gaps():
     grid = grid_for((16, 3, 3, 3))
     assert grid.cells == (16 * 4 - 1, 3 * 4 - 1)
-    assert grid.cell(2, 2) == (2, 2) and grid.cell(3, 3) == (4, 4)
+    assert grid.cell(2, 2) == (2, 2)
+    assert grid.cell(3, 3) == (4, 4)
 
 
 def test_arrays_that_no_stage_accounts_for_are_still_drawn():

@@ -3,14 +3,13 @@ import sys
 
 import numpy as np
 import pytest
+from vispy import gloo
+
+from scalarviz.errors import InputError, MissingDependencyError
+from scalarviz.view import offscreen as module
+from scalarviz.view.offscreen import MAX_SIDE, available, offscreen, render, shrink
 
 pytestmark = pytest.mark.gl
-
-from vispy import gloo  # noqa: E402
-
-from scalarviz.errors import InputError, MissingDependencyError  # noqa: E402
-from scalarviz.view import offscreen as module  # noqa: E402
-from scalarviz.view.offscreen import MAX_SIDE, available, offscreen, render, shrink  # noqa: E402
 
 
 def nothing(_):
@@ -30,9 +29,12 @@ def quarter(_):
 
 def test_a_picture_has_its_size_its_background_and_its_top_on_top():
     image = render(quarter, (40, 30), background=(0.2, 0.4, 0.6))
-    assert image.shape == (30, 40, 3) and image.dtype == np.uint8 and image.flags.c_contiguous
+    assert image.shape == (30, 40, 3)
+    assert image.dtype == np.uint8
+    assert image.flags.c_contiguous
     assert (image[:15, :20] == [255, 0, 0]).all()
-    assert (image[15:] == [51, 102, 153]).all() and (image[:, 20:] == [51, 102, 153]).all()
+    assert (image[15:] == [51, 102, 153]).all()
+    assert (image[:, 20:] == [51, 102, 153]).all()
 
 
 def test_supersampling_asks_for_a_finer_picture_and_averages_it():
@@ -43,7 +45,8 @@ def test_supersampling_asks_for_a_finer_picture_and_averages_it():
         quarter(size)
 
     image = render(draw, (41, 31), supersample=2)
-    assert asked == [(82, 62)] and image.shape == (31, 41, 3)
+    assert asked == [(82, 62)]
+    assert image.shape == (31, 41, 3)
     assert (image[:15, :20] == [255, 0, 0]).all()
     assert (image[15, :20] == [128, 0, 0]).all(), "half of the row in the middle is painted"
 
@@ -60,7 +63,8 @@ def test_one_context_serves_all_and_pictures_do_not_mix():
     for number, size in enumerate(sizes):
         grey = number / 4
         image = render(nothing, size, background=(grey,) * 3)
-        assert image.shape == (size[1], size[0], 3) and (image == round(grey * 255)).all()
+        assert image.shape == (size[1], size[0], 3)
+        assert (image == round(grey * 255)).all()
     assert available() == ""
 
 
@@ -79,7 +83,9 @@ def test_without_any_backend_one_line_says_what_to_install(monkeypatch):
     with pytest.raises(MissingDependencyError) as caught:
         offscreen()
     message = str(caught.value)
-    assert "libegl1" in message and "PySide6" in message and "cannot load egl" in message
+    assert "libegl1" in message
+    assert "PySide6" in message
+    assert "cannot load egl" in message
     assert "\n" not in message
     assert available() == message
 

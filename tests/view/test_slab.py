@@ -1,28 +1,30 @@
 """The cubes against an independent picture: a ray against every single box, in NumPy."""
 
+import itertools
 from functools import cache
 from math import prod
 
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.gl
+from scalarviz.errors import InputError, UnknownNameError
+from scalarviz.run.frame import Stage, Tensor
+from scalarviz.run.ranges import Range
+from scalarviz.view.colors import get_map
+from scalarviz.view.layout import layout_for
+from scalarviz.view.offscreen import offscreen
+from scalarviz.view.slab import SlabVisual, variant_for
+from scalarviz.view.slab_shader import Variant
+from scalarviz.view.theme import get_theme, rgb
 
-from scalarviz.errors import InputError, UnknownNameError  # noqa: E402
-from scalarviz.run.frame import Stage, Tensor  # noqa: E402
-from scalarviz.run.ranges import Range  # noqa: E402
-from scalarviz.view.colors import get_map  # noqa: E402
-from scalarviz.view.layout import layout_for  # noqa: E402
-from scalarviz.view.offscreen import offscreen  # noqa: E402
-from scalarviz.view.slab import SlabVisual, variant_for  # noqa: E402
-from scalarviz.view.theme import get_theme, rgb  # noqa: E402
+pytestmark = pytest.mark.gl
 
 SIZE = (1280, 720)
 
 
 def network(*widths):
     tensors, stages, start = [], [], 0
-    for k, (n_in, n_out) in enumerate(zip(widths, widths[1:], strict=False)):
+    for k, (n_in, n_out) in enumerate(itertools.pairwise(widths)):
         weight = Tensor(f"{2 * k}.weight", (n_out, n_in), start)
         bias = Tensor(f"{2 * k}.bias", (n_out,), start + weight.size, "bias")
         start = bias.start + n_out
@@ -167,7 +169,8 @@ def test_every_pixel_shows_the_first_cube_on_its_ray(kind):
             sides += 1
             factor = got.sum() / full.sum()
             assert 0.54 * 0.72 - 0.03 < factor < 0.74 + 0.03, f"side of {plate.name}[{i}][{j}]: x{factor:.2f}"
-    assert tops > 60 and sides > 30
+    assert tops > 60
+    assert sides > 30
 
 
 @pytest.mark.parametrize("kind", ["few", "mlp"])
@@ -175,11 +178,9 @@ def test_where_no_cube_is_there_is_background(kind):
     layout, visual, _, flat = scene(kind)
     reset(visual, flat)
     image = paint(layout, visual, background=(1.0, 0.0, 1.0))
-    assert (
-        (image[:60] == [255, 0, 255]).all()
-        and (image[:, 950:] == [255, 0, 255]).all()
-        and (image[570:] == [255, 0, 255]).all()
-    )
+    assert (image[:60] == [255, 0, 255]).all()
+    assert (image[:, 950:] == [255, 0, 255]).all()
+    assert (image[570:] == [255, 0, 255]).all()
     if kind == "mlp":  # nothing but cubes and lines: magenta shines through between the plates
         assert (image[84:556, 120:830] == [255, 0, 255]).all(axis=2).mean() > 0.4
 
@@ -240,7 +241,7 @@ def test_twice_the_size_is_the_same_picture():
 def test_cubes_below_a_pixel_show_their_mean_colour():
     tensors, stages = arrays((1200, 1200))
     layout = layout_for(tensors, stages, (320, 180))
-    assert variant_for(layout.plates[0], layout.camera, 1.0) == (False, 4)
+    assert variant_for(layout.plates[0], layout.camera, 1.0) == Variant(samples=4)
     with offscreen():
         visual = SlabVisual(layout)
     values = np.where(np.random.default_rng(0).random((1200, 1200)) < 0.5, 1.0, -1.0).astype(np.float32)
