@@ -51,10 +51,7 @@ class Value:
     _parents: tuple[Value, ...]
 
     def __init__(self, data: SupportsFloat) -> None:
-        try:
-            self.data = float(data)
-        except (TypeError, ValueError):
-            raise TypeMismatchError(f"Value needs a number, got {type(data).__name__} {data!r:.40}") from None
+        self.data = data if type(data) is float else as_number(data, "Value: the data")
         self.grad = 0.0
         self._op = None
         self._parents = ()
@@ -235,6 +232,8 @@ def as_number(x: SupportsFloat, what: str) -> float:
         It is no number.
     """
     try:
+        if isinstance(x, str | bytes):  # float("1") is 1.0, but text among numbers is a mistake
+            raise TypeError
         return float(x)
     except (TypeError, ValueError):
         raise TypeMismatchError(f"{what} must be a number, got {type(x).__name__} {x!r:.40}") from None

@@ -77,7 +77,8 @@ def test_comparisons_give_0_or_1_and_no_gradient(name):
 
 # The kinks by themselves, so that a wrong reference file cannot hide them.
 KINKS = [
-    ("relu", (0.0,), (0.0,)), ("relu", (-0.0,), (0.0,)), ("abs", (0.0,), (0.0,)), ("leaky_relu", (0.0, 0.2), (0.2, 0.0)),
+    ("relu", (0.0,), (0.0,)), ("relu", (-0.0,), (0.0,)), ("abs", (0.0,), (0.0,)),
+    ("leaky_relu", (0.0, 0.2), (0.2, 0.0)),
     ("clip", (1.0, 0.0, 1.0), (1.0, 0.0, 0.0)), ("clip", (0.0, 0.0, 1.0), (1.0, 0.0, 0.0)),
     ("minimum", (2.0, 2.0), (0.5, 0.5)), ("maximum", (2.0, 2.0), (0.5, 0.5)), ("pow", (0.0, 0.0), (0.0, 0.0)),
     ("pow", (0.0, 2.0), (0.0, 0.0)), ("pow", (3.0, 0.0), (0.0, math.log(3.0))), ("first_max", (2.0, 2.0), (1.0, 0.0)),

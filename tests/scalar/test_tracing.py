@@ -1,0 +1,73 @@
+"""Recording: a symbolic Value has no number, and asking for it names the way out."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+import scalarviz as sv
+from scalarviz import Value, Weight
+from scalarviz.errors import TracingError
+from scalarviz.scalar import tracing
+
+ASKING = {
+    "bool": lambda x: bool(x * 1), "if": lambda x: 1 if x * 1 else 0, "and": lambda x: (x * 1) and 2,
+    "float": lambda x: float(x * 1), "int": lambda x: int(x * 1), "data": lambda x: (x * 1).data,
+    "comparison": lambda x: 1 if x < 3 else 0, "dot": lambda x: sv.dot([x], [1.0]).data if False else float(x + 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", ASKING)
+def test_asking_for_a_number_while_recording_raises_and_names_where(how):
+    with tracing.recording(), pytest.raises((TracingError, TypeError)) as caught:
+        ASKING[how](Value(2.0))
+    if how != "int":
+        assert isinstance(caught.value, TracingError)
+        assert "sv.where" in str(caught.value)
+
+
+def test_a_weight_has_no_number_either():
+    w = Weight(1.0)
+    with tracing.recording(), pytest.raises(TracingError, match=r"sv\.where"):
+        w.data  # noqa: B018
+
+
+def test_where_and_comparisons_record():
+    with tracing.recording():
+        x = Value(2.0) * 1
+        y = sv.where(x < 3, x, -x)
+    assert "Symbol" in repr(y)
+
+
+def test_backward_while_recording_raises():
+    with tracing.recording(), pytest.raises(TracingError, match="return the loss"):
+        (Value(2.0) * 1).backward()
+
+
+def test_a_symbol_that_escapes_says_so():
+    with tracing.recording():
+        x = Value(2.0) * 1
+    with pytest.raises(TracingError, match="left its recording"):
+        x.data  # noqa: B018
+
+
+def test_a_recording_inside_a_recording_raises():
+    with tracing.recording(), pytest.raises(TracingError, match="inside another"), tracing.recording():
+        pass
+    assert tracing.active() is None
+
+
+def test_other_threads_go_on_computing_numbers():
+    found = []
+    with tracing.recording():
+        thread = threading.Thread(target=lambda: found.append((Value(2.0) * 3).data))
+        thread.start()
+        thread.join()
+    assert found == [6.0]
+
+
+def test_an_error_inside_ends_the_recording():
+    with pytest.raises(ZeroDivisionError), tracing.recording():
+        raise ZeroDivisionError
+    assert (Value(1.0) + 1).data == 2.0
