@@ -31,7 +31,7 @@ class Progress:
     title : str
         What goes on.
     first, last : int
-        The step count at the start and at the end.
+        The count at the start and at the end.
     """
 
     def __init__(self, title: str, first: int, last: int) -> None:
@@ -49,21 +49,21 @@ class Progress:
                 TextColumn("{task.description}"),
                 BarColumn(),
                 MofNCompleteColumn(),
-                TextColumn("loss {task.fields[loss]}"),
+                TextColumn("{task.fields[note]}"),
                 TimeRemainingColumn(),
                 console=Console(stderr=True),
             )
-            self._task = self._bar.add_task(self.title, total=self.last, completed=self.first, loss="")
+            self._task = self._bar.add_task(self.title, total=self.last, completed=self.first, note="")
             self._bar.start()
         return self
 
-    def update(self, step: int, loss: float) -> None:
-        """Show that `step` steps are done."""
+    def update(self, done: int, note: str) -> None:
+        """Show that `done` are done, and a few words."""
         if self._bar is not None:
-            self._bar.update(self._task, completed=step, loss=f"{loss:.5f}")
+            self._bar.update(self._task, completed=done, note=note)
         elif time.monotonic() >= self._next_line:
             self._next_line = time.monotonic() + LINE_SECONDS
-            say(f"{self.title}: step {step:,} of {self.last:,}, loss {loss:.5f}")
+            say(f"{self.title}: {done:,} of {self.last:,}, {note}")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
-from .cli_console import say
-from .errors import MissingDependencyError, ScalarvizError
+from .cli_console import Progress, say
+from .errors import MissingDependencyError, ScalarvizError, listing
 
+DTYPES = ("float32", "float64")
 PACKAGES = (
     *("numpy", "numba", "llvmlite", "vispy", "typer", "rich", "pydantic", "pillow", "safetensors"),
     *("imageio-ffmpeg", "scikit-image", "scikit-learn"),
@@ -86,9 +87,11 @@ def versions() -> Iterator[tuple[str, str]]:
 def warm_up() -> int:
     """Compile the kernels into the cache; returns the exit code, 0."""
     from .engine.cpu import warmup
+    from .scalar import ops
 
     start = time.perf_counter()
-    warmup()
+    with Progress("compiling", 0, len(DTYPES) * (len(ops.TABLE) + 1)) as bar:
+        warmup(DTYPES, progress=lambda done, total, what: bar.update(done, what))
     say(f"scalarviz: the kernels are compiled and cached ({time.perf_counter() - start:.1f} s)")
     return 0
 
@@ -137,10 +140,13 @@ def _example() -> tuple[bool, str]:
 
 
 def _cache() -> tuple[bool, str]:
-    from .engine.choose import choose
+    from .engine.cpu.cache import cache_is_warm, folder
+    from .scalar import ops
 
-    choice = choose("auto", "float32", ())
-    return choice.name == "numba", choice.why
+    warm = [dtype for dtype in DTYPES if cache_is_warm(dtype, ops.TABLE)]
+    if len(warm) == len(DTYPES):
+        return True, f"warm, in {folder()}"
+    return False, f"cold for {listing(d for d in DTYPES if d not in warm)}; `scalarviz warmup` fills it in a minute"
 
 
 def _cuda() -> tuple[bool, str]:

@@ -74,14 +74,13 @@ def _train(scene: Scene, steps: int, outputs: Outputs, stopped: threading.Event)
     last = run.steps + steps
 
     def goes_on(run: Any) -> bool:
-        bar.update(run.steps, run.loss)
+        bar.update(run.steps, f"loss {run.loss:.5f}")
         return not stopped.is_set()
 
     with Progress(scene.name, run.steps, last) as bar, outputs.film(scene, steps) as stops:
         for step in stops:
             run.step(step - run.steps, progress=goes_on)
-            bar.update(run.steps, run.loss)
-            if stopped.is_set():
+            if not goes_on(run):
                 break
 
 
