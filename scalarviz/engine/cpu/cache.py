@@ -9,7 +9,7 @@ folder is never changed, only left behind.
     <user's cache>/scalarviz/<hash>/rows/sigmoid-....py     source of the row kernels (numba caches code from files)
     <user's cache>/scalarviz/<hash>/<unit>/                 numba's files of one unit, and a checksum over them
 
-A unit (the interpreter in one dtype, the rows of one operation in one dtype) is compiled in a folder of its own name
+A unit (one kernel, or the rows of one operation, in one dtype) is compiled in a folder of its own name
 and moved into place when it is whole, so processes that compile at the same time do not meet.
 """
 
@@ -31,9 +31,11 @@ from pathlib import Path
 
 from ...scalar import ops
 from .dialect import DTYPES, digest
+from .layout import CALLS, KERNELS
 
 PACKAGE = Path(__file__).resolve().parents[2]
 SOURCES = ("engine/cpu/*.py", "rng.py", "scalar/emit.py")
+CORE = (*CALLS, *KERNELS)
 UNUSED_DAYS = 30
 _SEAL = "checksum"
 
@@ -67,9 +69,9 @@ def folder() -> Path:
     return user_cache() / key()
 
 
-def core_unit(dtype: str) -> str:
-    """Name of the interpreter's unit."""
-    return f"core-{dtype}"
+def core_unit(name: str, dtype: str) -> str:
+    """Name of the unit of a kernel or function that every program may need."""
+    return f"core-{name}-{dtype}"
 
 
 def rows_unit(op: ops.Op, dtype: str) -> str:
@@ -89,7 +91,7 @@ def cache_is_warm(dtype: str, names: Iterable[str]) -> bool:
     if dtype not in DTYPES:
         return False
     here = folder()
-    units = [core_unit(dtype), *(rows_unit(ops.get(name), dtype) for name in set(names))]
+    units = [*(core_unit(name, dtype) for name in CORE), *(rows_unit(ops.get(name), dtype) for name in set(names))]
     return all((here / unit / _SEAL).is_file() for unit in units)
 
 

@@ -15,7 +15,7 @@ from ...scalar import ops
 from ...scalar.emit import FUNCTIONS, Dialect, translate
 
 DTYPES = ("float32", "float64")
-POINTERS = ("_pa", "_pb", "_pc", "_py", "_pg", "_pd")
+POINTERS = ("_a", "_b", "_c", "_y", "_g", "_d")
 
 
 def _literal(number: float) -> str:
@@ -34,7 +34,6 @@ _HEADER = '''\
 
 from math import cos as _cos, sin as _sin, sqrt as _sqrt
 
-from numba import carray as _row
 from numpy import {dtype} as _real
 
 from {package}.intrinsics import select as _select
@@ -78,11 +77,9 @@ def _backward(op: ops.Op, k: int, partial: str) -> str:
 
 def _definition(name: str, op: ops.Op, *loops: list[str]) -> str:
     """A function around one loop, or around two: for a fresh adjoint and for one that is added to."""
-    views = [f"{view} = _row({pointer}, _n)" for view, pointer in
-             zip(("_a", "_b", "_c", "_y", "_g", "_d"), POINTERS, strict=True)]  # fmt: skip
     loads = [f"{arg} = _{'abc'[k]}[_i]" for k, arg in enumerate(op.args)]
     texts = ["\n".join(["for _i in range(_n):", *(f"    {line}" for line in [*loads, *loop])]) for loop in loops]
     if len(texts) == 2:
         texts = [f"if _fresh:\n{indent(texts[0], '    ')}\nelse:\n{indent(texts[1], '    ')}"]
-    body = indent("\n".join([*views, *texts]), "    ")
+    body = indent("\n".join(texts), "    ")
     return f"def {name}({', '.join(POINTERS)}, _n, _fresh):\n{body}\n"

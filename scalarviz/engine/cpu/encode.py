@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from ...tape import Instruction, Program
 from . import layout
 
-Addresses = Callable[[str], dict[str, int]]
+Rows = Callable[[str], dict[str, int]]
 Table = NDArray[np.int64]
 
 
@@ -42,9 +43,23 @@ class Encoded:
     rows: int
 
 
-def encode(program: Program, seeds: Iterable[int], addresses: Addresses, dtype: Any) -> Encoded:
-    """Encode `program`; `seeds` are the rows whose adjoints are given before the backward pass (none: forward only)."""
-    writer = _Writer(program, addresses)
+def encode(
+    program: Program, seeds: Iterable[int], rows: Rows, kernel: Callable[[str], int], dtype: Any
+) -> Encoded:  # fmt: skip
+    """Encode a program.
+
+    Parameters
+    ----------
+    program : Program
+    seeds : iterable of int
+        Rows whose adjoints are given before the backward pass; none for forward only.
+    rows : callable
+        The name of an operation to the addresses of its row kernels.
+    kernel : callable
+        The name of another kernel to its address.
+    dtype : dtype-like
+    """
+    writer = _Writer(program, rows, kernel)
     forward = [line for i in program.instructions for line in writer.forward(i)]
     written = {int(row) for row in seeds}
     backward: list[list[int]] = []
@@ -74,13 +89,14 @@ def _runs(columns: NDArray[np.int64]) -> list[tuple[int, int]]:
         return []
     breaks = np.flatnonzero((np.diff(columns, axis=1) != 1).any(axis=0)) + 1
     edges = [0, *breaks.tolist(), columns.shape[1]]
-    return [(a, b - a) for a, b in zip(edges, edges[1:], strict=False)]
+    return [(a, b - a) for a, b in pairwise(edges)]
 
 
 @dataclass
 class _Writer:
     program: Program
-    addresses: Addresses
+    rows: Rows
+    kernel_address: Callable[[str], int]
     pool: list[int] = field(default_factory=list)
     numbers: list[float] = field(default_factory=list)
     written: set[int] = field(default_factory=set)
@@ -98,29 +114,33 @@ class _Writer:
         """Row of the workspace that holds the adjoint of program row `row`."""
         return self.program.n_rows + int(row)
 
+    def kernel(self, name: str) -> tuple[int, int]:
+        """Kind and address of a kernel, the first columns of its line."""
+        return layout.KERNEL, self.kernel_address(name)
+
     # Forward
 
     def forward(self, i: Instruction) -> list[list[int]]:
         if i.kind == "op":
             return self.op_forward(i)
         if i.kind == "param":
-            return [[layout.PARAM, i.dst, i.count, self.keep(i.weights)]]
+            return [[*self.kernel("parameters"), i.dst, i.count, self.keep(i.weights)]]
         if i.kind == "layer":
             n = i.args.shape[1]
             to, source = self.keep(range(i.dst, i.dst + i.count)), self.keep(i.args[0])
-            return [[layout.COMBINE, to, i.count, source, n, int(i.weights[0]), n, 1, i.bias, 0]]
+            return [[*self.kernel("combine"), to, i.count, source, n, int(i.weights[0]), n, 1, i.bias, 0]]
         if i.kind == "product":
             left, right = self.keep(i.args[0]), self.keep(i.args[1])
-            return [[layout.PRODUCT, i.dst, left, right, i.args.shape[1], i.bias, self.number(i.offset)]]
+            return [[*self.kernel("product"), i.dst, left, right, i.args.shape[1], i.bias, self.number(i.offset)]]
         return [self.sum_line(i)]
 
     def op_forward(self, i: Instruction) -> list[list[int]]:
-        address = self.addresses(i.op)["forward"]
+        address = self.rows(i.op)["forward"]
         results = np.arange(i.dst, i.dst + i.count)
         lines = []
         for start, length in _runs(np.vstack([results, i.args])):
             a, b, c = self.operands(i, start)
-            lines.append([layout.CALL, address, a, b, c, i.dst + start, 0, 0, length, 0])
+            lines.append([layout.ROWS, address, a, b, c, i.dst + start, 0, 0, length, 0])
         return lines
 
     @staticmethod
@@ -133,7 +153,7 @@ class _Writer:
         weights = self.keep(i.weights) if i.kind == "dot" else -1
         first = self.number(*i.numbers) if i.kind == "weighted" else -1
         source = self.keep(i.args[0])
-        return [layout.SUM, i.dst, source, i.args.shape[1], weights, first, i.bias, self.number(i.offset)]
+        return [*self.kernel("weighted"), i.dst, source, i.args.shape[1], weights, first, i.bias, self.number(i.offset)]
 
     # Backward
 
@@ -145,7 +165,7 @@ class _Writer:
         if i.kind == "op":
             return lines + self.op_backward(i)
         if i.kind == "param":
-            return [*lines, [layout.PARAM_BACK, self.adjoint(i.dst), i.count, self.keep(i.weights)]]
+            return [*lines, [*self.kernel("parameters_back"), self.adjoint(i.dst), i.count, self.keep(i.weights)]]
         if i.kind == "layer":
             return lines + self.layer_backward(i)
         if i.kind == "product":
@@ -156,7 +176,7 @@ class _Writer:
         """Store zero in adjoints that an instruction reads or adds to although nobody wrote them."""
         self.written.update(rows)
         ordered = np.array(sorted(rows), np.int64)[None]
-        return [[layout.ZERO, self.adjoint(ordered[0, start]), length] for start, length in _runs(ordered)]
+        return [[*self.kernel("zero"), self.adjoint(ordered[0, start]), length] for start, length in _runs(ordered)]
 
     def first_to_write(self, row: int) -> bool:
         fresh = row not in self.written
@@ -167,7 +187,7 @@ class _Writer:
         return self.program.needs_gradient[rows]
 
     def op_backward(self, i: Instruction) -> list[list[int]]:
-        addresses = self.addresses(i.op)
+        addresses = self.rows(i.op)
         results = np.arange(i.dst, i.dst + i.count)
         lines = []
         for k, rows in enumerate(i.args):
@@ -182,7 +202,7 @@ class _Writer:
                 j = int(chosen[start])
                 a, b, c = self.operands(i, j)
                 y, g, d = i.dst + j, self.adjoint(i.dst + j), self.adjoint(int(rows[j]))
-                lines.append([layout.CALL, addresses[kernel], a, b, c, y, g, d, length, int(fresh[start])])
+                lines.append([layout.ROWS, addresses[kernel], a, b, c, y, g, d, length, int(fresh[start])])
         return lines
 
     def layer_backward(self, i: Instruction) -> list[list[int]]:
@@ -191,7 +211,7 @@ class _Writer:
         upstream = self.keep([self.adjoint(i.dst + j) for j in range(i.count)])
         source = self.keep([*rows, ones] if i.bias >= 0 else rows)
         weight, columns = int(i.weights[0]), n + (i.bias >= 0)
-        lines = [[layout.OUTER, upstream, i.count, source, columns, weight, n, i.bias]]
+        lines = [[*self.kernel("outer"), upstream, i.count, source, columns, weight, n, i.bias]]
         # one line for each stretch of inputs that want a gradient: their weights stand side by side
         wanted = np.flatnonzero(self.wanted(rows))
         for begin, length in _runs(wanted[None]):
@@ -203,7 +223,7 @@ class _Writer:
             self.written.update(unwritten)
             targets = self.keep([self.adjoint(r) for r in to])
             lines.append(
-                [layout.COMBINE, targets, length, upstream, i.count, weight + start, 1, n, -1, int(not storing)]
+                [*self.kernel("combine"), targets, length, upstream, i.count, weight + start, 1, n, -1, int(not storing)]
             )
         return lines
 
@@ -215,11 +235,11 @@ class _Writer:
         return adjoints, fresh
 
     def sum_backward(self, i: Instruction) -> list[int]:
-        _, _, source, n, weights, first, bias, _ = self.sum_line(i)
+        source, n, weights, first, bias = self.sum_line(i)[3:8]
         adjoints, fresh = self.targets(i.args[0])
         upstream = self.adjoint(i.dst)
         kept = self.keep(adjoints)
-        return [layout.SUM_BACK, upstream, source, n, weights, first, bias, kept, self.keep(fresh)]
+        return [*self.kernel("weighted_back"), upstream, source, n, weights, first, bias, kept, self.keep(fresh)]
 
     def product_backward(self, i: Instruction) -> list[int]:
         left, right = self.keep(i.args[0]), self.keep(i.args[1])
@@ -228,4 +248,4 @@ class _Writer:
         adjoints = [self.keep([p[0][side] for p in pairs]) for side in (0, 1)]
         fresh = [self.keep([p[1][side] for p in pairs]) for side in (0, 1)]
         upstream = self.adjoint(i.dst)
-        return [layout.PRODUCT_BACK, upstream, left, right, i.args.shape[1], i.bias, *adjoints, *fresh]
+        return [*self.kernel("product_back"), upstream, left, right, i.args.shape[1], i.bias, *adjoints, *fresh]

@@ -8,9 +8,6 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-ROW_ARGUMENTS = 8
-"""Arguments of a row kernel: pointers a, b, c, y, g, d, then the number of elements and a flag."""
-
 _WORD = {types.float32: (32, 23, 127), types.float64: (64, 52, 1023)}  # bits, bits of the fraction, bias
 
 
@@ -70,10 +67,10 @@ def two_power(typingctx: Any, shifted: Any) -> Any:
 
 
 @intrinsic
-def call_row(
+def call_kernel(
     typingctx: Any, address: Any, a: Any, b: Any, c: Any, y: Any, g: Any, d: Any, count: Any, fresh: Any
 ) -> Any:
-    """Call the row kernel at `address`; everything is an int64, the first six arguments are addresses too."""
+    """Call the kernel at `address`; everything is an int64, the first six arguments are addresses too."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer, word = ir.IntType(8).as_pointer(), ir.IntType(64)
@@ -87,10 +84,20 @@ def call_row(
 
 @intrinsic
 def row_at(typingctx: Any, address: Any, like: Any) -> Any:
-    """A pointer to elements of the dtype of array `like` at an address (for ``carray``: no reference counts)."""
-    pointer = types.CPointer(like.dtype)
+    """The numbers at an address: a pointer of the type of the pointer `like`, or to the elements of the array `like`."""
+    pointer = like if isinstance(like, types.CPointer) else types.CPointer(like.dtype)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.inttoptr(args[0], context.get_value_type(pointer))
 
     return pointer(types.int64, like), generate
+
+
+@intrinsic
+def zero_of(typingctx: Any, like: Any) -> Any:
+    """0 in the dtype that the pointer `like` points to."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return context.get_constant(like.dtype, 0)
+
+    return like.dtype(like), generate

@@ -17,12 +17,12 @@ import numba
 from numba.core import config
 
 from ...scalar import ops
-from . import cache
+from . import cache, kernels, training
 from .dialect import kernel_names, module_source
 
 T = TypeVar("T")
 _LOCK = threading.RLock()
-_ROWS: dict[str, dict[str, Any]] = {}
+_LOADED: dict[str, dict[str, Any]] = {}
 _POINTERS = {"float32": numba.types.CPointer(numba.float32), "float64": numba.types.CPointer(numba.float64)}
 
 
@@ -65,10 +65,28 @@ def row_addresses(name: str, dtype: str) -> dict[str, int]:
     """Addresses of the row kernels of the operation `name`: ``forward`` and ``backward_0`` .. ``backward_2``."""
     op = ops.get(name)
     unit = cache.rows_unit(op, dtype)
+    return _addresses(unit, lambda cached: _compile_rows(op, dtype, unit, cached))
+
+
+def kernel_address(name: str, dtype: str) -> int:
+    """Address of another kernel (one of ``layout.KERNELS``)."""
+    return _addresses(cache.core_unit(name, dtype), lambda cached: _compile_kernel(name, dtype, cached))[name]
+
+
+def function(name: str, dtype: str) -> Any:
+    """One of the functions of ``layout.CALLS``, compiled for `dtype`."""
+    unit = cache.core_unit(name, dtype)
     with _LOCK:
-        if unit not in _ROWS:
-            _ROWS[unit] = load(unit, lambda cached: _compile_rows(op, dtype, unit, cached))
-        return {kernel: function.address for kernel, function in _ROWS[unit].items()}
+        if unit not in _LOADED:
+            _LOADED[unit] = {name: load(unit, lambda cached: _compile_function(name, dtype, cached))}
+        return _LOADED[unit][name]
+
+
+def _addresses(unit: str, compile_with: Callable[[bool], dict[str, Any]]) -> dict[str, int]:
+    with _LOCK:
+        if unit not in _LOADED:
+            _LOADED[unit] = load(unit, compile_with)
+        return {name: found.address for name, found in _LOADED[unit].items()}
 
 
 def _build(home: Path, compile_with: Callable[[bool], T]) -> T:
@@ -105,7 +123,23 @@ def _compile_rows(op: ops.Op, dtype: str, unit: str, cached: bool) -> dict[str, 
     path = cache.write_source(unit, source) if cached else unit
     module = sys.modules[f"scalarviz_rows.{unit}"] = ModuleType(f"scalarviz_rows.{unit}")  # numba looks it up
     exec(compile(source, str(path), "exec"), module.__dict__)
-    pointer = _POINTERS[dtype]
-    signature = numba.void(*[pointer] * 6, numba.int64, numba.int64)
-    decorate = numba.cfunc(signature, cache=cached, error_model="numpy", fastmath={"contract"})
+    real = _POINTERS[dtype]
+    decorate = _kernel_decorator([real] * 6, cached)
     return {kernel: decorate(getattr(module, kernel)) for kernel in kernel_names(op)}
+
+
+def _compile_kernel(name: str, dtype: str, cached: bool) -> dict[str, Any]:
+    real, words = _POINTERS[dtype], numba.types.CPointer(numba.int64)
+    return {name: _kernel_decorator([words, words, words, real, real, real], cached)(getattr(kernels, name))}
+
+
+def _kernel_decorator(pointers: list[Any], cached: bool) -> Any:
+    signature = numba.void(*pointers, numba.int64, numba.int64)
+    return numba.cfunc(signature, cache=cached, error_model="numpy", fastmath={"contract"})
+
+
+def _compile_function(name: str, dtype: str, cached: bool) -> Any:
+    function = numba.njit(cache=cached, nogil=True, error_model="numpy")(getattr(training, name))
+    function.compile(training.signature(name, dtype))
+    function.disable_compile()
+    return function

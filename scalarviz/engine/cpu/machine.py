@@ -1,21 +1,17 @@
-"""Programs ready to run: encoded, with a workspace of their own, and the compiled interpreter in their dtype."""
+"""Programs ready to run: encoded, and with a workspace of their own."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Any
 
-import numba
 import numpy as np
 
 from ...tape import Program
 from ..problem import Array
-from . import cache, training
 from .encode import encode
-from .loader import load, row_addresses
-
-LINE = training.LINE
-_CORE: dict[str, dict[str, Any]] = {}
+from .loader import kernel_address, row_addresses
+from .training import LINE
 
 Machine = tuple[Array, ...]
 
@@ -53,44 +49,18 @@ class Loaded:
         if program is None:
             program = _NOTHING
         dtype = np.dtype(dtype)
-        encoded = encode(program, seeds, partial(row_addresses, dtype=dtype.name), dtype)
+        rows, kernel = partial(row_addresses, dtype=dtype.name), partial(kernel_address, dtype=dtype.name)
+        encoded = encode(program, seeds, rows, kernel, dtype)
         self.workspace = Workspace(encoded.rows, block, dtype)
-        place = [self.workspace.address, program.n_rows, block, program.loss, 0, 0]
+        self.tile = np.zeros(16, dtype)
+        height = program.n_rows
+        # in the order of the names in layout
+        space = [self.workspace.address, 0, 2 * height, self.tile.ctypes.data, height, block, program.loss, 0]
         self.machine: Machine = (
             encoded.forward, encoded.backward, encoded.pool, encoded.numbers,
             program.constant_rows, program.constants.astype(dtype), program.input_rows, program.input_index,
-            program.outputs, np.array(place, np.int64),
+            program.outputs, np.array(space, np.int64),
         )  # fmt: skip
-
-
-def core(dtype: str) -> dict[str, Any]:
-    """The compiled functions ``train`` and ``evaluate`` in this dtype."""
-    if dtype not in _CORE:
-        _CORE[dtype] = load(cache.core_unit(dtype), partial(_compile_core, dtype))
-    return _CORE[dtype]
-
-
-def _compile_core(dtype: str, cached: bool) -> dict[str, Any]:
-    decorate = numba.njit(cache=cached, nogil=True, error_model="numpy")
-    functions = {name: decorate(getattr(training, name)) for name in ("train", "evaluate")}
-    for name, function in functions.items():
-        function.compile(_signatures(dtype)[name])
-        function.disable_compile()
-    return functions
-
-
-def _signatures(dtype: str) -> dict[str, tuple[Any, ...]]:
-    real, i64, u64 = getattr(numba, dtype), numba.int64, numba.uint64
-    reals, words, table = real[::1], i64[::1], i64[:, ::1]
-    machine = numba.types.Tuple((table, table, words, reals, words, reals, words, words, words, words))
-    order = numba.types.UniTuple(u64[::1], 2)
-    return {
-        "train": (
-            machine, machine, machine, reals, reals, reals, i64, reals, words, real[:, ::1], i64, order, real,
-            numba.boolean[::1], real[:, ::1], i64, numba.float64[::1], numba.boolean,
-        ),
-        "evaluate": (machine, machine, reals, i64, real[:, ::1], real[:, ::1]),
-    }  # fmt: skip
 
 
 _EMPTY = np.zeros(0, np.int64)

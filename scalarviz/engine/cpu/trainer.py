@@ -9,7 +9,8 @@ from ... import rng
 from ...tape import Plan
 from ..problem import Array, Problem
 from ..updates import Updater
-from .machine import Loaded, core
+from .loader import function
+from .machine import Loaded
 
 UPDATE_BLOCK = 512
 """Parameters that go through the optimiser's program together."""
@@ -31,7 +32,7 @@ class NumbaTrainer:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         plan, dtype = problem.plan, problem.store.value.dtype
-        self._train = core(dtype.name)["train"]
+        self._train = function("train", dtype.name)
         derived = plan.prologue
         seeds = tuple(derived.outputs.tolist()) if derived is not None else ()
         self._body = Loaded(plan.body, dtype, min(problem.block, problem.batch), (plan.body.loss,))
@@ -61,7 +62,7 @@ class NumbaTrainer:
         # gathered at every call: the arrays of a problem may be replaced between calls
         columns = [store.value, grad, *problem.state]
         self._train(
-            self._body.machine, self._prologue.machine, self._update.machine, theta, grad, store.value, n,
+            self._body.machine, self._prologue.machine, self._update.machine, theta, grad, store.value,
             problem.previous, np.array([c.ctypes.data for c in columns], np.int64), problem.data, problem.batch,
             self._order, theta.dtype.type(problem.scale), problem.trained, np.ascontiguousarray(hyper), first, losses,
             commit,
@@ -95,5 +96,5 @@ def forward(plan: Plan, theta: Array, data: Array, block: int = 256) -> Array:
     found = np.empty((len(plan.body.outputs), data.shape[1]), dtype)
     body, prologue = Loaded(plan.body, dtype, block), Loaded(plan.prologue, dtype, 1)
     source = np.ascontiguousarray(data, dtype)
-    core(dtype.name)["evaluate"](body.machine, prologue.machine, extended, plan.n_parameters, source, found)
+    function("evaluate", dtype.name)(body.machine, prologue.machine, extended, plan.n_parameters, source, found)
     return found

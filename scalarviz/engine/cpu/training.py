@@ -1,150 +1,173 @@
 """Whole training steps in one compiled call.
 
-These functions carry no decorator: the loader wraps them when a dtype is first wanted (see
-:mod:`scalarviz.engine.cpu.loader`). A *machine* is an encoded program with its workspace, as a tuple of arrays
+A *machine* is an encoded program with its workspace, as a tuple of arrays
 
-``(forward, backward, pool, numbers, constant_rows, constants, input_rows, input_index, outputs, place)``
+``(forward, backward, pool, numbers, constant_rows, constants, input_rows, input_index, outputs, space)``
 
-where ``place`` holds: address of the workspace, rows of the program, lanes of a block, row of the loss, the row
-stride in bytes at present, 1 if the inputs lie in their rows already. A row stride fits the lanes at work, so that
-neighbouring rows are neighbours in memory.
+where ``space`` describes the workspace (its entries stand in :mod:`scalarviz.engine.cpu.layout`). A row stride fits
+the lanes at work, so that neighbouring rows are neighbours in memory.
+
+:func:`train` and :func:`evaluate` carry no decorator: the loader compiles them when a dtype is first wanted.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
+import numba
 import numpy as np
 from numba import njit
 
-from .interpreter import backward, forward
+from .intrinsics import call_kernel, row_at
+from .layout import BASE, BLOCK, FILLED, HEIGHT, LOSS, ROWS, SPARE, STRIDE, TILE
 from .order import batch_order
-from .tiles import SUMS, fill, row_of
+from .tiles import SUMS, Row, fill
 
-BASE, ROWS, BLOCK, LOSS, STRIDE, FILLED = range(6)
 LINE = 64
 """Rows begin at cache lines, which are also the widest vectors."""
 
-
-@njit(error_model="numpy")
-def prepare(machine, lanes, tile):
-    """The workspace for `lanes` lanes: constants and padding are written when the row stride changes."""
-    constant_rows, constants, place = machine[4], machine[5], machine[9]
-    stride = (lanes * tile.itemsize + LINE - 1) // LINE * LINE
-    spare = 2 * place[ROWS]
-    if stride != place[STRIDE]:
-        place[STRIDE] = stride
-        place[FILLED] = 0
-        width = stride // tile.itemsize
-        fill(row_of(place[BASE], stride, spare, width, tile), tile.dtype.type(0))
-        fill(row_of(place[BASE], stride, spare + 1, width, tile), tile.dtype.type(1))
-        for i in range(len(constant_rows)):
-            fill(row_of(place[BASE], stride, constant_rows[i], width, tile), constants[i])
-    return place[BASE], stride, lanes, spare, tile
+Machine = tuple[Any, ...]
+Reals = Any
+Words = Any
 
 
 @njit(error_model="numpy")
-def copy(to, source):
+def walk(table: Words, machine: Machine, theta: Reals, grad: Reals, lanes: int) -> None:
+    """Run the instructions of `table` one after the other: a program forward or backward."""
+    pool, numbers, space = machine[2].ctypes.data, machine[3].ctypes.data, machine[9].ctypes.data
+    base, stride = machine[9][BASE], machine[9][STRIDE]
+    width, line = stride // theta.itemsize, table.shape[1] * table.itemsize
+    code, thetas, grads = table.ctypes.data, theta.ctypes.data, grad.ctypes.data
+    for i in range(table.shape[0]):
+        if table[i, 0] == ROWS:
+            call_kernel(
+                table[i, 1], base + table[i, 2] * stride, base + table[i, 3] * stride, base + table[i, 4] * stride,
+                base + table[i, 5] * stride, base + table[i, 6] * stride, base + table[i, 7] * stride,
+                (table[i, 8] - 1) * width + lanes, table[i, 9],
+            )  # fmt: skip
+        else:
+            call_kernel(table[i, 1], code + i * line, space, pool, numbers, thetas, grads, lanes, 0)
+
+
+@njit(forceinline=True)
+def row_of(space: Words, row: int, like: Reals) -> Row:
+    """Row number `row` of a workspace, as a pointer to the dtype of the array `like`."""
+    return row_at(space[BASE] + row * space[STRIDE], like)
+
+
+@njit(error_model="numpy")
+def prepare(machine: Machine, lanes: int, like: Reals) -> None:
+    """Ready the workspace for `lanes` lanes: constants and padding are written when the row stride changes."""
+    constant_rows, constants, space = machine[4], machine[5], machine[9]
+    stride = (lanes * like.itemsize + LINE - 1) // LINE * LINE
+    if stride == space[STRIDE]:
+        return
+    space[STRIDE] = stride
+    space[FILLED] = 0
+    width = stride // like.itemsize
+    fill(row_of(space, space[SPARE], like), like.dtype.type(0), width)
+    fill(row_of(space, space[SPARE] + 1, like), like.dtype.type(1), width)
+    for i in range(len(constant_rows)):
+        fill(row_of(space, constant_rows[i], like), constants[i], width)
+
+
+@njit(error_model="numpy")
+def copy(to: Row, source: Row, n: int) -> None:
     """``to = source``."""
-    for i in range(len(to)):
+    for i in range(n):
         to[i] = source[i]
 
 
-@njit(error_model="numpy")
-def gather(to, source, indices):
-    """``to = source[indices]``."""
-    for i in range(len(to)):
-        to[i] = source[indices[i]]
-
-
 @njit(error_model="numpy", fastmath=SUMS)
-def sum_in_double(row):
+def sum_in_double(row: Row, n: int) -> float:
     """Sum of a row in float64 (1,024 losses in float32 lose three digits)."""
     total = 0.0
-    for i in range(len(row)):
+    for i in range(n):
         total += np.float64(row[i])
     return total
 
 
 @njit(error_model="numpy")
-def run_prologue(machine, theta, n, tile):
+def run_prologue(machine: Machine, theta: Reals, grad: Reals, n: int) -> None:
     """Compute the derived parameters, ``theta[n:]``, on one lane."""
-    table, _, pool, numbers, _, _, _, _, outputs, place = machine
-    space = prepare(machine, 1, tile)
-    forward(table, pool, numbers, space, theta)
+    outputs, space = machine[8], machine[9]
+    prepare(machine, 1, theta)
+    walk(machine[0], machine, theta, grad, 1)
     for i in range(len(outputs)):
-        theta[n + i] = row_of(place[BASE], place[STRIDE], outputs[i], 1, tile)[0]
+        theta[n + i] = row_of(space, outputs[i], theta)[0]
 
 
 @njit(error_model="numpy")
-def prologue_back(machine, theta, grad, n, tile):
+def prologue_back(machine: Machine, theta: Reals, grad: Reals, n: int) -> None:
     """Carry the gradients of the derived parameters, ``grad[n:]``, to the parameters they are made of."""
-    _, table, pool, numbers, _, _, _, _, outputs, place = machine
-    space = prepare(machine, 1, tile)
-    base, stride = place[BASE], place[STRIDE]
+    outputs, space = machine[8], machine[9]
     for i in range(len(outputs)):  # one row may be several of them
-        fill(row_of(base, stride, place[ROWS] + outputs[i], 1, tile), tile.dtype.type(0))
+        row_of(space, space[HEIGHT] + outputs[i], theta)[0] = 0
     for i in range(len(outputs)):
-        row_of(base, stride, place[ROWS] + outputs[i], 1, tile)[0] += grad[n + i]
-    backward(table, pool, numbers, space, theta, grad)
+        row_of(space, space[HEIGHT] + outputs[i], theta)[0] += grad[n + i]
+    walk(machine[1], machine, theta, grad, 1)
 
 
 @njit(error_model="numpy")
-def load_inputs(machine, data, indices, start, lanes, tile):
+def load_inputs(machine: Machine, data: Reals, indices: Words, start: int, lanes: int) -> None:
     """Fill the input rows: samples ``start ..`` in order (no `indices`), or those of `indices`."""
-    input_rows, input_index, place = machine[6], machine[7], machine[9]
+    input_rows, input_index, space = machine[6], machine[7], machine[9]
     for i in range(len(input_rows)):
-        row = row_of(place[BASE], place[STRIDE], input_rows[i], lanes, tile)
+        row, source = row_of(space, input_rows[i], data), data[input_index[i]]
         if len(indices):
-            gather(row, data[input_index[i]], indices[start : start + lanes])
+            for k in range(lanes):
+                row[k] = source[indices[start + k]]
         else:
-            copy(row, data[input_index[i], start : start + lanes])
+            copy(row, source[start:], lanes)
 
 
 @njit(error_model="numpy")
-def run_body(machine, theta, grad, data, indices, batch, scale, tile):
+def run_body(
+    machine: Machine, theta: Reals, grad: Reals, data: Reals, indices: Words, batch: int, scale: Any
+) -> float:  # fmt: skip
     """Forward, loss and backward of one batch, block by block; returns the sum of the losses."""
-    table, back, pool, numbers, _, _, _, _, _, place = machine
+    space = machine[9]
     loss = 0.0
-    for start in range(0, batch, place[BLOCK]):
-        lanes = min(place[BLOCK], batch - start)
-        space = prepare(machine, lanes, tile)
-        base, stride = place[BASE], place[STRIDE]
-        if not place[FILLED]:
-            load_inputs(machine, data, indices, start, lanes, tile)
+    for start in range(0, batch, space[BLOCK]):
+        lanes = min(space[BLOCK], batch - start)
+        prepare(machine, lanes, theta)
+        if not space[FILLED]:
+            load_inputs(machine, data, indices, start, lanes)
             # a data set that is one block stays in its rows; nobody writes to them
-            place[FILLED] = lanes == batch and len(indices) == 0
-        forward(table, pool, numbers, space, theta)
-        loss += sum_in_double(row_of(base, stride, place[LOSS], lanes, tile))
-        fill(row_of(base, stride, place[ROWS] + place[LOSS], lanes, tile), scale)
-        backward(back, pool, numbers, space, theta, grad)
+            space[FILLED] = lanes == batch and len(indices) == 0
+        walk(machine[0], machine, theta, grad, lanes)
+        loss += sum_in_double(row_of(space, space[LOSS], theta), lanes)
+        fill(row_of(space, space[HEIGHT] + space[LOSS], theta), scale, lanes)
+        walk(machine[1], machine, theta, grad, lanes)
     return loss
 
 
 @njit(error_model="numpy")
-def update(machine, hyper, columns, n, trained, all_trained, tile):
+def update(machine: Machine, hyper: Reals, columns: Words, n: int, trained: Any, all_trained: bool) -> None:
     """The optimiser's step, with the parameters as lanes. `columns`: addresses of values, gradients and states."""
-    table, _, pool, numbers, _, _, input_rows, input_index, outputs, place = machine
-    size = tile.itemsize
-    for start in range(0, n, place[BLOCK]):
-        lanes = min(place[BLOCK], n - start)
-        space = prepare(machine, lanes, tile)
-        base, stride = place[BASE], place[STRIDE]
+    input_rows, input_index, outputs, space = machine[6], machine[7], machine[8], machine[9]
+    for start in range(0, n, space[BLOCK]):
+        lanes = min(space[BLOCK], n - start)
+        prepare(machine, lanes, hyper)
+        offset = start * hyper.itemsize
         for i in range(len(input_rows)):
-            column = row_of(columns[input_index[i]] + start * size, 0, 0, lanes, tile)
-            copy(row_of(base, stride, input_rows[i], lanes, tile), column)
-        forward(table, pool, numbers, space, hyper)
+            copy(row_of(space, input_rows[i], hyper), row_at(columns[input_index[i]] + offset, hyper), lanes)
+        walk(machine[0], machine, hyper, hyper, lanes)
         for i in range(len(outputs)):
-            column = row_of(columns[0 if i == 0 else i + 1] + start * size, 0, 0, lanes, tile)
-            row = row_of(base, stride, outputs[i], lanes, tile)
+            row, column = row_of(space, outputs[i], hyper), row_at(columns[i + 1 if i else 0] + offset, hyper)
             if all_trained:
-                copy(column, row)
+                copy(column, row, lanes)
             else:
                 for k in range(lanes):
                     if trained[start + k]:
                         column[k] = row[k]
 
 
-def train(body, prologue, updater, theta, grad, values, n, previous, columns, data, batch, order, scale, trained,
-          hyper, first, losses, commit):  # fmt: skip
+def train(
+    body: Machine, prologue: Machine, updater: Machine, theta: Reals, grad: Reals, values: Reals, previous: Reals,
+    columns: Words, data: Reals, batch: int, order: tuple[Words, Words], scale: Any, trained: Any, hyper: Reals,
+    first: int, losses: Any, commit: bool,
+) -> None:  # fmt: skip
     """``len(losses)`` steps; the first is step number `first`, counting from 0.
 
     Parameters
@@ -172,39 +195,52 @@ def train(body, prologue, updater, theta, grad, values, n, previous, columns, da
     commit : bool
         False: gradients only, no update.
     """
-    tile = np.empty(16, theta.dtype)
     indices = np.empty(batch if batch < data.shape[1] else 0, np.int64)
-    derived = len(theta) - n
+    n = len(values)
+    derived = len(theta) > n
     all_trained = trained.all()
     body[9][FILLED] = 0  # the data may have changed since the last call
     for step in range(len(losses)):
         if len(indices):
             batch_order(indices, first + step, data.shape[1], order[0], order[1])
-        fill(grad, theta.dtype.type(0))
+        fill(grad, theta.dtype.type(0), len(grad))
         if derived:
-            copy(theta[:n], values)
-            run_prologue(prologue, theta, n, tile)
-        losses[step] = run_body(body, theta, grad, data, indices, batch, scale, tile)
+            copy(theta, values, n)
+            run_prologue(prologue, theta, grad, n)
+        losses[step] = run_body(body, theta, grad, data, indices, batch, scale)
         if derived:
-            prologue_back(prologue, theta, grad, n, tile)
+            prologue_back(prologue, theta, grad, n)
         if commit:
             if step == len(losses) - 1:
-                copy(previous, values)
-            update(updater, hyper[step], columns, n, trained, all_trained, tile)
+                copy(previous, values, n)
+            update(updater, hyper[step], columns, n, trained, all_trained)
 
 
-def evaluate(body, prologue, theta, n, data, found):
-    """Forward alone: ``found[i]`` receives the program's output i for every sample."""
-    tile = np.empty(16, theta.dtype)
-    outputs, place = body[8], body[9]
+def evaluate(body: Machine, prologue: Machine, theta: Reals, n: int, data: Reals, found: Reals) -> None:
+    """Forward alone: ``found[i]`` receives the program's output i for every sample; `n` as in :func:`train`."""
+    outputs, space = body[8], body[9]
     samples = data.shape[1]
     nowhere = np.empty(0, np.int64)
     if len(theta) > n:
-        run_prologue(prologue, theta, n, tile)
-    for start in range(0, samples, place[BLOCK]):
-        lanes = min(place[BLOCK], samples - start)
-        space = prepare(body, lanes, tile)
-        load_inputs(body, data, nowhere, start, lanes, tile)
-        forward(body[0], body[2], body[3], space, theta)
+        run_prologue(prologue, theta, theta, n)
+    for start in range(0, samples, space[BLOCK]):
+        lanes = min(space[BLOCK], samples - start)
+        prepare(body, lanes, theta)
+        load_inputs(body, data, nowhere, start, lanes)
+        walk(body[0], body, theta, theta, lanes)
         for i in range(len(outputs)):
-            copy(found[i, start : start + lanes], row_of(place[BASE], place[STRIDE], outputs[i], lanes, tile))
+            copy(found[i, start:], row_of(space, outputs[i], theta), lanes)
+
+
+def signature(name: str, dtype: str) -> tuple[Any, ...]:
+    """Argument types of :func:`train` or :func:`evaluate`."""
+    real, i64 = getattr(numba, dtype), numba.int64
+    reals, matrix, words, table = real[::1], real[:, ::1], i64[::1], i64[:, ::1]
+    machine = numba.types.Tuple((table, table, words, reals, words, reals, words, words, words, words))
+    if name == "evaluate":
+        return machine, machine, reals, i64, matrix, matrix
+    order = numba.types.UniTuple(numba.uint64[::1], 2)
+    return (
+        machine, machine, machine, reals, reals, reals, reals, words, matrix, i64, order, real, numba.boolean[::1],
+        matrix, i64, numba.float64[::1], numba.boolean,
+    )  # fmt: skip

@@ -4,35 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ...scalar import ops
+from ...scalar.ops import TABLE
 from .dialect import DTYPES
-from .loader import row_addresses
-from .machine import core
+from .layout import CALLS, KERNELS
+from .loader import function, kernel_address, row_addresses
 
 Progress = Callable[[int, int, str], None]
 
 
 def warmup(
-    dtypes: Iterable[str] = DTYPES, names: Iterable[str] | None = None, progress: Progress | None = None
+    dtypes: Iterable[str] = DTYPES, ops: Iterable[str] | None = None, progress: Progress | None = None
 ) -> None:
     """Compile the interpreter and the row kernels that are not in the cache yet.
 
     Parameters
     ----------
     dtypes : iterable of {"float32", "float64"}
-    names : iterable of str, optional
+    ops : iterable of str, optional
         Operations of the table; all by default.
     progress : callable, optional
         Called before each unit with the number done, the number in all and what comes next, and once at the end.
     """
-    chosen = list(ops.TABLE if names is None else names)
-    work = [(dtype, name) for dtype in dtypes for name in [None, *chosen]]
-    for done, (dtype, name) in enumerate(work):
+    chosen = list(TABLE if ops is None else ops)
+    makers = [(function, CALLS), (kernel_address, KERNELS), (row_addresses, chosen)]
+    work = [(make, name, dtype) for dtype in dtypes for make, names in makers for name in names]
+    for done, (make, name, dtype) in enumerate(work):
         if progress is not None:
-            progress(done, len(work), f"{name or 'interpreter'}, {dtype}")
-        if name is None:
-            core(dtype)
-        else:
-            row_addresses(name, dtype)
+            progress(done, len(work), f"{name}, {dtype}")
+        make(name, dtype)
     if progress is not None:
         progress(len(work), len(work), "done")
