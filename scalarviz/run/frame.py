@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Literal, NamedTuple
 
@@ -121,3 +121,7 @@ class Frame:
     activations: Mapping[str, FloatArray] = field(default_factory=dict)
     dead: Mapping[str, BoolArray] = field(default_factory=dict)
     curve: Curve = NO_CURVE
+
+    def with_activations(self, activations: Mapping[str, FloatArray]) -> Frame:
+        """The same frame with the rows of a probe sample."""
+        return replace(self, activations=activations)

@@ -207,6 +207,26 @@ class Run:
         self.problem.previous[span] += new - self._store.value[span]
         self._store.value[span] = new
 
+    def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Copies of the inputs (N, n_inputs) and targets (N, n_targets), in the run's dtype."""
+        n, m = self._tape.n_inputs, self._tape.n_targets
+        return self.problem.data[:n].T.copy(), self.problem.data[n : n + m].T.copy()
+
+    def set_targets(self, targets: ArrayLike) -> None:
+        """Train towards other targets (N, n_targets) from the next step on.
+
+        Raises
+        ------
+        InputError
+            Another shape, or numbers that are not finite.
+        """
+        inputs, old = self.samples()
+        inputs, new = as_pair((inputs, targets))
+        if new.shape != old.shape:
+            raise InputError(f"set_targets: the shape must be {old.shape}, got {new.shape}")
+        numbers = np.concatenate([inputs, new], axis=1).T
+        self.problem.data[...] = PlanRunner(self.problem.plan, self.dtype).encode(numbers)
+
     @property
     def gate(self) -> Gate | None:
         """What stands before the weights while a thread trains them; see :class:`scalarviz.run.worker.Worker`."""
