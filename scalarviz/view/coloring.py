@@ -24,6 +24,7 @@ Quantity = Literal["weight", "gradient", "update"]
 Float = NDArray[np.floating]
 
 _SCALES: dict[str, Scale] = {"weight": "linear", "gradient": "symlog", "update": "symlog"}
+_AT_ONCE = 1.1
 _BOUNDS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0)}
 
 
@@ -56,8 +57,7 @@ class Coloring:
     def update(self, frame: Frame, seconds: float | None) -> None:
         """Take over a frame. `seconds` since the last one; None fits the range anew."""
         self.flat = {"weight": frame.values, "gradient": frame.gradient, "update": frame.update}[self.quantity]
-        target = extents(self.flat, self._tensors)
-        now = self._tracker.refit(target) if seconds is None else self._tracker.update(target, seconds)
+        now = grown(self._tracker, extents(self.flat, self._tensors), seconds)
         self.range = Range.symmetric(max(now.values()), _SCALES[self.quantity])
 
     def values(self) -> dict[str, Float]:
@@ -85,6 +85,20 @@ class Coloring:
         marks = self.range.unit(self.flat) if len(self.flat) <= FEW else np.empty(0)
         note = f"{scope} · {share_text(clipped_share(self.flat, v))} clipped"
         return LegendScale(self.quantity, note, self.cmap, labels, marks[np.isfinite(marks)])
+
+
+def grown(tracker: RangeTracker, target: Mapping[str, float], seconds: float | None) -> dict[str, float]:
+    """The next ranges: fitted anew without a clock; followed at once while they grow little; else slowly.
+
+    Slowness is there against jumps. Weights that grow steadily would run ahead of a slow range for ever, and the
+    largest would be marked as clipped in every frame.
+    """
+    now = tracker.extents
+    if seconds is None or now.keys() != target.keys():
+        return tracker.refit(target)
+    if all(v <= _AT_ONCE * now[name] for name, v in target.items()):
+        return tracker.refit({name: max(v, now[name]) for name, v in target.items()})
+    return tracker.update(target, seconds)
 
 
 def share_text(share: float) -> str:
@@ -119,8 +133,7 @@ class ActivationScale:
             elif row is not None:
                 loose.append(np.asarray(row, float))
         if loose:
-            target = {"": extent(np.concatenate(loose))}
-            v = (self._tracker.refit(target) if seconds is None else self._tracker.update(target, seconds))[""]
+            v = grown(self._tracker, {"": extent(np.concatenate(loose))}, seconds)[""]
             negative = any(np.nanmin(r, initial=0.0) < 0 for r in loose)
             low, high = min(low, -v if negative else 0.0), max(high, v)
         self.range = Range(low, high if high > low else low + 1.0)

@@ -25,7 +25,7 @@ class Taken:
     """Which parts of the scene are covered, on a coarse raster. Lines count little, cubes and texts fully."""
 
     def __init__(self, box: Box) -> None:
-        self._box = box
+        self.box = box
         self._cost = np.zeros((int(box[3] / _CELL) + 2, int(box[2] / _CELL) + 2), np.float32)
         rows, columns = np.indices(self._cost.shape)
         self._x, self._y = box[0] + (columns + 0.5) * _CELL, box[1] + (rows + 0.5) * _CELL
@@ -45,7 +45,7 @@ class Taken:
         """Mark a thin line."""
         count = max(2, int(np.hypot(*(end - start)) / _CELL) + 1)
         points = start + np.linspace(0, 1, count)[:, None] * (end - start)
-        at = ((points - self._box[:2]) / _CELL).astype(int)
+        at = ((points - self.box[:2]) / _CELL).astype(int)
         inside = np.all((at >= 0) & (at < np.array(self._cost.shape)[::-1]), axis=1)
         self._cost[at[inside, 1], at[inside, 0]] += 0.12
 
@@ -56,14 +56,14 @@ class Taken:
     def cost(self, box: Box) -> float:
         """Covered cells below `box`; infinite when it leaves the scene."""
         x, y, width, height = box
-        left, top, wide, high = self._box
+        left, top, wide, high = self.box
         if x < left + 4 or y < top or x + width > left + wide - 4 or y + height > top + high:
             return float("inf")
         return float(self._cost[self._window(box)].sum())
 
     def _window(self, box: Box) -> tuple[slice, slice]:
-        left, top = (int((box[k] - self._box[k]) / _CELL) for k in (0, 1))
-        right, bottom = (int((box[k] + box[k + 2] - self._box[k]) / _CELL) + 1 for k in (0, 1))
+        left, top = (int((box[k] - self.box[k]) / _CELL) for k in (0, 1))
+        right, bottom = (int((box[k] + box[k + 2] - self.box[k]) / _CELL) + 1 for k in (0, 1))
         return slice(max(top, 0), max(bottom, 0)), slice(max(left, 0), max(right, 0))
 
 
@@ -184,6 +184,17 @@ class FlowLabels:
         spot = self._best(near + places[9:], width, _LINE, limit=2.0)
         if spot is not None:
             self.static.text(spot[0], spot[1] + 14, text, LABEL, self._theme.text3)
+
+    def free_place(self, width: float, height: float) -> Box | None:
+        """A free rectangle of this size, as far to the lower right of the scene as there is one; taken from now on."""
+        left, top, wide, high = self._taken.box
+        for y in np.arange(top + high - height - 8, top + 0.4 * high, -16.0):
+            for x in np.arange(left + wide - width - 24, left + 0.3 * wide, -16.0):
+                box = (float(x) - 12, float(y) - 8, width + 24, height + 16)
+                if self._taken.cost(box) == 0.0:
+                    self._taken.add_box(box)
+                    return float(x), float(y), width, height
+        return None
 
     def ranges(self, extents: Mapping[str, float]) -> Sketch:
         """The second lines: shape, and ± the range of each tensor in `extents`."""

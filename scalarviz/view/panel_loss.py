@@ -117,10 +117,13 @@ def loss_panel(box: Box, theme: Theme, curves: Sequence[Curve]) -> Sketch:
     plot = (x + _AXIS, y + 30.0, width - _AXIS, height - 30.0 - 22)
     reduced = [_reduced(c, int(plot[2])) for c in curves]
     every = np.concatenate([np.empty(0), *(part for r in reduced for part in r[1:])])
+    sketch.text(x, y + 14, "loss", LABEL, theme.text1, bold=True)
+    if not np.isfinite(every).any():
+        sketch.text(x + width / 2, y + height / 2, "no step yet", LABEL, theme.text3, anchor="middle")
+        return sketch
     scale = axis(every, most=max(3, min(7, int(plot[3] // 42) + 1)))
     last = max((float(r[0][-1]) for r in reduced if len(r[0])), default=0.0)
     first = min((float(r[0][0]) for r in reduced if len(r[0])), default=0.0)
-    sketch.text(x, y + 14, "loss", LABEL, theme.text1, bold=True)
     sketch.text(x + width, y + 14, "log" if scale.log else "linear", LABEL, theme.text3, anchor="right")
     _grid(sketch, plot, theme, scale, (first, last))
     for curve, data in sorted(zip(curves, reduced, strict=True), key=lambda pair: not pair[0].dashed):

@@ -17,6 +17,7 @@ from .coloring import ActivationScale, Coloring, rows_of
 from .draw2d import Painter
 from .flow_few import FewFlow, formulas
 from .flow_labels import FlowLabels
+from .flow_outcome import outcome, outcome_size
 from .flow_values import CubeValues
 from .grid import CHANNEL, GAP, LABEL, MARGIN, Box, Places, arrange, check_size
 from .hud import HudState, hud, keys
@@ -122,6 +123,8 @@ class Workbench:
         shapes = {t.name: t.shape for t in subject.tensors if layers == 0 or t.role != "bias"}
         self._labels = None if story else FlowLabels(self.layout, self.theme, shapes, self._row_names(), self.project,
                                                      scene)
+        size = outcome_size(subject.story) if self._labels is not None and subject.stages else None
+        self._outcome = self._labels.free_place(*size) if self._labels is not None and size else None
         self._has_rows = any(p.kind == "activation" for p in self.layout.plates)
         self._static = [self._flow.static] if self._flow else []
         self._static += [self._labels.static] if self._labels else []
@@ -179,6 +182,9 @@ class Workbench:
             sketches.append(self._flow.numbers(frame, self._probe_loss(frame)))
         if self._labels is not None:
             sketches.append(self._labels.ranges(self.colouring.extents()))
+        if self._outcome is not None:
+            story, last = self.subject.story, self.subject.stages[-1].name
+            sketches.append(outcome(self._outcome, self.theme, story, frame, last, self._probe_loss(frame)))
         run = self.subject.run
         if run is not None and self.places.hud is not None:
             state = HudState(frame.step, frame.loss, frame.lr, type(run.optimizer).__name__, run.batch_size, pace_text,

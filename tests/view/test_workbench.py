@@ -214,6 +214,30 @@ def test_the_mlp_shows_names_shapes_and_ranges(deep: Scene) -> None:
     assert {"input", "output", "tanh", "activation"} <= set(said)
 
 
+def test_a_deeper_network_shows_the_probes_outcome(deep: Scene) -> None:
+    frame, bench = deep.run.frame(deep.probe), bench_of(deep)
+    assert deep.probe is not None
+    assert deep.probe_target is not None
+    output = deep.run.predict(deep.probe[None], frame.values)[0]
+    assert f"loss of this colour {np.mean((output - deep.probe_target) ** 2):.4f}" in words(bench)
+    picture = picture_of(bench).astype(float)
+    for name, colour in (("input", deep.probe), ("output", output), ("target", deep.probe_target)):
+        label = [t for t in texts(bench) if t.text == name][-1]  # the row of cubes has its own, placed before
+        assert np.abs(picture[round(label.y) + 30, round(label.x)] - 255 * np.asarray(colour)).max() <= 2
+
+
+def test_steady_growth_is_never_clipped_by_a_late_range() -> None:
+    scene = make_scene()
+    bench = bench_of(scene)
+    frame = scene.run.frame(scene.probe)
+    with offscreen():
+        for _ in range(20):
+            frame.values[:] *= 1.05
+            bench.update(frame, "", 1 / 30)
+            assert any("· 0 % clipped" in w for w in words(bench))
+    scene.run.close()
+
+
 def test_the_clipped_share_is_that_of_the_cubes(deep: Scene) -> None:
     values = deep.run.frame(deep.probe).values
     v = min(np.abs(values).max(), 3 * np.sqrt(np.mean(values.astype(float) ** 2)))
