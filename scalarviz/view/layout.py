@@ -19,7 +19,7 @@ from .camera import Camera, Rect, Size
 from .layout_chain import ChainLayer, chain_of, stack, staircase
 from .layout_few import few_chain, few_gallery, one_layer
 from .layout_gallery import gallery
-from .layout_plate import Floats, Grid, Kind, Plate
+from .layout_plate import Floats, Grid, Kind, Plate, grid_for
 from .layout_scene import Arrangement, Segments
 
 __all__ = ["FEW", "Grid", "Kind", "Layout", "Mode", "Plate", "layout_for", "scene_rect"]
@@ -151,9 +151,10 @@ def _arrange(tensors: list[Tensor], stages: Sequence[Stage], size: Size, box: Re
 def _arrange_chain(chain: list[ChainLayer], total: int, size: Size, box: Rect) -> tuple[Mode, Arrangement]:
     """The picture of several layers in which cubes are large enough for what they carry."""
     steps = staircase(chain, size, box)
-    if total <= FEW:
+    upright = box[3] - box[1] > box[2] - box[0]
+    if (total <= FEW or upright) and not any(grid_for(layer.weight.shape).folded for layer in chain):
         flat = few_chain(chain, size, box)
-        if flat.pixels_per_cube() > steps.pixels_per_cube():
+        if flat.pixels_per_cube() > max(steps.pixels_per_cube(), MLP_PIXELS):
             return "mlp", flat
     pixels = steps.pixels_per_cube()
     small = MLP_PIXELS * min(size[0] / _WINDOW[0], size[1] / _WINDOW[1])

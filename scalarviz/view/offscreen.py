@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -152,16 +153,27 @@ def available() -> str:
 
 def _canvas() -> Any:
     """A hidden canvas with a current context: EGL's, else Qt's."""
-    # vispy reads this when its EGL backend is imported, Mesa when the display is opened.
-    if sys.platform.startswith("linux") and "vispy.app.backends._egl" not in sys.modules:
-        os.environ.setdefault("EGL_PLATFORM", "surfaceless")
     reasons = []
     for backend in ("egl", *_QT):
         try:
-            return _open(backend)
+            with _no_display() if backend == "egl" else nullcontext():
+                return _open(backend)
         except Exception as error:  # whatever the platform's loader raises: the next backend may work
             reasons.append(f"{backend}: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
     raise MissingDependencyError(f"{_NO_GL} ({reasons[0]})")
+
+
+@contextmanager
+def _no_display() -> Iterator[None]:
+    """EGL without a display, on Linux: read when vispy's backend is imported. Put back for a window's sake."""
+    if not sys.platform.startswith("linux") or "EGL_PLATFORM" in os.environ:
+        yield
+        return
+    os.environ["EGL_PLATFORM"] = "surfaceless"
+    try:
+        yield
+    finally:
+        del os.environ["EGL_PLATFORM"]
 
 
 def _open(backend: str) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from vispy import gloo
 
-from scalarviz.errors import InputError
+from scalarviz.errors import InputError, UnknownNameError, listing
 from scalarviz.run.ranges import KNEE, Range
 
 from .camera import Camera
@@ -133,6 +133,8 @@ class SlabVisual:
         """Set the range of the weights: one V for all, a whole :class:`Range`, or one by tensor name."""
         for index, plate in enumerate(self.layout.plates):
             if plate.kind != "activation":
+                if isinstance(v, Mapping) and plate.name not in v:
+                    raise UnknownNameError(f"slab.set_range: no range for {plate.name!r}; given: {listing(v)}")
                 given = v[plate.name] if isinstance(v, Mapping) else v
                 chosen = given if isinstance(given, Range) else Range.symmetric(float(given), scale)  # type: ignore[arg-type]
                 self._range(index, chosen, 0.0)

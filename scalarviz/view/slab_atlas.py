@@ -57,6 +57,7 @@ class Atlas:
         self._given = np.zeros(len(self._values), np.uint8)
         self._seen = np.zeros(len(self._values), np.uint8)
         self.changed = self.flags_changed = True
+        self._used = 0  # marks that have ever been given
         self._any_seen: set[tuple[int, int]] = set()
 
     @property
@@ -94,11 +95,15 @@ class Atlas:
 
     def set_flags(self, span: slice, weight: int, marked: ArrayLike | None) -> None:
         """Set or clear one mark on a span of texels; None clears it everywhere in the span."""
+        block = None if marked is None else np.asarray(marked, bool).reshape(-1)
+        if (block is None or not block.any()) and not (self._used & weight):
+            return  # the usual frame: nothing is marked, nothing was
+        self._used |= weight
         target = self._given[span]
         before = target.copy()
         target &= np.uint8(255 - weight)
-        if marked is not None:
-            target |= np.where(np.asarray(marked, bool).reshape(-1), np.uint8(weight), np.uint8(0))
+        if block is not None:
+            target |= np.where(block, np.uint8(weight), np.uint8(0))
         self.flags_changed |= not np.array_equal(before, target)
 
     def row_span(self, name: str) -> slice:

@@ -231,3 +231,17 @@ def test_plates_are_found_by_name():
         layout.plate("9.weight")
     with pytest.raises(InputError, match="outside"):
         layout.plate("0.weight").cell_centre(3, 0)
+
+
+def test_an_upright_window_is_used():
+    """A chain lies down there: its cubes are larger than standing side by side would make them."""
+    wide, upright = (layout_for(*network(3, 16, 16, 3), size) for size in (SIZE, (720, 1280)))
+    assert abs(wide.plate("0.weight").axes[2][2]) < 0.5 < upright.plate("0.weight").axes[2][2]
+    assert upright.pixels_per_cube() > wide.pixels_per_cube()
+
+
+def test_a_small_chain_lies_down_with_cubes_large_enough_for_a_number():
+    layout = layout_for(*network(2, 2, 1), SIZE)
+    assert layout.pixels_per_cube() > 80
+    assert len(layout.trays) == 4, "weights and biases; activations have none"
+    np.testing.assert_array_equal(layout.trays[:, :, 2], 0)
