@@ -297,6 +297,13 @@ class Module:
             setattr(twin, name, copy.deepcopy(value, memo))
         return twin
 
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(vars(self))  # the ways back to the owners are made anew
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+
     # ---- printing
 
     def extra_repr(self) -> str:

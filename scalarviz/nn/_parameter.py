@@ -132,11 +132,22 @@ class Parameter(Block):
         return f"Parameter({name}shape={self.shape})\n{self.data}"
 
     def __deepcopy__(self, memo: dict[int, object]) -> Parameter:
-        copy = Parameter(self.data)
-        copy.flat_grad[:] = self.flat_grad
-        copy.computed[:] = self.computed
-        copy.frozen_flags[:] = self.frozen_flags
-        return copy
+        return _restored(*self._numbers())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, self._numbers()
+
+    def _numbers(self) -> tuple[NDArray[Any], ...]:
+        return self.data, self.flat_grad, self.computed, self.frozen_flags
+
+
+def _restored(data: Any, grad: Any, computed: Any, frozen: Any) -> Parameter:
+    """A stand-alone Parameter of these numbers, for copies and pickles."""
+    copy = Parameter(data)
+    copy.flat_grad[:] = grad
+    copy.computed[:] = computed
+    copy.frozen_flags[:] = frozen
+    return copy
 
 
 class ParameterView:

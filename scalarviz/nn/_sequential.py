@@ -65,7 +65,9 @@ class Sequential(Module):
     def __iter__(self) -> Iterator[Module]:
         return iter(self._items())
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return Sequential(*self._items()[index])
         try:
             position = operator.index(index)
         except TypeError:

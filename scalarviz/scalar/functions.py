@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
-from typing import Any, SupportsFloat
+from typing import SupportsFloat
 
 from ..errors import InputError
 from . import ops
 from .dot import dot
-from .kernel import Kernel, kernel
+from .kernel import kernel
 from .value import Value, apply, as_value
 
 Operand = Value | SupportsFloat
@@ -24,20 +24,16 @@ def function(name: str) -> Callable[..., Value]:
         No such operation.
     """
     op = kernel(name)
+    arity = op.arity
 
     def call(*operands: Operand) -> Value:
-        return apply(op, *_checked(op, operands))
+        if len(operands) != arity:
+            raise InputError(f"{name}({', '.join(op.entry.args)}) takes {arity} operands, got {len(operands)}")
+        return apply(op, *operands)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"{name}({', '.join(op.entry.args)}) = {op.entry.value}"
     return call
-
-
-def _checked(op: Kernel, operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
-    if len(operands) != op.arity:
-        wants = ", ".join(op.entry.args)
-        raise InputError(f"{op.name}({wants}) takes {op.arity} operands, got {len(operands)}")
-    return operands
 
 
 def register(
@@ -103,19 +99,9 @@ def _fold(name: str, binary: str, xs: Sequence[Operand]) -> Value:
     return reduce(partial(apply, kernel(binary)), [as_value(x) for x in xs])
 
 
-def _method(name: str) -> Callable[..., Value]:
-    call = {"leaky_relu": leaky_relu}.get(name) or function(name)
-
-    def method(self: Value, *operands: Any) -> Value:
-        return call(self, *operands)
-
-    method.__name__, method.__doc__ = name, call.__doc__
-    return method
-
-
 # The named methods of Value that its own class only declares.
 for _name in (
     "exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "softplus", "relu", "leaky_relu", "abs", "square", "pow",
     "minimum", "maximum", "clip",
 ):  # fmt: skip
-    setattr(Value, _name, _method(_name))
+    setattr(Value, _name, leaky_relu if _name == "leaky_relu" else function(_name))

@@ -18,6 +18,7 @@ from .kernel import Kernel, kernel
 
 _next_order = itertools.count().__next__
 _order_of = attrgetter("_order")
+_data_of = attrgetter("data")
 
 
 class Value:
@@ -241,11 +242,15 @@ def as_number(x: SupportsFloat, what: str) -> float:
 
 def apply(op: Kernel, *operands: Value | SupportsFloat) -> Value:
     """The node ``op(*operands)``; numbers become leaves."""
-    parents = tuple([x if isinstance(x, Value) else Value(x) for x in operands])
+    parents: Any = operands
+    for x in operands:
+        if not isinstance(x, Value):
+            parents = tuple([v if isinstance(v, Value) else Value(v) for v in operands])
+            break
     if tracing._threads and tracing.active() is not None:
         return Symbol(op, parents)
-    node = Value.__new__(Value)
-    node.data = op.value(*[p.data for p in parents])
+    node = _new(Value)
+    node.data = op.value(*map(_data_of, parents))  # map: a comprehension would cost a call of its own
     node.grad = 0.0
     node._op = op
     node._parents = parents
@@ -258,7 +263,7 @@ def apply_each(op: Kernel, xs: Iterable[Value], *constants: SupportsFloat) -> li
     rest = tuple([as_value(c) for c in constants])
     if rest or (tracing._threads and tracing.active() is not None):
         return [apply(op, x, *rest) for x in xs]
-    nodes, new, number = [], Value.__new__, op.value
+    nodes, new, number = [], _new, op.value
     for x in xs:
         node = new(Value)
         node.data = number(x.data)
@@ -270,4 +275,5 @@ def apply_each(op: Kernel, xs: Iterable[Value], *constants: SupportsFloat) -> li
     return nodes
 
 
+_new = Value.__new__
 _ADD, _SUB, _MUL, _DIV, _POW, _NEG = (kernel(name) for name in ("add", "sub", "mul", "div", "pow", "neg"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import SupportsFloat, overload
+from typing import Any, SupportsFloat, overload
 
 from .. import rng
 from ..errors import InputError
@@ -206,8 +206,20 @@ class Weight(Value):
         return f"Weight({name}data={float(block.values[i]):.6g}, grad={float(block.grads[i]):.6g})"
 
     def __deepcopy__(self, memo: dict[int, object]) -> Weight:
-        copy = Weight(self._block.values[self._index], self.name)
-        copy._block.grads[0] = self._block.grads[self._index]
-        copy._block.computed[0] = self._block.computed[self._index]
-        copy.frozen = self.frozen
+        make, numbers = self.__reduce__()
+        copy: Weight = make(*numbers)
         return copy
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        block, i = self._block, self._index
+        flags = bool(block.computed[i]), self.frozen
+        return _restored, (float(block.values[i]), float(block.grads[i]), self._name, *flags)
+
+
+def _restored(data: float, grad: float, name: str, computed: bool, frozen: bool) -> Weight:
+    """A stand-alone Weight of these numbers, for copies and pickles."""
+    weight = Weight(data, name)
+    weight._block.grads[0] = grad
+    weight._block.computed[0] = computed
+    weight.frozen = frozen
+    return weight

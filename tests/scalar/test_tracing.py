@@ -13,18 +13,16 @@ from scalarviz.scalar import tracing
 
 ASKING = {
     "bool": lambda x: bool(x * 1), "if": lambda x: 1 if x * 1 else 0, "and": lambda x: (x * 1) and 2,
-    "float": lambda x: float(x * 1), "int": lambda x: int(x * 1), "data": lambda x: (x * 1).data,
-    "comparison": lambda x: 1 if x < 3 else 0, "dot": lambda x: sv.dot([x], [1.0]).data if False else float(x + 1),
+    "float": lambda x: float(x * 1), "data": lambda x: (x * 1).data, "comparison": lambda x: 1 if x < 3 else 0,
+    "sorting": lambda x: sorted([x * 1, x * 2]), "max": lambda x: max(x * 1, x * 2),
+    "dot": lambda x: float(sv.dot([x], [1.0])),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("how", ASKING)
 def test_asking_for_a_number_while_recording_raises_and_names_where(how):
-    with tracing.recording(), pytest.raises((TracingError, TypeError)) as caught:
+    with tracing.recording(), pytest.raises(TracingError, match=r"sv\.where"):
         ASKING[how](Value(2.0))
-    if how != "int":
-        assert isinstance(caught.value, TracingError)
-        assert "sv.where" in str(caught.value)
 
 
 def test_a_weight_has_no_number_either():

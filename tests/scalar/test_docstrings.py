@@ -1,0 +1,35 @@
+"""The examples in the docstrings of the compute half are executed."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import scalarviz
+from scalarviz.scalar import ops
+
+FLOORS = ("scalar", "nn", "optim", "tape", "rng", "data")
+NAMES = [name for _, name, _ in pkgutil.walk_packages(scalarviz.__path__, "scalarviz.") if name.split(".")[1] in FLOORS]
+
+
+@pytest.fixture(autouse=True)
+def clean_table():
+    before = dict(ops.TABLE)
+    yield
+    ops.TABLE.clear()
+    ops.TABLE.update(before)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_examples(name):
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.failed == 0
+
+
+def test_there_are_examples():
+    finder = doctest.DocTestFinder()
+    modules = [importlib.import_module(name) for name in NAMES]
+    assert sum(len(test.examples) for m in modules for test in finder.find(m)) >= 10
