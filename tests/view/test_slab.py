@@ -290,7 +290,7 @@ def test_what_does_not_fit_is_refused():
     for v in (0.0, -1.0, np.nan, np.inf):
         with pytest.raises(InputError, match="range"):
             visual.set_range(v)
-    with pytest.raises(UnknownNameError, match="no range for '0.bias'"):
+    with pytest.raises(UnknownNameError, match=r"no range for '0\.bias'"):
         visual.set_range({"0.weight": 1.0})
     with pytest.raises(UnknownNameError, match="linear, symlog"):
         visual.set_range(1.0, "log")
