@@ -19,6 +19,7 @@ from numba.core import config
 from ...scalar import ops
 from . import cache, kernels, training
 from .dialect import kernel_names, module_source
+from .noalias import NoAlias
 
 T = TypeVar("T")
 _LOCK = threading.RLock()
@@ -124,7 +125,7 @@ def _compile_rows(op: ops.Op, dtype: str, unit: str, cached: bool) -> dict[str, 
     module = sys.modules[f"scalarviz_rows.{unit}"] = ModuleType(f"scalarviz_rows.{unit}")  # numba looks it up
     exec(compile(source, str(path), "exec"), module.__dict__)
     real = _POINTERS[dtype]
-    decorate = _kernel_decorator([real] * 6, cached)
+    decorate = _kernel_decorator([real] * 6, cached, pipeline_class=NoAlias)
     return {kernel: decorate(getattr(module, kernel)) for kernel in kernel_names(op)}
 
 
@@ -133,9 +134,9 @@ def _compile_kernel(name: str, dtype: str, cached: bool) -> dict[str, Any]:
     return {name: _kernel_decorator([words, words, words, real, real, real], cached)(getattr(kernels, name))}
 
 
-def _kernel_decorator(pointers: list[Any], cached: bool) -> Any:
+def _kernel_decorator(pointers: list[Any], cached: bool, **options: Any) -> Any:
     signature = numba.void(*pointers, numba.int64, numba.int64)
-    return numba.cfunc(signature, cache=cached, error_model="numpy", fastmath={"contract"})
+    return numba.cfunc(signature, cache=cached, error_model="numpy", fastmath={"contract"}, **options)
 
 
 def _compile_function(name: str, dtype: str, cached: bool) -> Any:

@@ -13,6 +13,7 @@ from numba import njit
 
 from .intrinsics import row_at
 from .layout import BASE, STRIDE
+from .noalias import NoAlias
 
 Row = Any  # a pointer to float32 or float64
 Words = Any  # a pointer to int64
@@ -40,13 +41,18 @@ def four_rows(space: Words, rows: Words, first: int, left: int, padding: int, st
 @njit(error_model="numpy")
 def load_tile(tile: Row, numbers: Row, first: int, row_step: int, column_step: int, rows: int, columns: int) -> None:
     """``tile[4*i + j] = numbers[first + i*row_step + j*column_step]`` where i < rows and j < columns, else 0."""
+    if rows >= 4 and columns >= 4:
+        for i in range(4):
+            for j in range(4):
+                tile[4 * i + j] = numbers[first + i * row_step + j * column_step]
+        return
     for i in range(4):
         for j in range(4):
             inside = i < rows and j < columns
             tile[4 * i + j] = numbers[first + i * row_step + j * column_step] if inside else 0
 
 
-@njit(error_model="numpy", fastmath=SUMS)
+@njit(error_model="numpy", pipeline_class=NoAlias, fastmath=SUMS)
 def set_tile(y: Four, x: Four, w: Row, b: tuple[Any, Any, Any, Any], n: int) -> None:
     """``y[i] = b[i] + sum_j w[4*i + j] * x[j]``."""
     y0, y1, y2, y3 = y
@@ -62,7 +68,7 @@ def set_tile(y: Four, x: Four, w: Row, b: tuple[Any, Any, Any, Any], n: int) -> 
         y3[k] = b3 + w30 * p + w31 * q + w32 * r + w33 * s
 
 
-@njit(error_model="numpy", fastmath=SUMS)
+@njit(error_model="numpy", pipeline_class=NoAlias, fastmath=SUMS)
 def add_tile(y: Four, x: Four, w: Row, n: int) -> None:
     """``y[i] += sum_j w[4*i + j] * x[j]``."""
     y0, y1, y2, y3 = y
@@ -77,7 +83,7 @@ def add_tile(y: Four, x: Four, w: Row, n: int) -> None:
         y3[k] += w30 * p + w31 * q + w32 * r + w33 * s
 
 
-@njit(error_model="numpy", fastmath=SUMS)
+@njit(error_model="numpy", pipeline_class=NoAlias, fastmath=SUMS)
 def multiply_tile(tile: Row, g: Four, x: Four, zero: Any, n: int) -> None:
     """``tile[4*i + j] = sum over lanes of g[i] * x[j]``; `zero` is 0 in their dtype."""
     g0, g1, g2, g3 = g
@@ -96,7 +102,7 @@ def multiply_tile(tile: Row, g: Four, x: Four, zero: Any, n: int) -> None:
     tile[12], tile[13], tile[14], tile[15] = s30, s31, s32, s33
 
 
-@njit(error_model="numpy", fastmath=SUMS)
+@njit(error_model="numpy", pipeline_class=NoAlias, fastmath=SUMS)
 def set_four(y: Row, x: Four, w: Row, b: Any, n: int) -> None:
     """``y = b + w[0]*x[0] + ... + w[3]*x[3]``."""
     x0, x1, x2, x3 = x
@@ -105,7 +111,7 @@ def set_four(y: Row, x: Four, w: Row, b: Any, n: int) -> None:
         y[k] = b + w0 * x0[k] + w1 * x1[k] + w2 * x2[k] + w3 * x3[k]
 
 
-@njit(error_model="numpy", fastmath=SUMS)
+@njit(error_model="numpy", pipeline_class=NoAlias, fastmath=SUMS)
 def add_four(y: Row, x: Four, w: Row, n: int) -> None:
     """``y += w[0]*x[0] + ... + w[3]*x[3]``."""
     x0, x1, x2, x3 = x
@@ -114,7 +120,7 @@ def add_four(y: Row, x: Four, w: Row, n: int) -> None:
         y[k] += w0 * x0[k] + w1 * x1[k] + w2 * x2[k] + w3 * x3[k]
 
 
-@njit(error_model="numpy", fastmath=SUMS)
+@njit(error_model="numpy", pipeline_class=NoAlias, fastmath=SUMS)
 def dot_lanes(g: Row, x: Row, zero: Any, n: int) -> Any:
     """The sum over lanes of ``g * x``."""
     total = zero
@@ -123,7 +129,7 @@ def dot_lanes(g: Row, x: Row, zero: Any, n: int) -> Any:
     return total
 
 
-@njit(error_model="numpy", fastmath=SUMS)
+@njit(error_model="numpy", pipeline_class=NoAlias, fastmath=SUMS)
 def sum_lanes(g: Row, zero: Any, n: int) -> Any:
     """The sum over lanes of `g`."""
     total = zero
@@ -132,28 +138,28 @@ def sum_lanes(g: Row, zero: Any, n: int) -> Any:
     return total
 
 
-@njit(error_model="numpy", fastmath={"contract"})
+@njit(error_model="numpy", pipeline_class=NoAlias, fastmath={"contract"})
 def set_scaled(y: Row, w: Any, x: Row, n: int) -> None:
     """``y = w * x``."""
     for k in range(n):
         y[k] = w * x[k]
 
 
-@njit(error_model="numpy", fastmath={"contract"})
+@njit(error_model="numpy", pipeline_class=NoAlias, fastmath={"contract"})
 def add_scaled(y: Row, w: Any, x: Row, n: int) -> None:
     """``y += w * x``."""
     for k in range(n):
         y[k] += w * x[k]
 
 
-@njit(error_model="numpy", fastmath={"contract"})
+@njit(error_model="numpy", pipeline_class=NoAlias, fastmath={"contract"})
 def add_product(y: Row, a: Row, b: Row, n: int) -> None:
     """``y += a * b``."""
     for k in range(n):
         y[k] += a[k] * b[k]
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", pipeline_class=NoAlias)
 def fill(y: Row, number: Any, n: int) -> None:
     """``y = number``."""
     for k in range(n):
