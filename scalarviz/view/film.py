@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, MissingDependencyError
-from .files import check_picture, replacing
+from ..io import replacing
+from .files import check_picture
 
 SLOW_SECONDS = 2.0
 DURATION = 20.0

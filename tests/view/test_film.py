@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scalarviz.errors import InputError
-from scalarviz.view.files import replacing, save_png
+from scalarviz.io import replacing
+from scalarviz.view.files import save_png
 from scalarviz.view.film import Film, pace
 
 
