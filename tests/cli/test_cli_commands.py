@@ -18,26 +18,8 @@ from scalarviz.data import TARGETS
 
 ROOT = Path(__file__).resolve().parents[2]
 
-OWN = '''"""Two numbers to their product."""
-from pydantic import Field
-import numpy as np
-import scalarviz as sv
-from scalarviz import nn, optim
-from scalarviz.run.scene import Scene
-from scalarviz.scenes import SceneOptions
-
-
-class Options(SceneOptions):
-    units: int = Field(4, ge=1, description="hidden units")
-
-
-def build(options):
-    X = np.random.default_rng(options.seed).random((64, 2))
-    net = nn.Sequential(nn.Linear(2, options.units), nn.Tanh(), nn.Linear(options.units, 1))
-    opt = optim.Adam(net.parameters(), lr=0.02)
-    data = (X, X.prod(axis=1, keepdims=True))
-    return Scene("product", sv.Run(net, nn.MSELoss(), opt, data=data, engine=options.engine, seed=options.seed))
-'''
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+OWN = next(block for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "def build(" in block)
 
 
 def process(*arguments, **options):
@@ -106,6 +88,29 @@ def test_doctor_survives_a_check_that_breaks(cli, monkeypatch):
     assert "ZeroDivisionError" in result.out
     assert f"Python {sys.version.split()[0]}" in result.out
     assert "numba 0." in result.out
+
+
+def test_the_readme_names_flags_that_exist():
+    flags = {flag_of(name, field) for name, field in Options.model_fields.items()}
+    used = {f for line in README.splitlines() if "scalarviz rgb" in line for f in re.findall(r"--[a-z-]+", line)}
+    assert len(used) > 10
+    assert used - flags == {"--help"}
+
+
+def test_warmup_says_how_long_it_took(cli, monkeypatch):
+    from scalarviz.engine.cpu import warm
+
+    asked = []
+
+    def compile_nothing(dtypes, progress):
+        asked.extend(dtypes)
+        progress(0, 1, "interpreter")
+
+    monkeypatch.setattr(warm, "warmup", compile_nothing)
+    result = cli("warmup")
+    assert (result.code, result.out) == (0, "")
+    assert "compiled and cached" in result.err
+    assert asked == ["float32", "float64"]
 
 
 # ---- own scene files
