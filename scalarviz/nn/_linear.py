@@ -85,7 +85,7 @@ class Linear(Module):
         return self.in_features, self.out_features
 
     def _title(self) -> str:
-        name = self.name
+        name = self.full_name()
         return f"Linear({self.in_features}, {self.out_features})" + (f" {name!r}" if name else "")
 
     def extra_repr(self) -> str:

@@ -156,8 +156,7 @@ class Module:
                 return path
         return ""
 
-    @property
-    def name(self) -> str:
+    def full_name(self) -> str:
         """Path from the root (``"0"``); empty for the root itself."""
         return self._path((self,))
 

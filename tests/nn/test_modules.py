@@ -111,7 +111,7 @@ def test_a_weight_knows_its_place():
     assert net[0].weight[4].name == "0.weight[4]"
     assert [n for n, _ in net.named_parameters()] == ["0.weight", "0.bias", "2.0.weight", "2.0.bias"]
     assert [n for n, _ in net.named_modules()] == ["", "0", "1", "2", "2.0", "2.1"]
-    assert [m.name for m in net.children()] == ["0", "1", "2"]
+    assert [m.full_name() for m in net.children()] == ["0", "1", "2"]
 
 
 def test_names_follow_the_tree_and_need_no_bookkeeping():
@@ -132,6 +132,17 @@ def test_a_held_weight_survives_its_network():
     assert w.name == "[0][1]"
     w.data = 3.0
     assert w.data == 3.0
+
+
+def test_an_own_module_may_have_a_name_of_its_own():
+    class Named(nn.Module):
+        def __init__(self):
+            self.name = "my model"
+            self.w = Weight(1.0)
+
+    assert Named().name == "my model"
+    net = nn.Sequential(Named())
+    assert net[0].w.name == "0.w"
 
 
 class Branching(nn.Module):
