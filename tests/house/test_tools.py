@@ -1,0 +1,131 @@
+"""The two shell helpers of the Makefile, with the system's commands replaced by small fakes."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ALL = "libEGL.so.1 libGL.so.1 libfontconfig.so.1"
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="make and sh are not used on Windows")
+
+
+@pytest.fixture
+def fakes(tmp_path):
+    """A folder to be the whole PATH: a few real commands, and fakes that the test writes."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("sh", "tail", "rm", "mktemp", "cat"):
+        (folder / name).symlink_to(shutil.which(name))
+
+    def write(name, text):
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+        (folder / name).chmod(0o755)
+
+    def run(tool, **environment):
+        return subprocess.run(
+            [shutil.which("sh"), ROOT / "tools" / tool],
+            env={"PATH": str(folder), **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return write, run
+
+
+def gl(fakes, libraries, user="0", system="Linux", apt='echo "apt $@" >&2'):
+    write, run = fakes
+    write("uname", f"echo {system}")
+    write("ldconfig", f"echo {libraries}")
+    write("id", f"echo {user}")
+    if apt:
+        write("apt-get", apt)
+    return run("gl-libraries")
+
+
+def test_nothing_is_said_where_the_libraries_are(fakes):
+    result = gl(fakes, ALL)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_root_on_debian_gets_them_installed_and_is_told(fakes, tmp_path):
+    log = tmp_path / "apt.log"
+    result = gl(fakes, "libGL.so.1", apt=f'echo "$@" >> {log}')
+    assert result.returncode == 0
+    assert "libEGL.so.1 libfontconfig.so.1" in result.stdout
+    assert "installing them" in result.stdout
+    assert "install -y -qq --no-install-recommends libegl1 libgl1 libfontconfig1" in log.read_text()
+
+
+def test_others_get_the_line_to_type(fakes, tmp_path):
+    result = gl(fakes, "nothing", user="1000", apt=f"touch {tmp_path}/ran")
+    assert result.returncode == 0
+    assert "type this once: sudo apt-get install libegl1 libgl1 libfontconfig1" in result.stdout
+    assert not (tmp_path / "ran").exists()
+
+
+def test_another_linux_gets_the_names(fakes):
+    assert "your system's packages for EGL" in gl(fakes, "nothing", apt="").stdout
+
+
+def test_a_failed_installation_is_said_and_stops_nothing(fakes):
+    result = gl(fakes, "nothing", apt="echo no network; exit 100")
+    assert result.returncode == 0
+    assert "no network" in result.stderr
+    assert "training still works" in result.stderr
+
+
+def test_macos_needs_nothing(fakes):
+    assert gl(fakes, "nothing", system="Darwin").stdout == ""
+
+
+# ---- find-python: a fake Python answers the check with its exit code and -V with its version
+
+
+def python(write, name, code, version="Python 3.8.10"):
+    write(name, f'[ "$1" = -V ] && echo "{version}" && exit 0\nexit {code}')
+
+
+def test_the_newest_usable_python_is_taken(fakes):
+    write, run = fakes
+    python(write, "python3.13", 4)  # has no venv
+    python(write, "python3.12", 0)
+    python(write, "python3", 3)
+    result = run("find-python")
+    assert result.returncode == 0
+    assert result.stdout.strip().endswith("/python3.12")
+
+
+def test_an_old_python_is_said_and_is_no_traceback(fakes):
+    write, run = fakes
+    python(write, "python3", 3)
+    result = run("find-python")
+    assert result.returncode == 1
+    assert "needs Python 3.11 or newer" in result.stderr
+    assert "Python 3.8.10" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_python_without_venv_is_said(fakes):
+    write, run = fakes
+    python(write, "python3", 4)
+    assert "apt-get install python3-venv" in run("find-python").stderr
+
+
+def test_no_python_at_all_and_a_python_of_ones_own(fakes):
+    write, run = fakes
+    assert "found none" in run("find-python").stderr
+    python(write, "mine", 0)
+    assert run("find-python", PYTHON="mine").stdout.strip().endswith("/mine")
+
+
+def test_the_check_itself_on_this_python():
+    text = (ROOT / "tools" / "find-python").read_text(encoding="utf-8")
+    check = text.split("usable='")[1].split("'\n")[0]
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
