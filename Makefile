@@ -24,7 +24,7 @@ test: $(VENV)/.$(if $(ORACLE),oracle,test)
 
 bench: $(VENV)/.bench
 	@tools/gl-libraries
-	$(BIN)/python benchmarks/run_all.py
+	@set -e; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
 lock: $(VENV)/.dev
 	$(BIN)/uv pip compile setup.cfg --quiet --universal --python-version 3.11 --upgrade \
@@ -53,7 +53,7 @@ $(VENV)/.oracle: $(BIN)/python $(LOCKED)
 	@touch $@
 
 $(VENV)/.bench: $(BIN)/python $(LOCKED)
-	@$(PIP) -c constraints.txt -e ".[video,data,bench]"
+	@$(PIP) -c constraints.txt -e ".[video,data,bench,oracle]"
 	@touch $@
 
 $(VENV)/.dev: $(BIN)/python $(LOCKED)
