@@ -89,13 +89,16 @@ def build(options: Options) -> Scene:
     # the per-weight lesson starts its single layer from uniform numbers in 0..1
     net.initialize(nn.init.pytorch_default() if hidden else nn.init.uniform(0, 1), seed=options.seed)
 
+    batch = min(options.batch, len(task.inputs))
+    if options.given("batch") and batch < options.batch:
+        task.notes.append(f"a batch is all {batch:,} colours that there are, not {options.batch:,}")
     optimizer, usual_lr = OPTIMIZERS[options.optimizer]
     run = sv.Run(
         net,
         nn.MSELoss(),
         optimizer(net.parameters(), lr=options.lr or usual_lr),
         data=(task.inputs, task.targets),
-        batch_size=min(options.batch, len(task.inputs)),
+        batch_size=batch,
         seed=options.seed,
         engine=options.engine,
         dtype=options.dtype,

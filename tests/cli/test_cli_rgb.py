@@ -72,6 +72,13 @@ def test_any_batch(rgb, batch):
     assert rgb("--steps", 5, "--batch", batch).code == 0
 
 
+def test_a_batch_larger_than_the_data_is_said(rgb):
+    result = rgb("--steps", 2, "--pair", "#000:#fff", "--batch", 64)
+    assert result.code == 0
+    assert "all 1 colours that there are, not 64" in result.err
+    assert "that there are" not in rgb("--steps", 2, "--pair", "#000:#fff").err
+
+
 def test_pairs_of_colours(rgb):
     pairs = ["--pair", "#ff8800:#0044cc", "--pair", "#000:#fff"]
     line = rgb("--steps", 2000, "--optimizer", "adam", "--lr", "0.05", *pairs, "--save", "w", "--json").json
