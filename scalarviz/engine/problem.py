@@ -13,6 +13,9 @@ from ..scalar.store import Store
 from ..tape import Plan
 
 Array = NDArray[Any]
+
+CACHE_BYTES = 512 * 1024
+"""What the rows of a block may fill: half of a usual second-level cache. The same on every machine, for the bits."""
 Reduction = Literal["mean", "sum"]
 
 
@@ -44,7 +47,8 @@ class Problem:
     previous : ndarray, shape (P,)
         The values before the last step of the last call.
     block : int
-        Lanes that go through the program together. Part of the configuration: it changes bits.
+        Lanes that go through the program together. Part of the configuration: it changes bits. 0 takes
+        :func:`default_block`.
     t_start : int
         Steps that the optimiser had done before this run; its ``t`` counts on from there.
     """
@@ -59,8 +63,12 @@ class Problem:
     reduction: Reduction
     trained: NDArray[np.bool_]
     previous: Array
-    block: int = 256
+    block: int = 0
     t_start: int = 0
+
+    def __post_init__(self) -> None:
+        if self.block == 0:
+            self.block = default_block(self.plan.body.n_rows, self.store.value.itemsize)
 
     @property
     def scale(self) -> float:
@@ -70,6 +78,12 @@ class Problem:
     def indices(self, step: int) -> NDArray[np.int64]:
         """The samples of training step `step` (the first is 0)."""
         return rng.batch_indices(self.seed, step, self.data.shape[1], self.batch)
+
+
+def default_block(n_rows: int, itemsize: int) -> int:
+    """The most lanes out of 1024, 512 and 256 whose values and adjoints stay in the cache (256 if none do)."""
+    fitting = (lanes for lanes in (1024, 512) if 2 * n_rows * lanes * itemsize <= CACHE_BYTES)
+    return next(fitting, 256)
 
 
 class Trainer(Protocol):

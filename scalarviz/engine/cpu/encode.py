@@ -7,7 +7,7 @@ depend on is left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -212,20 +212,31 @@ class _Writer:
         source = self.keep([*rows, ones] if i.bias >= 0 else rows)
         weight, columns = int(i.weights[0]), n + (i.bias >= 0)
         lines = [[*self.kernel("outer"), upstream, i.count, source, columns, weight, n, i.bias]]
-        # one line for each stretch of inputs that want a gradient: their weights stand side by side
-        wanted = np.flatnonzero(self.wanted(rows))
-        for begin, length in _runs(wanted[None]):
-            start = int(wanted[begin])
-            to = rows[start : start + length]
-            unwritten = [int(r) for r in dict.fromkeys(to.tolist()) if r not in self.written]
-            storing = len(unwritten) == length
-            lines += [] if storing else self.zeros(unwritten)
-            self.written.update(unwritten)
+        for start, to in self.stretches(rows):
+            fresh = [r for r in to if r not in self.written]
+            adding = len(fresh) < len(to)
+            lines += self.zeros(fresh) if adding else []
+            self.written.update(fresh)
             targets = self.keep([self.adjoint(r) for r in to])
-            lines.append(
-                [*self.kernel("combine"), targets, length, upstream, i.count, weight + start, 1, n, -1, int(not storing)]
-            )
+            fields = [targets, len(to), upstream, i.count, weight + start, 1, n, -1, int(adding)]
+            lines.append([*self.kernel("combine"), *fields])
         return lines
+
+    def stretches(self, rows: NDArray[np.int64]) -> Iterator[tuple[int, list[int]]]:
+        """Neighbouring operands of a layer that want a gradient: the first one's position, and the rows.
+
+        Their weights stand side by side. A row that occurs again begins a new stretch: the destinations of one
+        instruction must be different rows.
+        """
+        stretch: list[int] = []
+        for position, (row, wanted) in enumerate(zip(rows.tolist(), self.wanted(rows), strict=True)):
+            if stretch and (not wanted or row in stretch):
+                yield position - len(stretch), stretch
+                stretch = []
+            if wanted:
+                stretch = [*stretch, row]
+        if stretch:
+            yield len(rows) - len(stretch), stretch
 
     def targets(self, rows: NDArray[np.int64]) -> tuple[list[int], list[int]]:
         """Adjoint rows (-1: none wanted) and whether each is fresh."""

@@ -84,7 +84,7 @@ def call_kernel(
 
 @intrinsic
 def row_at(typingctx: Any, address: Any, like: Any) -> Any:
-    """The numbers at an address: a pointer of the type of the pointer `like`, or to the elements of the array `like`."""
+    """The numbers at an address: a pointer of the type of `like`, or to the dtype of an array `like`."""
     pointer = like if isinstance(like, types.CPointer) else types.CPointer(like.dtype)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:

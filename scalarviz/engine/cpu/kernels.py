@@ -65,7 +65,15 @@ def outer(
     Fields: list `upstream`, its length, list `from`, its length, weight, columns, bias. Source number `columns`, if
     there is one, is the row of ones: its weights are the biases.
     """
-    upstream, n_up, source, n_from, weight, columns, bias = code[2], code[3], code[4], code[5], code[6], code[7], code[8]
+    upstream, n_up, source, n_from, weight, columns, bias = (
+        code[2],
+        code[3],
+        code[4],
+        code[5],
+        code[6],
+        code[7],
+        code[8],
+    )
     tile, spare, zero = row_at(space[TILE], theta), space[SPARE], zero_of(theta)
     for i in range(0, n_up, 4):
         g = four_rows(space, pool, upstream + i, n_up - i, spare, 0, theta)

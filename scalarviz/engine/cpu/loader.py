@@ -56,8 +56,8 @@ def load(unit: str, compile_with: Callable[[bool], T]) -> T:
             return _build(home, compile_with)
         except OSError as error:
             cache.warn_once(
-                f"scalarviz: cannot keep compiled kernels in {cache.user_cache()} ({error.strerror or error}); compiling "
-                "in memory. Free some space, or set SCALARVIZ_CACHE_DIR to a folder that can be written"
+                f"scalarviz: cannot keep compiled kernels in {cache.user_cache()} ({error.strerror or error}); "
+                "compiling in memory. Free some space, or set SCALARVIZ_CACHE_DIR to a folder that can be written"
             )
             return compile_with(False)
 
@@ -110,7 +110,7 @@ def _build(home: Path, compile_with: Callable[[bool], T]) -> T:
 
 @contextmanager
 def _directory(path: Path) -> Iterator[None]:
-    """numba's cache directory for our own decorators; the user's setting comes back."""
+    """Point numba's cache directory at `path` for our own decorators; the user's setting comes back."""
     before = config.CACHE_DIR
     config.CACHE_DIR = str(path)
     try:

@@ -7,6 +7,7 @@ reduction; the logarithm is FreeBSD's e_logf.c; tanh for small arguments is the 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -36,7 +37,7 @@ _TANH_SMALL = _T(0.625)
 
 
 @njit(forceinline=True, error_model="numpy")
-def exp(x):
+def exp(x: Any) -> Any:
     """e**x."""
     x = select(x < _EXP_LOW, _EXP_LOW, select(x > _EXP_HIGH, _EXP_HIGH, x))
     n = (x * _LOG2E + _ROUND) - _ROUND
@@ -47,7 +48,7 @@ def exp(x):
 
 
 @njit(forceinline=True, error_model="numpy")
-def log(x):
+def log(x: Any) -> Any:
     """The natural logarithm."""
     small = x < _TINY
     bits = to_bits(select(small, x * _GROW, x))
@@ -65,14 +66,14 @@ def log(x):
 
 
 @njit(forceinline=True, error_model="numpy")
-def log1p(x):
+def log1p(x: Any) -> Any:
     """``log(1 + x)``: the rounding of ``1 + x`` is undone by a quotient (W. Kahan)."""
     u = _ONE + x
     return select(u == _ONE, x, select(x == _INF, x, log(u) * (x / (u - _ONE))))
 
 
 @njit(forceinline=True, error_model="numpy")
-def tanh(x):
+def tanh(x: Any) -> Any:
     """The hyperbolic tangent."""
     a = abs(x)
     z = a * a

@@ -12,10 +12,10 @@ from typing import Any
 from numba.core.compiler import Compiler
 
 
-class NoAlias(Compiler):
+class NoAlias(Compiler):  # type: ignore[misc]  # numba has no types
     """The usual pipeline with ``noalias`` on every pointer argument."""
 
-    def __init__(self, typingctx: Any, targetctx: Any, library: Any, args: Any, return_type: Any, flags: Any,
-                 locals: Any) -> None:  # fmt: skip
+    def __init__(self, *context: Any) -> None:
+        *_, flags, _ = context
         flags.noalias = True
-        super().__init__(typingctx, targetctx, library, args, return_type, flags, locals)
+        super().__init__(*context)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -14,7 +16,7 @@ ZERO, ORDER = np.uint64(0), np.uint64(rng.Stream.ORDER)
 
 
 @njit(error_model="numpy")
-def batch_order(indices, step, n, seed_words, shape):
+def batch_order(indices: Any, step: int, n: int, seed_words: Any, shape: Any) -> None:
     """Fill `indices` with the samples of step number `step`: equal to :func:`scalarviz.rng.batch_indices`.
 
     `seed_words` are the two words of the seed; `shape` holds upper bits, lower bits and rounds of the network
@@ -25,7 +27,7 @@ def batch_order(indices, step, n, seed_words, shape):
     epoch = np.uint64(step // per_epoch)
     k0, k1, k2, k3 = philox4x32(ZERO, ORDER, epoch & WORD, epoch >> HALF, seed_words[0], seed_words[1])
     left, right, rounds = shape[0], shape[1], np.int64(shape[2])
-    start, size = (step % per_epoch) * batch, np.uint64(n)
+    start = (step % per_epoch) * batch
     for i in range(batch):
         if rounds == 4:  # a constant count of rounds is unrolled
             x = feistel(np.uint64(start + i), left, right, 4, k0, k1, k2, k3)

@@ -1,8 +1,8 @@
 """Rows of lanes in plain loops that LLVM vectorises; a tile is four rows by four.
 
 Reductions over lanes are reordered (``reassoc``), in the same way every time; NaN and infinities come through. Rows
-are pointers, `n` is the number of lanes. Pointers of one call may be equal where a row is used twice: LLVM compares
-them and then takes the plain loop.
+are pointers, `n` is the number of lanes; what is written is no row that is read (see
+:mod:`scalarviz.engine.cpu.noalias`).
 """
 
 from __future__ import annotations

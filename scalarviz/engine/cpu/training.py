@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 
 from .intrinsics import call_kernel, row_at
-from .layout import BASE, BLOCK, FILLED, HEIGHT, LOSS, ROWS, SPARE, STRIDE, TILE
+from .layout import BASE, BLOCK, FILLED, HEIGHT, LOSS, ROWS, SPARE, STRIDE
 from .order import batch_order
 from .tiles import SUMS, Row, fill
 

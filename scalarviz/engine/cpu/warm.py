@@ -12,9 +12,7 @@ from .loader import function, kernel_address, row_addresses
 Progress = Callable[[int, int, str], None]
 
 
-def warmup(
-    dtypes: Iterable[str] = DTYPES, ops: Iterable[str] | None = None, progress: Progress | None = None
-) -> None:
+def warmup(dtypes: Iterable[str] = DTYPES, ops: Iterable[str] | None = None, progress: Progress | None = None) -> None:
     """Compile the interpreter and the row kernels that are not in the cache yet.
 
     Parameters

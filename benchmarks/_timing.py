@@ -1,0 +1,121 @@
+"""How every benchmark here measures: side by side in one process, in turns, medians with their spread.
+
+A machine that is busy with something else is slow for everybody, so contestants take turns in short spells and what
+is compared is the medians of the same turns.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+def pin_threads(count: int = 1) -> None:
+    """Give every library `count` threads; call it before they are imported."""
+    for name in THREAD_VARIABLES:
+        os.environ[name] = str(count)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds a unit of work: the median of the rounds, and the quarter points around it."""
+
+    median: float
+    low: float
+    high: float
+    rounds: int
+
+    def __str__(self) -> str:
+        units = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (0.0, "ns"))
+        scale, unit = next((scale or 1e-9, unit) for scale, unit in units if self.median >= scale)
+        return f"{self.median / scale:9.2f} {unit} ({self.low / scale:.2f} .. {self.high / scale:.2f})"
+
+
+def in_turns(
+    contestants: Mapping[str, Callable[[int], object]], *, rounds: int = 15, seconds: float = 0.05
+) -> dict[str, Timing]:
+    """Time `contestants`, each a function that does so many units of work.
+
+    Parameters
+    ----------
+    contestants : mapping of str to callable
+    rounds : int
+        Turns of each.
+    seconds : float
+        About how long one turn lasts.
+    """
+    sizes = {name: _units_in(work, seconds) for name, work in contestants.items()}
+    found: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(rounds):
+        for name, work in contestants.items():
+            found[name].append(_once(work, sizes[name]) / sizes[name])
+    return {name: _timing(times) for name, times in found.items()}
+
+
+def _units_in(work: Callable[[int], object], seconds: float) -> int:
+    """How many units fill a turn; also the warm-up."""
+    count = 1
+    while (took := _once(work, count)) < seconds / 4:
+        count = max(2 * count, min(100 * count, int(count * seconds / max(took, 1e-9) / 2)))
+    return max(1, round(count * seconds / took))
+
+
+def _once(work: Callable[[int], object], count: int) -> float:
+    start = time.perf_counter()
+    work(count)
+    return time.perf_counter() - start
+
+
+def _timing(times: list[float]) -> Timing:
+    low, median, high = statistics.quantiles(times, n=4)
+    return Timing(median, low, high, len(times))
+
+
+def write_report(name: str, timings: Mapping[str, Timing], packages: tuple[str, ...], **more: Any) -> Path:
+    """Write ``results/<name>.json``: the numbers and everything that is needed to judge them."""
+    report = {
+        "benchmark": name,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": " ".join(["python", *sys.argv]),
+        "commit": _commit(),
+        "machine": {"processor": _processor(), "cores": os.cpu_count(), "system": platform.platform()},
+        "threads": {name: os.environ.get(name) for name in THREAD_VARIABLES},
+        "versions": {"python": platform.python_version(), **{p: metadata.version(p) for p in packages}},
+        "seconds": {contestant: asdict(timing) for contestant, timing in timings.items()},
+        **more,
+    }
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    path.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    return path
+
+
+def _commit() -> str:
+    """The commit, marked where tracked files differ from it."""
+    result = subprocess.run(
+        ["git", "describe", "--always", "--dirty", "--abbrev=10"],
+        capture_output=True, text=True, check=False, cwd=Path(__file__).parent,
+    )  # fmt: skip
+    return result.stdout.strip() or "unknown"
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            return next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()
