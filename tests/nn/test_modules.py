@@ -283,6 +283,22 @@ def test_backward_with_one_value_at_two_inputs_adds_up_to_its_gradient():
     assert x.grad == pytest.approx(layer.weight.data.sum())
 
 
+def test_leaf_inputs_accumulate_over_backward_calls_and_inner_ones_do_not():
+    layer = nn.Linear(2, 1, seed=0)
+    x, inner = Value(1.0), Value(2.0).tanh()
+    layer([x, inner])
+    first = layer.backward([1.0])
+    assert layer.backward([1.0]) == first
+    np.testing.assert_allclose([x.grad, inner.grad], [2 * first[0], first[1]])
+
+
+def test_passing_owners_are_forgotten():
+    layer = nn.Linear(2, 2)
+    for _ in range(5):
+        nn.Sequential(layer)
+    assert len(layer._owners) <= 1
+
+
 def test_backward_through_an_identity_and_a_returned_parameter():
     class Odd(nn.Module):
         def __init__(self):
