@@ -3,35 +3,34 @@
     python benchmarks/objects_vs_micrograd.py          (needs the extra `bench`)
 
 Both networks have the same weights and see the same samples, with ReLU between the layers and a squared error, as
-in micrograd's demo. They take turns, round by round, on one pinned core, so that a noisy machine disturbs both; the
-figures are the medians of the rounds.
+in micrograd's demo; a sample is forward, backward and clearing the gradients. They take turns on one pinned core.
+The exit code is 1 if this package is less than 5 times as fast.
 """
 
 from __future__ import annotations
 
-import gc
 import os
-import platform
-import statistics
 import sys
-import time
 from collections.abc import Callable
 
-import numpy as np
+from _timing import in_turns, pin_threads, write_report
 
-from scalarviz import nn
+pin_threads(1)
 
-ROUNDS, SAMPLES = 15, 50
+import numpy as np  # noqa: E402
+from micrograd.nn import MLP  # noqa: E402
+
+from scalarviz import nn  # noqa: E402
+
+OURS, THEIRS = "scalarviz objects", "micrograd"
+Step = Callable[[list[float]], float]
 
 
-def networks(seed: int = 0) -> tuple[Callable[[list[float]], float], Callable[[list[float]], float]]:
-    """The two steps "forward, backward, clear the gradients", over equal weights; each returns the output."""
-    from micrograd.nn import MLP
-
+def networks() -> tuple[Step, Step]:
+    """One sample of ours and of theirs, over equal weights; each returns the output."""
     theirs = MLP(2, [16, 16, 1])
-    ours = nn.Sequential(
-        nn.Linear(2, 16, seed=seed), nn.ReLU(), nn.Linear(16, 16, seed=seed + 1), nn.ReLU(), nn.Linear(16, 1, seed=seed)
-    )
+    ours = nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 1))
+    ours.initialize(seed=0)
     for layer, linear in zip(theirs.layers, (ours[0], ours[2], ours[4]), strict=True):
         for neuron, row, bias in zip(layer.neurons, linear.weight, linear.bias, strict=True):
             neuron.b.data = bias.data
@@ -53,34 +52,28 @@ def networks(seed: int = 0) -> tuple[Callable[[list[float]], float], Callable[[l
     return step_ours, step_theirs
 
 
-def measure(rounds: int = ROUNDS) -> tuple[float, float, float]:
-    """Median seconds a sample of this package and of micrograd, and the median ratio of the rounds."""
-    steps = networks()
-    samples = np.random.default_rng(0).normal(size=(SAMPLES, 2)).tolist()
-    for x in samples:
-        a, b = (step(x) for step in steps)
-        assert abs(a - b) < 1e-12, "the two networks do not compute the same function"
-    times: list[list[float]] = [[], []]
-    for _ in range(rounds):
-        for k, step in enumerate(steps):
-            gc.collect()
-            start = time.perf_counter()
-            for x in samples:
-                step(x)
-            times[k].append((time.perf_counter() - start) / SAMPLES)
-    ratios = [theirs / ours for ours, theirs in zip(*times, strict=True)]
-    return statistics.median(times[0]), statistics.median(times[1]), statistics.median(ratios)
-
-
 def main() -> int:
-    """Print one line; exit code 1 if the ratio is below 5."""
+    """Measure, print, write the report."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    ours, theirs, ratio = measure()
-    print(
-        f"MLP(2, [16, 16, 1]), forward + backward a sample: scalarviz {ours * 1e6:.0f} us, micrograd "
-        f"{theirs * 1e6:.0f} us, {ratio:.1f} times as fast (Python {platform.python_version()}, {platform.machine()})"
-    )
+    ours, theirs = networks()
+    samples = np.random.default_rng(0).normal(size=(32, 2)).tolist()
+    for x in samples:
+        assert abs(ours(x) - theirs(x)) < 1e-12, "the two networks do not compute the same function"
+
+    def many(step: Step) -> Callable[[int], None]:
+        def work(count: int) -> None:
+            for k in range(count):
+                step(samples[k % len(samples)])
+
+        return work
+
+    timings = in_turns({OURS: many(ours), THEIRS: many(theirs)}, rounds=31, seconds=0.1)
+    ratio = timings[THEIRS].median / timings[OURS].median
+    for name, timing in timings.items():
+        print(f"{name:20} {timing} a sample")
+    print(f"{ratio:.1f} times as fast as micrograd")
+    write_report("objects_vs_micrograd", timings, ("numpy", "micrograd"), ratio=round(ratio, 2))
     return 0 if ratio >= 5 else 1
 
 
