@@ -63,7 +63,7 @@ class Outputs:
             def frames() -> Iterator[int]:
                 for number, stop in enumerate(stops):
                     yield first + int(stop)
-                    show(_pace_text(scene, stops, number))
+                    show(_pace_text(scene, stops, number, self.options.fps))
 
             yield frames()
             if not films[0].frames:  # interrupted in the first frame: a film shows at least how it stands
@@ -73,7 +73,7 @@ class Outputs:
         """Write the stills; returns every file of the picture that was written, films included."""
         if self.stills:
             painter = self._painter or _Painter(scene, self.options)  # the film's has gathered the test curve
-            image = painter.still(f"{scene.run.steps_per_second:,.0f} steps/s  ·  {scene.run.engine}")
+            image = painter.still(f"{scene.run.full_speed:,.0f} steps/s  ·  {scene.run.engine}")
             for path in self.stills:
                 save_picture(path, image)
         return [*self.films, *self.stills]
@@ -108,12 +108,11 @@ class _Painter:
             self._bench.update(self.scene.run.frame(self.scene.probe), pace_text, seconds)
 
 
-def _pace_text(scene: Scene, stops: Any, number: int) -> str:
+def _pace_text(scene: Scene, stops: Any, number: int, fps: int) -> str:
     run = scene.run
-    pace = int(stops[number] - stops[number - 1]) if number else 0
-    rate = run.steps_per_second
-    speed = f"  ·  {rate:,.0f} steps/s" if rate == rate else ""
-    return f"pace {pace} step{'' if pace == 1 else 's'} a frame{speed}  ·  {run.engine}"
+    pace = int(stops[max(1, number)] - stops[max(1, number) - 1])
+    shown = f"{pace * fps:,} of {run.full_speed:,.0f} steps/s"
+    return f"pace {pace} step{'' if pace == 1 else 's'} a frame  ·  {shown}  ·  {run.engine}"
 
 
 def plan_outputs(name: str, options: Any) -> Outputs:

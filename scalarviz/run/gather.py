@@ -75,7 +75,8 @@ def tensors_of(blocks: Iterable[Block]) -> tuple[Tensor, ...]:
     start = 0
     for k, block in enumerate(blocks):
         name, shape = _name(block, k), _shape(block)
-        role: Role = "value" if shape == () else "bias" if name.endswith("bias") or len(shape) == 1 else "weight"
+        lone: Role = "bias" if name.rpartition(".")[2] == "bias" else "value"
+        role: Role = getattr(block, "role", lone)  # a Parameter knows what it is, a lone Weight only by its name
         tensors.append(Tensor(name, shape, start, role))
         start += block.size
     return tuple(tensors)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,12 @@ from ..engine.choose import EngineChoice, choose
 from ..engine.model import PlanRunner
 from ..engine.numpy import NumpyTrainer
 from ..engine.objects import ObjectsTrainer
-from ..engine.problem import Problem, Reduction, Trainer
+from ..engine.problem import Problem, Trainer
 from ..errors import InputError, StateError, TypeMismatchError
 from ..scalar.store import Gate
 from ..tape import Plan, Tape, lower, record
 from .checkpoint import Checkpoint, load_run, save_run
+from .checks import batch_of, integer, operations, reduction_of
 from .frame import Frame, Stage, Tensor
 from .gather import blocks_of, gather, release, tensors_of, weight_name
 from .history import History
@@ -27,7 +28,7 @@ from .look import Look
 from .optimiser import flat_state, hand_back, record_update, restore, trained_indices
 from .samples import as_pair
 from .stages import chain
-from .training import Training
+from .training import Training, full_speed
 
 DTYPES = ("float32", "float64")
 
@@ -87,12 +88,12 @@ class Run:
                 raise TypeMismatchError(f"{what} must be a module or a function of Values, got {type(thing).__name__}")
         inputs, targets = as_pair(data)
         self.model, self.loss_function, self.optimizer = model, loss, optimizer
-        self.seed, self.dtype = _integer("seed", seed, 0), dtype
-        self.batch_size = _batch_size(batch_size, len(inputs))
+        self.seed, self.dtype = integer("seed", seed, 0), dtype
+        self.batch_size = batch_of(batch_size, len(inputs))
         update = record_update(optimizer)
         self._tape = self._record(inputs.shape[1], targets.shape[1])
         plan = lower(self._tape.only(loss=True))
-        self.engine: EngineChoice = choose(engine, dtype, _operations(plan, update))
+        self.engine: EngineChoice = choose(engine, dtype, operations(plan, update))
         self._store, former = gather(self._tape.blocks, dtype, self)
         for run in former:
             run._taken_by = self
@@ -101,7 +102,9 @@ class Run:
         self.tensors: tuple[Tensor, ...] = tensors_of(self._tape.blocks)
         held = trained_indices(optimizer, self._tape)
         self.problem = self._problem(plan, update, inputs, targets)
-        self._training = Training(self.problem, self._make_trainer(), held, partial(weight_name, self.tensors))
+        self._training = Training(
+            self.problem, self._make_trainer(self.problem), held, partial(weight_name, self.tensors)
+        )
         self._look = Look(self._tape, self.problem, chain(model, self._tape, self.tensors))
         self.stages: tuple[Stage, ...] = self._look.stages
 
@@ -124,20 +127,20 @@ class Run:
             data=PlanRunner(plan, self.dtype).encode(numbers),
             batch=self.batch_size,
             seed=self.seed,
-            reduction=_reduction(self.loss_function),
+            reduction=reduction_of(self.loss_function),
             trained=np.zeros(self._tape.n_parameters, bool),
             previous=self._store.value.copy(),
             t_start=self.optimizer.steps,
         )
 
-    def _make_trainer(self) -> Trainer:
+    def _make_trainer(self, problem: Problem) -> Trainer:
         if self.engine.name == "objects":
-            return ObjectsTrainer(self.problem, self.model, self.loss_function)
+            return ObjectsTrainer(problem, self.model, self.loss_function)
         if self.engine.name == "numba":
             from ..engine.cpu import NumbaTrainer
 
-            return NumbaTrainer(self.problem)
-        return NumpyTrainer(self.problem)
+            return NumbaTrainer(problem)
+        return NumpyTrainer(problem)
 
     # ---- training
 
@@ -163,7 +166,7 @@ class Run:
         -----
         How the steps are cut into chunks changes no bit.
         """
-        left = _integer("n", n, 0)
+        left = integer("n", n, 0)
         while left > 0:
             self._check_live()
             left -= self._training.advance(left, self.lr)
@@ -267,6 +270,13 @@ class Run:
         """Training speed so far, drawing left out; NaN before the first step."""
         return self._training.steps_per_second
 
+    @cached_property
+    def full_speed(self) -> float:
+        """Steps a second without interruptions: measured once on a copy, or so far (objects: they have no copy)."""
+        if self.engine.name == "objects":
+            return self.steps_per_second
+        return full_speed(self.problem, self._make_trainer)
+
     @property
     def n_weights(self) -> int:
         """Number of scalar parameters."""
@@ -338,7 +348,7 @@ class Run:
             Lists every missing, unexpected and misshapen tensor at once; nothing is changed then.
         """
         self._check_live()
-        steps = _integer("steps", steps, 0)
+        steps = integer("steps", steps, 0)
         targets = {"": self._store.value}
         if optimizer_state:
             targets |= {f"{n}.": a for n, a in zip(self.optimizer.state, self.problem.state, strict=True)}
@@ -370,31 +380,3 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run({self.n_weights} weights, step {self.steps}, loss {self.loss:.4g}, {self.engine})"
-
-
-def _integer(name: str, number: Any, least: int) -> int:
-    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
-        raise InputError(f"{name} must be a whole number, at least {least}; got {number!r}")
-    return int(number)
-
-
-def _batch_size(batch_size: int | None, samples: int) -> int:
-    if batch_size is None:
-        return samples
-    batch = _integer("batch_size", batch_size, 1)
-    if batch > samples:
-        raise InputError(f"batch_size {batch} is larger than the data set of {samples} samples; at most {samples}")
-    return batch
-
-
-def _reduction(loss: Any) -> Reduction:
-    reduction: Reduction = getattr(loss, "batch_reduction", "mean")
-    if reduction not in ("mean", "sum"):
-        raise InputError(f"the loss's batch_reduction must be 'mean' or 'sum', got {reduction!r}")
-    return reduction
-
-
-def _operations(*plans: Plan) -> set[str]:
-    """Names of the table operations that the plans use."""
-    programs = [p for plan in plans for p in (plan.prologue, plan.encode, plan.body) if p is not None]
-    return {i.op for program in programs for i in program.instructions if i.kind == "op"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,33 @@ from numpy.typing import NDArray
 
 from ..engine.problem import Problem, Trainer
 from ..errors import DivergedError
+from ..scalar.store import Store
 from .history import History
 
 CALL_SECONDS = 0.05
 """Wall time that one engine call should take when nobody watches: Ctrl-C and progress are served between calls."""
 
 _LONGEST = 1 << 20
+
+
+def full_speed(problem: Problem, make_trainer: Callable[[Problem], Trainer], seconds: float = 0.01) -> float:
+    """Steps a second that the engine does when nothing interrupts it, measured on a copy of the numbers.
+
+    A run that is shown step by step spends its time in calls of one step each; its own figure would say more
+    about calling than about training.
+    """
+    store = Store(len(problem.store.value), problem.store.value.dtype)
+    store.value[:] = problem.store.value
+    state = [array.copy() for array in problem.state]
+    copy = replace(problem, store=store, state=state, previous=problem.previous.copy(), trained=problem.trained.copy())
+    trainer = make_trainer(copy)
+    count, elapsed = 1, 0.0
+    while elapsed < seconds:
+        count *= 4 if elapsed < seconds / 8 else 2
+        start = time.perf_counter()
+        trainer.train(0, count, 0.0)
+        elapsed = time.perf_counter() - start
+    return count / elapsed
 
 
 class Training:

@@ -1,0 +1,42 @@
+"""Checks of a run's arguments, and what its plans need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..engine.problem import Reduction
+from ..errors import InputError
+from ..tape import Plan
+
+
+def integer(name: str, number: Any, least: int) -> int:
+    """`number` as an int of at least `least`; InputError otherwise."""
+    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
+        raise InputError(f"{name} must be a whole number, at least {least}; got {number!r}")
+    return int(number)
+
+
+def batch_of(batch_size: int | None, samples: int) -> int:
+    """Samples a step, all of them for None; InputError if there are not so many."""
+    if batch_size is None:
+        return samples
+    batch = integer("batch_size", batch_size, 1)
+    if batch > samples:
+        raise InputError(f"batch_size {batch} is larger than the data set of {samples} samples; at most {samples}")
+    return batch
+
+
+def reduction_of(loss: Any) -> Reduction:
+    """How `loss` joins the losses of a batch; InputError for an unknown way."""
+    reduction: Reduction = getattr(loss, "batch_reduction", "mean")
+    if reduction not in ("mean", "sum"):
+        raise InputError(f"the loss's batch_reduction must be 'mean' or 'sum', got {reduction!r}")
+    return reduction
+
+
+def operations(*plans: Plan) -> set[str]:
+    """Names of the table operations that the plans use."""
+    programs = [p for plan in plans for p in (plan.prologue, plan.encode, plan.body) if p is not None]
+    return {i.op for program in programs for i in program.instructions if i.kind == "op"}
