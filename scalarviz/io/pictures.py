@@ -60,8 +60,8 @@ class Picture:
 def load_picture(path: StrPath) -> Picture:
     """Read a picture: grey, palette, CMYK, 16 bits, with alpha or without; turned as its EXIF data say.
 
-    The first frame of an animation is taken. Colours are taken as sRGB; 16-bit RGB files arrive with the 8 bits that
-    pillow keeps of them.
+    The first frame of an animation is taken. Colours of another profile (Display P3, Adobe RGB) become sRGB; without a
+    profile they are sRGB. 16-bit RGB files arrive with the 8 bits that pillow keeps of them.
 
     Raises
     ------
@@ -102,16 +102,33 @@ def _decode(image: PillowImage) -> Picture:
         wide = 65535.0 if "16" in image.mode else _full_scale(grey, image.mode)
         level = np.clip(grey / wide, 0, 1).astype(np.float32)
         return Picture(np.repeat(level[..., None], 3, axis=2))
-    if image.mode == "LAB":
-        from PIL import ImageCms
-
-        lab, srgb = ImageCms.createProfile("LAB"), ImageCms.createProfile("sRGB")
-        converted = ImageCms.profileToProfile(image, lab, srgb, outputMode="RGB")
-        image = image if converted is None else converted
+    image = _as_srgb(image)
     if image.has_transparency_data:
         rgba = np.asarray(image.convert("RGBA"), dtype=np.float32) / np.float32(255)
         return Picture(rgba[..., :3], rgba[..., 3])
     return Picture(np.asarray(image.convert("RGB"), dtype=np.float32) / np.float32(255))
+
+
+def _as_srgb(image: PillowImage) -> PillowImage:
+    """The picture in sRGB, if it carries another colour profile (telephones write Display P3) or is in Lab."""
+    from PIL import ImageCms
+
+    embedded = image.info.get("icc_profile")
+    if image.mode != "LAB" and not embedded:
+        return image
+    srgb = ImageCms.createProfile("sRGB")
+    try:
+        if image.mode == "LAB":
+            profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("LAB"))
+        else:
+            profile = ImageCms.ImageCmsProfile(io.BytesIO(embedded or b""))
+        if image.mode in ("P", "PA"):
+            image = image.convert("RGBA" if image.has_transparency_data else "RGB")
+        mode = "RGBA" if image.mode == "RGBA" else "RGB"
+        converted = ImageCms.profileToProfile(image, profile, srgb, outputMode=mode)
+    except (ImageCms.PyCMSError, OSError):  # a damaged profile, or one of other channels than the picture's
+        return image
+    return image if converted is None else converted
 
 
 def _full_scale(grey: NDArray[np.float64], mode: str) -> float:

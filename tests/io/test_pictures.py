@@ -45,6 +45,37 @@ def test_lab(tmp_path):
     assert np.abs(load_picture(tmp_path / "x.tif").rgb[1, :2] * 255 - COLOURS[1, :2]).max() <= 2
 
 
+def srgb_with_red_and_green_swapped():
+    """An sRGB profile whose red primary is green and the other way round."""
+    data = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
+    tags = {bytes(data[i : i + 4]): i for i in range(132, 132 + 12 * int.from_bytes(data[128:132], "big"), 12)}
+    red, green = tags[b"rXYZ"], tags[b"gXYZ"]
+    data[red : red + 4], data[green : green + 4] = data[green : green + 4], data[red : red + 4]
+    return bytes(data)
+
+
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "P"])
+def test_another_colour_profile_becomes_srgb(tmp_path, mode):
+    image = Image.fromarray(COLOURS).convert(mode)
+    image.save(tmp_path / "x.png", icc_profile=srgb_with_red_and_green_swapped())
+    picture = load_picture(tmp_path / "x.png")
+    assert np.abs(picture.rgb * 255 - COLOURS[..., [1, 0, 2]]).max() <= 1
+    assert (picture.alpha is not None) == (mode == "RGBA")
+
+
+def test_srgb_itself_and_a_damaged_profile_change_nothing(tmp_path):
+    levels = np.random.default_rng(0).integers(0, 256, (40, 40, 3)).astype(np.uint8)
+    for profile in (ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes(), b"no profile" * 20):
+        Image.fromarray(levels).save(tmp_path / "x.png", icc_profile=profile)
+        np.testing.assert_array_equal(np.rint(load_picture(tmp_path / "x.png").rgb * 255), levels)
+
+
+def test_a_profile_keeps_the_alpha(tmp_path):
+    levels = np.random.default_rng(0).integers(0, 256, (40, 40, 4)).astype(np.uint8)
+    Image.fromarray(levels).save(tmp_path / "x.png", icc_profile=srgb_with_red_and_green_swapped())
+    np.testing.assert_array_equal(np.rint(load_picture(tmp_path / "x.png").alpha * 255), levels[..., 3])
+
+
 @pytest.mark.parametrize("mode", ["1", "L", "LA"])
 def test_grey_modes(tmp_path, mode):
     level = np.array([[0, 255], [255, 0]], np.uint8)
