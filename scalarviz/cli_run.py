@@ -35,7 +35,7 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
     scene: Scene = loaded.module.build(options)
     if options.load:
         scene.run.load(options.load)
-    for line in [*scene.notes, *outputs.notes, f"{loaded.name}: {scene.run.engine} ({scene.run.engine.why})"]:
+    for line in [*scene.notes, *outputs.notes, _engine_line(loaded.name, scene)]:
         say(line)
     start = time.perf_counter()
     with _stop_on_interrupt() as stopped:
@@ -47,6 +47,15 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
         say("scalarviz: interrupted; the files were written")
         return INTERRUPTED
     return fail(outputs.refused) if outputs.refused else 0
+
+
+def _engine_line(name: str, scene: Scene) -> str:
+    """Which engine and why; also why nothing moves for a while."""
+    from .engine.cpu import cache_is_warm
+
+    run = scene.run
+    compiling = run.engine.name == "numba" and not cache_is_warm(run.dtype, ())
+    return f"{name}: {run.engine} ({run.engine.why}{'; compiling its kernels, once' if compiling else ''})"
 
 
 @contextmanager

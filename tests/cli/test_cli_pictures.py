@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 
@@ -107,3 +108,20 @@ def test_ctrl_c_keeps_the_film_so_far_and_writes_the_picture(cli, tmp_path):
     assert result.code == 130
     assert sorted(os.listdir(tmp_path)) == ["x.mp4", "x.png"]
     assert len(frames_of("x.mp4")) > 3
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no process groups of this kind")
+def test_ctrl_c_on_a_terminal_reaches_the_encoder_too_and_the_film_is_whole(tmp_path):
+    flags = ["--engine", "numpy", "--duration", "600", *SMALL, "--out", "x.mp4", "--out", "x.png", "--save", "w"]
+    command = [sys.executable, "-m", "scalarviz", "rgb", *flags]
+    program = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    while not any(path.suffix == ".mp4" for path in tmp_path.iterdir()):  # the film has begun
+        assert program.poll() is None
+        time.sleep(0.02)
+    time.sleep(0.5)
+    os.killpg(program.pid, signal.SIGINT)
+    said = program.communicate(timeout=60)[1]
+    assert program.returncode == 130, said
+    assert "Traceback" not in said
+    assert sorted(os.listdir(tmp_path)) == ["w", "x.mp4", "x.png"]
+    assert len(frames_of(tmp_path / "x.mp4")) > 0

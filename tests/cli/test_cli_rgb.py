@@ -151,6 +151,19 @@ def test_without_the_data_extra_one_line_says_so(rgb, monkeypatch):
     assert sum("data extra" in line for line in result.err.splitlines()) == 1
 
 
+def test_a_cold_cache_is_said_before_the_compiling(monkeypatch):
+    from types import SimpleNamespace
+
+    from scalarviz.cli_run import _engine_line
+    from scalarviz.engine.choose import EngineChoice
+
+    monkeypatch.setattr("scalarviz.engine.cpu.cache_is_warm", lambda dtype, names: False)
+    scene = SimpleNamespace(run=SimpleNamespace(engine=EngineChoice("numba", "asked for"), dtype="float32"))
+    assert _engine_line("rgb", scene) == "rgb: numba, 1 thread (asked for; compiling its kernels, once)"
+    scene.run.engine = EngineChoice("numpy", "asked for")
+    assert _engine_line("rgb", scene) == "rgb: numpy, 1 thread (asked for)"
+
+
 # ---- going on
 
 
