@@ -93,9 +93,9 @@ def find(name: str) -> Key | None:
     return _BY_KEY.get(name)
 
 
-def bottom_line() -> tuple[tuple[str, str], ...]:
-    """Key and short text of the entries that the line at the bottom shows."""
-    return tuple((key.keys[0], key.short) for key in TABLE if key.short)
+def bottom_line(viewer: type) -> tuple[tuple[str, str], ...]:
+    """Key and short text of the entries that the line at the bottom shows, for a class that has their actions."""
+    return tuple((key.keys[0], key.short) for key in TABLE if key.short and hasattr(viewer, key.action))
 
 
 def help_lines() -> tuple[tuple[str, str], ...]:

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import TypeMismatchError
-from ..run.frame import Frame
-from ..run.scene import Scene
 from .grid import check_size
 from .offscreen import offscreen
-from .subject import Subject, arrays_subject, subject_of
+from .source import source_of
 from .theme import Theme
 from .workbench import Workbench
-
-_ALLOWED = "a Scene, a Run, a Module, Weights (one or a list), or named arrays (a dict)"
 
 
 def render(x: object, size: tuple[int, int] = (1280, 720), *, theme: str | Theme = "dark", cmap: str | None = None,
@@ -55,7 +47,8 @@ def render(x: object, size: tuple[int, int] = (1280, 720), *, theme: str | Theme
         Where nothing can draw; the message says what to install.
     """
     size = check_size(size)
-    subject, frame = _subject_and_frame(x)
+    source = source_of(x)
+    subject, frame = source.subject, source.frame()
     if subject.run is not None and not pace_text:
         pace_text = str(subject.run.engine)
     with offscreen():
@@ -67,34 +60,3 @@ def render(x: object, size: tuple[int, int] = (1280, 720), *, theme: str | Theme
 def paint(bench: Workbench, size: tuple[int, int], supersample: int = 1) -> NDArray[np.uint8]:
     """The workbench's picture, drawn offscreen, uint8 (height, width, 3)."""
     return offscreen().render(bench.draw, size, supersample=supersample)
-
-
-def _subject_and_frame(x: object) -> tuple[Subject, Frame]:
-    from ..nn import Module
-    from ..run import Run
-
-    if isinstance(x, Run):
-        x = Scene("run", x)
-    if isinstance(x, Scene):
-        subject = subject_of(x)
-        return subject, subject.frame()
-    if isinstance(x, Module):
-        return arrays_subject({name: np.asarray(p.data) for name, p in x.named_parameters()})
-    if isinstance(x, Mapping):
-        return arrays_subject(x)
-    return arrays_subject(_weights(x))
-
-
-def _weights(x: object) -> dict[str, Any]:
-    """Weights, one or a list (blocks of them too), as named arrays; a name that comes twice is counted."""
-    from ..nn import Parameter
-    from ..scalar import Weight
-
-    several = list(x) if isinstance(x, Sequence) and not isinstance(x, (str, bytes)) else [x]
-    arrays: dict[str, Any] = {}
-    for k, weight in enumerate(several):
-        if not isinstance(weight, (Weight, Parameter)):
-            raise TypeMismatchError(f"render: got {type(weight).__name__}; allowed: {_ALLOWED}")
-        name = getattr(weight, "name", None) or f"w{k}"
-        arrays[name if name not in arrays else f"{name} ({k})"] = weight.data
-    return arrays
