@@ -152,8 +152,8 @@ def prune() -> None:
 
 @cache
 def warn_once(message: str) -> None:
-    """One line, once a process."""
-    warnings.warn(message, RuntimeWarning, stacklevel=2)
+    """Warn in one line (without a line of source), once a process."""
+    warnings.warn_explicit(message, RuntimeWarning, filename="scalarviz", lineno=0)
 
 
 def _checksum(unit: Path) -> str:

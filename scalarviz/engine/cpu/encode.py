@@ -229,12 +229,14 @@ class _Writer:
         instruction must be different rows.
         """
         stretch: list[int] = []
+        seen: set[int] = set()
         for position, (row, wanted) in enumerate(zip(rows.tolist(), self.wanted(rows), strict=True)):
-            if stretch and (not wanted or row in stretch):
+            if stretch and (not wanted or row in seen):
                 yield position - len(stretch), stretch
-                stretch = []
+                stretch, seen = [], set()
             if wanted:
-                stretch = [*stretch, row]
+                stretch.append(row)
+                seen.add(row)
         if stretch:
             yield len(rows) - len(stretch), stretch
 

@@ -50,13 +50,13 @@ def load(unit: str, compile_with: Callable[[bool], T]) -> T:
                         return compile_with(True)
                 except (OSError, pickle.UnpicklingError, EOFError, RuntimeError):
                     pass
-            cache.warn_once(f"scalarviz: compiled kernels in {home} are damaged and are made anew")
+            cache.warn_once(f"compiled kernels in {home} are damaged and are made anew")
             cache.remove(home)
         try:
             return _build(home, compile_with)
         except OSError as error:
             cache.warn_once(
-                f"scalarviz: cannot keep compiled kernels in {cache.user_cache()} ({error.strerror or error}); "
+                f"cannot keep compiled kernels in {cache.user_cache()} ({error.strerror or error}); "
                 "compiling in memory. Free some space, or set SCALARVIZ_CACHE_DIR to a folder that can be written"
             )
             return compile_with(False)

@@ -1,0 +1,253 @@
+"""The cache of compiled kernels: never stale, never in the way, never a reason to crash."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from scalarviz.engine import cpu
+from scalarviz.engine.cpu import cache, loader
+from scalarviz.scalar import ops
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Prints tanh(3/2) as the float32 row kernel computes it, and whether the cache was warm before.
+SCRIPT = """
+import ctypes, numpy as np
+from scalarviz.engine.cpu import cache, loader
+from scalarviz.scalar import ops
+unit = cache.folder() / cache.rows_unit(ops.get("tanh"), "float32")
+warm = unit.is_dir()
+address = loader.row_addresses("tanh", "float32")["forward"]
+x, y = np.full(4, 1.5, np.float32), np.zeros(4, np.float32)
+call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 6, ctypes.c_int64, ctypes.c_int64)(address)
+call(*[x.ctypes.data] * 3, y.ctypes.data, 0, 0, 4, 0)
+print(repr(float(y[0])), warm)
+"""
+
+
+def start(folder, root: Path = ROOT) -> subprocess.Popen[str]:
+    environment = {**os.environ, "SCALARVIZ_CACHE_DIR": str(folder), "PYTHONPATH": str(root)}
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT],
+        env=environment,
+        cwd=root,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[float, bool, str]:
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    number, warm = out.split()
+    return float(number), warm == "True", err
+
+
+def run(folder, root: Path = ROOT) -> tuple[float, bool, str]:
+    return finish(start(folder, root))
+
+
+def files(folder: Path) -> dict[str, int]:
+    return {str(p.relative_to(folder)): p.stat().st_mtime_ns for p in folder.rglob("*") if p.is_file()}
+
+
+TANH = float(np.tanh(np.float32(1.5)))
+
+
+def test_a_second_process_compiles_nothing(tmp_path):
+    first = run(tmp_path)
+    before = files(tmp_path)
+    second = run(tmp_path)
+    assert first == (pytest.approx(TANH, rel=1e-6), False, "")
+    assert second == (first[0], True, "")
+    assert files(tmp_path) == before
+
+
+def test_an_edited_callee_gives_new_numbers(tmp_path):
+    """numba's own cache sees the kernel's file alone, and the function that is edited here stands in another one."""
+    copy, folder = tmp_path / "copy", tmp_path / "cache"
+    shutil.copytree(ROOT / "scalarviz", copy / "scalarviz", ignore=shutil.ignore_patterns("__pycache__"))
+    assert run(folder, copy)[0] == pytest.approx(TANH, rel=1e-6)
+    assert run(folder, copy)[1]
+    callee = copy / "scalarviz" / "engine" / "cpu" / "math_float32.py"
+    times = callee.stat().st_atime_ns, callee.stat().st_mtime_ns
+    text = callee.read_text(encoding="utf-8")
+    changed = text.replace("large = _ONE - _TWO", "large = _TWO - _TWO")
+    assert changed != text
+    callee.write_text(changed, encoding="utf-8")
+    os.utime(callee, ns=times)  # not even the time tells
+    assert run(folder, copy)[0] == pytest.approx(TANH + 1, rel=1e-6)
+
+
+def test_processes_that_compile_at_the_same_time_do_not_meet(tmp_path):
+    processes = [start(tmp_path) for _ in range(3)]
+    assert [finish(p)[0] for p in processes] == pytest.approx([TANH] * 3, rel=1e-6)
+    (version,) = tmp_path.iterdir()
+    assert not list(version.glob("build-*"))
+    assert run(tmp_path)[1:] == (True, "")
+
+
+@pytest.mark.parametrize("damage", ["cut short", "other bytes", "no checksum"])
+def test_a_damaged_file_is_noticed_and_made_anew(tmp_path, damage):
+    run(tmp_path)
+    for path in tmp_path.rglob("*.nb*" if damage != "no checksum" else "checksum"):
+        content = path.read_bytes()
+        match damage:
+            case "cut short":
+                path.write_bytes(content[: len(content) // 2])
+            case "other bytes":
+                path.write_bytes(content[:-64] + bytes(64))
+            case "no checksum":
+                path.unlink()
+    number, _, err = run(tmp_path)
+    assert number == pytest.approx(TANH, rel=1e-6)
+    assert len(err.splitlines()) == 1, err
+    assert "are damaged and are made anew" in err
+    assert run(tmp_path)[1:] == (True, "")
+
+
+def test_a_folder_that_cannot_be_written_costs_one_line(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("this is no folder")
+    number, _, err = run(blocked / "cache")
+    assert number == pytest.approx(TANH, rel=1e-6)
+    assert len(err.splitlines()) == 1, err
+    assert "cannot keep compiled kernels" in err
+    assert "SCALARVIZ_CACHE_DIR" in err
+
+
+def test_a_full_disk_costs_one_line(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(loader, "_LOADED", {})
+    cache.warn_once.cache_clear()
+
+    def full(unit):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cache, "seal", full)
+    with pytest.warns(RuntimeWarning, match="No space left"):
+        assert loader.row_addresses("neg", "float32")["forward"]
+    assert loader.row_addresses("lt", "float32")["forward"]  # silently: a warning would be an error here
+    assert [p.name for p in cache.folder().iterdir()] == ["rows"]
+
+
+def test_warm_means_every_unit_is_there(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path))
+    assert not cpu.cache_is_warm("float32", ["tanh"])
+    wanted = [cache.core_unit(name, "float32") for name in cache.CORE]
+    wanted.append(cache.rows_unit(ops.get("tanh"), "float32"))
+    for unit in wanted:
+        assert not cpu.cache_is_warm("float32", ["tanh"])
+        (cache.folder() / unit).mkdir(parents=True)
+        cache.seal(cache.folder() / unit)
+    assert cpu.cache_is_warm("float32", ["tanh"])
+    assert not cpu.cache_is_warm("float64", ["tanh"])
+    assert not cpu.cache_is_warm("float32", ["tanh", "exp"])
+
+
+def test_asking_whether_the_cache_is_warm_loads_no_numba():
+    code = (
+        "import sys, scalarviz; from scalarviz.engine.cpu import cache_is_warm; "
+        "cache_is_warm('float32', ['tanh']); print('numba' in sys.modules, 'llvmlite' in sys.modules)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert result.stdout.split() == ["False", "False"]
+
+
+def test_a_new_operation_compiles_its_own_rows_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(loader, "_LOADED", {})
+    loader.row_addresses("neg", "float32")
+    before = files(tmp_path)
+    op = ops.TABLE.get("test_double") or ops.get(sv.register("test_double", "a", "2 * a", ("2",)).__name__)
+    for name in ("neg", "test_double"):
+        loader.row_addresses(name, "float32")
+    new = {name.split(os.sep)[1] for name in set(files(tmp_path)) - set(before)}
+    assert new == {"rows", cache.rows_unit(op, "float32")}
+    assert {k: v for k, v in files(tmp_path).items() if k in before} == before
+
+
+def test_a_new_expression_compiles_nothing(monkeypatch):
+    cpu.warmup(("float64",), ops=["tanh", "mul", "add", "sub", "square"])
+    before = files(cache.folder())
+    monkeypatch.setattr(loader, "load", None)  # nothing may even be looked up
+    w = [sv.Weight(0.3), sv.Weight(0.5)]
+    for depth in (1, 3):
+
+        def model(x, depth=depth):
+            y = x[0]
+            for _ in range(depth):
+                y = (w[0] * y + w[1] * x[1] * y).tanh() * x[1]
+            return y
+
+        run = sv.Run(
+            model, sv.nn.MSELoss(), sv.optim.SGD(w, lr=0.1), ([[0.1, 0.2]], [[0.3]]), engine="numba", dtype="float64"
+        )
+        run.step(2)
+        assert np.isfinite(run.loss)
+    assert files(cache.folder()) == before
+
+
+def test_another_formula_under_the_same_name_is_another_unit():
+    a = ops.Op("same", ("a",), "a + 1", ("1",))
+    b = ops.Op("same", ("a",), "a + 2", ("1",))
+    assert cache.rows_unit(a, "float32") != cache.rows_unit(b, "float32")
+
+
+def test_warmup_reports_its_progress_and_leaves_the_cache_warm():
+    seen = []
+    cpu.warmup(("float32", "float64"), ops=["tanh"], progress=lambda *report: seen.append(report))
+    total = 2 * (len(cache.CORE) + 1)
+    assert [done for done, _, _ in seen] == list(range(total + 1))
+    assert {n for _, n, _ in seen} == {total}
+    assert cpu.cache_is_warm("float32", ["tanh"])
+    assert cpu.cache_is_warm("float64", ["tanh"])
+
+
+def test_the_users_own_numba_settings_stay():
+    from numba.core import config
+
+    before = config.CACHE_DIR
+    loader.row_addresses("tanh", "float32")
+    assert before == config.CACHE_DIR
+
+
+def test_old_folders_go_and_young_ones_stay(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path))
+    old, young, foreign = (tmp_path / name for name in ("0" * 16, "1" * 16, "photos"))
+    for folder in (old, young, foreign, cache.folder()):
+        folder.mkdir()
+    month = time.time() - (cache.UNUSED_DAYS + 1) * 86400
+    for folder in (old, foreign, cache.folder()):
+        os.utime(folder, (month, month))
+    cache.prune()
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([young.name, foreign.name, cache.folder().name])
+
+
+@pytest.mark.parametrize(
+    ("platform", "variables", "expected"),
+    [
+        ("linux", {"XDG_CACHE_HOME": "/x"}, "/x/scalarviz"),
+        ("linux", {"HOME": "/home/u"}, "/home/u/.cache/scalarviz"),
+        ("darwin", {"HOME": "/Users/u"}, "/Users/u/Library/Caches/scalarviz"),
+        ("win32", {"LOCALAPPDATA": "/c/local"}, "/c/local/scalarviz"),
+        ("linux", {"XDG_CACHE_HOME": "/x", "SCALARVIZ_CACHE_DIR": "/own"}, "/own"),
+    ],
+)
+def test_the_folder_is_the_platforms_own(monkeypatch, platform, variables, expected):
+    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA", "SCALARVIZ_CACHE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(cache.sys, "platform", platform)
+    assert cache.user_cache().as_posix() == expected
