@@ -11,35 +11,35 @@ LOCKED  := setup.cfg pyproject.toml constraints.txt
 .PHONY: demo test bench lock clean
 
 demo: $(VENV)/.demo
-	@tools/gl-libraries
+	@.ci/system-libraries $(if $(DISPLAY)$(WAYLAND_DISPLAY),window)
 	@$(BIN)/scalarviz warmup
 	$(BIN)/scalarviz rgb
 
 test: $(VENV)/.$(if $(ORACLE),oracle,test)
-	@tools/gl-libraries
+	@.ci/system-libraries window tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy scalarviz scenes
 	$(BIN)/python -m pytest -q -n $(WORKERS) $(PYTEST)
 
 bench: $(VENV)/.bench
-	@tools/gl-libraries
+	@.ci/system-libraries
 	@set -e; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
 lock: $(VENV)/.dev
 	$(BIN)/uv pip compile setup.cfg --quiet --universal --python-version 3.11 --upgrade \
-	    --extra video --extra data --extra all --extra test --extra dev \
+	    --extra video --extra data --extra desktop --extra all --extra test --extra dev \
 	    --no-header --no-annotate --no-emit-index-url --no-emit-find-links -o constraints.txt
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
-	@python=$$(PYTHON="$(PYTHON)" tools/find-python) && echo "scalarviz: $(VENV) with $$python" && "$$python" -m venv $(VENV)
+	@python=$$(PYTHON="$(PYTHON)" .ci/find-python) && echo "scalarviz: $(VENV) with $$python" && "$$python" -m venv $(VENV)
 
 $(VENV)/.demo: $(BIN)/python $(LOCKED)
 	@echo "scalarviz: installing into $(VENV) (about a minute)"
-	@$(PIP) -c constraints.txt -e ".[video,data]"
+	@$(PIP) -c constraints.txt -e ".[video,data,desktop]"
 	@touch $@
 
 $(VENV)/.test: $(BIN)/python $(LOCKED)

@@ -1,4 +1,4 @@
-"""The two shell helpers of the Makefile, with the system's commands replaced by small fakes."""
+"""The two shell helpers of the Makefile in ``.ci``, with the system's commands replaced by small fakes."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def fakes(tmp_path):
         (folder / name).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
         (folder / name).chmod(0o755)
 
-    def run(tool, **environment):
+    def run(tool, *arguments, **environment):
         return subprocess.run(
-            [shutil.which("sh"), ROOT / "tools" / tool],
+            [shutil.which("sh"), ROOT / ".ci" / tool, *arguments],
             env={"PATH": str(folder), **environment},
             capture_output=True,
             text=True,
@@ -39,14 +39,14 @@ def fakes(tmp_path):
     return write, run
 
 
-def gl(fakes, libraries, user="0", system="Linux", apt='echo "apt $@" >&2'):
+def gl(fakes, libraries, *parts, user="0", system="Linux", apt='echo "apt $@" >&2'):
     write, run = fakes
     write("uname", f"echo {system}")
     write("ldconfig", f"echo {libraries}")
     write("id", f"echo {user}")
     if apt:
         write("apt-get", apt)
-    return run("gl-libraries")
+    return run("system-libraries", *parts)
 
 
 def test_nothing_is_said_where_the_libraries_are(fakes):
@@ -60,7 +60,7 @@ def test_root_on_debian_gets_them_installed_and_is_told(fakes, tmp_path):
     assert result.returncode == 0
     assert "libEGL.so.1 libfontconfig.so.1" in result.stdout
     assert "installing them" in result.stdout
-    assert "install -y -qq --no-install-recommends libegl1 libgl1 libfontconfig1" in log.read_text()
+    assert "install -y -qq --no-install-recommends libegl1 libfontconfig1\n" in log.read_text()
 
 
 def test_others_get_the_line_to_type(fakes, tmp_path):
@@ -70,8 +70,33 @@ def test_others_get_the_line_to_type(fakes, tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
+def test_a_window_and_the_tests_need_more(fakes):
+    pictures = gl(fakes, "nothing", user="1000").stdout
+    window = gl(fakes, "nothing", "window", user="1000").stdout
+    tests = gl(fakes, "nothing", "window", "tests", user="1000").stdout
+    assert "libxcb" not in pictures
+    assert "libxcb-cursor0" in window
+    assert "xvfb" not in window
+    assert "libxcb-cursor0" in tests
+    assert tests.rstrip().endswith("libxkbcommon0 xvfb xdotool")
+
+
+def test_a_command_that_is_there_is_not_asked_for(fakes):
+    fakes[0]("Xvfb", "exit 0")
+    assert gl(fakes, ALL, "tests", user="1000").stdout.rstrip().endswith("apt-get install xdotool")
+
+
+def test_the_make_targets_ask_for_what_they_need():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "@.ci/system-libraries $(if $(DISPLAY)$(WAYLAND_DISPLAY),window)" in makefile.split("demo:")[1]
+    assert "@.ci/system-libraries window tests" in makefile.split("\ntest:")[1]
+    assert "tools/" not in makefile
+
+
 def test_another_linux_gets_the_names(fakes):
-    assert "your system's packages for EGL" in gl(fakes, "nothing", apt="").stdout
+    said = gl(fakes, "nothing", apt="").stdout
+    assert "libEGL.so.1 libGL.so.1 libfontconfig.so.1" in said
+    assert "your system's packages for them (Debian calls them libegl1 libgl1 libfontconfig1)" in said
 
 
 def test_a_failed_installation_is_said_and_stops_nothing(fakes):
@@ -126,6 +151,6 @@ def test_no_python_at_all_and_a_python_of_ones_own(fakes):
 
 
 def test_the_check_itself_on_this_python():
-    text = (ROOT / "tools" / "find-python").read_text(encoding="utf-8")
+    text = (ROOT / ".ci" / "find-python").read_text(encoding="utf-8")
     check = text.split("usable='")[1].split("'\n")[0]
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
