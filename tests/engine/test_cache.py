@@ -14,7 +14,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz.engine import cpu
-from scalarviz.engine.cpu import cache, loader
+from scalarviz.engine.cpu import cache, loader, warm
 from scalarviz.scalar import ops
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -177,10 +177,9 @@ def test_a_new_operation_compiles_its_own_rows_alone(tmp_path, monkeypatch):
     assert {k: v for k, v in files(tmp_path).items() if k in before} == before
 
 
-def test_a_new_expression_compiles_nothing(monkeypatch):
+def test_a_new_expression_compiles_nothing():
     cpu.warmup(("float64",), ops=["tanh", "mul", "add", "sub", "square"])
     before = files(cache.folder())
-    monkeypatch.setattr(loader, "load", None)  # nothing may even be looked up
     w = [sv.Weight(0.3), sv.Weight(0.5)]
     for depth in (1, 3):
 
@@ -204,14 +203,28 @@ def test_another_formula_under_the_same_name_is_another_unit():
     assert cache.rows_unit(a, "float32") != cache.rows_unit(b, "float32")
 
 
-def test_warmup_reports_its_progress_and_leaves_the_cache_warm():
+def test_warmup_with_a_helper_fills_the_cache_and_counts(tmp_path, monkeypatch):
+    """Operations that only this process knows are compiled here."""
+    monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(loader, "_LOADED", {})
+    monkeypatch.setattr(warm, "CALLS", ())
+    monkeypatch.setattr(cache, "CORE", cache.KERNELS)
+    if "test_triple" not in ops.TABLE:
+        sv.register("test_triple", "a", "3 * a", ("3",))
+    names = ["neg", "lt", "test_triple"]
     seen = []
-    cpu.warmup(("float32", "float64"), ops=["tanh"], progress=lambda *report: seen.append(report))
-    total = 2 * (len(cache.CORE) + 1)
-    assert [done for done, _, _ in seen] == list(range(total + 1))
+    cpu.warmup(("float32",), ops=names, progress=lambda *report: seen.append(report))
+    total = len(cache.KERNELS) + len(names)
+    counts = [done for done, _, _ in seen]
+    assert counts[0] == 0
+    assert counts[-1] == total
+    assert counts == sorted(set(counts))
     assert {n for _, n, _ in seen} == {total}
-    assert cpu.cache_is_warm("float32", ["tanh"])
-    assert cpu.cache_is_warm("float64", ["tanh"])
+    assert cpu.cache_is_warm("float32", names)
+    assert not list(cache.folder().glob("build-*"))
+    before = files(tmp_path)
+    cpu.warmup(("float32",), ops=names)
+    assert files(tmp_path) == before
 
 
 def test_the_users_own_numba_settings_stay():

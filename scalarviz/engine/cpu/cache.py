@@ -90,9 +90,17 @@ def cache_is_warm(dtype: str, names: Iterable[str]) -> bool:
     """
     if dtype not in DTYPES:
         return False
-    here = folder()
-    units = [*(core_unit(name, dtype) for name in CORE), *(rows_unit(ops.get(name), dtype) for name in set(names))]
-    return all((here / unit / _SEAL).is_file() for unit in units)
+    return all(has(core_unit(name, dtype)) for name in CORE) and all(has_rows(name, dtype) for name in set(names))
+
+
+def has(unit: str) -> bool:
+    """Whether a unit is in the cache."""
+    return (folder() / unit / _SEAL).is_file()
+
+
+def has_rows(name: str, dtype: str) -> bool:
+    """Whether the row kernels of an operation are in the cache."""
+    return has(rows_unit(ops.get(name), dtype))
 
 
 def seal(unit: Path) -> None:

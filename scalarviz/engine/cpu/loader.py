@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import sys
 import tempfile
 import threading
@@ -48,8 +47,8 @@ def load(unit: str, compile_with: Callable[[bool], T]) -> T:
                 try:
                     with _directory(home):
                         return compile_with(True)
-                except (OSError, pickle.UnpicklingError, EOFError, RuntimeError):
-                    pass
+                except Exception:
+                    pass  # whatever numba makes of a strange file; an error of ours comes again when it is compiled
             cache.warn_once(f"compiled kernels in {home} are damaged and are made anew")
             cache.remove(home)
         try:
