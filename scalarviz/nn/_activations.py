@@ -24,9 +24,11 @@ class Activation(Module):
     op: ClassVar[str | None] = None
 
     def forward(self, x: Any) -> Any:
-        """One Value for one Value, a list for a list."""
+        """One Value for one Value, a list for a list, nested lists for nested lists."""
         if self.op is None:
             return x
+        if isinstance(x, list) and x and isinstance(x[0], list):
+            return [self.forward(part) for part in x]
         op, rest = kernel(self.op), self.constants()
         return apply(op, x, *rest) if isinstance(x, Value) else apply_each(op, x, *rest)
 

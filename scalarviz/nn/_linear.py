@@ -9,7 +9,9 @@ import numpy as np
 from ..errors import InputError, TypeMismatchError
 from ..scalar import Value, Weight
 from ..scalar.layer import affine
+from ..scalar.nested import shape_of
 from . import init as initialisers
+from ._inputs import titled
 from ._module import Module
 from ._parameter import Parameter
 
@@ -33,9 +35,14 @@ def as_row(x: Any, n: int, title: str) -> list[Value]:
     Raises
     ------
     InputError
-        There are not `n` of them.
+        There are not `n` of them, or they are nested.
     """
     row = [x] if isinstance(x, Value) else x
+    if row and isinstance(row[0], list):
+        raise InputError(
+            f"{title} takes {n} inputs of one sample at a time, a row of numbers; got the shape {shape_of(row)}. "
+            "Put nn.Flatten() before it for a picture; loop over a batch, or let a Run take it"
+        )
     if len(row) != n:
         raise InputError(f"{title} takes {n} inputs, got {len(row)}")
     return list(row) if not isinstance(row, list) else row
@@ -85,8 +92,7 @@ class Linear(Module):
         return self.in_features, self.out_features
 
     def _title(self) -> str:
-        name = self.full_name()
-        return f"Linear({self.in_features}, {self.out_features})" + (f" {name!r}" if name else "")
+        return titled(self, f"Linear({self.in_features}, {self.out_features})")
 
     def extra_repr(self) -> str:
         """PyTorch's text."""

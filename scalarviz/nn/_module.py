@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from ..errors import InputError, StateError, TypeMismatchError
 from ..scalar import Value, Weight, tracing
-from ..scalar.value import as_number, as_value
+from ..scalar.nested import flatten
+from ..scalar.value import as_number
 from ..scalar.walk import backward_between
+from ._inputs import as_input
 from ._parameter import Parameter
-from ._state import LoadResult, load, matching
+from ._state import LoadResult, entries, load, matching, register
 
-Inputs = Value | SupportsFloat | Sequence[Value | SupportsFloat]
+Inputs = Value | SupportsFloat | Sequence[Any]
 
 
 class _LastCall:
@@ -49,16 +51,19 @@ class Module:
     """
 
     # Book-keeping lives in slots, so that vars(self) holds what the user set and nothing else.
-    __slots__ = ("__dict__", "__weakref__", "_last", "_owners")
+    __slots__ = ("__dict__", "__weakref__", "_buffers", "_last", "_owners")
 
+    training: bool = True
     _last: _LastCall
     _owners: list[weakref.ref[Module]]
+    _buffers: tuple[str, ...]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Set up the book-keeping, so that a subclass need not call ``super().__init__()``."""
         self = super().__new__(cls)
         object.__setattr__(self, "_last", _LastCall())
         object.__setattr__(self, "_owners", [])
+        object.__setattr__(self, "_buffers", ())
         return self
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -74,17 +79,17 @@ class Module:
         Parameters
         ----------
         *inputs
-            As given to the call; numbers have become Values, sequences lists of Values.
+            As given to the call; numbers have become Values, sequences lists of Values, nested ones nested lists.
         """
         raise TypeMismatchError(f"{type(self).__name__} defines no forward(self, x); a Module needs one to be called")
 
     def __call__(self, *inputs: Inputs) -> Any:
         """``forward`` of one sample: numbers, Values, or sequences of them."""
-        given = [_as_input(x, self) for x in inputs]
+        given = [as_input(x, self) for x in inputs]
         result = self.forward(*given)
         recorder = tracing.active()
         if recorder is not None:
-            recorder.taps.append((self, _flat(result)))
+            recorder.taps.append((self, flatten(result)))
         else:
             last = self._last
             last.inputs = given
@@ -111,14 +116,14 @@ class Module:
         InputError
             Not one number for every output.
         """
-        outputs, title = _flat(self._last.outputs), type(self).__name__
+        outputs, title = flatten(self._last.outputs), type(self).__name__
         if not outputs:
             raise StateError(f"{title}.backward: nothing to walk; call the module with a sample first")
         given = list(upstreams) if isinstance(upstreams, Sequence | np.ndarray) else [upstreams] * len(outputs)
         if len(given) != len(outputs):
             raise InputError(f"{title}.backward: {len(given)} upstream gradients for {len(outputs)} outputs")
         numbers = [as_number(u, f"{title}.backward: an upstream gradient") for u in given]
-        return backward_between(outputs, numbers, _flat(self._last.inputs))
+        return backward_between(outputs, numbers, flatten(self._last.inputs))
 
     # ---- parts
 
@@ -229,7 +234,37 @@ class Module:
             return (shape[0] if shape else 1), 1
         return int(np.prod(shape[1:])), shape[0]
 
+    def constant_start(self, part: Parameter | Weight) -> float | None:
+        """The number that every element of the direct part `part` starts from; None: an initialiser draws them."""
+        return None
+
     # ---- for the whole tree
+
+    def train(self, mode: bool = True) -> Any:
+        """Set ``training`` of this module and all below it; returns the module. See :class:`BatchNorm2d`."""
+        for _, module in self.named_modules():
+            module.training = bool(mode)
+        return self
+
+    def eval(self) -> Any:
+        """``train(False)``: use what was learnt, as for predictions."""
+        return self.train(False)
+
+    def register_buffer(self, name: str, array: Any) -> None:
+        """Keep `array` under the attribute `name`: in the state_dict, in copies and pickles, but never trained.
+
+        Raises
+        ------
+        InputError
+            `name` is no identifier, or taken by something that is no buffer.
+        TypeMismatchError
+            No array of real numbers.
+        """
+        register(self, name, array)
+
+    def named_buffers(self, prefix: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
+        """Every buffer with its path."""
+        return ((name, part) for name, part in entries(self, prefix) if isinstance(part, np.ndarray))
 
     def zero_grad(self) -> None:
         """Set every gradient to 0, "not computed yet"."""
@@ -265,11 +300,11 @@ class Module:
         apply(self, initializer, seed)
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        """Copies of all parameters as arrays, by name; a tied one under every name, as in PyTorch."""
-        return {name: np.array(part.data) for name, part in self.named_parameters(remove_duplicate=False)}
+        """Copies of all parameters and buffers as arrays, by name; a tied one under every name, as in PyTorch."""
+        return {n: np.array(p if isinstance(p, np.ndarray) else p.data) for n, p in entries(self)}
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> LoadResult:
-        """Copy arrays into the parameters of the same names; on an error nothing is changed.
+        """Copy arrays into the parameters and buffers of the same names; on an error nothing is changed.
 
         Parameters
         ----------
@@ -292,12 +327,13 @@ class Module:
     def __deepcopy__(self, memo: dict[int, object]) -> Module:
         twin: Module = type(self).__new__(type(self))
         memo[id(self)] = twin
+        twin._buffers = self._buffers
         for name, value in vars(self).items():
             setattr(twin, name, copy.deepcopy(value, memo))
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        return dict(vars(self))  # the ways back to the owners are made anew
+        return {**vars(self), "_buffers": self._buffers}  # the ways back to the owners are made anew
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
@@ -335,32 +371,3 @@ def _parts(name: str, value: Any) -> Iterator[tuple[str, Module | Parameter | We
         for i, item in enumerate(value):
             if isinstance(item, Module | Parameter | Weight):
                 yield f"{name}.{i}", item
-
-
-def _as_input(x: Any, module: Module) -> Any:
-    """A number as a Value; a sequence or 1-D array as a list of Values."""
-    if isinstance(x, Value):
-        return x
-    if isinstance(x, list | tuple):
-        return [v if isinstance(v, Value) else Value(v) for v in x]
-    if isinstance(x, np.ndarray) and x.ndim > 0:
-        if x.ndim > 1:
-            raise InputError(
-                f"{type(module).__name__}: one sample at a time, a row of numbers; got an array of shape {x.shape}. "
-                "Loop over its rows, or let a Run take the whole batch"
-            )
-        return [as_value(v) for v in x.tolist()]
-    if isinstance(x, str) or not isinstance(x, SupportsFloat):
-        if isinstance(x, Sequence) and not isinstance(x, str):
-            return [as_value(v) for v in x]
-        raise TypeMismatchError(f"{type(module).__name__}: an input is a number or a sequence of them, got {x!r:.40}")
-    return Value(x)
-
-
-def _flat(result: Any) -> list[Value]:
-    """The Values in what `forward` returned: itself, or those of a list or tuple, nested or not."""
-    if isinstance(result, Value):
-        return [result]
-    if isinstance(result, list | tuple):
-        return [v for item in result for v in ((item,) if isinstance(item, Value) else _flat(item))]
-    return []

@@ -1,15 +1,18 @@
-"""Finding parameters by name and loading them."""
+"""What a module keeps by name: parameters and buffers; finding and loading them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..errors import InputError, TypeMismatchError, listing
 from ..scalar import Weight
-from ._parameter import Parameter, ParameterView, fitted
+from ._parameter import Parameter, ParameterView, fitted, real_array
 
 if TYPE_CHECKING:
     from ._module import Module
@@ -24,18 +27,39 @@ class LoadResult(NamedTuple):
     unexpected_keys: list[str]
 
 
+def register(module: Module, name: str, array: Any) -> None:
+    """See :meth:`Module.register_buffer`."""
+    title = f"register_buffer of {type(module).__name__}"
+    if not isinstance(name, str) or not name.isidentifier():
+        raise InputError(f"{title}: the name must be an identifier, got {name!r}")
+    if hasattr(module, name) and name not in module._buffers:
+        raise InputError(f"{title}: {name!r} exists already and is no buffer; choose another name")
+    numbers = real_array(array, f"{title}: {name}")
+    kept = np.asarray(array).dtype
+    setattr(module, name, numbers.astype(kept if kept.kind in "biu" else np.float64))
+    module._buffers = tuple(dict.fromkeys((*module._buffers, name)))
+
+
+def entries(module: Module, prefix: str = "") -> Iterator[tuple[str, Parameter | Weight | NDArray[Any]]]:
+    """Parameters and buffers by path in PyTorch's order: of each module its parameters, then its buffers."""
+    for path, owner in module._walk(prefix, ()):
+        own = [(n, p) for n, p in owner._members() if isinstance(p, Parameter | Weight)]
+        for name, part in (*own, *((n, getattr(owner, n)) for n in owner._buffers)):
+            yield (f"{path}.{name}" if path else name), part
+
+
 def load(module: Module, state_dict: Mapping[str, Any], strict: bool) -> LoadResult:
     """See :meth:`Module.load_state_dict`."""
     if not isinstance(state_dict, Mapping):
         raise TypeMismatchError(f"load_state_dict needs a mapping of names to arrays, got {type(state_dict).__name__}")
-    own = dict(module.named_parameters(remove_duplicate=False))
+    own = dict(entries(module))
     missing = [name for name in own if name not in state_dict]
     unexpected = [str(name) for name in state_dict if name not in own]
     arrays, faults = {}, []
     for name in own.keys() & state_dict.keys():
         part = own[name]
         try:
-            arrays[name] = fitted(state_dict[name], part.shape if isinstance(part, Parameter) else (), name)
+            arrays[name] = fitted(state_dict[name], () if isinstance(part, Weight) else part.shape, name)
         except (InputError, TypeMismatchError) as error:
             faults.append(str(error))
     if strict:
@@ -45,7 +69,11 @@ def load(module: Module, state_dict: Mapping[str, Any], strict: bool) -> LoadRes
         advice = "" if not strict else "; strict=False ignores missing and unexpected names"
         raise InputError(f"load_state_dict of {type(module).__name__}: " + "; ".join(sorted(faults)) + advice)
     for name, array in arrays.items():
-        own[name].data = array if isinstance(own[name], Parameter) else float(array)
+        part = own[name]
+        if isinstance(part, np.ndarray):
+            part[...] = array
+        else:
+            part.data = array if isinstance(part, Parameter) else float(array)
     return LoadResult(missing, unexpected)
 
 

@@ -224,7 +224,7 @@ def apply(module: Module, initializer: Function | None = None, seed: int | None 
     module : Module
     initializer : Initializer or function, optional
         Default: :func:`pytorch_default`. A function ``(shape, fan_in, fan_out, draw) -> array`` fills the weights,
-        and the biases become 0.
+        and the biases become 0. A part with a :meth:`Module.constant_start` (those of normalisations) takes that.
     seed : int or None
         The values are a function of it and of each parameter's place. None: the next places of the process-wide
         counter.
@@ -248,7 +248,9 @@ def apply(module: Module, initializer: Function | None = None, seed: int | None 
             done.add(id(part))
             shape = part.shape if isinstance(part, Parameter) else ()
             fill = getattr(rule, "bias", _zeros) if name == "bias" else rule
-            values = fitted(fill(shape, *owner.fans(part), draw), shape, f"the initial value of {path}.{name}")
+            constant = owner.constant_start(part)
+            made = np.full(shape, constant) if constant is not None else fill(shape, *owner.fans(part), draw)
+            values = fitted(made, shape, f"the initial value of {path}.{name}")
             part.data = values if isinstance(part, Parameter) else float(values)
 
 

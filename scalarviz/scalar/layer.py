@@ -28,10 +28,10 @@ class Layer(Value):
 
     __slots__ = ("bias", "matrix", "reached", "rows", "upstreams", "weight", "xs", "xs_data")
 
-    def __init__(self, weight: Block, rows: int, bias: Block | None, xs: tuple[Value, ...]) -> None:
-        self.weight, self.rows, self.bias, self.xs = weight, rows, bias, xs
-        # a copy: backward needs the values of the forward pass, and weights may move between the two
-        self.matrix: NDArray[np.float64] = weight.flat_value.reshape(rows, len(xs)).astype(np.float64)
+    def __init__(
+        self, weight: Block, bias: Block | None, xs: tuple[Value, ...], matrix: NDArray[np.float64]
+    ) -> None:
+        self.weight, self.rows, self.bias, self.xs, self.matrix = weight, len(matrix), bias, xs, matrix
         self.xs_data: NDArray[np.float64] = np.array([x.data for x in xs])
         self.upstreams: list[float] = []
         self.reached: list[int] = []
@@ -126,15 +126,33 @@ def affine(weight: Block, rows: int, bias: Block | None, xs: Sequence[Value | Su
     InputError
         ``rows * len(xs)`` is not the number of weights.
     """
-    columns = len(xs)
-    if rows * columns != weight.size:
-        raise InputError(f"a layer of {rows} x {weight.size // max(rows, 1)} weights got {columns} inputs")
-    values = tuple([as_value(x) for x in xs])
+    return affine_each(weight, rows, bias, [xs])[0]
+
+
+def affine_each(
+    weight: Block, rows: int, bias: Block | None, patches: Sequence[Sequence[Value | SupportsFloat]]
+) -> list[list[Value]]:
+    """`affine` of several inputs with the same weights, as a convolution has them: a list of sums for each.
+
+    Raises
+    ------
+    InputError
+        ``rows`` times the length of an input is not the number of weights.
+    """
+    columns = weight.size // max(rows, 1)
+    for xs in patches:
+        if rows * len(xs) != weight.size:
+            raise InputError(f"a layer of {rows} x {columns} weights got {len(xs)} inputs")
+    given = [tuple([as_value(x) for x in xs]) for xs in patches]
     symbolic = tracing.active() is not None
-    if not symbolic and rows * columns >= SMALL and rows > 2:
-        return Layer(weight, rows, bias, values).sums()
-    data = None if symbolic else [x.data for x in values]
+    if not symbolic and weight.size >= SMALL and rows > 2:
+        # a copy: backward needs the values of the forward pass, and weights may move between the two
+        matrix: NDArray[np.float64] = weight.flat_value.reshape(rows, columns).astype(np.float64)
+        return [Layer(weight, bias, xs, matrix).sums() for xs in given]
+    spans = [Row(weight, r * columns, columns) for r in range(rows)]
+    biases = [None if bias is None else Row(bias, r, 1) for r in range(rows)]
+    numbers = [None if symbolic else [x.data for x in xs] for xs in given]
     return [
-        Dot(Row(weight, r * columns, columns), values, None if bias is None else Row(bias, r, 1), data)
-        for r in range(rows)
+        [Dot(span, xs, b, data) for span, b in zip(spans, biases, strict=True)]
+        for xs, data in zip(given, numbers, strict=True)
     ]

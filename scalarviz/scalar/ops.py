@@ -240,6 +240,14 @@ METHODS = tuple(TABLE)
 
 _LOG_O = "where(log(o) < -100, -100, log(o))"
 _LOG_1_O = "where(log1p(-o) < -100, -100, log1p(-o))"
+HELD_MAX = register(
+    "held_max",
+    "a b",
+    FIRST_MAX.value,
+    (None, None),
+    latex=r"\max(a, b)",
+    kink="no gradient: a shift that keeps exp in range and cancels from the result (softmax)",
+)
 BINARY_CROSS_ENTROPY = register(
     "binary_cross_entropy",
     "o t",

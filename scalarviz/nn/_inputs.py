@@ -1,0 +1,41 @@
+"""What a module may be called with: a number, a row of numbers, or nested lists of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, SupportsFloat
+
+import numpy as np
+
+from ..errors import TypeMismatchError
+from ..scalar import Value
+from ..scalar.value import as_value
+
+
+def as_input(x: Any, module: object) -> Any:
+    """A number as a Value; a sequence or an array as a list of Values, a nested one as nested lists.
+
+    Raises
+    ------
+    TypeMismatchError
+        Something in it is no number; names the module.
+    """
+    if isinstance(x, Value):
+        return x
+    if isinstance(x, np.ndarray) and x.ndim > 0:
+        x = x.tolist()
+    if isinstance(x, list | tuple):
+        if x and isinstance(x[0], list | tuple | np.ndarray):
+            return [as_input(part, module) for part in x]
+        return [v if isinstance(v, Value) else Value(v) for v in x]
+    if isinstance(x, str) or not isinstance(x, SupportsFloat):
+        if isinstance(x, Sequence) and not isinstance(x, str):
+            return [as_value(v) for v in x]
+        raise TypeMismatchError(f"{type(module).__name__}: an input is a number or a sequence of them, got {x!r:.40}")
+    return Value(x)
+
+
+def titled(module: Any, text: str) -> str:
+    """`text` and the module's path in its network, for messages: ``Conv2d(1, 4) '0'``."""
+    name = module.full_name()
+    return f"{text} {name!r}" if name else text
