@@ -33,16 +33,22 @@ _LOG_HIGH, _LOG_LOW = _T(6.9313812256e-01), _T(9.0580006145e-06)
 _T0, _T1, _T2, _T3, _T4 = (
     _T(-5.70498872745e-3), _T(2.06390887954e-2), _T(-5.37397155531e-2), _T(1.33314422036e-1), _T(-3.33332819422e-1)
 )  # fmt: skip
-_TANH_SMALL = _T(0.625)
+_TANH_SMALL, _TANH_ONE = _T(0.625), _T(9.1)  # from there on the result is 1
+
+
+@njit(forceinline=True, error_model="numpy")
+def _factors(x: Any) -> Any:
+    """``p`` and a whole number ``n`` with e**x = p * 2**n."""
+    n = (x * _LOG2E + _ROUND) - _ROUND
+    r = (x - n * _LN2_HIGH) - n * _LN2_LOW
+    p = (((((_E7 * r + _E6) * r + _E5) * r + _E4) * r + _E3) * r + _E2) * r * r + r + _ONE
+    return p, n
 
 
 @njit(forceinline=True, error_model="numpy")
 def exp(x: Any) -> Any:
     """e**x."""
-    x = select(x < _EXP_LOW, _EXP_LOW, select(x > _EXP_HIGH, _EXP_HIGH, x))
-    n = (x * _LOG2E + _ROUND) - _ROUND
-    r = (x - n * _LN2_HIGH) - n * _LN2_LOW
-    p = (((((_E7 * r + _E6) * r + _E5) * r + _E4) * r + _E3) * r + _E2) * r * r + r + _ONE
+    p, n = _factors(select(x < _EXP_LOW, _EXP_LOW, select(x > _EXP_HIGH, _EXP_HIGH, x)))
     half = (n * _HALF + _ROUND) - _ROUND  # two factors: 2**n alone would overflow or vanish too early
     return p * two_power(half + _ROUND) * two_power((n - half) + _ROUND)
 
@@ -78,5 +84,6 @@ def tanh(x: Any) -> Any:
     a = abs(x)
     z = a * a
     small = ((((_T0 * z + _T1) * z + _T2) * z + _T3) * z + _T4) * z * a + a
-    large = _ONE - _TWO / (exp(_TWO * a) + _ONE)
+    p, n = _factors(_TWO * select(a > _TANH_ONE, _TANH_ONE, a))
+    large = _ONE - _TWO / (p * two_power(n + _ROUND) + _ONE)
     return math.copysign(select(a < _TANH_SMALL, small, large), x)

@@ -34,17 +34,23 @@ _LOG_HIGH, _LOG_LOW = _T(6.93147180369123816490e-01), _T(1.90821492927058770002e
 
 _P0, _P1, _P2 = _T(-9.64399179425052238628e-1), _T(-9.92877231001918586564e1), _T(-1.61468768441708447952e3)
 _Q0, _Q1, _Q2 = _T(1.12811678491632931402e2), _T(2.23548839060100448583e3), _T(4.84406305325125486048e3)
-_TANH_SMALL = _T(0.625)
+_TANH_SMALL, _TANH_ONE = _T(0.625), _T(19.1)  # from there on the result is 1
+
+
+@njit(forceinline=True, error_model="numpy")
+def _factors(x: Any) -> Any:
+    """``p`` and a whole number ``n`` with e**x = p * 2**n."""
+    n = (x * _LOG2E + _ROUND) - _ROUND
+    r = (x - n * _LN2_HIGH) - n * _LN2_LOW
+    p = (((((_E13 * r + _E12) * r + _E11) * r + _E10) * r + _E9) * r + _E8) * r + _E7
+    p = (((((p * r + _E6) * r + _E5) * r + _E4) * r + _E3) * r + _E2) * r * r + r + _ONE
+    return p, n
 
 
 @njit(forceinline=True, error_model="numpy")
 def exp(x: Any) -> Any:
     """e**x."""
-    x = select(x < _EXP_LOW, _EXP_LOW, select(x > _EXP_HIGH, _EXP_HIGH, x))
-    n = (x * _LOG2E + _ROUND) - _ROUND
-    r = (x - n * _LN2_HIGH) - n * _LN2_LOW
-    p = (((((_E13 * r + _E12) * r + _E11) * r + _E10) * r + _E9) * r + _E8) * r + _E7
-    p = (((((p * r + _E6) * r + _E5) * r + _E4) * r + _E3) * r + _E2) * r * r + r + _ONE
+    p, n = _factors(select(x < _EXP_LOW, _EXP_LOW, select(x > _EXP_HIGH, _EXP_HIGH, x)))
     half = (n * _HALF + _ROUND) - _ROUND  # two factors: 2**n alone would overflow or vanish too early
     return p * two_power(half + _ROUND) * two_power((n - half) + _ROUND)
 
@@ -80,5 +86,6 @@ def tanh(x: Any) -> Any:
     a = abs(x)
     z = a * a
     small = a + a * (z * ((_P0 * z + _P1) * z + _P2) / (((z + _Q0) * z + _Q1) * z + _Q2))
-    large = _ONE - _TWO / (exp(_TWO * a) + _ONE)
+    p, n = _factors(_TWO * select(a > _TANH_ONE, _TANH_ONE, a))
+    large = _ONE - _TWO / (p * two_power(n + _ROUND) + _ONE)
     return math.copysign(select(a < _TANH_SMALL, small, large), x)
