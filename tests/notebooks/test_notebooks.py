@@ -1,0 +1,222 @@
+"""Every notebook runs from top to bottom, is what its ``.py`` says, and shows pictures that are true."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import scalarviz as sv
+from scalarviz import nn, optim
+from scalarviz.run.scene import ColourCube, Scene
+from scalarviz.view.grid import MARGIN
+from scalarviz.view.offscreen import offscreen
+from scalarviz.view.subject import arrays_subject
+from scalarviz.view.theme import LIGHT, rgb
+from scalarviz.view.workbench import Workbench
+
+pytestmark = pytest.mark.gl
+
+ROOT = Path(__file__).resolve().parents[2]
+STORED = ROOT / "notebooks" / "01-one-weight.ipynb"
+NAMES = ("one weight", "path", "before", "gradient", "after")
+NUMBER = r"[-+]?\d+\.\d*"
+
+
+def code_cells(notebook):
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+
+def printed(notebook):
+    """What every code cell wrote, stdout and stderr together."""
+    streams = [[o for o in cell["outputs"] if o["output_type"] == "stream"] for cell in code_cells(notebook)]
+    return ["".join("".join(o["text"]) for o in outputs) for outputs in streams]
+
+
+def png_files(notebook):
+    outputs = [o for cell in code_cells(notebook) for o in cell["outputs"]]
+    return [base64.b64decode(o["data"]["image/png"]) for o in outputs if "image/png" in o.get("data", ())]
+
+
+@pytest.fixture(scope="module")
+def stored():
+    return json.loads(STORED.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory):
+    """The notebook made anew from its ``.py``, in a kernel, by the command that CONTRIBUTING names."""
+    folder = tmp_path_factory.mktemp("notebooks")
+    away = ("DISPLAY", "WAYLAND_DISPLAY", "PYTHONWARNINGS")
+    result = subprocess.run(
+        [sys.executable, ROOT / "tools" / "make_notebooks.py", folder],
+        env={name: value for name, value in os.environ.items() if name not in away},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return json.loads((folder / STORED.name).read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def pictures(fresh):
+    """The pictures of the fresh notebook by name, arrays of ints (height, width, 3)."""
+    decoded = [np.asarray(Image.open(io.BytesIO(data))).astype(int) for data in png_files(fresh)]
+    return dict(zip(NAMES, decoded, strict=True))
+
+
+def numbers_after(notebook, word, count):
+    """The first `count` decimal numbers that any cell printed after `word`."""
+    text = "\n".join(printed(notebook)).split(word, 1)[1]
+    return [float(number) for number in re.findall(NUMBER, text)[:count]]
+
+
+# ---- text and numbers
+
+
+def test_the_pair_is_in_sync(fresh, stored):
+    def content(notebook):
+        return [(cell["id"], cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]]
+
+    assert content(stored) == content(fresh), "run: make notebooks"
+
+
+def test_every_cell_ran_in_order_and_nothing_went_wrong(fresh, stored):
+    for notebook in (fresh, stored):
+        cells = code_cells(notebook)
+        assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+        outputs = [o for cell in cells for o in cell["outputs"]]
+        assert {o["output_type"] for o in outputs} <= {"stream", "execute_result"}
+        assert {o["name"] for o in outputs if o["output_type"] == "stream"} == {"stdout"}
+
+
+def test_stored_outputs_are_those_of_a_fresh_run(fresh, stored):
+    assert printed(stored) == printed(fresh)
+    assert sum(bool(text) for text in printed(fresh)) >= 20
+    sizes = [[Image.open(io.BytesIO(data)).size for data in png_files(notebook)] for notebook in (stored, fresh)]
+    assert sizes[0] == sizes[1]
+
+
+def test_cells_are_short_and_pictures_small(stored):
+    assert max(len("".join(cell["source"]).splitlines()) for cell in code_cells(stored)) <= 10
+    assert sum(map(len, png_files(stored))) < 600_000
+    assert all("image/jpeg" not in o.get("data", ()) for cell in code_cells(stored) for o in cell["outputs"])
+
+
+def test_the_numbers_of_the_lesson(fresh):
+    """By hand: (2w - 4)**2 from w = -3 with lr 0.05 leaves 0.6 of the distance; inverting a colour."""
+    path = numbers_after(fresh, "w: ", 8)
+    assert path == pytest.approx([2 - 5 * 0.6**k for k in range(8)], abs=5e-4)
+    total = 0.8 * 0.9 - 0.4 * 0.5 + 0.3 * 0.1 + 0.2
+    out = 1 / (1 + np.exp(-total))
+    assert numbers_after(fresh, "z = ", 3) == pytest.approx([total, out, (out - 0.1) ** 2], abs=5e-5)
+    slope = 2 * (out - 0.1) * out * (1 - out)
+    found = [numbers_after(fresh, f"{name}: value", 2)[1] for name in ("w0", "w1", "w2", "bias")]
+    assert found == pytest.approx([slope * x for x in (0.9, 0.5, 0.1, 1.0)], abs=5e-5)
+    assert numbers_after(fresh, "-> [", 3) == pytest.approx([0.1, 0.5, 0.9], abs=0.06)
+
+
+# ---- pixels
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_corners_are_background_and_a_fifth_is_not(pictures, name):
+    picture, ground = pictures[name], 255 * np.array(rgb(LIGHT.background))
+    for corner in (picture[0, 0], picture[0, -1], picture[-1, 0], picture[-1, -1]):
+        assert np.abs(corner - ground).max() <= 1
+    glow = np.abs(255 * np.array(rgb(LIGHT.glow)) - ground).max() + 2
+    assert (np.abs(picture - ground).max(axis=2) > glow).mean() > 0.2
+
+
+def test_training_changes_the_picture_and_the_gradient_has_its_own(pictures):
+    shots = [pictures[name] for name in ("before", "gradient", "after")]
+    cubes = np.s_[120:400, 60:420]  # below the headline, above the legend
+    for a, b in ((0, 1), (1, 2), (0, 2)):
+        assert (np.abs(shots[a] - shots[b])[cubes].max(axis=2) > 40).mean() > 0.1
+
+
+def legend_colour(picture, place):
+    """The colour of the picture's own legend at `place`, 0 (left end) to 1."""
+    column = picture[:, MARGIN + 1]
+    same = np.abs(np.diff(column, axis=0)).max(axis=1) == 0
+    coloured = np.ptp(column, axis=1)[1:] > 100  # the bar's end, no grey text, no background
+    rows = np.flatnonzero(same & coloured)
+    rows = rows[rows > 0.7 * len(picture)]  # above it there may be a swatch
+    assert len(rows) >= 8
+    width = picture.shape[1] - 2 * MARGIN
+    return picture[int(np.median(rows)), MARGIN + min(int(np.clip(place, 0, 1) * width), width - 1)]
+
+
+def faces(scene, size):
+    """Where the top faces are, beside their numbers: pixels (x, y) by tensor, in C order. Any values will do."""
+    with offscreen():
+        bench = Workbench(scene, size, "light")
+        spots = {}
+        for tensor in bench.subject.tensors:
+            plate = bench.layout.plate(tensor.name)
+            beside = 0.6 * plate.half * (plate.axes[0] + plate.axes[1])
+            tops = [plate.cell_centre_top(*divmod(k, plate.shape[1])) - beside for k in range(tensor.size)]
+            spots[tensor.name] = bench.project(tops).astype(int)
+    return spots
+
+
+def check_faces(picture, spots, values):
+    v = np.abs(values).max()
+    for (x, y), value in zip(spots, values, strict=True):
+        expected = legend_colour(picture, 0.5 + 0.5 * value / v)
+        assert np.abs(picture[y, x] - expected).max() <= 4, value
+
+
+def network_faces(size):
+    net = nn.Network(3, 3, activation=nn.Sigmoid())
+    data = np.eye(3), 1 - np.eye(3)
+    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), data=data, engine="numpy")
+    names = ("r", "g", "b")
+    found = faces(Scene("invert", run, data[0][0], data[1][0], names, names, colour_cube=ColourCube(*data)), size)
+    run.close()
+    return np.concatenate([found["0.weight"], found["0.bias"]])
+
+
+def size_of(picture):
+    return picture.shape[1], picture.shape[0]
+
+
+def test_the_face_of_one_weight_has_the_legends_colour(pictures):
+    picture = pictures["one weight"]
+    spots = faces(arrays_subject({"w": 1.0})[0], size_of(picture))["w"]
+    check_faces(picture, spots, [-3.0])
+    red, _, blue = picture[spots[0][1], spots[0][0]]
+    assert red > blue + 100  # negative is orange, as the text says
+
+
+def test_the_faces_of_the_path_have_the_colours_of_the_printed_numbers(fresh, pictures):
+    picture = pictures["path"]
+    spots = faces(arrays_subject({"w after 0 to 5 steps": np.ones(6)})[0], size_of(picture))
+    check_faces(picture, next(iter(spots.values())), numbers_after(fresh, "w: ", 6))
+
+
+def test_the_faces_of_the_network_have_the_colours_of_the_printed_numbers(fresh, pictures):
+    spots = network_faces(size_of(pictures["before"]))
+    tree = numbers_after(fresh, "network 3 -> 3", 12)  # a perceptron: three weights, a bias
+    rows = np.reshape(tree, (3, 4))
+    check_faces(pictures["before"], spots, [*rows[:, :3].ravel(), *rows[:, 3]])
+    trained = [*numbers_after(fresh, "[[", 9), *numbers_after(fresh, "biases", 3)]
+    check_faces(pictures["after"], spots, trained)
+
+
+def test_every_gradient_is_violet_since_all_are_positive(pictures):
+    picture = pictures["gradient"]
+    bar = np.array([legend_colour(picture, place) for place in np.linspace(0.5, 1, 400)])
+    for x, y in network_faces(size_of(picture)):
+        assert np.abs(bar - picture[y, x]).max(axis=1).min() <= 4
+        assert picture[y, x][2] > picture[y, x][1] + 50

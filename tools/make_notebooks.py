@@ -1,0 +1,78 @@
+"""Make every ``notebooks/*.ipynb`` from the ``.py`` of the same name: text and code from there, outputs by running it.
+
+Usage: ``python tools/make_notebooks.py [FOLDER]``; FOLDER is where the notebooks are written (default: beside the
+``.py``).
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import jupytext
+import nbformat
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+from PIL import Image
+
+NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
+
+
+def parse(source: Path) -> NotebookNode:
+    """The notebook of a percent script, without outputs; the same cell ids every time, so that diffs stay small."""
+    notebook: NotebookNode = jupytext.read(source)
+    for number, cell in enumerate(notebook.cells):
+        cell["id"] = f"cell-{number:02d}"
+    return notebook
+
+
+def execute(notebook: NotebookNode, folder: Path) -> None:
+    """Run all cells in a fresh kernel with this Python.
+
+    Raises
+    ------
+    nbclient.exceptions.CellExecutionError
+        A cell failed.
+    """
+    client = NotebookClient(
+        notebook,
+        timeout=120,
+        kernel_name="python3",
+        record_timing=False,
+        resources={"metadata": {"path": str(folder)}},
+        extra_arguments=["--IPKernelApp.log_level=40"],
+    )
+    client.execute()
+    # The version of the Python that happened to run it belongs in no diff.
+    notebook.metadata.pop("language_info", None)
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            if "image/png" in output.get("data", ()):
+                _compress(output["data"])
+
+
+def _compress(data: NotebookNode) -> None:
+    """Leave one picture of an output, the PNG, in fewer bytes: Pillow also sends a JPEG, and both in a hurry."""
+    data.pop("image/jpeg", None)
+    packed = io.BytesIO()
+    Image.open(io.BytesIO(base64.b64decode(data["image/png"]))).save(packed, "PNG", optimize=True)
+    data["image/png"] = base64.b64encode(packed.getvalue()).decode()
+
+
+def main(target: Path) -> None:
+    """Write every notebook into `target`."""
+    with tempfile.TemporaryDirectory() as empty:
+        # A user's own start-up files and warnings must not change what the notebooks show.
+        os.environ.update(IPYTHONDIR=empty, JUPYTER_PLATFORM_DIRS="1", PYDEVD_DISABLE_FILE_VALIDATION="1")
+        for source in sorted(NOTEBOOKS.glob("*.py")):
+            notebook = parse(source)
+            execute(notebook, Path(empty))
+            nbformat.write(notebook, target / f"{source.stem}.ipynb")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else NOTEBOOKS)
