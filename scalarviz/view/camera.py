@@ -127,7 +127,7 @@ def fit(
     near, far = depth.min() - margin, depth.max() + margin
     if distance is not None:
         near = max(near, 0.5 * depth.min())
-    matrix = _matrix(axes, middle, size, scale, shift, (near, far), distance)
+    matrix = clip_matrix(axes, middle, size, scale, shift, (near, far), distance)
     eye = np.append(axes[2], 0.0) if distance is None else np.append(middle + distance * axes[2], 1.0)
     return Camera(size, azimuth, elevation, eye, scale, matrix)
 
@@ -149,7 +149,7 @@ def _fit_rectangle(flat: Floats, box: Rect, align: tuple[float, float]) -> tuple
     return scale, corner - scale * low
 
 
-def _matrix(
+def clip_matrix(
     axes: Floats,
     middle: Floats,
     size: Size,
@@ -158,7 +158,21 @@ def _matrix(
     planes: tuple[float, float],
     distance: float | None,
 ) -> Floats:
-    """Rows of clip space as linear forms of (x, y, z, 1)."""
+    """Rows of clip space as linear forms of (x, y, z, 1).
+
+    Parameters
+    ----------
+    axes : ndarray, shape (3, 3)
+        Right, up and back.
+    middle : ndarray, shape (3,)
+        World point from which camera coordinates count; the eye is `distance` behind it.
+    scale, shift : float and ndarray of shape (2,)
+        Pixels are ``scale * (x, -y) / w + shift`` of camera coordinates.
+    planes : (near, far)
+        Depths along the line of sight.
+    distance : float or None
+        None: orthographic.
+    """
     forms = np.concatenate([axes, -(axes @ middle)[:, None]], axis=1)  # camera x, y and "towards the eye"
     one = np.array([0.0, 0.0, 0.0, 1.0])
     depth = -forms[2] if distance is None else distance * one - forms[2]

@@ -41,6 +41,8 @@ class Coloring:
     ----------
     range : Range
         Of the last `update`.
+    growing : bool
+        Whether that range is still on its way outward.
     """
 
     def __init__(self, tensors: Sequence[Tensor], theme: Theme, quantity: str = "weight",
@@ -51,13 +53,35 @@ class Coloring:
         self.cmap: Colormap = get_map(quantity if cmap is None else cmap, theme)
         self.range = Range.symmetric(1.0, _SCALES[quantity])
         self.flat: Float = np.zeros(0)
+        self.growing = False
         self._tensors = tuple(tensors)
+        self._tracker = RangeTracker()
+
+    def change(self, theme: Theme, quantity: str, cmap: str | None) -> None:
+        """Another look; another quantity gets a range of its own at the next update.
+
+        Raises
+        ------
+        UnknownNameError
+            For unknown names; nothing is changed then.
+        """
+        if quantity not in _SCALES:
+            raise UnknownNameError(f"quantity {quantity!r} is not known; allowed: {listing(_SCALES)}")
+        self.cmap = get_map(quantity if cmap is None else cmap, theme)
+        if quantity != self.quantity:
+            self.quantity = quantity
+            self.refit()
+
+    def refit(self) -> None:
+        """Fit the range anew at the next update."""
         self._tracker = RangeTracker()
 
     def update(self, frame: Frame, seconds: float | None) -> None:
         """Take over a frame. `seconds` since the last one; None fits the range anew."""
         self.flat = {"weight": frame.values, "gradient": frame.gradient, "update": frame.update}[self.quantity]
-        now = grown(self._tracker, extents(self.flat, self._tensors), seconds)
+        wanted = extents(self.flat, self._tensors)
+        now = grown(self._tracker, wanted, seconds)
+        self.growing = any(v > now[name] for name, v in wanted.items())
         self.range = Range.symmetric(max(now.values()), _SCALES[self.quantity])
 
     def values(self) -> dict[str, Float]:
@@ -115,12 +139,23 @@ class ActivationScale:
     Attributes
     ----------
     range : Range
+    growing : bool
+        Whether that range is still on its way outward.
     """
 
     def __init__(self, stages: Sequence[Stage], theme: Theme) -> None:
         self.cmap: Colormap = get_map("activation", theme)
         self.range = Range(0.0, 1.0)
+        self.growing = False
         self._rows = rows_of(stages)
+        self._tracker = RangeTracker()
+
+    def change(self, theme: Theme) -> None:
+        """Another look."""
+        self.cmap = get_map("activation", theme)
+
+    def refit(self) -> None:
+        """Fit the range anew at the next update."""
         self._tracker = RangeTracker()
 
     def update(self, frame: Frame, seconds: float | None) -> None:
@@ -133,7 +168,9 @@ class ActivationScale:
             elif row is not None:
                 loose.append(np.asarray(row, float))
         if loose:
-            v = grown(self._tracker, {"": extent(np.concatenate(loose))}, seconds)[""]
+            wanted = extent(np.concatenate(loose))
+            v = grown(self._tracker, {"": wanted}, seconds)[""]
+            self.growing = wanted > v
             negative = any(np.nanmin(r, initial=0.0) < 0 for r in loose)
             low, high = min(low, -v if negative else 0.0), max(high, v)
         self.range = Range(low, high if high > low else low + 1.0)

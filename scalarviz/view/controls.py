@@ -107,3 +107,17 @@ def markdown() -> str:
     """The table as the README prints it."""
     rows = "\n".join(f"| `{keys}` | {does} |" for keys, does in help_lines())
     return f"| key | does |\n|---|---|\n{rows}\n"
+
+
+MOUSE: tuple[tuple[str, str], ...] = (
+    ("Drag", "turn the scene (right button: shift it)"),
+    ("Wheel", "zoom; over a cube: change that weight"),
+    ("Click", "a cube: look into it"),
+    ("Click", "a colour of the cube, then its new target"),
+)
+"""What the pointer does, for the overlay."""
+
+
+def mouse_lines() -> tuple[tuple[str, str], ...]:
+    """Gestures and what they do, after :func:`help_lines`."""
+    return MOUSE

@@ -6,7 +6,8 @@ since the last frame is not uploaded again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,23 @@ class _Batch:
         """Draw what was filled in last."""
         if self._count:
             self.program.draw("triangles")
+
+
+@contextmanager
+def clipped(box: tuple[float, float, float, float], size: tuple[float, float], viewport: tuple[int, int]
+            ) -> Iterator[None]:
+    """Draw inside `box` only (logical pixels of a picture of `size`), in a framebuffer of `viewport` device pixels."""
+    x, y, width, height = box
+    if (x, y, width, height) == (0.0, 0.0, *size):
+        yield
+        return
+    across, down = viewport[0] / size[0], viewport[1] / size[1]
+    left, top = round(x * across), round(y * down)
+    right, bottom = round((x + width) * across), round((y + height) * down)
+    gloo.set_state(scissor_test=True)
+    gloo.set_scissor(left, viewport[1] - bottom, right - left, bottom - top)
+    yield
+    gloo.set_state(scissor_test=False)
 
 
 class Painter:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..run.frame import Frame, Stage
+from .flow_labels import Taken
 from .grid import CHANNEL, LABEL, Box
 from .layout import Layout
 from .layout_plate import Plate
@@ -75,13 +76,16 @@ class FewFlow:
         World points to logical pixels.
     box : Box
         The scene; what would leave it is left out.
+    taken : Taken, optional
+        Where the cubes are, for a camera moved by hand: what would lie on them is left out.
     """
 
     def __init__(self, layout: Layout, stages: Sequence[Stage], theme: Theme, story: Story, project: Project,
-                 box: Box) -> None:
+                 box: Box, taken: Taken | None = None) -> None:
         linear = next(s for s in stages if s.weight is not None)
         assert linear.weight is not None
         self._theme, self._story, self._project, self._box = theme, story, project, box
+        self._taken = taken
         self._input_style = _INPUTS[0]
         self._sums, self._last = linear.name, stages[-1]
         self._weight = layout.plate(linear.weight.name)
@@ -90,6 +94,10 @@ class FewFlow:
         self._anchors = self._row_anchors()
         self._at = WIDE
         self._columns = self._fitting_columns()
+        self._below = True  # whether swatches and loss have their place below the last row
+        if taken is not None:
+            self._leave_out_hidden()
+        self._swatch_at = self._swatch_place()
         self.static = self._boxes()
 
     # places
@@ -109,10 +117,37 @@ class FewFlow:
         self._input_style = fitting[0]
         return centres if centres[:, 1].min() - CHIP[1] / 2 - 20 > self._box[1] - 12 else None
 
+    def _free(self, x: float, y: float, width: float, height: float, air: float = 7.0) -> bool:
+        """Whether a box around (x, y) is off the cubes; takes it. Always, where the camera is the layout's own."""
+        if self._taken is None:
+            return True
+        box = (x - width / 2 + air, y - height / 2 + air, width - 2 * air, height - 2 * air)
+        if self._taken.cost(box) > 0.0:
+            return False
+        self._taken.add_box(box)
+        return True
+
+    def _leave_out_hidden(self) -> None:
+        """Chips that would lie on cubes: all inputs or none, all rows or none."""
+        if self._chips is not None:
+            wide = self._input_style[0]
+            if not all(self._free(x, y - 8, wide + 6, CHIP[1] + 20) for x, y in self._chips):
+                self._chips = None
+        if self._columns:
+            end = getattr(self._at, self._columns[-1]) + self._at.width / 2
+            if not all(self._free(x + end / 2 + 6, y - 4, end + 6, CHIP[1] + 10) for x, y in self._anchors):
+                self._columns = ()
+        if "target" in self._columns:
+            (x, y), wide = self._anchors[-1], 172.0
+            self._below = self._free(x + self._at.target + self._at.width / 2 - wide / 2, y + 65, wide + 8, 78)
+
     def _row_anchors(self) -> Floats:
         """Where each row's flow starts: a little right of the nearest corner of its last cube's top face."""
         plate = self._bias or self._weight
         column = plate.shape[1] - 1
+        if self._taken is not None:
+            corners = [self._project(plate.cell_corners(i, column)) for i in range(plate.shape[0])]
+            return np.array([c[np.argmax(c[:, 0])] for c in corners]) + np.array([4.0, 0.0])
         corner = plate.depth * plate.axes[2] + plate.half * (plate.axes[0] + plate.axes[1])
         corners = [plate.cell_centre(i, column) + corner for i in range(plate.shape[0])]
         return np.asarray(self._project(corners) + np.array([4.0, 0.0]))
@@ -137,7 +172,7 @@ class FewFlow:
         self._row_names(sketch)
         if self._bias is not None:
             top = self._project([self._back_edge(self._bias, 0)])[0]
-            if top[1] - 26 > self._box[1] - 12:
+            if top[1] - 26 > self._box[1] - 12 and self._free(top[0], top[1] - 15, 40, 24):
                 sketch.text(top[0], top[1] - 10, "bias", CHANNEL, self._theme.text2, bold=True, anchor="middle")
         if self._chips is not None:
             self._input_boxes(sketch, self._chips)
@@ -160,12 +195,13 @@ class FewFlow:
         left = -0.62 * plate.axes[0] - plate.depth * plate.axes[2]
         edge = self._project([plate.cell_centre(i, 0) + left for i in range(plate.shape[0])])
         for name, (x, y) in zip(self._story.outputs, edge, strict=False):
-            if x - 12 - measure(f"to {name}", LABEL) > 4:
+            wide = measure(f"to {name}", LABEL)
+            if x - 12 - wide > 4 and self._free(x - 12 - wide / 2, y, wide + 10, 26):
                 sketch.text(x - 12, y + 4, f"to {name}", LABEL, self._theme.text3, anchor="right")
 
     def _input_boxes(self, sketch: Sketch, chips: Floats) -> None:
         theme, high, (wide, _, boxed) = self._theme, CHIP[1], self._input_style
-        start = self._swatch_place()
+        start = self._swatch_at
         if start is not None:
             sketch.line((start[0] + _SWATCH, start[1] + 18), (chips[0, 0] - wide / 2, chips[0, 1] + 1), theme.flow, 1.2)
             sketch.text(start[0] + _SWATCH / 2, start[1] - 9, "input", LABEL, theme.text2, anchor="middle")
@@ -211,12 +247,15 @@ class FewFlow:
         if self._chips is None or not self._story.colours or len(self._chips) != 3:
             return None
         x = self._chips[0, 0] - CHIP[0] / 2 - 25 - _SWATCH
-        return (float(round(x)), float(round(self._chips[0, 1] - 13))) if x > 4 else None
+        y = self._chips[0, 1] - 13
+        free = x > 4 and self._free(x + _SWATCH / 2, y + _SWATCH / 2 - 8, _SWATCH + 8, _SWATCH + 24)
+        return (float(round(x)), float(round(y))) if free else None
 
     @property
     def _swatches(self) -> bool:
         y = self._anchors[-1, 1]
-        return self._story.colours and len(self._anchors) == 3 and y + 100 < self._box[1] + self._box[3] + 8
+        fits = y + 100 < self._box[1] + self._box[3] + 8
+        return self._story.colours and self._below and len(self._anchors) == 3 and fits
 
     # what changes every frame
 
@@ -231,9 +270,8 @@ class FewFlow:
             for (x, y), value in zip(self._chips, inputs, strict=False):
                 size = self._input_style[1]
                 sketch.text(x, y + 0.36 * size, chip_text(value), size, theme.text1, bold=True, anchor="middle")
-            place = self._swatch_place()
-            if place is not None:
-                self._swatch(sketch, *place, _SWATCH, _SWATCH, inputs)
+            if self._swatch_at is not None:
+                self._swatch(sketch, *self._swatch_at, _SWATCH, _SWATCH, inputs)
         if not self._columns:
             return sketch
         for row, (x, y) in enumerate(self._anchors):
@@ -259,7 +297,8 @@ class FewFlow:
                 if colour is not None:
                     self._swatch(sketch, round(x + middle - at.width / 2), round(y + 36), at.width, 40, colour)
             below = y + 76
-        if loss is not None and self._target is not None and below + 24 < self._box[1] + self._box[3] + 12:
+        fits = self._below and below + 24 < self._box[1] + self._box[3] + 12
+        if loss is not None and self._target is not None and fits:
             text = f"loss of this {'colour' if self._story.colours else 'sample'} {number(loss, 4)}"
             sketch.text(x + at.target + at.width / 2, below + 20, text, LABEL, self._theme.text1, anchor="right")
 

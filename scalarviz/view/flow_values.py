@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .camera import Camera
 from .colors import Colormap, text_colour
 from .flow_few import chip_text
 from .layout import FEW, Layout
@@ -28,7 +29,12 @@ def colours_at(cmap: Colormap, unit: ArrayLike) -> Floats:
 
 
 class CubeValues:
-    """Where the numbers stand and how large they are; both depend on the layout alone.
+    """Where the numbers stand and how large they are; both depend on layout and camera alone.
+
+    Parameters
+    ----------
+    moved : Camera, optional
+        Given where it is not the layout's own: a number then stands only on a main face that can be seen and holds it.
 
     Attributes
     ----------
@@ -36,11 +42,15 @@ class CubeValues:
         Size of type; 0 when there are too many weights or the cubes are too small.
     """
 
-    def __init__(self, layout: Layout, theme: Theme, project: Project) -> None:
+    def __init__(self, layout: Layout, theme: Theme, project: Project, moved: Camera | None = None) -> None:
         plates = [p for p in layout.plates if p.kind != "activation"]
         self._theme, self._plates = theme, plates
         few = sum(p.size for p in plates) <= FEW
-        self.size = min((_fitting(p, project) for p in plates), default=0) if few else 0
+        self._seen: dict[str, NDArray[np.bool_]] = {}
+        if few and moved is not None:
+            self._seen, self.size = _readable(layout, moved, project)
+        else:
+            self.size = min((_fitting(p, project) for p in plates), default=0) if few else 0
         self._centres = {
             p.name: project([p.cell_centre_top(*divmod(k, p.shape[1])) for k in range(p.size)])
             for p in plates if self.size
@@ -51,7 +61,8 @@ class CubeValues:
         sketch = Sketch()
         for name, centres in self._centres.items():
             colours = colours_at(cmap, units[name].ravel())
-            for (x, y), value, colour in zip(centres, values[name].ravel(), colours, strict=True):
+            seen = self._seen.get(name, np.ones(len(centres), bool))
+            for (x, y), value, colour in zip(centres[seen], values[name].ravel()[seen], colours[seen], strict=True):
                 self._print(sketch, float(x), float(y), float(value), colour)
         return sketch
 
@@ -75,3 +86,56 @@ def _fitting(plate: Plate, project: Project) -> int:
     wide, high = spans[flat][:, 0].min(), spans[1 - flat][:, 1].min()
     text = "+0.00"
     return next((s for s in _SIZES if measure(text, s, True) + 8 <= wide and s + 6 <= high), 0)
+
+
+def _readable(layout: Layout, camera: Camera, project: Project) -> tuple[dict[str, NDArray[np.bool_]], int]:
+    """Which cubes, by plate, show a main face that holds a number, and the size of type for all of them."""
+    lows, highs = _boxes(layout)
+    seen: dict[str, NDArray[np.bool_]] = {}
+    sizes: dict[str, NDArray[np.intp]] = {}
+    for plate in layout.plates:
+        if plate.kind != "activation":
+            tops = np.array([plate.centre_of(k) + plate.depth * plate.axes[2] for k in range(plate.size)])
+            seen[plate.name] = _in_sight(tops, plate, camera, lows, highs)
+            sizes[plate.name] = _sizes(tops, plate, project)
+    usable = [s for name, given in sizes.items() for s in given[seen[name]] if s > 0]
+    size = int(min(usable, default=0))
+    return {name: seen[name] & (sizes[name] >= max(size, 1)) for name in seen}, size
+
+
+def _boxes(layout: Layout) -> tuple[Floats, Floats]:
+    """Low and high corners (N, 3) of every cube; their axes are the world's."""
+    corners = np.array([p.corners_of(k) for p in layout.plates for k in range(p.size)])
+    return corners.min(axis=1), corners.max(axis=1)
+
+
+def _in_sight(tops: Floats, plate: Plate, camera: Camera, lows: Floats, highs: Floats) -> NDArray[np.bool_]:
+    """Whether five points of each main face, where its number stands, are before every other cube."""
+    ways = camera.eye[:3] - camera.eye[3] * tops
+    facing = ways @ plate.axes[2] > 1e-6
+    spread = np.array([(0.0, 0.0), (-0.5, -0.3), (0.5, -0.3), (-0.5, 0.3), (0.5, 0.3)])
+    points = (tops[:, None] + spread @ (plate.half * plate.axes[:2]) + 1e-3 * plate.axes[2]).reshape(-1, 3)
+    rays = camera.eye[:3] - camera.eye[3] * points
+    rays = np.where(np.abs(rays) < 1e-9, 1e-9, rays)[:, None]
+    a, b = (lows - points[:, None]) / rays, (highs - points[:, None]) / rays
+    enter, leave = np.minimum(a, b).max(axis=2), np.maximum(a, b).min(axis=2)
+    hidden = ((enter <= leave) & (leave > 0)).any(axis=1).reshape(len(tops), -1)
+    return np.asarray(facing & ~hidden.any(axis=1))
+
+
+def _sizes(tops: Floats, plate: Plate, project: Project) -> NDArray[np.intp]:
+    """The largest size of type, for each main face, whose widest usual number lies inside it; 0 where none does."""
+    ring = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) @ (plate.half * plate.axes[:2])
+    quads = project((tops[:, None] + ring).reshape(-1, 3)).reshape(-1, 4, 2)
+    middles = project(tops)
+    edges = np.roll(quads, -1, axis=1) - quads
+    turn = np.sign(edges[:, 0, 0] * edges[:, 1, 1] - edges[:, 0, 1] * edges[:, 1, 0])
+    lengths = np.maximum(np.hypot(edges[..., 0], edges[..., 1]), 1e-9)
+    found = np.zeros(len(tops), np.intp)
+    for size in _SIZES[::-1]:
+        half = np.array([measure("+0.00", size, True) + 6, size + 2.0]) / 2
+        corners = middles[:, None] + half * [(-1, -1), (1, -1), (1, 1), (-1, 1)]
+        to = corners[:, None] - quads[:, :, None]  # face, edge, corner
+        inside = (edges[:, :, None, 0] * to[..., 1] - edges[:, :, None, 1] * to[..., 0]) * turn[:, None, None]
+        found[(inside / lengths[..., None]).min(axis=(1, 2)) > 0] = size
+    return found

@@ -60,6 +60,16 @@ class Grid:
             return i + i // self.tile[0], j + j // self.tile[1]
         return i, j
 
+    def place(self, element: int) -> tuple[int, int]:
+        """Row and column of the cell that holds the element with this number, counted in C order of the tensor."""
+        if not self.tile[0]:
+            return divmod(element, self.strides[1])
+        across, within, kernel, _ = self.strides
+        output, rest = divmod(element, across)
+        channel, rest = divmod(rest, kernel)
+        row, col = divmod(rest, within)
+        return output * self.period[0] + row, channel * self.period[1] + col
+
 
 def grid_for(shape: Sequence[int], *, strip: bool = False) -> Grid:
     """How a tensor of `shape` is laid out.
@@ -154,6 +164,15 @@ class Plate:
     def cell_corners(self, i: int, j: int = 0) -> Floats:
         """The cube's 8 corners (8, 3); the last four are the main face's."""
         return np.asarray(self.cell_centre(i, j) + _SIGNS * [self.half, self.half, self.depth] @ self.axes)
+
+    def centre_of(self, element: int) -> Floats:
+        """World position (3,) of the middle of the cube of an element, counted in C order of the tensor."""
+        row, col = self.grid.place(element)
+        return np.asarray(self.origin + col * self.axes[0] + row * self.axes[1])
+
+    def corners_of(self, element: int) -> Floats:
+        """That cube's 8 corners (8, 3); the last four are the main face's."""
+        return np.asarray(self.centre_of(element) + _SIGNS * [self.half, self.half, self.depth] @ self.axes)
 
     @property
     def extent(self) -> tuple[Floats, Floats]:

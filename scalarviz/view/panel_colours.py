@@ -61,6 +61,12 @@ class CubePlaces:
         white, cyan = self._camera.project(corners[[7, 3]])
         return float(np.hypot(*(white - cyan)))
 
+    def disc_at(self, x: float, y: float) -> int | None:
+        """Place in `visible` of the disc that is seen at a point, or None beside all of them."""
+        away = np.hypot(self.centres[:, 0] - x, self.centres[:, 1] - y)
+        under = np.flatnonzero(away <= 0.5 * self.diameter)
+        return int(under[-1]) if len(under) else None
+
     def edges(self) -> Float:
         """The cube's outline, front edges left out: (E, 2, 2)."""
         pairs = [(a, b) for a in range(8) for b in range(a) if np.abs(_CORNERS[a] - _CORNERS[b]).sum() == 1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from .sketch import Sketch
 from .subject import Subject
 from .theme import Theme
 
+Which = Literal["source", "target"]
 _TEST_SHARE = 1 / 200  # the dashed curve gets a new point when the run is this much longer
 
 
@@ -37,13 +39,53 @@ class SidePanels:
         self._boxes = boxes
         self._drawn.clear()
         self._static: list[Sketch] = []
+        self._cubes: dict[Which, CubePlaces] = {}
         cube = self._subject.colour_cube
         if cube is not None and "colours" in boxes:
             near, far = (CubePlaces(cube.inputs, box) for box in cube_boxes(boxes["colours"]))
             self._cube = near
+            self._cubes = {"source": near, "target": far}
             self._cube_inputs = np.asarray(cube.inputs)[near.visible]
             self._static.append(colours_title(boxes["colours"], self._theme, len(cube.inputs), (near, far)))
             self._static.append(colours_discs(far, np.asarray(cube.targets)[far.visible]))
+
+    def change(self, theme: Theme) -> None:
+        """Another look; the measured curves stay."""
+        self._theme = theme
+        self.place(self._boxes)
+
+    def targets_changed(self) -> None:
+        """The scene's targets of the colour cube were changed in place: paint them anew."""
+        cube = self._subject.colour_cube
+        if cube is not None and "target" in self._cubes:
+            far = self._cubes["target"]
+            self._static[-1] = colours_discs(far, np.asarray(cube.targets)[far.visible])
+
+    def colour_at(self, x: float, y: float) -> tuple[Which, tuple[float, float, float]] | None:
+        """Which cube's disc is seen at a point (logical pixels), and its colour.
+
+        Of the network's cube (``"source"``) that is the input at the place, of the other (``"target"``) what is
+        painted there. None beside the discs.
+        """
+        cube = self._subject.colour_cube
+        for which, places in self._cubes.items():
+            disc = places.disc_at(x, y)
+            if disc is not None and cube is not None:
+                shown = cube.inputs if which == "source" else cube.targets
+                r, g, b = (float(c) for c in np.asarray(shown)[places.visible[disc]])
+                return which, (r, g, b)
+        return None
+
+    def rings(self, rgb: tuple[float, float, float]) -> list[tuple[float, float, float]]:
+        """Centre and diameter of the disc of the input colour nearest to `rgb`, in each cube where it is seen."""
+        cube = self._subject.colour_cube
+        found = []
+        for places in self._cubes.values():
+            if cube is not None and len(places.visible):
+                away = np.square(np.asarray(cube.inputs, float)[places.visible] - np.asarray(rgb)).sum(axis=1)
+                x, y = places.centres[int(np.argmin(away))]
+                found.append((float(x), float(y), places.diameter))
+        return found
 
     def update(self, frame: Frame) -> list[Sketch]:
         """Sketches of this frame; a panel whose numbers are the same as last time keeps its sketch."""

@@ -47,6 +47,7 @@ void main() {
 
 _COMMON = """
 uniform sampler2D u_values; uniform sampler2D u_flags; uniform sampler2D u_colours;
+uniform vec4 u_eye;          // as in the vertex shader
 uniform vec2 u_atlas; uniform vec2 u_texel;   // width and height in texels, and their reciprocals
 uniform float u_scale;       // device pixels of a world unit at w = 1
 uniform vec4 u_shading;      // factors: rim of the main face, rim of a side, foot of a side, rim width / half
@@ -171,14 +172,15 @@ void main() {
   vec3 low = vec3(vec2(0.5 - v_dims.z), -depth); vec3 high = vec3(size - 0.5 + v_dims.z, depth);
   vec3 ta = (low - p) * iv; vec3 tb = (high - p) * iv;
   vec3 tmin = min(ta, tb); vec3 tmax = max(ta, tb);
-  float t = max(tmin.x, max(tmin.y, tmin.z)); float tend = min(tmax.x, min(tmax.y, tmax.z));
+  float start = u_eye.w > 0.5 ? -0.9999 : -1e30;   // just before the eye, which may be inside the box
+  float t = max(max(tmin.x, start), max(tmin.y, tmin.z)); float tend = min(tmax.x, min(tmax.y, tmax.z));
   float zin = (-depth * sg.z - p.z) * iv.z; float zout = (depth * sg.z - p.z) * iv.z;
   vec2 cell = clamp(floor(p.xy + d.xy * t), vec2(0.0), size - 1.0);
   vec2 uv = vec2(-1.0); vec2 side = vec2(0.0); float hit = 0.0; bool found = false;
   for (int k = 0; k < 128; k++) {
     vec2 c = cell + 0.5;
     vec2 e = (c - half_side * sg.xy - p.xy) * iv.xy; vec2 x = (c + half_side * sg.xy - p.xy) * iv.xy;
-    float tin = max(max(e.x, e.y), zin); float tout = min(min(x.x, x.y), zout);
+    float tin = max(max(e.x, e.y), max(zin, start)); float tout = min(min(x.x, x.y), zout);
     if (tin <= tout) {
       uv = texel(cell);
       if (uv.x >= 0.0) {

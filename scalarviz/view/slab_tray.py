@@ -83,13 +83,14 @@ class TrayVisual:
     def __init__(self, layout: Layout, theme: Theme) -> None:
         self._trays = _tray_program(layout, theme) if len(layout.trays) else None
         self._tray_indices = _quads(len(layout.trays))
+        self._corner = layout.trays[0, 0] if len(layout.trays) else np.zeros(3)
         self._flow = _flow_program(layout, theme) if len(layout.flow) else None
         self._width = FLOW_WIDTH if layout.mode == "few" else DENSE_WIDTH
         self._flow_indices = _quads(len(layout.flow))
 
     def draw_trays(self, camera: Camera, viewport: tuple[int, int]) -> None:
-        """Draw the trays, opaque, with depth."""
-        if self._trays is not None:
+        """Draw the trays, opaque, with depth; from below they would hide everything, so they are left out."""
+        if self._trays is not None and camera.towards_eye(self._corner)[2] > 0.0:
             self._trays["u_matrix"] = camera.matrix.T.astype(np.float32)
             self._trays["u_density"] = viewport[0] / camera.size[0]
             self._trays.draw("triangles", self._tray_indices)

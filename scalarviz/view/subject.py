@@ -58,6 +58,12 @@ class Subject:
             raise TypeMismatchError("there is no run to take a frame of: the subject is made of arrays")
         return self.run.frame(self.probe)
 
+    def probe_loss(self, frame: Frame) -> float | None:
+        """The loss of the probe sample alone at the values of a frame; None where it has no target."""
+        if self.run is None or self.probe is None or self.story.target is None:
+            return None
+        return float(self.run.evaluate(self.probe[None], self.story.target[None], frame.values))
+
 
 def subject_of(scene: Scene) -> Subject:
     """The subject of a scene."""

@@ -1,7 +1,8 @@
 """`Workbench`: the composition of the whole picture, drawn into any current GL context (window, offscreen, notebook).
 
 One `update` a frame takes over the numbers, one `draw` paints them. What did not change is neither built nor uploaded
-again; boxes and labels that depend on the layout alone are built once.
+again; boxes and labels that depend on layout and camera alone are built once. What is touched (a cube, a colour, the
+list of keys) is drawn in layers of its own above everything else.
 """
 
 from __future__ import annotations
@@ -12,26 +13,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..run.frame import Frame
+from ..run.ranges import extent
 from ..run.scene import Scene
-from .coloring import ActivationScale, Coloring, rows_of
-from .draw2d import Painter
-from .flow_few import FewFlow, formulas
-from .flow_labels import FlowLabels
-from .flow_outcome import outcome, outcome_size
-from .flow_values import CubeValues
-from .grid import CHANNEL, GAP, LABEL, MARGIN, Box, Places, arrange, check_size
+from .camera import Camera
+from .coloring import ActivationScale, Coloring
+from .draw2d import Painter, clipped
+from .grid import MARGIN, Box, Places, arrange, check_size
 from .hud import HudState, hud, keys
-from .layout import FEW, Layout, layout_for
-from .panel_legend import bar_pixels, legend
-from .side import SidePanels
+from .layout import Layout, layout_for
+from .picking import Picker
+from .scenery import Scenery, cubes_box
+from .side import SidePanels, Which
 from .sketch import Sketch
 from .slab import SlabVisual
+from .strip import Strip
 from .subject import Subject, subject_of
-from .text import measure
 from .theme import Theme, get_theme
+from .touch import RGB, Touch, View
+from .viewpoint import Viewpoint
 
-_LEGEND, _ACTIVATION = 344.0, 220.0
-_CHIPS_ABOVE, _CHIPS_BESIDE = 58.0, 238.0  # what the flow around a single layer takes
+Point = tuple[float, float]
 
 
 class Workbench:
@@ -62,84 +63,173 @@ class Workbench:
                  text_hz: float | None = None, supersample: int = 1) -> None:
         self.subject = scene if isinstance(scene, Subject) else subject_of(scene)
         self.theme = get_theme(theme)
-        self.colouring = Coloring(self.subject.tensors, self.theme, quantity, cmap)
+        self.cmap_name = cmap or ""
+        self.colouring = Coloring(self.subject.tensors, self.theme, quantity, cmap or None)
         self.activations = ActivationScale(self.subject.stages, self.theme)
         self._keys = tuple(keys)
         self._text_pause = 0.0 if text_hz is None else 1.0 / text_hz
-        self._bars: dict[tuple[str, int], NDArray[np.uint8]] = {}
         self._side = SidePanels(self.subject, self.theme)
+        self._touch = Touch(self.subject)
         self._frame: Frame | None = None
         self._pace = ""
-        self.resize(size, supersample)
+        self._late = False  # whether the text shown is older than the cubes
+        self.panels_shown = True
+        self._output, self._supersample = check_size(size), supersample
+        self._arrange()
+        self._view = Viewpoint(self.layout)
+        self._dress()
 
     # layout
 
     def resize(self, size: tuple[int, int], supersample: int = 1) -> None:
-        """Lay everything out for another size; the last frame stays on screen."""
-        wide, high = check_size(size)
-        self.size = (wide * supersample, high * supersample)
-        self.places: Places = arrange((wide, high), self.subject.panels, hud=self.subject.run is not None,
-                                      keys=bool(self._keys))
+        """Lay everything out for another size; the last frame stays on screen, a camera moved by hand its part."""
+        self._output, self._supersample = check_size(size), supersample
+        self._lay_out()
+
+    def show_panels(self, shown: bool) -> None:
+        """Show everything, or the cubes alone on the whole canvas."""
+        if shown != self.panels_shown:
+            self.panels_shown = shown
+            self._lay_out()
+
+    def _lay_out(self) -> None:
+        self._arrange()
+        self._view.relaid(self.layout)
+        self._dress()
+        if self._frame is not None:
+            self.update(self._frame, self._pace, 0.0)
+
+    def _arrange(self) -> None:
+        """Places of the panels, and of the plates in space."""
+        wide, high = self._output
+        shown = self.panels_shown
+        self.size = (wide * self._supersample, high * self._supersample)
+        self.places: Places = arrange((wide, high), self.subject.panels if shown else (),
+                                      hud=shown and self.subject.run is not None, strip=shown,
+                                      keys=shown and bool(self._keys))  # fmt: skip
         logical = self.places.size
         # The camera counts in whole pixels; the difference to the logical size is a fraction of one.
         camera_size = (round(logical[0]), round(logical[1]))
         ratio = np.array(camera_size) / logical
-        x, y, w, h = self._cubes_box()
+        x, y, w, h = cubes_box(self.subject, self.places.scene)
         rect = (x * ratio[0], y * ratio[1], (x + w) * ratio[0], (y + h) * ratio[1])
         self.layout: Layout = layout_for(self.subject.tensors, self.subject.stages, camera_size, rect)
         self._ratio = ratio
-        self.slab = SlabVisual(self.layout, self.theme, self.colouring.cmap, self.activations.cmap)
-        self.painter = Painter(logical, self.places.scale * supersample)
+        self.painter = Painter(logical, self.scale)
+        self._above: list[Painter] = []
         self._side.place(self.places.panels)
-        self._build()
-        if self._frame is not None:
-            self.update(self._frame, self._pace)
+        self._picker = Picker(self.layout)
 
-    def _cubes_box(self) -> Box:
-        """The scene, less what the chips around a single small layer need beyond the layout's own margins.
+    def _dress(self) -> None:
+        """Everything that depends on layout and look."""
+        self.slab = SlabVisual(self.layout, self.theme, self.colouring.cmap, self.activations.cmap)
+        self._has_rows = any(p.kind == "activation" for p in self.layout.plates)
+        self._key_line: list[Sketch] = []
+        if self.places.keys is not None:
+            x, _, width, _ = self.places.scene
+            self._key_line.append(keys(x + MARGIN, self.places.keys, width - 2 * MARGIN, self.theme, self._keys))
+        self._place_scenery()
+        self._strip = Strip(self.subject, self.theme, self.colouring, self.activations, rows=self._has_rows,
+                            story=self._scenery.flow is not None, density=self.scale)  # fmt: skip
+        self._numbers: list[Sketch] = []
+        self._moving: list[Sketch] = []
+        self._touched: list[list[Sketch]] = []
 
-        Those shrink with the scene, the chips do not.
-        """
-        x, y, width, height = self.places.scene
-        linear = [s for s in self.subject.stages if s.weight is not None]
-        if len(linear) != 1 or sum(t.size for t in self.subject.tensors) > FEW:
-            return x, y, width, height
-        above = _CHIPS_ABOVE - 35.0 * min(1.0, height / 472.0) if height >= 250 else 0.0
-        beside = _CHIPS_BESIDE - 228.0 * min(1.0, width / 936.0) if width >= 560 else 0.0
-        return x, y + max(above, 0.0), width - max(beside, 0.0), height - max(above, 0.0)
+    def _place_scenery(self) -> None:
+        """What depends on the camera too."""
+        view = self._view
+        view.stale = False
+        self._scenery = Scenery(self.subject, self.layout, self.theme, self.project, self.places.scene,
+                                moved=view.camera if view.moved else None, panels=self.panels_shown)  # fmt: skip
+        self._static = [*self._scenery.static, *self._key_line]
+        self._since_text = float("inf")
+        self._outdated = True
+
+    # pixels and points
+
+    @property
+    def scale(self) -> float:
+        """Device pixels per logical pixel."""
+        return self.places.scale * self._supersample
+
+    def to_logical(self, at: Point) -> Point:
+        """A point in device pixels as logical pixels."""
+        return at[0] / self.scale, at[1] / self.scale
+
+    def _to_camera(self, at: Point) -> Point:
+        """The same in the camera's pixels."""
+        x, y = self.to_logical(at)
+        return float(x * self._ratio[0]), float(y * self._ratio[1])
 
     def project(self, xyz: ArrayLike) -> NDArray[np.float64]:
         """World points (N, 3) as logical pixels (N, 2)."""
-        return np.asarray(self.layout.camera.project(xyz) / self._ratio)
+        return np.asarray(self._view.camera.project(xyz) / self._ratio)
 
-    def _build(self) -> None:
-        """Everything that depends on the layout alone."""
-        subject, scene = self.subject, self.places.scene
-        self._values = CubeValues(self.layout, self.theme, self.project)
-        layers = sum(s.weight is not None for s in subject.stages)
-        story = layers == 1 and self.layout.mode == "few"
-        self._flow = FewFlow(self.layout, subject.stages, self.theme, subject.story, self.project, scene) \
-            if story else None
-        shapes = {t.name: t.shape for t in subject.tensors if layers == 0 or t.role != "bias"}
-        self._labels = None if story else FlowLabels(self.layout, self.theme, shapes, self._row_names(), self.project,
-                                                     scene)
-        size = outcome_size(subject.story) if self._labels is not None and subject.stages else None
-        self._outcome = self._labels.free_place(*size) if self._labels is not None and size else None
-        self._has_rows = any(p.kind == "activation" for p in self.layout.plates)
-        self._static = [self._flow.static] if self._flow else []
-        self._static += [self._labels.static] if self._labels else []
-        if self.places.keys is not None:
-            x, _, width, _ = self.places.scene
-            self._static.append(keys(x + MARGIN, self.places.keys, width - 2 * MARGIN, self.theme, self._keys))
-        self._numbers: list[Sketch] = []
-        self._moving: list[Sketch] = []
+    # the camera
+
+    @property
+    def camera(self) -> Camera:
+        """What the cubes are seen with; may be set."""
+        return self._view.camera
+
+    @camera.setter
+    def camera(self, camera: Camera) -> None:
+        self._view.camera = camera
+        self._outdated = True
+
+    def orbit(self, dx: float, dy: float) -> None:
+        """Turn around the middle of the scene by a drag of device pixels."""
+        self._view.orbit(*self.to_logical((dx, dy)))
+
+    def pan(self, dx: float, dy: float) -> None:
+        """Shift the picture by device pixels."""
+        self._view.pan(*self._to_camera((dx, dy)))
+
+    def zoom(self, factor: float, at: Point) -> None:
+        """Enlarge the picture around a point in device pixels."""
+        self._view.zoom(factor, self._to_camera(at))
+
+    def fit_camera(self) -> None:
+        """Glide back to the camera that shows everything."""
+        self._view.fit()
+
+    @property
+    def moving(self) -> bool:
+        """Whether the picture goes on changing by itself: camera, range of the colours, text that lags behind."""
+        return self._view.gliding or self.colouring.growing or self.activations.growing or self._late
+
+    # a look
+
+    def set_look(self, *, quantity: str | None = None, cmap: str | None = None,
+                 theme: str | Theme | None = None) -> None:
+        """Change what the cubes show, by which map (``""``: the quantity's own) and on which ground.
+
+        Raises
+        ------
+        UnknownNameError
+            For unknown names; nothing is changed then.
+        """
+        look = self.theme if theme is None else get_theme(theme)
+        name = self.cmap_name if cmap is None else cmap
+        self.colouring.change(look, quantity or self.colouring.quantity, name or None)
+        self.activations.change(look)
+        self.cmap_name = name
+        if look is not self.theme:
+            self.theme = look
+            self._side.change(look)
+        self._dress()
+
+    def refit_range(self) -> None:
+        """Fit the ranges of the colours to the next frame shown."""
+        self.colouring.refit()
+        self.activations.refit()
         self._since_text = float("inf")
 
-    def _row_names(self) -> dict[str, str]:
-        rows = rows_of(self.subject.stages)
-        if rows and self.subject.stages:
-            rows[self.subject.stages[-1].name] = "output"
-        return rows
+    def extent_of(self, index: int) -> float:
+        """V of the colours of the weight at a flat index, when values are shown."""
+        if self.colouring.quantity == "weight" or self._frame is None:
+            return self.colouring.range.high
+        return extent(self._frame.values)
 
     # a frame
 
@@ -155,15 +245,25 @@ class Workbench:
         seconds : float, optional
             Since the last update, on the viewer's clock: colour ranges grow slowly. None fits them to this frame.
         """
-        self._frame, self._pace = frame, pace_text
+        old, self._frame, self._pace = self._frame, frame, pace_text
+        self._view.tick(seconds)
+        if self._view.stale:
+            self._place_scenery()
         self.colouring.update(frame, seconds)
         self.activations.update(frame, seconds)
         self._update_cubes(frame)
         self._moving = self._side.update(frame)
-        self._since_text += float("inf") if seconds is None else seconds
-        if self._since_text >= self._text_pause:
+        self._touch.follow(frame)
+        self._since_text += float("inf") if seconds is None or _edited(old, frame) else seconds
+        self._late = self._since_text < self._text_pause
+        if not self._late:
             self._since_text = 0.0
+            self._touch.explain(frame)
             self._numbers = self._texts(frame, pace_text)
+        self._outdated = False
+        marked = self._touch.marked
+        rings = [] if marked is None else self._side.rings(marked)
+        self._touched = self._touch.layers(frame, self._seen, rings)
 
     def _update_cubes(self, frame: Frame) -> None:
         slab = self.slab
@@ -176,69 +276,91 @@ class Workbench:
             slab.set_activation_range(self.activations.range.low, self.activations.range.high)
 
     def _texts(self, frame: Frame, pace_text: str) -> list[Sketch]:
-        sketches = [self._values.sketch(self.colouring.values(), self.colouring.units(), self.colouring.cmap)]
-        sketches += self._strip(frame)
-        if self._flow is not None:
-            sketches.append(self._flow.numbers(frame, self._probe_loss(frame)))
-        if self._labels is not None:
-            sketches.append(self._labels.ranges(self.colouring.extents()))
-        if self._outcome is not None:
-            story, last = self.subject.story, self.subject.stages[-1].name
-            sketches.append(outcome(self._outcome, self.theme, story, frame, last, self._probe_loss(frame)))
+        loss = self.subject.probe_loss(frame)
+        sketches = [self._scenery.cubes(self.colouring)]
+        if self.places.strip is not None:
+            inspector = self._touch.inspector is not None
+            sketches += self._strip.sketches(self.places.strip, frame, inspector=inspector)
+        sketches += self._scenery.around(frame, self.colouring, loss)
         run = self.subject.run
         if run is not None and self.places.hud is not None:
             state = HudState(frame.step, frame.loss, frame.lr, type(run.optimizer).__name__, run.batch_size, pace_text,
-                             self.colouring.quantity)
+                             self.colouring.quantity)  # fmt: skip
             sketches.append(hud(self.places.hud, self.theme, state))
         return sketches
 
-    def _probe_loss(self, frame: Frame) -> float | None:
-        subject = self.subject
-        if subject.run is None or subject.probe is None or subject.story.target is None:
+    # touching
+
+    def pick(self, at: Point) -> int | None:
+        """Flat index of the weight or bias whose cube is under a point in device pixels."""
+        x, y = self.to_logical(at)
+        left, top, width, height = self._window
+        if not (left <= x < left + width and top <= y < top + height):
             return None
-        return float(subject.run.evaluate(subject.probe[None], subject.story.target[None], frame.values))
+        camera = self._view.camera
+        hit = self._picker.pick(camera, self._to_camera(at), self.size[0] / camera.size[0])
+        plate = None if hit is None else self.layout.plates[hit.plate]
+        return None if hit is None or plate is None or plate.kind == "activation" else plate.start + hit.element
 
-    # the strip below the cubes
+    def hover(self, at: Point | None) -> bool:
+        """The pointer is over a point in device pixels (None: gone); returns whether the picture changes."""
+        where = None if at is None else self.pick(at)
+        changed = self._touch.hover(where, (0.0, 0.0) if at is None else self.to_logical(at))
+        self._outdated |= changed
+        return changed
 
-    def _strip(self, frame: Frame) -> list[Sketch]:
-        """Legends, and the formulas where there is one layer; a lone legend of a narrow picture takes the width."""
-        if self.places.strip is None:
-            return []
-        x, y, width, height = self.places.strip
-        sketches = []
-        own = min(_LEGEND, width)
-        left = width - own - GAP
-        if self._has_rows and width >= 2 * 160 + GAP:
-            part = min(_ACTIVATION, (width - GAP) / 2)
-            own = min(_LEGEND, width - part - GAP)
-            sketches.append(legend((x, y, part, height), self.theme, self.activations.legend(),
-                                   self._bar("activation", part)))
-        elif self._flow is not None:
-            sketches.append(self._formulas(frame, (x, y, left, height)))
-        if width < 2 * _LEGEND + GAP and not any(s.texts for s in sketches):
-            own = width
-        bar = self._bar("value", own)
-        return [*sketches, legend((x + width - own, y, own, height), self.theme, self.colouring.legend(), bar)]
+    @property
+    def selected(self) -> int | None:
+        """Flat index of the weight in the inspector."""
+        return None if self._touch.inspector is None else self._touch.inspector.index
 
-    def _bar(self, which: str, width: float) -> NDArray[np.uint8]:
-        """The same array for the same width every time, so it is uploaded once."""
-        count = max(2, round(width * self.painter.scale))
-        if (which, count) not in self._bars:
-            cmap = self.colouring.cmap if which == "value" else self.activations.cmap
-            self._bars[which, count] = bar_pixels(cmap, count)
-        return self._bars[which, count]
+    def select(self, index: int | None) -> None:
+        """Look into a weight by its flat index; None closes the inspector."""
+        if index != self.selected:
+            self._touch.select(index, self._frame)
+            self._since_text, self._outdated = float("inf"), True
 
-    def _formulas(self, frame: Frame, box: Box) -> Sketch:
-        """Each output as its formula, in the largest type that fits; nothing where none does."""
-        sketch = Sketch()
-        lines = formulas(frame, self.subject.stages, self.subject.story)
-        for size, step in ((CHANNEL, 23.0), (LABEL, 20.0)):
-            fits = len(lines) * step <= box[3] and all(measure(line, size) <= box[2] for line in lines)
-            if lines and fits:
-                for row, line in enumerate(lines):
-                    sketch.text(box[0], box[1] + 16 + step * row, line, size, self.theme.text2)
-                break
-        return sketch
+    def colour_at(self, at: Point) -> tuple[Which, RGB] | None:
+        """The disc of a colour cube under a point in device pixels; see :meth:`SidePanels.colour_at`."""
+        return self._side.colour_at(*self.to_logical(at))
+
+    @property
+    def marked_colour(self) -> RGB | None:
+        """The source colour that waits for its new target."""
+        return self._touch.marked
+
+    def mark_colour(self, rgb: RGB | None) -> None:
+        """Ring a source colour in both cubes, or take the rings away."""
+        self._touch.marked, self._outdated = rgb, True
+
+    def targets_changed(self) -> None:
+        """The scene's targets of the colour cube were changed in place: paint them anew."""
+        self._side.targets_changed()
+        self._outdated = True
+
+    @property
+    def help(self) -> bool:
+        """Whether the list of keys is shown; may be set."""
+        return self._touch.help
+
+    @help.setter
+    def help(self, shown: bool) -> None:
+        self._touch.help, self._outdated = shown, True
+
+    @property
+    def message(self) -> str:
+        """What the banner says; may be set, empty for none."""
+        return self._touch.message
+
+    @message.setter
+    def message(self, text: str) -> None:
+        self._outdated |= text != self._touch.message
+        self._touch.message = text
+
+    @property
+    def _seen(self) -> View:
+        return View(self.layout, self._view.camera, self.project, self.places, self.theme, self.colouring.quantity,
+                    self.panels_shown)  # fmt: skip
 
     # drawing
 
@@ -247,8 +369,34 @@ class Workbench:
         """Everything flat that is on the picture now: labels, panels, numbers."""
         return [*self._static, *self._moving, *self._numbers]
 
+    @property
+    def overlays(self) -> list[list[Sketch]]:
+        """What lies above that because of pointer and keys, lowest layer first."""
+        return self._touched
+
+    @property
+    def _window(self) -> Box:
+        """Where cubes are drawn (logical pixels): a camera moved by hand must not bring them below the panels."""
+        if not (self._view.moved and self.panels_shown):
+            return (0.0, 0.0, *self.places.size)
+        x, y, width, height = self.places.scene
+        return x, y - 12.0, width, height + 12.0
+
     def draw(self, viewport: tuple[int, int] | None = None) -> None:
         """Paint the whole picture into the bound framebuffer of `viewport` device pixels (default: `size`)."""
+        if (self._outdated or self._view.stale) and self._frame is not None:
+            self.update(self._frame, self._pace, 0.0)
         self.painter.background(self.theme.background, self.theme.glow)
-        self.slab.draw(viewport=viewport or self.size)
+        with clipped(self._window, self.places.size, viewport or self.size):
+            self.slab.draw(self._view.camera, viewport=viewport or self.size)
         self.painter.draw(self.sketches)
+        for index, layer in enumerate(self._touched):
+            if layer:
+                while len(self._above) <= index:
+                    self._above.append(Painter(self.places.size, self.scale))
+                self._above[index].draw(layer)
+
+
+def _edited(old: Frame | None, new: Frame) -> bool:
+    """Whether weights were changed by hand between two frames of one step: text answers at once."""
+    return old is not None and old is not new and old.step == new.step and not np.array_equal(old.values, new.values)

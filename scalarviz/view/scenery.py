@@ -1,0 +1,98 @@
+"""`Scenery`: names, numbers and lines that belong to the cubes and move with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..run.frame import Frame
+from .camera import Camera
+from .coloring import Coloring, rows_of
+from .flow_few import FewFlow
+from .flow_labels import FlowLabels, Taken
+from .flow_outcome import outcome, outcome_size
+from .flow_values import CubeValues
+from .grid import Box
+from .layout import FEW, Layout
+from .sketch import Sketch
+from .subject import Subject
+from .theme import Theme
+
+_CHIPS_ABOVE, _CHIPS_BESIDE = 58.0, 238.0  # what the flow around a single layer takes
+Project = Callable[[ArrayLike], NDArray[np.float64]]
+
+
+class Scenery:
+    """Everything flat around the cubes of one layout, seen by one camera. Boxes and names are placed once.
+
+    Parameters
+    ----------
+    subject : Subject
+    layout : Layout
+    theme : Theme
+    project : callable
+        World points to logical pixels.
+    box : Box
+        The scene.
+    moved : Camera, optional
+        Given where it is not the layout's own: then everything is tried against the cubes, and what would lie on
+        them or is hidden by them is left out.
+    panels : bool
+        Whether the sample's outcome stands beside the cubes of a chain.
+    """
+
+    def __init__(self, subject: Subject, layout: Layout, theme: Theme, project: Project, box: Box, *,
+                 moved: Camera | None = None, panels: bool = True) -> None:
+        self._subject, self._theme = subject, theme
+        self._values = CubeValues(layout, theme, project, moved)
+        layers = sum(s.weight is not None for s in subject.stages)
+        story = layers == 1 and layout.mode == "few"
+        taken = None
+        if story and moved is not None:
+            taken = Taken(box)
+            for plate in layout.plates:
+                taken.add_polygon(project(plate.corners))
+        self.flow = FewFlow(layout, subject.stages, theme, subject.story, project, box, taken) if story else None
+        shapes = {t.name: t.shape for t in subject.tensors if layers == 0 or t.role != "bias"}
+        self._labels = None if story else FlowLabels(layout, theme, shapes, self._row_names(), project, box)
+        size = outcome_size(subject.story) if self._labels is not None and subject.stages and panels else None
+        self._outcome = self._labels.free_place(*size) if self._labels is not None and size else None
+        self.static: list[Sketch] = [part.static for part in (self.flow, self._labels) if part is not None]
+
+    def _row_names(self) -> dict[str, str]:
+        rows = rows_of(self._subject.stages)
+        if rows and self._subject.stages:
+            rows[self._subject.stages[-1].name] = "output"
+        return rows
+
+    def cubes(self, colouring: Coloring) -> Sketch:
+        """The numbers on the cubes."""
+        return self._values.sketch(colouring.values(), colouring.units(), colouring.cmap)
+
+    def around(self, frame: Frame, colouring: Coloring, loss: float | None) -> list[Sketch]:
+        """The numbers beside them; `loss` is the probe sample's own."""
+        sketches = []
+        if self.flow is not None:
+            sketches.append(self.flow.numbers(frame, loss))
+        if self._labels is not None:
+            sketches.append(self._labels.ranges(colouring.extents()))
+        if self._outcome is not None:
+            last = self._subject.stages[-1].name
+            sketches.append(outcome(self._outcome, self._theme, self._subject.story, frame, last, loss))
+        return sketches
+
+
+def cubes_box(subject: Subject, scene: Box) -> Box:
+    """The scene, less what the chips around a single small layer need beyond the layout's own margins.
+
+    Those shrink with the scene, the chips do not.
+    """
+    x, y, width, height = scene
+    linear = [s for s in subject.stages if s.weight is not None]
+    if len(linear) != 1 or sum(t.size for t in subject.tensors) > FEW:
+        return scene
+    above = _CHIPS_ABOVE - 35.0 * min(1.0, height / 472.0) if height >= 250 else 0.0
+    beside = _CHIPS_BESIDE - 228.0 * min(1.0, width / 936.0) if width >= 560 else 0.0
+    return x, y + max(above, 0.0), width - max(beside, 0.0), height - max(above, 0.0)

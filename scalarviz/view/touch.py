@@ -1,0 +1,222 @@
+"""`Touch`: what is hovered, selected, marked or said right now, and the sketches that show it over the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..run.frame import Frame
+from ..run.terms import Terms
+from .camera import Camera
+from .controls import help_lines, mouse_lines
+from .grid import GAP, LABEL, Places
+from .inspector import HIGH, LOW, WIDE, Inspector, figure, who
+from .layout import Layout
+from .layout_plate import Plate
+from .outline import brackets, outline
+from .overlay import banner, help_panel, pointer_label
+from .sketch import Sketch
+from .strip import LEGEND, room_beside
+from .subject import Subject
+from .text import measure
+from .theme import Theme
+
+Project = Callable[[ArrayLike], NDArray[np.float64]]
+RGB = tuple[float, float, float]
+Ring = tuple[float, float, float]
+HINT = "now click its new colour in the target cube"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the picture looks like when the sketches are made.
+
+    Attributes
+    ----------
+    layout, camera, project
+        Where the cubes are.
+    places : Places
+        The boxes of the picture.
+    theme : Theme
+    quantity : str
+        What the cubes show.
+    panels : bool
+        Whether panels are shown at all.
+    """
+
+    layout: Layout
+    camera: Camera
+    project: Project
+    places: Places
+    theme: Theme
+    quantity: str
+    panels: bool
+
+
+class Touch:
+    """The state of pointer and keys of one workbench.
+
+    Attributes
+    ----------
+    hovered : int or None
+        Flat index of the weight under the pointer.
+    pointer : (float, float)
+        Logical pixels.
+    inspector : Inspector or None
+        Of the selected weight.
+    marked : (r, g, b) or None
+        A source colour that waits for its target.
+    message : str
+    help : bool
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+        self.hovered: int | None = None
+        self.pointer = (0.0, 0.0)
+        self.inspector: Inspector | None = None
+        self.marked: RGB | None = None
+        self.message = ""
+        self.help = False
+        self._terms: Terms | None = None
+        self._explanation: tuple[str, ...] = ()
+
+    def hover(self, index: int | None, pointer: tuple[float, float]) -> bool:
+        """The pointer is over a weight or over none; returns whether that changes the picture."""
+        before = self.hovered, self.pointer
+        self.hovered = index
+        if index is not None:
+            self.pointer = pointer
+        return before != (self.hovered, self.pointer)
+
+    def select(self, index: int | None, frame: Frame | None) -> None:
+        """Look into another weight, or none."""
+        if index is None:
+            self.inspector = None
+            return
+        if self._terms is None and self._subject.run is not None and self._subject.stages:
+            self._terms = Terms(self._subject.run)
+        self.inspector = Inspector(self._subject, index, self._terms)
+        if frame is not None:
+            self.follow(frame)
+            self.explain(frame)
+
+    def follow(self, frame: Frame) -> None:
+        """Take over the selected weight's value."""
+        if self.inspector is not None:
+            self.inspector.follow(frame)
+
+    def explain(self, frame: Frame) -> None:
+        """Work out the line about the terms; at the pace of text, since it is a forward and a backward pass."""
+        self._explanation = () if self.inspector is None else self.inspector.explanation(frame)
+
+    # what it looks like, from the lowest layer to the highest
+
+    def layers(self, frame: Frame, view: View, rings: list[Ring]) -> list[list[Sketch]]:
+        """Sketches by layer: text of a lower layer never shows through a panel of a higher one."""
+        lowest = []
+        if self.inspector is not None:
+            lowest += self._selected(self.inspector, frame, view)
+        if rings:
+            lowest.append(_rings(rings, view))
+        middle = []
+        if self.hovered is not None:
+            middle += self._hovered(self.hovered, frame, view)
+        if self.message:
+            middle.append(self._banner(view))
+        top = [help_panel(view.places.size, [*help_lines(), *mouse_lines()], view.theme)] if self.help else []
+        return [lowest, middle, top]
+
+    def _selected(self, inspector: Inspector, frame: Frame, view: View) -> list[Sketch]:
+        plate = plate_of(view.layout, inspector.index)
+        sketch = Sketch()
+        ring = outline(plate, inspector.index - plate.start, view.camera, view.project)
+        box = inspector_box(view.places, bool(self._explanation)) if view.panels else None
+        if ring is not None and _visible(ring, view):
+            sketch.polyline(np.concatenate([ring, ring[:1]]), view.theme.selection, 2.6)
+            if box is not None:
+                _leader(sketch, ring, box, view.theme)
+        if box is None:
+            return [sketch]
+        return [sketch, inspector.sketch(box, view.theme, frame, self._explanation)]
+
+    def _hovered(self, index: int, frame: Frame, view: View) -> list[Sketch]:
+        plate = plate_of(view.layout, index)
+        sketch = Sketch()
+        selected = self.inspector is not None and self.inspector.index == index
+        paths = None if selected else brackets(plate, index - plate.start, view.camera, view.project)
+        for path in paths or []:
+            sketch.polyline(path, view.theme.background, 4.6)
+        for path in paths or []:
+            sketch.polyline(path, view.theme.selection, 2.6)
+        known = who(self._subject, index)
+        more = [known.meaning] if known.meaning else []
+        if view.quantity != "weight":
+            number = frame.gradient if view.quantity == "gradient" else frame.update
+            shown = figure(float(number[index])) if frame.computed[index] else "not computed yet"
+            more.append(f"{view.quantity} {shown}")
+        value = figure(float(frame.values[index]))
+        return [sketch, pointer_label(self.pointer, view.places.size, known.name, value, more, view.theme)]
+
+    def _banner(self, view: View) -> Sketch:
+        x, _, width, _ = view.places.scene
+        top = view.places.hud[1] + 60 if view.places.hud is not None else 12.0
+        return banner(self.message, view.places.size, top, x + width, view.theme)
+
+
+def plate_of(layout: Layout, index: int) -> Plate:
+    """The plate that shows the weight at a flat index."""
+    return next(p for p in layout.plates if p.kind != "activation" and p.start <= index < p.start + p.size)
+
+
+def inspector_box(places: Places, explained: bool) -> tuple[float, float, float, float] | None:
+    """Where the inspector stands: left of the legend, in a narrow picture instead of it; None in a tiny one."""
+    size = places.size
+    bottom = size[1] - 8.0 if places.strip is None else places.strip[1] + places.strip[3] + 4
+    if places.strip is None and places.keys is not None:
+        bottom = places.keys - 18
+    across = (places.strip[2] if places.strip is not None else size[0] - 16.0)
+    left = places.strip[0] if places.strip is not None else 8.0
+    width = min(WIDE, across - LEGEND - GAP if room_beside(across) else across)
+    wanted = HIGH if explained else LOW
+    height = next((h for h in (wanted, LOW, 42.0) if h <= 0.34 * size[1]), None)
+    return None if height is None or width < 120 else (left, bottom - height, width, height)
+
+
+def _visible(ring: NDArray[np.float64], view: View) -> bool:
+    """Whether an outline is in the part of the picture where cubes are drawn."""
+    x, y, width, height = view.places.scene
+    low, high = ring.min(axis=0), ring.max(axis=0)
+    if not view.panels:
+        (x, y), (width, height) = (0.0, 0.0), view.places.size
+    middle = (low + high) / 2
+    return bool(x <= middle[0] <= x + width and y - 12 <= middle[1] <= y + height + 12)
+
+
+def _leader(sketch: Sketch, ring: NDArray[np.float64], box: tuple[float, float, float, float], theme: Theme) -> None:
+    """From the outline down to the panel: straight where the panel is below, else round a corner."""
+    x, y, width, _ = box
+    start = ring[np.argmax(ring[:, 1])]
+    if start[1] >= y - 2:
+        return
+    end = min(max(float(start[0]), x + 12), x + width - 12)
+    path = [start, (end, y)] if end == start[0] else [start, (end, start[1] + 0.5 * (y - start[1])), (end, y)]
+    sketch.polyline(path, theme.selection, 1.4)
+
+
+def _rings(rings: list[Ring], view: View) -> Sketch:
+    """Rings around the marked colour in both cubes, and what to do next."""
+    sketch = Sketch()
+    for x, y, diameter in rings:
+        sketch.disc(x, y, diameter / 2 + 4.5, stroke=view.theme.background, border=5.5)
+        sketch.disc(x, y, diameter / 2 + 3.5, stroke=view.theme.selection, border=2.6)
+    box = view.places.panels.get("colours")
+    if box is not None:
+        x, y = box[0] + box[2] / 2, box[1] + box[3] + 6
+        sketch.text(x, y, HINT, LABEL, view.theme.text1, bold=measure(HINT, LABEL, True) <= box[2], anchor="middle")
+    return sketch
+
+
