@@ -8,7 +8,7 @@ TESTS   := test$(if $(ORACLE),$(comma)oracle)
 comma   := ,
 LOCKED  := setup.cfg pyproject.toml constraints.txt
 
-.PHONY: demo test bench lock clean
+.PHONY: demo test bench notebooks lock clean
 
 demo: $(VENV)/.demo
 	@.ci/system-libraries $(if $(DISPLAY)$(WAYLAND_DISPLAY),window)
@@ -26,9 +26,13 @@ bench: $(VENV)/.bench
 	@.ci/system-libraries
 	@set -e; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
+notebooks: $(VENV)/.test
+	@.ci/system-libraries
+	$(BIN)/python .ci/make_notebooks.py
+
 lock: $(VENV)/.dev
 	$(BIN)/uv pip compile setup.cfg --quiet --universal --python-version 3.11 --upgrade \
-	    --extra video --extra data --extra desktop --extra all --extra test --extra dev \
+	    --extra video --extra data --extra desktop --extra notebook --extra all --extra test --extra dev \
 	    --no-header --no-annotate --no-emit-index-url --no-emit-find-links -o constraints.txt
 
 clean:

@@ -58,7 +58,7 @@ def fresh(tmp_path_factory):
     folder = tmp_path_factory.mktemp("notebooks")
     away = ("DISPLAY", "WAYLAND_DISPLAY", "PYTHONWARNINGS")
     result = subprocess.run(
-        [sys.executable, ROOT / "tools" / "make_notebooks.py", folder],
+        [sys.executable, ROOT / ".ci" / "make_notebooks.py", folder],
         env={name: value for name, value in os.environ.items() if name not in away},
         capture_output=True,
         text=True,

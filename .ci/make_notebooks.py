@@ -1,6 +1,6 @@
 """Make every ``notebooks/*.ipynb`` from the ``.py`` of the same name: text and code from there, outputs by running it.
 
-Usage: ``python tools/make_notebooks.py [FOLDER]``; FOLDER is where the notebooks are written (default: beside the
+Usage: ``python .ci/make_notebooks.py [FOLDER]``; FOLDER is where the notebooks are written (default: beside the
 ``.py``).
 """
 
