@@ -2,16 +2,22 @@
 
 from . import init
 from ._activations import Activation, Identity, LeakyReLU, ReLU, Sigmoid, Softplus, Tanh
+from ._classify import CrossEntropyLoss, Softmax
+from ._conv import Conv2d
 from ._linear import Linear, Perceptron
 from ._losses import BCELoss, HuberLoss, L1Loss, Loss, MSELoss, batch_reduction
 from ._module import Module
 from ._network import Network, PerceptronView
+from ._norm import BatchNorm1d, BatchNorm2d, LayerNorm
 from ._parameter import Parameter, ParameterView
+from ._pool import AvgPool2d, MaxPool2d
 from ._sequential import Sequential
+from ._shape import Flatten, Unflatten
 from ._state import LoadResult
 
 __all__ = [
-    "Activation", "BCELoss", "HuberLoss", "Identity", "L1Loss", "LeakyReLU", "Linear", "LoadResult", "Loss",
-    "MSELoss", "Module", "Network", "Parameter", "ParameterView", "Perceptron", "PerceptronView", "ReLU",
-    "Sequential", "Sigmoid", "Softplus", "Tanh", "batch_reduction", "init",
+    "Activation", "AvgPool2d", "BCELoss", "BatchNorm1d", "BatchNorm2d", "Conv2d", "CrossEntropyLoss", "Flatten",
+    "HuberLoss", "Identity", "L1Loss", "LayerNorm", "LeakyReLU", "Linear", "LoadResult", "Loss", "MSELoss",
+    "MaxPool2d", "Module", "Network", "Parameter", "ParameterView", "Perceptron", "PerceptronView", "ReLU",
+    "Sequential", "Sigmoid", "Softmax", "Softplus", "Tanh", "Unflatten", "batch_reduction", "init",
 ]  # fmt: skip

@@ -30,7 +30,7 @@ class LoadResult(NamedTuple):
 def register(module: Module, name: str, array: Any) -> None:
     """See :meth:`Module.register_buffer`."""
     title = f"register_buffer of {type(module).__name__}"
-    if not isinstance(name, str) or not name.isidentifier():
+    if not str(name).isidentifier():
         raise InputError(f"{title}: the name must be an identifier, got {name!r}")
     if hasattr(module, name) and name not in module._buffers:
         raise InputError(f"{title}: {name!r} exists already and is no buffer; choose another name")

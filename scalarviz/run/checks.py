@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..engine.problem import Reduction
 from ..errors import InputError
@@ -34,6 +35,13 @@ def reduction_of(loss: Any) -> Reduction:
     if reduction not in ("mean", "sum"):
         raise InputError(f"the loss's batch_reduction must be 'mean' or 'sum', got {reduction!r}")
     return reduction
+
+
+def check_targets(loss: Any, targets: NDArray[Any], n_outputs: int) -> None:
+    """Let a loss refuse targets (N, n_targets) that it cannot use: its own ``check_targets``, where it has one."""
+    check = getattr(loss, "check_targets", None)
+    if callable(check):
+        check(targets, n_outputs)
 
 
 def operations(*plans: Plan) -> set[str]:

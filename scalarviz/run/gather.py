@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..errors import InputError
+from ..errors import InputError, listing
 from ..scalar.store import Block, Store
 from ..scalar.weight import Weight
 from .frame import Role, Tensor
@@ -18,6 +19,30 @@ def blocks_of(model: Any) -> list[Block]:
     """The parameter blocks of a module, in its own order; none for a plain function."""
     parameters = getattr(model, "parameters", None)
     return as_blocks(parameters()) if callable(parameters) else []
+
+
+def buffers_of(model: Any) -> dict[str, NDArray[Any]]:
+    """Copies of the buffers of a module by name; none for a plain function."""
+    named = getattr(model, "named_buffers", None)
+    return {name: array.copy() for name, array in named()} if callable(named) else {}
+
+
+def without_buffers(model: Any, saved: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The entries of `saved` that are no buffers of `model`.
+
+    Raises
+    ------
+    InputError
+        A saved buffer differs from the model's. A recorded graph holds them as constants.
+    """
+    own = buffers_of(model)
+    differing = [name for name, array in own.items() if name in saved and not np.array_equal(saved[name], array)]
+    if differing:
+        raise InputError(
+            f"the saved numbers of {listing(differing)} differ from the model's, and a Run holds them as constants; "
+            "first net.load_state_dict(...) with the saved numbers, then make the Run"
+        )
+    return {name: array for name, array in saved.items() if name not in own}
 
 
 def as_blocks(parameters: Iterable[Any]) -> list[Block]:

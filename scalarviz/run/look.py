@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..engine.model import PlanRunner
 from ..engine.problem import Problem
-from ..errors import InputError
 from ..tape import Tape, lower
 from .frame import Stage
-from .samples import as_pair, as_samples
+from .samples import Shape, fitting
 from .stages import dead_units
 
 PROBE_SET = 256
@@ -31,10 +30,12 @@ class Look:
     problem : Problem
     stages : sequence of (Stage, int)
         The chain of layers and the taps that they are.
+    shape : tuple of int
+        Of the inputs of one sample.
     """
 
-    def __init__(self, tape: Tape, problem: Problem, stages: Sequence[tuple[Stage, int]]) -> None:
-        self.tape, self.problem = tape, problem
+    def __init__(self, tape: Tape, problem: Problem, stages: Sequence[tuple[Stage, int]], shape: Shape) -> None:
+        self.tape, self.problem, self.shape = tape, problem, shape
         self.stages = tuple(stage for stage, _ in stages)
         self._taps = [number for _, number in stages]
 
@@ -46,8 +47,7 @@ class Look:
         InputError
             `probe` has the wrong length or is not finite.
         """
-        sample = as_samples(np.asarray(probe, float).reshape(1, -1), "probe")
-        _check_width(sample, self.tape.n_inputs, "probe")
+        sample = fitting(np.asarray(probe, float).reshape(1, -1), self.shape, "probe")
         rows = self._stage_rows(sample.T, values)
         return {"input": sample[0], **{s.name: r[:, 0] for s, r in zip(self.stages, rows, strict=True)}}
 
@@ -67,16 +67,12 @@ class Look:
 
     def predict(self, inputs: ArrayLike, values: NDArray[Any]) -> NDArray[Any]:
         """The outputs for `inputs` (N, n_inputs), shape (N, n_outputs), in the run's dtype."""
-        samples = as_samples(inputs, "predict: the inputs")
-        _check_width(samples, self.tape.n_inputs, "predict: the inputs")
+        samples = fitting(inputs, self.shape, "predict: the inputs")
         runner = self._predict_runner
         return runner.rows(values, samples.T, runner.plan.body.outputs).T
 
-    def evaluate(self, inputs: ArrayLike, targets: ArrayLike, values: NDArray[Any]) -> float:
-        """The loss of all samples as one batch."""
-        x, y = as_pair((inputs, targets))
-        _check_width(x, self.tape.n_inputs, "evaluate: the inputs")
-        _check_width(y, self.tape.n_targets, "evaluate: the targets")
+    def evaluate(self, x: NDArray[Any], y: NDArray[Any], values: NDArray[Any]) -> float:
+        """The loss of all samples (N, n_inputs), (N, n_targets) as one batch."""
         runner = self._loss_runner
         rows = runner.rows(values, np.concatenate([x, y], axis=1).T, np.array([runner.plan.body.loss]))
         total = rows[0].sum(dtype=np.float64)
@@ -93,8 +89,3 @@ class Look:
     @cached_property
     def _probe_runner(self) -> PlanRunner:
         return PlanRunner(lower(self.tape.only(outputs=True, taps=True)), np.float64)
-
-
-def _check_width(samples: NDArray[Any], wanted: int, what: str) -> None:
-    if samples.shape[1] != wanted:
-        raise InputError(f"{what} must have {wanted} numbers a sample, got {samples.shape[1]}")

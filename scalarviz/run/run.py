@@ -20,13 +20,13 @@ from ..errors import InputError, StateError, TypeMismatchError
 from ..scalar.store import Gate
 from ..tape import Plan, Tape, lower, record
 from .checkpoint import Checkpoint, load_run, save_run
-from .checks import batch_of, integer, operations, reduction_of
+from .checks import batch_of, check_targets, integer, operations, reduction_of
 from .frame import Frame, Stage, Tensor
-from .gather import blocks_of, gather, release, tensors_of, weight_name
+from .gather import blocks_of, buffers_of, gather, release, tensors_of, weight_name, without_buffers
 from .history import History
 from .look import Look
 from .optimiser import flat_state, hand_back, record_update, restore, trained_indices
-from .samples import as_pair
+from .samples import as_pair, fitting, on_rows, sample_shape
 from .stages import chain
 from .training import Training, full_speed
 
@@ -46,7 +46,8 @@ class Run:
     optimizer : optim.Optimizer
         Holds the weights that are trained; others of the model get gradients only.
     data : (X, Y)
-        Arrays (N, n_inputs) and (N, n_targets); one-dimensional means one number a sample. Copied.
+        Arrays (N, n_inputs) and (N, n_targets); one-dimensional means one number a sample. Copied. Pictures
+        N x C x H x W reach the model as nested lists C x H x W; class targets are whole numbers (N,).
     batch_size : int, optional
         Samples a step; default all. A batch of all N is the data in order; else an epoch is ``N // batch_size``
         batches in an order keyed by `seed`.
@@ -87,11 +88,14 @@ class Run:
             if not callable(thing):
                 raise TypeMismatchError(f"{what} must be a module or a function of Values, got {type(thing).__name__}")
         inputs, targets = as_pair(data)
+        self._shapes = sample_shape(data[0]), sample_shape(data[1])
+        self._on_rows = on_rows(model, self._shapes[0])
         self.model, self.loss_function, self.optimizer = model, loss, optimizer
         self.seed, self.dtype = integer("seed", seed, 0), dtype
         self.batch_size = batch_of(batch_size, len(inputs))
         update = record_update(optimizer)
         self._tape = self._record(inputs.shape[1], targets.shape[1])
+        check_targets(loss, targets, len(self._tape.outputs))
         plan = lower(self._tape.only(loss=True))
         self.engine: EngineChoice = choose(engine, dtype, operations(plan, update))
         self._store, former = gather(self._tape.blocks, dtype, self)
@@ -105,14 +109,14 @@ class Run:
         self._training = Training(
             self.problem, self._make_trainer(self.problem), held, partial(weight_name, self.tensors)
         )
-        self._look = Look(self._tape, self.problem, chain(model, self._tape, self.tensors))
+        self._look = Look(self._tape, self.problem, chain(model, self._tape, self.tensors), self._shapes[0])
         self.stages: tuple[Stage, ...] = self._look.stages
 
     # ---- building
 
     def _record(self, n_inputs: int, n_targets: int) -> Tape:
         blocks = [*blocks_of(self.model), *(block for block, _ in self.optimizer.blocks())]
-        tape = record(self.model, n_inputs, n_targets, loss=self.loss_function, blocks=dict.fromkeys(blocks))
+        tape = record(self._on_rows, n_inputs, n_targets, loss=self.loss_function, blocks=dict.fromkeys(blocks))
         if tape.n_parameters == 0:
             raise InputError("the model has no weights and the optimiser holds none; there is nothing to train")
         return tape
@@ -135,7 +139,7 @@ class Run:
 
     def _make_trainer(self, problem: Problem) -> Trainer:
         if self.engine.name == "objects":
-            return ObjectsTrainer(problem, self.model, self.loss_function)
+            return ObjectsTrainer(problem, self._on_rows, self.loss_function)
         if self.engine.name == "numba":
             from ..engine.cpu import NumbaTrainer
 
@@ -224,9 +228,10 @@ class Run:
             Another shape, or numbers that are not finite.
         """
         inputs, old = self.samples()
-        inputs, new = as_pair((inputs, targets))
+        new = as_pair((inputs, targets))[1]
         if new.shape != old.shape:
             raise InputError(f"set_targets: the shape must be {old.shape}, got {new.shape}")
+        check_targets(self.loss_function, new, len(self._tape.outputs))
         numbers = np.concatenate([inputs, new], axis=1).T
         self.problem.data[...] = PlanRunner(self.problem.plan, self.dtype).encode(numbers)
 
@@ -315,7 +320,11 @@ class Run:
 
     def evaluate(self, inputs: ArrayLike, targets: ArrayLike, values: NDArray[Any] | None = None) -> float:
         """The loss on other data, all samples as one batch, at flat `values` (default now)."""
-        return self._look.evaluate(inputs, targets, self._values(values))
+        as_pair((inputs, targets))
+        x = fitting(inputs, self._shapes[0], "evaluate: the inputs")
+        y = fitting(targets, self._shapes[1], "evaluate: the targets")
+        check_targets(self.loss_function, y, len(self._tape.outputs))
+        return self._look.evaluate(x, y, self._values(values))
 
     def _values(self, values: NDArray[Any] | None) -> NDArray[Any]:
         if values is None:
@@ -327,8 +336,8 @@ class Run:
     # ---- keeping
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        """Every tensor by name (copies)."""
-        return {t.name: t.of(self._store.value).copy() for t in self.tensors}
+        """Every tensor, and the model's buffers, by name (copies)."""
+        return {t.name: t.of(self._store.value).copy() for t in self.tensors} | buffers_of(self.model)
 
     def optimizer_state(self) -> dict[str, NDArray[Any]]:
         """The optimiser's state by ``"<state>.<tensor>"`` (copies)."""
@@ -352,7 +361,7 @@ class Run:
         targets = {"": self._store.value}
         if optimizer_state:
             targets |= {f"{n}.": a for n, a in zip(self.optimizer.state, self.problem.state, strict=True)}
-        restore(self.tensors, targets, {**tensors, **optimizer_state})
+        restore(self.tensors, targets, {**without_buffers(self.model, tensors), **optimizer_state})
         self.problem.previous[:] = self._store.value
         self._training.steps = steps
 

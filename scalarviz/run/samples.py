@@ -1,22 +1,27 @@
-"""Checking the data of a run: two arrays with one row a sample."""
+"""Checking the data of a run: two arrays with one row, or one picture, a sample."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
+from ..scalar.nested import flatten, nest
+
+Shape = tuple[int, ...]
 
 
 def as_samples(array: ArrayLike, what: str) -> NDArray[Any]:
-    """`array` as (N, n); one-dimensional data has one number a sample.
+    """`array` as (N, n): one-dimensional data has one number a sample, pictures become rows in C order.
 
     Raises
     ------
     InputError
-        Not numbers, not one or two dimensions, empty, or not finite (naming the first bad sample).
+        Not numbers, empty, or not finite (naming the first bad sample).
     """
     try:
         found = np.asarray(array)
@@ -24,18 +29,50 @@ def as_samples(array: ArrayLike, what: str) -> NDArray[Any]:
             found = found.astype(np.float64)
     except (TypeError, ValueError):
         raise InputError(f"{what} must be an array of numbers, got {type(array).__name__}") from None
+    if found.ndim == 0 or 0 in found.shape:
+        raise InputError(f"{what} must have the shape (samples, numbers a sample), none of them 0; got {found.shape}")
     if found.ndim == 1:
         found = found[:, None]
-    if found.ndim != 2 or 0 in found.shape:
-        raise InputError(f"{what} must have the shape (samples, numbers a sample), none of them 0; got {found.shape}")
     bad = ~np.isfinite(found)
     if bad.any():
-        row, column = (int(i) for i in np.argwhere(bad)[0])
+        place = tuple(int(i) for i in np.argwhere(bad)[0])
+        wrong = int(bad.reshape(len(bad), -1).any(axis=1).sum())
         raise InputError(
-            f"{what}[{row}, {column}] is {found[row, column]}; {int(bad.any(axis=1).sum())} of {len(found)} samples "
+            f"{what}[{', '.join(map(str, place))}] is {found[place]}; {wrong} of {len(found)} samples "
             "are not finite: clean the data first"
         )
-    return found
+    return found.reshape(len(found), -1)
+
+
+def sample_shape(array: ArrayLike) -> Shape:
+    """The shape of one sample: ``(n,)`` of a row, ``(C, H, W)`` of a picture."""
+    return tuple(np.shape(array)[1:]) or (1,)
+
+
+def fitting(array: ArrayLike, shape: Shape, what: str) -> NDArray[Any]:
+    """`array` as rows (N, n) of samples of that shape; rows may be given for pictures.
+
+    Raises
+    ------
+    InputError
+        Samples of another shape; see :func:`as_samples` as well.
+    """
+    samples, given = as_samples(array, what), sample_shape(array)
+    if given not in (shape, (prod(shape),)):
+        numbers = f"{prod(shape)} numbers a sample" + (f" or samples of shape {shape}" if len(shape) > 1 else "")
+        raise InputError(f"{what} must have {numbers}, got {given[0] if len(given) == 1 else f'the shape {given}'}")
+    return samples
+
+
+def on_rows(model: Callable[..., Any], shape: Shape) -> Callable[[list[Any]], Any]:
+    """`model` as a function of a flat row: it sees samples of that shape, and what it returns is no longer nested."""
+
+    def forward(row: list[Any]) -> Any:
+        result = model(nest(row, shape))
+        nested = isinstance(result, list | tuple) and any(isinstance(part, list | tuple) for part in result)
+        return flatten(result) if nested else result
+
+    return forward
 
 
 def as_pair(data: Any) -> tuple[NDArray[Any], NDArray[Any]]:

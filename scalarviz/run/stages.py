@@ -17,7 +17,8 @@ def chain(model: Any, tape: Tape, tensors: Sequence[Tensor]) -> list[tuple[Stage
     """The stages from input to output, each with the number of its tap; empty if the model is no chain.
 
     A chain starts at the inputs; each linear layer reads exactly the rows of the stage before it, each
-    activation its rows one by one, and the last stage is the output.
+    activation its rows one by one, a module that names its ``stage`` ("conv2d") some of them and nothing else; the
+    last stage is the output. Modules that only reshape are left out.
     """
     names = {id(module): name for name, module in _named_modules(model)}
     tensor_of = dict(zip(tape.blocks, tensors, strict=True))
@@ -31,9 +32,8 @@ def chain(model: Any, tape: Tape, tensors: Sequence[Tensor]) -> list[tuple[Stage
             return []
         if kind == "identity":
             continue
-        weight, bias = (
-            (tensor_of.get(_block(module, n)) for n in ("weight", "bias")) if kind == "linear" else (None, None)
-        )
+        own = ("weight", "bias") if kind in ("linear", "conv2d") else ("", "")
+        weight, bias = (tensor_of.get(_block(module, n)) for n in own)
         stages.append((Stage(names.get(id(module), str(number)), kind, len(rows), weight, bias), number))
         before = rows
     return stages if stages and before == tape.outputs else []
@@ -42,6 +42,9 @@ def chain(model: Any, tape: Tape, tensors: Sequence[Tensor]) -> list[tuple[Stage
 def _kind(module: Any, tape: Tape, rows: tuple[int, ...], before: tuple[int, ...]) -> str | None:
     if rows == before:
         return "identity"
+    own: str | None = getattr(module, "stage", None)
+    if own is not None:
+        return own if _reads_only(tape, rows, before) else None
     nodes = [tape.nodes[r] for r in rows]
     if isinstance(getattr(module, "weight", None), Block):
         return "linear" if all(n.code == "dot" and n.args == before for n in nodes) else None
@@ -53,6 +56,19 @@ def _kind(module: Any, tape: Tape, rows: tuple[int, ...], before: tuple[int, ...
     ):
         return codes.pop()
     return None
+
+
+def _reads_only(tape: Tape, rows: tuple[int, ...], before: tuple[int, ...]) -> bool:
+    """Whether `rows` depend on the inputs through `before` alone."""
+    seen, stack = set(before), list(rows)
+    while stack:
+        row = stack.pop()
+        if row not in seen:
+            seen.add(row)
+            if tape.nodes[row].code == "input":
+                return False
+            stack.extend(tape.nodes[row].operands())
+    return True
 
 
 def _block(module: Any, name: str) -> Any:

@@ -28,9 +28,7 @@ class Layer(Value):
 
     __slots__ = ("bias", "matrix", "reached", "rows", "upstreams", "weight", "xs", "xs_data")
 
-    def __init__(
-        self, weight: Block, bias: Block | None, xs: tuple[Value, ...], matrix: NDArray[np.float64]
-    ) -> None:
+    def __init__(self, weight: Block, bias: Block | None, xs: tuple[Value, ...], matrix: NDArray[np.float64]) -> None:
         self.weight, self.rows, self.bias, self.xs, self.matrix = weight, len(matrix), bias, xs, matrix
         self.xs_data: NDArray[np.float64] = np.array([x.data for x in xs])
         self.upstreams: list[float] = []
