@@ -3,6 +3,7 @@
 from .files import save_png
 from .film import Film, pace
 from .render import render
+from .show import Handle, show
 from .workbench import Workbench
 
-__all__ = ["Film", "Workbench", "pace", "render", "save_png"]
+__all__ = ["Film", "Handle", "Workbench", "pace", "render", "save_png", "show"]

@@ -1,0 +1,126 @@
+"""`show`: a window on anything that has weights."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, Self
+
+from ..run import Run, Scene
+from .inputhook import serve_prompt
+from .live import LiveView
+from .mirror import Mirror
+from .source import source_of
+from .viewer import Viewer
+from .window import Window
+
+
+class Handle:
+    """A window that stays open while the program goes on.
+
+    ``update()`` repaints after each round of a hand-written loop; at a Python or IPython prompt the window serves
+    itself. A context manager: leaving the block closes the window.
+    """
+
+    def __init__(self, window: Window) -> None:
+        self.window = window
+
+    @property
+    def closed(self) -> bool:
+        """Whether the window is gone (somebody may have closed it)."""
+        return self.window.closed
+
+    @property
+    def viewer(self) -> Viewer:
+        """What the window shows, for programs that press its keys."""
+        return self.window.view
+
+    def update(self) -> bool:
+        """Show what has changed and serve keys and mouse; returns whether the window is still open."""
+        if not self.closed:
+            self.window.serve()
+        return not self.closed
+
+    def run(self) -> None:
+        """Serve the window until it is closed."""
+        if not self.closed:
+            self.window.run()
+
+    def close(self) -> None:
+        """Close the window."""
+        self.window.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def show(
+    x: object,
+    *,
+    block: bool = True,
+    size: tuple[int, int] = (1280, 720),
+    steps: int = 3000,
+    duration: float = 20.0,
+    theme: str = "dark",
+    cmap: str | None = None,
+    playing: bool = True,
+    on_note: Callable[[str], None] = lambda line: print(line, file=sys.stderr),
+) -> Handle:
+    """Open a window on `x`.
+
+    Parameters
+    ----------
+    x : Scene, Run, Module, Weight, Parameter, list of these, or named arrays
+        With `block` a Scene or Run is trained by the window; everything else, and everything without `block`, is
+        followed while your own code changes it.
+    block : bool
+        True: return when the window is closed. False: return a handle at once; call its ``update()`` in your loop.
+    size : (int, int)
+        Inside of the window in logical pixels.
+    steps, duration : int, float
+        Where a trained run pauses, and how many seconds it takes to get there.
+    theme : {"dark", "light"}
+    cmap : str, optional
+    playing : bool
+        False: a trained run waits for the Space key.
+    on_note : callable
+        Told in one line what happened (a screenshot was written).
+
+    Returns
+    -------
+    Handle
+
+    Raises
+    ------
+    TypeMismatchError
+        `x` has no weights.
+    MissingDependencyError
+        No Qt or no OpenGL; the message says what to install.
+    """
+    window = Window(_maker(x, block, steps, duration, theme, cmap, playing), _name(x), size, on_note=on_note)
+    handle = Handle(window)
+    if block:
+        handle.run()
+    else:
+        window.show()
+        window.serve()
+        serve_prompt(handle.update)
+    return handle
+
+
+def _maker(x: Any, block: bool, steps: int, duration: float, theme: str, cmap: str | None,
+           playing: bool) -> Callable[[tuple[int, int]], Viewer]:  # fmt: skip
+    if block and isinstance(x, Scene | Run):
+        scene = x if isinstance(x, Scene) else Scene("run", x)
+        return lambda size: LiveView(
+            scene, size, steps=steps, duration=duration, theme=theme, cmap=cmap, playing=playing
+        )
+    source = source_of(x)
+    return lambda size: Mirror(source, size, theme=theme, cmap=cmap)
+
+
+def _name(x: object) -> str:
+    return x.name if isinstance(x, Scene) else type(x).__name__.lower()
