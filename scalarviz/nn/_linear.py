@@ -149,8 +149,9 @@ class Perceptron(Module):
         return self.in_features, 1
 
     def extra_repr(self) -> str:
-        """Its size and activation."""
-        return f"{self.in_features}, activation={self.activation!r}, bias={self.bias is not None}"
+        """Its size, and an activation that has no line of its own."""
+        other = "" if isinstance(self.activation, Module) else f", activation={self.activation!r}"
+        return f"{self.in_features}{other}, bias={self.bias is not None}"
 
 
 def callable_or_none(activation: Any, what: str) -> Any:

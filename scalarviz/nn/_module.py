@@ -349,7 +349,8 @@ class Module:
         lines = [(n, repr(p) if isinstance(p, Module) else _brief(p)) for n, p in self._members() if _shown(self, p)]
         if not lines:
             return f"{type(self).__name__}({self.extra_repr()})"
-        inside = "\n".join(f"({name}): {text}" for name, text in lines).replace("\n", "\n  ")
+        own = [self.extra_repr()] if self.extra_repr() else []
+        inside = "\n".join([*own, *(f"({name}): {text}" for name, text in lines)]).replace("\n", "\n  ")
         return f"{type(self).__name__}(\n  {inside}\n)"
 
 

@@ -424,6 +424,8 @@ def test_modules_print_as_in_pytorch():
         "Sequential(\n  (0): Linear(in_features=3, out_features=16, bias=True)\n"
         "  (1): LeakyReLU(negative_slope=0.2)\n  (2): Sequential(\n    (0): Tanh()\n  )\n)"
     )
+    assert repr(nn.Perceptron(3, nn.Sigmoid())) == "Perceptron(\n  3, bias=True\n  (activation): Sigmoid()\n)"
+    assert repr(nn.Perceptron(2, bias=False)) == "Perceptron(2, activation=None, bias=False)"
     assert "(scale): Weight 2" in repr(Branching())
     assert "(table): Parameter of shape (2, 2, 2)" in repr(Branching())
 
