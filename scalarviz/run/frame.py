@@ -61,9 +61,10 @@ class Stage:
     name : str
         Module path (``"0"``); also the key in :attr:`Frame.activations`.
     kind : str
-        ``"linear"`` or the name of the activation (``"sigmoid"``, ``"tanh"``).
+        ``"linear"``, the name of the activation (``"sigmoid"``, ``"tanh"``), or what the module calls its stage
+        (``"conv2d"``, ``"max_pool2d"``, ``"softmax"``).
     outputs : int
-        Length of its output row.
+        Length of its output row (a picture C x H x W in C order).
     weight, bias : Tensor or None
         Only for ``"linear"``.
     """

@@ -283,6 +283,11 @@ class Run:
         return full_speed(self.problem, self._make_trainer)
 
     @property
+    def n_inputs(self) -> int:
+        """Numbers that the model takes from one sample."""
+        return self._tape.n_inputs
+
+    @property
     def n_weights(self) -> int:
         """Number of scalar parameters."""
         return self._tape.n_parameters

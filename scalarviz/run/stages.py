@@ -32,8 +32,9 @@ def chain(model: Any, tape: Tape, tensors: Sequence[Tensor]) -> list[tuple[Stage
             return []
         if kind == "identity":
             continue
-        own = ("weight", "bias") if kind in ("linear", "conv2d") else ("", "")
-        weight, bias = (tensor_of.get(_block(module, n)) for n in own)
+        weight, bias = (
+            (tensor_of.get(_block(module, n)) for n in ("weight", "bias")) if kind == "linear" else (None, None)
+        )
         stages.append((Stage(names.get(id(module), str(number)), kind, len(rows), weight, bias), number))
         before = rows
     return stages if stages and before == tape.outputs else []

@@ -69,7 +69,7 @@ def subject_of(scene: Scene) -> Subject:
     """The subject of a scene."""
     run = scene.run
     stages = tuple(run.stages)
-    ins = next((s.weight.shape[1] for s in stages if s.weight is not None and len(s.weight.shape) == 2), 0)
+    ins = run.n_inputs if any(s.weight is not None for s in stages) else 0
     outs = stages[-1].outputs if stages else 0
     colours = ins == outs == 3 and (scene.colour_cube is not None or scene.pictures is not None)
     inputs, outputs = _names(scene.input_names, ins, "x"), _names(scene.output_names, outs, "y")
