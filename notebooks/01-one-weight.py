@@ -310,7 +310,7 @@ show(scene)
 # start as random numbers between 0 and 1, the biases at 0; orange should become blue, but does not.
 #
 # One step, and then the same cubes coloured by the **gradient** of that step. The bar is logarithmic here, because
-# gradients are often of very different size.
+# gradients can be of very different size.
 
 # %%
 start = net[0].weight.data.copy()
@@ -336,7 +336,7 @@ show(scene)
 # %% [markdown]
 # The network found what inverting is. The weight from red to red is strongly negative: more red in, less red out. So
 # are green to green and blue to blue; the other six weights are almost zero (a colour does not depend on the others).
-# Positive biases make black white. And orange becomes blue:
+# Positive biases make black almost white. And orange becomes blue:
 
 # %%
 weights, biases = net[0].weight.data, net[0].bias.data
