@@ -35,6 +35,11 @@ from .layout import CALLS, KERNELS
 
 PACKAGE = Path(__file__).resolve().parents[2]
 SOURCES = ("engine/cpu/*.py", "rng.py", "scalar/emit.py")
+SETTINGS = (
+    "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX", "NUMBA_OPT", "NUMBA_LOOP_VECTORIZE",
+    "NUMBA_SLP_VECTORIZE", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO",
+)  # fmt: skip
+"""Variables of numba that change the code it makes."""
 CORE = (*CALLS, *KERNELS)
 UNUSED_DAYS = 30
 _SEAL = "checksum"
@@ -55,7 +60,9 @@ def user_cache() -> Path:
 @cache
 def key() -> str:
     """Hash of all that the machine code depends on, the formulas of the ops apart (their files carry their own)."""
-    hasher = hashlib.sha256(repr((sys.version, _version("numba"), _version("llvmlite"), _processor())).encode())
+    settings = [os.environ.get(name) for name in SETTINGS]
+    versions = sys.version, _version("numba"), _version("llvmlite")
+    hasher = hashlib.sha256(repr((versions, _processor(), settings)).encode())
     for pattern in SOURCES:
         for path in sorted(PACKAGE.glob(pattern)):
             # the time too: numba looks at it, and would compile again behind our back
