@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..run.frame import Frame, Stage
 from .flow_labels import Taken
+from .flow_turned import level
 from .grid import CHANNEL, LABEL, Box
 from .layout import Layout
 from .layout_plate import Plate
@@ -91,7 +92,7 @@ class FewFlow:
         self._weight = layout.plate(linear.weight.name)
         self._bias = layout.plate(linear.bias.name) if linear.bias is not None else None
         self._chips = self._chip_places()
-        self._anchors = self._row_anchors()
+        self._tips = self._anchors = self._row_anchors()
         self._at = WIDE
         self._columns = self._fitting_columns()
         self._below = True  # whether swatches and loss have their place below the last row
@@ -135,26 +136,35 @@ class FewFlow:
                 self._chips = None
         if self._columns:
             end = getattr(self._at, self._columns[-1]) + self._at.width / 2
-            if not all(self._free(x + end / 2 + 6, y - 4, end + 6, CHIP[1] + 10) for x, y in self._anchors):
+            assert self._taken is not None
+            anchors = level(self._tips, self._taken, end, CHIP[1])
+            if anchors is None:
                 self._columns = ()
+            else:
+                self._anchors = anchors
         if "target" in self._columns:
-            (x, y), wide = self._anchors[-1], 172.0
+            (x, y), wide = self._lowest, 172.0
             self._below = self._free(x + self._at.target + self._at.width / 2 - wide / 2, y + 65, wide + 8, 78)
+
+    @property
+    def _lowest(self) -> Floats:
+        """The anchor of the row of chips at the bottom."""
+        return np.asarray(self._anchors[np.argmax(self._anchors[:, 1])])
 
     def _row_anchors(self) -> Floats:
         """Where each row's flow starts: a little right of the nearest corner of its last cube's top face."""
         plate = self._bias or self._weight
         column = plate.shape[1] - 1
-        if self._taken is not None:
-            corners = [self._project(plate.cell_corners(i, column)) for i in range(plate.shape[0])]
-            return np.array([c[np.argmax(c[:, 0])] for c in corners]) + np.array([4.0, 0.0])
+        if self._taken is not None:  # of each cube the corner that is furthest to the right
+            ends = [self._project(plate.cell_corners(i, column)) for i in range(plate.shape[0])]
+            return np.asarray(np.stack([c[int(np.argmax(c[:, 0]))] for c in ends]) + np.array([4.0, 0.0]))
         corner = plate.depth * plate.axes[2] + plate.half * (plate.axes[0] + plate.axes[1])
         corners = [plate.cell_centre(i, column) + corner for i in range(plate.shape[0])]
         return np.asarray(self._project(corners) + np.array([4.0, 0.0]))
 
     def _fitting_columns(self) -> tuple[str, ...]:
         """Which of sum, output and target fit between the cubes and the scene's edge, and below each other."""
-        if len(self._anchors) > 1 and np.diff(self._anchors[:, 1]).min() < CHIP[1] + 3:
+        if self._taken is None and len(self._anchors) > 1 and np.diff(self._anchors[:, 1]).min() < CHIP[1] + 3:
             return ()
         room = self._box[0] + self._box[2] - self._anchors[:, 0].max()
         if self._weight.grid.folded:
@@ -177,8 +187,10 @@ class FewFlow:
         if self._chips is not None:
             self._input_boxes(sketch, self._chips)
         if self._columns:
-            for row, anchor in enumerate(self._anchors):
-                self._row_boxes(sketch, anchor, first=row == 0)
+            for tip, anchor in zip(self._tips, self._anchors, strict=True):
+                if tuple(tip) != tuple(anchor):
+                    sketch.line(tip, anchor, self._theme.flow, 1.4)
+                self._row_boxes(sketch, anchor, first=anchor[1] == self._anchors[:, 1].min())
             if self._swatches:
                 self._output_swatch_lines(sketch)
         return sketch
@@ -189,7 +201,7 @@ class FewFlow:
 
     def _row_names(self, sketch: Sketch) -> None:
         plate = self._weight
-        spacing = np.diff(self._anchors[:, 1]).min() if len(self._anchors) > 1 else np.inf
+        spacing = np.abs(np.diff(self._tips[:, 1])).min() if len(self._tips) > 1 else np.inf
         if plate.grid.folded or spacing < 15:
             return
         left = -0.62 * plate.axes[0] - plate.depth * plate.axes[2]
@@ -238,7 +250,7 @@ class FewFlow:
                 sketch.text(x + at, y - CHIP[1] / 2 - 10, name, LABEL, theme.text2, anchor="middle")
 
     def _output_swatch_lines(self, sketch: Sketch) -> None:
-        x, y = self._anchors[-1]
+        x, y = self._lowest
         for at in (self._at.output, self._at.target)[: len(self._columns) - 1]:
             sketch.line((x + at, y + CHIP[1] / 2), (x + at, y + 36), self._theme.flow, 1.4)
 
@@ -253,7 +265,7 @@ class FewFlow:
 
     @property
     def _swatches(self) -> bool:
-        y = self._anchors[-1, 1]
+        y = self._lowest[1]
         fits = y + 100 < self._box[1] + self._box[3] + 8
         return self._story.colours and self._below and len(self._anchors) == 3 and fits
 
@@ -290,7 +302,7 @@ class FewFlow:
         return self._story.target if "target" in self._columns else None
 
     def _outcome(self, sketch: Sketch, outputs: NDArray[np.floating], loss: float | None) -> None:
-        x, y = self._anchors[-1]
+        x, y = self._lowest
         at, below = self._at, y + CHIP[1] / 2
         if self._swatches:
             for middle, colour in ((at.output, outputs), (at.target, self._target)):

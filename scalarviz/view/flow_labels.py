@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 Project = Callable[[ArrayLike], Floats]
 _CELL = 4.0  # pixels of a cell of the map of taken places
 _LINE = 19.0
+_LONGEST = 4096  # points of a line: zoomed in by hand, most of it is outside
 
 
 class Taken:
@@ -33,19 +34,24 @@ class Taken:
     def add_polygon(self, corners: Floats) -> None:
         """Mark the convex hull of points (N, 2), with a little air around it."""
         ring = convex_hull(corners)
-        inside = np.ones(self._cost.shape, bool)
+        low, high = corners.min(axis=0) - 2 * _CELL, corners.max(axis=0) + 2 * _CELL
+        limit = np.array(self._cost.shape[::-1]) * _CELL + 4 * _CELL
+        low, high = (np.clip(c, np.array(self.box[:2]) - 4 * _CELL, self.box[:2] + limit) for c in (low, high))
+        part = self._window((low[0], low[1], high[0] - low[0], high[1] - low[1]))
+        across, down = self._x[part], self._y[part]
+        inside = np.ones(across.shape, bool)
         for p, q in zip(ring, np.roll(ring, -1, axis=0), strict=True):
             edge = q - p
             length = float(np.hypot(*edge)) or 1.0
-            distance = (edge[0] * (self._y - p[1]) - edge[1] * (self._x - p[0])) / length
+            distance = (edge[0] * (down - p[1]) - edge[1] * (across - p[0])) / length
             inside &= distance > -_CELL
-        self._cost[inside] += 1.0
+        self._cost[part][inside] += 1.0
 
     def add_line(self, start: Floats, end: Floats) -> None:
         """Mark a thin line."""
-        count = max(2, int(np.hypot(*(end - start)) / _CELL) + 1)
+        count = min(max(2, int(np.hypot(*(end - start)) / _CELL) + 1), _LONGEST)
         points = start + np.linspace(0, 1, count)[:, None] * (end - start)
-        at = ((points - self.box[:2]) / _CELL).astype(int)
+        at = (np.clip(points - self.box[:2], -1e6, 1e6) / _CELL).astype(int)
         inside = np.all((at >= 0) & (at < np.array(self._cost.shape)[::-1]), axis=1)
         self._cost[at[inside, 1], at[inside, 0]] += 0.12
 

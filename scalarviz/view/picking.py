@@ -27,10 +27,19 @@ Vector = tuple[float, float, float]
 
 
 class Hit(NamedTuple):
-    """A cube that was found: the place of its plate in the layout, and which element of the plate it is."""
+    """A cube that was found.
+
+    Attributes
+    ----------
+    plate, element : int
+        The place of its plate in the layout, and which element of the plate it is.
+    flat : int or None
+        In a frame's flat arrays; None for a cube of an activation row.
+    """
 
     plate: int
     element: int
+    flat: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +128,8 @@ class Picker:
             d = _steady((_dot(ray, slab.axes[0]), _dot(ray, slab.axes[1]), _dot(ray, slab.axes[2])))
             t, element = _walk(slab, p, d, start, best, half) if not mean else _mean(slab, p, d, start)
             if element >= 0 and t < best:
-                best, found = t, Hit(index, element)
+                first = self._plates[index].start
+                best, found = t, Hit(index, element, first + element if first >= 0 else None)
         return found
 
     def _look(self, camera: Camera, density: float) -> None:
@@ -127,7 +137,7 @@ class Picker:
         if camera is self._camera and density == self._density:
             return
         self._camera, self._density = camera, density
-        self._inverse = np.linalg.inv(camera.matrix)
+        self._inverse = np.asarray(np.linalg.inv(camera.matrix), np.float64)
         variants = [variant_for(plate, camera, density) for plate in self._plates]
         self._samples = [(v.samples > 0, p.half if v.detail else 0.5)
                          for v, p in zip(variants, self._plates, strict=True)]  # fmt: skip

@@ -53,7 +53,8 @@ class Scenery:
         if story and moved is not None:
             taken = Taken(box)
             for plate in layout.plates:
-                taken.add_polygon(project(plate.corners))
+                for element in range(plate.size):
+                    taken.add_polygon(project(plate.corners_of(element)))
         self.flow = FewFlow(layout, subject.stages, theme, subject.story, project, box, taken) if story else None
         shapes = {t.name: t.shape for t in subject.tensors if layers == 0 or t.role != "bias"}
         self._labels = None if story else FlowLabels(layout, theme, shapes, self._row_names(), project, box)

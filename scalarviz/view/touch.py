@@ -84,7 +84,7 @@ class Touch:
         self._terms: Terms | None = None
         self._explanation: tuple[str, ...] = ()
 
-    def hover(self, index: int | None, pointer: tuple[float, float]) -> bool:
+    def hover(self, index: int | None, pointer: tuple[float, float] = (0.0, 0.0)) -> bool:
         """The pointer is over a weight or over none; returns whether that changes the picture."""
         before = self.hovered, self.pointer
         self.hovered = index
@@ -148,10 +148,10 @@ class Touch:
         sketch = Sketch()
         selected = self.inspector is not None and self.inspector.index == index
         paths = None if selected else brackets(plate, index - plate.start, view.camera, view.project)
-        for path in paths or []:
-            sketch.polyline(path, view.theme.background, 4.6)
-        for path in paths or []:
-            sketch.polyline(path, view.theme.selection, 2.6)
+        if paths:
+            starts, ends = (np.concatenate([path[k : k + 2] for path in paths]) for k in (0, 1))
+            sketch.lines(starts, ends, view.theme.background, 4.6, round_ends=True)
+            sketch.lines(starts, ends, view.theme.selection, 2.6, round_ends=True)
         known = who(self._subject, index)
         more = [known.meaning] if known.meaning else []
         if view.quantity != "weight":

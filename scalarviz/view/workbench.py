@@ -96,8 +96,7 @@ class Workbench:
         self._arrange()
         self._view.relaid(self.layout)
         self._dress()
-        if self._frame is not None:
-            self.update(self._frame, self._pace, 0.0)
+        self._outdated = True
 
     def _arrange(self) -> None:
         """Places of the panels, and of the plates in space."""
@@ -179,18 +178,22 @@ class Workbench:
 
     def orbit(self, dx: float, dy: float) -> None:
         """Turn around the middle of the scene by a drag of device pixels."""
+        self.hover(None)
         self._view.orbit(*self.to_logical((dx, dy)))
 
     def pan(self, dx: float, dy: float) -> None:
         """Shift the picture by device pixels."""
+        self.hover(None)
         self._view.pan(*self._to_camera((dx, dy)))
 
     def zoom(self, factor: float, at: Point) -> None:
         """Enlarge the picture around a point in device pixels."""
+        self.hover(None)
         self._view.zoom(factor, self._to_camera(at))
 
     def fit_camera(self) -> None:
         """Glide back to the camera that shows everything."""
+        self.hover(None)
         self._view.fit()
 
     @property
@@ -263,14 +266,16 @@ class Workbench:
         self._outdated = False
         marked = self._touch.marked
         rings = [] if marked is None else self._side.rings(marked)
-        self._touched = self._touch.layers(frame, self._seen, rings)
+        quantity = self.colouring.quantity
+        seen = View(self.layout, self.camera, self.project, self.places, self.theme, quantity, self.panels_shown)
+        self._touched = self._touch.layers(frame, seen, rings)
 
     def _update_cubes(self, frame: Frame) -> None:
         slab = self.slab
         slab.set_flat(self.colouring.flat)
         slab.set_range(self.colouring.range)
-        known = frame.computed if self.colouring.quantity != "weight" else np.ones(len(frame.values), bool)
-        slab.set_flags(frozen=frame.frozen, not_computed=~known, dead=frame.dead)
+        missing = ~frame.computed if self.colouring.quantity != "weight" else None
+        slab.set_flags(frozen=frame.frozen, not_computed=missing, dead=frame.dead)
         if self._has_rows:
             slab.set_activations(frame.activations)
             slab.set_activation_range(self.activations.range.low, self.activations.range.high)
@@ -299,13 +304,11 @@ class Workbench:
             return None
         camera = self._view.camera
         hit = self._picker.pick(camera, self._to_camera(at), self.size[0] / camera.size[0])
-        plate = None if hit is None else self.layout.plates[hit.plate]
-        return None if hit is None or plate is None or plate.kind == "activation" else plate.start + hit.element
+        return None if hit is None else hit.flat
 
     def hover(self, at: Point | None) -> bool:
         """The pointer is over a point in device pixels (None: gone); returns whether the picture changes."""
-        where = None if at is None else self.pick(at)
-        changed = self._touch.hover(where, (0.0, 0.0) if at is None else self.to_logical(at))
+        changed = self._touch.hover(None) if at is None else self._touch.hover(self.pick(at), self.to_logical(at))
         self._outdated |= changed
         return changed
 
@@ -356,11 +359,6 @@ class Workbench:
     def message(self, text: str) -> None:
         self._outdated |= text != self._touch.message
         self._touch.message = text
-
-    @property
-    def _seen(self) -> View:
-        return View(self.layout, self._view.camera, self.project, self.places, self.theme, self.colouring.quantity,
-                    self.panels_shown)  # fmt: skip
 
     # drawing
 
