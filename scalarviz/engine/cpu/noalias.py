@@ -1,7 +1,7 @@
 """A promise that numba has no option for: what a kernel writes is nothing that it reads.
 
 With it LLVM need not compare pointers before the loop, nor keep a plain loop for the case that they overlap. It took
-20 to 40 % off a step of networks with hidden layers, most where the blocks of lanes are small. The encoder keeps the
+14 to 46 % off a step of networks with hidden layers (16,16 to 64,64), most where the blocks are small. The encoder keeps the
 promise: the destinations of an instruction are different rows, and none of them is a source.
 """
 
