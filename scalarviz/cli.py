@@ -1,6 +1,7 @@
 """The command line: which command, its flags, its exit code. The work is done below this floor.
 
-Exit codes: 0 done; 2 wrong use or input (one line or two, no traceback); 130 interrupted.
+Exit codes: 0 done; 2 wrong use or input, or a file that could not be written (one line or two, no traceback);
+130 after Ctrl-C and 143 after SIGTERM (what was asked for is written).
 Nothing heavy is imported at the top: ``scalarviz --help`` answers at once.
 """
 
@@ -134,7 +135,7 @@ def _doctor(report: bool = False) -> int:
     return doctor(report)
 
 
-def _warmup() -> int:
-    from .cli_doctor import warm_up
+def _warmup(quiet: bool = False) -> int:
+    from .cli_warmup import warm_up
 
-    return warm_up()
+    return warm_up(quiet)

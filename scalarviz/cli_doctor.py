@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import os
 import platform
-import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
-from .cli_console import Progress, say
 from .errors import MissingDependencyError, ScalarvizError, listing
 
 DTYPES = ("float32", "float64")
 PACKAGES = (
     *("numpy", "numba", "llvmlite", "vispy", "typer", "rich", "pydantic", "pillow", "safetensors"),
-    *("imageio-ffmpeg", "scikit-image", "scikit-learn"),
+    *("imageio-ffmpeg", "scikit-image", "scikit-learn", "PySide6-Essentials", "jupyterlab", "ipykernel"),
 )
 
 
@@ -54,9 +51,9 @@ def doctor(report: bool) -> int:
 def examine() -> Iterator[Finding]:
     """Look at everything that depends on the machine, one after another."""
     checks: tuple[tuple[str, Callable[[], tuple[bool, str]]], ...] = (
-        ("pictures (GL)", _gl),
+        ("window", _window),
+        ("pictures (EGL)", _gl),
         ("films", _films),
-        ("display", _display),
         ("example photo", _example),
         ("numba cache", _cache),
         ("CUDA", _cuda),
@@ -84,19 +81,6 @@ def versions() -> Iterator[tuple[str, str]]:
             yield package, "not installed"
 
 
-def warm_up() -> int:
-    """Compile the kernels into the cache; returns the exit code, 0."""
-    from .engine.cpu import warmup
-    from .engine.cpu.cache import CORE
-    from .scalar import ops
-
-    start = time.perf_counter()
-    with Progress("compiling", 0, len(DTYPES) * (len(CORE) + len(ops.TABLE))) as bar:
-        warmup(DTYPES, progress=lambda done, total, what: bar.update(done, what))
-    say(f"scalarviz: the kernels are compiled and cached ({time.perf_counter() - start:.1f} s)")
-    return 0
-
-
 def _gl() -> tuple[bool, str]:
     from .view.offscreen import available, offscreen
 
@@ -122,13 +106,16 @@ def _films() -> tuple[bool, str]:
     return True, f"imageio-ffmpeg {version('imageio-ffmpeg')}"
 
 
-def _display() -> tuple[bool, str]:
-    if sys.platform in ("win32", "darwin"):
-        return True, platform.system()
-    for name in ("WAYLAND_DISPLAY", "DISPLAY"):
-        if os.environ.get(name):
-            return True, f"{name}={os.environ[name]}"
-    return False, "none; films and pictures are drawn without one"
+def _window() -> tuple[bool, str]:
+    from .view.probe import WindowProbe
+    from .view.window import has_display
+
+    if not has_display():
+        return False, "no display (DISPLAY and WAYLAND_DISPLAY are not set); film and picture are drawn without one"
+    probe = WindowProbe()
+    if reason := probe.reason():
+        return False, reason
+    return True, f"{probe.binding} {version(probe.package)} on {probe.platform()}"
 
 
 def _example() -> tuple[bool, str]:
@@ -153,12 +140,13 @@ def _cache() -> tuple[bool, str]:
 def _cuda() -> tuple[bool, str]:
     from numba import cuda
 
-    if not cuda.is_available():
-        return False, "no driver or device found; the processor does the work"
-    return True, f"{_text(cuda.get_current_device().name)}; this version computes on the processor"
+    found = f" ({_text(cuda.get_current_device().name)} would be there)" if cuda.is_available() else ""
+    return False, f"not in this version; the processor does the work{found}"
 
 
 def _notebook() -> tuple[bool, str]:
-    if find_spec("jupyter_rfb") and find_spec("IPython"):
-        return True, "jupyter_rfb is there"
-    return False, "the live view needs: pip install jupyterlab jupyter_rfb; pictures work in any notebook"
+    install = 'install it with: pip install "scalarviz[notebook]"'
+    if not find_spec("ipykernel"):
+        return False, f"ipykernel is not there; {install}"
+    lab = f"jupyterlab {version('jupyterlab')}" if find_spec("jupyterlab") else f"no jupyterlab ({install})"
+    return True, f"ipykernel {version('ipykernel')}, {lab}; `sv.view.render` draws pictures"

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .errors import InputError, MissingDependencyError, listing
+from .errors import InputError, MissingDependencyError, ScalarvizError, listing
 from .io import check_target, save_picture
 from .io.pictures import FORMATS
 
 if TYPE_CHECKING:
+    from .cli_painter import Painter
     from .run.scene import Scene
 
 FOLDER = Path("out")
@@ -30,82 +31,62 @@ class Outputs:
         Size, frames a second, duration and colour map.
     notes : list of str
         What the user should know beforehand.
-    refused : str
-        Why files that were asked for by name cannot be made here; empty if they can.
+    failures : list of str
+        Why files that were asked for, or usually made, are missing.
     """
 
     films: list[Path]
     stills: list[Path]
     options: Any
     notes: list[str] = field(default_factory=list)
-    refused: str = ""
-    _painter: _Painter | None = None
+    failures: list[str] = field(default_factory=list)
+    _painter: Painter | None = None
 
     @contextmanager
     def film(self, scene: Scene, steps: int) -> Iterator[Iterator[int]]:
-        """Steps to train to, one after another; each film gets a frame for every one. Without films: the last step."""
+        """Steps to train to, one after another; each film gets a frame for every one. The last one is always there."""
         run = scene.run
+        first, last = run.steps, run.steps + steps
         if not self.films:
-            yield iter([run.steps + steps])
+            yield iter([last])
             return
-        from .view.film import Film, pace
+        from .cli_painter import Painter, Reel
+        from .view.film import pace
 
-        first, stops = run.steps, pace(steps, self.options.duration, self.options.fps)
-        painter = self._painter = _Painter(scene, self.options)
-        with ExitStack() as stack:
-            films = [stack.enter_context(Film(path, self.options.size, self.options.fps)) for path in self.films]
-
-            def show(pace_text: str) -> None:
-                picture = painter.picture(pace_text, 1 / self.options.fps)
-                for film in films:
-                    film.add(picture)
+        fps, stops = self.options.fps, pace(steps, self.options.duration, self.options.fps)
+        painter = self._painter = Painter(scene, self.options)
+        with Reel(self.films, painter, self.options.size, fps) as reel:
 
             def frames() -> Iterator[int]:
                 for number, stop in enumerate(stops):
                     yield first + int(stop)
-                    show(_pace_text(scene, stops, number, self.options.fps))
+                    if not reel.add(_pace_text(scene, stops, number, fps)):
+                        break
+                if run.steps < last:  # a film that failed ends no training
+                    yield last
 
             yield frames()
-            if not films[0].frames:  # interrupted in the first frame: a film shows at least how it stands
-                show(str(run.engine))
+            if not reel.frames:  # interrupted in the first frame: a film shows at least how it stands
+                reel.add(str(run.engine))
+        if reel.failure:
+            self.failures.append(reel.failure)
+            self.films = []
 
     def pictures(self, scene: Scene) -> list[Path]:
         """Write the stills; returns every file of the picture that was written, films included."""
+        written = list(self.films)
         if self.stills:
-            painter = self._painter or _Painter(scene, self.options)  # the film's has gathered the test curve
+            from .cli_painter import Painter
+
+            painter = self._painter or Painter(scene, self.options)  # the film's has gathered the test curve
             image = painter.still(f"{scene.run.full_speed:,.0f} steps/s  ·  {scene.run.engine}")
             for path in self.stills:
-                save_picture(path, image)
-        return [*self.films, *self.stills]
-
-
-class _Painter:
-    """Draws one scene at one size, offscreen."""
-
-    def __init__(self, scene: Scene, options: Any) -> None:
-        from .view.offscreen import offscreen
-        from .view.workbench import Workbench
-
-        self.scene, self._screen, self._size = scene, offscreen(), options.size
-        cmap = options.cmap if options.given("cmap") else None
-        with self._screen:
-            self._bench = Workbench(scene, options.size, cmap=cmap)
-
-    def picture(self, pace_text: str, seconds: float) -> Any:
-        """The run as it stands, `seconds` after the last picture: uint8 (H, W, 3)."""
-        self._update(pace_text, seconds)
-        return self._screen.render(self._bench.draw, self._size)
-
-    def still(self, pace_text: str) -> Any:
-        """The same drawn at twice the size and averaged, for smooth edges."""
-        with self._screen:
-            self._bench.resize(self._size, supersample=2)
-        self._update(pace_text, None)
-        return self._screen.render(self._bench.draw, self._size, supersample=2)
-
-    def _update(self, pace_text: str, seconds: float | None) -> None:
-        with self._screen:
-            self._bench.update(self.scene.run.frame(self.scene.probe), pace_text, seconds)
+                try:
+                    save_picture(path, image)
+                    written.append(path)
+                except ScalarvizError as error:
+                    self.failures.append(str(error))
+        return written
 
 
 def _pace_text(scene: Scene, stops: Any, number: int, fps: int) -> str:
@@ -129,7 +110,7 @@ def plan_outputs(name: str, options: Any) -> Outputs:
     if (outputs.films or outputs.stills) and (reason := _no_drawing(options)):
         outputs.films, outputs.stills = [], []
         if options.out:
-            outputs.refused = reason
+            outputs.failures.append(reason)
         else:
             outputs.notes.append(reason)
     return outputs

@@ -1,52 +1,89 @@
-"""One run from the command line: refuse, build, train, write, report."""
+"""One run from the command line: refuse, build, train (in a window or not), write, report."""
 
 from __future__ import annotations
 
 import json
 import math
-import signal
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+import traceback
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from .cli_console import Progress, fail, say
 from .cli_pictures import Outputs, plan_outputs
 from .cli_scene import LoadedScene
+from .cli_stop import Stop
+from .cli_warmup import warm_up_beside
+from .cli_window import InWindow, wants_window
+from .errors import DivergedError, MissingDependencyError, ScalarvizError
 from .io import check_target
 
 if TYPE_CHECKING:
     from .run.scene import Scene
 
-INTERRUPTED = 130
+
+@dataclass(slots=True)
+class Ending:
+    """What a run left.
+
+    Attributes
+    ----------
+    seconds : float
+    error : Exception or None
+        What stopped the training.
+    outputs : Outputs or None
+        The film and the pictures; None after a window.
+    written : list of Path
+    failures : list of str
+        Why something is missing that was asked for.
+    """
+
+    seconds: float = 0.0
+    error: Exception | None = None
+    outputs: Outputs | None = None
+    written: list[Path] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
 
 
 def run_scene(loaded: LoadedScene, options: Any) -> int:
     """Train a scene as its options say; returns the exit code.
 
-    Everything that would stop a file from being written afterwards is said before the training begins. Ctrl-C ends the
-    training at the next boundary of a step; what was asked for is written all the same.
+    Everything that would stop a file from being written afterwards is said before the training begins. Ctrl-C and
+    SIGTERM end the training at the next boundary of a step; what was asked for is written all the same.
     """
     if options.save:
         check_target(options.save)
-    outputs = plan_outputs(loaded.name, options)
+    window = InWindow(options) if wants_window(options) else None
+    outputs = plan_outputs(loaded.name, options) if window is None else None
     scene: Scene = loaded.module.build(options)
     if options.load:
         scene.run.load(options.load)
-    for line in [*scene.notes, *outputs.notes, _engine_line(loaded.name, scene)]:
+    for line in [*scene.notes, _engine_line(loaded.name, scene), *_beside(loaded.name, scene, options)]:
         say(line)
-    start = time.perf_counter()
-    with _stop_on_interrupt() as stopped:
-        _train(scene, options.steps, outputs, stopped)
-    seconds = time.perf_counter() - start
-    written = _write(loaded, scene, options, outputs)
-    _report(loaded.name, scene, seconds, options.json_line, written)
-    if stopped.is_set():
-        say("scalarviz: interrupted; the files were written")
-        return INTERRUPTED
-    return fail(outputs.refused) if outputs.refused else 0
+    with Stop() as stop:
+        ending = _in_window(window, scene, stop) if window is not None else None
+        if ending is None:
+            ending = _without_window(scene, options, outputs or plan_outputs(loaded.name, options), stop)
+    if ending.error is not None:
+        return _stopped_by(ending.error, scene, options)
+    _write(loaded, scene, options, ending)
+    _report(loaded.name, scene, ending.seconds, options.json_line, ending.written)
+    if stop:
+        say(f"scalarviz: {stop.word}; the files were written")
+    for line in ending.failures:
+        fail(line)
+    return 2 if ending.failures else stop.code
+
+
+def _beside(name: str, scene: Scene, options: Any) -> list[str]:
+    """Fill a cold cache beside a run that somebody watches, and say so; never where a program or a test runs it."""
+    if options.headless or options.json_line or options.out or options.engine != "auto":
+        return []
+    line = warm_up_beside(scene.run.engine.name)
+    return [f"{name}: {line}"] if line else []
 
 
 def _engine_line(name: str, scene: Scene) -> str:
@@ -58,33 +95,39 @@ def _engine_line(name: str, scene: Scene) -> str:
     return f"{name}: {run.engine} ({run.engine.why}{'; compiling its kernels, once' if compiling else ''})"
 
 
-@contextmanager
-def _stop_on_interrupt() -> Iterator[threading.Event]:
-    """The first Ctrl-C sets the event, so that no step is cut in two; the second one interrupts at once."""
-    stopped = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stopped  # signals belong to the main thread
-        return
+def _in_window(window: InWindow, scene: Scene, stop: Stop) -> Ending | None:
+    """Train in a window; None (and a line that says why) if there can be none."""
+    reason = window.refusal()
+    start = time.perf_counter()
+    if not reason:
+        try:
+            error = window.train(scene, stop)
+            return Ending(time.perf_counter() - start, error)
+        except MissingDependencyError as missing:
+            reason = str(missing)
+    say(f"{scene.name}: a film and a picture instead of a window: {reason}")
+    return None
 
-    def stop(number: int, frame: Any) -> None:
-        if stopped.is_set():
-            raise KeyboardInterrupt
-        stopped.set()
 
-    former = signal.signal(signal.SIGINT, stop)
+def _without_window(scene: Scene, options: Any, outputs: Outputs, stop: Stop) -> Ending:
+    for line in outputs.notes:
+        say(line)
+    start = time.perf_counter()
+    error = None
     try:
-        yield stopped
-    finally:
-        signal.signal(signal.SIGINT, former)
+        _train(scene, options.steps, outputs, stop)
+    except Exception as stopped_by:  # whatever it is, what was learnt until then is kept
+        error = stopped_by
+    return Ending(time.perf_counter() - start, error, outputs)
 
 
-def _train(scene: Scene, steps: int, outputs: Outputs, stopped: threading.Event) -> None:
+def _train(scene: Scene, steps: int, outputs: Outputs, stop: Stop) -> None:
     run = scene.run
     last = run.steps + steps
 
     def goes_on(run: Any) -> bool:
         bar.update(run.steps, f"loss {run.loss:.5f}")
-        return not stopped.is_set()
+        return not stop
 
     with Progress(scene.name, run.steps, last) as bar, outputs.film(scene, steps) as stops:
         for step in stops:
@@ -93,17 +136,50 @@ def _train(scene: Scene, steps: int, outputs: Outputs, stopped: threading.Event)
                 break
 
 
-def _write(loaded: LoadedScene, scene: Scene, options: Any, outputs: Outputs) -> list[Path]:
-    """Write what was asked for, the weights first; returns the files."""
-    written = []
-    if options.save:
+def _stopped_by(error: Exception, scene: Scene, options: Any) -> int:
+    """Say what stopped the training and at which step, and keep the weights if they are worth it; the exit code 2."""
+    step = scene.run.steps
+    if not isinstance(error, ScalarvizError):
+        traceback.print_exception(error)  # a defect, of a scene or of ours
+        error = RuntimeError(f"training stopped after step {step:,}: {type(error).__name__}: {error}")
+    elif not isinstance(error, DivergedError):  # that one names its step
+        error = ScalarvizError(f"training stopped after step {step:,}: {error}")
+    ending = Ending()
+    _save(scene, options, ending, diverged=isinstance(error, DivergedError))
+    for path in ending.written:
+        say(f"wrote {path}")
+    for line in ending.failures:
+        fail(line)
+    return fail(str(error))
+
+
+def _save(scene: Scene, options: Any, ending: Ending, diverged: bool = False) -> None:
+    if not options.save:
+        return
+    if diverged or not np.isfinite(scene.run.values).all():
+        was = "; the file is as it was" if options.save.exists() else ""
+        say(f"{scene.name}: {options.save} was not written, since the training diverged{was}")
+        return
+    try:
         scene.run.save(options.save)
-        written.append(options.save)
-    written += outputs.pictures(scene)
+        ending.written.append(options.save)
+    except ScalarvizError as error:
+        ending.failures.append(str(error))
+
+
+def _write(loaded: LoadedScene, scene: Scene, options: Any, ending: Ending) -> None:
+    """Write what was asked for, the weights first; what cannot be written keeps nothing else from it."""
+    _save(scene, options, ending)
+    if ending.outputs is not None:
+        ending.written += ending.outputs.pictures(scene)
+        ending.failures += ending.outputs.failures
     finish = getattr(loaded.module, "finish", None)
-    if finish is not None:
-        written += finish(scene, options)
-    return written
+    if finish is None:
+        return
+    try:
+        ending.written += finish(scene, options)
+    except ScalarvizError as error:
+        ending.failures.append(str(error))
 
 
 def _report(name: str, scene: Scene, seconds: float, as_json: bool, written: list[Path]) -> None:

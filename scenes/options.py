@@ -70,15 +70,20 @@ class SceneOptions(BaseModel):
     headless: bool = Field(False, description="no window and no film: writes only the files that you name")
     out: list[Path] = Field(
         [],
-        description="picture (.png) or film (.mp4) to write; may be repeated",
-        json_schema_extra={"metavar": "FILE", "shown": "out/SCENE.mp4 and .png"},
+        description="picture (.png) or film (.mp4) to write instead of opening a window; may be repeated",
+        json_schema_extra={"metavar": "FILE", "shown": "a window; without a display out/SCENE.mp4 and .png"},
     )
-    duration: float = Field(20, gt=0, le=3600, allow_inf_nan=False, description="length of the film in seconds")
+    duration: float = Field(
+        20, gt=0, le=3600, allow_inf_nan=False, description="seconds that the steps take in the window and in the film"
+    )
     fps: int = Field(30, ge=1, le=240, description="frames a second of the film")
-    size: Size = Field((1280, 720), description="of film and picture in pixels")
+    size: Size = Field((1280, 720), description="of window, film and picture in pixels")
+    theme: Literal["dark", "light"] = Field("dark", description="background and colours that go with it")
     cmap: str = Field("weight", description="colour map of the cubes; grey: brightness = value; or any map of vispy")
     save: Path | None = Field(
-        None, description="write the weights (.safetensors)", json_schema_extra={"metavar": "FILE"}
+        None,
+        description="write the weights (.safetensors) at the end, or when the window is closed",
+        json_schema_extra={"metavar": "FILE"},
     )
     load: Path | None = Field(
         None, description="begin with the weights of a file and count on", json_schema_extra={"metavar": "FILE"}

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+os.environ["SCALARVIZ_WARMUP"] = "0"  # no test is slowed by a compiler beside it
 ALLOWED_SKIP = "no GPU"
 ORACLE = Path(__file__).parent / "oracle"
 

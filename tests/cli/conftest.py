@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 
 import pytest
@@ -23,6 +24,14 @@ class Result:
         """The one line on stdout."""
         assert self.out.count("\n") == 1, self.out
         return json.loads(self.out)
+
+
+@pytest.fixture(autouse=True)
+def no_display(monkeypatch):
+    """The tests that want a window say so; the others give the same files on a desktop as in CI."""
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("scalarviz.view.window.has_display", lambda: bool(os.environ.get("DISPLAY")))
 
 
 @pytest.fixture

@@ -69,16 +69,25 @@ def test_the_version(cli):
 
 def test_doctor_says_what_works_and_what_to_install(cli, monkeypatch):
     monkeypatch.setattr("scalarviz.view.offscreen.available", lambda: "install EGL")
-    monkeypatch.delenv("DISPLAY", raising=False)
-    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     result = cli("doctor")
     assert result.code == 0
     rows = {line[4:].split("  ")[0].strip(): line for line in result.out.splitlines()}
-    assert list(rows) == ["pictures (GL)", "films", "display", "example photo", "numba cache", "CUDA", "notebook"]
-    assert rows["pictures (GL)"].startswith("no")
-    assert "install EGL" in rows["pictures (GL)"]
+    assert list(rows) == ["window", "pictures (EGL)", "films", "example photo", "numba cache", "CUDA", "notebook"]
+    assert rows["pictures (EGL)"].startswith("no")
+    assert "install EGL" in rows["pictures (EGL)"]
     assert rows["films"].startswith("ok")
-    assert rows["display"].startswith("no")
+    assert rows["window"].startswith("no")
+    assert "no display" in rows["window"]
+    assert "not in this version" in rows["CUDA"]
+
+
+@pytest.mark.parametrize(("there", "mark"), [(True, "ok"), (False, "no")])
+def test_doctor_knows_what_a_notebook_needs(cli, monkeypatch, there, mark):
+    monkeypatch.setattr("scalarviz.cli_doctor.find_spec", lambda name: there)
+    monkeypatch.setattr("scalarviz.cli_doctor.version", lambda name: "9.9")
+    (row,) = (line for line in cli("doctor").out.splitlines() if "notebook" in line)
+    assert row.startswith(mark)
+    assert ("scalarviz[notebook]" in row) != there
 
 
 def test_doctor_survives_a_check_that_breaks(cli, monkeypatch):

@@ -1,0 +1,98 @@
+"""Drawing a run for films and pictures, offscreen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from .errors import ScalarvizError
+
+if TYPE_CHECKING:
+    from .run.scene import Scene
+
+
+class Painter:
+    """Draws one scene at one size, offscreen."""
+
+    def __init__(self, scene: Scene, options: Any) -> None:
+        from .view.offscreen import offscreen
+        from .view.workbench import Workbench
+
+        self.scene, self._screen, self._size = scene, offscreen(), options.size
+        cmap = options.cmap if options.given("cmap") else None
+        with self._screen:
+            self._bench = Workbench(scene, options.size, options.theme, cmap)
+
+    def picture(self, pace_text: str, seconds: float) -> Any:
+        """The run as it stands, `seconds` after the last picture: uint8 (H, W, 3)."""
+        self._update(pace_text, seconds)
+        return self._screen.render(self._bench.draw, self._size)
+
+    def still(self, pace_text: str) -> Any:
+        """The same drawn at twice the size and averaged, for smooth edges."""
+        with self._screen:
+            self._bench.resize(self._size, supersample=2)
+        self._update(pace_text, None)
+        return self._screen.render(self._bench.draw, self._size, supersample=2)
+
+    def _update(self, pace_text: str, seconds: float | None) -> None:
+        with self._screen:
+            self._bench.update(self.scene.run.frame(self.scene.probe), pace_text, seconds)
+
+
+class Reel:
+    """The films of a run; a context manager. A film that cannot be written ends; the training goes on without it.
+
+    Attributes
+    ----------
+    failure : str
+        Why there is no film, empty if there is.
+    frames : int
+        Frames in each film so far.
+    """
+
+    def __init__(self, paths: list[Path], painter: Painter, size: tuple[int, int], fps: int) -> None:
+        self.failure, self.frames = "", 0
+        self._paths, self._painter, self._size, self._fps = paths, painter, size, fps
+        self._stack, self._films = ExitStack(), []  # type: ExitStack, list[Any]
+
+    def __enter__(self) -> Self:
+        from .view.film import Film
+
+        with self._told():
+            self._films = [self._stack.enter_context(Film(path, self._size, self._fps)) for path in self._paths]
+        return self
+
+    def add(self, pace_text: str) -> bool:
+        """One more frame: the run as it stands. Returns whether there is still a film."""
+        if self.failure:
+            return False
+        picture = self._painter.picture(pace_text, 1 / self._fps)
+        with self._told():
+            for film in self._films:
+                film.add(picture)
+            self.frames += 1
+        return not self.failure
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._told():
+            self._stack.__exit__(kind, error, trace)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn an error of the disk or the encoder into `failure`, and leave no half film behind."""
+        try:
+            yield
+        except (OSError, ScalarvizError) as error:
+            self.failure = self.failure or f"the film could not be written: {_first_line(error)}"
+            with suppress(OSError, ScalarvizError):
+                self._stack.__exit__(type(error), error, error.__traceback__)
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

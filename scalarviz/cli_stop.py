@@ -1,0 +1,89 @@
+"""Ctrl-C and SIGTERM end a run at the next boundary of a step, so that what was asked for is still written."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Stop:
+    """Catches the signals while a run goes on; a context manager.
+
+    The first signal is only noted, so that no step is cut in two; the second one interrupts at once. In a thread that
+    is not the main one nothing is caught: signals do not arrive there.
+
+    Attributes
+    ----------
+    number : int
+        The signal that came, 0 before.
+    """
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._former: dict[int, Any] = {}
+        self._at_once = False
+
+    def __bool__(self) -> bool:
+        """Whether a signal came."""
+        return self.number != 0
+
+    @property
+    def code(self) -> int:
+        """The exit code that a shell expects: 130 after Ctrl-C, 143 after SIGTERM; 0 without a signal."""
+        return 128 + self.number if self.number else 0
+
+    @property
+    def word(self) -> str:
+        """What happened, for people."""
+        return "interrupted" if self.number == signal.SIGINT else "terminated"
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in SIGNALS:
+                self._former[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, former in self._former.items():
+            signal.signal(number, former)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        again, self.number = bool(self.number), number
+        if again or self._at_once:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def beside_a_window(self) -> Iterator[None]:
+        """While a window with handlers of its own is open: note which signal came; before it is open, interrupt."""
+        if not self._former:
+            yield
+            return
+        reader, writer = socket.socketpair()
+        reader.setblocking(False)
+        writer.setblocking(False)
+        before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+        self._at_once = True
+        try:
+            yield
+        finally:
+            self._at_once = False
+            signal.set_wakeup_fd(before)
+            self.number = self.number or next((n for n in _received(reader) if n in SIGNALS), 0)
+            reader.close()
+            writer.close()
+
+
+def _received(reader: socket.socket) -> bytes:
+    try:
+        return reader.recv(4096)
+    except BlockingIOError:
+        return b""

@@ -1,0 +1,64 @@
+"""``scalarviz warmup``, and the same in the background of a run that somebody watches."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from contextlib import suppress
+
+from .cli_console import Progress, say
+from .engine import background
+
+DTYPES = ("float32", "float64")
+# the modules are found where this process found them, not in whatever folder the user stands in
+_CODE = "import sys; sys.path[:] = {path!r}; from scalarviz.cli import main; sys.exit(main(['warmup', '--quiet']))"
+
+
+def warm_up(quiet: bool = False) -> int:
+    """Compile the kernels into the cache.
+
+    Parameters
+    ----------
+    quiet : bool
+        Say nothing, give way to other programs, and end at once if another process is at it.
+
+    Returns
+    -------
+    int
+        The exit code, 0.
+    """
+    from .engine.cpu import warmup
+    from .scalar import ops
+
+    with background.holding() as mine:
+        if quiet:
+            if mine:
+                _give_way()
+                warmup(DTYPES)
+            return 0
+        start = time.perf_counter()
+        with Progress("compiling", 0, len(DTYPES) * (len(ops.TABLE) + 1)) as bar:
+            warmup(DTYPES, progress=lambda done, total, what: bar.update(done, what))
+        say(f"scalarviz: the kernels are compiled and cached ({time.perf_counter() - start:.1f} s)")
+        return 0
+
+
+def warm_up_beside(engine: str) -> str:
+    """Fill a cold cache beside a run that `engine` computes meanwhile; returns the line to say, or an empty one."""
+    from .engine.cpu import cache_is_warm
+
+    if engine == "numba" or all(cache_is_warm(dtype, ()) for dtype in DTYPES):
+        return ""
+    command = [sys.executable, "-c", _CODE.format(path=sys.path)]
+    if not (background.start(command) or background.running()):
+        return ""
+    return (
+        "first start: the fast kernels are being compiled beside this run, for the next ones "
+        f"({background.SWITCH}=0 turns that off)"
+    )
+
+
+def _give_way() -> None:
+    with suppress(AttributeError, OSError):  # Windows has no nice
+        os.nice(10)

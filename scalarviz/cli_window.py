@@ -1,0 +1,95 @@
+"""Training in a window: whether there is one, and what came of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .cli_console import say
+from .cli_stop import Stop
+from .errors import StateError
+
+if TYPE_CHECKING:
+    from .run.run import Run
+    from .run.scene import Scene
+    from .view.show import Handle
+
+PATIENCE = 60.0  # seconds for the engine to come back from the call it is in; larger networks take long calls
+
+
+def wants_window(options: Any) -> bool:
+    """Whether these options ask for a window and there is a display: files named by ``--out`` are made without one."""
+    if options.headless or options.out:
+        return False
+    from .view.window import has_display
+
+    return has_display()
+
+
+class InWindow:
+    """A run that trains in a window. Make it early: Qt is tried out in another process meanwhile.
+
+    Raises
+    ------
+    InputError
+        A colour map that does not exist.
+    """
+
+    def __init__(self, options: Any) -> None:
+        from .view.colors import get_map
+        from .view.probe import WindowProbe
+
+        get_map(options.cmap)
+        self._options, self._probe = options, WindowProbe()
+
+    def refusal(self) -> str:
+        """Why no window can be opened, in one line that says what to install; empty if it can."""
+        return self._probe.reason()
+
+    def train(self, scene: Scene, stop: Stop) -> Exception | None:
+        """Show the scene until the window is closed; returns what stopped the training, if something did.
+
+        Raises
+        ------
+        MissingDependencyError
+            No window after all (no OpenGL); nothing was trained.
+        """
+        handle = None
+        try:
+            with stop.beside_a_window():
+                handle = self._show(scene)
+        except KeyboardInterrupt:  # before the window was up
+            if not stop:
+                raise
+        error = _taken_back(scene.run, handle)
+        if error is None and not stop and handle is not None and not handle.closed:
+            return StateError("the display went away")
+        return error
+
+    def _show(self, scene: Scene) -> Handle:
+        from .view.show import show
+
+        options = self._options
+        say(f"{scene.name}: Space runs and pauses, ? shows the keys, Esc closes the window")
+        return show(
+            scene,
+            size=options.size,
+            steps=options.steps,
+            duration=options.duration,
+            theme=options.theme,
+            cmap=options.cmap if options.given("cmap") else None,
+            on_note=lambda line: say(f"{scene.name}: {line}"),
+        )
+
+
+def _taken_back(run: Run, handle: Handle | None) -> Exception | None:
+    """Make sure that no thread trains the run any more; returns what had stopped it, if something did."""
+    from .run.worker import Worker
+    from .view.live import LiveView
+
+    viewer = handle.viewer if handle is not None else None
+    worker = viewer.worker if isinstance(viewer, LiveView) else run.gate
+    if not isinstance(worker, Worker):
+        return None
+    if run.gate is worker:  # the window had no time for it
+        worker.close(PATIENCE)
+    return worker.error
