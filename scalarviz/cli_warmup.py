@@ -29,6 +29,7 @@ def warm_up(quiet: bool = False) -> int:
         The exit code, 0.
     """
     from .engine.cpu import warmup
+    from .engine.cpu.cache import CORE
     from .scalar import ops
 
     with background.holding() as mine:
@@ -38,7 +39,7 @@ def warm_up(quiet: bool = False) -> int:
                 warmup(DTYPES)
             return 0
         start = time.perf_counter()
-        with Progress("compiling", 0, len(DTYPES) * (len(ops.TABLE) + 1)) as bar:
+        with Progress("compiling", 0, len(DTYPES) * (len(CORE) + len(ops.TABLE))) as bar:
             warmup(DTYPES, progress=lambda done, total, what: bar.update(done, what))
         say(f"scalarviz: the kernels are compiled and cached ({time.perf_counter() - start:.1f} s)")
         return 0
