@@ -13,7 +13,7 @@ from .flow_few import chip_text
 from .layout import FEW, Layout
 from .layout_plate import Plate
 from .sketch import Sketch
-from .text import measure
+from .text import exponent, measure
 from .theme import Theme
 
 Floats = NDArray[np.float64]
@@ -33,6 +33,8 @@ class CubeValues:
 
     Parameters
     ----------
+    decades : bool
+        Whether the numbers span decades, as gradients do: then each is written with its exponent.
     moved : Camera, optional
         Given where it is not the layout's own: a number then stands only on a main face that can be seen and holds it.
 
@@ -42,15 +44,18 @@ class CubeValues:
         Size of type; 0 when there are too many weights or the cubes are too small.
     """
 
-    def __init__(self, layout: Layout, theme: Theme, project: Project, moved: Camera | None = None) -> None:
+    def __init__(self, layout: Layout, theme: Theme, project: Project, moved: Camera | None = None, *,
+                 decades: bool = False) -> None:
         plates = [p for p in layout.plates if p.kind != "activation"]
         self._theme, self._plates = theme, plates
         few = sum(p.size for p in plates) <= FEW
+        self._decades = decades
+        widest = "+0.0e\N{MINUS SIGN}0" if decades else "+0.00"
         self._seen: dict[str, NDArray[np.bool_]] = {}
         if few and moved is not None:
-            self._seen, self.size = _readable(layout, moved, project)
+            self._seen, self.size = _readable(layout, moved, project, widest)
         else:
-            self.size = min((_fitting(p, project) for p in plates), default=0) if few else 0
+            self.size = min((_fitting(p, project, widest) for p in plates), default=0) if few else 0
         self._centres = {
             p.name: project([p.cell_centre_top(*divmod(k, p.shape[1])) for k in range(p.size)])
             for p in plates if self.size
@@ -67,7 +72,8 @@ class CubeValues:
         return sketch
 
     def _print(self, sketch: Sketch, x: float, y: float, value: float, colour: Floats) -> None:
-        text = chip_text(value, signed=True)
+        decades = self._decades and bool(np.isfinite(value))
+        text = exponent(value, signed=True) if decades else chip_text(value, signed=True)
         ink = text_colour(colour)
         if value != value:  # the mark below is a checkerboard: a patch keeps the word readable
             wide = measure(text, self.size, True) + 10
@@ -76,7 +82,7 @@ class CubeValues:
         sketch.text(x, y + _MIDDLE * self.size, text, self.size, ink, bold=True, anchor="middle")
 
 
-def _fitting(plate: Plate, project: Project) -> int:
+def _fitting(plate: Plate, project: Project, widest: str) -> int:
     """The largest size whose widest usual number fits every cube of the plate; 0 if none does."""
     centres = np.array([plate.cell_centre_top(*divmod(k, plate.shape[1])) for k in range(plate.size)])
     half = plate.half * plate.axes[:2]
@@ -84,11 +90,10 @@ def _fitting(plate: Plate, project: Project) -> int:
     # Through the middle of a sheared face a horizontal line is as long as its flatter edge's horizontal part.
     flat = 0 if spans[0][:, 0].mean() >= spans[1][:, 0].mean() else 1
     wide, high = spans[flat][:, 0].min(), spans[1 - flat][:, 1].min()
-    text = "+0.00"
-    return next((s for s in _SIZES if measure(text, s, True) + 8 <= wide and s + 6 <= high), 0)
+    return next((s for s in _SIZES if measure(widest, s, True) + 8 <= wide and s + 6 <= high), 0)
 
 
-def _readable(layout: Layout, camera: Camera, project: Project) -> tuple[dict[str, NDArray[np.bool_]], int]:
+def _readable(layout: Layout, camera: Camera, project: Project, widest: str) -> tuple[dict[str, NDArray[np.bool_]], int]:
     """Which cubes, by plate, show a main face that holds a number, and the size of type for all of them."""
     lows, highs = _boxes(layout)
     seen: dict[str, NDArray[np.bool_]] = {}
@@ -97,7 +102,7 @@ def _readable(layout: Layout, camera: Camera, project: Project) -> tuple[dict[st
         if plate.kind != "activation":
             tops = np.array([plate.centre_of(k) + plate.depth * plate.axes[2] for k in range(plate.size)])
             seen[plate.name] = _in_sight(tops, plate, camera, lows, highs)
-            sizes[plate.name] = _sizes(tops, plate, project)
+            sizes[plate.name] = _sizes(tops, plate, project, widest)
     usable = [s for name, given in sizes.items() for s in given[seen[name]] if s > 0]
     size = int(min(usable, default=0))
     return {name: seen[name] & (sizes[name] >= max(size, 1)) for name in seen}, size
@@ -123,7 +128,7 @@ def _in_sight(tops: Floats, plate: Plate, camera: Camera, lows: Floats, highs: F
     return np.asarray(facing & ~hidden.any(axis=1))
 
 
-def _sizes(tops: Floats, plate: Plate, project: Project) -> NDArray[np.intp]:
+def _sizes(tops: Floats, plate: Plate, project: Project, widest: str) -> NDArray[np.intp]:
     """The largest size of type, for each main face, whose widest usual number lies inside it; 0 where none does."""
     ring = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) @ (plate.half * plate.axes[:2])
     quads = project((tops[:, None] + ring).reshape(-1, 3)).reshape(-1, 4, 2)
@@ -133,7 +138,7 @@ def _sizes(tops: Floats, plate: Plate, project: Project) -> NDArray[np.intp]:
     lengths = np.maximum(np.hypot(edges[..., 0], edges[..., 1]), 1e-9)
     found = np.zeros(len(tops), np.intp)
     for size in _SIZES[::-1]:
-        half = np.array([measure("+0.00", size, True) + 6, size + 2.0]) / 2
+        half = np.array([measure(widest, size, True) + 6, size + 2.0]) / 2
         corners = middles[:, None] + half * [(-1, -1), (1, -1), (1, 1), (-1, 1)]
         to = corners[:, None] - quads[:, :, None]  # face, edge, corner
         inside = (edges[:, :, None, 0] * to[..., 1] - edges[:, :, None, 1] * to[..., 0]) * turn[:, None, None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from .grid import LABEL, MARGIN, TITLE, Box
@@ -37,22 +38,21 @@ def _panel(sketch: Sketch, box: Box, theme: Theme, stroke: Colour | None = None)
 def banner(text: str, size: tuple[float, float], top: float, right: float, theme: Theme) -> Sketch:
     """A message below the HUD, whole, in as many lines as it takes; `right` is where the scene ends."""
     sketch = Sketch()
-    x = min(float(MARGIN), 0.04 * size[0])
-    mark = 30.0 if size[0] >= 300 else 0.0
-    most = right - 2 * x - 2 * _PAD - mark
-    lines = wrapped(text, most)
+    tiny = size[0] < 300
+    x, pad, mark, line = (4.0, 7.0, 0.0, 16.0) if tiny else (min(float(MARGIN), 0.04 * size[0]), _PAD, 30.0, _LINE)
+    lines = wrapped(text, right - 2 * x - 2 * pad - mark)
     if not lines:
         return sketch
-    width = max(measure(line, LABEL) for line in lines) + 2 * _PAD + mark
-    height = _LINE * len(lines) + 2 * _PAD - 5
+    width = max(measure(words, LABEL) for words in lines) + 2 * pad + mark
+    height = line * len(lines) + 2 * pad - 5
     top = max(4.0, min(top, size[1] - height - 4))
     _panel(sketch, (x, top, width, height), theme, theme.weight[1])
     if mark:
         middle = top + height / 2
-        sketch.disc(x + _PAD + 9, middle, 9, theme.weight[1])
-        sketch.text(x + _PAD + 9, middle + 5.5, "!", TITLE, theme.panel, bold=True, anchor="middle")
-    for row, line in enumerate(lines):
-        sketch.text(x + _PAD + mark, top + _PAD + 11 + _LINE * row, line, LABEL, theme.text1)
+        sketch.disc(x + pad + 9, middle, 9, theme.weight[1])
+        sketch.text(x + pad + 9, middle + 5.5, "!", TITLE, theme.panel, bold=True, anchor="middle")
+    for row, words in enumerate(lines):
+        sketch.text(x + pad + mark, top + pad + 11 + line * row, words, LABEL, theme.text1)
     return sketch
 
 
@@ -79,38 +79,54 @@ def pointer_label(at: tuple[float, float], size: tuple[float, float], name: str,
 
 
 def help_panel(size: tuple[float, float], table: Sequence[tuple[str, str]], theme: Theme) -> Sketch:
-    """The table of keys in the middle, over the dimmed picture, in as many columns as it needs."""
+    """The table of keys in the middle, over the dimmed picture, in as many columns as it needs.
+
+    Where the whole sentences do not fit, their beginnings stand there; in a tiny picture the last lines are left out.
+    """
     sketch = Sketch()
     sketch.rect(0, 0, *size, fill=rgba(theme.background, 0.72))
-    keys = max(measure(key, LABEL, True) for key, _ in table) + 18
-    texts = max(measure(does, LABEL) for _, does in table)
-    room = size[0] - 16 - 2 * 20, size[1] - 16 - 58
-    columns, step = _arrangement(len(table), keys + texts + 28, room)
-    rows = -(-len(table) // columns)
-    shown = min(rows, max(1, int(room[1] / step)))
-    wide = columns * (keys + texts + 28) - 28
-    width, height = min(wide + 40, size[0] - 8), shown * step + 58
+    short = [(key.partition(" or ")[0], _beginning(does)) for key, does in table]
+    room = size[0] - 8 - 2 * _SIDE, size[1] - 8 - _HEAD
+    plans = [(lines, columns, step) for lines in (list(table), short) for step in (24.0, 21.0, 18.0)
+             for columns in (1, 2, 3) if -(-len(lines) // columns) * step <= room[1]]  # fmt: skip
+    fitting = [plan for plan in plans if sum(_widths(plan[0], plan[1])) <= room[0]]
+    lines, columns, step = fitting[0] if fitting else (short[: max(1, int(room[1] / 18.0))], 1, 18.0)
+    widths = _widths(lines, columns)
+    rows = -(-len(lines) // columns)
+    width, height = min(sum(widths) + 2 * _SIDE, size[0] - 8), rows * step + _HEAD
     left, top = round((size[0] - width) / 2), round((size[1] - height) / 2)
     _panel(sketch, (left, top, width, height), theme, theme.flow)
-    sketch.text(left + 20, top + 30, "keys and mouse", TITLE, theme.text1, bold=True)
-    for index, (key, does) in enumerate(table):
-        column, row = divmod(index, rows)
-        if row >= shown:
-            continue
-        x, y = left + 20 + column * (keys + texts + 28), top + 40 + step * (row + 0.5) + 5
-        room_left = left + width - 8 - x
-        if measure(key, LABEL, True) <= room_left:
+    if measure("keys and mouse", TITLE, True) <= width - 2 * _SIDE:
+        sketch.text(left + _SIDE, top + 28, "keys and mouse", TITLE, theme.text1, bold=True)
+    x = left + _SIDE
+    for column, wide in enumerate(widths):
+        part = lines[column * rows : (column + 1) * rows]
+        keys = _key_width(part)
+        for row, (key, does) in enumerate(part):
+            y = top + 36 + step * (row + 0.5) + 5
             sketch.text(x, y, key, LABEL, theme.text1, bold=True)
-        if keys + measure(does, LABEL) <= room_left:
-            sketch.text(x + keys, y, does, LABEL, theme.text2)
+            if x + keys + measure(does, LABEL) <= left + width - 4:
+                sketch.text(x + keys, y, does, LABEL, theme.text2)
+        x += wide
     return sketch
 
 
-def _arrangement(count: int, column: float, room: tuple[float, float]) -> tuple[int, float]:
-    """Columns, and the height of a line: one column with air, else more, else tighter."""
-    for step in (24.0, 21.0, 18.0):
-        for columns in (1, 2, 3):
-            if columns * column - 28 <= room[0] and -(-count // columns) * step <= room[1]:
-                return columns, step
-    fitting = max(1, min(3, int((room[0] + 28) // column)))
-    return fitting, 18.0
+_SIDE, _HEAD, _BETWEEN = 20.0, 50.0, 26.0
+
+
+def _beginning(does: str) -> str:
+    """What a sentence says first: up to a bracket, comma or semicolon."""
+    return re.split(r" ?[(,;]", does)[0]
+
+
+def _key_width(lines: Sequence[tuple[str, str]]) -> float:
+    return max(measure(key, LABEL, True) for key, _ in lines) + 18
+
+
+def _widths(lines: Sequence[tuple[str, str]], columns: int) -> list[float]:
+    """Width of each column, what stands between them included."""
+    rows = -(-len(lines) // columns)
+    parts = [lines[k * rows : (k + 1) * rows] for k in range(columns)]
+    wide = [_key_width(part) + max(measure(does, LABEL) for _, does in part) + _BETWEEN for part in parts if part]
+    wide[-1] -= _BETWEEN
+    return wide

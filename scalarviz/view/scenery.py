@@ -41,12 +41,14 @@ class Scenery:
         them or is hidden by them is left out.
     panels : bool
         Whether the sample's outcome stands beside the cubes of a chain.
+    quantity : str
+        What the cubes show.
     """
 
     def __init__(self, subject: Subject, layout: Layout, theme: Theme, project: Project, box: Box, *,
-                 moved: Camera | None = None, panels: bool = True) -> None:
+                 moved: Camera | None = None, panels: bool = True, quantity: str = "weight") -> None:
         self._subject, self._theme = subject, theme
-        self._values = CubeValues(layout, theme, project, moved)
+        self._values = CubeValues(layout, theme, project, moved, decades=quantity != "weight")
         layers = sum(s.weight is not None for s in subject.stages)
         story = layers == 1 and layout.mode == "few"
         taken = None

@@ -214,9 +214,10 @@ def _rings(rings: list[Ring], view: View) -> Sketch:
         sketch.disc(x, y, diameter / 2 + 4.5, stroke=view.theme.background, border=5.5)
         sketch.disc(x, y, diameter / 2 + 3.5, stroke=view.theme.selection, border=2.6)
     box = view.places.panels.get("colours")
-    if box is not None:
-        x, y = box[0] + box[2] / 2, box[1] + box[3] + 6
-        sketch.text(x, y, HINT, LABEL, view.theme.text1, bold=measure(HINT, LABEL, True) <= box[2], anchor="middle")
+    if box is not None:  # over the titles, which say less now
+        x, y, width, _ = box
+        sketch.rect(x - 4, y - 3, width + 8, 21, fill=view.theme.background)
+        sketch.text(x, y + 13, HINT, LABEL, view.theme.text1, bold=measure(HINT, LABEL, True) <= width)
     return sketch
 
 

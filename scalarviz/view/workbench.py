@@ -1,8 +1,7 @@
 """`Workbench`: the composition of the whole picture, drawn into any current GL context (window, offscreen, notebook).
 
 One `update` a frame takes over the numbers, one `draw` paints them. What did not change is neither built nor uploaded
-again; boxes and labels that depend on layout and camera alone are built once. What is touched (a cube, a colour, the
-list of keys) is drawn in layers of its own above everything else.
+again. What is touched (a cube, a colour, the list of keys) is drawn in layers of its own above everything else.
 """
 
 from __future__ import annotations
@@ -95,6 +94,7 @@ class Workbench:
     def _lay_out(self) -> None:
         self._arrange()
         self._view.relaid(self.layout)
+        self._touch.hover(None)
         self._dress()
         self._outdated = True
 
@@ -138,8 +138,9 @@ class Workbench:
         """What depends on the camera too."""
         view = self._view
         view.stale = False
-        self._scenery = Scenery(self.subject, self.layout, self.theme, self.project, self.places.scene,
-                                moved=view.camera if view.moved else None, panels=self.panels_shown)  # fmt: skip
+        moved, quantity = view.camera if view.moved else None, self.colouring.quantity
+        self._scenery = Scenery(self.subject, self.layout, self.theme, self.project, self.places.scene, moved=moved,
+                                panels=self.panels_shown, quantity=quantity)  # fmt: skip
         self._static = [*self._scenery.static, *self._key_line]
         self._since_text = float("inf")
         self._outdated = True
@@ -266,8 +267,8 @@ class Workbench:
         self._outdated = False
         marked = self._touch.marked
         rings = [] if marked is None else self._side.rings(marked)
-        quantity = self.colouring.quantity
-        seen = View(self.layout, self.camera, self.project, self.places, self.theme, quantity, self.panels_shown)
+        seen = View(self.layout, self.camera, self.project, self.places, self.theme, self.colouring.quantity,
+                    self.panels_shown)  # fmt: skip
         self._touched = self._touch.layers(frame, seen, rings)
 
     def _update_cubes(self, frame: Frame) -> None:
