@@ -211,7 +211,8 @@ class Run:
         if not 0 <= start <= span.stop <= self.n_weights:
             raise InputError(f"weights {start} to {span.stop - 1} are not all among the {self.n_weights} of the run")
         new = np.asarray(numbers, self._store.value.dtype)
-        self.problem.previous[span] += new - self._store.value[span]
+        with np.errstate(invalid="ignore", over="ignore"):
+            self.problem.previous[span] += new - self._store.value[span]
         self._store.value[span] = new
 
     def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -301,13 +302,15 @@ class Run:
         store = self._store
         values = store.value.copy()
         activations = {} if probe is None else self.activations(probe, values)
+        with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
+            update = values - self.problem.previous
         return Frame(
             step=self.steps,
             loss=self.loss,
             lr=float(self.history.lr[-1]) if len(self.history) else self.lr,
             values=values,
             gradient=store.grad.copy(),
-            update=values - self.problem.previous,
+            update=update,
             computed=store.computed.astype(bool),
             frozen=store.frozen.astype(bool),
             activations=activations,

@@ -63,6 +63,13 @@ def application() -> Any:
     raise MissingDependencyError(f"{INSTALL} ({reasons[0]})")
 
 
+def _qt_core() -> Any:
+    """QtCore of the binding that vispy chose."""
+    from vispy.app.backends import _qt
+
+    return _qt.QtCore
+
+
 class Window:
     """A window around one viewer.
 
@@ -150,14 +157,29 @@ class Window:
 
     def close(self) -> None:
         """Close the window and stop training; twice is once."""
+        if self._end():
+            self._destroy()
+
+    def _end(self) -> bool:
+        """Everything of closing but the widget itself; returns whether there was something to end."""
         if self.closed:
-            return
+            return False
         self.closed = True
         self.timer.stop()
         self.view.close()
-        self.canvas.close()
+        self.canvas.native.hide()
         if self._serving:
             self.application.quit()
+        return True
+
+    def _destroy(self) -> None:
+        """Delete the widget now. Left to the garbage collector it could die while another window is being drawn,
+        taking that window's context away from the thread.
+        """
+        core = _qt_core()
+        widget = self.canvas.native
+        widget.deleteLater()
+        core.QCoreApplication.sendPostedEvents(widget, core.QEvent.Type.DeferredDelete.value)
 
     def _pixels(self) -> tuple[int, int]:
         """Device pixels of the inside, at least what can be laid out."""
@@ -250,7 +272,8 @@ class Window:
         self.view.scroll(self._at(event), float(event.delta[1]))
 
     def _on_close(self, event: Any) -> None:
-        self.close()
+        if self._end():  # the widget is in the middle of its own event: it dies after that
+            _qt_core().QTimer.singleShot(0, self._destroy)
 
 
 class _signals:
