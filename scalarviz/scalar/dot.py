@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import mul
-from typing import SupportsFloat
+from typing import Any, SupportsFloat
 
-from ..errors import InputError
+from ..errors import InputError, TracingError
 from . import ops, tracing
 from .kernel import Kernel
 from .store import Block
-from .value import Value, _next_order, as_value
+from .value import LEFT, Value, _next_order, as_value
 
 
 def _pull(node: Dot) -> None:
@@ -99,6 +99,15 @@ class Dot(Value):
     def symbolic(self) -> bool:
         """Whether the node was made while recording."""
         return not hasattr(self, "xs_data")
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "data":  # a slot that was never filled: the node was made while recording
+            tracing.forbid(".data")
+            raise TracingError(LEFT)
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        return "Symbol(op=dot)" if self.symbolic else super().__repr__()
 
     def _graph_parents(self) -> Sequence[Value]:
         if isinstance(self.weights, Row) and not isinstance(self.bias, Value):

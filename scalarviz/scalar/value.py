@@ -194,6 +194,9 @@ def inner_nodes(roots: Iterable[Value], ends: Iterable[Value] = ()) -> list[Valu
     return sorted(seen, key=_order_of, reverse=True)
 
 
+LEFT = "a symbolic Value left its recording; use the numbers of the Run or call the model again"
+
+
 class Symbol(Value):
     """A node of a graph that is being recorded: it has an operation and parents but no number."""
 
@@ -209,7 +212,7 @@ class Symbol(Value):
     def data(self) -> float:  # type: ignore[override]
         """Raises `TracingError`: there is no number yet."""
         tracing.forbid(".data")
-        raise TracingError("a symbolic Value left its recording; use the numbers of the Run or call the model again")
+        raise TracingError(LEFT)
 
     def backward(self, upstream: SupportsFloat = 1.0) -> float | None:
         """Raises `TracingError`: the engine makes the gradients of a recorded graph."""

@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import InputError
 from ..scalar import tracing
 from ..scalar.dot import Dot, Row
+from ..scalar.nested import flatten
 from ..scalar.store import Block
 from ..scalar.value import Symbol, Value
 from ..scalar.weight import Weight
@@ -29,7 +30,7 @@ def record(
     ----------
     fn : callable
         Takes a list of `n_inputs` Values (and, without `loss`, a list of `n_targets` more if that is not 0);
-        returns a Value or a sequence of Values.
+        returns a Value or a sequence of Values, nested or not.
     n_inputs, n_targets : int
         Lengths of one sample.
     loss : callable, optional
@@ -93,6 +94,8 @@ def _values(result: Any, what: str) -> list[Value]:
         return [result]
     if not isinstance(result, Sequence) or isinstance(result, str):
         raise InputError(f"{what} must return a Value or a list of Values, got {type(result).__name__}")
+    if any(isinstance(v, list | tuple) for v in result):
+        return flatten(result)
     return [v if isinstance(v, Value) else Value(v) for v in result]
 
 
@@ -122,8 +125,9 @@ class _Writer:
 
     def write(self, roots: Iterable[Value]) -> None:
         for value in sorted(self.reachable(roots), key=_order_of):
+            node = self.node(value)  # may append a node of its own
             self.row_of[value] = len(self.nodes)
-            self.nodes.append(self.node(value))
+            self.nodes.append(node)
 
     def reachable(self, roots: Iterable[Value]) -> set[Value]:
         seen = {v for v in roots if v not in self.row_of}

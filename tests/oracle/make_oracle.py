@@ -1,6 +1,6 @@
 """Reference values by PyTorch (float64), for the tests of scalars, networks, losses and optimisers.
 
-    python tests/oracle/make_oracle.py          (needs the extra `oracle`: torch==2.13.0)
+    python tests/oracle/make_oracle.py [group...]          (needs the extra `oracle`: torch==2.13.0)
 
 writes one ``.npz`` a group beside this file. The tests compare with the files always and, where PyTorch can be
 imported, with values computed on the spot by the same functions.
@@ -9,6 +9,7 @@ imported, with values computed on the spot by the same functions.
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -127,6 +128,30 @@ def mixed(a: Any, b: Any, relu: Callable[[Any], Any]) -> Any:
     return f / 2.0 + 10.0 / f
 
 
+def fill(net: Any, rng: np.random.Generator) -> list[Any]:
+    """Draw every parameter of `net`, now float64; returns them."""
+    net.double()
+    with torch().no_grad():
+        for p in net.parameters():
+            p.copy_(torch().tensor(rng.normal(0, 0.7, p.shape)))
+    return list(net.parameters())
+
+
+def through(out: Arrays, name: str, net: Any, sample: np.ndarray, rng: np.random.Generator) -> None:
+    """One sample forward, and backward from random upstream gradients: everything that comes out of it."""
+    t = torch()
+    x = t.tensor(sample, dtype=t.float64, requires_grad=True)
+    y = net(x[None])[0]
+    upstream = rng.normal(size=y.shape)
+    y.backward(t.tensor(upstream))
+    out |= {f"{name}/x": sample, f"{name}/y": y.detach().numpy(), f"{name}/upstream": upstream}
+    out[f"{name}/x.grad"] = x.grad.numpy()
+    for path, array in net.state_dict().items():
+        out[f"{name}/param/{path}"] = array.numpy()
+    for path, p in net.named_parameters():
+        out[f"{name}/grad/{path}"] = p.grad.numpy()
+
+
 def layers() -> Arrays:
     """Layers and a deep network: parameters, input, outputs and all gradients of a weighted sum of the outputs."""
     t, out = torch(), {}
@@ -143,19 +168,68 @@ def layers() -> Arrays:
     }  # fmt: skip
     for seed, (name, net) in enumerate(nets.items()):
         rng = np.random.default_rng(seed)
-        net.double()
-        with t.no_grad():
-            for p in net.parameters():
-                p.copy_(t.tensor(rng.normal(0, 0.7, p.shape)))
-        n_in = next(net.parameters()).shape[1]
-        x = t.tensor(rng.normal(size=n_in), requires_grad=True)
-        y = net(x)
-        upstream = rng.normal(size=y.shape)
-        y.backward(t.tensor(upstream))
-        out |= {f"{name}/x": x.detach().numpy(), f"{name}/y": y.detach().numpy(), f"{name}/upstream": upstream}
-        out[f"{name}/x.grad"] = x.grad.numpy()
-        for path, p in net.named_parameters():
-            out[f"{name}/param/{path}"], out[f"{name}/grad/{path}"] = p.detach().numpy(), p.grad.numpy()
+        x = rng.normal(size=fill(net, rng)[0].shape[1])
+        through(out, name, net, x, rng)
+    return out
+
+
+def pictures() -> Arrays:
+    """Convolution, pools, normalisation and softmax on one sample each, and a small network of them."""
+    t, out = torch(), {}
+    nn = t.nn
+    nets = {
+        "conv": (nn.Conv2d(2, 3, 3), (2, 5, 6)),
+        "conv_stride": (nn.Conv2d(2, 3, (3, 2), stride=(2, 1), padding=(1, 2)), (2, 6, 5)),
+        "conv_point": (nn.Conv2d(3, 4, 1, bias=False), (3, 2, 3)),
+        "conv_border": (nn.Conv2d(1, 2, 2, padding=3), (1, 2, 2)),
+        "max": (nn.MaxPool2d(2), (2, 5, 6)),
+        "max_overlap": (nn.MaxPool2d((3, 2), stride=(2, 1), padding=1), (2, 6, 5)),
+        "max_ties": (nn.MaxPool2d(3, stride=2, padding=1), (2, 6, 5)),
+        "avg": (nn.AvgPool2d((2, 3)), (2, 5, 7)),
+        "avg_overlap": (nn.AvgPool2d(3, stride=1, padding=1), (2, 4, 5)),
+        "layer_norm": (nn.LayerNorm(5), (5,)),
+        "layer_norm_inner": (nn.LayerNorm((2, 3), eps=0.1), (4, 2, 3)),
+        "layer_norm_plain": (nn.LayerNorm(4, elementwise_affine=False), (3, 4)),
+        "layer_norm_no_bias": (nn.LayerNorm(4, bias=False), (4,)),
+        "batch_norm1d": (nn.BatchNorm1d(4), (4,)),
+        "batch_norm1d_long": (nn.BatchNorm1d(3, eps=0.01), (3, 5)),
+        "batch_norm2d": (nn.BatchNorm2d(3), (3, 2, 4)),
+        "batch_norm2d_plain": (nn.BatchNorm2d(2, affine=False), (2, 3, 3)),
+        "softmax": (nn.Softmax(dim=1), (6,)),
+        "cnn": (
+            nn.Sequential(
+                nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 6, 3),
+                nn.Tanh(), nn.AvgPool2d(2), nn.Flatten(), nn.LayerNorm(6), nn.Linear(6, 5), nn.Softmax(dim=1),
+            ),
+            (1, 8, 8),
+        ),
+    }  # fmt: skip
+    for seed, (name, (net, shape)) in enumerate(nets.items()):
+        rng = np.random.default_rng(100 + seed)
+        fill(net, rng)
+        for path, buffer in net.named_buffers():
+            if buffer.dtype == t.float64:
+                buffer.copy_(t.tensor(rng.uniform(0.2, 2.0, buffer.shape) - path.endswith("mean")))
+        x = rng.integers(0, 3, shape).astype(float) if name == "max_ties" else rng.normal(size=shape)
+        through(out, name, net.eval(), x, rng)
+    return out
+
+
+def classification() -> Arrays:
+    """Cross-entropy of a batch: value, and gradients by the logits; large ones, equal ones, a sure one, one class."""
+    t, out, rng = torch(), {}, np.random.default_rng(13)
+    logits = rng.normal(0, 3, (7, 5))
+    logits[1], logits[2], logits[3, 4], logits[4, 0] = 1000.0 * logits[1], 0.25, 900.0, -np.inf
+    for name, outputs in (("ordinary", logits), ("one_class", rng.normal(size=(3, 1)))):
+        targets = rng.integers(0, outputs.shape[1], len(outputs))
+        targets[-3:] = 0, outputs.shape[1] - 1, 0
+        if name == "ordinary":
+            targets[3:5] = 4, 1
+        out |= {f"{name}/outputs": outputs, f"{name}/targets": targets}
+        for reduction in ("mean", "sum"):
+            loss = t.nn.CrossEntropyLoss(reduction=reduction)
+            value, grad = gradients(lambda o, loss=loss, y=targets: loss(o, t.tensor(y)), outputs)
+            out[f"{name}/{reduction}/value"], out[f"{name}/{reduction}/grad"] = value, grad
     return out
 
 
@@ -235,12 +309,12 @@ def moments(x: np.ndarray) -> np.ndarray:
 
 GROUPS: dict[str, Callable[[], Arrays]] = {
     "ops": ops, "expressions": expressions, "layers": layers, "losses": losses, "optimisers": optimisers,
-    "initial": initial,
+    "initial": initial, "pictures": pictures, "classification": classification,
 }  # fmt: skip
 
 
 if __name__ == "__main__":
-    for group, make in GROUPS.items():
-        arrays = make()
+    for group in sys.argv[1:] or GROUPS:
+        arrays = GROUPS[group]()
         np.savez_compressed(HERE / f"{group}.npz", **arrays)
         print(f"{group}.npz: {len(arrays)} arrays")

@@ -15,7 +15,7 @@ ASKING = {
     "bool": lambda x: bool(x * 1), "if": lambda x: 1 if x * 1 else 0, "and": lambda x: (x * 1) and 2,
     "float": lambda x: float(x * 1), "data": lambda x: (x * 1).data, "comparison": lambda x: 1 if x < 3 else 0,
     "sorting": lambda x: sorted([x * 1, x * 2]), "max": lambda x: max(x * 1, x * 2),
-    "dot": lambda x: float(sv.dot([x], [1.0])),
+    "dot": lambda x: float(sv.dot([x], [1.0])), "data of a dot": lambda x: sv.dot([x], [1.0]).data,
 }  # fmt: skip
 
 
@@ -46,8 +46,11 @@ def test_backward_while_recording_raises():
 def test_a_symbol_that_escapes_says_so():
     with tracing.recording():
         x = Value(2.0) * 1
-    with pytest.raises(TracingError, match="left its recording"):
-        x.data  # noqa: B018
+        y = sv.dot([x], [1.0])
+    for symbol in (x, y):
+        assert "Symbol" in repr(symbol)
+        with pytest.raises(TracingError, match="left its recording"):
+            symbol.data  # noqa: B018
 
 
 def test_a_recording_inside_a_recording_raises():

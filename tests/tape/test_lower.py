@@ -143,3 +143,9 @@ def test_a_large_layer_makes_no_objects():
     assert len(tape.nodes) == 200 + 300
     (layer,) = lower(tape.only(outputs=True)).body.instructions
     assert (layer.kind, layer.count, layer.args.shape) == ("layer", 300, (1, 200))
+
+
+def test_the_bias_of_a_dot_may_be_any_value():
+    w = sv.Weight(2.0)
+    tape = sv.record(lambda x: sv.dot([w], [x[0]], x[1] * x[1]), 2)
+    assert run_plan(tape, [2.0], [[5.0, 3.0]])[0].tolist() == [19.0]
