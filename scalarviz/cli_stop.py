@@ -11,6 +11,7 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+AGAIN = 0.1  # seconds until a signal that came before the window listens is sent once more
 
 
 class Stop:
@@ -28,7 +29,8 @@ class Stop:
     def __init__(self) -> None:
         self.number = 0
         self._former: dict[int, Any] = {}
-        self._at_once = False
+        self._window_opens = False
+        self._again: threading.Timer | None = None
 
     def __bool__(self) -> bool:
         """Whether a signal came."""
@@ -58,12 +60,19 @@ class Stop:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         again, self.number = bool(self.number), number
-        if again or self._at_once:
+        if self._window_opens:  # an exception would get lost in Qt's callbacks
+            self._again = threading.Timer(AGAIN, signal.raise_signal, [number])
+            self._again.daemon = True
+            self._again.start()
+        elif again:
             raise KeyboardInterrupt
 
     @contextmanager
     def beside_a_window(self) -> Iterator[None]:
-        """While a window with handlers of its own is open: note which signal came; before it is open, interrupt."""
+        """While a window with handlers of its own is open: note which signal came.
+
+        One that comes before the window listens is sent again until it does.
+        """
         if not self._former:
             yield
             return
@@ -71,11 +80,13 @@ class Stop:
         reader.setblocking(False)
         writer.setblocking(False)
         before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
-        self._at_once = True
+        self._window_opens = True
         try:
             yield
         finally:
-            self._at_once = False
+            self._window_opens = False
+            if self._again is not None:
+                self._again.cancel()
             signal.set_wakeup_fd(before)
             self.number = self.number or next((n for n in _received(reader) if n in SIGNALS), 0)
             reader.close()

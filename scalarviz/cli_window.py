@@ -53,15 +53,12 @@ class InWindow:
         MissingDependencyError
             No window after all (no OpenGL); nothing was trained.
         """
-        handle = None
-        try:
-            with stop.beside_a_window():
-                handle = self._show(scene)
-        except KeyboardInterrupt:  # before the window was up
-            if not stop:
-                raise
+        if stop:
+            return None
+        with stop.beside_a_window():
+            handle = self._show(scene)
         error = _taken_back(scene.run, handle)
-        if error is None and not stop and handle is not None and not handle.closed:
+        if error is None and not stop and not handle.closed:
             return StateError("the display went away")
         return error
 
@@ -81,15 +78,12 @@ class InWindow:
         )
 
 
-def _taken_back(run: Run, handle: Handle | None) -> Exception | None:
+def _taken_back(run: Run, handle: Handle) -> Exception | None:
     """Make sure that no thread trains the run any more; returns what had stopped it, if something did."""
-    from .run.worker import Worker
     from .view.live import LiveView
 
-    viewer = handle.viewer if handle is not None else None
-    worker = viewer.worker if isinstance(viewer, LiveView) else run.gate
-    if not isinstance(worker, Worker):
-        return None
+    assert isinstance(handle.viewer, LiveView)  # what a scene's window has
+    worker = handle.viewer.worker
     if run.gate is worker:  # the window had no time for it
         worker.close(PATIENCE)
     return worker.error
