@@ -145,10 +145,14 @@ class Window:
     def run(self) -> None:
         """Serve the window until it is closed; Ctrl-C and SIGTERM close it."""
         self.show()
-        with _signals(self.close):
+        with _signals(self._ask_to_close):
             self._serving = True
             self.application.run()
             self._serving = False
+
+    def _ask_to_close(self) -> None:
+        """Close at the next tick: a signal may arrive while the widget is painting itself."""
+        self.view.closing = True
 
     def serve(self) -> None:
         """Handle what has happened since and repaint, once (for loops that are not the window's own)."""
