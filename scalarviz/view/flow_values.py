@@ -93,7 +93,8 @@ def _fitting(plate: Plate, project: Project, widest: str) -> int:
     return next((s for s in _SIZES if measure(widest, s, True) + 8 <= wide and s + 6 <= high), 0)
 
 
-def _readable(layout: Layout, camera: Camera, project: Project, widest: str) -> tuple[dict[str, NDArray[np.bool_]], int]:
+def _readable(layout: Layout, camera: Camera, project: Project, widest: str
+              ) -> tuple[dict[str, NDArray[np.bool_]], int]:
     """Which cubes, by plate, show a main face that holds a number, and the size of type for all of them."""
     lows, highs = _boxes(layout)
     seen: dict[str, NDArray[np.bool_]] = {}

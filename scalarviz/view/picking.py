@@ -120,12 +120,14 @@ class Picker:
             None where there is no cube.
         """
         self._look(camera, density)
-        origin, ray, start = self._ray(camera, at)
+        origin, ray, (start, near) = self._ray(camera, at)
         best, found = inf, None
         for index, (slab, (mean, half)) in enumerate(zip(self._slabs, self._samples, strict=True)):
             relative = (origin[0] - slab.origin[0], origin[1] - slab.origin[1], origin[2] - slab.origin[2])
             p = (_dot(relative, slab.axes[0]), _dot(relative, slab.axes[1]), _dot(relative, slab.axes[2]))
             d = _steady((_dot(ray, slab.axes[0]), _dot(ray, slab.axes[1]), _dot(ray, slab.axes[2])))
+            if not near < _leaving(slab, p, d):
+                continue  # the far side of its box, on which it is drawn, is before the near plane
             t, element = _walk(slab, p, d, start, best, half) if not mean else _mean(slab, p, d, start)
             if element >= 0 and t < best:
                 first = self._plates[index].start
@@ -142,14 +144,15 @@ class Picker:
         self._samples = [(v.samples > 0, p.half if v.detail else 0.5)
                          for v, p in zip(variants, self._plates, strict=True)]  # fmt: skip
 
-    def _ray(self, camera: Camera, at: tuple[float, float]) -> tuple[Vector, Vector, float]:
-        """Where the ray of a pixel begins, its way to the far plane, and the least share of that way that is seen."""
+    def _ray(self, camera: Camera, at: tuple[float, float]) -> tuple[Vector, Vector, tuple[float, float]]:
+        """Origin of a pixel's ray, its way to the far plane, and the shares of it where cubes and near plane begin."""
         x, y = 2 * at[0] / camera.size[0] - 1, 1 - 2 * at[1] / camera.size[1]
         near, far = (p[:3] / p[3] for p in (self._inverse @ (x, y, z, 1.0) for z in (-1.0, 1.0)))
         if camera.orthographic:
-            return _vector(near), _vector(far - near), -inf
+            return _vector(near), _vector(far - near), (-inf, -inf)
         eye = camera.eye[:3]
-        return _vector(eye), _vector(far - eye), START
+        way = far - eye
+        return _vector(eye), _vector(way), (START, float(way @ (near - eye) / (way @ way)))
 
 
 def _steady(d: Vector) -> Vector:
@@ -157,6 +160,14 @@ def _steady(d: Vector) -> Vector:
     tiny = 1e-6 * sqrt(_dot(d, d))
     x, y, z = (c if abs(c) >= tiny else tiny for c in d)
     return x, y, z
+
+
+def _leaving(slab: _Slab, p: Vector, d: Vector) -> float:
+    """Where a ray leaves the box of a plate."""
+    edge = 0.5 - slab.half
+    return min(((slab.cols - edge if d[0] > 0 else edge) - p[0]) / d[0],
+               ((slab.rows - edge if d[1] > 0 else edge) - p[1]) / d[1],
+               ((slab.depth if d[2] > 0 else -slab.depth) - p[2]) / d[2])  # fmt: skip
 
 
 def _walk(slab: _Slab, p: Vector, d: Vector, start: float, best: float, half: float) -> tuple[float, int]:
@@ -200,9 +211,9 @@ def _mean(slab: _Slab, p: Vector, d: Vector, start: float) -> tuple[float, int]:
     edge = 0.5 - slab.half
     xa, xb = (edge - p[0]) * ix, (slab.cols - edge - p[0]) * ix
     ya, yb = (edge - p[1]) * iy, (slab.rows - edge - p[1]) * iy
-    t = (-reach - p[2]) * iz
-    if max(min(xa, xb), min(ya, yb), t, start) > min(max(xa, xb), max(ya, yb), (reach - p[2]) * iz):
+    t = max((-reach - p[2]) * iz, start)
+    if max(min(xa, xb), min(ya, yb), t) > min(max(xa, xb), max(ya, yb), (reach - p[2]) * iz):
         return inf, -1
     col = min(max(floor(p[0] + d[0] * t), 0), slab.cols - 1)
     row = min(max(floor(p[1] + d[1] * t), 0), slab.rows - 1)
-    return max(t, start), slab.element(row, col)
+    return t, slab.element(row, col)

@@ -250,7 +250,7 @@ void main() {
   vec2 size = floor(v_dims.xy + 0.5); float depth = v_dims.w;
   float sz = sign(d.z);
   // Where the ray meets the plane of the main face: smooth over the whole box, so that derivatives are right.
-  float hit = (-depth * sz - v_pos.z) / d.z;
+  float hit = max((-depth * sz - v_pos.z) / d.z, u_eye.w > 0.5 ? -0.9999 : -1e30);
   vec2 q = v_pos.xy + d.xy * hit;
   vec2 dx = dFdx(q); vec2 dy = dFdy(q);
   vec2 off = max(max(-q, q - size), 0.0);

@@ -142,8 +142,7 @@ class Workbench:
         self._scenery = Scenery(self.subject, self.layout, self.theme, self.project, self.places.scene, moved=moved,
                                 panels=self.panels_shown, quantity=quantity)  # fmt: skip
         self._static = [*self._scenery.static, *self._key_line]
-        self._since_text = float("inf")
-        self._outdated = True
+        self._since_text, self._outdated = float("inf"), True
 
     # pixels and points
 
