@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
 import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +47,37 @@ def oracle(request):
 def make_oracle():
     """The module ``tests/oracle/make_oracle.py``; importing it needs no PyTorch."""
     return oracle_maker()
+
+
+@contextlib.contextmanager
+def start_x_server():
+    """An X server without a window manager that nobody else draws on: its process and its DISPLAY."""
+    if shutil.which("Xvfb") is None or shutil.which("xdotool") is None:
+        pytest.skip("no Xvfb and xdotool (apt-get install xvfb xdotool)")
+    read, write = os.pipe()
+    command = ["Xvfb", "-displayfd", str(write), "-screen", "0", "1400x900x24", "-nolisten", "tcp"]
+    server = subprocess.Popen(command, pass_fds=[write], stderr=subprocess.DEVNULL)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        display = f":{pipe.readline().strip()}"
+    try:
+        yield server, display
+    finally:
+        server.kill()
+        server.wait(10)
+
+
+@pytest.fixture(scope="session")
+def x_server():
+    """Makes X servers: a context manager."""
+    return start_x_server
+
+
+@pytest.fixture(scope="session")
+def display():
+    """The DISPLAY of an X server for the tests of this process; not set in the environment."""
+    with start_x_server() as (_, name):
+        yield name
 
 
 @pytest.hookimpl(wrapper=True)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -21,30 +19,6 @@ pytestmark = [pytest.mark.gl, pytest.mark.skipif(not sys.platform.startswith("li
 
 NO_DISPLAY = ":4077"
 SMALL = ["--size", "480x270"]
-
-
-@contextmanager
-def x_server():
-    """An X server that nobody else draws on: its process and its display."""
-    if shutil.which("Xvfb") is None or shutil.which("xdotool") is None:
-        pytest.skip("no Xvfb and xdotool (apt-get install xvfb xdotool)")
-    read, write = os.pipe()
-    command = ["Xvfb", "-displayfd", str(write), "-screen", "0", "1400x900x24", "-nolisten", "tcp"]
-    server = subprocess.Popen(command, pass_fds=[write], stderr=subprocess.DEVNULL)
-    os.close(write)
-    with os.fdopen(read) as pipe:
-        display = f":{pipe.readline().strip()}"
-    try:
-        yield server, display
-    finally:
-        server.kill()
-        server.wait(10)
-
-
-@pytest.fixture(scope="module")
-def display():
-    with x_server() as (_, name):
-        yield name
 
 
 class Program:
@@ -256,7 +230,7 @@ def test_a_diverged_run_keeps_the_former_weights(program, tmp_path, headless):
     assert "Traceback" not in run.err
 
 
-def test_a_display_that_goes_away_loses_nothing(program, tmp_path):
+def test_a_display_that_goes_away_loses_nothing(program, tmp_path, x_server):
     with x_server() as (server, name):
         run = rgb(program, "--save", "w", screen=name).opened()
         server.kill()

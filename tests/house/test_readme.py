@@ -1,0 +1,52 @@
+"""What the README says is so: its code runs as pasted, its table of keys is that of the program."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scalarviz.view.controls import markdown
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+PROGRAMS = [block for block in BLOCKS if "def build(" not in block]  # scene files are run in tests/cli
+KEYS = re.compile(
+    r"<!-- keys: made by scalarviz\.view\.controls\.markdown\(\) -->\n(.*?)<!-- end of keys -->", re.DOTALL
+)
+
+
+def test_there_is_code_of_both_kinds():
+    assert len(PROGRAMS) >= 3
+    assert len(BLOCKS) > len(PROGRAMS)
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("block", PROGRAMS, ids=[str(number) for number in range(len(PROGRAMS))])
+def test_code_runs_as_pasted_in_an_empty_folder(tmp_path, block, request):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error::RuntimeWarning"}
+    if "view.show(" in block:
+        environment |= {"DISPLAY": request.getfixturevalue("display"), "QT_QPA_PLATFORM": "xcb"}
+    result = subprocess.run(
+        [sys.executable, "-c", block],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert result.returncode == 0, result.stderr
+    assert "Traceback" not in result.stderr
+    for name in re.findall(r'save_png\("([^"]+)"', block):
+        assert (tmp_path / name).stat().st_size > 1000
+
+
+def test_the_keys_are_those_of_the_program():
+    (table,) = KEYS.findall(README)
+    assert table == markdown(), "README.md: put scalarviz.view.controls.markdown() between the two comments"
