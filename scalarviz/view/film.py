@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Generator
 from pathlib import Path
 from types import TracebackType
@@ -109,12 +110,13 @@ class Film:
         self.size, self.fps, self.frames = size, fps, 0
         self._even = (size[0] + size[0] % 2, size[1] + size[1] % 2)
         self._target = replacing(path)
+        self._file = Path(path)  # the name that is written under until it is whole
         self._writer: Generator[None, Any, None] | None = None
 
     def __enter__(self) -> Self:
         import imageio_ffmpeg
 
-        temporary = self._target.__enter__()
+        temporary = self._file = self._target.__enter__()
         try:
             self._writer = imageio_ffmpeg.write_frames(
                 str(temporary), self._even, fps=self.fps, codec="libx264", quality=None, macro_block_size=2,
@@ -133,22 +135,47 @@ class Film:
         """Append one frame, uint8 (H, W, 3) of the film's size."""
         check_picture(picture)
         if picture.shape[1::-1] != self.size or self._writer is None:
-            raise InputError(f"film: got a frame of {picture.shape[1]}x{picture.shape[0]} pixels; allowed: "
-                             f"{self.size[0]}x{self.size[1]}, inside the with block")
+            raise InputError(
+                f"film: got a frame of {picture.shape[1]}x{picture.shape[0]} pixels; allowed: "
+                f"{self.size[0]}x{self.size[1]}, inside the with block"
+            )
         if self._even != self.size:
             right, below = self._even[0] - self.size[0], self._even[1] - self.size[1]
             picture = np.pad(picture, ((0, below), (0, right), (0, 0)), mode="edge")
         self._writer.send(np.ascontiguousarray(picture))
         self.frames += 1
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         try:
             if self._writer is not None:
                 self._writer.close()
             if kind is None and not self.frames:
                 raise InputError(f"film {self.path}: no frame was added")
+            if kind is None and not _whole(self._file):  # the encoder's own exit code is not passed on
+                raise InputError(f"cannot write {self.path}: the encoder could not finish it; is the disk full?")
         except BaseException as own:
             self._target.__exit__(type(own), own, own.__traceback__)
             raise
         self._target.__exit__(kind, error, trace)
+
+
+def _whole(path: Path) -> bool:
+    """Whether the boxes of an MP4 (ISO 14496-12: length, name, content) fill the file exactly, its index among them."""
+    try:
+        with path.open("rb") as file:
+            end = file.seek(0, os.SEEK_END)
+            place, names = 0, set()
+            while place + 8 <= end:
+                file.seek(place)
+                length, name = struct.unpack(">I4s", file.read(8))
+                if length == 1:  # a long one
+                    length = int.from_bytes(file.read(8), "big")
+                names.add(name)
+                if length < 8:
+                    return False
+                place += length
+    except OSError:
+        return False
+    return place == end and b"moov" in names
