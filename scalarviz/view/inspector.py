@@ -183,16 +183,17 @@ class Inspector:
         assert self._stage is not None
         assert isinstance(activations, dict)
         stage = self._subject.stages[self._stage]
+        assert stage.weight is not None  # only layers are looked into
         own = float(gradient[self.index])
-        if self._tensor is stage.bias or stage.weight is None:
-            return own, 1.0, own
-        i, j = divmod(self.index - self._tensor.start, self._tensor.shape[1])
         x = activations["input" if self._stage == 0 else self._subject.stages[self._stage - 1].name]
-        if stage.bias is not None:
+        bias = self._tensor is stage.bias
+        i, j = (self.index - self._tensor.start, 0) if bias else divmod(self.index - self._tensor.start, len(x))
+        if stage.bias is not None and not bias:
             return float(gradient[stage.bias.start + i]), float(x[j]), own
-        row = stage.weight.of(gradient)[i]
-        largest = int(np.argmax(np.abs(x)))
-        return (float(row[largest] / x[largest]) if x[largest] else 0.0), float(x[j]), own
+        # δ from the weight with the largest input, so that a bias is checked as well
+        row, largest = stage.weight.of(gradient)[i], int(np.argmax(np.abs(x)))
+        delta = float(row[largest] / x[largest]) if x[largest] else (own if bias else 0.0)
+        return delta, 1.0 if bias else float(x[j]), own
 
     # the panel
 

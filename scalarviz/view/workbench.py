@@ -71,7 +71,8 @@ class Workbench:
         self._touch = Touch(self.subject)
         self._frame: Frame | None = None
         self._pace = ""
-        self._late = False  # whether the text shown is older than the cubes
+        self._written: Frame | None = None  # what the text shown is about
+        self._late = False
         self.panels_shown = True
         self._output, self._supersample = check_size(size), supersample
         self._arrange()
@@ -258,13 +259,12 @@ class Workbench:
         self._moving = self._side.update(frame)
         self._touch.follow(frame)
         self._since_text += float("inf") if seconds is None or _edited(old, frame) else seconds
-        self._late = self._since_text < self._text_pause
-        if not self._late:
-            self._since_text = 0.0
+        self._late = self._since_text < self._text_pause and frame is not self._written
+        if self._since_text >= self._text_pause:
+            self._since_text, self._written = 0.0, frame
             self._touch.explain(frame)
             self._numbers = self._texts(frame, pace_text)
-        self._outdated = False
-        marked = self._touch.marked
+        self._outdated, marked = False, self._touch.marked
         rings = [] if marked is None else self._side.rings(marked)
         seen = View(self.layout, self.camera, self.project, self.places, self.theme, self.colouring.quantity,
                     self.panels_shown)  # fmt: skip
