@@ -108,7 +108,7 @@ def _films() -> tuple[bool, str]:
 
 def _window() -> tuple[bool, str]:
     from .view.probe import WindowProbe
-    from .view.window import has_display
+    from .view.display import has_display
 
     if not has_display():
         return False, "no display (DISPLAY and WAYLAND_DISPLAY are not set); film and picture are drawn without one"

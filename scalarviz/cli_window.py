@@ -20,7 +20,7 @@ def wants_window(options: Any) -> bool:
     """Whether these options ask for a window and there is a display: files named by ``--out`` are made without one."""
     if options.headless or options.out:
         return False
-    from .view.window import has_display
+    from .view.display import has_display
 
     return has_display()
 

@@ -12,7 +12,7 @@ import sys
 from importlib.util import find_spec
 from typing import Any
 
-from .window import INSTALL
+from .display import INSTALL
 
 BINDINGS = {"PySide6": "PySide6-Essentials", "PyQt6": "PyQt6"}
 """Python's bindings of Qt and the packages that they come in."""

@@ -6,9 +6,7 @@ window manager may be missing, so the window asks for the keyboard itself; closi
 
 from __future__ import annotations
 
-import os
 import signal
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,58 +14,12 @@ from types import FrameType
 from typing import Any, Self
 
 from ..errors import MissingDependencyError
+from .display import application, connection_lost, qt_core
 from .files import save_png
 from .grid import SMALLEST
 from .viewer import Viewer
 
 TICK = 1 / 60
-QT = ("pyside6", "pyqt6")
-INSTALL = 'a window needs Qt; install it with: pip install "scalarviz[desktop]"'
-
-
-def has_display() -> bool:
-    """Whether there is a desktop to open a window on."""
-    own_screen = not sys.platform.startswith("linux")  # macOS and Windows always have one
-    return own_screen or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-
-
-def check_window() -> None:
-    """Raise MissingDependencyError, which says what to install, unless windows can be opened."""
-    from importlib.util import find_spec
-
-    if not any(find_spec(name) for name in ("PySide6", "PyQt6")):
-        raise MissingDependencyError(INSTALL)
-
-
-def application() -> Any:
-    """The vispy application on Qt.
-
-    Raises
-    ------
-    MissingDependencyError
-        No Qt, or one that does not start here; the message says why.
-    """
-    check_window()
-    # pictures drawn offscreen use EGL; a thread cannot switch between EGL's contexts and GLX's, so Qt uses EGL too
-    os.environ.setdefault("QT_XCB_GL_INTEGRATION", "xcb_egl")
-    from vispy import app
-
-    reasons = []
-    for backend in QT:
-        try:
-            found = app.Application(backend)
-            found.create()
-            return found
-        except Exception as error:  # whatever the binding's loader raises: the other one may work
-            reasons.append(f"{backend}: {error}".splitlines()[0])
-    raise MissingDependencyError(f"{INSTALL} ({reasons[0]})")
-
-
-def _qt_core() -> Any:
-    """QtCore of the binding that vispy chose."""
-    from vispy.app.backends import _qt
-
-    return _qt.QtCore
 
 
 class Window:
@@ -177,10 +129,12 @@ class Window:
         return True
 
     def _destroy(self) -> None:
-        """Delete the widget now. Left to the garbage collector it could die while another window is being drawn,
-        taking that window's context away from the thread.
+        """Delete the widget now.
+
+        Left to the garbage collector it could die while another window is being drawn, taking that window's
+        context away from the thread.
         """
-        core = _qt_core()
+        core = qt_core()
         widget = self.canvas.native
         widget.deleteLater()
         core.QCoreApplication.sendPostedEvents(widget, core.QEvent.Type.DeferredDelete.value)
@@ -196,6 +150,11 @@ class Window:
         now = time.perf_counter()
         seconds, self._last = now - self._last, now
         if self.closed:
+            return
+        if connection_lost(self.application.native):
+            self._note("the display went away; training has stopped")
+            self.view.closing = True
+            self._obey()
             return
         visible = self.canvas.native.isVisible() and not self.canvas.native.isMinimized()
         self.canvas.set_current()
@@ -277,7 +236,7 @@ class Window:
 
     def _on_close(self, event: Any) -> None:
         if self._end():  # the widget is in the middle of its own event: it dies after that
-            _qt_core().QTimer.singleShot(0, self._destroy)
+            qt_core().QTimer.singleShot(0, self._destroy)
 
 
 class _signals:
