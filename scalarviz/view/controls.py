@@ -98,9 +98,10 @@ def bottom_line(viewer: type) -> tuple[tuple[str, str], ...]:
     return tuple((key.keys[0], key.short) for key in TABLE if key.short and hasattr(viewer, key.action))
 
 
-def help_lines() -> tuple[tuple[str, str], ...]:
-    """Keys and what they do, for the overlay and the README."""
-    return tuple((" or ".join(key.keys), key.does) for key in TABLE)
+def help_lines(viewer: type | None = None) -> tuple[tuple[str, str], ...]:
+    """Keys and what they do, for the overlay and the README; those that `viewer`, a class, has actions for."""
+    known = (key for key in TABLE if viewer is None or hasattr(viewer, key.action))
+    return tuple((" or ".join(key.keys), key.does) for key in known)
 
 
 def markdown() -> str:
@@ -109,15 +110,15 @@ def markdown() -> str:
     return f"| key | does |\n|---|---|\n{rows}\n"
 
 
-MOUSE: tuple[tuple[str, str], ...] = (
-    ("Drag", "turn the scene (right button: shift it)"),
-    ("Wheel", "zoom; over a cube: change that weight"),
-    ("Click", "a cube: look into it"),
-    ("Click", "a colour of the cube, then its new target"),
+MOUSE: tuple[tuple[str, str, str], ...] = (
+    ("Drag", "move", "turn the scene (right button: shift it)"),
+    ("Wheel", "scroll", "zoom; over a cube: change that weight"),
+    ("Click", "click", "a cube: look into it"),
+    ("Click", "retarget", "a colour of the cube, then its new target"),
 )
-"""What the pointer does, for the overlay."""
+"""Gesture, the method that it calls, and what it does."""
 
 
-def mouse_lines() -> tuple[tuple[str, str], ...]:
+def mouse_lines(viewer: type | None = None) -> tuple[tuple[str, str], ...]:
     """Gestures and what they do, after :func:`help_lines`."""
-    return MOUSE
+    return tuple((gesture, does) for gesture, action, does in MOUSE if viewer is None or hasattr(viewer, action))

@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 Project = Callable[[ArrayLike], Floats]
 _CELL = 4.0  # pixels of a cell of the map of taken places
 _LINE = 19.0
+_STAY = 0.8  # what it is worth to stay
 _LONGEST = 4096  # points of a line: zoomed in by hand, most of it is outside
 
 
@@ -140,13 +141,21 @@ class FlowLabels:
         Stage name to what its row is called (``"tanh"``); the input's row is ``"input"``.
     box : Box
         The scene.
-    blocked : sequence of Box
-        Where something else already stands.
+    before : FlowLabels, optional
+        Of the camera a moment ago: a name stays on its side of a plate while there is room, so that names do not jump
+        about while the scene turns.
+
+    Attributes
+    ----------
+    chosen : dict of str to int
+        Which of the places around its plate each name has.
     """
 
     def __init__(self, layout: Layout, theme: Theme, shapes: Mapping[str, tuple[int, ...]],
-                 kinds: Mapping[str, str], project: Project, box: Box) -> None:
+                 kinds: Mapping[str, str], project: Project, box: Box, before: FlowLabels | None = None) -> None:
         self._theme = theme
+        self.chosen: dict[str, int] = {}
+        self._before = {} if before is None else before.chosen
         self._taken = Taken(box)
         for plate in layout.plates:
             self._taken.add_polygon(_hull(plate, project))
@@ -159,15 +168,19 @@ class FlowLabels:
                 self._place_plate(plate.name, shapes[plate.name], _hull(plate, project))
         for plate in layout.plates:
             if plate.kind == "activation" and plate.name in kinds:
-                self._place_row(kinds[plate.name], _hull(plate, project))
+                self._place_row(plate.name, kinds[plate.name], _hull(plate, project))
 
-    def _best(self, places: list[tuple[float, float]], width: float, height: float, limit: float
+    def _best(self, key: str, places: list[tuple[float, float]], size: tuple[float, float], limit: float
               ) -> tuple[float, float] | None:
         """The cheapest place, the first among equals; None if even that one covers cubes."""
+        width, height = size
         costs = [self._taken.cost((x, y, width, height)) + 0.02 * k for k, (x, y) in enumerate(places)]
+        if key in self._before:
+            costs[self._before[key]] -= _STAY
         best = int(np.argmin(costs))
         if costs[best] > limit:
             return None
+        self.chosen[key] = best
         self._taken.add_box((*places[best], width, height))
         return places[best]
 
@@ -177,22 +190,30 @@ class FlowLabels:
         # The widest text the second line can become: places must not depend on the numbers.
         widest = measure(f"{second}   ±8.8e\N{MINUS SIGN}88", LABEL) if second else 0.0
         width, height = max(measure(name, CHANNEL, True), widest), _LINE if lone else 2 * _LINE
-        spot = self._best(_around(hull, width, height), width, height, limit=2.5)
+        spot = self._best(name, _around(hull, width, height), (width, height), limit=2.5)
         if spot is None:
             return
         self.plates.append(PlateLabel(name, second, spot[0], spot[1] + 14))
         self.static.text(spot[0], spot[1] + 14, name, CHANNEL, self._theme.text1, bold=True)
 
-    def _place_row(self, text: str, points: Floats) -> None:
+    def _place_row(self, name: str, text: str, points: Floats) -> None:
         width = measure(text, LABEL)
         places = _around(points, width, _LINE)
         near = [places[k] for k in (1, 3, 5, 8, 0, 2, 4, 7, 6)]
-        spot = self._best(near + places[9:], width, _LINE, limit=2.0)
+        spot = self._best(f"row {name}", near + places[9:], (width, _LINE), limit=2.0)
         if spot is not None:
             self.static.text(spot[0], spot[1] + 14, text, LABEL, self._theme.text3)
 
-    def free_place(self, width: float, height: float) -> Box | None:
-        """A free rectangle of this size, as far to the lower right of the scene as there is one; taken from now on."""
+    def free_place(self, width: float, height: float, before: Box | None = None) -> Box | None:
+        """A free rectangle of this size: `before` or as far to the lower right of the scene as there is one.
+
+        It is taken from now on.
+        """
+        if before is not None:
+            box = (before[0] - 12, before[1] - 8, width + 24, height + 16)
+            if self._taken.cost(box) == 0.0:
+                self._taken.add_box(box)
+                return before
         left, top, wide, high = self._taken.box
         for y in np.arange(top + high - height - 8, top + 0.4 * high, -16.0):
             for x in np.arange(left + wide - width - 24, left + 0.3 * wide, -16.0):

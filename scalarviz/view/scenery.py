@@ -43,10 +43,13 @@ class Scenery:
         Whether the sample's outcome stands beside the cubes of a chain.
     quantity : str
         What the cubes show.
+    before : Scenery, optional
+        Of the camera a moment ago: names stay where they were while there is room.
     """
 
     def __init__(self, subject: Subject, layout: Layout, theme: Theme, project: Project, box: Box, *,
-                 moved: Camera | None = None, panels: bool = True, quantity: str = "weight") -> None:
+                 moved: Camera | None = None, panels: bool = True, quantity: str = "weight",
+                 before: Scenery | None = None) -> None:
         self._subject, self._theme = subject, theme
         self._values = CubeValues(layout, theme, project, moved, decades=quantity != "weight")
         layers = sum(s.weight is not None for s in subject.stages)
@@ -59,9 +62,16 @@ class Scenery:
                     taken.add_polygon(project(plate.corners_of(element)))
         self.flow = FewFlow(layout, subject.stages, theme, subject.story, project, box, taken) if story else None
         shapes = {t.name: t.shape for t in subject.tensors if layers == 0 or t.role != "bias"}
-        self._labels = None if story else FlowLabels(layout, theme, shapes, self._row_names(), project, box)
+        former: FlowLabels | None = None if before is None or moved is None else before._labels
+        names = self._row_names()
+        self._labels: FlowLabels | None = None
+        if not story:
+            self._labels = FlowLabels(layout, theme, shapes, names, project, box, former)
         size = outcome_size(subject.story) if self._labels is not None and subject.stages and panels else None
-        self._outcome = self._labels.free_place(*size) if self._labels is not None and size else None
+        there: Box | None = None if former is None or before is None else before._outcome
+        self._outcome: Box | None = None
+        if self._labels is not None and size is not None:
+            self._outcome = self._labels.free_place(*size, there)
         self.static: list[Sketch] = [part.static for part in (self.flow, self._labels) if part is not None]
 
     def _row_names(self) -> dict[str, str]:

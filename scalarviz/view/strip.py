@@ -41,14 +41,18 @@ class Strip:
         self._rows, self._story, self._density = rows, story, density
         self._bars: dict[tuple[str, int], NDArray[np.uint8]] = {}
 
-    def sketches(self, box: Box, frame: Frame, *, inspector: bool = False) -> list[Sketch]:
+    def sketches(self, box: Box, frame: Frame, *, selected: int | None = None) -> list[Sketch]:
         """The strip for one frame; a lone legend of a narrow picture takes the width.
 
-        `inspector` leaves the left to the inspector, and in a narrow picture everything.
+        A `selected` weight has a mark on the legend, and the left is left to its inspector; in a narrow picture
+        everything.
         """
         x, y, width, height = box
-        if inspector:
-            return [self._legend((x + width - LEGEND, y, LEGEND, height))] if room_beside(width) else []
+        if selected is not None:
+            if not room_beside(width):
+                return []
+            place = (x + width - LEGEND, y, LEGEND, height)
+            return [self._legend(place), self._mark(place, selected)]
         sketches = []
         own = min(LEGEND, width)
         left = width - own - GAP
@@ -65,6 +69,15 @@ class Strip:
 
     def _legend(self, box: Box) -> Sketch:
         return legend(box, self._theme, self._colouring.legend(), self._bar("value", box[2]))
+
+    def _mark(self, box: Box, index: int) -> Sketch:
+        """Where one weight stands on the legend."""
+        sketch = Sketch()
+        unit = float(self._colouring.range.unit(self._colouring.flat[index]))
+        if np.isfinite(unit):
+            x = box[0] + min(max(unit, 0.0), 1.0) * (box[2] - 1) + 0.5
+            sketch.line((x, box[1] + 24), (x, box[1] + 33), self._theme.selection, 3.0)
+        return sketch
 
     def _bar(self, which: str, width: float) -> NDArray[np.uint8]:
         """The same array for the same width every time, so it is uploaded once."""

@@ -71,6 +71,8 @@ class Touch:
         A source colour that waits for its target.
     message : str
     help : bool
+    table : tuple of (str, str)
+        Keys and gestures, and what they do: the list that help shows.
     """
 
     def __init__(self, subject: Subject) -> None:
@@ -81,6 +83,7 @@ class Touch:
         self.marked: RGB | None = None
         self.message = ""
         self.help = False
+        self.table = (*help_lines(), *mouse_lines())
         self._terms: Terms | None = None
         self._explanation: tuple[str, ...] = ()
 
@@ -127,7 +130,7 @@ class Touch:
             middle += self._hovered(self.hovered, frame, view)
         if self.message:
             middle.append(self._banner(view))
-        top = [help_panel(view.places.size, [*help_lines(), *mouse_lines()], view.theme)] if self.help else []
+        top = [help_panel(view.places.size, self.table, view.theme)] if self.help else []
         return [lowest, middle, top]
 
     def _selected(self, inspector: Inspector, frame: Frame, view: View) -> list[Sketch]:

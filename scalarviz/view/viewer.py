@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .controls import find, normalised
+from .controls import find, help_lines, mouse_lines, normalised
 from .workbench import Workbench
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class Viewer:
 
     def __init__(self, bench: Workbench, theme: str = "dark") -> None:
         self.bench = bench
+        bench.touch.table = (*help_lines(type(self)), *mouse_lines(type(self)))
         self.closing = False
         self.full_screen = False
         self.screenshot_wanted = False

@@ -68,7 +68,7 @@ class Workbench:
         self._keys = tuple(keys)
         self._text_pause = 0.0 if text_hz is None else 1.0 / text_hz
         self._side = SidePanels(self.subject, self.theme)
-        self._touch = Touch(self.subject)
+        self.touch = Touch(self.subject)  # its `table` is the list of keys
         self._frame: Frame | None = None
         self._pace = ""
         self._written: Frame | None = None  # what the text shown is about
@@ -95,7 +95,7 @@ class Workbench:
     def _lay_out(self) -> None:
         self._arrange()
         self._view.relaid(self.layout)
-        self._touch.hover(None)
+        self.touch.hover(None)
         self._dress()
         self._outdated = True
 
@@ -128,20 +128,20 @@ class Workbench:
         if self.places.keys is not None:
             x, _, width, _ = self.places.scene
             self._key_line.append(keys(x + MARGIN, self.places.keys, width - 2 * MARGIN, self.theme, self._keys))
-        self._place_scenery()
+        self._place_scenery(None)
         self._strip = Strip(self.subject, self.theme, self.colouring, self.activations, rows=self._has_rows,
                             story=self._scenery.flow is not None, density=self.scale)  # fmt: skip
         self._numbers: list[Sketch] = []
         self._moving: list[Sketch] = []
         self._touched: list[list[Sketch]] = []
 
-    def _place_scenery(self) -> None:
-        """What depends on the camera too."""
+    def _place_scenery(self, before: Scenery | None) -> None:
+        """What depends on the camera too; `before` keeps names on their side."""
         view = self._view
         view.stale = False
         moved, quantity = view.camera if view.moved else None, self.colouring.quantity
         self._scenery = Scenery(self.subject, self.layout, self.theme, self.project, self.places.scene, moved=moved,
-                                panels=self.panels_shown, quantity=quantity)  # fmt: skip
+                                panels=self.panels_shown, quantity=quantity, before=before)  # fmt: skip
         self._static = [*self._scenery.static, *self._key_line]
         self._since_text, self._outdated = float("inf"), True
 
@@ -252,23 +252,23 @@ class Workbench:
         old, self._frame, self._pace = self._frame, frame, pace_text
         self._view.tick(seconds)
         if self._view.stale:
-            self._place_scenery()
+            self._place_scenery(self._scenery)
         self.colouring.update(frame, seconds)
         self.activations.update(frame, seconds)
         self._update_cubes(frame)
         self._moving = self._side.update(frame)
-        self._touch.follow(frame)
+        self.touch.follow(frame)
         self._since_text += float("inf") if seconds is None or _edited(old, frame) else seconds
         self._late = self._since_text < self._text_pause and frame is not self._written
         if self._since_text >= self._text_pause:
             self._since_text, self._written = 0.0, frame
-            self._touch.explain(frame)
+            self.touch.explain(frame)
             self._numbers = self._texts(frame, pace_text)
-        self._outdated, marked = False, self._touch.marked
+        self._outdated, marked = False, self.touch.marked
         rings = [] if marked is None else self._side.rings(marked)
         seen = View(self.layout, self.camera, self.project, self.places, self.theme, self.colouring.quantity,
                     self.panels_shown)  # fmt: skip
-        self._touched = self._touch.layers(frame, seen, rings)
+        self._touched = self.touch.layers(frame, seen, rings)
 
     def _update_cubes(self, frame: Frame) -> None:
         slab = self.slab
@@ -284,8 +284,7 @@ class Workbench:
         loss = self.subject.probe_loss(frame)
         sketches = [self._scenery.cubes(self.colouring)]
         if self.places.strip is not None:
-            inspector = self._touch.inspector is not None
-            sketches += self._strip.sketches(self.places.strip, frame, inspector=inspector)
+            sketches += self._strip.sketches(self.places.strip, frame, selected=self.selected)
         sketches += self._scenery.around(frame, self.colouring, loss)
         run = self.subject.run
         if run is not None and self.places.hud is not None:
@@ -308,19 +307,19 @@ class Workbench:
 
     def hover(self, at: Point | None) -> bool:
         """The pointer is over a point in device pixels (None: gone); returns whether the picture changes."""
-        changed = self._touch.hover(None) if at is None else self._touch.hover(self.pick(at), self.to_logical(at))
+        changed = self.touch.hover(None) if at is None else self.touch.hover(self.pick(at), self.to_logical(at))
         self._outdated |= changed
         return changed
 
     @property
     def selected(self) -> int | None:
         """Flat index of the weight in the inspector."""
-        return None if self._touch.inspector is None else self._touch.inspector.index
+        return None if self.touch.inspector is None else self.touch.inspector.index
 
     def select(self, index: int | None) -> None:
         """Look into a weight by its flat index; None closes the inspector."""
         if index != self.selected:
-            self._touch.select(index, self._frame)
+            self.touch.select(index, self._frame)
             self._since_text, self._outdated = float("inf"), True
 
     def colour_at(self, at: Point) -> tuple[Which, RGB] | None:
@@ -330,11 +329,11 @@ class Workbench:
     @property
     def marked_colour(self) -> RGB | None:
         """The source colour that waits for its new target."""
-        return self._touch.marked
+        return self.touch.marked
 
     def mark_colour(self, rgb: RGB | None) -> None:
         """Ring a source colour in both cubes, or take the rings away."""
-        self._touch.marked, self._outdated = rgb, True
+        self.touch.marked, self._outdated = rgb, True
 
     def targets_changed(self) -> None:
         """The scene's targets of the colour cube were changed in place: paint them anew."""
@@ -344,21 +343,21 @@ class Workbench:
     @property
     def help(self) -> bool:
         """Whether the list of keys is shown; may be set."""
-        return self._touch.help
+        return self.touch.help
 
     @help.setter
     def help(self, shown: bool) -> None:
-        self._touch.help, self._outdated = shown, True
+        self.touch.help, self._outdated = shown, True
 
     @property
     def message(self) -> str:
         """What the banner says; may be set, empty for none."""
-        return self._touch.message
+        return self.touch.message
 
     @message.setter
     def message(self, text: str) -> None:
-        self._outdated |= text != self._touch.message
-        self._touch.message = text
+        self._outdated |= text != self.touch.message
+        self.touch.message = text
 
     # drawing
 

@@ -19,6 +19,7 @@ from scalarviz.view.offscreen import offscreen
 from scalarviz.view.orbit import between, camera_of, pose_of, turned
 from scalarviz.view.overlay import banner, help_panel, pointer_label, wrapped
 from scalarviz.view.sketch import Sketch, TextItem
+from scalarviz.view.subject import arrays_subject
 from scalarviz.view.text import CAP_HEIGHT, measure
 from scalarviz.view.theme import DARK, LIGHT, rgb
 from scalarviz.view.touch import HINT, plate_of
@@ -219,7 +220,7 @@ def test_the_curve_grows_with_the_training() -> None:
     scene = make_scene()
     bench = bench_of(scene)
     bench.select(2)
-    inspector = bench._touch.inspector
+    inspector = bench.touch.inspector
     assert inspector is not None
     for _ in range(5):
         scene.run.step(2)
@@ -639,3 +640,52 @@ def test_a_touched_run_ends_in_the_same_bits() -> None:
     assert np.array_equal(quiet.run.history.loss, watched.run.history.loss)
     quiet.run.close()
     watched.run.close()
+
+
+# what is no run
+
+
+def test_plain_arrays_can_be_touched_too() -> None:
+    rng = np.random.default_rng(0)
+    subject, frame = arrays_subject({"a": rng.normal(size=(3, 4)), "k": rng.normal(size=(2, 3, 3, 3)), "c": 1.5})
+    with offscreen():
+        bench = Workbench(subject, (1280, 720))
+        bench.update(frame)
+    for index in (0, 7, 30, len(frame.values) - 1):
+        spot = face_of(bench, index)
+        assert bench.pick(spot) == index
+        bench.hover(spot)
+        bench.select(index)
+        said = said_above(bench)
+        assert said.count(f"{frame.values[index]:+.4f}".replace("-", MINUS)) == 2
+        assert not {"gradient", "last update"} & set(said)
+    bench.orbit(80.0, 10.0)
+    picture_of(bench)
+    assert_no_overlap(bench.sketches, bench.places.size)
+
+
+def test_the_list_of_keys_has_those_that_do_something() -> None:
+    from scalarviz.view.live import LiveView
+    from scalarviz.view.viewer import Viewer
+
+    assert help_lines(LiveView) == help_lines()
+    assert mouse_lines(LiveView) == mouse_lines()
+    fewer = dict(help_lines(Viewer))
+    assert "W" in fewer
+    assert "Right" not in fewer
+    assert len(mouse_lines(Viewer)) == len(mouse_lines()) - 1
+
+
+def test_names_stay_on_their_side_while_the_scene_turns(deep: Scene) -> None:
+    bench = bench_of(deep)
+    frame, jumps, turns = deep.run.frame(deep.probe), 0, 40
+    for _ in range(turns):
+        labels = bench._scenery._labels
+        assert labels is not None
+        before = labels.chosen
+        bench.orbit(2.0, 0.0)
+        tick(bench, frame)
+        after = bench._scenery._labels
+        assert after is not None
+        jumps += sum(after.chosen[key] != place for key, place in before.items() if key in after.chosen)
+    assert jumps < 0.05 * turns * len(before)
