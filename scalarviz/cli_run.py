@@ -70,7 +70,7 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
     if ending.error is not None:
         return _stopped_by(ending.error, scene, options)
     _write(loaded, scene, options, ending)
-    _report(loaded.name, scene, ending.seconds, options.json_line, ending.written)
+    _report(loaded, scene, ending.seconds, options.json_line, ending.written)
     if stop:
         say(f"scalarviz: {stop.word}; the files were written")
     for line in ending.failures:
@@ -182,10 +182,12 @@ def _write(loaded: LoadedScene, scene: Scene, options: Any, ending: Ending) -> N
         ending.failures.append(str(error))
 
 
-def _report(name: str, scene: Scene, seconds: float, as_json: bool, written: list[Path]) -> None:
-    run = scene.run
+def _report(loaded: LoadedScene, scene: Scene, seconds: float, as_json: bool, written: list[Path]) -> None:
+    run, name = scene.run, loaded.name
     rate = run.steps_per_second
-    say(f"{name}: step {run.steps:,}, loss {run.loss:.5g}, {rate:,.0f} steps/s, {seconds:.1f} s in all")
+    more: dict[str, float] = getattr(loaded.module, "report", lambda scene: {})(scene)
+    told = "".join(f", {what} {number:.4g}" for what, number in more.items())
+    say(f"{name}: step {run.steps:,}, loss {run.loss:.5g}{told}, {rate:,.0f} steps/s, {seconds:.1f} s in all")
     for path in written:
         say(f"wrote {path}")
     if as_json:
@@ -199,6 +201,7 @@ def _report(name: str, scene: Scene, seconds: float, as_json: bool, written: lis
             "seed": run.seed,
             "steps_per_s": _number(rate, 1),
             "seconds": _number(seconds, 3),
+            **{what: _number(number) for what, number in more.items()},
         }
         print(json.dumps(line, allow_nan=False), flush=True)
 

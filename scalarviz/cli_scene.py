@@ -22,7 +22,7 @@ class LoadedScene:
     name : str
         Names the files in ``out/`` and the JSON's scene.
     module : module
-        Has ``build(options)`` and may have ``finish(scene, options)``.
+        Has ``build(options)`` and may have ``finish(scene, options)`` and ``report(scene)``.
     options : type
         The pydantic model of its flags.
     """

@@ -43,3 +43,24 @@ def hidden_sizes_in(path: Path, inputs: int, outputs: int) -> tuple[int, ...]:
             f"outputs, got {', '.join(f'{n}.weight {found[n]}' for n in sorted(found)) or 'none of them'}"
         )
     return tuple(sizes[1:-1])
+
+
+def channels_in(path: Path, side: tuple[int, int], classes: int) -> tuple[int, ...]:
+    """The kernels of the two convolutions of the digits' network in a file, from ``0.weight`` and ``3.weight``.
+
+    Raises
+    ------
+    FileFormatError
+        The file's tensors are not those of a network for pictures of `side` pixels and so many classes.
+    """
+    found = {name: array.shape for name, array in load_tensors(path)[0].items() if name.endswith(".weight")}
+    first, second = (found.get(name, (0,))[0] for name in ("0.weight", "3.weight"))
+    rest = (side[0] // 4) * (side[1] // 4)
+    wanted = {"0.weight": (first, 1, 3, 3), "3.weight": (second, first, 3, 3), "7.weight": (classes, second * rest)}
+    if not all(found.get(name) == shape for name, shape in wanted.items()) or 0 in (first, second):
+        got = ", ".join(f"{n} {shape}" for n, shape in sorted(found.items())) or "no weights"
+        raise FileFormatError(
+            f"{path} holds no network of this scene for pictures of {side[1]} x {side[0]} pixels: wanted 0.weight "
+            f"(N, 1, 3, 3), 3.weight (M, N, 3, 3) and 7.weight ({classes}, {rest} M), got {got}"
+        )
+    return int(first), int(second)

@@ -1,6 +1,7 @@
 """Files: pictures, colour look-up tables, weights. Functions import pillow and safetensors themselves."""
 
 from .atomic import check_target, replacing, write_bytes
+from .idx import find_idx, read_idx
 from .lut import Lut, check_lut_name, read_cube, sample, write_cube
 from .pictures import Picture, check_picture_name, example_photo, load_picture, save_picture, shrink
 from .weights import load_tensors, save_tensors
@@ -12,9 +13,11 @@ __all__ = [
     "check_picture_name",
     "check_target",
     "example_photo",
+    "find_idx",
     "load_picture",
     "load_tensors",
     "read_cube",
+    "read_idx",
     "replacing",
     "sample",
     "save_picture",

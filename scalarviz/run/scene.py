@@ -47,11 +47,40 @@ class ColourCube:
 
 @dataclass(frozen=True, slots=True)
 class TestCurve:
-    """A second, dashed loss curve, measured on data that is not trained on."""
+    """A second, dashed loss curve, measured on data that is not trained on.
+
+    Attributes
+    ----------
+    label : str
+    inputs, targets : ndarray
+        As for ``Run.evaluate``.
+    accuracy : bool
+        The targets are numbers of classes: the share that is read rightly stands beside the curve.
+    """
 
     label: str
     inputs: Float
-    targets: Float
+    targets: NDArray[np.number]
+    accuracy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DigitBoard:
+    """Digits that are not trained on; the picture lets them stand in the column of the class that they are read as.
+
+    Attributes
+    ----------
+    inputs : ndarray, shape (N, H * W)
+        0 is paper, 1 is ink.
+    labels : ndarray of int, shape (N,)
+        The classes, 0 .. 9.
+    side : (int, int)
+        H and W.
+    """
+
+    inputs: Float
+    labels: NDArray[np.integer]
+    side: tuple[int, int]
 
 
 @dataclass(slots=True)
@@ -70,7 +99,7 @@ class Scene:
         One name an input (``("r", "g", "b")``), one an output.
     curve_label : str
         What the solid loss curve is measured on ("1,024 colours").
-    pictures, colour_cube, test : optional panels
+    pictures, colour_cube, test, digits : optional panels
         None leaves the panel out.
     """
 
@@ -84,4 +113,5 @@ class Scene:
     pictures: Pictures | None = None
     colour_cube: ColourCube | None = None
     test: TestCurve | None = None
+    digits: DigitBoard | None = None
     notes: list[str] = field(default_factory=list)

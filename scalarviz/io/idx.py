@@ -1,0 +1,111 @@
+"""IDX, the file format of the MNIST digits: unsigned bytes in an array of known shape, plain or gzipped.
+
+A file begins with two zero bytes, the type of a number (8: unsigned byte), the count of dimensions and the sides as
+big-endian 32-bit numbers; the rest is the array in C order. The format is described at the end of
+http://yann.lecun.com/exdb/mnist/.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from math import prod
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import FileFormatError, InputError
+
+StrPath = str | os.PathLike[str]
+
+UBYTE = 0x08
+GZIP = b"\x1f\x8b"
+LARGEST = 2**31
+"""Bytes that are read at most: the sides of a damaged file may say anything."""
+
+
+class Readable(Protocol):
+    """An open file, unzipped on the way or not."""
+
+    def read(self, size: int, /) -> bytes:
+        """The next `size` bytes, fewer at the end."""
+        ...
+
+
+def read_idx(path: StrPath, dimensions: int) -> NDArray[np.uint8]:
+    """The array in an IDX file of unsigned bytes.
+
+    Parameters
+    ----------
+    path : path
+        Plain or gzipped; the content decides, not the name.
+    dimensions : int
+        How many the array must have: 3 for pictures (N, H, W), 1 for labels (N,).
+
+    Raises
+    ------
+    InputError
+        No such file, or it cannot be read.
+    FileFormatError
+        Not an IDX file of unsigned bytes with so many dimensions, damaged, too short or too long.
+    """
+    try:
+        with Path(path).open("rb") as plain:
+            zipped = plain.read(2) == GZIP
+            plain.seek(0)
+            if not zipped:
+                return _array(plain, path, dimensions)
+            with gzip.open(plain) as unzipped:
+                return _array(unzipped, path, dimensions)
+    except EOFError:
+        raise FileFormatError(f"{path} is cut short: its gzip stream has no end") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise FileFormatError(f"{path} is damaged: {error}") from None
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+
+
+def find_idx(folder: StrPath, name: str) -> Path:
+    """The file ``train-images-idx3-ubyte`` (also with ``.idx3``, as some archives have it, and ``.gz``) in `folder`.
+
+    Raises
+    ------
+    InputError
+        There is none.
+    """
+    stem, _, kind = name.rpartition("-idx")
+    names = [f"{stem}{dash}idx{kind}{end}" for dash in "-." for end in ("", ".gz")]
+    for candidate in names:
+        if (path := Path(folder) / candidate).is_file():
+            return path
+    if not Path(folder).is_dir():
+        raise InputError(f"there is no folder {folder}; it should hold {names[0]} or {names[1]} and its like")
+    raise InputError(f"{folder} holds no {names[0]} and no {names[1]}; nothing is downloaded, put the file there")
+
+
+def _array(file: Readable, path: StrPath, dimensions: int) -> NDArray[np.uint8]:
+    head = file.read(4)
+    wanted = bytes([0, 0, UBYTE, dimensions])
+    if head != wanted:
+        raise FileFormatError(
+            f"{path} is no IDX file of unsigned bytes with {dimensions} dimension{'s' if dimensions > 1 else ''}: it "
+            f"begins with {head.hex(' ') or 'nothing'}, wanted {wanted.hex(' ')}"
+        )
+    header = file.read(4 * dimensions)
+    if len(header) < 4 * dimensions:
+        raise FileFormatError(f"{path} is cut short: it ends within its header")
+    shape = tuple(int(side) for side in np.frombuffer(header, ">u4"))
+    size = prod(shape)
+    if size == 0 or size > LARGEST:
+        raise FileFormatError(f"{path} says that it holds {' x '.join(map(str, shape))} bytes; allowed: 1 to {LARGEST}")
+    body = file.read(size)
+    if len(body) < size:
+        raise FileFormatError(
+            f"{path} is cut short: {' x '.join(map(str, shape))} needs {size:,} bytes, {len(body):,} are there"
+        )
+    if file.read(1):
+        raise FileFormatError(f"{path} is longer than the {size:,} bytes that its header {shape} says")
+    return np.frombuffer(body, np.uint8).reshape(shape)

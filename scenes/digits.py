@@ -1,0 +1,114 @@
+"""A convolutional network learns to read handwritten digits; every kernel is a tile of cubes."""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import Field
+
+import scalarviz as sv
+from scalarviz import nn, optim
+from scalarviz.errors import InputError
+from scalarviz.run.scene import DigitBoard, Scene, TestCurve
+
+from ._digits_data import CLASSES, Digits, load_digits
+from ._resume import channels_in, settings_in
+from .options import SceneOptions, WholeNumbers
+
+ADAM = {"adam": (optim.Adam, 0.005)}
+PIECE = 2000  # pictures that are predicted together
+MEASURED = 1000  # pictures of the dashed curve at most; the report measures all
+
+
+class Options(SceneOptions):
+    """The flags of ``scalarviz digits``: each field is one."""
+
+    steps: int = Field(1500, ge=1, le=10**12, description="training steps")
+    data: str = Field(
+        "sklearn",
+        description="sklearn: 1,797 digits of 8x8 pixels; mnist:FOLDER: the four MNIST files (plain or .gz) you have",
+        json_schema_extra={"metavar": "sklearn|mnist:FOLDER"},
+    )
+    channels: WholeNumbers = Field(
+        (6, 12), description="kernels of the two convolutions", json_schema_extra={"metavar": "N,N", "shown": "6,12"}
+    )
+    lr: float = Field(ADAM["adam"][1], gt=0, allow_inf_nan=False, description="learning rate of Adam")
+    batch: int = Field(64, ge=1, le=10**7, description="pictures a step")
+
+
+def build(options: Options) -> Scene:
+    """Put the scene together: data, network, loss, optimiser, and what to show.
+
+    Raises
+    ------
+    InputError, FileFormatError
+        For options that contradict each other and files that cannot be used; before anything is written.
+    MissingDependencyError
+        The digits' package is not installed.
+    """
+    digits = load_digits(options.data)
+    options = _resumed(options, digits)
+    if len(options.channels) != 2:
+        raise InputError(f"--channels wants two numbers, such as 6,12; got {','.join(map(str, options.channels))}")
+    net = network(digits.side, options.channels)
+    net.initialize(nn.init.pytorch_default(), seed=options.seed)
+    batch = min(options.batch, len(digits.train))
+    notes = [f"{len(digits.train):,} digits to learn from, {len(digits.test):,} for the test"]
+    if options.given("batch") and batch < options.batch:
+        notes.append(f"a batch is all {batch:,} digits that there are, not {options.batch:,}")
+    run = sv.Run(
+        net,
+        nn.CrossEntropyLoss(),
+        optim.Adam(net.parameters(), lr=options.lr),
+        data=(digits.train, digits.train_labels),
+        batch_size=batch,
+        seed=options.seed,
+        engine=options.engine,
+        dtype=options.dtype,
+    )
+    return Scene(
+        name="digits",
+        run=run,
+        probe=digits.test[0].ravel(),
+        probe_target=digits.test_labels[:1].astype(np.float64),
+        output_names=tuple(map(str, range(CLASSES))),
+        curve_label=f"{len(digits.train):,} digits",
+        test=TestCurve("test", digits.test[:MEASURED], digits.test_labels[:MEASURED], accuracy=True),
+        digits=DigitBoard(digits.test.reshape(len(digits.test), -1), digits.test_labels, digits.side),
+        notes=notes,
+    )
+
+
+def network(side: tuple[int, int], channels: tuple[int, ...]) -> nn.Sequential:
+    """Twice convolution, rectifier and pool, then a linear layer: pictures 1 x H x W to one logit a digit."""
+    first, second = channels
+    rest = (side[0] // 4) * (side[1] // 4)
+    return nn.Sequential(
+        nn.Conv2d(1, first, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(first, second, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(second * rest, CLASSES),
+    )  # fmt: skip
+
+
+def accuracy(scene: Scene) -> float:
+    """Share of the test's digits that the network reads rightly."""
+    assert scene.digits is not None
+    inputs, labels = scene.digits.inputs, scene.digits.labels
+    parts = [slice(i, i + PIECE) for i in range(0, len(inputs), PIECE)]
+    return float(np.concatenate([scene.run.predict(inputs[p]).argmax(axis=1) == labels[p] for p in parts]).mean())
+
+
+def report(scene: Scene) -> dict[str, float]:
+    """What the last line and the JSON say beyond what they say of every scene."""
+    return {"accuracy": round(accuracy(scene), 4)}
+
+
+def _resumed(options: Options, digits: Digits) -> Options:
+    """With ``--load``: the file's architecture, and its settings for flags that were not given."""
+    if options.load is None:
+        return options
+    channels = channels_in(options.load, digits.side, CLASSES)
+    if options.given("channels") and options.channels != channels:
+        said, held = (",".join(map(str, numbers)) for numbers in (options.channels, channels))
+        raise InputError(f"--channels {said} contradicts {options.load}, which holds {held}")
+    settings = {k: v for k, v in settings_in(options.load, ADAM).items() if k != "optimizer" and not options.given(k)}
+    return options.model_copy(update={"channels": channels, **settings})
