@@ -16,7 +16,7 @@ import numba
 from numba.core import config
 
 from ...scalar import ops
-from . import cache, kernels, training
+from . import cache, capability, kernels, training, vector_kernels
 from .dialect import kernel_names, module_source
 from .noalias import NoAlias
 
@@ -69,7 +69,7 @@ def row_addresses(name: str, dtype: str) -> dict[str, int]:
 
 
 def kernel_address(name: str, dtype: str) -> int:
-    """Address of another kernel (one of ``layout.KERNELS``)."""
+    """Address of another kernel: one of ``layout.KERNELS``, or one with ``_plain`` behind its name."""
     return _addresses(cache.core_unit(name, dtype), lambda cached: _compile_kernel(name, dtype, cached))[name]
 
 
@@ -130,7 +130,9 @@ def _compile_rows(op: ops.Op, dtype: str, unit: str, cached: bool) -> dict[str, 
 
 def _compile_kernel(name: str, dtype: str, cached: bool) -> dict[str, Any]:
     real, words = _POINTERS[dtype], numba.types.CPointer(numba.int64)
-    return {name: _kernel_decorator([words, words, words, real, real, real], cached)(getattr(kernels, name))}
+    vectors = name in capability.VECTOR_KERNELS and capability.vector_bytes() > 0
+    source = getattr(vector_kernels if vectors else kernels, name.removesuffix("_plain"))
+    return {name: _kernel_decorator([words, words, words, real, real, real], cached)(source)}
 
 
 def _kernel_decorator(pointers: list[Any], cached: bool, **options: Any) -> Any:

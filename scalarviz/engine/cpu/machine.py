@@ -9,6 +9,7 @@ import numpy as np
 
 from ...tape import Program
 from ..problem import Array
+from .capability import VECTOR_KERNELS
 from .encode import encode
 from .loader import kernel_address, row_addresses
 from .training import LINE
@@ -20,7 +21,7 @@ class Workspace:
     """Rows of lanes in memory, starting at a cache line."""
 
     def __init__(self, rows: int, lanes: int, dtype: Any) -> None:
-        stride = -(-lanes * np.dtype(dtype).itemsize // LINE) * LINE
+        stride = -(-lanes * np.dtype(dtype).itemsize // LINE) * LINE + LINE
         self.memory = np.zeros(rows * stride + LINE, np.uint8)
         start: int = self.memory.ctypes.data
         self.address = -(-start // LINE) * LINE
@@ -38,6 +39,8 @@ class Loaded:
         Lanes that go through together.
     seeds : tuple of int
         Rows whose adjoints are given; empty for forward only.
+    plain : bool
+        True: no vector kernels (they are tested against the plain ones).
 
     Attributes
     ----------
@@ -45,12 +48,17 @@ class Loaded:
         As :mod:`scalarviz.engine.cpu.training` describes it. Valid while this object lives.
     """
 
-    def __init__(self, program: Program | None, dtype: Any, block: int, seeds: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self, program: Program | None, dtype: Any, block: int, seeds: tuple[int, ...] = (), plain: bool = False
+    ) -> None:  # fmt: skip
         if program is None:
             program = _NOTHING
         dtype = np.dtype(dtype)
-        rows, kernel = partial(row_addresses, dtype=dtype.name), partial(kernel_address, dtype=dtype.name)
-        encoded = encode(program, seeds, rows, kernel, dtype)
+
+        def kernel(name: str) -> int:
+            return kernel_address(f"{name}_plain" if plain and name in VECTOR_KERNELS else name, dtype.name)
+
+        encoded = encode(program, seeds, partial(row_addresses, dtype=dtype.name), kernel, dtype)
         self.workspace = Workspace(encoded.rows, block, dtype)
         self.tile = np.zeros(16, dtype)
         height = program.n_rows

@@ -26,6 +26,9 @@ from .tiles import SUMS, Row, fill
 LINE = 64
 """Rows begin at cache lines, which are also the widest vectors."""
 
+CROWDED = 1024
+"""Rows this many bytes apart, or a multiple of it, would crowd into a few sets of the first-level cache."""
+
 Machine = tuple[Any, ...]
 Reals = Any
 Words = Any
@@ -60,6 +63,8 @@ def prepare(machine: Machine, lanes: int, like: Reals) -> None:
     """Ready the workspace for `lanes` lanes: constants and padding are written when the row stride changes."""
     constant_rows, constants, space = machine[4], machine[5], machine[9]
     stride = (lanes * like.itemsize + LINE - 1) // LINE * LINE
+    if stride % CROWDED == 0:
+        stride += LINE
     if stride == space[STRIDE]:
         return
     space[STRIDE] = stride

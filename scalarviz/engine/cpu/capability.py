@@ -1,0 +1,57 @@
+"""What this processor's vectors can do, and which kernels are used because of it. Loads llvmlite when asked."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+
+VECTOR_KERNELS = ("combine", "outer")
+"""Kernels of ``layout.KERNELS`` with a form in vector code; the plain one can be had as ``<name>_plain``."""
+
+_FEATURES = (("avx512f", 64, 32), ("avx2", 32, 16), ("neon", 16, 32))
+"""Feature of the processor, bytes of a vector, vector registers. Fused multiply-add comes with each."""
+
+
+@cache
+def _found() -> tuple[str, int, int] | None:
+    features = _features()
+    for name, width, registers in _FEATURES:
+        if name in features and (name != "avx2" or "fma" in features):
+            return name, width, registers
+    return None
+
+
+def _features() -> set[str]:
+    """What numba compiles for: the variables of its own that name another processor count."""
+    named = os.environ.get("NUMBA_CPU_FEATURES")
+    if named is not None:
+        return {part[1:] for part in named.split(",") if part.startswith("+")}
+    if os.environ.get("NUMBA_CPU_NAME"):
+        return set()
+    from llvmlite import binding
+
+    try:
+        found = binding.get_host_cpu_features()
+    except RuntimeError:  # LLVM does not know this system
+        return set()
+    return {name for name, there in found.items() if there}
+
+
+def vector_bytes() -> int:
+    """Bytes of a vector of this processor; 0 where the vector kernels do not apply."""
+    found = _found()
+    return found[1] if found else 0
+
+
+def wide_vectors() -> int:
+    """Vectors side by side in a tile: as many as the registers hold."""
+    found = _found()
+    return 4 if found and found[2] == 32 else 2
+
+
+def describe() -> str:
+    """One line for ``scalarviz doctor``."""
+    found = _found()
+    if found is None:
+        return "plain tiles (no AVX-512, AVX2 with FMA, or NEON)"
+    return f"vector kernels of {8 * found[1]} bits ({found[0]})"

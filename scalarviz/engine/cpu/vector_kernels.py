@@ -1,0 +1,58 @@
+"""Layers on register tiles, where the processor has vectors for them.
+
+The functions have the arguments and fields of those of the same name in :mod:`scalarviz.engine.cpu.kernels`.
+"""
+
+from __future__ import annotations
+
+from .intrinsics import row_at
+from .layout import TILE
+from .tiles import Row, Words
+from .vectors import TILE_ROWS, WIDE, combine_narrow, combine_wide, lanes_of, outer_tile
+
+
+def combine(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """``to[i] (+)= bias[i] + sum_j theta[weight + i*to_step + j*from_step] * from[j]``.
+
+    Lanes go through in panels, so that the operands of one panel stay in the first-level cache.
+    """
+    to, n_to, source, n_from, weight = code[2], code[3], code[4], code[5], code[6]
+    to_step, from_step, bias, adding = code[7], code[8], code[9], code[10]
+    vector = lanes_of(theta)
+    lane = 0
+    while lane < n:
+        wide = n - lane > (WIDE - 1) * vector  # rows are padded to whole vectors
+        for i in range(0, n_to, TILE_ROWS):
+            rows = min(n_to - i, TILE_ROWS)
+            first = weight + i * to_step
+            b = bias + i if bias >= 0 else -1
+            if wide:
+                combine_wide(
+                    space, pool, theta, to + i, rows, source, n_from, first, to_step, from_step, b, adding, lane
+                )
+            else:
+                combine_narrow(
+                    space, pool, theta, to + i, rows, source, n_from, first, to_step, from_step, b, adding, lane
+                )
+        lane += WIDE * vector if wide else vector
+
+
+def outer(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """``grad[weight + i*columns + j] += sum over lanes of upstream[i] * from[j]``."""
+    upstream, n_up, source, n_from = code[2], code[3], code[4], code[5]
+    weight, columns, bias = code[6], code[7], code[8]
+    tile = row_at(space[TILE], theta)
+    for i in range(0, n_up, TILE_ROWS):
+        rows = min(n_up - i, TILE_ROWS)
+        for j in range(0, n_from, TILE_ROWS):
+            width = min(n_from - j, TILE_ROWS)
+            outer_tile(space, pool, tile, upstream + i, rows, source + j, width, n)
+            for r in range(rows):
+                to = weight + (i + r) * columns + j
+                for c in range(width):
+                    at = to + c if j + c < columns else bias + i + r
+                    grad[at] += tile[TILE_ROWS * r + c]

@@ -1,0 +1,286 @@
+"""Register tiles as LLVM vector code: what numba's auto-vectoriser cannot be brought to write.
+
+A tile holds up to four rows times four vectors in registers while it walks over all operands of a layer, or over all
+lanes. The vectors are as wide as the processor's (:mod:`scalarviz.engine.cpu.capability`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from . import capability
+from .layout import BASE, STRIDE
+
+WORD, INDEX, BYTE = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
+TILE_ROWS = 4
+VECTOR_BYTES = capability.vector_bytes() or 64  # a processor without vectors of its own is never asked for a tile
+WIDE = capability.wide_vectors()
+"""Vectors of a tile side by side: with 16 operand registers a tile of 4 x 4 does not fit."""
+
+
+class Emitter:
+    """Writes vector code of one dtype.
+
+    Parameters
+    ----------
+    builder : llvmlite.ir.IRBuilder
+    pointer : numba.types.CPointer
+        Pointer to the dtype.
+    """
+
+    def __init__(self, builder: Any, pointer: Any) -> None:
+        self.b = builder
+        self.real = ir.FloatType() if pointer.dtype == types.float32 else ir.DoubleType()
+        self.bytes = 4 if pointer.dtype == types.float32 else 8
+        self.lanes = VECTOR_BYTES // self.bytes
+        self.vector = ir.VectorType(self.real, self.lanes)
+        name = f"llvm.fmuladd.v{self.lanes}f{8 * self.bytes}"
+        self._fma = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(self.vector, [self.vector] * 3), name
+        )  # fmt: skip
+
+    def fma(self, a: Any, b: Any, c: Any) -> Any:
+        """``a * b + c``."""
+        return self.b.call(self._fma, [a, b, c])
+
+    def zeros(self) -> Any:
+        """A vector of zeros."""
+        return ir.Constant(self.vector, [0.0] * self.lanes)
+
+    def splat(self, number: Any) -> Any:
+        """`number` on all lanes."""
+        nothing = ir.Constant(self.vector, ir.Undefined)
+        one = self.b.insert_element(nothing, number, INDEX(0))
+        return self.b.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(INDEX, self.lanes), [0] * self.lanes))
+
+    def shuffle(self, a: Any, b: Any, lanes: list[int]) -> Any:
+        """Lanes of `a`, and of `b` behind them."""
+        return self.b.shuffle_vector(a, b, ir.Constant(ir.VectorType(INDEX, len(lanes)), lanes))
+
+    def load(self, address: Any, vector: Any = None) -> Any:
+        """The vector at an address (an i8 pointer), aligned as its numbers are."""
+        return self.b.load(self.b.bitcast(address, (vector or self.vector).as_pointer()), align=self.bytes)
+
+    def store(self, value: Any, address: Any) -> None:
+        """Put a vector at an address."""
+        self.b.store(value, self.b.bitcast(address, value.type.as_pointer()), align=self.bytes)
+
+    def offset(self, address: Any, count: int) -> Any:
+        """The address `count` vectors on."""
+        return self.b.gep(address, [WORD(count * VECTOR_BYTES)]) if count else address
+
+    def row(self, space: Any, number: Any, lane: Any) -> Any:
+        """Address of a lane of a row of the workspace."""
+        base, stride = (self.b.load(self.b.gep(space, [WORD(entry)])) for entry in (BASE, STRIDE))
+        where = self.b.add(base, self.b.mul(number, stride))
+        return self.b.inttoptr(self.b.add(where, self.b.mul(lane, WORD(self.bytes))), BYTE)
+
+    def accumulators(self, count: int) -> list[Any]:
+        """Variables for vectors; LLVM keeps them in registers."""
+        return [cgutils.alloca_once(self.b, self.vector) for _ in range(count)]
+
+    def mask(self, lanes: Any) -> Any:
+        """Which of a vector's lanes are the first `lanes` (an i64)."""
+        counts = ir.VectorType(INDEX, self.lanes)
+        number = self.b.insert_element(ir.Constant(counts, ir.Undefined), self.b.trunc(lanes, INDEX), INDEX(0))
+        limit = self.shuffle(number, ir.Constant(counts, ir.Undefined), [0] * self.lanes)
+        return self.b.icmp_signed("<", ir.Constant(counts, list(range(self.lanes))), limit)
+
+
+@contextmanager
+def _cases(builder: Any, value: Any, numbers: Iterator[int] | range) -> Iterator[Callable[[int], Any]]:
+    """A switch: ``with case(k):`` writes what is done if `value` is k."""
+    end = builder.append_basic_block("switch.end")
+    switch = builder.switch(value, end)
+
+    @contextmanager
+    def case(number: int) -> Iterator[None]:
+        block = builder.append_basic_block(f"case.{number}")
+        switch.add_case(WORD(number), block)
+        builder.position_at_end(block)
+        yield
+        builder.branch(end)
+
+    yield case
+    builder.position_at_end(end)
+
+
+def _combine(e: Emitter, rows: int, wide: int, args: dict[str, Any]) -> None:
+    """One tile of ``to[i] (+)= bias[i] + sum_j theta[...] * from[j]``: `rows` results, `wide` vectors of lanes."""
+    b = e.b
+    space, pool, lane = args["space"], args["pool"], args["lane"]
+    results = [
+        e.row(space, b.load(b.gep(pool, [b.add(args["to"], WORD(r))])), lane) for r in range(rows)
+    ]  # fmt: skip
+    sums = [e.accumulators(wide) for _ in range(rows)]
+    with b.if_else(b.icmp_signed("!=", args["adding"], WORD(0))) as (adding, fresh):
+        with adding:
+            for r in range(rows):
+                for u in range(wide):
+                    b.store(e.load(e.offset(results[r], u)), sums[r][u])
+        with fresh:
+            has_bias = b.icmp_signed(">=", args["bias"], WORD(0))
+            first = b.select(has_bias, args["bias"], WORD(0))
+            for r in range(rows):
+                # without a bias this reads any number of theta, in bounds, and drops it
+                number = b.load(b.gep(args["theta"], [b.select(has_bias, b.add(first, WORD(r)), WORD(0))]))
+                start = e.splat(b.select(has_bias, number, ir.Constant(e.real, 0.0)))
+                for u in range(wide):
+                    b.store(start, sums[r][u])
+    weights = [b.gep(args["theta"], [b.add(args["weight"], b.mul(args["to_step"], WORD(r)))]) for r in range(rows)]
+    with cgutils.for_range(b, args["count"], intp=WORD) as loop:
+        source = e.row(space, b.load(b.gep(pool, [b.add(args["source"], loop.index)])), lane)
+        vectors = [e.load(e.offset(source, u)) for u in range(wide)]
+        step = b.mul(loop.index, args["from_step"])
+        for r in range(rows):
+            weight = e.splat(b.load(b.gep(weights[r], [step])))
+            for u in range(wide):
+                b.store(e.fma(weight, vectors[u], b.load(sums[r][u])), sums[r][u])
+    for r in range(rows):
+        for u in range(wide):
+            e.store(b.load(sums[r][u]), e.offset(results[r], u))
+
+
+_COMBINE = (
+    "space", "pool", "theta", "to", "rows", "source", "count", "weight", "to_step", "from_step", "bias", "adding",
+    "lane",
+)  # fmt: skip
+
+
+def _combine_intrinsic(wide: int) -> Any:
+    @intrinsic
+    def combine_tile(
+        typingctx: Any, space: Any, pool: Any, theta: Any, to: Any, rows: Any, source: Any, count: Any, weight: Any,
+        to_step: Any, from_step: Any, bias: Any, adding: Any, lane: Any,
+    ) -> Any:  # fmt: skip
+        """A tile of a layer, `rows` (1 to 4) results, from lane number `lane` on."""
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            emitter = Emitter(builder, theta)
+            named = dict(zip(_COMBINE, args, strict=True))
+            with _cases(builder, named["rows"], range(1, TILE_ROWS + 1)) as case:
+                for rows in range(1, TILE_ROWS + 1):
+                    with case(rows):
+                        _combine(emitter, rows, wide, named)
+            return context.get_dummy_value()
+
+        return types.void(space, pool, theta, *[types.int64] * 10), generate
+
+    return combine_tile
+
+
+combine_wide, combine_narrow = _combine_intrinsic(WIDE), _combine_intrinsic(1)
+
+
+def _outer(e: Emitter, rows: int, columns: int, args: dict[str, Any]) -> None:
+    """``tile[4*i + j] = sum over lanes of upstream[i] * from[j]``."""
+    b = e.b
+    start = WORD(0)
+    lists = ((args["upstream"], rows), (args["source"], columns))
+    g, x = (
+        [e.row(args["space"], b.load(b.gep(args["pool"], [b.add(first, WORD(k))])), start) for k in range(count)]
+        for first, count in lists
+    )
+    sums = e.accumulators(rows * columns)
+    for total in sums:
+        b.store(e.zeros(), total)
+
+    def add(vector: Any, load: Callable[[Any], Any]) -> None:
+        shift = b.mul(vector, WORD(VECTOR_BYTES))
+        lefts, rights = ([load(b.gep(p, [shift])) for p in pointers] for pointers in (g, x))
+        for r, left in enumerate(lefts):
+            for c, right in enumerate(rights):
+                total = sums[r * columns + c]
+                b.store(e.fma(left, right, b.load(total)), total)
+
+    whole = b.sdiv(args["lanes"], WORD(e.lanes))
+    rest = b.srem(args["lanes"], WORD(e.lanes))
+    with cgutils.for_range(b, whole, intp=WORD) as loop:
+        add(loop.index, e.load)
+    with b.if_then(b.icmp_signed("!=", rest, WORD(0))):
+        mask = e.mask(rest)  # both sides: what stands behind the last lane may be an infinity
+        add(whole, lambda address: b.select(mask, e.load(address), e.zeros()))
+    _write_sums(e, sums, rows, columns, args["tile"])
+
+
+def _write_sums(e: Emitter, sums: list[Any], rows: int, columns: int, tile: Any) -> None:
+    vectors = [e.b.load(s) for s in sums]
+    for first in range(0, len(vectors), e.lanes):
+        group = vectors[first : first + e.lanes]
+        total = _sums_of(e, group)
+        for k in range(len(group)):
+            r, c = divmod(first + k, columns)
+            e.b.store(e.b.extract_element(total, INDEX(k)), e.b.gep(tile, [WORD(TILE_ROWS * r + c)]))
+
+
+def _sums_of(e: Emitter, vectors: list[Any]) -> Any:
+    """One vector: lane k is the sum over the lanes of ``vectors[k]``.
+
+    Two vectors become one by adding their halves, interleaved, until one is left: a transpose that adds on the way.
+    """
+    size = 1
+    while size < len(vectors):
+        size *= 2
+    current = [*vectors, *[e.zeros()] * (size - len(vectors))]
+    while len(current) > 1:
+        half = len(current) // 2
+        current = [_interleaved(e, current[k], current[k + half], half) for k in range(half)]
+    total = current[0]
+    step = e.lanes // 2
+    while step >= size:  # fewer vectors than lanes: the lanes hold each sum in parts
+        swapped = e.shuffle(total, total, [(k + step) % e.lanes for k in range(e.lanes)])
+        total = e.b.fadd(total, swapped)
+        step //= 2
+    return total
+
+
+def _interleaved(e: Emitter, a: Any, b: Any, width: int) -> Any:
+    """In each stretch of ``2 * width`` lanes: the two halves of `a` added, then those of `b`."""
+    low, high = [], []
+    for lane in range(e.lanes):
+        start, place = lane // (2 * width) * 2 * width, lane % width
+        source = start + place + (e.lanes if lane // width % 2 else 0)
+        low.append(source)
+        high.append(source + width)
+    return e.b.fadd(e.shuffle(a, b, low), e.shuffle(a, b, high))
+
+
+_OUTER = ("space", "pool", "tile", "upstream", "rows", "source", "columns", "lanes")
+
+
+@intrinsic
+def outer_tile(
+    typingctx: Any, space: Any, pool: Any, tile: Any, upstream: Any, rows: Any, source: Any, columns: Any, lanes: Any
+) -> Any:
+    """``tile[4*i + j] = sum over lanes of upstream[i] * from[j]`` for i < `rows`, j < `columns` (1 to 4 each)."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        emitter = Emitter(builder, tile)
+        named = dict(zip(_OUTER, args, strict=True))
+        sides = range(1, TILE_ROWS + 1)
+        number = builder.add(builder.mul(named["rows"], WORD(8)), named["columns"])
+        with _cases(builder, number, sides) as case:
+            for rows in sides:
+                for columns in sides:
+                    with case(8 * rows + columns):
+                        _outer(emitter, rows, columns, named)
+        return context.get_dummy_value()
+
+    return types.void(space, pool, tile, *[types.int64] * 5), generate
+
+
+@intrinsic
+def lanes_of(typingctx: Any, like: Any) -> Any:
+    """How many numbers of the kind that `like` points to a vector holds."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return WORD(VECTOR_BYTES // (4 if like.dtype == types.float32 else 8))
+
+    return types.int64(like), generate
