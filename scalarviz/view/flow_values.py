@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from .camera import Camera
 from .colors import Colormap, text_colour
 from .flow_few import chip_text
+from .grid import Box
 from .layout import FEW, Layout
 from .layout_plate import Plate
 from .sketch import Sketch
@@ -37,6 +38,8 @@ class CubeValues:
         Whether the numbers span decades, as gradients do: then each is written with its exponent.
     moved : Camera, optional
         Given where it is not the layout's own: a number then stands only on a main face that can be seen and holds it.
+    window : Box, optional
+        Where cubes are drawn; a number that would leave it is left out, for a moved camera.
 
     Attributes
     ----------
@@ -45,7 +48,7 @@ class CubeValues:
     """
 
     def __init__(self, layout: Layout, theme: Theme, project: Project, moved: Camera | None = None, *,
-                 decades: bool = False) -> None:
+                 decades: bool = False, window: Box | None = None) -> None:
         plates = [p for p in layout.plates if p.kind != "activation"]
         self._theme, self._plates = theme, plates
         few = sum(p.size for p in plates) <= FEW
@@ -60,6 +63,11 @@ class CubeValues:
             p.name: project([p.cell_centre_top(*divmod(k, p.shape[1])) for k in range(p.size)])
             for p in plates if self.size
         }
+        if window is not None and moved is not None:
+            reach = np.array([measure(widest, self.size, True), self.size]) / 2
+            low, high = np.array(window[:2]) + reach, np.array(window[:2]) + np.array(window[2:]) - reach
+            for name, middles in self._centres.items():
+                self._seen[name] &= np.all((middles >= low) & (middles <= high), axis=1)
 
     def sketch(self, values: dict[str, NDArray[np.floating]], units: dict[str, Floats], cmap: Colormap) -> Sketch:
         """The numbers: `values` and their fractions `units` of the colour scale, by plate, in C order."""

@@ -51,7 +51,8 @@ class Scenery:
                  moved: Camera | None = None, panels: bool = True, quantity: str = "weight",
                  before: Scenery | None = None) -> None:
         self._subject, self._theme = subject, theme
-        self._values = CubeValues(layout, theme, project, moved, decades=quantity != "weight")
+        self._values = CubeValues(layout, theme, project, moved, decades=quantity != "weight",
+                                  window=window_of(box, panels, layout.size))  # fmt: skip
         layers = sum(s.weight is not None for s in subject.stages)
         story = layers == 1 and layout.mode == "few"
         taken = None
@@ -109,3 +110,9 @@ def cubes_box(subject: Subject, scene: Box) -> Box:
     above = _CHIPS_ABOVE - 35.0 * min(1.0, height / 472.0) if height >= 250 else 0.0
     beside = _CHIPS_BESIDE - 228.0 * min(1.0, width / 936.0) if width >= 560 else 0.0
     return x, y + max(above, 0.0), width - max(beside, 0.0), height - max(above, 0.0)
+
+
+def window_of(scene: Box, panels: bool, size: tuple[float, float]) -> Box:
+    """Where a camera moved by hand may bring cubes (logical pixels): not below the panels, where there are any."""
+    x, y, width, height = scene
+    return (x, y - 12.0, width, height + 12.0) if panels else (0.0, 0.0, float(size[0]), float(size[1]))

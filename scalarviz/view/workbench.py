@@ -21,7 +21,7 @@ from .grid import MARGIN, Box, Places, arrange, check_size
 from .hud import HudState, hud, keys
 from .layout import Layout, layout_for
 from .picking import Picker
-from .scenery import Scenery, cubes_box
+from .scenery import Scenery, cubes_box, window_of
 from .side import SidePanels, Which
 from .sketch import Sketch
 from .slab import SlabVisual
@@ -374,10 +374,7 @@ class Workbench:
     @property
     def _window(self) -> Box:
         """Where cubes are drawn (logical pixels): a camera moved by hand must not bring them below the panels."""
-        if not (self._view.moved and self.panels_shown):
-            return (0.0, 0.0, *self.places.size)
-        x, y, width, height = self.places.scene
-        return x, y - 12.0, width, height + 12.0
+        return window_of(self.places.scene, self._view.moved and self.panels_shown, self.places.size)
 
     def draw(self, viewport: tuple[int, int] | None = None) -> None:
         """Paint the whole picture into the bound framebuffer of `viewport` device pixels (default: `size`)."""
