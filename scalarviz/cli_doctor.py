@@ -56,6 +56,7 @@ def examine() -> Iterator[Finding]:
         ("films", _films),
         ("example photo", _example),
         ("numba cache", _cache),
+        ("layers", _layers),
         ("CUDA", _cuda),
         ("notebook", _notebook),
     )
@@ -135,6 +136,12 @@ def _cache() -> tuple[bool, str]:
     if len(warm) == len(DTYPES):
         return True, f"warm, in {folder()}"
     return False, f"cold for {listing(d for d in DTYPES if d not in warm)}; `scalarviz warmup` fills it in a minute"
+
+
+def _layers() -> tuple[bool, str]:
+    from .engine.cpu import capability
+
+    return True, capability.describe()
 
 
 def _cuda() -> tuple[bool, str]:
