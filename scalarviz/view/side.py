@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..run.frame import Frame
 from .grid import Box
-from .panel_colours import CubePlaces, colours_discs, colours_title, cube_boxes
+from .panel_colours import CubePlaces, colours_discs, colours_title, cube_boxes, displayed
 from .panel_loss import Curve, loss_panel
 from .panel_pictures import pictures, thumbnail, to_bytes
 from .sketch import Sketch
@@ -18,7 +18,34 @@ from .subject import Subject
 from .theme import Theme
 
 Which = Literal["source", "target"]
+RGB = tuple[float, float, float]
+Ring = tuple[float, float, float]
+"""Centre and diameter."""
 _TEST_SHARE = 1 / 200  # the dashed curve gets a new point when the run is this much longer
+
+
+class Disc(NamedTuple):
+    """One disc of a colour cube.
+
+    Attributes
+    ----------
+    which : {"source", "target"}
+        Whether it is painted with what the network makes of `source`, or with `target`.
+    source, target : (r, g, b)
+        Its place in the cube, and what that colour is to become.
+    ring : (x, y, diameter)
+        Logical pixels.
+    """
+
+    which: Which
+    source: RGB
+    target: RGB
+    ring: Ring
+
+
+def _rgb(colour: NDArray[np.floating]) -> RGB:
+    r, g, b = (float(c) for c in colour)
+    return r, g, b
 
 
 class SidePanels:
@@ -61,22 +88,23 @@ class SidePanels:
             far = self._cubes["target"]
             self._static[-1] = colours_discs(far, np.asarray(cube.targets)[far.visible])
 
-    def colour_at(self, x: float, y: float) -> tuple[Which, tuple[float, float, float]] | None:
-        """Which cube's disc is seen at a point (logical pixels), and its colour.
-
-        Of the network's cube (``"source"``) that is the input at the place, of the other (``"target"``) what is
-        painted there. None beside the discs.
-        """
+    def disc_at(self, x: float, y: float) -> Disc | None:
+        """The disc of a colour cube that is seen at a point (logical pixels); None beside them."""
         cube = self._subject.colour_cube
         for which, places in self._cubes.items():
             disc = places.disc_at(x, y)
             if disc is not None and cube is not None:
-                shown = cube.inputs if which == "source" else cube.targets
-                r, g, b = (float(c) for c in np.asarray(shown)[places.visible[disc]])
-                return which, (r, g, b)
+                row = int(places.visible[disc])
+                middle = places.centres[disc]
+                source, target = (_rgb(np.asarray(colours)[row]) for colours in (cube.inputs, cube.targets))
+                return Disc(which, source, target, (float(middle[0]), float(middle[1]), places.diameter))
         return None
 
-    def rings(self, rgb: tuple[float, float, float]) -> list[tuple[float, float, float]]:
+    def output_of(self, colour: RGB, frame: Frame) -> RGB:
+        """What the network makes of a colour."""
+        return _rgb(displayed(self._predict(frame, np.array([colour])))[0])
+
+    def rings(self, rgb: RGB) -> list[Ring]:
         """Centre and diameter of the disc of the input colour nearest to `rgb`, in each cube where it is seen."""
         cube = self._subject.colour_cube
         found = []

@@ -18,6 +18,7 @@ from .layout import Layout
 from .layout_plate import Plate
 from .outline import brackets, outline
 from .overlay import banner, help_panel, pointer_label
+from .side import RGB, Disc, Ring, SidePanels
 from .sketch import Sketch
 from .strip import LEGEND, room_beside
 from .subject import Subject
@@ -25,8 +26,6 @@ from .text import measure
 from .theme import Theme
 
 Project = Callable[[ArrayLike], NDArray[np.float64]]
-RGB = tuple[float, float, float]
-Ring = tuple[float, float, float]
 HINT = "now click its new colour in the target cube"
 
 
@@ -63,6 +62,8 @@ class Touch:
     ----------
     hovered : int or None
         Flat index of the weight under the pointer.
+    disc : Disc or None
+        Of a colour cube, under the pointer.
     pointer : (float, float)
         Logical pixels.
     inspector : Inspector or None
@@ -78,6 +79,7 @@ class Touch:
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
         self.hovered: int | None = None
+        self.disc: Disc | None = None
         self.pointer = (0.0, 0.0)
         self.inspector: Inspector | None = None
         self.marked: RGB | None = None
@@ -87,13 +89,13 @@ class Touch:
         self._terms: Terms | None = None
         self._explanation: tuple[str, ...] = ()
 
-    def hover(self, index: int | None, pointer: tuple[float, float] = (0.0, 0.0)) -> bool:
-        """The pointer is over a weight or over none; returns whether that changes the picture."""
-        before = self.hovered, self.pointer
-        self.hovered = index
-        if index is not None:
+    def hover(self, index: int | None, pointer: tuple[float, float] = (0.0, 0.0), disc: Disc | None = None) -> bool:
+        """The pointer is over a weight, a disc of a colour cube or nothing; returns whether the picture changes."""
+        before = self.hovered, self.disc, self.pointer
+        self.hovered, self.disc = index, disc
+        if index is not None or disc is not None:
             self.pointer = pointer
-        return before != (self.hovered, self.pointer)
+        return before != (self.hovered, self.disc, self.pointer)
 
     def select(self, index: int | None, frame: Frame | None) -> None:
         """Look into another weight, or none."""
@@ -118,8 +120,9 @@ class Touch:
 
     # what it looks like, from the lowest layer to the highest
 
-    def layers(self, frame: Frame, view: View, rings: list[Ring]) -> list[list[Sketch]]:
+    def layers(self, frame: Frame, view: View, side: SidePanels) -> list[list[Sketch]]:
         """Sketches by layer: text of a lower layer never shows through a panel of a higher one."""
+        rings = [] if self.marked is None else side.rings(self.marked)
         lowest = []
         if self.inspector is not None:
             lowest += self._selected(self.inspector, frame, view)
@@ -128,6 +131,8 @@ class Touch:
         middle = []
         if self.hovered is not None:
             middle += self._hovered(self.hovered, frame, view)
+        if self.disc is not None:
+            middle += self._disc(self.disc, side.output_of(self.disc.source, frame), view)
         if self.message:
             middle.append(self._banner(view))
         top = [help_panel(view.places.size, self.table, view.theme)] if self.help else []
@@ -164,10 +169,31 @@ class Touch:
         value = figure(float(frame.values[index]))
         return [sketch, pointer_label(self.pointer, view.places.size, known.name, value, more, view.theme)]
 
+    def _disc(self, disc: Disc, output: RGB, view: View) -> list[Sketch]:
+        """What a colour is to become and has become, and what a click would do."""
+        sketch = Sketch()
+        x, y, diameter = disc.ring
+        sketch.disc(x, y, diameter / 2 + 3, stroke=view.theme.background, border=4)
+        sketch.disc(x, y, diameter / 2 + 2, stroke=view.theme.selection, border=1.6)
+        teaches = any(does.startswith("a colour") for _, does in self.table)
+        if disc.which == "source":
+            name, value, more = hexed(disc.source), f"is now {hexed(output)}", [f"wanted: {hexed(disc.target)}"]
+            more += ["click to teach it another colour"] if teaches else []
+        else:
+            name, value, more = hexed(disc.target), f"wanted for {hexed(disc.source)}", []
+            if self.marked is not None:
+                more.append(f"click: {hexed(self.marked)} becomes this")
+        return [sketch, pointer_label(self.pointer, view.places.size, name, value, more, view.theme)]
+
     def _banner(self, view: View) -> Sketch:
         x, _, width, _ = view.places.scene
         top = view.places.hud[1] + 60 if view.places.hud is not None else 12.0
         return banner(self.message, view.places.size, top, x + width, view.theme)
+
+
+def hexed(colour: RGB) -> str:
+    """``#eb942e``."""
+    return "#" + "".join(f"{round(255 * min(max(c, 0.0), 1.0)):02x}" for c in colour)
 
 
 def plate_of(layout: Layout, index: int) -> Plate:

@@ -22,13 +22,13 @@ from .hud import HudState, hud, keys
 from .layout import Layout, layout_for
 from .picking import Picker
 from .scenery import Scenery, cubes_box, window_of
-from .side import SidePanels, Which
+from .side import RGB, SidePanels, Which
 from .sketch import Sketch
 from .slab import SlabVisual
 from .strip import Strip
 from .subject import Subject, subject_of
 from .theme import Theme, get_theme
-from .touch import RGB, Touch, View
+from .touch import Touch, View
 from .viewpoint import Viewpoint
 
 Point = tuple[float, float]
@@ -264,11 +264,10 @@ class Workbench:
             self._since_text, self._written = 0.0, frame
             self.touch.explain(frame)
             self._numbers = self._texts(frame, pace_text)
-        self._outdated, marked = False, self.touch.marked
-        rings = [] if marked is None else self._side.rings(marked)
+        self._outdated = False
         seen = View(self.layout, self.camera, self.project, self.places, self.theme, self.colouring.quantity,
                     self.panels_shown)  # fmt: skip
-        self._touched = self.touch.layers(frame, seen, rings)
+        self._touched = self.touch.layers(frame, seen, self._side)
 
     def _update_cubes(self, frame: Frame) -> None:
         slab = self.slab
@@ -307,7 +306,11 @@ class Workbench:
 
     def hover(self, at: Point | None) -> bool:
         """The pointer is over a point in device pixels (None: gone); returns whether the picture changes."""
-        changed = self.touch.hover(None) if at is None else self.touch.hover(self.pick(at), self.to_logical(at))
+        index, disc = None, None
+        if at is not None:
+            index = self.pick(at)
+            disc = self._side.disc_at(*self.to_logical(at)) if index is None else None
+        changed = self.touch.hover(index, self.to_logical(at or (0.0, 0.0)), disc)
         self._outdated |= changed
         return changed
 
@@ -323,8 +326,9 @@ class Workbench:
             self._since_text, self._outdated = float("inf"), True
 
     def colour_at(self, at: Point) -> tuple[Which, RGB] | None:
-        """The disc of a colour cube under a point in device pixels; see :meth:`SidePanels.colour_at`."""
-        return self._side.colour_at(*self.to_logical(at))
+        """The disc of a colour cube at a point in device pixels: its input, in the other cube its target."""
+        disc = self._side.disc_at(*self.to_logical(at))
+        return None if disc is None else (disc.which, disc.source if disc.which == "source" else disc.target)
 
     @property
     def marked_colour(self) -> RGB | None:

@@ -22,7 +22,7 @@ from scalarviz.view.sketch import Sketch, TextItem
 from scalarviz.view.subject import arrays_subject
 from scalarviz.view.text import CAP_HEIGHT, measure
 from scalarviz.view.theme import DARK, LIGHT, rgb
-from scalarviz.view.touch import HINT, plate_of
+from scalarviz.view.touch import HINT, hexed, plate_of
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl
@@ -588,6 +588,29 @@ def test_discs_are_found_where_they_are_seen(single: Scene) -> None:
             assert np.abs(cube.inputs - colour).max(axis=1).min() < 1e-9
     assert found > 60
     assert bench.colour_at((box[0] - 20, box[1])) is None
+
+
+def test_hovering_a_colour_says_what_it_is_to_become(single: Scene) -> None:
+    bench = bench_of(single)
+    before = picture_of(bench)
+    for x, which in ((1020.0, "source"), (1180.0, "target")):
+        seen = bench.colour_at((x, 250.0))
+        assert seen is not None
+        assert seen[0] == which
+        assert bench.hover((x, 250.0))
+        said = said_above(bench)
+        assert hexed(seen[1]) in said
+        other = tuple(1 - c for c in seen[1])
+        if which == "source":
+            output = single.run.predict(np.array([seen[1]]))[0]
+            assert f"is now {hexed(tuple(float(c) for c in output))}" in said  # type: ignore[arg-type]
+            assert f"wanted: {hexed(other)}" in said  # type: ignore[arg-type]
+        else:
+            assert f"wanted for {hexed(other)}" in said  # type: ignore[arg-type]
+        assert np.abs(picture_of(bench) - before).max() > 100
+    bench.hover(None)
+    assert np.array_equal(picture_of(bench), before)
+    assert hexed((0.0, 0.5, 1.0)) == "#0080ff"
 
 
 def test_a_marked_colour_is_ringed_in_both_cubes(single: Scene) -> None:
