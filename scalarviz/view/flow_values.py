@@ -103,38 +103,21 @@ def _fitting(plate: Plate, project: Project, widest: str) -> int:
 
 def _readable(layout: Layout, camera: Camera, project: Project, widest: str
               ) -> tuple[dict[str, NDArray[np.bool_]], int]:
-    """Which cubes, by plate, show a main face that holds a number, and the size of type for all of them."""
-    lows, highs = _boxes(layout)
+    """Which cubes, by plate, show a main face that holds a number, and the size of type for all of them.
+
+    Plates with numbers lie in one plane: no main face hides another.
+    """
     seen: dict[str, NDArray[np.bool_]] = {}
     sizes: dict[str, NDArray[np.intp]] = {}
     for plate in layout.plates:
         if plate.kind != "activation":
             tops = np.array([plate.centre_of(k) + plate.depth * plate.axes[2] for k in range(plate.size)])
-            seen[plate.name] = _in_sight(tops, plate, camera, lows, highs)
+            ways = camera.eye[:3] - camera.eye[3] * tops
+            seen[plate.name] = ways @ plate.axes[2] > 1e-6
             sizes[plate.name] = _sizes(tops, plate, project, widest)
     usable = [s for name, given in sizes.items() for s in given[seen[name]] if s > 0]
     size = int(min(usable, default=0))
     return {name: seen[name] & (sizes[name] >= max(size, 1)) for name in seen}, size
-
-
-def _boxes(layout: Layout) -> tuple[Floats, Floats]:
-    """Low and high corners (N, 3) of every cube; their axes are the world's."""
-    corners = np.array([p.corners_of(k) for p in layout.plates for k in range(p.size)])
-    return corners.min(axis=1), corners.max(axis=1)
-
-
-def _in_sight(tops: Floats, plate: Plate, camera: Camera, lows: Floats, highs: Floats) -> NDArray[np.bool_]:
-    """Whether five points of each main face, where its number stands, are before every other cube."""
-    ways = camera.eye[:3] - camera.eye[3] * tops
-    facing = ways @ plate.axes[2] > 1e-6
-    spread = np.array([(0.0, 0.0), (-0.5, -0.3), (0.5, -0.3), (-0.5, 0.3), (0.5, 0.3)])
-    points = (tops[:, None] + spread @ (plate.half * plate.axes[:2]) + 1e-3 * plate.axes[2]).reshape(-1, 3)
-    rays = camera.eye[:3] - camera.eye[3] * points
-    rays = np.where(np.abs(rays) < 1e-9, 1e-9, rays)[:, None]
-    a, b = (lows - points[:, None]) / rays, (highs - points[:, None]) / rays
-    enter, leave = np.minimum(a, b).max(axis=2), np.maximum(a, b).min(axis=2)
-    hidden = ((enter <= leave) & (leave > 0)).any(axis=1).reshape(len(tops), -1)
-    return np.asarray(facing & ~hidden.any(axis=1))
 
 
 def _sizes(tops: Floats, plate: Plate, project: Project, widest: str) -> NDArray[np.intp]:

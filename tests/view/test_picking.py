@@ -197,6 +197,18 @@ def test_below_a_pixel_the_cell_in_the_middle_is_meant() -> None:
         assert hit.flat == row * 1000 + col
 
 
+def test_what_is_left_of_a_folded_plate_is_empty() -> None:
+    layout = layout_of("folded")
+    plate, picker = layout.plates[0], Picker(layout)
+    rows, cols = plate.grid.cells
+    assert plate.size % cols
+    for col in range(cols):
+        middle = plate.origin + col * plate.axes[0] + (rows - 1) * plate.axes[1] + plate.depth * plate.axes[2]
+        hit = picker.pick(facing(layout, middle, plate.axes[2]), (SIZE[0] / 2, SIZE[1] / 2))
+        element = (rows - 1) * cols + col
+        assert (hit.element if hit is not None else None) == (element if element < plate.size else None)
+
+
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_every_kind_of_plate_gives_back_its_elements(name: str) -> None:
     """The middle of each cube's main face belongs to it, from straight before it."""
