@@ -67,6 +67,8 @@ class Stage:
         Length of its output row (a picture C x H x W in C order).
     weight, bias : Tensor or None
         Only for ``"linear"``.
+    shape, input_shape : tuple of int
+        Of what leaves and enters it: (C, H, W) of pictures, (n,) of rows; empty where nobody said.
     """
 
     name: str
@@ -74,6 +76,8 @@ class Stage:
     outputs: int
     weight: Tensor | None = None
     bias: Tensor | None = None
+    shape: tuple[int, ...] = ()
+    input_shape: tuple[int, ...] = ()
 
 
 class Curve(NamedTuple):

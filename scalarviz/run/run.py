@@ -109,7 +109,8 @@ class Run:
         self._training = Training(
             self.problem, self._make_trainer(self.problem), held, partial(weight_name, self.tensors)
         )
-        self._look = Look(self._tape, self.problem, chain(model, self._tape, self.tensors), self._shapes[0])
+        shape = self._shapes[0]
+        self._look = Look(self._tape, self.problem, chain(model, self._tape, self.tensors, shape), shape)
         self.stages: tuple[Stage, ...] = self._look.stages
 
     # ---- building

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..nn import Flatten
 from ..scalar.store import Block
 from ..tape import Tape
 from .frame import Stage, Tensor
+from .samples import Shape
 
 
-def chain(model: Any, tape: Tape, tensors: Sequence[Tensor]) -> list[tuple[Stage, int]]:
+def chain(model: Any, tape: Tape, tensors: Sequence[Tensor], shape: Shape) -> list[tuple[Stage, int]]:
     """The stages from input to output, each with the number of its tap; empty if the model is no chain.
 
+    `shape` is that of one sample.
     A chain starts at the inputs; each linear layer reads exactly the rows of the stage before it, each
     activation its rows one by one, a module that names its ``stage`` ("conv2d") some of them and nothing else; the
     last stage is the output. Modules that only reshape are left out.
@@ -31,13 +35,25 @@ def chain(model: Any, tape: Tape, tensors: Sequence[Tensor]) -> list[tuple[Stage
         if kind is None:
             return []
         if kind == "identity":
+            shape = (len(rows),) if isinstance(module, Flatten) else getattr(module, "unflattened_size", shape)
             continue
         weight, bias = (
             (tensor_of.get(_block(module, n)) for n in ("weight", "bias")) if kind == "linear" else (None, None)
         )
-        stages.append((Stage(names.get(id(module), str(number)), kind, len(rows), weight, bias), number))
+        before_it, shape = shape, _shape(module, shape, len(rows))
+        name = names.get(id(module), str(number))
+        stages.append((Stage(name, kind, len(rows), weight, bias, shape, before_it), number))
         before = rows
     return stages if stages and before == tape.outputs else []
+
+
+def _shape(module: Any, before: Shape, count: int) -> Shape:
+    """The shape of `count` numbers that a module makes of a sample of the shape `before`."""
+    if len(before) == 3 and all(hasattr(module, name) for name in ("kernel_size", "stride", "padding")):
+        sides = zip(before[1:], module.kernel_size, module.stride, module.padding, strict=True)
+        height, width = ((side + 2 * border - kernel) // step + 1 for side, kernel, step, border in sides)
+        return count // (height * width), height, width
+    return before if prod(before) == count else (count,)
 
 
 def _kind(module: Any, tape: Tape, rows: tuple[int, ...], before: tuple[int, ...]) -> str | None:

@@ -16,6 +16,7 @@ from ..run.frame import Frame, Stage, Tensor
 from ..run.ranges import Range, RangeTracker, Scale, clipped_share, extent, extents
 from .colors import Colormap, get_map
 from .layout import FEW
+from .layout_conv import NEW_MAPS
 from .panel_legend import Scale as LegendScale
 from .text import exponent, short
 from .theme import Theme
@@ -192,12 +193,17 @@ def _plain(value: float, *, signed: bool = False) -> str:
 
 
 def rows_of(stages: Sequence[Stage]) -> dict[str, str]:
-    """Rows of activations that a layout draws: ``"input"`` and the last stage of each layer, with its kind."""
+    """Rows of activations that a layout draws: ``"input"`` and the last stage of each layer, with its kind.
+
+    Of a convolutional chain: the maps. What its linear layers make is on another scale and would outshine them.
+    """
     rows = {"input": "input"}
+    pictures = any(s.kind == "conv2d" for s in stages)
     last = ""
     for stage in stages:
-        if stage.weight is None and last in rows and last != "input":
+        if stage.weight is None and last in rows and last != "input" and stage.kind not in NEW_MAPS:
             del rows[last]
-        rows[stage.name] = stage.kind
+        if not pictures or len(stage.shape) == 3:
+            rows[stage.name] = stage.kind
         last = stage.name
     return rows

@@ -17,6 +17,7 @@ from scalarviz.run.frame import Stage, Tensor
 
 from .camera import Camera, Rect, Size
 from .layout_chain import ChainLayer, chain_of, stack, staircase
+from .layout_conv import conv_chain, conv_row
 from .layout_few import few_chain, few_gallery, one_layer
 from .layout_gallery import gallery
 from .layout_plate import Floats, Grid, Kind, Plate, grid_for
@@ -143,6 +144,8 @@ def _arrange(tensors: list[Tensor], stages: Sequence[Stage], size: Size, box: Re
         return "few", one_layer(chain[0], size, box)
     if chain:
         return _arrange_chain(chain, total, size, box)
+    if blocks := conv_chain(tensors, stages):
+        return "big", conv_row(blocks, size, box)
     if total <= FEW:
         return "few", few_gallery(tensors, size, box)
     return "big", gallery(tensors, size, box)
