@@ -58,7 +58,7 @@ class InWindow:
         with stop.beside_a_window():
             handle = self._show(scene)
         error = _taken_back(scene.run, handle)
-        if error is None and not stop and not handle.closed:
+        if error is None and not stop and (handle.display_lost or not handle.closed):
             return StateError("the display went away")
         return error
 
@@ -75,7 +75,14 @@ class InWindow:
             theme=options.theme,
             cmap=options.cmap if options.given("cmap") else None,
             on_note=lambda line: say(f"{scene.name}: {line}"),
+            on_lost=lambda: self._rescue(scene),
         )
+
+    def _rescue(self, scene: Scene) -> None:
+        """The process ends with the display: keep the weights."""
+        if self._options.save:
+            scene.run.save(self._options.save)
+            say(f"wrote {self._options.save}")
 
 
 def _taken_back(run: Run, handle: Handle) -> Exception | None:

@@ -6,6 +6,8 @@ import ctypes
 import ctypes.util
 import os
 import sys
+import threading
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -60,6 +62,26 @@ def qt_core() -> Any:
     return _qt.QtCore
 
 
+_stay = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(lambda display, data: None)
+
+
+def survive_lost_display(native_application: Any) -> None:
+    """Keep Xlib from ending the process when the X server goes, so that weights can still be saved.
+
+    Without libX11 1.7 or later nothing changes: the process ends with Xlib's own words.
+    """
+    ask: Any = getattr(native_application, "nativeInterface", None)
+    display: Any = getattr(ask(), "display", None) if ask is not None else None
+    if display is None:
+        return
+    try:
+        library = ctypes.CDLL(ctypes.util.find_library("X11") or "libX11.so.6")
+        library.XSetIOErrorExitHandler.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+        library.XSetIOErrorExitHandler(display(), _stay, None)
+    except (OSError, AttributeError):
+        return
+
+
 @cache
 def _xcb() -> Any:
     """The X protocol library, or None where there is none."""
@@ -70,6 +92,43 @@ def _xcb() -> Any:
     except (OSError, AttributeError):
         return None
     return library
+
+
+class DisplayWatch:
+    """Gets a program out when its display goes while the drawing library waits for it in vain.
+
+    A thread looks at the connection twice a second. Once it is lost, `lost` must happen within `PATIENCE` seconds
+    (the window's loop notices by itself); else `rescue` is called from the thread and the process ends with code 2.
+
+    Parameters
+    ----------
+    native_application : object
+    rescue : callable
+        Saves what must not be lost.
+    """
+
+    PATIENCE = 2.0
+
+    def __init__(self, native_application: Any, rescue: Callable[[], None]) -> None:
+        self._application, self._rescue = native_application, rescue
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="scalarviz-display", daemon=True)
+
+    def __enter__(self) -> DisplayWatch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.5):
+            if connection_lost(self._application) and not self._over.wait(self.PATIENCE):
+                try:
+                    self._rescue()
+                finally:
+                    sys.stderr.flush()
+                    os._exit(2)
 
 
 def connection_lost(native_application: Any) -> bool:

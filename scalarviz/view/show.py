@@ -31,6 +31,11 @@ class Handle:
         return self.window.closed
 
     @property
+    def display_lost(self) -> bool:
+        """Whether the window is gone because its display went away."""
+        return self.window.display_lost
+
+    @property
     def viewer(self) -> Viewer:
         """What the window shows, for programs that press its keys."""
         return self.window.view
@@ -68,6 +73,7 @@ def show(
     cmap: str | None = None,
     playing: bool = True,
     on_note: Callable[[str], None] = lambda line: print(line, file=sys.stderr),
+    on_lost: Callable[[], None] = lambda: None,
 ) -> Handle:
     """Open a window on `x`.
 
@@ -88,6 +94,9 @@ def show(
         False: a trained run waits for the Space key.
     on_note : callable
         Told in one line what happened (a screenshot was written).
+    on_lost : callable
+        Called, training stopped, when the display has gone and the process must end because the system's drawing
+        library does not come back: save here what must not be lost. (Where it does come back, `show` returns.)
 
     Returns
     -------
@@ -101,6 +110,7 @@ def show(
         No Qt or no OpenGL; the message says what to install.
     """
     window = Window(_maker(x, block, steps, duration, theme, cmap, playing), _name(x), size, on_note=on_note)
+    window.on_lost = on_lost
     handle = Handle(window)
     if block:
         handle.run()

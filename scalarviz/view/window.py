@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any, Self
 
 from ..errors import MissingDependencyError
-from .display import application, connection_lost, qt_core
+from .display import DisplayWatch, application, connection_lost, qt_core, survive_lost_display
 from .files import save_png
 from .grid import SMALLEST
 from .viewer import Viewer
@@ -56,6 +56,7 @@ class Window:
         from vispy import app, gloo
 
         self.application = application()
+        survive_lost_display(self.application.native)
         self.canvas = app.Canvas(
             app=self.application, title=f"scalarviz: {name}", size=size, keys=None, show=False, resizable=True
         )
@@ -67,7 +68,8 @@ class Window:
         self.view = make(self._pixels())
         self._last = time.perf_counter()
         self._full = False
-        self.closed = False
+        self.closed = self.display_lost = False
+        self.on_lost: Callable[[], None] = lambda: None
         self._serving = False
         self._connect()
         self.timer = app.Timer(TICK, connect=self._tick, start=True, app=self.application)
@@ -99,8 +101,15 @@ class Window:
         self.show()
         with _signals(self._ask_to_close):
             self._serving = True
-            self.application.run()
+            with DisplayWatch(self.application.native, self._rescue):
+                self.application.run()
             self._serving = False
+            self._check_display()  # Qt leaves its loop when the display goes
+
+    def _rescue(self) -> None:
+        """The display went and the drawing library does not come back: stop training, save, say so."""
+        self._lose_display()
+        self.on_lost()
 
     def _ask_to_close(self) -> None:
         """Close at the next tick: a signal may arrive while the widget is painting itself."""
@@ -151,16 +160,28 @@ class Window:
         seconds, self._last = now - self._last, now
         if self.closed:
             return
-        if connection_lost(self.application.native):
-            self._note("the display went away; training has stopped")
-            self.view.closing = True
-            self._obey()
+        if self._check_display():
             return
         visible = self.canvas.native.isVisible() and not self.canvas.native.isMinimized()
         self.canvas.set_current()
         if self.view.tick(seconds) and visible:
             self.canvas.update()
         self._obey()
+
+    def _check_display(self) -> bool:
+        """Whether the display has gone; if so, training is stopped and the widget left alone: it cannot be hidden."""
+        if self.closed or not connection_lost(self.application.native):
+            return False
+        self.timer.stop()
+        self._lose_display()
+        if self._serving:
+            self.application.quit()
+        return True
+
+    def _lose_display(self) -> None:
+        self.closed = self.display_lost = True
+        self._note("the display went away; training has stopped")
+        self.view.close()
 
     def _obey(self) -> None:
         """Do what the view asks its window for."""

@@ -1,0 +1,168 @@
+"""Windows in processes of their own: prompts, HiDPI factors, signals, a display that goes away."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.gl
+
+ROOT = Path(__file__).parents[2]
+
+
+def environment(screen, **more):
+    return {**os.environ, "DISPLAY": screen, "QT_QPA_PLATFORM": "xcb", "PYTHONPATH": str(ROOT), "TERM": "xterm", **more}
+
+
+class Prompt:
+    """An interactive interpreter on a terminal of its own."""
+
+    def __init__(self, command, env):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execve(command[0], command, env)
+        self.said = ""
+
+    def until(self, words, seconds=30.0):
+        end = time.monotonic() + seconds
+        while words not in self.said:
+            assert time.monotonic() < end, self.said
+            ready, _, _ = select.select([self.fd], [], [], 0.1)
+            if ready:
+                self.said += os.read(self.fd, 65536).decode(errors="replace")
+
+    def line(self, text):
+        os.write(self.fd, text.encode() + b"\n")
+
+    def close(self):
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        os.close(self.fd)
+
+
+@pytest.mark.parametrize("shell", ["python", "ipython"])
+def test_at_a_prompt_the_window_serves_itself(screen, shell):
+    """``w.step()`` alone repaints its cube while the prompt waits for the next line."""
+    if shell == "ipython":
+        assert importlib.util.find_spec("IPython"), "the test extra brings IPython with ipykernel"
+        command = [sys.executable, "-m", "IPython", "--colors=NoColor", "--no-banner", "--no-confirm-exit"]
+    else:
+        command = [sys.executable, "-i", "-q"]
+    prompt = Prompt(command, environment(screen))
+    try:
+        prompt.line("import scalarviz as sv; w = sv.Weight(-1.0, name='w')")
+        prompt.line("h = sv.view.show(w, block=False, size=(400, 300)); print('op' + 'en')")
+        prompt.until("open")
+        prompt.line("w.forward(2.0); w.backward(3.0); w.step(0.5); print('step' + 'ped')")
+        prompt.until("stepped")
+        time.sleep(0.7)
+        prompt.line("print('sho' + 'wn', h.viewer._shown.values.tolist())")
+        prompt.until("shown [-4.0]")
+        prompt.line("h.close(); print('clo' + 'sed', h.closed)")
+        prompt.until("closed True")
+    finally:
+        prompt.close()
+
+
+HIDPI = """
+import json, time
+from scalarviz.view.show import show
+import numpy as np
+h = show({"w": np.arange(6.0).reshape(2, 3) - 2}, block=False, size=(500, 320))
+for _ in range(30):
+    h.update(); time.sleep(0.01)
+bench, canvas = h.viewer.bench, h.window.canvas
+plate = bench.layout.plates[0]
+at = bench.project([plate.cell_centre_top(1, 2)])[0] * bench.scale
+from vispy import gloo
+canvas.set_current(); h.window._on_draw()
+print(json.dumps({"physical": [int(n) for n in canvas.physical_size], "bench": list(bench.size),
+                  "image": gloo.read_pixels().shape[:2], "picked": bench.pick(tuple(at)), "scale": canvas.pixel_scale}))
+h.close()
+"""
+
+
+@pytest.mark.parametrize("factor", [1, 1.5, 2, 3])
+def test_hidpi_factors_give_device_pixels(screen, factor):
+    result = subprocess.run(
+        [sys.executable, "-c", HIDPI], env=environment(screen, QT_SCALE_FACTOR=str(factor)),
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    found = json.loads(result.stdout)
+    width, height = round(500 * factor), round(320 * factor)
+    assert found["scale"] == factor
+    assert found["physical"] == pytest.approx([width, height], abs=1)
+    assert found["bench"] == found["physical"]
+    assert found["image"] == found["physical"][::-1]
+    assert found["picked"] == 5
+
+
+WATCH = """
+import numpy as np, signal, sys, threading, time
+from scalarviz import Run, nn, optim
+from scalarviz.view.show import show
+X = np.random.default_rng(0).random((64, 3))
+net = nn.Sequential(nn.Linear(3, 3, seed=1), nn.Sigmoid())
+run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), (X, 1 - X), engine="numpy")
+def started():
+    while run.steps < 3: time.sleep(0.01)
+    print("training", flush=True)
+threading.Thread(target=started, daemon=True).start()
+show(run, size=(400, 300))
+print("closed after", run.steps, threading.active_count(), flush=True)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_cleanly_within_a_second(screen, number):
+    process = subprocess.Popen(
+        [sys.executable, "-c", WATCH],
+        env=environment(screen),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "training\n"
+    time.sleep(0.2)
+    process.send_signal(number)
+    start = time.monotonic()
+    out, err = process.communicate(timeout=20)
+    assert out.startswith("closed after"), err
+    assert process.returncode == 0
+    assert time.monotonic() - start < 2.0  # a second to close, and the interpreter's own end on a busy machine
+
+
+def test_a_display_that_goes_away_is_said_and_ends_the_window():
+    read, write = os.pipe()
+    server = subprocess.Popen(
+        ["Xvfb", "-displayfd", str(write), "-screen", "0", "800x600x24", "-nolisten", "tcp"],
+        pass_fds=[write], stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        display = f":{pipe.readline().strip()}"
+    process = subprocess.Popen(
+        [sys.executable, "-c", WATCH],
+        env=environment(display),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "training\n"
+    time.sleep(1.0)  # in the first frames Xlib may end the process before anybody is asked
+    server.kill()
+    server.wait()
+    out, err = process.communicate(timeout=60)  # Mesa in software may paint into nothing for 20 s
+    assert "the display went away" in err
+    # either the window's loop came back, or the drawing library did not and the process was got out
+    assert out.startswith("closed after") or (out == "" and process.returncode == 2)
