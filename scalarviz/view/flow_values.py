@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -69,14 +69,32 @@ class CubeValues:
             for name, middles in self._centres.items():
                 self._seen[name] &= np.all((middles >= low) & (middles <= high), axis=1)
 
-    def sketch(self, values: dict[str, NDArray[np.floating]], units: dict[str, Floats], cmap: Colormap) -> Sketch:
-        """The numbers: `values` and their fractions `units` of the colour scale, by plate, in C order."""
+    def sketch(self, values: dict[str, NDArray[np.floating]], units: dict[str, Floats], cmap: Colormap,
+               missing: Mapping[str, NDArray[np.floating]] | None = None) -> Sketch:
+        """The numbers of one frame, by plate, in C order.
+
+        Parameters
+        ----------
+        values, units : dict of str to ndarray
+            What the cubes show, and its fractions of the colour scale.
+        cmap : Colormap
+        missing : mapping of str to ndarray, optional
+            Weights by plate where the number shown has not been computed yet, NaN where it has: the weight stands
+            there, small, since a zero would be read as a result.
+        """
         sketch = Sketch()
         for name, centres in self._centres.items():
-            colours = colours_at(cmap, units[name].ravel())
             seen = self._seen.get(name, np.ones(len(centres), bool))
-            for (x, y), value, colour in zip(centres[seen], values[name].ravel()[seen], colours[seen], strict=True):
-                self._print(sketch, float(x), float(y), float(value), colour)
+            weights = np.full(len(centres), np.nan) if missing is None else np.asarray(missing[name]).ravel()
+            colours = colours_at(cmap, units[name].ravel())
+            rows = zip(centres[seen], values[name].ravel()[seen], colours[seen], weights[seen], strict=True)
+            for (x, y), value, colour, weight in rows:
+                if weight == weight:
+                    size = min(self.size, 15)
+                    text = f"w {chip_text(weight, signed=True)}"
+                    sketch.text(x, y + _MIDDLE * size, text, size, self._theme.text2, anchor="middle")
+                else:
+                    self._print(sketch, float(x), float(y), float(value), colour)
         return sketch
 
     def _print(self, sketch: Sketch, x: float, y: float, value: float, colour: Floats) -> None:

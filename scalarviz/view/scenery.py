@@ -81,9 +81,13 @@ class Scenery:
             rows[self._subject.stages[-1].name] = "output"
         return rows
 
-    def cubes(self, colouring: Coloring) -> Sketch:
+    def cubes(self, frame: Frame, colouring: Coloring) -> Sketch:
         """The numbers on the cubes."""
-        return self._values.sketch(colouring.values(), colouring.units(), colouring.cmap)
+        missing = None
+        if colouring.quantity != "weight" and not frame.computed.all():
+            weights = np.where(frame.computed, np.nan, frame.values)
+            missing = {t.name: t.of(weights) for t in self._subject.tensors}
+        return self._values.sketch(colouring.values(), colouring.units(), colouring.cmap, missing)
 
     def around(self, frame: Frame, colouring: Coloring, loss: float | None) -> list[Sketch]:
         """The numbers beside them; `loss` is the probe sample's own."""

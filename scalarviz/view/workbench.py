@@ -281,7 +281,7 @@ class Workbench:
 
     def _texts(self, frame: Frame, pace_text: str) -> list[Sketch]:
         loss = self.subject.probe_loss(frame)
-        sketches = [self._scenery.cubes(self.colouring)]
+        sketches = [self._scenery.cubes(frame, self.colouring)]
         if self.places.strip is not None:
             sketches += self._strip.sketches(self.places.strip, frame, selected=self.selected)
         sketches += self._scenery.around(frame, self.colouring, loss)

@@ -178,6 +178,18 @@ def test_hovering_says_what_the_cubes_show(single: Scene) -> None:
     assert any(text.startswith("gradient ") for text in said_above(bench))
 
 
+def test_a_gradient_that_was_not_computed_is_no_number_on_the_cube() -> None:
+    scene = make_scene(steps=0)
+    bench = bench_of(scene, quantity="gradient")
+    values = scene.run.frame().values
+    said = words(bench._numbers[:1])
+    assert said == [f"w {v:+.2f}".replace("-", MINUS).replace("w +0.00", "w 0.00") for v in values]
+    scene.run.step(1)
+    tick(bench, scene.run.frame(scene.probe), 1.0)
+    assert not any(text.startswith("w") for text in words(bench._numbers[:1]))
+    scene.run.close()
+
+
 @pytest.mark.parametrize("at", [(2.0, 2.0), (638.0, 2.0), (2.0, 358.0), (638.0, 358.0), (320.0, 180.0)])
 def test_the_label_stays_inside(at: tuple[float, float]) -> None:
     label = pointer_label(at, (640, 360), "2.weight[11][40]", "+0.9522", ["from tanh 40 to tanh 11"], DARK)
