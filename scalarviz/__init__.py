@@ -12,8 +12,11 @@ from .run import Run
 from .scalar import (
     Value,
     Weight,
+    abs,
+    add,
     clip,
     cos,
+    div,
     dot,
     exp,
     gradcheck,
@@ -23,6 +26,9 @@ from .scalar import (
     max,
     maximum,
     minimum,
+    mul,
+    neg,
+    pow,
     register,
     relu,
     sigmoid,
@@ -30,6 +36,7 @@ from .scalar import (
     softplus,
     sqrt,
     square,
+    sub,
     sum,
     tanh,
     where,
@@ -39,9 +46,9 @@ from .tape import record
 __version__ = "0.1.0"
 
 __all__ = [
-    "Run", "ScalarvizError", "Value", "Weight", "clip", "cos", "dot", "exp", "gradcheck", "leaky_relu", "log",
-    "logsumexp", "max", "maximum", "minimum", "nn", "optim", "record", "register", "relu", "sigmoid", "sin",
-    "softplus", "sqrt", "square", "sum", "tanh", "view", "where",
+    "Run", "ScalarvizError", "Value", "Weight", "abs", "add", "clip", "cos", "div", "dot", "exp", "gradcheck",
+    "leaky_relu", "log", "logsumexp", "max", "maximum", "minimum", "mul", "neg", "nn", "optim", "pow", "record",
+    "register", "relu", "sigmoid", "sin", "softplus", "sqrt", "square", "sub", "sum", "tanh", "view", "where",
 ]  # fmt: skip
 
 

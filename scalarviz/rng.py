@@ -128,6 +128,8 @@ def shape_of(n: int) -> tuple[np.uint64, np.uint64, int]:
 def split(number: int, name: str = "seed") -> tuple[np.uint64, np.uint64]:
     """The low and the high 32-bit word of a 64-bit number; InputError if it is not one."""
     try:
+        if isinstance(number, bool):  # an index for Python, but a mistake where a seed belongs
+            raise TypeError
         value = operator.index(number)
     except TypeError:
         raise InputError(f"{name} must be a whole number, got {number!r}") from None

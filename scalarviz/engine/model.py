@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import InputError
 from ..tape import Plan
 from .problem import Array
 from .rows import RowProgram
@@ -38,8 +39,22 @@ class PlanRunner:
         return np.concatenate([theta, rows[self.prologue.program.outputs, 0]]), rows
 
     def encode(self, data: Array) -> Array:
-        """`data` (numbers of a sample, N) with the features below it, in the plan's dtype, C-contiguous."""
-        data = np.ascontiguousarray(data, self.dtype)
+        """`data` (numbers of a sample, N) with the features below it, in the plan's dtype, C-contiguous.
+
+        Raises
+        ------
+        InputError
+            A number is too large for the dtype.
+        """
+        try:
+            with np.errstate(over="raise"):
+                data = np.ascontiguousarray(data, self.dtype)
+        except FloatingPointError:
+            largest = f"{float(np.finfo(self.dtype).max):.2g}"
+            raise InputError(
+                f"the data: {np.abs(data).max():.3g} is too large for {self.dtype} (at most {largest}); scale the "
+                'data, or take dtype="float64"'
+            ) from None
         if self.encoder is None:
             return data
         outputs = self.encoder.program.outputs

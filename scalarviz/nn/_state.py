@@ -79,6 +79,8 @@ def load(module: Module, state_dict: Mapping[str, Any], strict: bool) -> LoadRes
 
 def matching(module: Module, pattern: str) -> list[Parameter | ParameterView | Weight]:
     """The parameters whose name matches, or the one row or Weight that `pattern` names with subscripts."""
+    if not isinstance(pattern, str):
+        raise TypeMismatchError(f"a pattern of parameters is a text such as '0.*', got {pattern!r:.40}")
     named = dict(module.named_parameters(remove_duplicate=False))
     found: list[Parameter | ParameterView | Weight] = [p for name, p in named.items() if fnmatchcase(name, pattern)]
     if found:

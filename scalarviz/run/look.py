@@ -13,7 +13,7 @@ from ..engine.model import PlanRunner
 from ..engine.problem import Problem
 from ..tape import Tape, lower
 from .frame import Stage
-from .samples import Shape, fitting
+from .samples import Shape, as_samples, fitting
 from .stages import dead_units
 
 PROBE_SET = 256
@@ -45,9 +45,10 @@ class Look:
         Raises
         ------
         InputError
-            `probe` has the wrong length or is not finite.
+            `probe` has the wrong length, holds no numbers or is not finite.
         """
-        sample = fitting(np.asarray(probe, float).reshape(1, -1), self.shape, "probe")
+        one: Any = [probe]
+        sample = fitting(as_samples(one, "probe").astype(float), self.shape, "probe")
         rows = self._stage_rows(sample.T, values)
         return {"input": sample[0], **{s.name: r[:, 0] for s, r in zip(self.stages, rows, strict=True)}}
 

@@ -25,10 +25,12 @@ def as_samples(array: ArrayLike, what: str) -> NDArray[Any]:
     """
     try:
         found = np.asarray(array)
+        if found.dtype.kind == "c":
+            raise TypeError
         if found.dtype.kind not in "fiub":
             found = found.astype(np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{what} must be an array of numbers, got {type(array).__name__}") from None
+        raise InputError(f"{what} must be an array of real numbers, got {_kind(array)}") from None
     if found.ndim == 0 or 0 in found.shape:
         raise InputError(f"{what} must have the shape (samples, numbers a sample), none of them 0; got {found.shape}")
     if found.ndim == 1:
@@ -42,6 +44,11 @@ def as_samples(array: ArrayLike, what: str) -> NDArray[Any]:
             "are not finite: clean the data first"
         )
     return found.reshape(len(found), -1)
+
+
+def _kind(array: ArrayLike) -> str:
+    dtype = getattr(array, "dtype", None)
+    return type(array).__name__ + (f" of {dtype}" if dtype is not None else "")
 
 
 def sample_shape(array: ArrayLike) -> Shape:

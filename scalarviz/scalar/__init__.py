@@ -3,9 +3,11 @@
 from . import ops
 from .dot import dot
 from .functions import (
-    absolute,
+    abs,
+    add,
     clip,
     cos,
+    div,
     exp,
     function,
     leaky_relu,
@@ -14,6 +16,9 @@ from .functions import (
     max,
     maximum,
     minimum,
+    mul,
+    neg,
+    pow,
     register,
     relu,
     sigmoid,
@@ -21,6 +26,7 @@ from .functions import (
     softplus,
     sqrt,
     square,
+    sub,
     sum,
     tanh,
     where,
@@ -31,7 +37,7 @@ from .value import Value
 from .weight import Weight
 
 __all__ = [
-    "Block", "GradCheck", "Store", "Value", "Weight", "absolute", "clip", "cos", "dot", "exp", "function",
-    "gradcheck", "leaky_relu", "log", "logsumexp", "max", "maximum", "minimum", "ops", "register", "relu",
-    "sigmoid", "sin", "softplus", "sqrt", "square", "sum", "tanh", "where",
+    "Block", "GradCheck", "Store", "Value", "Weight", "abs", "add", "clip", "cos", "div", "dot", "exp",
+    "function", "gradcheck", "leaky_relu", "log", "logsumexp", "max", "maximum", "minimum", "mul", "neg", "ops",
+    "pow", "register", "relu", "sigmoid", "sin", "softplus", "sqrt", "square", "sub", "sum", "tanh", "where",
 ]  # fmt: skip

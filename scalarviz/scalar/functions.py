@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from functools import partial, reduce
 from typing import SupportsFloat
 
-from ..errors import InputError
+from ..errors import InputError, TypeMismatchError
 from . import ops
 from .dot import dot
 from .kernel import kernel
@@ -54,11 +54,13 @@ def register(
     return function(name)
 
 
+add, sub, mul, div = function("add"), function("sub"), function("mul"), function("div")
+neg, pow = function("neg"), function("pow")
 exp, log, sqrt, sin, cos, tanh = (function(n) for n in ("exp", "log", "sqrt", "sin", "cos", "tanh"))
 sigmoid, softplus, relu = function("sigmoid"), function("softplus"), function("relu")
 square, minimum, maximum = function("square"), function("minimum"), function("maximum")
 clip, where = function("clip"), function("where")
-absolute = function("abs")
+abs = function("abs")
 
 
 def leaky_relu(x: Operand, slope: Operand = 0.01) -> Value:
@@ -66,42 +68,61 @@ def leaky_relu(x: Operand, slope: Operand = 0.01) -> Value:
     return apply(kernel("leaky_relu"), x, slope)
 
 
-def sum(xs: Sequence[Operand]) -> Value:
-    """The sum of `xs` as one node (0 for none)."""
-    return dot([1.0] * len(xs), xs)
+def sum(xs: Iterable[Operand]) -> Value:
+    """The sum of `xs` as one node (0 for none).
+
+    Raises
+    ------
+    TypeMismatchError
+        `xs` is no sequence of Values and numbers.
+    """
+    terms = _operands("sum", xs)
+    return dot([1.0] * len(terms), terms)
 
 
-def max(xs: Sequence[Operand]) -> Value:
+def max(xs: Iterable[Operand]) -> Value:
     """The largest of `xs`; the gradient goes to the first one that is largest.
 
     Raises
     ------
     InputError
         `xs` is empty.
+    TypeMismatchError
+        `xs` is no sequence of Values and numbers.
     """
     return _fold("max", "first_max", xs)
 
 
-def logsumexp(xs: Sequence[Operand]) -> Value:
+def logsumexp(xs: Iterable[Operand]) -> Value:
     """``log(sum(exp(x)))``, without overflow.
 
     Raises
     ------
     InputError
         `xs` is empty.
+    TypeMismatchError
+        `xs` is no sequence of Values and numbers.
     """
     return _fold("logsumexp", "logaddexp", xs)
 
 
-def _fold(name: str, binary: str, xs: Sequence[Operand]) -> Value:
-    if len(xs) == 0:
+def _fold(name: str, binary: str, xs: Iterable[Operand]) -> Value:
+    terms = _operands(name, xs)
+    if len(terms) == 0:
         raise InputError(f"{name} of nothing: give at least one Value")
-    return reduce(partial(apply, kernel(binary)), [as_value(x) for x in xs])
+    return reduce(partial(apply, kernel(binary)), [as_value(x) for x in terms])
+
+
+def _operands(name: str, xs: Iterable[Operand]) -> Sequence[Operand]:
+    """`xs` as it is if it has a length (a layer's lazy row stays lazy), else its elements."""
+    if isinstance(xs, Value) or not isinstance(xs, Iterable | Sized):
+        raise TypeMismatchError(f"{name} takes one sequence, as {name}([a, b]); got {type(xs).__name__}")
+    return xs if isinstance(xs, Sized) else tuple(xs)  # type: ignore[return-value]
 
 
 # The named methods of Value that its own class only declares.
 for _name in (
-    "exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "softplus", "relu", "leaky_relu", "abs", "square", "pow",
-    "minimum", "maximum", "clip",
+    "add", "sub", "mul", "div", "neg", "pow", "exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "softplus", "relu",
+    "leaky_relu", "abs", "square", "minimum", "maximum", "clip", "where",
 ):  # fmt: skip
     setattr(Value, _name, leaky_relu if _name == "leaky_relu" else function(_name))

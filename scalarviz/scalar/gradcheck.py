@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import InputError
+from ..errors import InputError, TypeMismatchError
 from .value import Value, as_number
 
 
@@ -57,18 +57,25 @@ def gradcheck(fn: Callable[..., Value], *points: float, step: float = 1e-5, tole
     Raises
     ------
     InputError
-        No points, or `fn` does not return a Value.
+        No points, a step that is not positive and finite, or `fn` does not return a Value.
+    TypeMismatchError
+        `fn` is no function, or a point no number.
     """
+    if not callable(fn):
+        raise TypeMismatchError(f"gradcheck: fn must be a function of Values, got {type(fn).__name__}")
     if not points:
         raise InputError("gradcheck needs at least one point: gradcheck(fn, 0.5)")
     numbers = tuple(as_number(p, "gradcheck: a point") for p in points)
+    width = as_number(step, "gradcheck: step")
+    if not (math.isfinite(width) and width > 0):
+        raise InputError(f"gradcheck: step must be a finite number > 0, got {step!r}; try 1e-5")
     leaves = [Value(p) for p in numbers]
     result: Any = fn(*leaves)
     if not isinstance(result, Value):
         raise InputError(f"gradcheck: the function must return a Value, got {type(result).__name__}")
     result.backward()
     analytic = tuple(leaf.grad for leaf in leaves)
-    numeric = tuple(_difference(fn, numbers, k, 100 * step) for k in range(len(numbers)))
+    numeric = tuple(_difference(fn, numbers, k, 100 * width) for k in range(len(numbers)))
     errors = [abs(a - n) / max(1.0, abs(n)) for a, n in zip(analytic, numeric, strict=True)]
     worst = math.nan if any(math.isnan(e) for e in errors) else max(errors)
     return GradCheck(numbers, analytic, numeric, worst, tolerance)

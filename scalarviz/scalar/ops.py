@@ -15,7 +15,7 @@ from __future__ import annotations
 import keyword
 from dataclasses import dataclass
 
-from ..errors import InputError, UnknownNameError, listing
+from ..errors import InputError, TypeMismatchError, UnknownNameError, listing
 from . import emit
 
 
@@ -85,7 +85,10 @@ def register(
     InputError
         The name is taken or no identifier, the numbers of operands and derivatives differ, or an expression
         uses something outside the vocabulary.
+    TypeMismatchError
+        A name, an operand or an expression is no text.
     """
+    _check_kinds(name, args, value, partials)
     names = tuple(args.split()) if isinstance(args, str) else tuple(args)
     _check_entry(name, names, partials)
     op = Op(name, names, value, tuple(partials), latex or name, kink)
@@ -95,6 +98,14 @@ def register(
             emit.check(partial, (*names, "y"), where=f"the derivative of {name!r} by {arg!r}")
     TABLE[name] = op
     return op
+
+
+def _check_kinds(name: object, args: object, value: object, partials: object) -> None:
+    texts = [name, value, *(args if isinstance(args, list | tuple) else [args])]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeMismatchError(f"register {name!r}: the name, the operands and the value are texts, got {texts!r:.80}")
+    if not isinstance(partials, list | tuple) or not all(p is None or isinstance(p, str) for p in partials):
+        raise TypeMismatchError(f"register {name!r}: derivatives are a tuple of texts or None, got {partials!r:.80}")
 
 
 def _check_entry(name: str, args: tuple[str, ...], partials: tuple[str | None, ...]) -> None:
@@ -236,7 +247,7 @@ LOGADDEXP = register(
 )
 
 METHODS = tuple(TABLE)
-"""The names that ``Value`` offers as methods and the package as functions (those of this module)."""
+"""The operations that Python's operators, the methods of ``Value`` and the package's functions are made of."""
 
 _LOG_O = "where(log(o) < -100, -100, log(o))"
 _LOG_1_O = "where(log1p(-o) < -100, -100, log1p(-o))"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, SupportsFloat
 
-from ..errors import TracingError, TypeMismatchError
+from ..errors import InputError, TracingError, TypeMismatchError
 from . import tracing
 from .kernel import Kernel, kernel
 
@@ -157,6 +157,12 @@ class Value:
         return f"Value(data={self.data:.6g}, grad={self.grad:.6g}{made})"
 
     # The methods exp, tanh, relu, ... are those of the ops table; scalarviz.scalar.functions attaches them.
+    add: Callable[[Any], Value]
+    sub: Callable[[Any], Value]
+    mul: Callable[[Any], Value]
+    div: Callable[[Any], Value]
+    neg: Callable[[], Value]
+    pow: Callable[[Any], Value]
     exp: Callable[[], Value]
     log: Callable[[], Value]
     sqrt: Callable[[], Value]
@@ -169,10 +175,10 @@ class Value:
     leaky_relu: Callable[..., Value]
     abs: Callable[[], Value]
     square: Callable[[], Value]
-    pow: Callable[[Any], Value]
     minimum: Callable[[Any], Value]
     maximum: Callable[[Any], Value]
     clip: Callable[[Any, Any], Value]
+    where: Callable[[Any, Any], Value]
 
 
 def inner_nodes(roots: Iterable[Value], ends: Iterable[Value] = ()) -> list[Value]:
@@ -234,6 +240,8 @@ def as_number(x: SupportsFloat, what: str) -> float:
     ------
     TypeMismatchError
         It is no number.
+    InputError
+        A whole number too large for a float.
     """
     try:
         if isinstance(x, str | bytes):  # float("1") is 1.0, but text among numbers is a mistake
@@ -241,6 +249,8 @@ def as_number(x: SupportsFloat, what: str) -> float:
         return float(x)
     except (TypeError, ValueError):
         raise TypeMismatchError(f"{what} must be a number, got {type(x).__name__} {x!r:.40}") from None
+    except OverflowError:
+        raise InputError(f"{what} must be a float64 number, at most about 1.8e308; got a larger whole number") from None
 
 
 def apply(op: Kernel, *operands: Value | SupportsFloat) -> Value:

@@ -78,6 +78,11 @@ class Weight(Value):
         self._name = str(name)
 
     @property
+    def _title(self) -> str:
+        """How messages begin."""
+        return f"Weight {self.name!r}" if self.name else "Weight"
+
+    @property
     def data(self) -> float:
         """The value, in the store's precision."""
         if tracing._threads:
@@ -90,7 +95,7 @@ class Weight(Value):
 
     @data.setter
     def data(self, number: SupportsFloat) -> None:
-        block, value = self._block, as_number(number, f"Weight {self.name!r}: the value")
+        block, value = self._block, as_number(number, f"{self._title}: the value")
         if block.store.gate is not None:
             block.store.gate.write(block.start + self._index, [value])
         else:
@@ -104,7 +109,7 @@ class Weight(Value):
 
     @grad.setter
     def grad(self, number: SupportsFloat) -> None:
-        self._block.grads[self._index] = float(number)
+        self._block.grads[self._index] = as_number(number, f"{self._title}: the gradient")
         self._block.computed[self._index] = 1
 
     @property
@@ -145,7 +150,7 @@ class Weight(Value):
         """
         if isinstance(x, Value):
             return self * x
-        number = as_number(x, f"Weight {self.name!r}: forward's x")
+        number = as_number(x, f"{self._title}: forward's x")
         if self._inputs is None:
             self._inputs = []
         self._inputs.append(number)
@@ -156,7 +161,7 @@ class Weight(Value):
 
         With nothing remembered it is the rule of a leaf: ``grad += upstream``, and None comes back.
         """
-        number = as_number(upstream, f"Weight {self.name!r}: the upstream gradient")
+        number = as_number(upstream, f"{self._title}: the upstream gradient")
         if not self._inputs:
             self.grad += number
             return None
@@ -173,7 +178,7 @@ class Weight(Value):
         """
         rate = as_number(lr, "lr")
         if not (math.isfinite(rate) and rate >= 0):
-            raise InputError(f"Weight {self.name!r}: lr must be a finite number >= 0, got {rate!r}; try 0.01")
+            raise InputError(f"{self._title}: lr must be a finite number >= 0, got {rate!r}; try 0.01")
         if not self.frozen:
             self.data -= rate * self.grad
 
@@ -191,8 +196,9 @@ class Weight(Value):
         InputError
             A bound is not finite, or they are in the wrong order.
         """
+        low, high = (as_number(bound, f"{self._title}: a bound of initialize") for bound in (low, high))
         if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-            raise InputError(f"Weight {self.name!r}: initialize needs finite low <= high, got {low!r} and {high!r}")
+            raise InputError(f"{self._title}: initialize needs finite low <= high, got {low!r} and {high!r}")
         number = rng.uniform(seed, rng.Stream.WEIGHTS, 0, 1, start=self._index)[0]
         self.data = low + (high - low) * float(number)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from numbers import Integral
 from operator import attrgetter
 from typing import Any
 
-from ..errors import InputError
+from ..errors import InputError, TypeMismatchError
 from ..scalar import tracing
 from ..scalar.dot import Dot, Row
 from ..scalar.nested import flatten
@@ -47,14 +48,22 @@ def record(
     TracingError
         `fn` asks a symbolic Value for its number.
     InputError
-        `fn` or `loss` returns something other than Values.
+        `fn` or `loss` returns something other than Values, or a length is no whole number.
+    TypeMismatchError
+        `fn` or `loss` is no function.
 
     Notes
     -----
     Leaf Values that `fn` brings along are constants. Modules called on the way leave taps.
     """
-    if n_inputs < 0 or n_targets < 0:
-        raise InputError(f"record: n_inputs and n_targets must be at least 0, got {n_inputs} and {n_targets}")
+    for what, function in (("fn", fn), ("loss", loss)):
+        if not (callable(function) or (what == "loss" and function is None)):
+            raise TypeMismatchError(f"record: {what} must be a function of Values, got {type(function).__name__}")
+    lengths: list[Any] = [n_inputs, n_targets]
+    if not all(isinstance(n, Integral) and int(n) >= 0 for n in lengths):
+        raise InputError(
+            f"record: n_inputs and n_targets must be whole numbers, at least 0; got {n_inputs!r} and {n_targets!r}"
+        )
     with tracing.recording() as recorder:
         inputs: list[Value] = [Symbol() for _ in range(n_inputs)]
         targets: list[Value] = [Symbol() for _ in range(n_targets)]

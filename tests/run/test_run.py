@@ -264,7 +264,7 @@ def test_loading_what_does_not_fit_lists_everything_and_changes_nothing(tmp_path
         ({"data": (np.zeros((0, 3)), np.zeros((0, 3)))}, "none of them 0"),
         ({"data": (X[:, :2], Y)}, r"2 inputs|takes 3"),
         ({"data": (X, Y[:, :2])}, "3.*2|2.*3"),
-        ({"data": (np.array([["a"]]), Y)}, "array of numbers"),
+        ({"data": (np.array([["a"]]), Y)}, "array of real numbers"),
         ({"batch_size": 17}, "larger than the data set of 16"),
         ({"batch_size": 0}, "at least 1"),
         ({"batch_size": 2.5}, "whole number"),

@@ -300,3 +300,42 @@ def test_random_graphs_against_finite_differences(steps, points):
         return sum(nodes)
 
     assert sv.gradcheck(program, *points, tolerance=2e-7)
+
+
+def test_every_operation_is_a_function_and_a_method():
+    names = [
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "neg",
+        "pow",
+        "exp",
+        "log",
+        "sqrt",
+        "sin",
+        "cos",
+        "tanh",
+        "sigmoid",
+        "softplus",
+        "relu",
+        "leaky_relu",
+        "abs",
+        "square",
+        "minimum",
+        "maximum",
+        "clip",
+        "where",
+    ]
+        by_function, by_method = getattr(sv, name)(first, *rest), getattr(Value(first), name)(*rest)
+        assert by_function.data == by_method.data, name
+        assert name in sv.__all__
+    assert sv.div(1.0, 4.0).data == 0.25
+    assert Value(3.0).sub(1.0).data == 2.0
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "logsumexp"])
+def test_what_takes_many_takes_a_generator_like_pythons_own_sum(name):
+    fold = getattr(sv, name)
+    xs = [Value(0.5), Value(-1.0), 2.0]
+    assert fold(x for x in xs).data == fold(xs).data == fold(tuple(xs)).data
