@@ -108,8 +108,8 @@ def _films() -> tuple[bool, str]:
 
 
 def _window() -> tuple[bool, str]:
-    from .view.probe import WindowProbe
     from .view.display import has_display
+    from .view.probe import WindowProbe
 
     if not has_display():
         return False, "no display (DISPLAY and WAYLAND_DISPLAY are not set); film and picture are drawn without one"
