@@ -305,7 +305,7 @@ def test_random_graphs_against_finite_differences(steps, points):
 def test_every_operation_is_a_function_and_a_method():
     unary = ["neg", "exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "softplus", "relu", "leaky_relu", "abs"]
     binary = ["add", "sub", "mul", "div", "pow", "minimum", "maximum"]
-    operands = {name: (0.5,) for name in [*unary, "square"]} | {name: (0.5, 0.25) for name in binary}
+    operands = dict.fromkeys([*unary, "square"], (0.5,)) | dict.fromkeys(binary, (0.5, 0.25))
     operands |= {"clip": (0.5, 0.0, 0.25), "where": (1.0, 2.0, 3.0)}
     for name, (first, *rest) in operands.items():
         by_function, by_method = getattr(sv, name)(first, *rest), getattr(Value(first), name)(*rest)
