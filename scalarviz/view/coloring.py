@@ -46,8 +46,9 @@ class Coloring:
         Whether that range is still on its way outward.
     """
 
-    def __init__(self, tensors: Sequence[Tensor], theme: Theme, quantity: str = "weight",
-                 cmap: str | None = None) -> None:
+    def __init__(
+        self, tensors: Sequence[Tensor], theme: Theme, quantity: str = "weight", cmap: str | None = None
+    ) -> None:
         if quantity not in _SCALES:
             raise UnknownNameError(f"quantity {quantity!r} is not known; allowed: {listing(_SCALES)}")
         self.quantity = quantity
@@ -188,8 +189,11 @@ class ActivationScale:
 
 def _plain(value: float, *, signed: bool = False) -> str:
     """A whole number without decimals, anything else in short."""
-    return f"{value:+.0f}".replace("-", "\N{MINUS SIGN}").lstrip("" if signed else "+") if value == int(value) \
+    return (
+        f"{value:+.0f}".replace("-", "\N{MINUS SIGN}").lstrip("" if signed else "+")
+        if value == int(value)
         else short(value, signed=signed)
+    )
 
 
 def rows_of(stages: Sequence[Stage]) -> dict[str, str]:

@@ -81,8 +81,16 @@ class FewFlow:
         Where the cubes are, for a camera moved by hand: what would lie on them is left out.
     """
 
-    def __init__(self, layout: Layout, stages: Sequence[Stage], theme: Theme, story: Story, project: Project,
-                 box: Box, taken: Taken | None = None) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        stages: Sequence[Stage],
+        theme: Theme,
+        story: Story,
+        project: Project,
+        box: Box,
+        taken: Taken | None = None,
+    ) -> None:
         linear = next(s for s in stages if s.weight is not None)
         assert linear.weight is not None
         self._theme, self._story, self._project, self._box = theme, story, project, box
@@ -229,8 +237,15 @@ class FewFlow:
         sketch.lines(chips + below, backs, theme.flow, 1.4)
 
     def _chip(self, sketch: Sketch, x: float, y: float, wide: float, *, strong: bool) -> None:
-        sketch.rect(round(x - wide / 2), round(y - CHIP[1] / 2), wide, CHIP[1], radius=6,
-                    fill=self._theme.panel, stroke=self._theme.flow if strong else self._theme.border)
+        sketch.rect(
+            round(x - wide / 2),
+            round(y - CHIP[1] / 2),
+            wide,
+            CHIP[1],
+            radius=6,
+            fill=self._theme.panel,
+            stroke=self._theme.flow if strong else self._theme.border,
+        )
 
     def _row_boxes(self, sketch: Sketch, anchor: Floats, *, first: bool) -> None:
         theme, (x, y) = self._theme, anchor

@@ -151,8 +151,16 @@ class FlowLabels:
         Which of the places around its plate each name has.
     """
 
-    def __init__(self, layout: Layout, theme: Theme, shapes: Mapping[str, tuple[int, ...]],
-                 kinds: Mapping[str, str], project: Project, box: Box, before: FlowLabels | None = None) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        theme: Theme,
+        shapes: Mapping[str, tuple[int, ...]],
+        kinds: Mapping[str, str],
+        project: Project,
+        box: Box,
+        before: FlowLabels | None = None,
+    ) -> None:
         self._theme = theme
         self.chosen: dict[str, int] = {}
         self._before = {} if before is None else before.chosen
@@ -170,8 +178,9 @@ class FlowLabels:
             if plate.kind == "activation" and plate.name in kinds:
                 self._place_row(plate.name, kinds[plate.name], _hull(plate, project))
 
-    def _best(self, key: str, places: list[tuple[float, float]], size: tuple[float, float], limit: float
-              ) -> tuple[float, float] | None:
+    def _best(
+        self, key: str, places: list[tuple[float, float]], size: tuple[float, float], limit: float
+    ) -> tuple[float, float] | None:
         """The cheapest place, the first among equals; None if even that one covers cubes."""
         width, height = size
         costs = [self._taken.cost((x, y, width, height)) + 0.02 * k for k, (x, y) in enumerate(places)]

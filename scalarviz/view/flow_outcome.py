@@ -69,8 +69,15 @@ def _numbers(sketch: Sketch, box: Box, theme: Theme, story: Story, output: NDArr
         for k, value in enumerate(values):
             left = x + k * (_CHIP + 6)
             sketch.rect(left, top, _CHIP, 28, radius=6, fill=theme.panel, stroke=theme.border if row else theme.flow)
-            sketch.text(left + _CHIP / 2, top + 19.5, chip_text(value), CHANNEL, theme.text2 if row else theme.text1,
-                        bold=not row, anchor="middle")
+            sketch.text(
+                left + _CHIP / 2,
+                top + 19.5,
+                chip_text(value),
+                CHANNEL,
+                theme.text2 if row else theme.text1,
+                bold=not row,
+                anchor="middle",
+            )
     if len(story.outputs) > 1:
         for k, name in enumerate(story.outputs):
             sketch.text(x + k * (_CHIP + 6) + _CHIP / 2, y - 7, name, LABEL, theme.text2, anchor="middle")

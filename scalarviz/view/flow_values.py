@@ -47,8 +47,16 @@ class CubeValues:
         Size of type; 0 when there are too many weights or the cubes are too small.
     """
 
-    def __init__(self, layout: Layout, theme: Theme, project: Project, moved: Camera | None = None, *,
-                 decades: bool = False, window: Box | None = None) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        theme: Theme,
+        project: Project,
+        moved: Camera | None = None,
+        *,
+        decades: bool = False,
+        window: Box | None = None,
+    ) -> None:
         plates = [p for p in layout.plates if p.kind != "activation"]
         self._theme, self._plates = theme, plates
         few = sum(p.size for p in plates) <= FEW
@@ -61,7 +69,8 @@ class CubeValues:
             self.size = min((_fitting(p, project, widest) for p in plates), default=0) if few else 0
         self._centres = {
             p.name: project([p.cell_centre_top(*divmod(k, p.shape[1])) for k in range(p.size)])
-            for p in plates if self.size
+            for p in plates
+            if self.size
         }
         if window is not None and moved is not None:
             reach = np.array([measure(widest, self.size, True), self.size]) / 2
@@ -69,8 +78,13 @@ class CubeValues:
             for name, middles in self._centres.items():
                 self._seen[name] &= np.all((middles >= low) & (middles <= high), axis=1)
 
-    def sketch(self, values: dict[str, NDArray[np.floating]], units: dict[str, Floats], cmap: Colormap,
-               missing: Mapping[str, NDArray[np.floating]] | None = None) -> Sketch:
+    def sketch(
+        self,
+        values: dict[str, NDArray[np.floating]],
+        units: dict[str, Floats],
+        cmap: Colormap,
+        missing: Mapping[str, NDArray[np.floating]] | None = None,
+    ) -> Sketch:
         """The numbers of one frame, by plate, in C order.
 
         Parameters
@@ -119,8 +133,9 @@ def _fitting(plate: Plate, project: Project, widest: str) -> int:
     return next((s for s in _SIZES if measure(widest, s, True) + 8 <= wide and s + 6 <= high), 0)
 
 
-def _readable(layout: Layout, camera: Camera, project: Project, widest: str
-              ) -> tuple[dict[str, NDArray[np.bool_]], int]:
+def _readable(
+    layout: Layout, camera: Camera, project: Project, widest: str
+) -> tuple[dict[str, NDArray[np.bool_]], int]:
     """Which cubes, by plate, show a main face that holds a number, and the size of type for all of them.
 
     Plates with numbers lie in one plane: no main face hides another.

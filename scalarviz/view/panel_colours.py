@@ -44,8 +44,9 @@ class CubePlaces:
         corners = _place(_CORNERS)
         size = (round(x + width) + 64, round(y + height) + 64)
         rect = (x + 3, y + 3, x + width - 3, y + height - 3)
-        self._camera = fit(corners, size, rect, azimuth=_AZIMUTH, elevation=_ELEVATION, distance=_DISTANCE,
-                           align=(0.5, 0.0))
+        self._camera = fit(
+            corners, size, rect, azimuth=_AZIMUTH, elevation=_ELEVATION, distance=_DISTANCE, align=(0.5, 0.0)
+        )
         where = _place(inputs)
         side = max(2.0, round(len(inputs) ** (1 / 3)))
         spacing = self._pixels(corners) / (side - 1)

@@ -12,8 +12,16 @@ from .theme import Theme
 from .workbench import Workbench
 
 
-def render(x: object, size: tuple[int, int] = (1280, 720), *, theme: str | Theme = "dark", cmap: str | None = None,
-           quantity: str = "weight", supersample: int = 1, pace_text: str = "") -> NDArray[np.uint8]:
+def render(
+    x: object,
+    size: tuple[int, int] = (1280, 720),
+    *,
+    theme: str | Theme = "dark",
+    cmap: str | None = None,
+    quantity: str = "weight",
+    supersample: int = 1,
+    pace_text: str = "",
+) -> NDArray[np.uint8]:
     """A picture of `x` as it is now.
 
     Parameters

@@ -47,9 +47,19 @@ class Scenery:
         Of the camera a moment ago: names stay where they were while there is room.
     """
 
-    def __init__(self, subject: Subject, layout: Layout, theme: Theme, project: Project, box: Box, *,
-                 moved: Camera | None = None, panels: bool = True, quantity: str = "weight",
-                 before: Scenery | None = None) -> None:
+    def __init__(
+        self,
+        subject: Subject,
+        layout: Layout,
+        theme: Theme,
+        project: Project,
+        box: Box,
+        *,
+        moved: Camera | None = None,
+        panels: bool = True,
+        quantity: str = "weight",
+        before: Scenery | None = None,
+    ) -> None:
         self._subject, self._theme = subject, theme
         self._values = CubeValues(layout, theme, project, moved, decades=quantity != "weight",
                                   window=window_of(box, panels, layout.size))  # fmt: skip

@@ -34,8 +34,17 @@ class Strip:
         Device pixels per logical pixel.
     """
 
-    def __init__(self, subject: Subject, theme: Theme, colouring: Coloring, activations: ActivationScale, *,
-                 rows: bool, story: bool, density: float) -> None:
+    def __init__(
+        self,
+        subject: Subject,
+        theme: Theme,
+        colouring: Coloring,
+        activations: ActivationScale,
+        *,
+        rows: bool,
+        story: bool,
+        density: float,
+    ) -> None:
         self._subject, self._theme = subject, theme
         self._colouring, self._activations = colouring, activations
         self._rows, self._story, self._density = rows, story, density
@@ -59,8 +68,9 @@ class Strip:
         if self._rows and width >= 2 * 160 + GAP:
             part = min(ACTIVATION, (width - GAP) / 2)
             own = min(LEGEND, width - part - GAP)
-            sketches.append(legend((x, y, part, height), self._theme, self._activations.legend(),
-                                   self._bar("activation", part)))
+            sketches.append(
+                legend((x, y, part, height), self._theme, self._activations.legend(), self._bar("activation", part))
+            )
         elif self._story:
             sketches.append(self._formulas(frame, (x, y, left, height)))
         if width < 2 * LEGEND + GAP and not any(s.texts for s in sketches):

@@ -68,8 +68,17 @@ def test_known_axes() -> None:
     assert axis(np.array([0.09, 0.0012]), most=6).ticks == (0.001, 0.003, 0.01, 0.03, 0.1)
 
 
-@pytest.mark.parametrize(("value", "text"), [(0.05, "0.05"), (0.001, "0.001"), (1e-4, "1e\N{MINUS SIGN}4"),
-                                             (0.0, "0"), (-2.0, "\N{MINUS SIGN}2"), (100.0, "100")])
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.05, "0.05"),
+        (0.001, "0.001"),
+        (1e-4, "1e\N{MINUS SIGN}4"),
+        (0.0, "0"),
+        (-2.0, "\N{MINUS SIGN}2"),
+        (100.0, "100"),
+    ],
+)
 def test_tick_texts(value: float, text: str) -> None:
     assert tick_text(value) == text
 
@@ -100,9 +109,15 @@ def test_the_curve_passes_where_the_axis_says() -> None:
         assert picture[int(y) + 8 : int(y) + 14, int(x)].max() < 100
 
 
-@pytest.mark.parametrize("curves", [[], [Curve("b", np.empty(0), np.empty(0))],
-                                    [Curve("b", np.array([1]), np.array([np.nan]))],
-                                    [Curve("b", np.array([1]), np.array([0.5]))]])
+@pytest.mark.parametrize(
+    "curves",
+    [
+        [],
+        [Curve("b", np.empty(0), np.empty(0))],
+        [Curve("b", np.array([1]), np.array([np.nan]))],
+        [Curve("b", np.array([1]), np.array([0.5]))],
+    ],
+)
 def test_a_curve_without_points_is_an_empty_frame(curves: list[Curve]) -> None:
     sketch = loss_panel((20, 10, 304, 280), DARK, curves)
     assert sketch.texts[0].text == "loss"
@@ -135,8 +150,9 @@ def test_a_mark_stands_above_its_colour() -> None:
 
 def test_numbers_that_would_touch_are_left_out_but_never_the_ends() -> None:
     labels = [(0.0, "-1.0e-3"), (0.48, "-1.0e-4"), (0.5, "0"), (0.52, "+1.0e-4"), (1.0, "+1.0e-3")]
-    sketch = legend(BOX, DARK, Scale("g", "", get_map("gradient", DARK), labels, np.empty(0)),
-                    np.zeros((1, 9, 3), np.uint8))
+    sketch = legend(
+        BOX, DARK, Scale("g", "", get_map("gradient", DARK), labels, np.empty(0)), np.zeros((1, 9, 3), np.uint8)
+    )
     assert [t.text for t in sketch.texts if t.text != "g"] == ["-1.0e-3", "0", "+1.0e-3"]
 
 
@@ -223,10 +239,20 @@ def test_pictures_fit_their_panel(aspect: float) -> None:
 # HUD
 
 
-@pytest.mark.parametrize(("loss", "text"), [
-    (0.0367, "0.0367"), (0.0015, "0.0015"), (0.00088, "0.00088"), (1.8e-5, "1.8e\N{MINUS SIGN}5"), (12.5, "12.50"),
-    (float("nan"), "\N{EN DASH}"), (0.0, "0.0000"), (float("inf"), "+∞"), (25000.0, "2.5e4"),
-])
+@pytest.mark.parametrize(
+    ("loss", "text"),
+    [
+        (0.0367, "0.0367"),
+        (0.0015, "0.0015"),
+        (0.00088, "0.00088"),
+        (1.8e-5, "1.8e\N{MINUS SIGN}5"),
+        (12.5, "12.50"),
+        (float("nan"), "\N{EN DASH}"),
+        (0.0, "0.0000"),
+        (float("inf"), "+∞"),
+        (25000.0, "2.5e4"),
+    ],
+)
 def test_loss_texts(loss: float, text: str) -> None:
     assert loss_text(loss) == text
 
@@ -285,8 +311,9 @@ def test_the_grid_of_the_standard_size() -> None:
     assert arrange((1920, 1080), ("loss",)).scale == 1.5
 
 
-@pytest.mark.parametrize("size", [(0, 100), (1280.5, 720), (100, 100), (9000, 720), ("a", 3), (1280,), None,
-                                  (float("nan"), 720)])
+@pytest.mark.parametrize(
+    "size", [(0, 100), (1280.5, 720), (100, 100), (9000, 720), ("a", 3), (1280,), None, (float("nan"), 720)]
+)
 def test_sizes_that_cannot_be_drawn(size: object) -> None:
     from scalarviz.errors import InputError
 

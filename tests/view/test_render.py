@@ -46,8 +46,9 @@ THINGS = {
     "wide": lambda: run_of(nn.Sequential(nn.Linear(9, 2), nn.Tanh()), 9, 2),
     "tall": lambda: run_of(nn.Sequential(nn.Linear(2, 9), nn.ReLU()), 2, 9),
     "xor": lambda: run_of(nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1), nn.Sigmoid()), 2, 1),
-    "big": lambda: run_of(nn.Sequential(nn.Linear(12, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 3)),
-                          12, 3),
+    "big": lambda: run_of(
+        nn.Sequential(nn.Linear(12, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 3)), 12, 3
+    ),
 }
 
 
@@ -69,8 +70,23 @@ def test_a_trained_run_shows_its_curve() -> None:
     assert (before[column] != after[column]).any(axis=2).mean() > 0.001
 
 
-@pytest.mark.parametrize("thing", [None, 3, "weights", [], {}, [1.0], object(), {"a": np.empty(0)}, {"a": "text"},
-                                   {"a": [[1], [1, 2]]}, {"a": 1j}, [sv.Weight(1.0), "b"]])
+@pytest.mark.parametrize(
+    "thing",
+    [
+        None,
+        3,
+        "weights",
+        [],
+        {},
+        [1.0],
+        object(),
+        {"a": np.empty(0)},
+        {"a": "text"},
+        {"a": [[1], [1, 2]]},
+        {"a": 1j},
+        [sv.Weight(1.0), "b"],
+    ],
+)
 def test_what_has_no_weights_is_refused_in_words(thing: object) -> None:
     with pytest.raises((InputError, TypeMismatchError), match="allowed"):
         sv.view.render(thing)

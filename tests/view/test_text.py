@@ -89,10 +89,20 @@ def test_numbers_use_the_minus_sign() -> None:
     assert number(float("-inf"), signed=True) == "\N{MINUS SIGN}∞"
 
 
-@pytest.mark.parametrize(("value", "text"), [
-    (0.0, "0"), (1.989, "1.99"), (-0.76, "\N{MINUS SIGN}0.76"), (0.00018, "1.8e\N{MINUS SIGN}4"), (123.4, "123"),
-    (-4.2e-4, "\N{MINUS SIGN}4.2e\N{MINUS SIGN}4"), (25000.0, "2.5e4"), (0.0501, "0.050"), (9.999, "10.00"),
-])
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (1.989, "1.99"),
+        (-0.76, "\N{MINUS SIGN}0.76"),
+        (0.00018, "1.8e\N{MINUS SIGN}4"),
+        (123.4, "123"),
+        (-4.2e-4, "\N{MINUS SIGN}4.2e\N{MINUS SIGN}4"),
+        (25000.0, "2.5e4"),
+        (0.0501, "0.050"),
+        (9.999, "10.00"),
+    ],
+)
 def test_short_numbers(value: float, text: str) -> None:
     assert short(value) == text
 
