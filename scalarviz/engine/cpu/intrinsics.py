@@ -94,6 +94,37 @@ def row_at(typingctx: Any, address: Any, like: Any) -> Any:
 
 
 @intrinsic
+def word_at(typingctx: Any, address: Any) -> Any:
+    """The int64 numbers at an address."""
+    pointer = types.CPointer(types.int64)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.inttoptr(args[0], context.get_value_type(pointer))
+
+    return pointer(types.int64), generate
+
+
+@intrinsic
+def address_of(typingctx: Any, pointer: Any) -> Any:
+    """Where a pointer points to."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ptrtoint(args[0], ir.IntType(64))
+
+    return types.int64(pointer), generate
+
+
+@intrinsic
+def size_of(typingctx: Any, pointer: Any) -> Any:
+    """Bytes of one of the numbers that a pointer points to."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return ir.Constant(ir.IntType(64), _WORD[pointer.dtype][0] // 8)
+
+    return types.int64(pointer), generate
+
+
+@intrinsic
 def zero_of(typingctx: Any, like: Any) -> Any:
     """0 in the dtype that the pointer `like` points to."""
 

@@ -23,9 +23,12 @@ PADDING = 5
 """Rows behind the adjoints: zeros, ones, and three for what a tile of four computes too much."""
 
 BASE, STRIDE, SPARE, TILE, HEIGHT, BLOCK, LOSS, FILLED = range(8)
-"""Entries of a workspace's description: its address, bytes from row to row at present, the first padding row, the
-address of room for 16 numbers, rows of the program, lanes of a block, row of the loss, and 1 while the inputs lie in
-their rows."""
+"""Entries of a machine's description: address of the workspace, bytes from row to row at present, the first padding
+row, the address of room for 16 numbers, rows of the program, lanes of a block, row of the loss, and 1 while the inputs
+lie in their rows."""
+
+FORWARD, BACKWARD, POOL, NUMBERS, CONSTANT_ROWS, CONSTANTS, INPUT_ROWS, INPUT_INDEX, OUTPUTS = range(8, 26, 2)
+"""Entries that are lists: the address stands in the entry, the length in the next one."""
 
 KERNELS = (
     "combine", "outer", "weighted", "weighted_back", "product", "product_back", "parameters", "parameters_back", "zero",

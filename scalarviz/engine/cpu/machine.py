@@ -14,8 +14,6 @@ from .encode import encode
 from .loader import kernel_address, row_addresses
 from .training import LINE
 
-Machine = tuple[Array, ...]
-
 
 class Workspace:
     """Rows of lanes in memory, starting at a cache line."""
@@ -44,8 +42,8 @@ class Loaded:
 
     Attributes
     ----------
-    machine : tuple of ndarray
-        As :mod:`scalarviz.engine.cpu.training` describes it. Valid while this object lives.
+    machine : ndarray of int64
+        As :mod:`scalarviz.engine.cpu.layout` describes it. Valid while this object lives.
     """
 
     def __init__(
@@ -64,11 +62,15 @@ class Loaded:
         height = program.n_rows
         # in the order of the names in layout
         space = [self.workspace.address, 0, 2 * height, self.tile.ctypes.data, height, block, program.loss, 0]
-        self.machine: Machine = (
-            encoded.forward, encoded.backward, encoded.pool, encoded.numbers,
-            program.constant_rows, program.constants.astype(dtype), program.input_rows, program.input_index,
-            program.outputs, np.array(space, np.int64),
-        )  # fmt: skip
+        self._lists = [
+            np.ascontiguousarray(part)
+            for part in (
+                encoded.forward, encoded.backward, encoded.pool, encoded.numbers, program.constant_rows,
+                program.constants.astype(dtype), program.input_rows, program.input_index, program.outputs,
+            )
+        ]  # fmt: skip
+        ends = [number for part in self._lists for number in (part.ctypes.data, len(part))]
+        self.machine: Array = np.array([*space, *ends], np.int64)
 
 
 _EMPTY = np.zeros(0, np.int64)

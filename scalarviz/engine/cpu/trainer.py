@@ -43,6 +43,7 @@ class NumbaTrainer:
         self._theta, self._grad = np.zeros(size, dtype), np.zeros(size, dtype)
         left, right, rounds = rng.shape_of(problem.data.shape[1])
         shape = np.array([left, right, np.uint64(rounds)], np.uint64)
+        self._everything = np.zeros(0, np.bool_)
         self._order = (np.array(rng.split(problem.seed), np.uint64), shape)
 
     def train(self, first: int, count: int, lr: float) -> NDArray[np.float64]:
@@ -59,12 +60,13 @@ class NumbaTrainer:
         n = problem.plan.n_parameters
         derived = problem.plan.n_derived > 0
         theta, grad = (self._theta, self._grad) if derived else (store.value, store.grad)
+        trained = self._everything if problem.trained.all() else problem.trained
         # gathered at every call: the arrays of a problem may be replaced between calls
         columns = [store.value, grad, *problem.state]
         self._train(
             self._body.machine, self._prologue.machine, self._update.machine, theta, grad, store.value,
             problem.previous, np.array([c.ctypes.data for c in columns], np.int64), problem.data, problem.batch,
-            self._order, theta.dtype.type(problem.scale), problem.trained, np.ascontiguousarray(hyper), first, losses,
+            self._order, theta.dtype.type(problem.scale), trained, np.ascontiguousarray(hyper), first, losses,
             commit,
         )  # fmt: skip
         if derived:

@@ -1,11 +1,9 @@
 """Whole training steps in one compiled call.
 
-A *machine* is an encoded program with its workspace, as a tuple of arrays
-
-``(forward, backward, pool, numbers, constant_rows, constants, input_rows, input_index, outputs, space)``
-
-where ``space`` describes the workspace (its entries stand in :mod:`scalarviz.engine.cpu.layout`). A row stride fits
-the lanes at work, so that neighbouring rows are neighbours in memory.
+A *machine* is an encoded program with its workspace, described by a list of numbers and addresses (its entries stand
+in :mod:`scalarviz.engine.cpu.layout`). Below the two functions that Python calls everything goes by address: numba
+counts references of arrays that are handed on, and that took half a microsecond a step. A row stride fits the lanes
+at work, so that neighbouring rows are neighbours in memory.
 
 :func:`train` and :func:`evaluate` carry no decorator: the loader compiles them when a dtype is first wanted.
 """
@@ -18,10 +16,29 @@ import numba
 import numpy as np
 from numba import njit
 
-from .intrinsics import call_kernel, row_at
-from .layout import BASE, BLOCK, FILLED, HEIGHT, LOSS, ROWS, SPARE, STRIDE
+from .intrinsics import address_of, call_kernel, row_at, size_of, word_at, zero_of
+from .layout import (
+    BACKWARD,
+    BASE,
+    BLOCK,
+    CONSTANT_ROWS,
+    CONSTANTS,
+    FIELDS,
+    FILLED,
+    FORWARD,
+    HEIGHT,
+    INPUT_INDEX,
+    INPUT_ROWS,
+    LOSS,
+    NUMBERS,
+    OUTPUTS,
+    POOL,
+    ROWS,
+    SPARE,
+    STRIDE,
+)
 from .order import batch_order
-from .tiles import SUMS, Row, fill
+from .tiles import SUMS, Row, Words, fill, row_of
 
 LINE = 64
 """Rows begin at cache lines, which are also the widest vectors."""
@@ -29,51 +46,51 @@ LINE = 64
 CROWDED = 1024
 """Rows this many bytes apart, or a multiple of it, would crowd into a few sets of the first-level cache."""
 
-Machine = tuple[Any, ...]
+LINE_BYTES = 8 * FIELDS
+
 Reals = Any
-Words = Any
 
 
 @njit(error_model="numpy")
-def walk(table: Words, machine: Machine, theta: Reals, grad: Reals, lanes: int) -> None:
-    """Run the instructions of `table` one after the other: a program forward or backward."""
-    pool, numbers, space = machine[2].ctypes.data, machine[3].ctypes.data, machine[9].ctypes.data
-    base, stride = machine[9][BASE], machine[9][STRIDE]
-    width, line = stride // theta.itemsize, table.shape[1] * table.itemsize
-    code, thetas, grads = table.ctypes.data, theta.ctypes.data, grad.ctypes.data
-    for i in range(table.shape[0]):
-        if table[i, 0] == ROWS:
+def walk(space: Words, entry: int, theta: Row, grad: Row, lanes: int) -> None:
+    """Run the instructions of a machine, FORWARD or BACKWARD, one after the other.
+
+    Row kernels work on whole cache lines: what stands behind the last lane is computed and never looked at.
+    """
+    base, stride, size = space[BASE], space[STRIDE], size_of(theta)
+    width = stride // size
+    padded = (lanes * size + LINE - 1) // LINE * LINE // size
+    pool, numbers, here = space[POOL], space[NUMBERS], address_of(space)
+    thetas, grads, where = address_of(theta), address_of(grad), space[entry]
+    for _ in range(space[entry + 1]):
+        code = word_at(where)
+        if code[0] == ROWS:
             call_kernel(
-                table[i, 1], base + table[i, 2] * stride, base + table[i, 3] * stride, base + table[i, 4] * stride,
-                base + table[i, 5] * stride, base + table[i, 6] * stride, base + table[i, 7] * stride,
-                (table[i, 8] - 1) * width + lanes, table[i, 9],
+                code[1], base + code[2] * stride, base + code[3] * stride, base + code[4] * stride,
+                base + code[5] * stride, base + code[6] * stride, base + code[7] * stride,
+                (code[8] - 1) * width + padded, code[9],
             )  # fmt: skip
         else:
-            call_kernel(table[i, 1], code + i * line, space, pool, numbers, thetas, grads, lanes, 0)
-
-
-@njit(forceinline=True)
-def row_of(space: Words, row: int, like: Reals) -> Row:
-    """Row number `row` of a workspace, as a pointer to the dtype of the array `like`."""
-    return row_at(space[BASE] + row * space[STRIDE], like)
+            call_kernel(code[1], where, here, pool, numbers, thetas, grads, lanes, 0)
+        where += LINE_BYTES
 
 
 @njit(error_model="numpy")
-def prepare(machine: Machine, lanes: int, like: Reals) -> None:
+def prepare(space: Words, lanes: int, like: Row) -> None:
     """Ready the workspace for `lanes` lanes: constants and padding are written when the row stride changes."""
-    constant_rows, constants, space = machine[4], machine[5], machine[9]
-    stride = (lanes * like.itemsize + LINE - 1) // LINE * LINE
+    stride = (lanes * size_of(like) + LINE - 1) // LINE * LINE
     if stride % CROWDED == 0:
         stride += LINE
     if stride == space[STRIDE]:
         return
     space[STRIDE] = stride
     space[FILLED] = 0
-    width = stride // like.itemsize
-    fill(row_of(space, space[SPARE], like), like.dtype.type(0), width)
-    fill(row_of(space, space[SPARE] + 1, like), like.dtype.type(1), width)
-    for i in range(len(constant_rows)):
-        fill(row_of(space, constant_rows[i], like), constants[i], width)
+    width, zero = stride // size_of(like), zero_of(like)
+    fill(row_of(space, space[SPARE], like), zero, width)
+    fill(row_of(space, space[SPARE] + 1, like), zero + 1, width)
+    rows, constants = word_at(space[CONSTANT_ROWS]), row_at(space[CONSTANTS], like)
+    for i in range(space[CONSTANTS + 1]):
+        fill(row_of(space, rows[i], like), constants[i], width)
 
 
 @njit(error_model="numpy")
@@ -93,74 +110,80 @@ def sum_in_double(row: Row, n: int) -> float:
 
 
 @njit(error_model="numpy")
-def run_prologue(machine: Machine, theta: Reals, grad: Reals, n: int) -> None:
+def run_prologue(space: Words, theta: Row, grad: Row, n: int) -> None:
     """Compute the derived parameters, ``theta[n:]``, on one lane."""
-    outputs, space = machine[8], machine[9]
-    prepare(machine, 1, theta)
-    walk(machine[0], machine, theta, grad, 1)
-    for i in range(len(outputs)):
+    outputs = word_at(space[OUTPUTS])
+    prepare(space, 1, theta)
+    walk(space, FORWARD, theta, grad, 1)
+    for i in range(space[OUTPUTS + 1]):
         theta[n + i] = row_of(space, outputs[i], theta)[0]
 
 
 @njit(error_model="numpy")
-def prologue_back(machine: Machine, theta: Reals, grad: Reals, n: int) -> None:
+def prologue_back(space: Words, theta: Row, grad: Row, n: int) -> None:
     """Carry the gradients of the derived parameters, ``grad[n:]``, to the parameters they are made of."""
-    outputs, space = machine[8], machine[9]
-    for i in range(len(outputs)):  # one row may be several of them
+    outputs, count = word_at(space[OUTPUTS]), space[OUTPUTS + 1]
+    for i in range(count):  # one row may be several of them
         row_of(space, space[HEIGHT] + outputs[i], theta)[0] = 0
-    for i in range(len(outputs)):
+    for i in range(count):
         row_of(space, space[HEIGHT] + outputs[i], theta)[0] += grad[n + i]
-    walk(machine[1], machine, theta, grad, 1)
+    walk(space, BACKWARD, theta, grad, 1)
 
 
 @njit(error_model="numpy")
-def load_inputs(machine: Machine, data: Reals, indices: Words, start: int, lanes: int) -> None:
-    """Fill the input rows: samples ``start ..`` in order (no `indices`), or those of `indices`."""
-    input_rows, input_index, space = machine[6], machine[7], machine[9]
-    for i in range(len(input_rows)):
-        row, source = row_of(space, input_rows[i], data), data[input_index[i]]
-        if len(indices):
+def load_inputs(
+    space: Words, data: Row, samples: int, indices: Words, chosen: int, start: int, lanes: int
+) -> None:  # fmt: skip
+    """Fill the input rows: samples ``start ..`` in order (`chosen` is 0), or those of `indices`."""
+    rows, numbers = word_at(space[INPUT_ROWS]), word_at(space[INPUT_INDEX])
+    first = address_of(data)
+    for i in range(space[INPUT_ROWS + 1]):
+        row, source = row_of(space, rows[i], data), first + numbers[i] * samples * size_of(data)
+        if chosen:
+            column = row_at(source, data)
             for k in range(lanes):
-                row[k] = source[indices[start + k]]
+                row[k] = column[indices[start + k]]
         else:
-            copy(row, source[start:], lanes)
+            copy(row, row_at(source + start * size_of(data), data), lanes)
 
 
 @njit(error_model="numpy")
 def run_body(
-    machine: Machine, theta: Reals, grad: Reals, data: Reals, indices: Words, batch: int, scale: Any
+    space: Words, theta: Row, grad: Row, data: Row, samples: int, indices: Words, chosen: int, batch: int, scale: Any
 ) -> float:  # fmt: skip
     """Forward, loss and backward of one batch, block by block; returns the sum of the losses."""
-    space = machine[9]
     loss = 0.0
     for start in range(0, batch, space[BLOCK]):
         lanes = min(space[BLOCK], batch - start)
-        prepare(machine, lanes, theta)
+        prepare(space, lanes, theta)
         if not space[FILLED]:
-            load_inputs(machine, data, indices, start, lanes)
+            load_inputs(space, data, samples, indices, chosen, start, lanes)
             # a data set that is one block stays in its rows; nobody writes to them
-            space[FILLED] = lanes == batch and len(indices) == 0
-        walk(machine[0], machine, theta, grad, lanes)
+            space[FILLED] = lanes == batch and not chosen
+        walk(space, FORWARD, theta, grad, lanes)
         loss += sum_in_double(row_of(space, space[LOSS], theta), lanes)
         fill(row_of(space, space[HEIGHT] + space[LOSS], theta), scale, lanes)
-        walk(machine[1], machine, theta, grad, lanes)
+        walk(space, BACKWARD, theta, grad, lanes)
     return loss
 
 
 @njit(error_model="numpy")
-def update(machine: Machine, hyper: Reals, columns: Words, n: int, trained: Any, all_trained: bool) -> None:
-    """The optimiser's step, with the parameters as lanes. `columns`: addresses of values, gradients and states."""
-    input_rows, input_index, outputs, space = machine[6], machine[7], machine[8], machine[9]
+def update(space: Words, hyper: Row, columns: Words, n: int, trained: Any) -> None:
+    """The optimiser's step, with the parameters as lanes.
+
+    `columns`: addresses of values, gradients and states. `trained`: flags, or nothing where all are trained.
+    """
+    rows, numbers, outputs = word_at(space[INPUT_ROWS]), word_at(space[INPUT_INDEX]), word_at(space[OUTPUTS])
     for start in range(0, n, space[BLOCK]):
         lanes = min(space[BLOCK], n - start)
-        prepare(machine, lanes, hyper)
-        offset = start * hyper.itemsize
-        for i in range(len(input_rows)):
-            copy(row_of(space, input_rows[i], hyper), row_at(columns[input_index[i]] + offset, hyper), lanes)
-        walk(machine[0], machine, hyper, hyper, lanes)
-        for i in range(len(outputs)):
+        prepare(space, lanes, hyper)
+        offset = start * size_of(hyper)
+        for i in range(space[INPUT_ROWS + 1]):
+            copy(row_of(space, rows[i], hyper), row_at(columns[numbers[i]] + offset, hyper), lanes)
+        walk(space, FORWARD, hyper, hyper, lanes)
+        for i in range(space[OUTPUTS + 1]):
             row, column = row_of(space, outputs[i], hyper), row_at(columns[i + 1 if i else 0] + offset, hyper)
-            if all_trained:
+            if len(trained) == 0:
                 copy(column, row, lanes)
             else:
                 for k in range(lanes):
@@ -169,7 +192,7 @@ def update(machine: Machine, hyper: Reals, columns: Words, n: int, trained: Any,
 
 
 def train(
-    body: Machine, prologue: Machine, updater: Machine, theta: Reals, grad: Reals, values: Reals, previous: Reals,
+    body: Words, prologue: Words, updater: Words, theta: Reals, grad: Reals, values: Reals, previous: Reals,
     columns: Words, data: Reals, batch: int, order: tuple[Words, Words], scale: Any, trained: Any, hyper: Reals,
     first: int, losses: Any, commit: bool,
 ) -> None:  # fmt: skip
@@ -177,7 +200,8 @@ def train(
 
     Parameters
     ----------
-    body, prologue, updater : machines
+    body, prologue, updater : ndarray of int64
+        Machines.
     theta, grad : ndarray, shape (n + derived,)
         Parameters and gradients with the derived ones behind them.
     values : ndarray, shape (n,)
@@ -193,6 +217,7 @@ def train(
     scale : scalar
         Adjoint of one sample's loss.
     trained : ndarray of bool, shape (n,)
+        Or nothing where all parameters are trained.
     hyper : ndarray, shape (steps, numbers)
         What the update takes for its theta, one row a step.
     losses : ndarray of float64, shape (steps,)
@@ -200,52 +225,58 @@ def train(
     commit : bool
         False: gradients only, no update.
     """
-    indices = np.empty(batch if batch < data.shape[1] else 0, np.int64)
-    n = len(values)
-    derived = len(theta) > n
-    all_trained = trained.all()
-    body[9][FILLED] = 0  # the data may have changed since the last call
+    samples, n = data.shape[1], len(values)
+    derived, chosen = len(theta) - n, int(batch < samples)
+    indices = np.empty(batch if chosen else 0, np.int64)
+    body_at, prologue_at = word_at(body.ctypes.data), word_at(prologue.ctypes.data)
+    updater_at, column_at = word_at(updater.ctypes.data), word_at(columns.ctypes.data)
+    theta_at, grad_at, data_at = row_at(theta.ctypes.data, theta), row_at(grad.ctypes.data, theta), data.ctypes.data
+    index_at, hyper_line = word_at(indices.ctypes.data), hyper.shape[1] * hyper.itemsize
+    value_at, previous_at = row_at(values.ctypes.data, theta), row_at(previous.ctypes.data, theta)
+    body_at[FILLED] = 0  # the data may have changed since the last call
     for step in range(len(losses)):
-        if len(indices):
-            batch_order(indices, first + step, data.shape[1], order[0], order[1])
-        fill(grad, theta.dtype.type(0), len(grad))
+        if chosen:
+            batch_order(indices, first + step, samples, order[0], order[1])
+        fill(grad_at, zero_of(grad_at), n + derived)
         if derived:
-            copy(theta, values, n)
-            run_prologue(prologue, theta, grad, n)
-        losses[step] = run_body(body, theta, grad, data, indices, batch, scale)
+            copy(theta_at, value_at, n)
+            run_prologue(prologue_at, theta_at, grad_at, n)
+        losses[step] = run_body(
+            body_at, theta_at, grad_at, row_at(data_at, theta), samples, index_at, chosen, batch, scale
+        )
         if derived:
-            prologue_back(prologue, theta, grad, n)
+            prologue_back(prologue_at, theta_at, grad_at, n)
         if commit:
             if step == len(losses) - 1:
-                copy(previous, values, n)
-            update(updater, hyper[step], columns, n, trained, all_trained)
+                copy(previous_at, value_at, n)
+            update(updater_at, row_at(hyper.ctypes.data + step * hyper_line, theta), column_at, n, trained)
 
 
-def evaluate(body: Machine, prologue: Machine, theta: Reals, n: int, data: Reals, found: Reals) -> None:
+def evaluate(body: Words, prologue: Words, theta: Reals, n: int, data: Reals, found: Reals) -> None:
     """Forward alone: ``found[i]`` receives the program's output i for every sample; `n` as in :func:`train`."""
-    outputs, space = body[8], body[9]
     samples = data.shape[1]
-    nowhere = np.empty(0, np.int64)
+    body_at, theta_at = word_at(body.ctypes.data), row_at(theta.ctypes.data, theta)
+    outputs = word_at(body_at[OUTPUTS])
     if len(theta) > n:
-        run_prologue(prologue, theta, theta, n)
-    for start in range(0, samples, space[BLOCK]):
-        lanes = min(space[BLOCK], samples - start)
-        prepare(body, lanes, theta)
-        load_inputs(body, data, nowhere, start, lanes)
-        walk(body[0], body, theta, theta, lanes)
-        for i in range(len(outputs)):
-            copy(found[i, start:], row_of(space, outputs[i], theta), lanes)
+        run_prologue(word_at(prologue.ctypes.data), theta_at, theta_at, n)
+    for start in range(0, samples, body_at[BLOCK]):
+        lanes = min(body_at[BLOCK], samples - start)
+        prepare(body_at, lanes, theta_at)
+        load_inputs(body_at, row_at(data.ctypes.data, theta), samples, body_at, 0, start, lanes)
+        walk(body_at, FORWARD, theta_at, theta_at, lanes)
+        for i in range(body_at[OUTPUTS + 1]):
+            to = row_at(found.ctypes.data + (i * samples + start) * found.itemsize, theta)
+            copy(to, row_of(body_at, outputs[i], theta_at), lanes)
 
 
 def signature(name: str, dtype: str) -> tuple[Any, ...]:
     """Argument types of :func:`train` or :func:`evaluate`."""
     real, i64 = getattr(numba, dtype), numba.int64
-    reals, matrix, words, table = real[::1], real[:, ::1], i64[::1], i64[:, ::1]
-    machine = numba.types.Tuple((table, table, words, reals, words, reals, words, words, words, words))
+    reals, matrix, words = real[::1], real[:, ::1], i64[::1]
     if name == "evaluate":
-        return machine, machine, reals, i64, matrix, matrix
+        return words, words, reals, i64, matrix, matrix
     order = numba.types.UniTuple(numba.uint64[::1], 2)
     return (
-        machine, machine, machine, reals, reals, reals, reals, words, matrix, i64, order, real, numba.boolean[::1],
+        words, words, words, reals, reals, reals, reals, words, matrix, i64, order, real, numba.boolean[::1],
         matrix, i64, numba.float64[::1], numba.boolean,
     )  # fmt: skip
