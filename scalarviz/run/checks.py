@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.problem import Reduction
+from .. import rng
 from ..errors import InputError
 from ..tape import Plan
 
@@ -29,12 +29,18 @@ def batch_of(batch_size: int | None, samples: int) -> int:
     return batch
 
 
-def reduction_of(loss: Any) -> Reduction:
-    """How `loss` joins the losses of a batch; InputError for an unknown way."""
-    reduction: Reduction = getattr(loss, "batch_reduction", "mean")
-    if reduction not in ("mean", "sum"):
-        raise InputError(f"the loss's batch_reduction must be 'mean' or 'sum', got {reduction!r}")
-    return reduction
+def seed_of(seed: int) -> int:
+    """`seed` as an int that keys the random numbers; InputError otherwise."""
+    number = integer("seed", seed, 0)
+    rng.split(number)
+    return number
+
+
+def flat(values: NDArray[Any], n_weights: int) -> NDArray[Any]:
+    """`values` if there is one for every weight; InputError otherwise."""
+    if np.shape(values) != (n_weights,):
+        raise InputError(f"values must have the shape ({n_weights},), got {np.shape(values)}")
+    return values
 
 
 def check_targets(loss: Any, targets: NDArray[Any], n_outputs: int) -> None:

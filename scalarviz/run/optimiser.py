@@ -76,6 +76,12 @@ def flat_state(optimizer: Optimizer, tape: Tape, dtype: str) -> list[NDArray[Any
     return arrays
 
 
+def by_name(optimizer: Optimizer, state: Sequence[NDArray[Any]], tensors: Sequence[Tensor]) -> dict[str, NDArray[Any]]:
+    """Copies of the flat state arrays by ``"<state>.<tensor>"``."""
+    named = zip(optimizer.state, state, strict=True)
+    return {f"{name}.{t.name}": t.of(array).copy() for name, array in named for t in tensors}
+
+
 def hand_back(optimizer: Optimizer, tape: Tape, state: Sequence[NDArray[Any]], steps: int) -> None:
     """Give the optimiser its state and step count, so that a hand-written loop can go on."""
     places = _places(optimizer, tape)

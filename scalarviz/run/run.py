@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,15 +17,16 @@ from ..engine.numpy import NumpyTrainer
 from ..engine.objects import ObjectsTrainer
 from ..engine.problem import Problem, Trainer
 from ..errors import InputError, StateError, TypeMismatchError
+from ..nn import batch_reduction
 from ..scalar.store import Gate
 from ..tape import Plan, Tape, lower, record
 from .checkpoint import Checkpoint, load_run, save_run
-from .checks import batch_of, check_targets, integer, operations, reduction_of
+from .checks import batch_of, check_targets, flat, integer, operations, seed_of
 from .frame import Frame, Stage, Tensor
 from .gather import blocks_of, buffers_of, gather, release, tensors_of, weight_name, without_buffers
 from .history import History
 from .look import Look
-from .optimiser import flat_state, hand_back, record_update, restore, trained_indices
+from .optimiser import by_name, flat_state, hand_back, record_update, restore, trained_indices
 from .samples import as_pair, fitting, on_rows, sample_shape
 from .stages import chain
 from .training import Training, full_speed
@@ -91,7 +92,7 @@ class Run:
         self._shapes = sample_shape(data[0]), sample_shape(data[1])
         self._on_rows = on_rows(model, self._shapes[0])
         self.model, self.loss_function, self.optimizer = model, loss, optimizer
-        self.seed, self.dtype = integer("seed", seed, 0), dtype
+        self.seed, self.dtype = seed_of(seed), dtype
         self.batch_size = batch_of(batch_size, len(inputs))
         update = record_update(optimizer)
         self._tape = self._record(inputs.shape[1], targets.shape[1])
@@ -100,7 +101,7 @@ class Run:
         self.engine: EngineChoice = choose(engine, dtype, operations(plan, update))
         self._store, former = gather(self._tape.blocks, dtype, self)
         for run in former:
-            run._taken_by = self
+            run._hand_over(self)
         self._taken_by: Run | None = None
         self._closed = False
         self.tensors: tuple[Tensor, ...] = tensors_of(self._tape.blocks)
@@ -132,7 +133,7 @@ class Run:
             data=PlanRunner(plan, self.dtype).encode(numbers),
             batch=self.batch_size,
             seed=self.seed,
-            reduction=reduction_of(self.loss_function),
+            reduction=batch_reduction(self.loss_function),
             trained=np.zeros(self._tape.n_parameters, bool),
             previous=self._store.value.copy(),
             t_start=self.optimizer.steps,
@@ -336,11 +337,7 @@ class Run:
         return self._look.evaluate(x, y, self._values(values))
 
     def _values(self, values: NDArray[Any] | None) -> NDArray[Any]:
-        if values is None:
-            return self._store.value
-        if np.shape(values) != (self.n_weights,):
-            raise InputError(f"values must have the shape ({self.n_weights},), got {np.shape(values)}")
-        return values
+        return self._store.value if values is None else flat(values, self.n_weights)
 
     # ---- keeping
 
@@ -350,12 +347,7 @@ class Run:
 
     def optimizer_state(self) -> dict[str, NDArray[Any]]:
         """The optimiser's state by ``"<state>.<tensor>"`` (copies)."""
-        names: Sequence[str] = self.optimizer.state
-        return {
-            f"{name}.{t.name}": t.of(array).copy()
-            for name, array in zip(names, self.problem.state, strict=True)
-            for t in self.tensors
-        }
+        return by_name(self.optimizer, self.problem.state, self.tensors)
 
     def restore(self, tensors: dict[str, NDArray[Any]], optimizer_state: dict[str, NDArray[Any]], steps: int) -> None:
         """Take over saved values (by name, all of them), optimiser state and step count.
@@ -386,9 +378,17 @@ class Run:
         """Return the weights to stand-alone float64. Looking at the past stays possible; stepping does not."""
         if not self._closed:
             self._closed = True
-            if self._taken_by is None:
-                hand_back(self.optimizer, self._tape, self.problem.state, self.problem.t_start + self.steps)
+            self._hand_over()
             release(self._tape.blocks, self._store)
+
+    def _hand_over(self, taker: Run | None = None) -> None:
+        """Give the optimiser its state, so that `taker` or a hand-written loop can go on."""
+        if self._taken_by is None:
+            hand_back(self.optimizer, self._tape, self.problem.state, self.problem.t_start + self.steps)
+            self._taken_by = taker
+
+    def __reduce__(self) -> NoReturn:
+        raise StateError("a Run cannot be copied: copy its model, or save(path) and load(path) in another Run")
 
     def __enter__(self) -> Run:
         return self

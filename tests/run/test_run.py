@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import math
+import pickle
 import weakref
 
 import numpy as np
@@ -67,6 +68,30 @@ def test_a_new_run_takes_the_weights_over():
     assert net[0].weight[0][0].data == new.state_dict()["0.weight"][0, 0]
     old.close()  # must not pull the weights out of the new run
     assert net[0].weight[0][0].data == new.state_dict()["0.weight"][0, 0]
+
+
+def test_a_new_run_goes_on_with_the_state_of_the_same_optimiser():
+    def trained(cut):
+        net = small()
+        adam = optim.Adam(net.parameters(), lr=0.05)
+        first = Run(net, nn.MSELoss(), adam, (X, Y), engine="numpy", dtype="float64")
+        first.step(cut)
+        second = Run(net, nn.MSELoss(), adam, (X, Y), engine="numpy", dtype="float64")
+        second.step(8 - cut)
+        first.close()  # too late to give anything back
+        second.close()
+        return second.values.copy(), adam.steps
+
+    at_once, in_two = trained(0), trained(5)
+    assert in_two[1] == at_once[1] == 8
+    np.testing.assert_array_equal(in_two[0], at_once[0])
+
+
+def test_a_run_is_not_copied():
+    run = make()
+    for copying in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(StateError, match="copy its model"):
+            copying(run)
 
 
 def test_close_returns_float64_weights_and_the_optimiser():
