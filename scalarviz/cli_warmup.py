@@ -36,7 +36,8 @@ def warm_up(quiet: bool = False) -> int:
         if quiet:
             if mine:
                 _give_way()
-                warmup(DTYPES)
+                for dtype in DTYPES:  # the usual one is whole as early as can be
+                    warmup((dtype,))
             return 0
         start = time.perf_counter()
         with Progress("compiling", 0, len(DTYPES) * (len(CORE) + len(ops.TABLE))) as bar:

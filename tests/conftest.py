@@ -55,7 +55,7 @@ def start_x_server():
     if shutil.which("Xvfb") is None or shutil.which("xdotool") is None:
         pytest.skip("no Xvfb and xdotool (apt-get install xvfb xdotool)")
     read, write = os.pipe()
-    command = ["Xvfb", "-displayfd", str(write), "-screen", "0", "1400x900x24", "-nolisten", "tcp"]
+    command = ["Xvfb", "-displayfd", str(write), "-screen", "0", "1400x900x24", "-nolisten", "tcp", "-noreset"]
     server = subprocess.Popen(command, pass_fds=[write], stderr=subprocess.DEVNULL)
     os.close(write)
     with os.fdopen(read) as pipe:

@@ -55,8 +55,9 @@ def test_help_of_the_scene_has_every_flag_and_every_formula(cli, monkeypatch):
 def test_the_scenes(cli):
     result = cli("scenes")
     assert result.code == 0
-    assert result.out.splitlines()[0].startswith("rgb")
-    assert list(scene_names()) == ["rgb"]
+    assert [line.split()[0] for line in result.out.splitlines()] == list(scene_names())
+    files = {path.stem for path in (ROOT / "scenes").glob("[a-z]*.py")}
+    assert set(scene_names()) == files - {"options"} >= {"rgb"}
 
 
 def test_the_version(cli):
@@ -72,7 +73,16 @@ def test_doctor_says_what_works_and_what_to_install(cli, monkeypatch):
     result = cli("doctor")
     assert result.code == 0
     rows = {line[4:].split("  ")[0].strip(): line for line in result.out.splitlines()}
-    assert list(rows) == ["window", "pictures (EGL)", "films", "example photo", "numba cache", "CUDA", "notebook"]
+    assert list(rows) == [
+        "window",
+        "pictures (EGL)",
+        "films",
+        "example photo",
+        "numba cache",
+        "layers",
+        "CUDA",
+        "notebook",
+    ]
     assert rows["pictures (EGL)"].startswith("no")
     assert "install EGL" in rows["pictures (EGL)"]
     assert rows["films"].startswith("ok")
