@@ -164,9 +164,10 @@ class Inspector:
         """
         subject, run = self._subject, self._subject.run
         assert run is not None
-        if (self._terms is None or subject.probe is None or subject.story.target is None
-                or len(frame.values) > LARGEST):
-            return ""
+        shown = frame.activations.get("input")
+        if (self._terms is None or subject.probe is None or subject.story.target is None or shown is None
+                or len(frame.values) > LARGEST or not np.array_equal(shown, subject.probe)):  # fmt: skip
+            return ""  # a sample that was drawn by hand has no target that it should become
         before = frame.values.astype(np.float64) - frame.update
         gradient = self._terms.gradient(subject.probe, subject.story.target, before)
         inputs = run.activations(subject.probe, before)
