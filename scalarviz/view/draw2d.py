@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from vispy import gloo
 
-from .sketch import VERTEX, Colour, Float, ImageItem, PointsItem, Sketch, rgba
+from .sketch import VERTEX, Colour, Float, ImageItem, PointsItem, Sketch, SpritesItem, rgba
 from .text import GlyphAtlas
 
 _PLACE = """
@@ -114,6 +114,7 @@ void main() {
 _SHAPE_TYPE = np.dtype([("a_position", "f4", 2), ("a_local", "f4", 2), ("a_box", "f4", 4), ("a_fill", "f4", 4),
                         ("a_stroke", "f4", 4)])
 _TEXT_TYPE = np.dtype([("a_position", "f4", 2), ("a_uv", "f4", 2), ("a_colour", "f4", 4)])
+_SPRITE_TYPE = np.dtype([("a_position", "f4", 2), ("a_uv", "f4", 2)])
 _UV = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype=np.float32)
 
 
@@ -189,6 +190,7 @@ class Painter:
         self._quads: dict[Sketch, Float] = {}
         self._pictures: dict[int, _Picture] = {}
         self._points: dict[tuple[int, int], _Points] = {}
+        self._sprites: dict[int, _Sprites] = {}
         self._ground = gloo.Program(_IMAGE_VERTEX.strip(), _GLOW_FRAGMENT.strip())
 
     def background(self, ground: Colour, glow: Colour) -> None:
@@ -202,7 +204,7 @@ class Painter:
         program.draw("triangle_strip")
 
     def draw(self, sketches: Sequence[Sketch]) -> None:
-        """Shapes of all sketches, then their pictures, then discs, then text. Hand in the same object if unchanged."""
+        """Shapes of all sketches, their pictures, sprites, discs, then text. Hand in the same object if unchanged."""
         current = tuple(sketches)
         gloo.set_state(depth_test=False, blend=True, cull_face=False, blend_func=("one", "one_minus_src_alpha"))
         if current != self._drawn:
@@ -211,6 +213,10 @@ class Painter:
         self._shapes.program["u_size"], self._shapes.program["u_scale"] = self.size, self.scale
         self._shapes.draw()
         self._draw_images([item for s in current for item in s.images])
+        for slot, item in enumerate(item for s in current for item in s.small):
+            if slot not in self._sprites:
+                self._sprites[slot] = _Sprites()
+            self._sprites[slot].draw(item, self.size)
         self._draw_points([item for s in current for item in s.points])
         self._draw_text()
 
@@ -282,6 +288,27 @@ class _Picture:
         else:
             self._texture.set_data(pixels)
         self._pixels = item.pixels
+
+
+class _Sprites:
+    """Many parts of one texture in one call."""
+
+    def __init__(self) -> None:
+        self._batch = _Batch(_IMAGE_VERTEX, _IMAGE_FRAGMENT, _SPRITE_TYPE)
+        self._item: SpritesItem | None = None
+        self._pixels: NDArray[np.uint8] | None = None
+
+    def draw(self, item: SpritesItem, size: tuple[float, float]) -> None:
+        if item.pixels is not self._pixels:
+            texture = gloo.Texture2D(np.ascontiguousarray(item.pixels), interpolation="nearest")
+            self._batch.program["u_image"], self._pixels = texture, item.pixels
+        if item is not self._item:
+            corners = _UV[[0, 1, 2, 2, 1, 3]]
+            parts = [r[:, None, :2] + corners * r[:, None, 2:] for r in (item.rects, item.cells)]
+            self._batch.fill(np.concatenate(parts, axis=2).reshape(-1, 4).astype(np.float32))
+            self._item = item
+        self._batch.program["u_size"] = size
+        self._batch.draw()
 
 
 class _Points:

@@ -27,7 +27,7 @@ SMALLEST = 160
 BIG, TITLE, CHANNEL, LABEL = 26, 16, 15, 13
 CUBE = 22
 
-_HEIGHTS = {"pictures": 117, "colours": 166}  # with their titles
+_HEIGHTS = {"pictures": 117, "colours": 166, "digits": 240, "probe": 152}  # with their titles
 _LOSS_LEAST, _LOSS_MOST = 150, 420
 _SCENE_LEAST = (380, 240)
 
@@ -47,7 +47,7 @@ class Places:
     hud, strip : Box or None
         The two lines above, the legends below; None where there is no room.
     panels : dict of str to Box
-        ``pictures``, ``colours`` and ``loss``, as far as they were asked for and fit.
+        ``pictures``, ``colours``, ``digits``, ``probe`` and ``loss``, as far as they were asked for and fit.
     keys : float or None
         Baseline of the line of keys.
     """
@@ -124,8 +124,8 @@ def _column(box: Box, wanted: Collection[str]) -> dict[str, Box]:
 
 
 def _block(wanted: Collection[str], width: float, height: float, room: float) -> dict[str, Box]:
-    """Panels at the bottom: pictures above the colour cube on the left, the loss curve beside them."""
-    for names in (("pictures", "colours", "loss"), ("colours", "loss"), ("loss",)):
+    """Panels at the bottom: one above the other on the left, the loss curve beside them."""
+    for names in ((*_HEIGHTS, "loss"), ("colours", "digits", "loss"), ("probe", "loss"), ("loss",)):
         chosen = [n for n in names if n in wanted]
         left = [n for n in chosen if n in _HEIGHTS]
         beside = "loss" in chosen

@@ -27,6 +27,8 @@ class HudState:
         The whole second line.
     quantity : str
         What the cubes show.
+    accuracy : float or None
+        Share of test samples read rightly, where it is measured.
     """
 
     step: int
@@ -36,6 +38,7 @@ class HudState:
     batch: int
     pace: str
     quantity: str
+    accuracy: float | None = None
 
 
 def loss_text(loss: float) -> str:
@@ -63,7 +66,10 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
     baseline, right = y + 24, x + width
     shown = _quantity(sketch, right, baseline, theme, state.quantity) if width >= 480 else right
     end = x
-    for word, value in (("step", f"{state.step:,}"), ("loss", loss_text(state.loss))):
+    large = [("step", f"{state.step:,}"), ("loss", loss_text(state.loss))]
+    if state.accuracy is not None:
+        large.append(("test accuracy", f"{100 * state.accuracy:.1f} %"))
+    for word, value in large:
         value_x = end + measure(word, TITLE) + 8
         if value_x + measure(value, BIG, True) > shown:
             break

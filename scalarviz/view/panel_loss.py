@@ -110,14 +110,15 @@ def thin_out(steps: Array, losses: Array, columns: int) -> tuple[Array, Array, A
     return middle, mean, np.minimum.reduceat(losses, begin), np.maximum.reduceat(losses, begin)
 
 
-def loss_panel(box: Box, theme: Theme, curves: Sequence[Curve]) -> Sketch:
-    """Title, gridlines, curves, their names and the end point of the first."""
+def loss_panel(box: Box, theme: Theme, curves: Sequence[Curve], note: str = "") -> Sketch:
+    """Title with a note beside it, gridlines, curves, their names and the end point of the first."""
     sketch = Sketch()
     x, y, width, height = box
     plot = (x + _AXIS, y + 30.0, width - _AXIS, height - 30.0 - 22)
     reduced = [_reduced(c, int(plot[2])) for c in curves]
     every = np.concatenate([np.empty(0), *(part for r in reduced for part in r[1:])])
     sketch.text(x, y + 14, "loss", LABEL, theme.text1, bold=True)
+    sketch.text(x + plot[2] / 2 + _AXIS, y + 14, note, LABEL, theme.text1, anchor="middle")
     if not np.isfinite(every).any():
         sketch.text(x + width / 2, y + height / 2, "no step yet", LABEL, theme.text3, anchor="middle")
         return sketch

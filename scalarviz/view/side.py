@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from ..run.frame import Frame
 from .grid import Box
 from .panel_colours import CubePlaces, colours_discs, colours_title, cube_boxes, displayed
+from .panel_digits import DigitColumns
 from .panel_loss import Curve, loss_panel
 from .panel_pictures import pictures, thumbnail, to_bytes
+from .panel_probe import field_box, probe_panel
 from .sketch import Sketch
 from .subject import Subject
 from .theme import Theme
@@ -49,14 +51,24 @@ def _rgb(colour: NDArray[np.floating]) -> RGB:
 
 
 class SidePanels:
-    """The panels of one subject; `place` says where, `update` draws them for a frame."""
+    """The panels of one subject; `place` says where, `update` draws them for a frame.
 
-    def __init__(self, subject: Subject, theme: Theme) -> None:
+    Attributes
+    ----------
+    columns : DigitColumns or None
+        The board of digits.
+    """
+
+    def __init__(self, subject: Subject, theme: Theme, *, hints: bool = False) -> None:
         self._subject, self._theme = subject, theme
         self._boxes: Mapping[str, Box] = {}
         self._test_steps: list[int] = []
         self._test_losses: list[float] = []
         self._drawn: dict[str, tuple[object, Sketch]] = {}
+        self._accuracies: list[float] = []
+        self._read: tuple[Frame, NDArray[np.integer]] | None = None
+        self._hints = hints
+        self.columns = None if subject.digits is None else DigitColumns(subject.digits, theme)
         if subject.pictures is not None:
             self._source = thumbnail(subject.pictures.source)
             self._shown = to_bytes(self._source), to_bytes(thumbnail(subject.pictures.target))
@@ -67,6 +79,10 @@ class SidePanels:
         self._drawn.clear()
         self._static: list[Sketch] = []
         self._cubes: dict[Which, CubePlaces] = {}
+        if self.columns is not None and "digits" in boxes:
+            self.columns.place(boxes["digits"])
+        if self._subject.pad is not None:
+            self._subject.pad.box = field_box(boxes["probe"]) if "probe" in boxes else None
         cube = self._subject.colour_cube
         if cube is not None and "colours" in boxes:
             near, far = (CubePlaces(cube.inputs, box) for box in cube_boxes(boxes["colours"]))
@@ -79,6 +95,8 @@ class SidePanels:
     def change(self, theme: Theme) -> None:
         """Another look; the measured curves stay."""
         self._theme = theme
+        if self.columns is not None:
+            self.columns.change(theme)
         self.place(self._boxes)
 
     def targets_changed(self) -> None:
@@ -115,17 +133,50 @@ class SidePanels:
                 found.append((float(x), float(y), places.diameter))
         return found
 
-    def update(self, frame: Frame) -> list[Sketch]:
+    @property
+    def moving(self) -> bool:
+        """Whether a digit is on its way to another column."""
+        return self.columns is not None and "digits" in self._boxes and self.columns.moving
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of the test's samples read rightly, when last measured."""
+        return self._accuracies[-1] if self._accuracies else None
+
+    def update(self, frame: Frame, seconds: float | None = None) -> list[Sketch]:
         """Sketches of this frame; a panel whose numbers are the same as last time keeps its sketch."""
         self._extend_test(frame)
         sketches = list(self._static)
-        for name, draw in (("pictures", self._pictures), ("colours", self._colours), ("loss", self._loss)):
+        panels = {"pictures": self._pictures, "colours": self._colours, "probe": self._probe, "loss": self._loss}
+        for name, draw in panels.items():
             if name in self._boxes:
                 known = self._drawn.get(name)
-                if known is None or known[0] is not frame:
+                touched = name == "probe" and self._subject.pad is not None and self._subject.pad.touched()
+                if known is None or known[0] is not frame or touched:
                     self._drawn[name] = (frame, draw(frame))
                 sketches.append(self._drawn[name][1])
+        if self.columns is not None and "digits" in self._boxes:
+            sketches.append(self._digits(self.columns, frame, seconds))
         return sketches
+
+    def _digits(self, columns: DigitColumns, frame: Frame, seconds: float | None) -> Sketch:
+        known = self._drawn.get("digits")
+        if known is not None and known[0] is frame and not columns.moving:
+            return known[1]
+        if self._read is None or self._read[0] is not frame:
+            self._read = frame, np.argmax(self._predict(frame, columns.inputs), axis=1)
+        columns.update(self._read[1], seconds)
+        sketch = columns.sketch()
+        self._drawn["digits"] = frame, sketch
+        return sketch
+
+    def _probe(self, frame: Frame) -> Sketch:
+        pad, names = self._subject.pad, self._subject.story.outputs
+        logits = frame.activations.get(self._subject.stages[-1].name) if self._subject.stages else None
+        if pad is None or logits is None:
+            return Sketch()
+        return probe_panel(self._boxes["probe"], self._theme, pad.pixels, logits, names=names, title=pad.title,
+                           truth=pad.truth, hint=pad.hint if self._hints else "", active=pad.active and self._hints)
 
     def _predict(self, frame: Frame, inputs: NDArray[np.floating]) -> NDArray[np.floating]:
         assert self._subject.run is not None  # pictures and colours come with a run
@@ -146,7 +197,8 @@ class SidePanels:
         if self._subject.test is not None and len(self._test_steps) > 1:
             steps, losses = np.array(self._test_steps), np.array(self._test_losses)
             curves.append(Curve(self._subject.test.label, steps, losses, dashed=True))
-        return loss_panel(self._boxes["loss"], self._theme, curves)
+        note = "" if self.accuracy is None else f"test accuracy {100 * self.accuracy:.1f} %"
+        return loss_panel(self._boxes["loss"], self._theme, curves, note)
 
     def _extend_test(self, frame: Frame) -> None:
         """Measure the dashed curve, thinned as the run grows; a frame before its end cuts it there."""
@@ -154,8 +206,12 @@ class SidePanels:
         if test is None or run is None or "loss" not in self._boxes:
             return
         while self._test_steps and self._test_steps[-1] > frame.step:
-            self._test_steps.pop()
-            self._test_losses.pop()
+            for measured in (self._test_steps, self._test_losses, self._accuracies):
+                if measured:
+                    measured.pop()
         if not self._test_steps or frame.step - self._test_steps[-1] >= max(1.0, frame.step * _TEST_SHARE):
             self._test_steps.append(frame.step)
             self._test_losses.append(float(run.evaluate(test.inputs, test.targets, frame.values)))
+            if test.accuracy:
+                read = np.argmax(self._predict(frame, test.inputs), axis=1)
+                self._accuracies.append(float(np.mean(read == np.ravel(test.targets))))

@@ -69,14 +69,33 @@ class PointsItem:
     colours: Float
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SpritesItem:
+    """Many small pictures out of one, later ones in front.
+
+    Attributes
+    ----------
+    rects : ndarray, shape (N, 4)
+        Left, top, width, height.
+    cells : ndarray, shape (N, 4)
+        The same of the parts of `pixels`, in fractions of it.
+    pixels : ndarray of uint8, shape (H, W, 3)
+    """
+
+    rects: Float
+    cells: Float
+    pixels: NDArray[np.uint8]
+
+
 class Sketch:
-    """An ordered display list. Shapes are painted first, then pictures, then discs, then text."""
+    """An ordered display list. Shapes are painted first, then pictures, sprites, discs, and text."""
 
     def __init__(self) -> None:
         self._chunks: list[Float] = []
         self.texts: list[TextItem] = []
         self.images: list[ImageItem] = []
         self.points: list[PointsItem] = []
+        self.small: list[SpritesItem] = []
 
     @property
     def shapes(self) -> Float:
@@ -164,6 +183,10 @@ class Sketch:
     def image(self, rect: tuple[float, float, float, float], pixels: NDArray[np.uint8], *, linear: bool = True) -> None:
         """A picture (H, W, 3) uint8 over `rect`. Pass the same array object again to avoid a new upload."""
         self.images.append(ImageItem(rect, pixels, linear))
+
+    def sprites(self, rects: ArrayLike, cells: ArrayLike, pixels: NDArray[np.uint8]) -> None:
+        """Parts of one picture at many places; see :class:`SpritesItem`. Pass the same array of pixels again."""
+        self.small.append(SpritesItem(np.asarray(rects, np.float32), np.asarray(cells, np.float32), pixels))
 
     def discs(self, centres: ArrayLike, diameter: float, colours: ArrayLike) -> None:
         """Shaded discs in painting order."""

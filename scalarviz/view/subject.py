@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError, TypeMismatchError
 from ..run.frame import Frame, Role, Stage, Tensor
-from ..run.scene import ColourCube, Pictures, Scene, TestCurve
+from ..run.scene import ColourCube, DigitBoard, Pictures, Scene, TestCurve
+from .drawing import DigitPad
 from .flow_few import Story
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class Subject:
         The sample whose way is drawn.
     story : Story
         Its names and target.
+    pad : DigitPad or None
+        Where a hand can draw another sample: it changes `probe` in place.
     """
 
     tensors: tuple[Tensor, ...]
@@ -45,11 +48,14 @@ class Subject:
     pictures: Pictures | None = None
     colour_cube: ColourCube | None = None
     test: TestCurve | None = None
+    digits: DigitBoard | None = None
+    pad: DigitPad | None = None
 
     @property
     def panels(self) -> tuple[str, ...]:
         """Names of the panels that have something to show."""
-        there = {"pictures": self.pictures, "colours": self.colour_cube, "loss": self.run}
+        there = {"pictures": self.pictures, "colours": self.colour_cube, "digits": self.digits,
+                 "probe": self.pad, "loss": self.run}
         return tuple(name for name, content in there.items() if content is not None)
 
     def frame(self) -> Frame:
@@ -75,8 +81,12 @@ def subject_of(scene: Scene) -> Subject:
     inputs, outputs = _names(scene.input_names, ins, "x"), _names(scene.output_names, outs, "y")
     story = Story(inputs, outputs, scene.probe_target, colours)
     probe = scene.probe if scene.probe is not None or not ins else np.full(ins, 0.5)
+    pad = None
+    if scene.digits is not None and probe is not None:
+        probe = np.array(probe, np.float64).ravel()  # its own: a hand may draw on it
+        pad = DigitPad(scene.digits, probe, None if scene.probe_target is None else int(scene.probe_target[0]))
     return Subject(tuple(run.tensors), stages, run, probe, story, scene.curve_label, scene.pictures,
-                   scene.colour_cube, scene.test)
+                   scene.colour_cube, scene.test, scene.digits, pad)
 
 
 def _names(given: tuple[str, ...], count: int, letter: str) -> tuple[str, ...]:

@@ -67,7 +67,7 @@ class Workbench:
         self.activations = ActivationScale(self.subject.stages, self.theme)
         self._keys = tuple(keys)
         self._text_pause = 0.0 if text_hz is None else 1.0 / text_hz
-        self._side = SidePanels(self.subject, self.theme)
+        self._side = SidePanels(self.subject, self.theme, hints=bool(keys))
         self.touch = Touch(self.subject)  # its `table` is the list of keys
         self._frame: Frame | None = None
         self._pace = ""
@@ -200,7 +200,8 @@ class Workbench:
     @property
     def moving(self) -> bool:
         """Whether the picture goes on changing by itself: camera, range of the colours, text that lags behind."""
-        return self._view.gliding or self.colouring.growing or self.activations.growing or self._late
+        growing = self.colouring.growing or self.activations.growing
+        return growing or self._view.gliding or self._late or self._side.moving
 
     # a look
 
@@ -256,7 +257,7 @@ class Workbench:
         self.colouring.update(frame, seconds)
         self.activations.update(frame, seconds)
         self._update_cubes(frame)
-        self._moving = self._side.update(frame)
+        self._moving = self._side.update(frame, seconds)
         self.touch.follow(frame)
         self._since_text += float("inf") if seconds is None or _edited(old, frame) else seconds
         self._late = self._since_text < self._text_pause and frame is not self._written
@@ -280,15 +281,14 @@ class Workbench:
             slab.set_activation_range(self.activations.range.low, self.activations.range.high)
 
     def _texts(self, frame: Frame, pace_text: str) -> list[Sketch]:
-        loss = self.subject.probe_loss(frame)
         sketches = [self._scenery.cubes(frame, self.colouring)]
         if self.places.strip is not None:
             sketches += self._strip.sketches(self.places.strip, frame, selected=self.selected)
-        sketches += self._scenery.around(frame, self.colouring, loss)
+        sketches += self._scenery.around(frame, self.colouring, self.subject.probe_loss(frame))
         run = self.subject.run
         if run is not None and self.places.hud is not None:
             state = HudState(frame.step, frame.loss, frame.lr, type(run.optimizer).__name__, run.batch_size, pace_text,
-                             self.colouring.quantity)  # fmt: skip
+                             self.colouring.quantity, self._side.accuracy)  # fmt: skip
             sketches.append(hud(self.places.hud, self.theme, state))
         return sketches
 
