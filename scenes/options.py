@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from scalarviz.engine.choose import NAMES as ENGINES
 from scalarviz.errors import InputError, listing
+from scalarviz.run.scene import SIDES
 
 
 def parse_size(value: Any) -> Any:
@@ -23,8 +24,9 @@ def parse_size(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     match = re.fullmatch(r"(\d{1,5})[xX×](\d{1,5})", value.strip())
-    if not match or not all(16 <= int(side) <= 8192 for side in match.groups()):
-        raise InputError(f"a size is width x height with 16 to 8192 pixels a side, as 1280x720, got {value!r}")
+    least, most = SIDES[0], SIDES[1] // 2  # a still is drawn at twice the size
+    if not match or not all(least <= int(side) <= most for side in match.groups()):
+        raise InputError(f"a size is width x height with {least} to {most} pixels a side, as 1280x720, got {value!r}")
     return int(match[1]), int(match[2])
 
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 Float = NDArray[np.floating]
 
+SIDES = (160, 8192)
+"""Fewest and most pixels of a picture's side: less shows nothing, a framebuffer holds no more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pictures:

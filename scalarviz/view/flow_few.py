@@ -15,6 +15,7 @@ from ..run.frame import Frame, Stage
 from .flow_labels import Taken
 from .flow_turned import level
 from .grid import CHANNEL, LABEL, Box
+from .hud import loss_text
 from .layout import Layout
 from .layout_plate import Plate
 from .panel_colours import displayed
@@ -326,11 +327,16 @@ class FewFlow:
             below = y + 76
         fits = self._below and below + 24 < self._box[1] + self._box[3] + 12
         if loss is not None and self._target is not None and fits:
-            text = f"loss of this {'colour' if self._story.colours else 'sample'} {number(loss, 4)}"
+            text = loss_line(self._story, loss)
             sketch.text(x + at.target + at.width / 2, below + 20, text, LABEL, self._theme.text1, anchor="right")
 
     def _swatch(self, sketch: Sketch, x: float, y: float, wide: float, high: float, colour: ArrayLike) -> None:
         sketch.rect(x, y, wide, high, radius=5, fill=displayed(colour), stroke=self._theme.flow)
+
+
+def loss_line(story: Story, loss: float) -> str:
+    """The loss of the one sample that is drawn."""
+    return f"loss of this {'colour' if story.colours else 'sample'} {loss_text(loss)}"
 
 
 def chip_text(value: float, *, signed: bool = False) -> str:

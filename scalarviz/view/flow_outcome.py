@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..run.frame import Frame
-from .flow_few import Story, chip_text
+from .flow_few import Story, chip_text, loss_line
 from .grid import CHANNEL, LABEL, Box
 from .panel_colours import displayed
 from .sketch import Sketch
-from .text import number
 from .theme import Theme
 
 MOST = 4  # outputs that are written out
@@ -45,8 +44,7 @@ def outcome(box: Box, theme: Theme, story: Story, frame: Frame, last: str, loss:
     else:
         _numbers(sketch, box, theme, story, output)
     if loss is not None:
-        text = f"loss of this {'colour' if story.colours else 'sample'} {number(loss, 4)}"
-        sketch.text(box[0] + box[2], box[1] + box[3] - 4, text, LABEL, theme.text1, anchor="right")
+        sketch.text(box[0] + box[2], box[1] + box[3] - 4, loss_line(story, loss), LABEL, theme.text1, anchor="right")
     return sketch
 
 

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from ..errors import InputError
+from ..run.scene import SIDES
 
 Box = tuple[float, float, float, float]
 """x, y, width, height in logical pixels."""
@@ -21,7 +22,7 @@ GAP = 30  # between sections
 HUD = 84  # where the cubes may begin
 STRIP = 76  # legends
 KEYS = 32
-SMALLEST = 160
+SMALLEST = SIDES[0]
 
 # Sizes of type
 BIG, TITLE, CHANNEL, LABEL = 26, 16, 15, 13
@@ -67,21 +68,25 @@ def check_size(size: tuple[int, int]) -> tuple[int, int]:
     Raises
     ------
     InputError
-        If it is not two whole numbers of at least 160 and at most 8192.
+        If it is not two whole numbers within `SIDES`.
     """
     try:
         width, height = (int(n) for n in size)
         exact = (width, height) == tuple(size)
     except (TypeError, ValueError, OverflowError):
         exact = False
-    if not exact or not all(SMALLEST <= n <= 8192 for n in (width, height)):
-        raise InputError(f"size: got {size!r}; allowed: (width, height), whole numbers from {SMALLEST} to 8192 pixels; "
-                         "try (1280, 720)")
+    least, most = SIDES
+    if not exact or not all(least <= n <= most for n in (width, height)):
+        raise InputError(
+            f"size: got {size!r}; allowed: (width, height), whole numbers from {least} to {most} pixels; "
+            "try (1280, 720)"
+        )
     return width, height
 
 
-def arrange(size: tuple[int, int], wanted: Collection[str] = (), *, hud: bool = True, strip: bool = True,
-            keys: bool = False) -> Places:
+def arrange(
+    size: tuple[int, int], wanted: Collection[str] = (), *, hud: bool = True, strip: bool = True, keys: bool = False
+) -> Places:
     """Boxes for a picture of `size` output pixels that should show the panels `wanted`."""
     wide, high = size
     column = bool(wanted) and wide >= high * 0.98 and wide / max(1.0, min(wide / 1280, high / 720)) >= 920

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scalarviz.errors import InputError, MissingDependencyError
+from scalarviz.run.scene import SIDES
 
 Image = NDArray[np.uint8]
 
-MAX_SIDE = 8192
+MAX_SIDE = SIDES[1]
 """Pixels of the framebuffer: what OpenGL 2 hardware and Mesa both offer."""
 
 _QT = ("pyside6", "pyqt6", "pyqt5")

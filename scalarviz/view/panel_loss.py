@@ -106,7 +106,8 @@ def thin_out(steps: Array, losses: Array, columns: int) -> tuple[Array, Array, A
     sizes = np.diff(np.append(begin, count))
     mean = np.add.reduceat(losses, begin) / sizes
     middle = np.add.reduceat(steps.astype(float), begin) / sizes
-    mean[-1], middle[-1] = losses[-1], steps[-1]  # the end point is the last step's own loss
+    for end in (0, -1):  # the ends are the first and the last step's own loss
+        mean[end], middle[end] = losses[end], steps[end]
     return middle, mean, np.minimum.reduceat(losses, begin), np.maximum.reduceat(losses, begin)
 
 
@@ -142,8 +143,12 @@ def _reduced(curve: Curve, columns: int) -> tuple[Array, Array, Array, Array]:
 def _grid(sketch: Sketch, plot: Box, theme: Theme, scale: Axis, span: tuple[float, float]) -> None:
     x, y, width, height = plot
     lines = np.round(y + height * (1 - scale.place(np.array(scale.ticks)))) + 0.5
-    sketch.lines(np.stack([np.full_like(lines, x), lines], 1), np.stack([np.full_like(lines, x + width), lines], 1),
-                 theme.grid, 1.0)
+    sketch.lines(
+        np.stack([np.full_like(lines, x), lines], 1),
+        np.stack([np.full_like(lines, x + width), lines], 1),
+        theme.grid,
+        1.0,
+    )
     for value, at in zip(scale.ticks, lines, strict=True):
         sketch.text(x - 7, float(at) + 4, tick_text(value), LABEL, theme.text3, anchor="right")
     sketch.text(x, y + height + 18, f"{span[0]:,.0f}", LABEL, theme.text3, anchor="middle")
@@ -151,8 +156,15 @@ def _grid(sketch: Sketch, plot: Box, theme: Theme, scale: Axis, span: tuple[floa
         sketch.text(x + width, y + height + 18, f"{span[1]:,.0f}", LABEL, theme.text3, anchor="right")
 
 
-def _draw_curve(sketch: Sketch, plot: Box, theme: Theme, scale: Axis, curve: Curve,
-                data: tuple[Array, Array, Array, Array], span: tuple[float, float]) -> None:
+def _draw_curve(
+    sketch: Sketch,
+    plot: Box,
+    theme: Theme,
+    scale: Axis,
+    curve: Curve,
+    data: tuple[Array, Array, Array, Array],
+    span: tuple[float, float],
+) -> None:
     steps, mean, low, high = data
     if not len(steps):
         return
@@ -183,6 +195,10 @@ def _names(sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[Curve]) -> 
     for row, curve in enumerate(curves):
         at = y + 15.0 + 19 * row
         colour = theme.text2 if curve.dashed else theme.text1
-        sketch.polyline([(left - 32, at), (left - 8, at)], colour, 1.6 if curve.dashed else 2.0,
-                        dash=(6, 4) if curve.dashed else None)
+        sketch.polyline(
+            [(left - 32, at), (left - 8, at)],
+            colour,
+            1.6 if curve.dashed else 2.0,
+            dash=(6, 4) if curve.dashed else None,
+        )
         sketch.text(left, at + 4.5, curve.label, LABEL, colour)

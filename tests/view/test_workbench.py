@@ -14,6 +14,7 @@ from scalarviz import nn, optim
 from scalarviz.errors import UnknownNameError
 from scalarviz.run import scene as described
 from scalarviz.run.scene import ColourCube, Pictures, Scene
+from scalarviz.view.flow_few import Story, loss_line
 from scalarviz.view.offscreen import offscreen
 from scalarviz.view.sketch import Sketch, TextItem
 from scalarviz.view.text import CAP_HEIGHT, measure
@@ -22,8 +23,19 @@ from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl
 
-SIZES = [(1280, 720), (1920, 1080), (640, 360), (720, 720), (1080, 1080), (720, 1280), (960, 540), (400, 400),
-         (160, 160), (2000, 500), (300, 1000)]
+SIZES = [
+    (1280, 720),
+    (1920, 1080),
+    (640, 360),
+    (720, 720),
+    (1080, 1080),
+    (720, 1280),
+    (960, 540),
+    (400, 400),
+    (160, 160),
+    (2000, 500),
+    (300, 1000),
+]
 MINUS = "\N{MINUS SIGN}"
 
 
@@ -36,8 +48,14 @@ def make_scene(*hidden: int, steps: int = 20, seed: int = 0) -> Scene:
         layers += [nn.Linear(n_in, n_out), nn.Sigmoid() if k == len(hidden) else nn.Tanh()]
     net = nn.Sequential(*layers)
     net.initialize(nn.init.normal(0, 1), seed=seed)
-    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), data=(colours, 1 - colours), batch_size=64,
-                 engine="numpy")
+    run = sv.Run(
+        net,
+        nn.MSELoss(),
+        optim.SGD(net.parameters(), lr=0.5),
+        data=(colours, 1 - colours),
+        batch_size=64,
+        engine="numpy",
+    )
     run.step(steps)
     side = np.linspace(0, 1, 6)
     cube = np.stack(np.meshgrid(side, side, side, indexing="ij"), -1).reshape(-1, 3)
@@ -45,8 +63,18 @@ def make_scene(*hidden: int, steps: int = 20, seed: int = 0) -> Scene:
     probe = np.array([0.92, 0.58, 0.18])
     test = described.TestCurve("the photo", photo.reshape(-1, 3), 1 - photo.reshape(-1, 3))
     names = ("r", "g", "b")
-    return Scene("rgb", run, probe, 1 - probe, names, names, "64 colours", Pictures(photo, 1 - photo),
-                 ColourCube(cube, 1 - cube), test)
+    return Scene(
+        "rgb",
+        run,
+        probe,
+        1 - probe,
+        names,
+        names,
+        "64 colours",
+        Pictures(photo, 1 - photo),
+        ColourCube(cube, 1 - cube),
+        test,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -94,8 +122,9 @@ def box_of(item: TextItem) -> tuple[float, float, float, float]:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("kind", ["single", "deep"])
-def test_no_text_is_cut_covers_another_or_is_too_small(size: tuple[int, int], kind: str,
-                                                        request: pytest.FixtureRequest) -> None:
+def test_no_text_is_cut_covers_another_or_is_too_small(
+    size: tuple[int, int], kind: str, request: pytest.FixtureRequest
+) -> None:
     bench = bench_of(request.getfixturevalue(kind), size)
     width, height = bench.places.size
     pictures = [image.rect for sketch in bench.sketches for image in sketch.images]
@@ -177,8 +206,10 @@ def test_the_formulas_are_right_to_the_digits_shown(single: Scene) -> None:
     for line in lines:
         text = line.replace(MINUS, "-")
         body, total, out = re.fullmatch(r"\w = σ\((.*)\) = σ\((.*)\) = (.*)", text).groups()  # type: ignore[union-attr]
-        value = sum(np.prod([float(f) for f in term.replace("+ ", "").replace("- ", "-").split("·")])
-                    for term in re.split(r" (?=[+-] )", body))
+        value = sum(
+            np.prod([float(f) for f in term.replace("+ ", "").replace("- ", "-").split("·")])
+            for term in re.split(r" (?=[+-] )", body)
+        )
         assert value == pytest.approx(float(total), abs=0.03)  # four products of numbers rounded to 0.005
         assert 1 / (1 + np.exp(-float(total))) == pytest.approx(float(out), abs=0.008)
 
@@ -196,7 +227,8 @@ def test_a_cube_has_the_colour_that_the_legend_has_for_its_value(single: Scene, 
         for k, value in enumerate(tensor.of(frame.values).ravel()):
             # A third of the way from the middle of the main face to its rear left corner: beside the number.
             spot = plate.cell_centre_top(*divmod(k, plate.shape[1])) - plate.half * (
-                0.6 * plate.axes[0] + 0.6 * plate.axes[1])
+                0.6 * plate.axes[0] + 0.6 * plate.axes[1]
+            )
             x, y = bench.project([spot])[0]
             place = (value / v * 0.5 + 0.5) * bar.pixels.shape[1]
             expected = bar.pixels[0, int(np.clip(place, 0, bar.pixels.shape[1] - 1))].astype(int)
@@ -220,6 +252,7 @@ def test_a_deeper_network_shows_the_probes_outcome(deep: Scene) -> None:
     assert deep.probe_target is not None
     output = deep.run.predict(deep.probe[None], frame.values)[0]
     assert f"loss of this colour {np.mean((output - deep.probe_target) ** 2):.4f}" in words(bench)
+    assert loss_line(Story((), (), colours=True), 2.9e-5) == "loss of this colour 2.9e−5"  # never a rounded 0.0000
     picture = picture_of(bench).astype(float)
     for name, colour in (("input", deep.probe), ("output", output), ("target", deep.probe_target)):
         label = [t for t in texts(bench) if t.text == name][-1]  # the row of cubes has its own, placed before
