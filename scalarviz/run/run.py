@@ -22,6 +22,7 @@ from ..scalar.store import Gate
 from ..tape import Plan, Tape, lower, record
 from .checkpoint import Checkpoint, load_run, save_run
 from .checks import batch_of, check_targets, flat, integer, operations, seed_of
+from .data_edits import DataEdits
 from .frame import Frame, Stage, Tensor
 from .gather import blocks_of, buffers_of, gather, release, tensors_of, weight_name, without_buffers
 from .history import History
@@ -34,7 +35,7 @@ from .training import Training, full_speed
 DTYPES = ("float32", "float64")
 
 
-class Run:
+class Run(DataEdits):
     """Model + loss + optimiser + data, trained by one engine.
 
     Parameters
@@ -216,27 +217,6 @@ class Run:
         with np.errstate(invalid="ignore", over="ignore"):
             self.problem.previous[span] += new - self._store.value[span]
         self._store.value[span] = new
-
-    def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Copies of the inputs (N, n_inputs) and targets (N, n_targets), in the run's dtype."""
-        n, m = self._tape.n_inputs, self._tape.n_targets
-        return self.problem.data[:n].T.copy(), self.problem.data[n : n + m].T.copy()
-
-    def set_targets(self, targets: ArrayLike) -> None:
-        """Train towards other targets (N, n_targets) from the next step on.
-
-        Raises
-        ------
-        InputError
-            Another shape, or numbers that are not finite.
-        """
-        inputs, old = self.samples()
-        new = as_pair((inputs, targets))[1]
-        if new.shape != old.shape:
-            raise InputError(f"set_targets: the shape must be {old.shape}, got {new.shape}")
-        check_targets(self.loss_function, new, len(self._tape.outputs))
-        numbers = np.concatenate([inputs, new], axis=1).T
-        self.problem.data[...] = PlanRunner(self.problem.plan, self.dtype).encode(numbers)
 
     @property
     def gate(self) -> Gate | None:

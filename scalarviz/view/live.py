@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..run.worker import Worker
 from .controls import bottom_line
+from .live_digits import TABLE, DigitHands
 from .playback import Playback
-from .viewer import Colour, Point, Viewer
+from .viewer import Colour, Point
 from .workbench import Workbench
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ REACH = 0.2
 """How far (as a colour difference in 0..1) a new target for one colour pulls its neighbours along."""
 
 
-class LiveView(Viewer):
+class LiveView(DigitHands):
     """One scene, its worker, its picture.
 
     Parameters
@@ -52,6 +53,8 @@ class LiveView(Viewer):
         playing: bool = True,
     ) -> None:
         super().__init__(Workbench(scene, size, theme, cmap, keys=bottom_line(type(self)), text_hz=10.0), theme)
+        if self.pad is not None:
+            self.bench.touch.table = (*self.bench.touch.table, *TABLE)
         self.scene, self.run = scene, scene.run
         self._full_speed = self.run.full_speed  # before the thread starts: it reads the numbers
         self.worker = Worker(self.run).start()

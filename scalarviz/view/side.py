@@ -24,6 +24,7 @@ RGB = tuple[float, float, float]
 Ring = tuple[float, float, float]
 """Centre and diameter."""
 _TEST_SHARE = 1 / 200  # the dashed curve gets a new point when the run is this much longer
+_ACCURACY_SECONDS = 0.25  # the share read rightly is a number that is read: it is measured this often, and at rest
 
 
 class Disc(NamedTuple):
@@ -66,8 +67,10 @@ class SidePanels:
         self._test_losses: list[float] = []
         self._drawn: dict[str, tuple[object, Sketch]] = {}
         self._accuracies: list[float] = []
+        self._measured: Frame | None = None
+        self._waited = float("inf")
         self._read: tuple[Frame, NDArray[np.integer]] | None = None
-        self._hints = hints
+        self._hints, self._late = hints, False
         self.columns = None if subject.digits is None else DigitColumns(subject.digits, theme)
         if subject.pictures is not None:
             self._source = thumbnail(subject.pictures.source)
@@ -135,8 +138,8 @@ class SidePanels:
 
     @property
     def moving(self) -> bool:
-        """Whether a digit is on its way to another column."""
-        return self.columns is not None and "digits" in self._boxes and self.columns.moving
+        """Whether a digit is on its way to another column, or the accuracy is older than the cubes."""
+        return self._late or (self.columns is not None and "digits" in self._boxes and self.columns.moving)
 
     @property
     def accuracy(self) -> float | None:
@@ -145,6 +148,7 @@ class SidePanels:
 
     def update(self, frame: Frame, seconds: float | None = None) -> list[Sketch]:
         """Sketches of this frame; a panel whose numbers are the same as last time keeps its sketch."""
+        self._waited += float("inf") if seconds is None else seconds
         self._extend_test(frame)
         sketches = list(self._static)
         panels = {"pictures": self._pictures, "colours": self._colours, "probe": self._probe, "loss": self._loss}
@@ -202,16 +206,28 @@ class SidePanels:
 
     def _extend_test(self, frame: Frame) -> None:
         """Measure the dashed curve, thinned as the run grows; a frame before its end cuts it there."""
-        test, run = self._subject.test, self._subject.run
+        test, run, steps = self._subject.test, self._subject.run, self._test_steps
+        self._late = False
         if test is None or run is None or "loss" not in self._boxes:
             return
-        while self._test_steps and self._test_steps[-1] > frame.step:
-            for measured in (self._test_steps, self._test_losses, self._accuracies):
-                if measured:
-                    measured.pop()
-        if not self._test_steps or frame.step - self._test_steps[-1] >= max(1.0, frame.step * _TEST_SHARE):
-            self._test_steps.append(frame.step)
+        while steps and steps[-1] > frame.step:
+            self._forget_last()
+        due = not steps or frame.step - steps[-1] >= max(1.0, frame.step * _TEST_SHARE)
+        if test.accuracy:
+            if steps and (frame is self._measured or self._waited < _ACCURACY_SECONDS):
+                self._late = frame is not self._measured
+                return
+            if not due:  # the number is that of this frame; the curve gets no denser
+                self._forget_last()
+            due, self._measured, self._waited = True, frame, 0.0
+            self._drawn.pop("loss", None)
+            read = np.argmax(self._predict(frame, test.inputs), axis=1)
+            self._accuracies.append(float(np.mean(read == np.ravel(test.targets))))
+        if due:
+            steps.append(frame.step)
             self._test_losses.append(float(run.evaluate(test.inputs, test.targets, frame.values)))
-            if test.accuracy:
-                read = np.argmax(self._predict(frame, test.inputs), axis=1)
-                self._accuracies.append(float(np.mean(read == np.ravel(test.targets))))
+
+    def _forget_last(self) -> None:
+        for measured in (self._test_steps, self._test_losses, self._accuracies):
+            if measured:
+                measured.pop()
