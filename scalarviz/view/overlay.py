@@ -56,8 +56,9 @@ def banner(text: str, size: tuple[float, float], top: float, right: float, theme
     return sketch
 
 
-def pointer_label(at: tuple[float, float], size: tuple[float, float], name: str, value: str, more: Sequence[str],
-                  theme: Theme) -> Sketch:
+def pointer_label(
+    at: tuple[float, float], size: tuple[float, float], name: str, value: str, more: Sequence[str], theme: Theme
+) -> Sketch:
     """Name and value of a cube beside the pointer, inside the picture whatever corner it is in."""
     sketch = Sketch()
     gap = 14.0

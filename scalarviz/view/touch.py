@@ -207,7 +207,7 @@ def inspector_box(places: Places, explained: bool) -> tuple[float, float, float,
     bottom = size[1] - 8.0 if places.strip is None else places.strip[1] + places.strip[3] + 4
     if places.strip is None and places.keys is not None:
         bottom = places.keys - 18
-    across = (places.strip[2] if places.strip is not None else size[0] - 16.0)
+    across = places.strip[2] if places.strip is not None else size[0] - 16.0
     left = places.strip[0] if places.strip is not None else 8.0
     width = min(WIDE, across - LEGEND - GAP if room_beside(across) else across)
     wanted = HIGH if explained else LOW
@@ -248,5 +248,3 @@ def _rings(rings: list[Ring], view: View) -> Sketch:
         sketch.rect(x - 4, y - 3, width + 8, 21, fill=view.theme.background)
         sketch.text(x, y + 13, HINT, LABEL, view.theme.text1, bold=measure(HINT, LABEL, True) <= width)
     return sketch
-
-

@@ -126,7 +126,8 @@ def test_the_line_multiplies_out(scene: Scene) -> None:
             if tensor.role == "bias":
                 assert said == "gradient = mean of 64 terms δ"
                 assert number_in(here.removeprefix("here +").removeprefix("here ")) == pytest.approx(
-                    gradient[index], rel=0.06, abs=6e-5)
+                    gradient[index], rel=0.06, abs=6e-5
+                )
                 continue
             assert said == "gradient = mean of 64 terms δ·x"
             delta, x, product = re.fullmatch(r"here (\S+) × (\S+) = (\S+)", here).groups()  # type: ignore[union-attr]
@@ -219,8 +220,17 @@ def test_nothing_is_wider_than_the_panel(scene: Scene, width: float) -> None:
             assert left + wide <= width, item.text
 
 
-@pytest.mark.parametrize(("value", "text"), [(0.0, "0"), (-0.2345, f"{MINUS}0.2345"), (2.5e-5, f"+2.5e{MINUS}5"),
-                                             (123.456, "+123.5"), (float("nan"), "NaN"), (float("inf"), "+∞")])
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (-0.2345, f"{MINUS}0.2345"),
+        (2.5e-5, f"+2.5e{MINUS}5"),
+        (123.456, "+123.5"),
+        (float("nan"), "NaN"),
+        (float("inf"), "+∞"),
+    ],
+)
 def test_figures(value: float, text: str) -> None:
     assert figure(value) == text
 

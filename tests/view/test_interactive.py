@@ -30,8 +30,10 @@ pytestmark = pytest.mark.gl
 MINUS = "\N{MINUS SIGN}"
 SIZES = [(1280, 720), (1920, 1080), (640, 360), (720, 1280), (960, 540), (400, 400), (300, 300), (160, 160)]
 TURNS = [(1, 0), (60, 0), (-60, 0), (150, -60), (300, 40), (450, 0), (0, -150), (0, 130), (-200, 90)]
-MESSAGE = ("DivergedError: the loss is no longer finite at step 1,234: first weight 0.weight[2][0] = nan; "
-           "try a lower learning rate (now 4)")
+MESSAGE = (
+    "DivergedError: the loss is no longer finite at step 1,234: first weight 0.weight[2][0] = nan; "
+    "try a lower learning rate (now 4)"
+)
 
 
 def make_scene(*hidden: int, steps: int = 20) -> Scene:
@@ -309,8 +311,12 @@ def test_a_small_turn_moves_labels_and_chips_a_little(single: Scene) -> None:
     bench.orbit(2.0, 0.0)
     picture_of(bench)
     assert sorted(words(bench.sketches)) == sorted(before)
-    moved = [np.hypot(t.x - places[t.text][0], t.y - places[t.text][1]) for s in bench.sketches for t in s.texts
-             if before.count(t.text) == 1]
+    moved = [
+        np.hypot(t.x - places[t.text][0], t.y - places[t.text][1])
+        for s in bench.sketches
+        for t in s.texts
+        if before.count(t.text) == 1
+    ]
     assert 0 < max(moved) < 12
 
 
@@ -451,8 +457,16 @@ def test_a_look_keeps_camera_selection_and_test_curve(scene: Scene) -> None:
     assert bench.cmap_name == ""
 
 
-@pytest.mark.parametrize("look", [{"theme": "light"}, {"quantity": "gradient"}, {"quantity": "update"},
-                                  {"cmap": "grey"}, {"theme": "light", "cmap": "viridis", "quantity": "gradient"}])
+@pytest.mark.parametrize(
+    "look",
+    [
+        {"theme": "light"},
+        {"quantity": "gradient"},
+        {"quantity": "update"},
+        {"cmap": "grey"},
+        {"theme": "light", "cmap": "viridis", "quantity": "gradient"},
+    ],
+)
 def test_a_changed_look_is_that_of_a_fresh_picture(scene: Scene, look: dict[str, str]) -> None:
     bench = bench_of(scene)
     with offscreen():

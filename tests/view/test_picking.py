@@ -74,8 +74,14 @@ def turned_cameras(layout: Layout, rng: np.random.Generator, count: int) -> list
         distance = float(rng.uniform(0.9, 3.0)) * span
         eye = np.array([0.0, 0.0, distance]) if k % 2 else None
         size = float(layout.camera.pixels_per_unit(centre)[0]) * float(rng.uniform(0.8, 2.5))
-        pose = Pose(float(rng.uniform(-180, 180)), float(rng.uniform(-89, 89)), centre,
-                    fitted.place + rng.uniform(-60, 60, 2), size * (distance if k % 2 else 1.0), eye)
+        pose = Pose(
+            float(rng.uniform(-180, 180)),
+            float(rng.uniform(-89, 89)),
+            centre,
+            fitted.place + rng.uniform(-60, 60, 2),
+            size * (distance if k % 2 else 1.0),
+            eye,
+        )
         cameras.append(camera_of(pose, SIZE, points))
     return cameras
 
@@ -115,8 +121,9 @@ def numbers_drawn(layout: Layout, cameras: list[Camera]) -> list[np.ndarray]:
         visual = slab.SlabVisual(layout)
         visual._trays._trays = visual._trays._flow = None
         visual.set_flat(np.arange(1, count + 1, dtype=np.float32))
-        visual.set_activations({p.name: ROWS + np.arange(p.size, dtype=np.float32)
-                                for p in layout.plates if p.kind == "activation"})
+        visual.set_activations(
+            {p.name: ROWS + np.arange(p.size, dtype=np.float32) for p in layout.plates if p.kind == "activation"}
+        )
     found = []
     for camera in cameras:
         image = offscreen().render(lambda box, camera=camera: visual.draw(camera, box), SIZE).astype(int)
@@ -131,8 +138,9 @@ def expected(layout: Layout, picker: Picker, camera: Camera, at: tuple[float, fl
     return ROWS + hit.element if hit.flat is None else 1 + hit.flat
 
 
-def disagreements(layout: Layout, cameras: list[Camera], rng: np.random.Generator, pixels: int
-                  ) -> tuple[list[str], int]:
+def disagreements(
+    layout: Layout, cameras: list[Camera], rng: np.random.Generator, pixels: int
+) -> tuple[list[str], int]:
     """Pixels where neither the picked cube nor one a hundredth of a pixel beside it is the drawn one; cubes hit."""
     picker, pictures = Picker(layout), numbers_drawn(layout, cameras)
     wrong, hits = [], 0
@@ -240,4 +248,6 @@ def test_elements_and_indices_agree() -> None:
         assert kernel.grid.place(element) == (output * 4 + row, channel * 4 + col)
     for output, channel, place in np.ndindex(4, 2, 5):
         assert thin.grid.place(int(np.ravel_multi_index((output, channel, place), (4, 2, 5)))) == (
-            output * 2, channel * 6 + place)
+            output * 2,
+            channel * 6 + place,
+        )
