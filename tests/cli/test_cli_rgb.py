@@ -200,18 +200,22 @@ def test_weights_of_pytorch_are_loaded_by_name(rgb):
 # ---- interrupted
 
 
-def test_ctrl_c_writes_what_was_asked_for(rgb, tmp_path):
+@pytest.mark.parametrize(
+    ("number", "code", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+)
+def test_a_signal_ends_it_and_what_was_asked_for_is_written(rgb, tmp_path, number, code, word):
     def press():
         time.sleep(1.0)
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), number)
 
     thread = threading.Thread(target=press)
     thread.start()
     result = rgb("--steps", 10**9, "--save", "w", "--export-lut", "x.cube", "--json")
     thread.join()
-    assert result.code == 130
+    assert result.code == code
     assert 0 < result.json["steps"] < 10**9
     assert sorted(os.listdir(tmp_path)) == ["w", "x.cube"]
-    assert "interrupted" in result.err
+    assert word in result.err
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     assert rgb("--load", "w", "--steps", 1, "--json").json["steps"] == result.json["steps"] + 1
