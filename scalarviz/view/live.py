@@ -54,7 +54,8 @@ class LiveView(DigitHands):
     ) -> None:
         super().__init__(Workbench(scene, size, theme, cmap, keys=bottom_line(type(self)), text_hz=10.0), theme)
         if self.pad is not None:
-            self.bench.touch.table = (*self.bench.touch.table, *TABLE)
+            rest = (line for line in self.bench.touch.table if scene.colour_cube or not line[1].startswith("a colour"))
+            self.bench.touch.table = (*rest, *TABLE)
         self.scene, self.run = scene, scene.run
         self._full_speed = self.run.full_speed  # before the thread starts: it reads the numbers
         self.worker = Worker(self.run).start()
@@ -71,9 +72,12 @@ class LiveView(DigitHands):
 
     # ---- numbers
 
+    def advance(self, seconds: float) -> None:
+        """Training goes on at its pace, seen or not."""
+        self.playback.tick(seconds)
+
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
-        self.playback.tick(seconds)
         if self.worker.busy:
             self.worker.request()
         return super().tick(seconds)

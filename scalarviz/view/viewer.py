@@ -79,8 +79,12 @@ class Viewer:
 
     # ---- time
 
+    def advance(self, seconds: float) -> None:
+        """`seconds` have passed and nobody can see the picture: only what is shown goes on."""
+
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
+        self.advance(seconds)
         frame, message = self.frame(), self.message()
         if not (self._dirty or self.bench.moving or message != self.bench.message or self._differs(frame)):
             return False

@@ -162,10 +162,12 @@ class Window:
             return
         if self._check_display():
             return
-        visible = self.canvas.native.isVisible() and not self.canvas.native.isMinimized()
-        self.canvas.set_current()
-        if self.view.tick(seconds) and visible:
-            self.canvas.update()
+        if self.canvas.native.isVisible() and not self.canvas.native.isMinimized():
+            self.canvas.set_current()
+            if self.view.tick(seconds):
+                self.canvas.update()
+        else:
+            self.view.advance(seconds)
         self._obey()
 
     def _check_display(self) -> bool:

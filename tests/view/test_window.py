@@ -179,6 +179,18 @@ def test_a_resting_window_draws_nothing(live):
     assert not drawn
 
 
+def test_a_hidden_window_trains_and_draws_nothing(live, monkeypatch):
+    live.view.playback.play()
+    live.until(lambda: live.view.run.steps > 2)
+    live.window.canvas.native.hide()
+    live.spin(0.1)
+    updates = []
+    monkeypatch.setattr(live.view.bench, "update", lambda *args: updates.append(1))
+    reached = live.view.run.steps
+    live.until(lambda: live.view.run.steps > reached + 5)
+    assert not updates
+
+
 def test_hover_and_click_show_a_weight(live):
     live.view.step(3)
     live.view.worker.settle()
