@@ -6,7 +6,7 @@ Cubes, numbers on cubes and legends all take their range from here, and here it 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from .layout_conv import NEW_MAPS
 from .panel_legend import Scale as LegendScale
 from .text import exponent, short
 from .theme import Theme
+
+if TYPE_CHECKING:
+    from .slab import SlabVisual
 
 Quantity = Literal["weight", "gradient", "update"]
 Float = NDArray[np.floating]
@@ -143,6 +146,9 @@ class ActivationScale:
     range : Range
     growing : bool
         Whether that range is still on its way outward.
+    own : mapping of str to Range
+        Rows that have another range: the picture that enters a convolutional chain, 0 to 1. Maps grow far beyond that
+        and would leave it in the dark.
     """
 
     def __init__(self, stages: Sequence[Stage], theme: Theme) -> None:
@@ -151,6 +157,7 @@ class ActivationScale:
         self.growing = False
         self._rows = rows_of(stages)
         self._tracker = RangeTracker()
+        self.own = {"input": Range(0.0, 1.0)} if any(s.kind == "conv2d" for s in stages) else {}
 
     def change(self, theme: Theme) -> None:
         """Another look."""
@@ -167,7 +174,7 @@ class ActivationScale:
             row = frame.activations.get(name)
             if kind in _BOUNDS:
                 low, high = min(low, _BOUNDS[kind][0]), max(high, _BOUNDS[kind][1])
-            elif row is not None:
+            elif row is not None and name not in self.own:
                 loose.append(np.asarray(row, float))
         if loose:
             wanted = extent(np.concatenate(loose))
@@ -211,3 +218,14 @@ def rows_of(stages: Sequence[Stage]) -> dict[str, str]:
             rows[stage.name] = stage.kind
         last = stage.name
     return rows
+
+
+def paint(slab: SlabVisual, frame: Frame, colouring: Coloring, activations: ActivationScale, *, rows: bool) -> None:
+    """Bring a frame's numbers, ranges and marks onto the cubes; `rows`: whether rows of activations are drawn."""
+    slab.set_flat(colouring.flat)
+    slab.set_range(colouring.range)
+    missing = ~frame.computed if colouring.quantity != "weight" else None
+    slab.set_flags(frozen=frame.frozen, not_computed=missing, dead=frame.dead)
+    if rows:
+        slab.set_activations(frame.activations)
+        slab.set_activation_range(activations.range.low, activations.range.high, activations.own)

@@ -23,7 +23,9 @@ uniform vec2 u_size;
 vec4 place(vec2 p) { return vec4(2.0 * p.x / u_size.x - 1.0, 1.0 - 2.0 * p.y / u_size.y, 0.0, 1.0); }
 """
 
-_SHAPE_VERTEX = _PLACE + """
+_SHAPE_VERTEX = (
+    _PLACE
+    + """
 attribute vec2 a_position; attribute vec2 a_local; attribute vec4 a_box; attribute vec4 a_fill; attribute vec4 a_stroke;
 varying vec2 v_local; varying vec4 v_box; varying vec4 v_fill; varying vec4 v_stroke;
 void main() {
@@ -31,6 +33,7 @@ void main() {
     gl_Position = place(a_position);
 }
 """
+)
 
 # Signed distance to a rounded box (Inigo Quilez, "2D distance functions"); one device pixel of smooth edge.
 _SHAPE_FRAGMENT = """
@@ -48,11 +51,14 @@ void main() {
 }
 """
 
-_IMAGE_VERTEX = _PLACE + """
+_IMAGE_VERTEX = (
+    _PLACE
+    + """
 attribute vec2 a_position; attribute vec2 a_uv;
 varying vec2 v_uv;
 void main() { v_uv = a_uv; gl_Position = place(a_position); }
 """
+)
 
 _IMAGE_FRAGMENT = """
 #version 120
@@ -61,12 +67,15 @@ varying vec2 v_uv;
 void main() { gl_FragColor = vec4(texture2D(u_image, v_uv).rgb, 1.0); }
 """
 
-_POINT_VERTEX = _PLACE + """
+_POINT_VERTEX = (
+    _PLACE
+    + """
 uniform float u_diameter;
 attribute vec2 a_centre; attribute vec3 a_colour;
 varying vec3 v_colour;
 void main() { v_colour = a_colour; gl_Position = place(a_centre); gl_PointSize = u_diameter; }
 """
+)
 
 # A disc lit from the front: full colour at the centre, darker towards the edge, so neighbours stay apart.
 _POINT_FRAGMENT = """
@@ -80,12 +89,15 @@ void main() {
 }
 """
 
-_TEXT_VERTEX = _PLACE + """
+_TEXT_VERTEX = (
+    _PLACE
+    + """
 uniform vec2 u_atlas;
 attribute vec2 a_position; attribute vec2 a_uv; attribute vec4 a_colour;
 varying vec2 v_uv; varying vec4 v_colour;
 void main() { v_uv = a_uv / u_atlas; v_colour = a_colour; gl_Position = place(a_position); }
 """
+)
 
 _TEXT_FRAGMENT = """
 #version 120
@@ -111,8 +123,9 @@ void main() {
 }
 """
 
-_SHAPE_TYPE = np.dtype([("a_position", "f4", 2), ("a_local", "f4", 2), ("a_box", "f4", 4), ("a_fill", "f4", 4),
-                        ("a_stroke", "f4", 4)])
+_SHAPE_TYPE = np.dtype(
+    [("a_position", "f4", 2), ("a_local", "f4", 2), ("a_box", "f4", 4), ("a_fill", "f4", 4), ("a_stroke", "f4", 4)]
+)
 _TEXT_TYPE = np.dtype([("a_position", "f4", 2), ("a_uv", "f4", 2), ("a_colour", "f4", 4)])
 _SPRITE_TYPE = np.dtype([("a_position", "f4", 2), ("a_uv", "f4", 2)])
 _UV = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype=np.float32)
@@ -151,8 +164,9 @@ class _Batch:
 
 
 @contextmanager
-def clipped(box: tuple[float, float, float, float], size: tuple[float, float], viewport: tuple[int, int]
-            ) -> Iterator[None]:
+def clipped(
+    box: tuple[float, float, float, float], size: tuple[float, float], viewport: tuple[int, int]
+) -> Iterator[None]:
     """Draw inside `box` only (logical pixels of a picture of `size`), in a framebuffer of `viewport` device pixels."""
     x, y, width, height = box
     if (x, y, width, height) == (0.0, 0.0, *size):

@@ -31,8 +31,18 @@ def shares(logits: NDArray[np.floating]) -> NDArray[np.float64]:
     return np.asarray(parts / parts.sum())
 
 
-def probe_panel(box: Box, theme: Theme, picture: NDArray[np.floating], logits: NDArray[np.floating], *,
-                names: Sequence[str], title: str, truth: str, hint: str = "", active: bool = False) -> Sketch:
+def probe_panel(
+    box: Box,
+    theme: Theme,
+    picture: NDArray[np.floating],
+    logits: NDArray[np.floating],
+    *,
+    names: Sequence[str],
+    title: str,
+    truth: str,
+    hint: str = "",
+    active: bool = False,
+) -> Sketch:
     """The panel for one frame.
 
     Parameters

@@ -89,6 +89,8 @@ class Scenery:
         rows = rows_of(self._subject.stages)
         if rows and self._subject.stages:
             rows[self._subject.stages[-1].name] = "output"
+        if self._subject.pad is not None:
+            rows["input"] = "input, 0 to 1"
         return rows
 
     def cubes(self, frame: Frame, colouring: Coloring) -> Sketch:

@@ -179,8 +179,17 @@ class SidePanels:
         logits = frame.activations.get(self._subject.stages[-1].name) if self._subject.stages else None
         if pad is None or logits is None:
             return Sketch()
-        return probe_panel(self._boxes["probe"], self._theme, pad.pixels, logits, names=names, title=pad.title,
-                           truth=pad.truth, hint=pad.hint if self._hints else "", active=pad.active and self._hints)
+        return probe_panel(
+            self._boxes["probe"],
+            self._theme,
+            pad.pixels,
+            logits,
+            names=names,
+            title=pad.title,
+            truth=pad.truth,
+            hint=pad.hint if self._hints else "",
+            active=pad.active and self._hints,
+        )
 
     def _predict(self, frame: Frame, inputs: NDArray[np.floating]) -> NDArray[np.floating]:
         assert self._subject.run is not None  # pictures and colours come with a run

@@ -104,22 +104,43 @@ class Sketch:
             self._chunks = [np.concatenate(self._chunks)]
         return self._chunks[0] if self._chunks else np.empty((0, VERTEX), np.float32)
 
-    def rect(self, x: float, y: float, width: float, height: float, *, fill: Colour | None = None,
-             stroke: Colour | None = None, border: float = 1.0, radius: float = 0.0) -> None:
+    def rect(
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        *,
+        fill: Colour | None = None,
+        stroke: Colour | None = None,
+        border: float = 1.0,
+        radius: float = 0.0,
+    ) -> None:
         """A rectangle, rounded by `radius`; the border lies inside it."""
         half = np.array([[width / 2, height / 2]], dtype=np.float32)
         centre = np.array([[x + width / 2, y + height / 2]], dtype=np.float32)
-        self._boxes(centre, half, np.array([[1.0, 0.0]], np.float32), min(radius, width / 2, height / 2),
-                    fill, stroke, border)
+        self._boxes(
+            centre, half, np.array([[1.0, 0.0]], np.float32), min(radius, width / 2, height / 2), fill, stroke, border
+        )
 
-    def disc(self, x: float, y: float, radius: float, fill: Colour | None = None, *,
-             stroke: Colour | None = None, border: float = 1.0) -> None:
+    def disc(
+        self,
+        x: float,
+        y: float,
+        radius: float,
+        fill: Colour | None = None,
+        *,
+        stroke: Colour | None = None,
+        border: float = 1.0,
+    ) -> None:
         """A filled or outlined disc."""
-        self.rect(x - radius, y - radius, 2 * radius, 2 * radius, fill=fill, stroke=stroke, border=border,
-                  radius=radius)
+        self.rect(
+            x - radius, y - radius, 2 * radius, 2 * radius, fill=fill, stroke=stroke, border=border, radius=radius
+        )
 
-    def lines(self, starts: ArrayLike, ends: ArrayLike, colour: Colour, width: float = 1.0, *,
-              round_ends: bool = False) -> None:
+    def lines(
+        self, starts: ArrayLike, ends: ArrayLike, colour: Colour, width: float = 1.0, *, round_ends: bool = False
+    ) -> None:
         """Straight lines from each row of `starts` to the same row of `ends`, both (N, 2)."""
         p = np.asarray(starts, dtype=np.float32).reshape(-1, 2)
         q = np.asarray(ends, dtype=np.float32).reshape(-1, 2)
@@ -136,8 +157,9 @@ class Sketch:
         """One straight line."""
         self.lines([list(start)], [list(end)], colour, width)
 
-    def polyline(self, points: ArrayLike, colour: Colour, width: float = 1.0, *,
-                 dash: tuple[float, float] | None = None) -> None:
+    def polyline(
+        self, points: ArrayLike, colour: Colour, width: float = 1.0, *, dash: tuple[float, float] | None = None
+    ) -> None:
         """A path through `points` (N, 2); `dash` is (on, off) in pixels along it."""
         path = np.asarray(points, dtype=np.float32).reshape(-1, 2)
         if dash is None:
@@ -164,8 +186,9 @@ class Sketch:
         out[:, :, 8:12] = rgba(fill)
         self._chunks.append(out.reshape(-1, VERTEX))
 
-    def arrow(self, start: Sequence[float], end: Sequence[float], colour: Colour, width: float = 1.0, *,
-              head: float = 7.0) -> None:
+    def arrow(
+        self, start: Sequence[float], end: Sequence[float], colour: Colour, width: float = 1.0, *, head: float = 7.0
+    ) -> None:
         """A line with a filled head whose tip is at `end`."""
         p, q = np.asarray(start, np.float32), np.asarray(end, np.float32)
         axis = (q - p) / max(float(np.hypot(*(q - p))), 1e-6)
@@ -174,8 +197,9 @@ class Sketch:
         self.lines([p], [neck + axis], colour, width)
         self.polygon(np.stack([q, neck + across * head * 0.45, neck - across * head * 0.45]), colour)
 
-    def text(self, x: float, y: float, text: str, size: float, colour: Colour, *, bold: bool = False,
-             anchor: Anchor = "left") -> None:
+    def text(
+        self, x: float, y: float, text: str, size: float, colour: Colour, *, bold: bool = False, anchor: Anchor = "left"
+    ) -> None:
         """Text with its baseline at `y`."""
         if text:
             self.texts.append(TextItem(float(x), float(y), text, size, rgba(colour), bold, anchor))
@@ -192,8 +216,16 @@ class Sketch:
         """Shaded discs in painting order."""
         self.points.append(PointsItem(np.asarray(centres, np.float32), diameter, np.asarray(colours, np.float32)))
 
-    def _boxes(self, centre: Float, half: Float, axis: Float, radius: float, fill: Colour | None,
-               stroke: Colour | None, border: float) -> None:
+    def _boxes(
+        self,
+        centre: Float,
+        half: Float,
+        axis: Float,
+        radius: float,
+        fill: Colour | None,
+        stroke: Colour | None,
+        border: float,
+    ) -> None:
         count = len(centre)
         # One pixel of margin: room for the smooth edge at any scale of at least one device pixel a logical pixel.
         local = _CORNERS[None] * (half[:, None] + 1.0)

@@ -139,11 +139,14 @@ class SlabVisual:
                 chosen = given if isinstance(given, Range) else Range.symmetric(float(given), scale)  # type: ignore[arg-type]
                 self._range(index, chosen, 0.0)
 
-    def set_activation_range(self, low: float, high: float) -> None:
-        """Values of the darkest and the lightest grey (or the ends of the map given) in the activation rows."""
+    def set_activation_range(self, low: float, high: float, own: Mapping[str, Range] | None = None) -> None:
+        """Values of the darkest and the lightest grey (or the ends of the map given) in the activation rows.
+
+        Rows in `own` have a range of their own.
+        """
         for index, plate in enumerate(self.layout.plates):
             if plate.kind == "activation":
-                self._range(index, Range(low, high), 1.0)
+                self._range(index, (own or {}).get(plate.name, Range(low, high)), 1.0)
 
     def set_colours(self, colours: Colormap | None = None, activations: Colormap | None = None) -> None:
         """Change the maps; None leaves one as it is."""

@@ -54,8 +54,13 @@ class Subject:
     @property
     def panels(self) -> tuple[str, ...]:
         """Names of the panels that have something to show."""
-        there = {"pictures": self.pictures, "colours": self.colour_cube, "digits": self.digits,
-                 "probe": self.pad, "loss": self.run}
+        there = {
+            "pictures": self.pictures,
+            "colours": self.colour_cube,
+            "digits": self.digits,
+            "probe": self.pad,
+            "loss": self.run,
+        }
         return tuple(name for name, content in there.items() if content is not None)
 
     def frame(self) -> Frame:
@@ -85,8 +90,19 @@ def subject_of(scene: Scene) -> Subject:
     if scene.digits is not None and probe is not None:
         probe = np.array(probe, np.float64).ravel()  # its own: a hand may draw on it
         pad = DigitPad(scene.digits, probe, None if scene.probe_target is None else int(scene.probe_target[0]))
-    return Subject(tuple(run.tensors), stages, run, probe, story, scene.curve_label, scene.pictures,
-                   scene.colour_cube, scene.test, scene.digits, pad)
+    return Subject(
+        tuple(run.tensors),
+        stages,
+        run,
+        probe,
+        story,
+        scene.curve_label,
+        scene.pictures,
+        scene.colour_cube,
+        scene.test,
+        scene.digits,
+        pad,
+    )
 
 
 def _names(given: tuple[str, ...], count: int, letter: str) -> tuple[str, ...]:

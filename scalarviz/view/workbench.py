@@ -15,7 +15,7 @@ from ..run.frame import Frame
 from ..run.ranges import extent
 from ..run.scene import Scene
 from .camera import Camera
-from .coloring import ActivationScale, Coloring
+from .coloring import ActivationScale, Coloring, paint
 from .draw2d import Painter, clipped
 from .grid import MARGIN, Box, Places, arrange, check_size
 from .hud import HudState, hud, keys
@@ -57,9 +57,18 @@ class Workbench:
         Device pixels per output pixel, in each direction.
     """
 
-    def __init__(self, scene: Scene | Subject, size: tuple[int, int] = (1280, 720), theme: str | Theme = "dark",
-                 cmap: str | None = None, quantity: str = "weight", *, keys: Sequence[tuple[str, str]] = (),
-                 text_hz: float | None = None, supersample: int = 1) -> None:
+    def __init__(
+        self,
+        scene: Scene | Subject,
+        size: tuple[int, int] = (1280, 720),
+        theme: str | Theme = "dark",
+        cmap: str | None = None,
+        quantity: str = "weight",
+        *,
+        keys: Sequence[tuple[str, str]] = (),
+        text_hz: float | None = None,
+        supersample: int = 1,
+    ) -> None:
         self.subject = scene if isinstance(scene, Subject) else subject_of(scene)
         self.theme = get_theme(theme)
         self.cmap_name = cmap or ""
@@ -205,8 +214,9 @@ class Workbench:
 
     # a look
 
-    def set_look(self, *, quantity: str | None = None, cmap: str | None = None,
-                 theme: str | Theme | None = None) -> None:
+    def set_look(
+        self, *, quantity: str | None = None, cmap: str | None = None, theme: str | Theme | None = None
+    ) -> None:
         """Change what the cubes show, by which map (``""``: the quantity's own) and on which ground.
 
         Raises
@@ -256,7 +266,7 @@ class Workbench:
             self._place_scenery(self._scenery)
         self.colouring.update(frame, seconds)
         self.activations.update(frame, seconds)
-        self._update_cubes(frame)
+        paint(self.slab, frame, self.colouring, self.activations, rows=self._has_rows)
         self._moving = self._side.update(frame, seconds)
         self.touch.follow(frame)
         self._since_text += float("inf") if seconds is None or _edited(old, frame) else seconds
@@ -269,16 +279,6 @@ class Workbench:
         seen = View(self.layout, self.camera, self.project, self.places, self.theme, self.colouring.quantity,
                     self.panels_shown)  # fmt: skip
         self._touched = self.touch.layers(frame, seen, self._side)
-
-    def _update_cubes(self, frame: Frame) -> None:
-        slab = self.slab
-        slab.set_flat(self.colouring.flat)
-        slab.set_range(self.colouring.range)
-        missing = ~frame.computed if self.colouring.quantity != "weight" else None
-        slab.set_flags(frozen=frame.frozen, not_computed=missing, dead=frame.dead)
-        if self._has_rows:
-            slab.set_activations(frame.activations)
-            slab.set_activation_range(self.activations.range.low, self.activations.range.high)
 
     def _texts(self, frame: Frame, pace_text: str) -> list[Sketch]:
         sketches = [self._scenery.cubes(frame, self.colouring)]
