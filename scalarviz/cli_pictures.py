@@ -112,7 +112,7 @@ def plan_outputs(name: str, options: Any) -> Outputs:
         if options.out:
             outputs.failures.append(reason)
         else:
-            outputs.notes.append(reason)
+            outputs.notes = [reason]
     return outputs
 
 
@@ -146,8 +146,10 @@ def _usual(name: str, options: Any) -> Outputs:
 
 def _no_drawing(options: Any) -> str:
     """Why nothing can be drawn here, or an empty text; also refuses a colour map that does not exist."""
-    from .view.colors import get_map
-    from .view.offscreen import available
-
+    try:
+        from .view.colors import get_map
+        from .view.offscreen import available
+    except MissingDependencyError as error:
+        return str(error)
     get_map(options.cmap)
     return available()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .cli_console import say
 from .cli_stop import Stop
-from .errors import StateError
+from .errors import MissingDependencyError, StateError
 
 if TYPE_CHECKING:
     from .run.run import Run
@@ -20,8 +20,10 @@ def wants_window(options: Any) -> bool:
     """Whether these options ask for a window and there is a display: files named by ``--out`` are made without one."""
     if options.headless or options.out:
         return False
-    from .view.display import has_display
-
+    try:
+        from .view.display import has_display
+    except MissingDependencyError:
+        return False  # plan_outputs says what is missing
     return has_display()
 
 

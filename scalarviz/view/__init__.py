@@ -1,5 +1,10 @@
 """Pictures: cubes, panels, films. Loaded when it is first used, because it needs vispy."""
 
+from .offscreen import require_vispy
+
+require_vispy()  # before a module that imports it: what is missing is said, not met by a traceback
+
+# ruff: noqa: E402
 from .files import save_png
 from .film import Film, pace
 from .render import render

@@ -143,6 +143,14 @@ def render(
     return offscreen().render(draw, size, supersample=supersample, background=background)
 
 
+def require_vispy() -> None:
+    """Raise MissingDependencyError, with what to install, where vispy cannot be imported (no fontconfig, no libGL)."""
+    try:
+        from vispy import gloo  # noqa: F401
+    except (ImportError, OSError) as error:
+        raise MissingDependencyError(f"{_NO_GL} ({str(error).splitlines()[0]})") from error
+
+
 def available() -> str:
     """Why nothing can be drawn here, in one line; empty if it can."""
     try:
