@@ -102,8 +102,8 @@ class DigitPad:
         part = ((across - start[0]) * along[0] + (down - start[1]) * along[1]) / length if length else 0.0
         part = np.clip(part, 0.0, 1.0)
         away = np.hypot(across - start[0] - part * along[0], down - start[1] - part * along[1])
-        # the strokes of both data sets are about an eighth of the picture wide
-        ink = np.clip(high / 16 + 0.5 - away + 0.25, 0.0, 1.0)
+        # the strokes of both data sets are about an eighth of the picture wide; an eraser is wider
+        ink = np.clip(high / 16 + (1.25 if erase else 0.75) - away, 0.0, 1.0)
         pixels = self.pixels
         pixels[...] = np.minimum(pixels, 1 - ink) if erase else np.maximum(pixels, ink)
         self.drawn, self.label = True, None

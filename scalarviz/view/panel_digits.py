@@ -19,6 +19,7 @@ EASE = 0.4
 """Seconds from column to column."""
 _TILE = 24.0  # logical pixels of a digit, its border apart
 _TOP, _FOOT = 22.0, 22.0
+_OVERLAP = 0.66  # of a tile must be seen
 
 Floats = NDArray[np.float32]
 
@@ -46,7 +47,7 @@ class DigitColumns:
         self.labels = np.asarray(board.labels)[chosen]
         self._side = board.side
         self._border = max(1, round(board.side[0] / 8))  # so that a frame is about three pixels on screen
-        self._place, self._start, self._goal = (np.zeros((len(chosen), 2), np.float32) for _ in range(3))
+        self._place, self._start, self._goal = (np.zeros((len(chosen), 3), np.float32) for _ in range(3))
         self._age = np.full(len(chosen), EASE)
         self._classes = self.labels
         self._settled = False
@@ -88,17 +89,23 @@ class DigitColumns:
         self._place = np.where(eased < 1, self._start + (goal - self._start) * eased, goal).astype(np.float32)
 
     def _goals(self, classes: NDArray[np.integer]) -> Floats:
-        """Centres: columns fill from the bottom, those read rightly first; a full column moves together."""
+        """Centre and size of every digit: columns fill from the bottom, those read rightly first.
+
+        A crowd gets smaller, so that it fits side by side into its column.
+        """
         x, y, width, height = self._box
-        cell = _TILE * (1 + 2 * self._border / self._side[0])
-        bottom, room = y + height - _FOOT - cell / 2 - 2, height - _TOP - _FOOT - cell - 4
+        whole = _TILE * (1 + 2 * self._border / max(self._side))
+        bottom, room = y + height - _FOOT - 2, height - _TOP - _FOOT - 4
         goal = np.zeros_like(self._place)
         for k in range(CLASSES):
             pile = np.flatnonzero(classes == k)
             pile = pile[np.argsort(classes[pile] != self.labels[pile], kind="stable")]
-            step = min(cell - 3, room / max(len(pile) - 1, 1))
-            goal[pile, 0] = x + width * (k + 0.5) / CLASSES
-            goal[pile, 1] = bottom - step * np.arange(len(pile))
+            side_by_side, step = _packing(len(pile), whole, room)
+            cell = whole / side_by_side
+            up, across = np.divmod(np.arange(len(pile)), side_by_side)
+            goal[pile, 0] = x + width * (k + 0.5) / CLASSES + (across - (side_by_side - 1) / 2) * cell
+            goal[pile, 1] = bottom - cell / 2 - step * up
+            goal[pile, 2] = 1 / side_by_side
         return goal
 
     def sketch(self) -> Sketch:
@@ -123,10 +130,21 @@ class DigitColumns:
     def _tiles(self, sketch: Sketch, wrong: NDArray[np.bool_]) -> None:
         order = np.lexsort((-self._place[:, 1], self._age < EASE))  # those on their way in front
         count, border, (high, wide) = len(self.labels), self._border, self._side
-        size = _TILE * np.array([wide + 2 * border, high + 2 * border]) / max(high, wide)
-        rects = np.concatenate([self._place[order] - size / 2, np.broadcast_to(size, (count, 2))], axis=1)
+        whole = _TILE * np.array([wide + 2 * border, high + 2 * border]) / max(high, wide)
+        size = whole * self._place[order, 2:]
+        rects = np.concatenate([self._place[order, :2] - size / 2, size], axis=1)
         cells = np.stack([order / count, wrong[order] / 2, np.full(count, 1 / count), np.full(count, 0.5)], axis=1)
         sketch.sprites(rects, cells, self._atlas)
+
+
+def _packing(count: int, whole: float, room: float) -> tuple[int, float]:
+    """How many of `count` tiles stand side by side, and the step from row to row; `whole` is the size of one alone."""
+    for side_by_side in range(1, count + 1):
+        cell = whole / side_by_side
+        step = min(0.9 * cell, (room - cell) / max(-(-count // side_by_side) - 1, 1))
+        if step >= _OVERLAP * cell:
+            return side_by_side, step
+    return 1, whole
 
 
 def shades(theme: Theme) -> Colormap:

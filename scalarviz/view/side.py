@@ -24,7 +24,7 @@ RGB = tuple[float, float, float]
 Ring = tuple[float, float, float]
 """Centre and diameter."""
 _TEST_SHARE = 1 / 200  # the dashed curve gets a new point when the run is this much longer
-_ACCURACY_SECONDS = 0.25  # the share read rightly is a number that is read: it is measured this often, and at rest
+_ACCURACY_SECONDS = 0.25  # how often a window measures the share read rightly, and at rest; a film in every frame
 
 
 class Disc(NamedTuple):
@@ -71,6 +71,7 @@ class SidePanels:
         self._waited = float("inf")
         self._read: tuple[Frame, NDArray[np.integer]] | None = None
         self._hints, self._late = hints, False
+        self._pause = _ACCURACY_SECONDS if hints else 0.0
         self.columns = None if subject.digits is None else DigitColumns(subject.digits, theme)
         if subject.pictures is not None:
             self._source = thumbnail(subject.pictures.source)
@@ -223,7 +224,7 @@ class SidePanels:
             self._forget_last()
         due = not steps or frame.step - steps[-1] >= max(1.0, frame.step * _TEST_SHARE)
         if test.accuracy:
-            if steps and (frame is self._measured or self._waited < _ACCURACY_SECONDS):
+            if steps and (frame is self._measured or self._waited < self._pause):
                 self._late = frame is not self._measured
                 return
             if not due:  # the number is that of this frame; the curve gets no denser

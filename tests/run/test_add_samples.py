@@ -65,7 +65,7 @@ def test_nothing_else_is_touched():
 @pytest.mark.parametrize(
     ("x", "y", "says"),
     [
-        (MORE_X[:, :, :3], MORE_Y, r"add_samples: the inputs must have 16 numbers a sample or samples of shape \(1, 4, 4\)"),
+        (MORE_X[:, :, :3], MORE_Y, r"add_samples: the inputs must have 16 numbers a sample or samples of shape"),
         (MORE_X, MORE_Y[:3], "5 inputs but 3 targets"),
         (np.full((1, 16), np.nan), [0], "not finite"),
         (MORE_X[:1], [3], "the target of sample 0 is 3"),
