@@ -72,7 +72,12 @@ def build(options: Options) -> Scene:
         probe_target=digits.test_labels[:1].astype(np.float64),
         output_names=tuple(map(str, range(CLASSES))),
         curve_label=f"{len(digits.train):,} digits",
-        test=TestCurve("test", digits.test[:MEASURED], digits.test_labels[:MEASURED], accuracy=True),
+        test=TestCurve(
+            f"{min(len(digits.test), MEASURED):,} test digits",
+            digits.test[:MEASURED],
+            digits.test_labels[:MEASURED],
+            accuracy=True,
+        ),
         digits=DigitBoard(digits.test.reshape(len(digits.test), -1), digits.test_labels, digits.side),
         notes=notes,
     )
