@@ -50,7 +50,8 @@ class RowProgram:
     def __init__(self, program: Program, dtype: np.dtype[Any]) -> None:
         self.program, self.dtype = program, dtype
         self.constants = program.constants.astype(dtype)
-        self.steps = [_Step(i, program, dtype) for i in program.instructions]
+        kinds = {"conv": _Conv, "max": _Max}
+        self.steps = [kinds.get(i.kind, _Step)(i, program, dtype) for i in program.instructions]
 
     def forward(self, theta: Array, inputs: Array) -> Array:
         """Every row.
@@ -160,6 +161,58 @@ class _Step:
             adjoints[self.args[k]] += terms
         else:
             np.add.at(adjoints, self.instruction.args[k], terms)
+
+
+class _Conv(_Step):
+    """Layers that share their weights."""
+
+    def __init__(self, instruction: Instruction, program: Program, dtype: np.dtype[Any]) -> None:
+        super().__init__(instruction, program, dtype)
+        self.outputs, self.n = len(instruction.weights), instruction.args.shape[1]
+        self.span = slice(int(instruction.weights[0]), int(instruction.weights[0]) + self.n * self.outputs)
+        self.bias = slice(instruction.bias, instruction.bias + self.outputs)
+
+    def forward(self, rows: Array, theta: Array) -> None:
+        result = theta[self.span].reshape(self.outputs, -1) @ rows[self.instruction.args]
+        if self.instruction.bias >= 0:
+            result += theta[self.bias][:, None]
+        rows[self.dst] = result.transpose(1, 0, 2).reshape(self.instruction.count, -1)
+
+    def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
+        if not self.alive:
+            return
+        upstream = adjoints[self.dst].reshape(self.outputs, -1, adjoints.shape[1])
+        if self.instruction.bias >= 0:
+            grad[self.bias] += upstream.sum(axis=(1, 2))
+        operands = rows[self.instruction.args]
+        grad[self.span] += np.tensordot(upstream, operands, ((1, 2), (0, 2))).ravel()
+        if any(self.flows):
+            terms = theta[self.span].reshape(self.outputs, -1).T @ upstream.transpose(1, 0, 2)
+            for k, column in enumerate(self.instruction.args.T):
+                np.add.at(adjoints, column, terms[:, k])
+
+
+class _Max(_Step):
+    """Largest of several rows; the gradient goes to the first that is, a NaN to all."""
+
+    def forward(self, rows: Array, theta: Array) -> None:
+        first_max, _ = numpy_form("first_max", self.dtype)
+        operands = rows[self.instruction.args]
+        found = operands[:, 0]
+        for k in range(1, operands.shape[1]):
+            found = first_max(found, operands[:, k])
+        rows[self.dst] = found
+
+    def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
+        if not self.alive:
+            return
+        upstream, found = adjoints[self.dst], rows[self.dst]
+        open_still = np.ones(found.shape, np.bool_)
+        for column in self.instruction.args.T:
+            chosen = open_still & (rows[column] == found)
+            open_still &= ~chosen
+            terms = upstream * np.where(found == found, chosen.astype(self.dtype), found)
+            np.add.at(adjoints, column, terms)
 
 
 def _compact(rows: Any) -> Any:

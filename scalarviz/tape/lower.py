@@ -8,9 +8,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .passes import Needs, fold_constants, needs, plain_dots, rebuild, weighted_sums
+from .passes import Needs, fold_constants, needs, plain_dots, rebuild, share_operands, weighted_sums
+from .pools import maxima
 from .program import Instruction, Plan, Program, Rows
-from .tape import Node, Tape, Terms, moved
+from .shared import Place, is_layer, shared_layers
+from .tape import Memo, Node, Tape, Terms, moved
 
 
 def lower(tape: Tape, *, encode: bool = True) -> Plan:
@@ -27,7 +29,7 @@ def lower(tape: Tape, *, encode: bool = True) -> Plan:
     -------
     Plan
     """
-    tape = fold_constants(tape)
+    tape = maxima(fold_constants(share_operands(tape)))
     prologue, encoder, body = _split(tape, encode)
     return Plan(
         n_parameters=tape.n_parameters,
@@ -69,7 +71,7 @@ def _split(tape: Tape, encode: bool) -> tuple[Tape | None, Tape | None, Tape]:
 
 
 def _program(tape: Tape) -> Program:
-    tape = _ordered(tape)
+    tape, shared = _ordered(tape)
     nodes = tape.nodes
     inputs = [(r, n.index) for r, n in enumerate(nodes) if n.code == "input"]
     constants = [(r, n.number) for r, n in enumerate(nodes) if n.code == "const"]
@@ -77,7 +79,7 @@ def _program(tape: Tape) -> Program:
     return Program(
         n_rows=len(nodes),
         n_theta=tape.n_parameters,
-        instructions=_mark_first_writers(tuple(_instructions(tape)), gradient, tape.loss),
+        instructions=_mark_first_writers(tuple(_instructions(tape, shared)), gradient, tape.loss),
         input_rows=_rows(r for r, _ in inputs),
         input_index=_rows(i for _, i in inputs),
         constant_rows=_rows(r for r, _ in constants),
@@ -96,29 +98,38 @@ def _rows(rows: object) -> Rows:
 _FIRST = {"input": 0, "const": 1, "param": 2}
 
 
-def _ordered(tape: Tape) -> Tape:
-    """Sort by level, then by what can run together: rows of one operation or layer become neighbours."""
-    level: list[int] = []
+def _ordered(tape: Tape) -> tuple[Tape, dict[int, Place]]:
+    """Sort by level, then by what can run together: rows of one operation or layer become neighbours.
+
+    Layers that share weights are sorted by output, then position. Also returns the places of their rows.
+    """
+    level = _levels(tape.nodes)
+    shared = shared_layers(tape.nodes, level)
     names: dict[object, int] = {}
-    keys = []
+    keys: list[tuple[int, ...]] = []
     for row, node in enumerate(tape.nodes):
-        level.append(1 + max((level[a] for a in node.operands()), default=-1) if node.operands() else 0)
+        place = shared.get(row)
         if node.code in _FIRST:
-            key = (0, _FIRST[node.code], node.index if node.code != "const" else row, 0)
+            key = (0, _FIRST[node.code], node.index if node.code != "const" else row, 0, 0)
+        elif place is not None:
+            same = names.setdefault(("shared", place.group), len(names))
+            key = (level[row] + 1, 0, same, place.output, place.position)
         elif node.terms is not None:
             same = names.setdefault((node.args, node.terms.kind, len(node.terms.weights)), len(names))
             first = node.terms.weights[0] if node.terms.kind == "param" and len(node.terms.weights) else 0
-            key = (level[row] + 1, 0, same, first)
+            key = (level[row] + 1, 0, same, first, 0)
         else:
-            key = (level[row] + 1, 1, names.setdefault(node.code, len(names)), 0)
+            same = names.setdefault((node.code, len(node.args)), len(names))
+            key = (level[row] + 1, 1, same, 0, 0)
         keys.append((*key, row))
     order = [key[-1] for key in sorted(keys)]
     row_of = {old: new for new, old in enumerate(order)}
-    nodes = [tape.nodes[old] for old in order]
-    return tape.rewired([moved(node, row_of) for node in nodes], row_of)
+    memo: Memo = {}
+    nodes = [moved(tape.nodes[old], row_of, memo) for old in order]
+    return tape.rewired(nodes, row_of), {row_of[row]: place for row, place in shared.items()}
 
 
-def _instructions(tape: Tape) -> Iterator[Instruction]:
+def _instructions(tape: Tape, shared: dict[int, Place]) -> Iterator[Instruction]:
     nodes = tape.nodes
     level = _levels(nodes)
     row = 0
@@ -127,15 +138,21 @@ def _instructions(tape: Tape) -> Iterator[Instruction]:
         count = 1
         if node.code in ("input", "const"):
             pass
-        elif node.terms is not None and _is_layer(node.terms):
+        elif row in shared:
+            while row + count < len(nodes) and _same_group(shared, row, row + count):
+                count += 1
+            yield _conv(nodes, row, count, shared)
+        elif node.terms is not None and is_layer(node.terms):
             while row + count < len(nodes) and _continues(node, nodes[row + count], count):
                 count += 1
             yield _layer(node, row, count)
         elif node.terms is not None:
             yield _sum(node, node.terms, row)
         else:
-            same = (node.code, level[row])
-            while row + count < len(nodes) and (nodes[row + count].code, level[row + count]) == same:
+            same = (node.code, level[row], len(node.args))
+            while row + count < len(nodes) and same == (
+                nodes[row + count].code, level[row + count], len(nodes[row + count].args)
+            ):  # fmt: skip
                 count += 1
             yield _elementwise(nodes[row : row + count], row)
         row += count
@@ -143,19 +160,41 @@ def _instructions(tape: Tape) -> Iterator[Instruction]:
 
 def _levels(nodes: tuple[Node, ...]) -> list[int]:
     level: list[int] = []
+    known: dict[int, int] = {}  # of tuples of operands that several nodes share
     for node in nodes:
-        level.append(1 + max((level[a] for a in node.operands()), default=-1))
+        operands = node.operands()
+        if not operands:
+            level.append(0)
+            continue
+        found = known.get(id(operands))
+        if found is None:
+            found = 1 + max([level[a] for a in operands])
+            if operands is node.args:  # else a tuple of the moment, whose id another one may get
+                known[id(operands)] = found
+        level.append(found)
     return level
 
 
-def _is_layer(terms: Terms) -> bool:
-    return terms.kind == "param" and isinstance(terms.weights, range) and terms.offset == 0.0 and len(terms.weights) > 0
+def _same_group(shared: dict[int, Place], first: int, row: int) -> bool:
+    place = shared.get(row)
+    return place is not None and place.group == shared[first].group
+
+
+def _conv(nodes: tuple[Node, ...], row: int, count: int, shared: dict[int, Place]) -> Instruction:
+    """Rows of layers that share their weights; they stand output by output."""
+    outputs = 1 + shared[row + count - 1].output
+    first = nodes[row]
+    assert first.terms is not None
+    n, start = len(first.args), first.terms.weights[0]
+    table = np.array([node.args for node in nodes[row : row + count // outputs]], np.int64)
+    bias = -1 if first.terms.bias is None else first.terms.bias
+    return Instruction("conv", row, count, table, weights=_rows(range(start, start + outputs * n, n)), bias=bias)
 
 
 def _continues(first: Node, node: Node, count: int) -> bool:
     """Whether `node` is row `count` of the layer that `first` begins."""
     a, b = first.terms, node.terms
-    if a is None or b is None or not _is_layer(b) or node.args != first.args:
+    if a is None or b is None or not is_layer(b) or node.args != first.args:
         return False
     bias = None if a.bias is None else a.bias + count
     return b.weights[0] == a.weights[0] + count * len(a.weights) and b.bias == bias
@@ -184,7 +223,10 @@ def _sum(node: Node, terms: Terms, row: int) -> Instruction:
 def _elementwise(nodes: tuple[Node, ...], row: int) -> Instruction:
     if nodes[0].code == "param":
         return Instruction("param", row, len(nodes), np.zeros((0, 0), np.int64), weights=_rows(n.index for n in nodes))
-    return Instruction("op", row, len(nodes), np.array([n.args for n in nodes], np.int64).T.copy(), op=nodes[0].code)
+    args = np.array([n.args for n in nodes], np.int64)
+    if nodes[0].code == "max":
+        return Instruction("max", row, len(nodes), args)
+    return Instruction("op", row, len(nodes), args.T.copy(), op=nodes[0].code)
 
 
 def _mark_first_writers(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from enum import IntEnum
 
 from ..scalar.kernel import kernel
-from .tape import Kind, Node, Tape, Terms, moved
+from .tape import Kind, Memo, Node, Tape, Terms, moved
 
 
 class Needs(IntEnum):
@@ -26,31 +26,60 @@ def rebuild(tape: Tape, changed: dict[int, Node]) -> Tape:
     """
     nodes = [changed.get(row, node) for row, node in enumerate(tape.nodes)]
     alive = set(tape.roots())
+    seen: set[int] = set()  # the rows of a layer share one tuple of operands
     for row in range(len(nodes) - 1, -1, -1):
-        if row in alive:
-            alive.update(nodes[row].operands())
+        node = nodes[row]
+        if row in alive and not (id(node.args) in seen and _plain(node)):
+            alive.update(node.operands())
+            seen.add(id(node.args))
     row_of: dict[int, int] = {}
     kept: list[Node] = []
+    memo: Memo = {}
     for row, node in enumerate(nodes):
         if row in alive:
             row_of[row] = len(kept)
-            kept.append(moved(node, row_of))
+            kept.append(moved(node, row_of, memo))
     return tape.rewired(kept, row_of)
+
+
+def share_operands(tape: Tape) -> Tape:
+    """Let the sums over the same rows hold one tuple of operands: later passes look at a tuple once."""
+    known: dict[tuple[int, ...], tuple[int, ...]] = {}
+    nodes = [
+        node if node.terms is None else replace(node, args=known.setdefault(node.args, node.args))
+        for node in tape.nodes
+    ]  # fmt: skip
+    return replace(tape, nodes=tuple(nodes))
 
 
 def needs(tape: Tape) -> list[Needs]:
     """What each node depends on."""
-    found: list[Needs] = []
+    found: list[int] = []
+    known: dict[int, int] = {}  # of tuples of operands that several nodes share
+    inputs, parameters = int(Needs.INPUTS), int(Needs.PARAMETERS)
     for node in tape.nodes:
-        own = Needs.NOTHING
+        own = 0
         if node.code == "input":
-            own = Needs.INPUTS
+            own = inputs
         elif node.code == "param" or (node.terms is not None and _reads_theta(node.terms)):
-            own = Needs.PARAMETERS
-        for row in node.operands():
-            own = Needs(own | found[row])
+            own = parameters
+        if node.args:
+            below = known.get(id(node.args)) if _plain(node) else None
+            if below is None:
+                below = 0
+                for row in node.operands():
+                    below |= found[row]
+                if _plain(node):
+                    known[id(node.args)] = below
+            own |= below
         found.append(own)
-    return found
+    names = list(Needs)
+    return [names[number] for number in found]
+
+
+def _plain(node: Node) -> bool:
+    """Whether the node reads nothing but its ``args``."""
+    return node.terms is None or node.terms.kind != "row"
 
 
 def _reads_theta(terms: Terms) -> bool:

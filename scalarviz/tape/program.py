@@ -18,9 +18,12 @@ class Instruction:
 
     Attributes
     ----------
-    kind : {"op", "layer", "dot", "weighted", "product", "param"}
+    kind : {"op", "layer", "conv", "max", "dot", "weighted", "product", "param"}
         ``op``: the table operation `op`, row ``dst + j`` from the rows ``args[:, j]``.
         ``layer``: row ``dst + j`` = sum_k theta[weight + j*n + k] * row[args[0, k]] (+ theta[bias + j]).
+        ``conv``: layers that share their weights: row ``dst + j*P + p`` = sum_k theta[weights[j] + k] *
+        row[args[p, k]] (+ theta[bias + j]), for the P rows of `args`.
+        ``max``: row ``dst + j`` = the largest of the rows ``args[j]``; its gradient goes to the first that is.
         ``dot``: one row = sum_k theta[weights[k]] * row[args[0, k]] (+ theta[bias]) + offset.
         ``weighted``: one row = sum_k numbers[k] * row[args[0, k]] (+ theta[bias]) + offset.
         ``product``: one row = sum_k row[args[0, k]] * row[args[1, k]] (+ theta[bias]) + offset.
@@ -28,10 +31,11 @@ class Instruction:
     dst, count : int
         First result row and how many.
     args : ndarray of int64
-        Operand rows: shape (arity, count) for ``op``, (1 or 2, n) for sums, (0, 0) for ``param``.
+        Operand rows: shape (arity, count) for ``op``, (positions, n) for ``conv``, (count, n) for ``max``, (1 or 2, n)
+        for other sums, (0, 0) for ``param``.
     op : str
     weights : ndarray of int64
-        Indices into theta (for ``layer`` the first one of each row).
+        Indices into theta (for ``layer`` and ``conv`` the first one of each row).
     numbers : ndarray of float64
     bias : int
         Index into theta, or -1.
@@ -41,7 +45,7 @@ class Instruction:
         store instead of add.
     """
 
-    kind: Literal["op", "layer", "dot", "weighted", "product", "param"]
+    kind: Literal["op", "layer", "conv", "max", "dot", "weighted", "product", "param"]
     dst: int
     count: int
     args: Rows
@@ -100,6 +104,11 @@ class Program:
             counts[i.kind] += 1
             if i.kind == "layer":
                 lines.append(f"  LAYER {i.args.shape[1]} -> {i.count}" + (" with bias" if i.bias >= 0 else ""))
+            elif i.kind == "conv":
+                shape = f"{i.args.shape[1]} -> {len(i.weights)} at {i.args.shape[0]} positions"
+                lines.append(f"  CONV {shape}" + (" with bias" if i.bias >= 0 else ""))
+            elif i.kind == "max":
+                lines.append(f"  POOL max of {i.args.shape[1]}, {i.count} rows")
             elif i.kind == "op":
                 lines.append(f"  {i.op} on {i.count} row{'s' if i.count > 1 else ''}")
             else:

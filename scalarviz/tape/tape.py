@@ -128,9 +128,20 @@ class Tape:
         return f"Tape of {len(self.nodes)} nodes ({found}), {self.n_parameters} parameters"
 
 
-def moved(node: Node, row_of: dict[int, int]) -> Node:
-    """`node` with its operand rows renamed."""
+Memo = dict[int, tuple[int, ...]]
+
+
+def moved(node: Node, row_of: dict[int, int], memo: Memo) -> Node:
+    """`node` with its operand rows renamed.
+
+    `memo` keeps what operands have become: the rows of a layer share one tuple, and go on sharing it.
+    """
+    if not node.args:
+        return node
     terms = node.terms
     if terms is not None and terms.kind == "row":
-        terms = replace(terms, weights=tuple(row_of[r] for r in terms.weights))
-    return replace(node, args=tuple([row_of[r] for r in node.args]), terms=terms)
+        terms = replace(terms, weights=tuple([row_of[r] for r in terms.weights]))
+    args = memo.get(id(node.args))
+    if args is None:
+        args = memo[id(node.args)] = tuple([row_of[r] for r in node.args])
+    return Node(node.code, args, node.index, node.number, terms)

@@ -89,14 +89,13 @@ def test_finite_differences():
     assert sv.gradcheck(lambda *xs: sv.sum([v.tanh() for v in flatten(net(nest(xs, (2, 3, 3))))]), *points)
 
 
-def test_a_convolution_is_recorded_as_a_layer_at_each_position():
+def test_a_convolution_is_lowered_to_one_instruction():
     net = nn.Sequential(nn.Unflatten((2, 5, 4)), nn.Conv2d(2, 6, 3, padding=1))
     tape = record(net, 40, blocks=net.parameters())
     assert sum(node.code == "const" for node in tape.nodes) == 1  # one zero is the whole border
     plan = lower(tape)
-    kinds = [(i.kind, i.count, i.args.shape[1]) for i in plan.body.instructions]
-    assert kinds == [("layer", 6, 18)] * 20
-    assert {tuple(i.weights) for i in plan.body.instructions} == {tuple(range(0, 108, 18))}
+    assert [(i.kind, i.count, i.args.shape) for i in plan.body.instructions] == [("conv", 6 * 20, (20, 18))]
+    assert tuple(plan.body.instructions[0].weights) == tuple(range(0, 108, 18))
 
 
 def test_positions_share_operands_and_weights():

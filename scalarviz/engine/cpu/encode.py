@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ...tape import Instruction, Program
 from . import layout
+from .encode_conv import Operands, Sums, backward_sums, channels_of, forward_sums
 
 Rows = Callable[[str], dict[str, int]]
 Table = NDArray[np.int64]
@@ -129,6 +130,10 @@ class _Writer:
             n = i.args.shape[1]
             to, source = self.keep(range(i.dst, i.dst + i.count)), self.keep(i.args[0])
             return [[*self.kernel("combine"), to, i.count, source, n, int(i.weights[0]), n, 1, i.bias, 0]]
+        if i.kind == "conv":
+            return [[*self.kernel("conv"), self.sums(forward_sums(self.operands_of(i), i.dst, i.weights, i.bias))]]
+        if i.kind == "max":
+            return [[*self.kernel("maxima"), i.dst, i.count, self.keep(i.args.ravel()), i.args.shape[1]]]
         if i.kind == "product":
             left, right = self.keep(i.args[0]), self.keep(i.args[1])
             return [[*self.kernel("product"), i.dst, left, right, i.args.shape[1], i.bias, self.number(i.offset)]]
@@ -168,6 +173,10 @@ class _Writer:
             return [*lines, [*self.kernel("parameters_back"), self.adjoint(i.dst), i.count, self.keep(i.weights)]]
         if i.kind == "layer":
             return lines + self.layer_backward(i)
+        if i.kind == "conv":
+            return lines + self.conv_backward(i)
+        if i.kind == "max":
+            return lines + self.max_backward(i)
         if i.kind == "product":
             return [*lines, self.product_backward(i)]
         return [*lines, self.sum_backward(i)]
@@ -221,6 +230,50 @@ class _Writer:
             fields = [targets, len(to), upstream, i.count, weight + start, 1, n, -1, int(adding)]
             lines.append([*self.kernel("combine"), *fields])
         return lines
+
+    # Convolutions and maxima
+
+    def sums(self, sums: Sums) -> int:
+        """Put the description of a convolution into the pool; returns its offset."""
+        lists = [self.keep(part.ravel()) for part in (sums.to, sums.starts, sums.entries)]
+        numbers = [sums.outputs, sums.to_step, sums.weight_step, sums.weight, sums.bias, sums.adding]
+        return self.keep([*numbers, sums.run, sums.row_step, sums.run_step, len(sums.to), *lists])
+
+    def operands_of(self, i: Instruction) -> Operands:
+        program = self.program
+        zeros = np.zeros(program.n_rows, np.bool_)
+        zeros[program.constant_rows[program.constants == 0.0]] = True
+        wanted = program.needs_gradient[i.args]
+        table = channels_of(i.args, zeros[i.args])
+        planes = wanted.reshape(len(wanted), table.channels, -1)
+        return table if (planes == planes[:, :1]).all() else Operands(i.args, ~zeros[i.args], 1, 0)
+
+    def conv_backward(self, i: Instruction) -> list[list[int]]:
+        table, places, n = self.operands_of(i), i.args.shape[0], i.args.shape[1]
+        upstream = self.adjoint(i.dst)
+        rows = self.keep(i.args.ravel())
+        outer = [upstream, len(i.weights), places, rows, n, int(i.weights[0]), i.bias]
+        outer.append(self.keep([2 * self.program.n_rows + 1]))
+        lines = [[*self.kernel("conv_outer"), *outer]]
+        targets = np.unique(i.args[self.wanted(i.args)])
+        if len(targets):
+            lines += self.zeros([int(r) for r in targets if int(r) not in self.written])
+            shift = self.program.n_rows
+            sums = backward_sums(table, upstream, i.weights, self.program.needs_gradient, shift)
+            lines.append([*self.kernel("conv"), self.sums(sums)])
+        return lines
+
+    def max_backward(self, i: Instruction) -> list[list[int]]:
+        rows = i.args.ravel()
+        wanted = self.wanted(rows)
+        targets = rows[wanted].tolist()
+        fresh = [r for r in targets if r not in self.written]
+        storing = i.args.shape[1] == 4 and wanted.all() and len(set(fresh)) == rows.size
+        lines = [] if storing else self.zeros(sorted(set(fresh)))
+        self.written.update(targets)
+        adjoints = self.keep(np.where(wanted, rows + self.program.n_rows, -1))
+        fields = [i.dst, i.count, self.keep(rows), i.args.shape[1], self.adjoint(i.dst), adjoints, int(storing)]
+        return [*lines, [*self.kernel("maxima_back"), *fields]]
 
     def stretches(self, rows: NDArray[np.int64]) -> Iterator[tuple[int, list[int]]]:
         """Neighbouring operands of a layer that want a gradient: the first one's position, and the rows.

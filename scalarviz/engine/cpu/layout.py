@@ -32,6 +32,7 @@ FORWARD, BACKWARD, POOL, NUMBERS, CONSTANT_ROWS, CONSTANTS, INPUT_ROWS, INPUT_IN
 
 KERNELS = (
     "combine", "outer", "weighted", "weighted_back", "product", "product_back", "parameters", "parameters_back", "zero",
+    "conv", "conv_outer", "maxima", "maxima_back",
 )  # fmt: skip
 """Names of the kernels."""
 CALLS = ("train", "evaluate")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from .intrinsics import row_at
 from .layout import TILE
 from .tiles import Row, Words
+from .vector_conv import TALL, outer_places_tile, sums_narrow, sums_wide
 from .vectors import TILE_ROWS, WIDE, combine_narrow, combine_wide, lanes_of, outer_tile
 
 
@@ -56,3 +57,61 @@ def outer(
                 for c in range(width):
                     at = to + c if j + c < columns else bias + i + r
                     grad[at] += tile[TILE_ROWS * r + c]
+
+
+def conv(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """``row[to[p] + i*to_step] (+)= bias[i] + sum over the entries of p and k of theta[...] * row[...]``."""
+    at = code[2]
+    outputs, to_step, weight_step, weight, bias, adding = (
+        pool[at], pool[at + 1], pool[at + 2], pool[at + 3], pool[at + 4], pool[at + 5]
+    )  # fmt: skip
+    run, row_step, run_step, places = pool[at + 6], pool[at + 7], pool[at + 8], pool[at + 9]
+    to, starts, entries = pool[at + 10], pool[at + 11], pool[at + 12]
+    vector = lanes_of(theta)
+    lane = 0
+    while lane < n:
+        wide = n - lane > (WIDE - 1) * vector
+        tile = TILE_ROWS if wide else TALL
+        for p in range(places):
+            first = entries + 2 * pool[starts + p]
+            count = pool[starts + p + 1] - pool[starts + p]
+            for i in range(0, outputs, tile):
+                rows, row, w = min(outputs - i, tile), pool[to + p] + i * to_step, weight + i * weight_step
+                b = bias + i if bias >= 0 else -1
+                if wide:
+                    sums_wide(
+                        space, pool, theta, row, to_step, rows, w, weight_step, b, adding, first, count, run, row_step,
+                        run_step, lane,
+                    )  # fmt: skip
+                else:
+                    sums_narrow(
+                        space, pool, theta, row, to_step, rows, w, weight_step, b, adding, first, count, run, row_step,
+                        run_step, lane,
+                    )  # fmt: skip
+        lane += WIDE * vector if wide else vector
+
+
+def conv_outer(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """``grad[weight + i*columns + j] += sum over places p and lanes of row[up + i*places + p] * row[table[p, j]]``.
+
+    Sums stay in registers over all places. The biases are a column of their own, over the row of ones.
+    """
+    up, outputs, places, table, columns, weight, bias = code[2], code[3], code[4], code[5], code[6], code[7], code[8]
+    ones = code[9]
+    tile = row_at(space[TILE], theta)
+    for i in range(0, outputs, TILE_ROWS):
+        rows, g = min(outputs - i, TILE_ROWS), up + i * places
+        for j in range(0, columns, TILE_ROWS):
+            width = min(columns - j, TILE_ROWS)
+            outer_places_tile(space, pool, tile, g, places, rows, table + j, columns, width, places, n)
+            for r in range(rows):
+                for c in range(width):
+                    grad[weight + (i + r) * columns + j + c] += tile[TILE_ROWS * r + c]
+        if bias >= 0:
+            outer_places_tile(space, pool, tile, g, places, rows, ones, 0, 1, places, n)
+            for r in range(rows):
+                grad[bias + i + r] += tile[TILE_ROWS * r]

@@ -82,6 +82,10 @@ class Emitter:
         where = self.b.add(base, self.b.mul(number, stride))
         return self.b.inttoptr(self.b.add(where, self.b.mul(lane, WORD(self.bytes))), BYTE)
 
+    def stride(self, space: Any) -> Any:
+        """Bytes from row to row."""
+        return self.b.load(self.b.gep(space, [WORD(STRIDE)]))
+
     def accumulators(self, count: int) -> list[Any]:
         """Variables for vectors; LLVM keeps them in registers."""
         return [cgutils.alloca_once(self.b, self.vector) for _ in range(count)]
@@ -93,9 +97,41 @@ class Emitter:
         limit = self.shuffle(number, ir.Constant(counts, ir.Undefined), [0] * self.lanes)
         return self.b.icmp_signed("<", ir.Constant(counts, list(range(self.lanes))), limit)
 
+    def begin(self, sums: list[list[Any]], results: list[Any], theta: Any, bias: Any, adding: Any) -> None:
+        """Set the sums of a tile to what stands in the result rows (`adding`), to the biases, or to 0."""
+        b = self.b
+        with b.if_else(b.icmp_signed("!=", adding, WORD(0))) as (more, fresh):
+            with more:
+                for result, row in zip(results, sums, strict=True):
+                    for u, total in enumerate(row):
+                        b.store(self.load(self.offset(result, u)), total)
+            with fresh:
+                has_bias = b.icmp_signed(">=", bias, WORD(0))
+                for r, row in enumerate(sums):
+                    # without a bias this reads the first number of theta and drops it
+                    number = b.load(b.gep(theta, [b.select(has_bias, b.add(bias, WORD(r)), WORD(0))]))
+                    start = self.splat(b.select(has_bias, number, ir.Constant(self.real, 0.0)))
+                    for total in row:
+                        b.store(start, total)
+
+    def add_products(self, sums: list[Any], g: list[Any], x: list[Any], shift: Any, mask: Any) -> None:
+        """Add the products of all pairs of vectors, `shift` bytes behind the addresses; of masked lanes only."""
+        b = self.b
+
+        def load(address: Any) -> Any:
+            vector = self.load(b.gep(address, [shift]))
+            # both sides are masked: what stands behind the last lane may be an infinity
+            return vector if mask is None else b.select(mask, vector, self.zeros())
+
+        lefts, rights = [load(p) for p in g], [load(p) for p in x]
+        for r, left in enumerate(lefts):
+            for c, right in enumerate(rights):
+                total = sums[r * len(x) + c]
+                b.store(self.fma(left, right, b.load(total)), total)
+
 
 @contextmanager
-def _cases(builder: Any, value: Any, numbers: Iterator[int] | range) -> Iterator[Callable[[int], Any]]:
+def cases(builder: Any, value: Any) -> Iterator[Callable[[int], Any]]:
     """A switch: ``with case(k):`` writes what is done if `value` is k."""
     end = builder.append_basic_block("switch.end")
     switch = builder.switch(value, end)
@@ -120,20 +156,7 @@ def _combine(e: Emitter, rows: int, wide: int, args: dict[str, Any]) -> None:
         e.row(space, b.load(b.gep(pool, [b.add(args["to"], WORD(r))])), lane) for r in range(rows)
     ]  # fmt: skip
     sums = [e.accumulators(wide) for _ in range(rows)]
-    with b.if_else(b.icmp_signed("!=", args["adding"], WORD(0))) as (adding, fresh):
-        with adding:
-            for r in range(rows):
-                for u in range(wide):
-                    b.store(e.load(e.offset(results[r], u)), sums[r][u])
-        with fresh:
-            has_bias = b.icmp_signed(">=", args["bias"], WORD(0))
-            first = b.select(has_bias, args["bias"], WORD(0))
-            for r in range(rows):
-                # without a bias this reads any number of theta, in bounds, and drops it
-                number = b.load(b.gep(args["theta"], [b.select(has_bias, b.add(first, WORD(r)), WORD(0))]))
-                start = e.splat(b.select(has_bias, number, ir.Constant(e.real, 0.0)))
-                for u in range(wide):
-                    b.store(start, sums[r][u])
+    e.begin(sums, results, args["theta"], args["bias"], args["adding"])
     weights = [b.gep(args["theta"], [b.add(args["weight"], b.mul(args["to_step"], WORD(r)))]) for r in range(rows)]
     with cgutils.for_range(b, args["count"], intp=WORD) as loop:
         source = e.row(space, b.load(b.gep(pool, [b.add(args["source"], loop.index)])), lane)
@@ -165,7 +188,7 @@ def _combine_intrinsic(wide: int) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             emitter = Emitter(builder, theta)
             named = dict(zip(_COMBINE, args, strict=True))
-            with _cases(builder, named["rows"], range(1, TILE_ROWS + 1)) as case:
+            with cases(builder, named["rows"]) as case:
                 for rows in range(1, TILE_ROWS + 1):
                     with case(rows):
                         _combine(emitter, rows, wide, named)
@@ -192,25 +215,16 @@ def _outer(e: Emitter, rows: int, columns: int, args: dict[str, Any]) -> None:
     for total in sums:
         b.store(e.zeros(), total)
 
-    def add(vector: Any, load: Callable[[Any], Any]) -> None:
-        shift = b.mul(vector, WORD(VECTOR_BYTES))
-        lefts, rights = ([load(b.gep(p, [shift])) for p in pointers] for pointers in (g, x))
-        for r, left in enumerate(lefts):
-            for c, right in enumerate(rights):
-                total = sums[r * columns + c]
-                b.store(e.fma(left, right, b.load(total)), total)
-
-    whole = b.sdiv(args["lanes"], WORD(e.lanes))
-    rest = b.srem(args["lanes"], WORD(e.lanes))
+    whole, rest = b.sdiv(args["lanes"], WORD(e.lanes)), b.srem(args["lanes"], WORD(e.lanes))
     with cgutils.for_range(b, whole, intp=WORD) as loop:
-        add(loop.index, e.load)
+        e.add_products(sums, g, x, b.mul(loop.index, WORD(VECTOR_BYTES)), None)
     with b.if_then(b.icmp_signed("!=", rest, WORD(0))):
-        mask = e.mask(rest)  # both sides: what stands behind the last lane may be an infinity
-        add(whole, lambda address: b.select(mask, e.load(address), e.zeros()))
-    _write_sums(e, sums, rows, columns, args["tile"])
+        e.add_products(sums, g, x, b.mul(whole, WORD(VECTOR_BYTES)), e.mask(rest))
+    write_sums(e, sums, rows, columns, args["tile"])
 
 
-def _write_sums(e: Emitter, sums: list[Any], rows: int, columns: int, tile: Any) -> None:
+def write_sums(e: Emitter, sums: list[Any], rows: int, columns: int, tile: Any) -> None:
+    """``tile[4*i + j]`` = the sum over the lanes of ``sums[i*columns + j]``."""
     vectors = [e.b.load(s) for s in sums]
     for first in range(0, len(vectors), e.lanes):
         group = vectors[first : first + e.lanes]
@@ -266,7 +280,7 @@ def outer_tile(
         named = dict(zip(_OUTER, args, strict=True))
         sides = range(1, TILE_ROWS + 1)
         number = builder.add(builder.mul(named["rows"], WORD(8)), named["columns"])
-        with _cases(builder, number, sides) as case:
+        with cases(builder, number) as case:
             for rows in sides:
                 for columns in sides:
                     with case(8 * rows + columns):
