@@ -192,13 +192,6 @@ class Plate:
         """Low and high corner of the box around the slab in the world, shape (2, 3)."""
         return np.stack([self.corners.min(0), self.corners.max(0)])
 
-    @property
-    def main_face(self) -> Floats:
-        """Corners (4, 3) of the slab's main face, around it: first row and column first."""
-        low, high = self.extent
-        flat = np.array([[low[0], low[1]], [high[0], low[1]], [high[0], high[1]], [low[0], high[1]]])
-        return np.asarray(self.origin + flat @ self.axes[:2] + self.depth * self.axes[2])
-
     def moved(self, shift: ArrayLike) -> Plate:
         """The same plate elsewhere."""
         return replace(self, origin=self.origin + np.asarray(shift, np.float64))

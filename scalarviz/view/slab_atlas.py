@@ -21,8 +21,6 @@ ATLAS_WIDTH = 4096
 NAN, POS_INF, NEG_INF, FROZEN, DEAD, NOT_COMPUTED = 1, 2, 4, 8, 16, 32
 """Bits of the flag texture. "Clipped" needs none: the shader sees it from the value and the range."""
 
-NON_FINITE = NAN | POS_INF | NEG_INF
-
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -105,10 +103,6 @@ class Atlas:
         if block is not None:
             target |= np.where(block, np.uint8(weight), np.uint8(0))
         self.flags_changed |= not np.array_equal(before, target)
-
-    def row_span(self, name: str) -> slice:
-        """Texels of an activation row."""
-        return self._find(name, True)
 
     def _find(self, name: str, row: bool) -> slice:
         if (row, name) not in self._spans:

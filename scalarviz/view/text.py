@@ -26,8 +26,7 @@ _PADDING = 1
 _LARGEST = 2048
 _SHIFT = {"left": 0.0, "middle": 0.5, "right": 1.0}
 _TRIANGLES = np.array([(x, y, x + 4, y + 4) for x, y in ((0, 1), (2, 1), (2, 3), (0, 1), (2, 3), (0, 3))])
-ASCENT = 1.069  # of the size, from the font's own metrics
-CAP_HEIGHT = 0.714
+CAP_HEIGHT = 0.714  # of the size, from the font's own metrics
 
 
 @cache
