@@ -8,11 +8,17 @@ import numpy as np
 
 from ..errors import InputError
 from ..tape import Plan
-from .problem import Array
+from .problem import CACHE_BYTES, Array
 from .rows import RowProgram
 
 LANES = 4096
 """Samples that go through a program together; keeps the rows of a small net in the cache."""
+FEWEST_LANES = 64
+
+
+def lanes_for(lane_bytes: int) -> int:
+    """Samples that go through a larger program together, so that its rows stay in the cache as well."""
+    return max(FEWEST_LANES, min(LANES, CACHE_BYTES // lane_bytes))
 
 
 class PlanRunner:
@@ -78,7 +84,8 @@ class PlanRunner:
             data = np.concatenate([data, np.zeros((full - data.shape[0], data.shape[1]), self.dtype)])
         theta, _ = self.extended(np.asarray(theta, self.dtype))
         found = np.empty((len(wanted), data.shape[1]), self.dtype)
-        for start in range(0, data.shape[1], LANES):
-            part = slice(start, start + LANES)
+        lanes = lanes_for(self.plan.body.n_rows * self.dtype.itemsize)
+        for start in range(0, data.shape[1], lanes):
+            part = slice(start, start + lanes)
             found[:, part] = self.body.forward(theta, self.encode(data[:, part]))[wanted]
         return found

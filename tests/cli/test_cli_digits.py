@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gzip
 import struct
+import time
 
 import numpy as np
 import pytest
 from scalarviz.scenes import digits as scene_digits
 from scalarviz.scenes._digits_data import load_digits
 
-from scalarviz.io import load_tensors
+import scalarviz as sv
+from scalarviz import nn, optim
+from scalarviz.io import load_picture, load_tensors
 
 
 @pytest.fixture
@@ -62,11 +65,12 @@ def test_training_and_test_share_no_digit_and_each_class_is_in_both():
 
 @pytest.mark.parametrize("seed", [0, 6])
 def test_the_default_steps_read_95_of_100_digits_that_were_not_trained_on(digits, seed):
+    start = time.process_time()  # what others do on this machine is not counted
     result = digits("--seed", seed, "--json")
+    assert time.process_time() - start < 30
     line = result.json
     assert line["steps"] == scene_digits.Options().steps
     assert line["accuracy"] >= 0.95
-    assert line["seconds"] < 30
     assert f"accuracy {line['accuracy']:.4g}" in result.err
 
 
@@ -156,3 +160,31 @@ def test_without_the_package_of_the_digits(digits, monkeypatch):
     result = digits("--steps", 1)
     assert result.code == 2
     assert 'pip install "scalarviz[data]"' in result.err
+
+
+@pytest.mark.gl
+def test_a_film_and_a_picture(cli, tmp_path):
+    pytest.importorskip("imageio_ffmpeg")
+    result = cli(
+        "digits", "--engine", "numpy", "--steps", 40, "--out", "d.mp4", "--out", "d.png", "--size", "960x540",
+        "--duration", 0.5, "--cmap", "grey", "--theme", "light",
+    )  # fmt: skip
+    assert result.code == 0, result.err
+    assert (tmp_path / "d.mp4").stat().st_size > 20_000
+    assert load_picture(tmp_path / "d.png").size == (960, 540)
+
+
+def test_the_list_of_scenes_names_it(cli):
+    assert "digits  A convolutional network learns to read handwritten digits" in cli("scenes").out
+
+
+def test_a_file_of_another_optimiser_is_refused_in_one_line(digits, tmp_path):
+    """A file that was trained with something else than Adam."""
+    scene = scene_digits.build(scene_digits.Options(engine="numpy"))
+    sgd = optim.SGD(scene.run.model.parameters(), lr=0.1)
+    data = scene.run.samples()
+    other = sv.Run(scene.run.model, nn.CrossEntropyLoss(), sgd, (data[0].reshape(-1, 1, 8, 8), data[1]), engine="numpy")
+    other.save(tmp_path / "sgd.safetensors")
+    result = digits("--steps", 1, "--load", "sgd.safetensors")
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert "trained with SGD, this run uses Adam" in result.err
