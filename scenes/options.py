@@ -2,7 +2,7 @@
 
 A field carries its default, its bounds and its help; nothing about it is written twice. Underscores in names become
 dashes. ``json_schema_extra`` may hold ``flag`` (another name on the command line), ``argument`` (true: no dashes),
-``metavar`` and ``shown`` (how the default reads).
+``metavar``, ``shown`` (how the default reads) and ``written`` (true: a file that the run writes).
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from scalarviz.engine.choose import NAMES as ENGINES
 from scalarviz.errors import InputError, listing
@@ -73,7 +73,11 @@ class SceneOptions(BaseModel):
     out: list[Path] = Field(
         [],
         description="picture (.png) or film (.mp4) to write instead of opening a window; may be repeated",
-        json_schema_extra={"metavar": "FILE", "shown": "a window; without a display out/SCENE.mp4 and .png"},
+        json_schema_extra={
+            "metavar": "FILE",
+            "shown": "a window; without a display out/SCENE.mp4 and .png",
+            "written": True,
+        },
     )
     duration: float = Field(
         20, gt=0, le=3600, allow_inf_nan=False, description="seconds that the steps take in the window and in the film"
@@ -85,7 +89,7 @@ class SceneOptions(BaseModel):
     save: Path | None = Field(
         None,
         description="write the weights (.safetensors) at the end, or when the window is closed",
-        json_schema_extra={"metavar": "FILE"},
+        json_schema_extra={"metavar": "FILE", "written": True},
     )
     load: Path | None = Field(
         None, description="begin with the weights of a file and count on", json_schema_extra={"metavar": "FILE"}
@@ -93,6 +97,22 @@ class SceneOptions(BaseModel):
     json_line: bool = Field(
         False, description="print one line of JSON at the end", json_schema_extra={"flag": "--json"}
     )
+
+    @model_validator(mode="after")
+    def _one_name_a_file(self) -> Self:
+        """Refuse one name for two files: the second would replace the first."""
+        named: dict[Path, str] = {}
+        for name, field in type(self).model_fields.items():
+            extra, value = field.json_schema_extra, getattr(self, name)
+            if not (isinstance(extra, dict) and extra.get("written")) or value is None:
+                continue
+            flag = "--" + name.replace("_", "-")
+            for path in value if isinstance(value, list) else [value]:
+                if path.resolve() in named:
+                    first = named[path.resolve()]
+                    raise InputError(f"{path} is named by {first} and by {flag}; the second would replace the first")
+                named[path.resolve()] = flag
+        return self
 
     def given(self, name: str) -> bool:
         """Whether the caller set this option, or it has its default."""

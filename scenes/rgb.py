@@ -52,9 +52,13 @@ class Options(SceneOptions):
     apply: Path | None = Field(
         None, description="after training, send this picture through the network", json_schema_extra={"metavar": "FILE"}
     )
-    output: Path | None = Field(None, description="... and write it here", json_schema_extra={"metavar": "FILE"})
+    output: Path | None = Field(
+        None, description="... and write it here", json_schema_extra={"metavar": "FILE", "written": True}
+    )
     export_lut: Path | None = Field(
-        None, description="write what was learnt as a 33-point LUT (.cube)", json_schema_extra={"metavar": "FILE"}
+        None,
+        description="write what was learnt as a 33-point LUT (.cube)",
+        json_schema_extra={"metavar": "FILE", "written": True},
     )
     optimizer: Annotated[str, one_of(OPTIMIZERS)] = Field(
         "sgd", description="what changes the weights", json_schema_extra={"metavar": "|".join(OPTIMIZERS)}
@@ -141,7 +145,12 @@ def _resumed(options: Options) -> Options:
     if options.given("hidden") and options.hidden != hidden:
         said, held = (",".join(map(str, sizes)) or "none" for sizes in (options.hidden, hidden))
         raise InputError(f"--hidden {said} contradicts {options.load}, whose hidden layers are: {held}")
-    settings = {k: v for k, v in settings_in(options.load, OPTIMIZERS).items() if not options.given(k)}
+    saved = settings_in(options.load, OPTIMIZERS)
+    if options.given("optimizer") and saved.get("optimizer", options.optimizer) != options.optimizer:
+        raise InputError(
+            f"--optimizer {options.optimizer} contradicts {options.load}, trained with {saved['optimizer']}"
+        )
+    settings = {k: v for k, v in saved.items() if not options.given(k)}
     return options.model_copy(update={"hidden": hidden, **settings})
 
 
