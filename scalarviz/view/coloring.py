@@ -141,23 +141,27 @@ def share_text(share: float) -> str:
 class ActivationScale:
     """One grey scale for all rows of activations: the bounds of the functions, or the largest value seen.
 
+    Parameters
+    ----------
+    sheet : bool
+        Whether the input is a picture of paper and ink, 0 to 1.
+
     Attributes
     ----------
     range : Range
     growing : bool
         Whether that range is still on its way outward.
     own : mapping of str to Range
-        Rows that have another range: the picture that enters a convolutional chain, 0 to 1. Maps grow far beyond that
-        and would leave it in the dark.
+        Rows that have another range: the sheet. Maps grow far beyond 1 and would leave it in the dark.
     """
 
-    def __init__(self, stages: Sequence[Stage], theme: Theme) -> None:
+    def __init__(self, stages: Sequence[Stage], theme: Theme, *, sheet: bool = False) -> None:
         self.cmap: Colormap = get_map("activation", theme)
         self.range = Range(0.0, 1.0)
         self.growing = False
         self._rows = rows_of(stages)
         self._tracker = RangeTracker()
-        self.own = {"input": Range(0.0, 1.0)} if any(s.kind == "conv2d" for s in stages) else {}
+        self.own = {"input": Range(0.0, 1.0)} if sheet else {}
 
     def change(self, theme: Theme) -> None:
         """Another look."""

@@ -73,7 +73,7 @@ class Workbench:
         self.theme = get_theme(theme)
         self.cmap_name = cmap or ""
         self.colouring = Coloring(self.subject.tensors, self.theme, quantity, cmap or None)
-        self.activations = ActivationScale(self.subject.stages, self.theme)
+        self.activations = ActivationScale(self.subject.stages, self.theme, sheet=self.subject.pad is not None)
         self._keys = tuple(keys)
         self._text_pause = 0.0 if text_hz is None else 1.0 / text_hz
         self._side = SidePanels(self.subject, self.theme, hints=bool(keys))

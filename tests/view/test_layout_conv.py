@@ -7,8 +7,11 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import nn, optim
+from scalarviz.run.ranges import Range, extent
+from scalarviz.view.coloring import ActivationScale, rows_of
 from scalarviz.view.layout import layout_for
 from scalarviz.view.layout_conv import map_grid
+from scalarviz.view.theme import DARK
 
 
 def run_of(*layers, shape=(1, 8, 8), outputs=10):
@@ -89,6 +92,19 @@ def test_maps_fill_a_block_that_is_neither_a_line_nor_a_column(shape):
     assert (rows + 1) * (columns + 1) == np.prod(shape[:1]) * (shape[1] + 1) * (shape[2] + 1)
     if shape[0] != 7:
         assert 1 / 3 < rows / columns < 3
+
+
+@pytest.mark.parametrize("sheet", [False, True])
+def test_the_maps_share_a_range_and_a_sheet_has_its_own(sheet):
+    run = usual()
+    scale = ActivationScale(run.stages, DARK, sheet=sheet)
+    probe = np.linspace(0, 40, 64)
+    frame = run.frame(probe)
+    scale.update(frame, None)
+    drawn = [frame.activations[name] for name in ("1", "2", "4", "5")] + ([] if sheet else [probe])
+    assert (scale.range.low, scale.range.high) == (0.0, pytest.approx(extent(np.concatenate(drawn)), rel=1e-12))
+    assert scale.own == ({"input": Range(0.0, 1.0)} if sheet else {})
+    assert set(rows_of(run.stages)) == {"input", "1", "2", "4", "5"}  # the logits are on another scale
 
 
 def test_large_pictures_leave_out_the_maps_before_a_pool():
