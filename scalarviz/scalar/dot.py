@@ -34,7 +34,7 @@ def _pull(node: Dot) -> None:
 
 
 # The node's operation. Its expressions say what one term does; the sum over the terms is this module.
-DOT = Kernel(ops.Op("dot", ("w", "x"), "w * x", ("x", "w"), r"\\sum_i w_i x_i + b"), pull=_pull)
+DOT = Kernel(ops.Op("dot", ("w", "x"), "w * x", ("x", "w"), r"\sum_i w_i x_i + b"), pull=_pull)
 
 
 class Row:

@@ -9,6 +9,7 @@ import pytest
 import scalarviz as sv
 from scalarviz.errors import UnknownNameError
 from scalarviz.scalar import function, ops
+from scalarviz.scalar.dot import DOT
 from scalarviz.scalar.emit import NUMPY, PYTHON, function_source
 from scalarviz.scalar.kernel import kernel, pull_source
 
@@ -95,6 +96,11 @@ def test_every_entry_says_how_a_book_prints_it(name):
     assert op.latex
     assert len(op.partials) == len(op.args) == kernel(name).arity
     assert op.expressions()[0] == op.value
+
+
+def test_no_formula_for_a_book_is_escaped_twice():
+    for op in (*ops.TABLE.values(), DOT.entry):
+        assert "\\\\" not in op.latex, op.name  # a line break in LaTeX
 
 
 @pytest.mark.parametrize("name", ["exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "softplus", "relu",
