@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from textwrap import indent
 
 from ...scalar import ops
@@ -23,11 +24,12 @@ def _literal(number: float) -> str:
     return f"_real({number!r})" if math.isfinite(number) else f"({'-' if number < 0 else ''}_infinity)"
 
 
-NUMBA = Dialect(
-    calls={name: f"_{name}" for name in FUNCTIONS if name != "abs"},
-    where="_select({c}, {a}, {b})",
-    literal=_literal,
+_FUNCTIONS = {name: f"_{name}" for name in FUNCTIONS if name != "abs"}
+NUMBA = Dialect(calls=_FUNCTIONS, where="_select({c}, {a}, {b})", literal=_literal)
+NEAR = Dialect(
+    calls=_FUNCTIONS | {"sin": "_sin_near", "cos": "_cos_near"}, where="_select({c}, {a}, {b})", literal=_literal
 )
+"""For small arguments: the library's sine and cosine, good for any, are no straight-line code."""
 
 _HEADER = '''\
 """Row kernels of {name!r} in {dtype}. Written by scalarviz from its ops table; changes here are lost."""
@@ -37,7 +39,8 @@ from math import cos as _cos, sin as _sin, sqrt as _sqrt
 from numpy import {dtype} as _real
 
 from {package}.intrinsics import select as _select
-from {package}.math_{dtype} import exp as _exp, log as _log, log1p as _log1p, tanh as _tanh
+from {package}.math_{dtype} import all_near as _all_near, cos_near as _cos_near, exp as _exp, log as _log
+from {package}.math_{dtype} import log1p as _log1p, sin_near as _sin_near, tanh as _tanh
 
 _infinity = _real("inf")
 '''
@@ -63,23 +66,38 @@ def digest(op: ops.Op) -> str:
 
 
 def _forward(op: ops.Op) -> str:
-    lines, results = translate((op.value,), op.args, NUMBA)
-    body = [*lines, f"_y[_i] = {results[0]}"]
-    return _definition("forward", op, body)
+    bodies = []
+    for dialect in _dialects(op, op.value):
+        lines, results = translate((op.value,), op.args, dialect)
+        bodies.append(_loop(op, [*lines, f"_y[_i] = {results[0]}"]))
+    return _definition("forward", op, bodies)
 
 
 def _backward(op: ops.Op, k: int, partial: str) -> str:
-    lines, results = translate((partial,), (*op.args, "y"), NUMBA)
-    change = f"_g[_i] * {results[0]}"
-    read = ["y = _y[_i]", *lines]
-    return _definition(f"backward_{k}", op, [*read, f"_d[_i] = {change}"], [*read, f"_d[_i] += {change}"])
+    bodies = []
+    for dialect in _dialects(op, partial):
+        lines, results = translate((partial,), (*op.args, "y"), dialect)
+        change, read = f"_g[_i] * {results[0]}", ["y = _y[_i]", *lines]
+        first, more = (_loop(op, [*read, f"_d[_i] {sign} {change}"]) for sign in ("=", "+="))
+        bodies.append(f"if _fresh:\n{indent(first, '    ')}\nelse:\n{indent(more, '    ')}")
+    return _definition(f"backward_{k}", op, bodies)
 
 
-def _definition(name: str, op: ops.Op, *loops: list[str]) -> str:
-    """A function around one loop, or around two: for a fresh adjoint and for one that is added to."""
+def _dialects(op: ops.Op, expression: str) -> tuple[Dialect, ...]:
+    """How an expression is written: twice if it takes the sine or cosine of an operand, and of nothing else."""
+    angles = re.findall(r"\b(?:sin|cos)\(([^()]*)", expression)
+    return (NEAR, NUMBA) if angles and set(angles) <= set(op.args) else (NUMBA,)
+
+
+def _loop(op: ops.Op, lines: list[str]) -> str:
     loads = [f"{arg} = _{'abc'[k]}[_i]" for k, arg in enumerate(op.args)]
-    texts = ["\n".join(["for _i in range(_n):", *(f"    {line}" for line in [*loads, *loop])]) for loop in loops]
-    if len(texts) == 2:
-        texts = [f"if _fresh:\n{indent(texts[0], '    ')}\nelse:\n{indent(texts[1], '    ')}"]
-    body = indent("\n".join(texts), "    ")
-    return f"def {name}({', '.join(POINTERS)}, _n, _fresh):\n{body}\n"
+    return "\n".join(["for _i in range(_n):", *(f"    {line}" for line in [*loads, *lines])])
+
+
+def _definition(name: str, op: ops.Op, bodies: list[str]) -> str:
+    """A function around one body, or around two: for operands that are all near 0, and for any."""
+    text = bodies[0]
+    if len(bodies) == 2:
+        near = " and ".join(f"_all_near(_{'abc'[k]}, _n)" for k in range(len(op.args)))
+        text = f"if {near}:\n{indent(bodies[0], '    ')}\nelse:\n{indent(bodies[1], '    ')}"
+    return f"def {name}({', '.join(POINTERS)}, _n, _fresh):\n{indent(text, '    ')}\n"

@@ -1,7 +1,8 @@
-"""exp, log, log1p and tanh in float32 as straight-line code that LLVM vectorises.
+"""exp, log, log1p, tanh, sin and cos in float32 as straight-line code that LLVM vectorises.
 
 Right everywhere (NaN, infinities, signed zeros, denormals), within 4 ulp. exp is its Taylor polynomial after range
-reduction; the logarithm is FreeBSD's e_logf.c; tanh for small arguments is the polynomial of Cephes' tanhf.c.
+reduction; the logarithm is FreeBSD's e_logf.c; tanh for small arguments is the polynomial of Cephes' tanhf.c, and so
+are those of sine and cosine of its sinf.c.
 """
 
 from __future__ import annotations
@@ -34,6 +35,16 @@ _T0, _T1, _T2, _T3, _T4 = (
     _T(-5.70498872745e-3), _T(2.06390887954e-2), _T(-5.37397155531e-2), _T(1.33314422036e-1), _T(-3.33332819422e-1)
 )  # fmt: skip
 _TANH_SMALL, _TANH_ONE = _T(0.625), _T(9.1)  # from there on the result is 1
+
+NEAR = _T(12000)
+"""Sine and cosine have a fast form up to here: the quarter turns times the upper parts of pi / 2 are exact."""
+_TWO_PI = _T(2 / math.pi)  # quarter turns
+_H1, _H2, _H3, _H4 = (
+    _T(float.fromhex(h)) for h in ("0x1.92p+0", "0x1.fb4p-12", "0x1.444p-24", "0x1.68c234p-39")
+)  # pi / 2  # fmt: skip
+_S0, _S1, _S2 = _T(-1.9515295891e-4), _T(8.3321608736e-3), _T(-1.6666654611e-1)
+_C0, _C1, _C2 = _T(2.443315711809948e-5), _T(-1.388731625493765e-3), _T(4.166664568298827e-2)
+_NONE, _BIT, _NEXT = np.int32(0), np.int32(1), np.int32(2)
 
 
 @njit(forceinline=True, error_model="numpy")
@@ -87,3 +98,40 @@ def tanh(x: Any) -> Any:
     p, n = _factors(_TWO * select(a > _TANH_ONE, _TANH_ONE, a))
     large = _ONE - _TWO / (p * two_power(n + _ROUND) + _ONE)
     return math.copysign(select(a < _TANH_SMALL, small, large), x)
+
+
+@njit(forceinline=True, error_model="numpy")
+def _turned(x: Any) -> Any:
+    """Sine and cosine of what is left of x after whole quarter turns, and the number of those in the low bits."""
+    shifted = x * _TWO_PI + _ROUND
+    k = shifted - _ROUND
+    r = ((x - k * _H1) - k * _H2) - k * _H3 - k * _H4
+    z = r * r
+    sine = select(z == _ZERO, r, ((_S0 * z + _S1) * z + _S2) * z * r + r)  # -0 stays
+    cosine = ((_C0 * z + _C1) * z + _C2) * z * z - _HALF * z + _ONE
+    return sine, cosine, to_bits(shifted)
+
+
+@njit(forceinline=True, error_model="numpy")
+def sin_near(x: Any) -> Any:
+    """The sine, for ``|x| <= NEAR``."""
+    sine, cosine, turns = _turned(x)
+    found = select((turns & _BIT) != _NONE, cosine, sine)
+    return select((turns & _NEXT) != _NONE, -found, found)
+
+
+@njit(forceinline=True, error_model="numpy")
+def cos_near(x: Any) -> Any:
+    """The cosine, for ``|x| <= NEAR``."""
+    sine, cosine, turns = _turned(x)
+    found = select((turns & _BIT) != _NONE, sine, cosine)
+    return select(((turns + _BIT) & _NEXT) != _NONE, -found, found)
+
+
+@njit(error_model="numpy")
+def all_near(x: Any, n: int) -> bool:
+    """Whether `sin_near` and `cos_near` may take every number of a row (a NaN or an infinity forbids it)."""
+    far = 0
+    for i in range(n):
+        far += not (abs(x[i]) <= NEAR)
+    return far == 0

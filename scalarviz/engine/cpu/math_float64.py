@@ -36,6 +36,18 @@ _P0, _P1, _P2 = _T(-9.64399179425052238628e-1), _T(-9.92877231001918586564e1), _
 _Q0, _Q1, _Q2 = _T(1.12811678491632931402e2), _T(2.23548839060100448583e3), _T(4.84406305325125486048e3)
 _TANH_SMALL, _TANH_ONE = _T(0.625), _T(19.1)  # from there on the result is 1
 
+NEAR = _T(1e6)
+"""Sine and cosine have a fast form up to here: the quarter turns times the upper parts of pi / 2 are exact."""
+_TWO_PI = _T(2 / math.pi)  # quarter turns
+_H1, _H2, _H3 = (
+    _T(float.fromhex(h)) for h in ("0x1.921fb544p+0", "0x1.0b4611a6p-34", "0x1.3198a2e037073p-69")
+)  # pi / 2  # fmt: skip
+_S1, _S2, _S3 = _T(-1.66666666666666324348e-01), _T(8.33333333332248946124e-03), _T(-1.98412698298579493134e-04)
+_S4, _S5, _S6 = _T(2.75573137070700676789e-06), _T(-2.50507602534068634195e-08), _T(1.58969099521155010221e-10)
+_C1, _C2, _C3 = _T(4.16666666666666019037e-02), _T(-1.38888888888741095749e-03), _T(2.48015872894767294178e-05)
+_C4, _C5, _C6 = _T(-2.75573143513906633035e-07), _T(2.08757232129817482790e-09), _T(-1.13596475577881948265e-11)
+_NONE, _BIT, _NEXT = np.int64(0), np.int64(1), np.int64(2)
+
 
 @njit(forceinline=True, error_model="numpy")
 def _factors(x: Any) -> Any:
@@ -89,3 +101,42 @@ def tanh(x: Any) -> Any:
     p, n = _factors(_TWO * select(a > _TANH_ONE, _TANH_ONE, a))
     large = _ONE - _TWO / (p * two_power(n + _ROUND) + _ONE)
     return math.copysign(select(a < _TANH_SMALL, small, large), x)
+
+
+@njit(forceinline=True, error_model="numpy")
+def _turned(x: Any) -> Any:
+    """Sine and cosine of what is left of x after whole quarter turns, and the number of those in the low bits."""
+    shifted = x * _TWO_PI + _ROUND
+    k = shifted - _ROUND
+    r = ((x - k * _H1) - k * _H2) - k * _H3
+    z = r * r
+    sine = select(
+        z == _ZERO, r, (((((_S6 * z + _S5) * z + _S4) * z + _S3) * z + _S2) * z + _S1) * z * r + r
+    )  # -0 stays
+    cosine = (((((_C6 * z + _C5) * z + _C4) * z + _C3) * z + _C2) * z + _C1) * z * z - _HALF * z + _ONE
+    return sine, cosine, to_bits(shifted)
+
+
+@njit(forceinline=True, error_model="numpy")
+def sin_near(x: Any) -> Any:
+    """The sine, for ``|x| <= NEAR``."""
+    sine, cosine, turns = _turned(x)
+    found = select((turns & _BIT) != _NONE, cosine, sine)
+    return select((turns & _NEXT) != _NONE, -found, found)
+
+
+@njit(forceinline=True, error_model="numpy")
+def cos_near(x: Any) -> Any:
+    """The cosine, for ``|x| <= NEAR``."""
+    sine, cosine, turns = _turned(x)
+    found = select((turns & _BIT) != _NONE, sine, cosine)
+    return select(((turns + _BIT) & _NEXT) != _NONE, -found, found)
+
+
+@njit(error_model="numpy")
+def all_near(x: Any, n: int) -> bool:
+    """Whether `sin_near` and `cos_near` may take every number of a row (a NaN or an infinity forbids it)."""
+    far = 0
+    for i in range(n):
+        far += not (abs(x[i]) <= NEAR)
+    return far == 0
