@@ -112,6 +112,8 @@ UNARY = {
     "tanh": (np.tanh, [(-12, 12), (-0.7, 0.7), (-1e-4, 1e-4)]),
     "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), [(-80, 80), (-2, 2)]),
     "softplus": (lambda x: np.logaddexp(0, x), [(-80, 80), (-2, 2)]),
+    "sin": (np.sin, [(-1, 1), (-50, 50), (-11_999, 11_999), (-1e6, 1e6), (-1e20, 1e20)]),
+    "cos": (np.cos, [(-1, 1), (-50, 50), (-11_999, 11_999), (-1e6, 1e6), (-1e20, 1e20)]),
 }
 
 
@@ -141,6 +143,22 @@ def test_exp_tanh_and_log_at_the_edges(dtype):
     positive = np.abs(x)
     with np.errstate(divide="ignore"):
         np.testing.assert_allclose(forward("log", positive), np.log(positive[0]), rtol=4 * info.eps)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["sin", "cos"])
+def test_sine_and_cosine_at_the_edges_and_near_their_zeros(name, dtype):
+    tiny = float(np.finfo(dtype).smallest_subnormal)
+    x = np.array([[0.0, -0.0, tiny, -tiny]], dtype)
+    found = forward(name, x)
+    np.testing.assert_array_equal(found, getattr(np, name)(x[0]))
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(getattr(np, name)(x[0])))
+    turns = (np.arange(-7000, 7000) * (np.pi / 2)).astype(dtype)
+    exact = getattr(np, name)(turns.astype(np.longdouble)).astype(float)
+    np.testing.assert_allclose(forward(name, turns[None]), exact, rtol=4 * np.finfo(dtype).eps, atol=0)
+    bad = forward(name, np.array([[1.0, np.nan, np.inf, -np.inf, 2.0]], dtype))
+    np.testing.assert_array_equal(np.isnan(bad), [False, True, True, True, False])
+    np.testing.assert_allclose(bad[[0, 4]], getattr(np, name)([1.0, 2.0]), rtol=4 * np.finfo(dtype).eps)
 
 
 def test_exp_underflows_gradually():
@@ -173,7 +191,9 @@ def test_float32_stays_float32(name):
     assert not re.search(r"\bdouble\b", code)
 
 
-@pytest.mark.parametrize("name", ["exp", "tanh", "sigmoid", "softplus", "relu", "mul", "maximum", "logaddexp"])
+@pytest.mark.parametrize(
+    "name", ["exp", "tanh", "sigmoid", "softplus", "sin", "cos", "relu", "mul", "maximum", "logaddexp"]
+)
 def test_rows_are_computed_in_vectors(name):
     assert re.search(r"<\d+ x float>", intermediate_code(name))
 

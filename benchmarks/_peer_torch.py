@@ -1,0 +1,81 @@
+"""PyTorch as a contestant: eager, compiled, and for the graph of scalars one tensor a scalar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from _workloads import CHAIN, LEAK, LR, Workload
+
+torch.set_num_threads(1)
+ACTIVATIONS = {
+    "tanh": torch.nn.Tanh, "relu": torch.nn.ReLU, "sigmoid": torch.nn.Sigmoid,
+    "leaky": lambda: torch.nn.LeakyReLU(LEAK),
+}  # fmt: skip
+
+
+class Chain(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        numbers = np.random.default_rng(1).normal(0, 0.5, 3 * CHAIN).astype(np.float32)
+        self.w = torch.nn.ParameterList([torch.nn.Parameter(torch.tensor(w)) for w in numbers])
+
+    def forward(self, x: Any) -> Any:
+        first, second = x[:, 0], x[:, 1]
+        h = first
+        for k in range(CHAIN):
+            a, b, c = self.w[3 * k], self.w[3 * k + 1], self.w[3 * k + 2]
+            h = torch.tanh(a * h + b * first) * torch.sin(c * second) + h
+        return h[:, None]
+
+
+def network(work: Workload) -> torch.nn.Module:
+    if work.kind == "graph":
+        return Chain()
+    if work.kind == "cnn":
+        _, first, second, classes = work.sizes
+        layers: list[torch.nn.Module] = [
+            torch.nn.Unflatten(1, (1, 28, 28)), torch.nn.Conv2d(1, first, 3, padding=1), torch.nn.ReLU(),
+            torch.nn.MaxPool2d(2), torch.nn.Conv2d(first, second, 3, padding=1), torch.nn.ReLU(),
+            torch.nn.MaxPool2d(2), torch.nn.Flatten(), torch.nn.Linear(49 * second, classes),
+        ]  # fmt: skip
+    else:
+        layers = []
+        for (matrix, _), activation in zip(work.weights(), work.activations(), strict=True):
+            layers.append(torch.nn.Linear(matrix.shape[1], matrix.shape[0]))
+            layers += [ACTIVATIONS[activation]()] if activation != "none" else []
+    model = torch.nn.Sequential(*layers)
+    arrays = [a for pair in work.weights() for a in pair]
+    for parameter, array in zip(model.parameters(), arrays, strict=True):
+        parameter.data = torch.tensor(array)
+    return model
+
+
+def steps(work: Workload, compiled: bool = False) -> Callable[[int], float]:
+    """The usual loop: clear the gradients, forward, loss, backward, update."""
+    model = network(work)
+    x, y = (torch.tensor(a) for a in work.data())
+    optimiser = getattr(torch.optim, work.optimiser)(model.parameters(), lr=LR)
+    loss_of = torch.nn.MSELoss()
+
+    def loss_and_gradient() -> Any:
+        loss = loss_of(model(x), y)
+        loss.backward()
+        return loss
+
+    one = torch.compile(lambda: loss_of(model(x), y)) if compiled else None
+
+    def run(count: int) -> float:
+        for _ in range(count):
+            optimiser.zero_grad()
+            if one is None:
+                loss = loss_and_gradient()
+            else:
+                loss = one()
+                loss.backward()
+            optimiser.step()
+        return float(loss.item())
+
+    return run

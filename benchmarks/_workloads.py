@@ -1,0 +1,81 @@
+"""The networks that `peers.py` trains, and the data they see: one definition for all contestants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float32]
+SEED = 0
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A network and how it is trained, on mean squared error and the whole data set at every step.
+
+    Attributes
+    ----------
+    name : str
+    sizes : tuple of int
+        Inputs, hidden layers, outputs. Of a "cnn": numbers of a picture, channels of both convolutions, classes.
+    hidden, last : str
+        Activations: "tanh", "relu", "leaky", "sigmoid", "none".
+    optimiser : {"SGD", "Adam"}
+    batch : int
+    kind : {"mlp", "cnn", "graph"}
+    """
+
+    name: str
+    sizes: tuple[int, ...]
+    hidden: str
+    last: str
+    optimiser: str
+    batch: int
+    kind: str = "mlp"
+
+    def data(self) -> tuple[Array, Array]:
+        rng = np.random.default_rng(SEED)
+        shapes = (self.batch, self.sizes[0]), (self.batch, self.sizes[-1])
+        return tuple(rng.random(shape, dtype=np.float32) for shape in shapes)  # type: ignore[return-value]
+
+    def weights(self) -> list[tuple[Array, Array]]:
+        """Matrix (or kernels) and bias of each layer."""
+        rng = np.random.default_rng(SEED + 1)
+        if self.kind == "cnn":
+            _, first, second, classes = self.sizes
+            shapes = [(first, 1, 3, 3), (second, first, 3, 3), (classes, second * 49)]
+        else:
+            shapes = [(m, n) for n, m in pairwise(self.sizes)]  # type: ignore[misc]
+        return [
+            (rng.normal(0, 0.5 * np.prod(s[1:]) ** -0.5, s).astype(np.float32), np.zeros(s[0], np.float32))
+            for s in shapes
+        ]
+
+    def activations(self) -> list[str]:
+        """One for each layer of an MLP."""
+        return [self.hidden] * (len(self.sizes) - 2) + [self.last]
+
+
+LR = 1e-3
+LEAK = 0.01
+CHAIN = 12
+"""Units of the scalar graph, ``h = tanh(a*h + b*x[0]) * sin(c*x[1]) + h``, each with three weights of its own."""
+CHAIN_NODES = 9
+"""Operations of one unit."""
+
+UV = (12, 64, 64, 64, 64, 3)
+WORKLOADS = (
+    Workload("rgb 3-3, 1024", (3, 3), "none", "sigmoid", "SGD", 1024),
+    Workload("3-16-16-3 Adam, 1024", (3, 16, 16, 3), "tanh", "sigmoid", "Adam", 1024),
+    Workload("XOR 3-3-1, 4", (3, 3, 1), "tanh", "sigmoid", "SGD", 4),
+    Workload("circle 2-8-8-1 Adam, 512", (2, 8, 8, 1), "tanh", "tanh", "Adam", 512),
+    Workload("UiNN 2-8-8-1, 1024", (2, 8, 8, 1), "relu", "none", "SGD", 1024),
+    Workload("UV 12-64x4-3 Adam, 1024", UV, "leaky", "sigmoid", "Adam", 1024),
+    Workload("UV 12-64x4-3 Adam, 65536", UV, "leaky", "sigmoid", "Adam", 65536),
+    Workload("CNN 8/16 3x3 28x28, 64", (784, 8, 16, 10), "relu", "none", "Adam", 64, "cnn"),
+    Workload("CNN 8/16 3x3 28x28, 1", (784, 8, 16, 10), "relu", "none", "Adam", 1, "cnn"),
+    Workload("scalar graph, 1024", (2, 1), "none", "none", "SGD", 1024, "graph"),
+)
