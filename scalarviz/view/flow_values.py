@@ -130,7 +130,12 @@ def _fitting(plate: Plate, project: Project, widest: str) -> int:
     # Through the middle of a sheared face a horizontal line is as long as its flatter edge's horizontal part.
     flat = 0 if spans[0][:, 0].mean() >= spans[1][:, 0].mean() else 1
     wide, high = spans[flat][:, 0].min(), spans[1 - flat][:, 1].min()
-    return next((s for s in _SIZES if measure(widest, s, True) + 8 <= wide and s + 6 <= high), 0)
+    return next((s for s in _SIZES if measure(widest, s, True) + _air(s) <= wide and s + 6 <= high), 0)
+
+
+def _air(size: int) -> float:
+    """Pixels beside a number: 8, and for the smallest type the cube's dark rim, before there would be no number."""
+    return 8.0 if size > _SIZES[-1] else 3.5
 
 
 def _readable(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -17,7 +18,7 @@ from scalarviz.run.scene import ColourCube, Pictures, Scene
 from scalarviz.view.flow_few import Story, loss_line
 from scalarviz.view.offscreen import offscreen
 from scalarviz.view.sketch import Sketch, TextItem
-from scalarviz.view.text import CAP_HEIGHT, measure
+from scalarviz.view.text import CAP_HEIGHT, measure, number
 from scalarviz.view.theme import DARK, rgb
 from scalarviz.view.workbench import Workbench
 
@@ -198,6 +199,15 @@ def test_every_cube_carries_its_value(single: Scene) -> None:
     frame, said = single.run.frame(single.probe), words(bench_of(single))
     for value in frame.values:
         assert f"{value:+.2f}".replace("-", MINUS) in said
+
+
+@pytest.mark.parametrize("hidden", [(1,), (4, 4), (5, 3), (8,)])
+def test_so_does_every_cube_of_a_small_deeper_network(hidden: tuple[int, ...]) -> None:
+    scene = make_scene(*hidden, steps=0)
+    assert len(scene.run.values) <= 64
+    shown = Counter(words(bench_of(scene)))
+    wanted = Counter(number(v, signed=True) for v in scene.run.values)
+    assert not wanted - shown  # the legend's ends may repeat one
 
 
 def test_the_formulas_are_right_to_the_digits_shown(single: Scene) -> None:
