@@ -64,7 +64,7 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
     for line in [*scene.notes, _engine_line(loaded.name, scene), *_beside(loaded.name, scene, options)]:
         say(line)
     with Stop() as stop:
-        ending = _in_window(window, scene, stop) if window is not None else None
+        ending = _in_window(window, scene, options, stop) if window is not None else None
         if ending is None:
             ending = _without_window(scene, options, outputs or plan_outputs(loaded.name, options), stop)
     if ending.error is not None:
@@ -95,13 +95,13 @@ def _engine_line(name: str, scene: Scene) -> str:
     return f"{name}: {run.engine} ({run.engine.why}{'; compiling its kernels, once' if compiling else ''})"
 
 
-def _in_window(window: InWindow, scene: Scene, stop: Stop) -> Ending | None:
+def _in_window(window: InWindow, scene: Scene, options: Any, stop: Stop) -> Ending | None:
     """Train in a window; None (and a line that says why) if there can be none."""
     reason = window.refusal()
     start = time.perf_counter()
     if not reason:
         try:
-            error = window.train(scene, stop)
+            error = window.train(scene, stop, lambda lost: _stopped_by(lost, scene, options))
             return Ending(time.perf_counter() - start, error)
         except MissingDependencyError as missing:
             reason = str(missing)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .cli_console import say
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from .run.scene import Scene
     from .view.show import Handle
 
+GONE = "the display went away"
 PATIENCE = 60.0  # seconds for the engine to come back from the call it is in; larger networks take long calls
 
 
@@ -47,8 +49,15 @@ class InWindow:
         """Why no window can be opened, in one line that says what to install; empty if it can."""
         return self._probe.reason()
 
-    def train(self, scene: Scene, stop: Stop) -> Exception | None:
+    def train(self, scene: Scene, stop: Stop, rescue: Callable[[Exception], object]) -> Exception | None:
         """Show the scene until the window is closed; returns what stopped the training, if something did.
+
+        Parameters
+        ----------
+        scene : Scene
+        stop : Stop
+        rescue : callable
+            Saves and says what happened where the process has to end with its display.
 
         Raises
         ------
@@ -58,13 +67,13 @@ class InWindow:
         if stop:
             return None
         with stop.beside_a_window():
-            handle = self._show(scene)
+            handle = self._show(scene, rescue)
         error = _taken_back(scene.run, handle)
         if error is None and not stop and (handle.display_lost or not handle.closed):
-            return StateError("the display went away")
+            return StateError(GONE)
         return error
 
-    def _show(self, scene: Scene) -> Handle:
+    def _show(self, scene: Scene, rescue: Callable[[Exception], object]) -> Handle:
         from .view.show import show
 
         options = self._options
@@ -77,14 +86,8 @@ class InWindow:
             theme=options.theme,
             cmap=options.cmap if options.given("cmap") else None,
             on_note=lambda line: say(f"{scene.name}: {line}"),
-            on_lost=lambda: self._rescue(scene),
+            on_lost=lambda: rescue(StateError(GONE)),
         )
-
-    def _rescue(self, scene: Scene) -> None:
-        """The process ends with the display: keep the weights."""
-        if self._options.save:
-            scene.run.save(self._options.save)
-            say(f"wrote {self._options.save}")
 
 
 def _taken_back(run: Run, handle: Handle) -> Exception | None:

@@ -106,7 +106,7 @@ def help_lines(viewer: type | None = None) -> tuple[tuple[str, str], ...]:
 
 def markdown() -> str:
     """The table as the README prints it."""
-    rows = "\n".join(f"| `{keys}` | {does} |" for keys, does in help_lines())
+    rows = "\n".join(f"| {' or '.join(f'`{name}`' for name in key.keys)} | {key.does} |" for key in TABLE)
     return f"| key | does |\n|---|---|\n{rows}\n"
 
 

@@ -73,7 +73,7 @@ def show(
     cmap: str | None = None,
     playing: bool = True,
     on_note: Callable[[str], None] = lambda line: print(line, file=sys.stderr),
-    on_lost: Callable[[], None] = lambda: None,
+    on_lost: Callable[[], object] = lambda: None,
 ) -> Handle:
     """Open a window on `x`.
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Self
 
-from ..errors import MissingDependencyError
+from ..errors import MissingDependencyError, StateError
 from .display import DisplayWatch, application, connection_lost, qt_core, survive_lost_display
 from .files import save_png
 from .grid import SMALLEST
@@ -69,7 +69,7 @@ class Window:
         self._last = time.perf_counter()
         self._full = False
         self.closed = self.display_lost = False
-        self.on_lost: Callable[[], None] = lambda: None
+        self.on_lost: Callable[[], object] = lambda: None
         self._serving = False
         self._connect()
         self.timer = app.Timer(TICK, connect=self._tick, start=True, app=self.application)
@@ -131,7 +131,10 @@ class Window:
             return False
         self.closed = True
         self.timer.stop()
-        self.view.close()
+        try:
+            self.view.close()
+        except StateError as busy:  # a long engine call: the window goes all the same
+            self._note(str(busy))
         self.canvas.native.hide()
         if self._serving:
             self.application.quit()
