@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..tape import Plan
+from .blas import one_blas_thread
 from .problem import CACHE_BYTES, Array
 from .rows import RowProgram
 
@@ -70,6 +71,7 @@ class PlanRunner:
             features[:, part] = self.encoder.forward(np.empty(0, self.dtype), data[:, part])[outputs]
         return np.concatenate([data, features])
 
+    @one_blas_thread()
     def rows(self, theta: Array, data: Array, wanted: Array) -> Array:
         """The rows `wanted` of the body, shape (len(wanted), N).
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from .blas import one_blas_thread
 from .model import LANES, PlanRunner
 from .problem import Array, Problem
 from .updates import Updater
@@ -21,6 +22,7 @@ class NumpyTrainer:
         self.runner = PlanRunner(problem.plan, dtype)
         self.updater = Updater(problem)
 
+    @one_blas_thread()
     def train(self, first: int, count: int, lr: float) -> NDArray[np.float64]:
         """Do the steps ``first + 1 .. first + count``; returns their losses."""
         losses = np.empty(count)
@@ -32,6 +34,7 @@ class NumpyTrainer:
             self.updater.apply(hyper[k])
         return losses
 
+    @one_blas_thread()
     def gradient(self, step: int) -> float:
         """Forward and backward of the batch of step ``step + 1``; fills ``store.grad``, returns the loss."""
         problem, runner = self.problem, self.runner
