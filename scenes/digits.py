@@ -16,7 +16,7 @@ from .options import SceneOptions, WholeNumbers
 
 ADAM = {"adam": (optim.Adam, 0.005)}
 PIECE = 2000  # pictures that are predicted together
-MEASURED = 1000  # pictures of the dashed curve at most; the report measures all
+PIXELS = 200_000  # of the dashed curve, which a window measures four times a second; the report measures all digits
 
 
 class Options(SceneOptions):
@@ -72,15 +72,16 @@ def build(options: Options) -> Scene:
         probe_target=digits.test_labels[:1].astype(np.float64),
         output_names=tuple(map(str, range(CLASSES))),
         curve_label=f"{len(digits.train):,} digits",
-        test=TestCurve(
-            f"{min(len(digits.test), MEASURED):,} test digits",
-            digits.test[:MEASURED],
-            digits.test_labels[:MEASURED],
-            accuracy=True,
-        ),
+        test=_test_curve(digits),
         digits=DigitBoard(digits.test.reshape(len(digits.test), -1), digits.test_labels, digits.side),
         notes=notes,
     )
+
+
+def _test_curve(digits: Digits) -> TestCurve:
+    some = slice(0, max(1, PIXELS // (digits.side[0] * digits.side[1])))
+    inputs, labels = digits.test[some], digits.test_labels[some]
+    return TestCurve(f"{len(labels):,} test digits", inputs, labels, accuracy=True)
 
 
 def network(side: tuple[int, int], channels: tuple[int, ...]) -> nn.Sequential:

@@ -3,6 +3,6 @@
 from .frame import Frame, Stage, Tensor
 from .history import History
 from .run import Run
-from .scene import ColourCube, Pictures, Scene, TestCurve
+from .scene import ColourCube, DigitBoard, Pictures, Scene, TestCurve
 
-__all__ = ["ColourCube", "Frame", "History", "Pictures", "Run", "Scene", "Stage", "Tensor", "TestCurve"]
+__all__ = ["ColourCube", "DigitBoard", "Frame", "History", "Pictures", "Run", "Scene", "Stage", "Tensor", "TestCurve"]
