@@ -10,6 +10,7 @@ import pytest
 import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.engine.cpu import trainer
+from scalarviz.engine.cpu.encode import can_be_compact
 from scalarviz.engine.cpu.machine import Loaded
 
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
@@ -26,6 +27,22 @@ def net(conv=None, pool=None, side=7, channels=2, more=()):
         nn.Flatten(),
     ]
     return nn.Sequential(*layers)
+
+
+def same(channels=3, outputs=5):
+    """Convolutions whose pictures keep their size."""
+    return nn.Sequential(
+        nn.Unflatten((1, 8, 8)),
+        nn.Conv2d(1, channels, 3, padding=1, seed=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(channels, outputs, 3, padding=1, seed=2),
+        nn.Tanh(),
+        nn.Conv2d(outputs, 2, (1, 3), padding=(0, 1), seed=3),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(8, 3, seed=4),
+    )
 
 
 class Shared(nn.Module):
@@ -63,6 +80,8 @@ class Largest(nn.Module):
 
 
 MODELS = {
+    "same": (same, 64),
+    "same, wide": (lambda: same(9, 17), 64),
     "padded": (net, 49),
     "plain": (lambda: net(conv={}), 49),
     "stride": (lambda: net(conv={"stride": 2, "padding": 1}, pool=nn.MaxPool2d(3, stride=1)), 49),
@@ -114,10 +133,15 @@ def test_gradients_are_those_of_the_objects(name, engine, dtype):
     check(name, engine, dtype, batch=5)
 
 
-@pytest.mark.parametrize("batch", [1, 70])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", MODELS)
+def test_one_sample(name, dtype):
+    check(name, "numba", dtype, 1)
+
+
 @pytest.mark.parametrize("name", ["padded", "stride", "many channels", "largest"])
-def test_one_sample_and_many(name, batch):
-    check(name, "numba", "float32", batch)
+def test_many_samples(name):
+    check(name, "numba", "float32", 70)
 
 
 @pytest.mark.parametrize("name", ["padded", "plain", "stride", "many channels", "windows of a row"])
@@ -150,3 +174,14 @@ def test_the_first_of_equal_operands_gets_the_gradient(engine):
     run._training.trainer.gradient(0)
     np.testing.assert_allclose(run.problem.store.grad, [1, 0, 0, 0])
     run.close()
+
+
+@pytest.mark.parametrize("name", ["same", "same, wide", "plain"])
+def test_one_picture_has_positions_for_lanes_where_neighbours_read_neighbours(name):
+    make, n = MODELS[name]
+    model = make()
+    x = np.ones((1, n))
+    run = Run(model, squares, optim.SGD(model.parameters(), lr=0.1), (x, x[:, :1]), batch_size=1, engine="numba")
+    compact = can_be_compact(run.problem.plan.body)
+    run.close()
+    assert compact == (name != "plain")  # without a border the last position of a line is no neighbour of the next

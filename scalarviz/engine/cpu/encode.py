@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ...tape import Instruction, Program
 from . import layout
 from .encode_conv import Operands, Sums, backward_sums, channels_of, forward_sums
+from .encode_shift import backward_fields, forward_fields, outer_fields, shifts_of
 
 Rows = Callable[[str], dict[str, int]]
 Table = NDArray[np.int64]
@@ -45,7 +46,7 @@ class Encoded:
 
 
 def encode(
-    program: Program, seeds: Iterable[int], rows: Rows, kernel: Callable[[str], int], dtype: Any
+    program: Program, seeds: Iterable[int], rows: Rows, kernel: Callable[[str], int], dtype: Any, lanes: int = 0
 ) -> Encoded:  # fmt: skip
     """Encode a program.
 
@@ -59,8 +60,10 @@ def encode(
     kernel : callable
         The name of another kernel to its address.
     dtype : dtype-like
+    lanes : int
+        Numbers of a vector where rows are single numbers (:func:`can_be_compact` must allow it), else 0.
     """
-    writer = _Writer(program, rows, kernel)
+    writer = _Writer(program, rows, kernel, lanes)
     forward = [line for i in program.instructions for line in writer.forward(i)]
     written = {int(row) for row in seeds}
     backward: list[list[int]] = []
@@ -93,11 +96,33 @@ def _runs(columns: NDArray[np.int64]) -> list[tuple[int, int]]:
     return [(a, b - a) for a, b in pairwise(edges)]
 
 
+def operands_of(program: Program, i: Instruction) -> Operands:
+    """The operands of a convolution; all channels of one want a gradient, or none."""
+    zeros = np.zeros(program.n_rows, np.bool_)
+    zeros[program.constant_rows[program.constants == 0.0]] = True
+    wanted = program.needs_gradient[i.args]
+    operands = channels_of(i.args, zeros[i.args])
+    planes = wanted.reshape(len(wanted), operands.channels, -1)
+    return operands if (planes == planes[:, :1]).all() else Operands(i.args, ~zeros[i.args], 1, 0)
+
+
+def can_be_compact(program: Program) -> bool:
+    """Whether every kernel has a form for rows that are single numbers, and one that is fast."""
+    for i in program.instructions:
+        if i.kind == "conv":
+            operands = operands_of(program, i)
+            wanted = program.needs_gradient[operands.base[operands.there]]
+            if shifts_of(operands) is None or wanted.any() != wanted.all():
+                return False
+    return True
+
+
 @dataclass
 class _Writer:
     program: Program
     rows: Rows
     kernel_address: Callable[[str], int]
+    lanes: int = 0
     pool: list[int] = field(default_factory=list)
     numbers: list[float] = field(default_factory=list)
     written: set[int] = field(default_factory=set)
@@ -117,7 +142,8 @@ class _Writer:
 
     def kernel(self, name: str) -> tuple[int, int]:
         """Kind and address of a kernel, the first columns of its line."""
-        return layout.KERNEL, self.kernel_address(name)
+        one = self.lanes and name in layout.ONE
+        return layout.KERNEL, self.kernel_address(f"{name}_one" if one else name)
 
     # Forward
 
@@ -131,7 +157,7 @@ class _Writer:
             to, source = self.keep(range(i.dst, i.dst + i.count)), self.keep(i.args[0])
             return [[*self.kernel("combine"), to, i.count, source, n, int(i.weights[0]), n, 1, i.bias, 0]]
         if i.kind == "conv":
-            return [[*self.kernel("conv"), self.sums(forward_sums(self.operands_of(i), i.dst, i.weights, i.bias))]]
+            return [[*self.kernel("conv"), self.conv_forward(i)]]
         if i.kind == "max":
             return [[*self.kernel("maxima"), i.dst, i.count, self.keep(i.args.ravel()), i.args.shape[1]]]
         if i.kind == "product":
@@ -239,29 +265,34 @@ class _Writer:
         numbers = [sums.outputs, sums.to_step, sums.weight_step, sums.weight, sums.bias, sums.adding]
         return self.keep([*numbers, sums.run, sums.row_step, sums.run_step, len(sums.to), *lists])
 
-    def operands_of(self, i: Instruction) -> Operands:
-        program = self.program
-        zeros = np.zeros(program.n_rows, np.bool_)
-        zeros[program.constant_rows[program.constants == 0.0]] = True
-        wanted = program.needs_gradient[i.args]
-        table = channels_of(i.args, zeros[i.args])
-        planes = wanted.reshape(len(wanted), table.channels, -1)
-        return table if (planes == planes[:, :1]).all() else Operands(i.args, ~zeros[i.args], 1, 0)
+    def conv_forward(self, i: Instruction) -> int:
+        operands = operands_of(self.program, i)
+        shifts = shifts_of(operands) if self.lanes else None
+        if shifts is not None:
+            return self.keep(forward_fields(shifts, i.dst, i.weights, i.bias, self.lanes, self.keep))
+        return self.sums(forward_sums(operands, i.dst, i.weights, i.bias))
 
     def conv_backward(self, i: Instruction) -> list[list[int]]:
-        table, places, n = self.operands_of(i), i.args.shape[0], i.args.shape[1]
-        upstream = self.adjoint(i.dst)
-        rows = self.keep(i.args.ravel())
-        outer = [upstream, len(i.weights), places, rows, n, int(i.weights[0]), i.bias]
-        outer.append(self.keep([2 * self.program.n_rows + 1]))
-        lines = [[*self.kernel("conv_outer"), *outer]]
+        program = self.program
+        operands, upstream = operands_of(program, i), self.adjoint(i.dst)
+        shifts = shifts_of(operands) if self.lanes else None
+        head = [upstream, len(i.weights), i.args.shape[0]]
+        tail = [i.args.shape[1], int(i.weights[0]), i.bias]
+        if shifts is None:
+            ones = self.keep([2 * program.n_rows + 1])
+            lines = [[*self.kernel("conv_outer"), *head, self.keep(i.args.ravel()), *tail, ones]]
+        else:
+            columns, vectors, ends = outer_fields(shifts, self.lanes, self.keep)
+            lines = [[*self.kernel("conv_outer"), *head, columns, *tail, vectors, ends]]
         targets = np.unique(i.args[self.wanted(i.args)])
-        if len(targets):
-            lines += self.zeros([int(r) for r in targets if int(r) not in self.written])
-            shift = self.program.n_rows
-            sums = backward_sums(table, upstream, i.weights, self.program.needs_gradient, shift)
-            lines.append([*self.kernel("conv"), self.sums(sums)])
-        return lines
+        if len(targets) == 0:
+            return lines
+        lines += self.zeros([int(r) for r in targets if int(r) not in self.written])
+        if shifts is None:
+            sums = backward_sums(operands, upstream, i.weights, program.needs_gradient, program.n_rows)
+            return [*lines, [*self.kernel("conv"), self.sums(sums)]]
+        fields = backward_fields(shifts, upstream, i.weights, self.adjoint(shifts.first), self.lanes, self.keep)
+        return [*lines, [*self.kernel("conv"), self.keep(fields)]]
 
     def max_backward(self, i: Instruction) -> list[list[int]]:
         rows = i.args.ravel()

@@ -132,3 +132,13 @@ def zero_of(typingctx: Any, like: Any) -> Any:
         return context.get_constant(like.dtype, 0)
 
     return like.dtype(like), generate
+
+
+@intrinsic
+def one_of(typingctx: Any, like: Any) -> Any:
+    """1 in the dtype that the pointer `like` points to (``zero_of(like) + 1`` would be float64)."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return context.get_constant(like.dtype, 1)
+
+    return like.dtype(like), generate

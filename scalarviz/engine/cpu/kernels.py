@@ -11,8 +11,8 @@ there is one loop for all sizes.
 
 from __future__ import annotations
 
-from .intrinsics import row_at, zero_of
-from .layout import SPARE, TILE
+from .intrinsics import row_at, size_of, zero_of
+from .layout import SPARE, STRIDE, TILE
 from .tiles import (
     Row,
     Words,
@@ -195,6 +195,6 @@ def parameters_back(
 def zero(
     code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
 ) -> None:  # fmt: skip
-    """Zeros. Fields: first row, how many."""
-    for j in range(code[3]):
-        fill(row_of(space, code[2] + j, theta), zero_of(theta), n)
+    """Zeros. Fields: first row, how many. What stands between the rows may be overwritten."""
+    width = space[STRIDE] // size_of(theta)
+    fill(row_of(space, code[2], theta), zero_of(theta), (code[3] - 1) * width + n)

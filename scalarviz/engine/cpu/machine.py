@@ -9,8 +9,8 @@ import numpy as np
 
 from ...tape import Program
 from ..problem import Array
-from .capability import VECTOR_KERNELS
-from .encode import encode
+from .capability import VECTOR_KERNELS, vector_bytes
+from .encode import can_be_compact, encode
 from .loader import kernel_address, row_addresses
 from .training import LINE
 
@@ -56,12 +56,25 @@ class Loaded:
         def kernel(name: str) -> int:
             return kernel_address(f"{name}_plain" if plain and name in VECTOR_KERNELS else name, dtype.name)
 
-        encoded = encode(program, seeds, partial(row_addresses, dtype=dtype.name), kernel, dtype)
+        # one sample: its rows lie side by side, so that there are vectors to compute with
+        compact = block == 1 and not plain and can_be_compact(program)
+        lanes = (vector_bytes() or 64) // dtype.itemsize if compact else 0
+        encoded = encode(program, seeds, partial(row_addresses, dtype=dtype.name), kernel, dtype, lanes)
         self.workspace = Workspace(encoded.rows, block, dtype)
         self.tile = np.zeros(16, dtype)
         height = program.n_rows
         # in the order of the names in layout
-        space = [self.workspace.address, 0, 2 * height, self.tile.ctypes.data, height, block, program.loss, 0]
+        space = [
+            self.workspace.address,
+            0,
+            2 * height,
+            self.tile.ctypes.data,
+            height,
+            block,
+            program.loss,
+            0,
+            int(compact),
+        ]
         self._lists = [
             np.ascontiguousarray(part)
             for part in (

@@ -21,6 +21,7 @@ from .layout import (
     BACKWARD,
     BASE,
     BLOCK,
+    COMPACT,
     CONSTANT_ROWS,
     CONSTANTS,
     FIELDS,
@@ -59,7 +60,7 @@ def walk(space: Words, entry: int, theta: Row, grad: Row, lanes: int) -> None:
     """
     base, stride, size = space[BASE], space[STRIDE], size_of(theta)
     width = stride // size
-    padded = (lanes * size + LINE - 1) // LINE * LINE // size
+    padded = lanes if space[COMPACT] else (lanes * size + LINE - 1) // LINE * LINE // size
     pool, numbers, here = space[POOL], space[NUMBERS], address_of(space)
     thetas, grads, where = address_of(theta), address_of(grad), space[entry]
     for _ in range(space[entry + 1]):
@@ -79,7 +80,9 @@ def walk(space: Words, entry: int, theta: Row, grad: Row, lanes: int) -> None:
 def prepare(space: Words, lanes: int, like: Row) -> None:
     """Ready the workspace for `lanes` lanes: constants and padding are written when the row stride changes."""
     stride = (lanes * size_of(like) + LINE - 1) // LINE * LINE
-    if stride % CROWDED == 0:
+    if space[COMPACT]:
+        stride = size_of(like)
+    elif stride % CROWDED == 0:
         stride += LINE
     if stride == space[STRIDE]:
         return
