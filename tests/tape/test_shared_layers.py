@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 
 import numpy as np
 import pytest
@@ -88,8 +87,8 @@ def test_a_chain_whose_middle_is_read_elsewhere_stays_whole():
     np.testing.assert_allclose(found, [data[:3].max(axis=0), data.max(axis=0)])
 
 
-def test_pictures_and_large_layers_are_lowered_in_time():
-    start = time.perf_counter()
-    plan_of(cnn(28, (8, 16), padding=1), 784)
-    plan_of(nn.Linear(1024, 1024, seed=1), 1024)
-    assert time.perf_counter() - start < 4  # 0.6 s on a quiet core; the limits are 2 s and 1 s
+def test_pictures_and_large_layers_are_few_instructions():
+    """Their number does not grow with the picture or the layer: that is what makes lowering and running quick."""
+    counts = [len(plan_of(cnn(side, (8, 16), padding=1), side * side).body.instructions) for side in (8, 28)]
+    assert counts[0] == counts[1] <= 8
+    assert len(plan_of(nn.Linear(1024, 1024, seed=1), 1024).body.instructions) == 1
