@@ -36,6 +36,8 @@ print(repr(float(y[0])), warm)
 
 def start(folder, root: Path = ROOT) -> subprocess.Popen[str]:
     environment = {**os.environ, "SCALARVIZ_CACHE_DIR": str(folder), "PYTHONPATH": str(root)}
+    # an edit of the same length with the same time would come out of Python's own cache as the old module
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"
     return subprocess.Popen(
         [sys.executable, "-c", SCRIPT],
         env=environment,
