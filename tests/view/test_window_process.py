@@ -142,27 +142,17 @@ def test_signals_end_cleanly_within_a_second(screen, number):
     assert time.monotonic() - start < 10  # wanted is one second, on a machine that does nothing else
 
 
-def test_a_display_that_goes_away_is_said_and_ends_the_window():
-    read, write = os.pipe()
-    server = subprocess.Popen(
-        ["Xvfb", "-displayfd", str(write), "-screen", "0", "800x600x24", "-nolisten", "tcp"],
-        pass_fds=[write], stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    os.close(write)
-    with os.fdopen(read) as pipe:
-        display = f":{pipe.readline().strip()}"
-    process = subprocess.Popen(
-        [sys.executable, "-c", WATCH],
-        env=environment(display),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout.readline() == "training\n"
-    time.sleep(1.0)  # in the first frames Xlib may end the process before anybody is asked
-    server.kill()
-    server.wait()
-    out, err = process.communicate(timeout=60)  # Mesa in software may paint into nothing for 20 s
+def test_a_display_that_goes_away_is_said_and_ends_the_window(x_server):
+    with x_server() as (server, display):
+        process = subprocess.Popen(
+            [sys.executable, "-c", WATCH],
+            env=environment(display), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert process.stdout.readline() == "training\n"
+        time.sleep(1.0)  # in the first frames Xlib may end the process before anybody is asked
+        server.kill()
+        server.wait()
+        out, err = process.communicate(timeout=60)  # Mesa in software may paint into nothing for 20 s
     assert "the display went away" in err
     # either the window's loop came back, or the drawing library did not and the process was got out
     assert out.startswith("closed after") or (out == "" and process.returncode == 2)
