@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -50,3 +51,10 @@ def test_code_runs_as_pasted_in_an_empty_folder(tmp_path, block, request):
 def test_the_keys_are_those_of_the_program():
     (table,) = KEYS.findall(README)
     assert table == markdown(), "README.md: put scalarviz.view.controls.markdown() between the two comments"
+
+
+def test_the_figures_are_those_of_the_result_files():
+    spec = importlib.util.spec_from_file_location("readme_table", ROOT / "benchmarks" / "readme_table.py")
+    table = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(table)
+    assert f"{table.START}\n{table.markdown()}\n{table.END}" in README, "run: python benchmarks/readme_table.py"
