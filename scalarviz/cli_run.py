@@ -6,6 +6,7 @@ import json
 import math
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,8 @@ class Ending:
     seconds : float
     error : Exception or None
         What stopped the training.
+    saved : bool
+        Whether the weights had their turn.
     outputs : Outputs or None
         The film and the pictures; None after a window.
     written : list of Path
@@ -43,6 +46,7 @@ class Ending:
 
     seconds: float = 0.0
     error: Exception | None = None
+    saved: bool = False
     outputs: Outputs | None = None
     written: list[Path] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
@@ -52,30 +56,56 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
     """Train a scene as its options say; returns the exit code.
 
     Everything that would stop a file from being written afterwards is said before the training begins. Ctrl-C and
-    SIGTERM end the training at the next boundary of a step; what was asked for is written all the same.
+    SIGTERM end the training at the next boundary of a step; what was asked for is written all the same. After a second
+    one it is only the weights.
     """
     if options.save:
         check_target(options.save)
     window = InWindow(options) if wants_window(options) else None
     outputs = plan_outputs(loaded.name, options) if window is None else None
-    scene: Scene = loaded.module.build(options)
+    scene = loaded.build(options)
     if options.load:
         scene.run.load(options.load)
     for line in [*scene.notes, _engine_line(loaded.name, scene), *_beside(loaded.name, scene, options)]:
         say(line)
+    ending = Ending(outputs=outputs)
     with Stop() as stop:
-        ending = _in_window(window, scene, options, stop) if window is not None else None
-        if ending is None:
-            ending = _without_window(scene, options, outputs or plan_outputs(loaded.name, options), stop)
+        try:
+            return _train_and_write(loaded, scene, options, window, stop, ending)
+        except KeyboardInterrupt:
+            return _hurried(scene, options, stop, ending)
+
+
+def _train_and_write(
+    loaded: LoadedScene, scene: Scene, options: Any, window: InWindow | None, stop: Stop, ending: Ending
+) -> int:
+    if window is None or not _in_window(window, scene, options, stop, ending):
+        ending.outputs = ending.outputs or plan_outputs(loaded.name, options)
+        _without_window(scene, options, ending.outputs, stop, ending)
     if ending.error is not None:
-        return _stopped_by(ending.error, scene, options)
-    _write(loaded, scene, options, ending)
-    _report(loaded, scene, ending.seconds, options.json_line, ending.written)
+        with stop.held():
+            return _stopped_by(ending.error, scene, options, ending)
+    _write(loaded, scene, options, stop, ending)
+    _report(loaded, scene, options.json_line, ending)
     if stop:
         say(f"scalarviz: {stop.word}; the files were written")
     for line in ending.failures:
         fail(line)
     return 2 if ending.failures else stop.code
+
+
+def _hurried(scene: Scene, options: Any, stop: Stop, ending: Ending) -> int:
+    """After a second signal: the weights, a line that says what is there, and the exit code."""
+    if stop.cut and options.save and not ending.saved:
+        ending.failures.append(f"{options.save} was not written, since a step was interrupted")
+    else:
+        _save(scene, options, stop, ending)
+    for path in ending.written:
+        say(f"wrote {path}")
+    for line in ending.failures:
+        fail(line)
+    say(f"scalarviz: {stop.word} again; nothing {'else ' if ending.written else ''}was written")
+    return stop.code
 
 
 def _beside(name: str, scene: Scene, options: Any) -> list[str]:
@@ -95,33 +125,34 @@ def _engine_line(name: str, scene: Scene) -> str:
     return f"{name}: {run.engine} ({run.engine.why}{'; compiling its kernels, once' if compiling else ''})"
 
 
-def _in_window(window: InWindow, scene: Scene, options: Any, stop: Stop) -> Ending | None:
-    """Train in a window; None (and a line that says why) if there can be none."""
+def _in_window(window: InWindow, scene: Scene, options: Any, stop: Stop, ending: Ending) -> bool:
+    """Train in a window; False (and a line that says why) if there can be none."""
     reason = window.refusal()
     start = time.perf_counter()
     if not reason:
         try:
-            error = window.train(scene, stop, lambda lost: _stopped_by(lost, scene, options))
-            return Ending(time.perf_counter() - start, error)
+            ending.error = window.train(scene, stop, lambda lost: _stopped_by(lost, scene, options, ending))
+            ending.seconds = time.perf_counter() - start
+            return True
         except MissingDependencyError as missing:
             reason = str(missing)
     say(f"{scene.name}: a film and a picture instead of a window: {reason}")
-    return None
+    return False
 
 
-def _without_window(scene: Scene, options: Any, outputs: Outputs, stop: Stop) -> Ending:
+def _without_window(scene: Scene, options: Any, outputs: Outputs, stop: Stop, ending: Ending) -> None:
     for line in outputs.notes:
         say(line)
     start = time.perf_counter()
-    error = None
     try:
-        _train(scene, options.steps, outputs, stop)
+        _train(scene, options.steps, outputs, stop, lambda: _save(scene, options, stop, ending))
     except Exception as stopped_by:  # whatever it is, what was learnt until then is kept
-        error = stopped_by
-    return Ending(time.perf_counter() - start, error, outputs)
+        ending.error = stopped_by
+    ending.seconds = time.perf_counter() - start
 
 
-def _train(scene: Scene, steps: int, outputs: Outputs, stop: Stop) -> None:
+def _train(scene: Scene, steps: int, outputs: Outputs, stop: Stop, save: Callable[[], None]) -> None:
+    """Train to the last step or a signal, and save before the film is closed, which takes a while."""
     run = scene.run
     last = run.steps + steps
 
@@ -130,13 +161,20 @@ def _train(scene: Scene, steps: int, outputs: Outputs, stop: Stop) -> None:
         return not stop
 
     with Progress(scene.name, run.steps, last) as bar, outputs.film(scene, steps) as stops:
-        for step in stops:
-            run.step(step - run.steps, progress=goes_on)
-            if not goes_on(run):
-                break
+        try:
+            for step in stops:
+                with stop.whole():
+                    run.step(step - run.steps, progress=goes_on)
+                if not goes_on(run):
+                    break
+        except KeyboardInterrupt:
+            if not stop.cut:
+                save()
+            raise
+        save()
 
 
-def _stopped_by(error: Exception, scene: Scene, options: Any) -> int:
+def _stopped_by(error: Exception, scene: Scene, options: Any, ending: Ending) -> int:
     """Say what stopped the training and at which step, and keep the weights if they are worth it; the exit code 2."""
     step = scene.run.steps
     if not isinstance(error, ScalarvizError):
@@ -144,8 +182,8 @@ def _stopped_by(error: Exception, scene: Scene, options: Any) -> int:
         error = RuntimeError(f"training stopped after step {step:,}: {type(error).__name__}: {error}")
     elif not isinstance(error, DivergedError):  # that one names its step
         error = ScalarvizError(f"training stopped after step {step:,}: {error}")
-    ending = Ending()
-    _save(scene, options, ending, diverged=isinstance(error, DivergedError))
+    if not ending.saved:
+        _keep(scene, options, ending, diverged=isinstance(error, DivergedError))
     for path in ending.written:
         say(f"wrote {path}")
     for line in ending.failures:
@@ -153,7 +191,15 @@ def _stopped_by(error: Exception, scene: Scene, options: Any) -> int:
     return fail(str(error))
 
 
-def _save(scene: Scene, options: Any, ending: Ending, diverged: bool = False) -> None:
+def _save(scene: Scene, options: Any, stop: Stop, ending: Ending) -> None:
+    """Write the weights, once, and let no signal interrupt that."""
+    with stop.held():
+        if not ending.saved:
+            _keep(scene, options, ending)
+
+
+def _keep(scene: Scene, options: Any, ending: Ending, diverged: bool = False) -> None:
+    ending.saved = True
     if not options.save:
         return
     if diverged or not np.isfinite(scene.run.values).all():
@@ -167,9 +213,9 @@ def _save(scene: Scene, options: Any, ending: Ending, diverged: bool = False) ->
         ending.failures.append(str(error))
 
 
-def _write(loaded: LoadedScene, scene: Scene, options: Any, ending: Ending) -> None:
+def _write(loaded: LoadedScene, scene: Scene, options: Any, stop: Stop, ending: Ending) -> None:
     """Write what was asked for, the weights first; what cannot be written keeps nothing else from it."""
-    _save(scene, options, ending)
+    _save(scene, options, stop, ending)
     if ending.outputs is not None:
         ending.written += ending.outputs.pictures(scene)
         ending.failures += ending.outputs.failures
@@ -182,13 +228,13 @@ def _write(loaded: LoadedScene, scene: Scene, options: Any, ending: Ending) -> N
         ending.failures.append(str(error))
 
 
-def _report(loaded: LoadedScene, scene: Scene, seconds: float, as_json: bool, written: list[Path]) -> None:
+def _report(loaded: LoadedScene, scene: Scene, as_json: bool, ending: Ending) -> None:
     run, name = scene.run, loaded.name
     rate = run.steps_per_second
     more: dict[str, float] = getattr(loaded.module, "report", lambda scene: {})(scene)
     told = "".join(f", {what} {number:.4g}" for what, number in more.items())
-    say(f"{name}: step {run.steps:,}, loss {run.loss:.5g}{told}, {rate:,.0f} steps/s, {seconds:.1f} s in all")
-    for path in written:
+    say(f"{name}: step {run.steps:,}, loss {run.loss:.5g}{told}, {rate:,.0f} steps/s, {ending.seconds:.1f} s in all")
+    for path in ending.written:
         say(f"wrote {path}")
     if as_json:
         line = {
@@ -200,7 +246,7 @@ def _report(loaded: LoadedScene, scene: Scene, seconds: float, as_json: bool, wr
             "dtype": run.dtype,
             "seed": run.seed,
             "steps_per_s": _number(rate, 1),
-            "seconds": _number(seconds, 3),
+            "seconds": _number(ending.seconds, 3),
             **{what: _number(number) for what, number in more.items()},
         }
         print(json.dumps(line, allow_nan=False), flush=True)

@@ -8,9 +8,12 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import FileFormatError, InputError
+
+if TYPE_CHECKING:
+    from .run.scene import Scene
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,18 @@ class LoadedScene:
     def summary(self) -> str:
         """The first line of its docstring, for help."""
         return (self.module.__doc__ or self.name).strip().partition("\n")[0]
+
+    def build(self, options: Any) -> Scene:
+        """Call the module's ``build``; FileFormatError, which names the file, if it returns no scene."""
+        from .run.scene import Scene
+
+        scene = self.module.build(options)
+        if not isinstance(scene, Scene):
+            raise FileFormatError(
+                f"{self.module.__file__}: build(options) must return a scalarviz.run.scene.Scene, got "
+                f"{'None' if scene is None else type(scene).__name__}; end it with: return Scene(name, run)"
+            )
+        return scene
 
 
 def load_scene(name: str) -> LoadedScene:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,17 +18,23 @@ AGAIN = 0.1  # seconds until a signal that came before the window listens is sen
 class Stop:
     """Catches the signals while a run goes on; a context manager.
 
-    The first signal is only noted, so that no step is cut in two; the second one interrupts at once. In a thread that
-    is not the main one nothing is caught: signals do not arrive there.
+    The first signal is only noted; the second one interrupts, but neither a step (see :meth:`whole`) nor the writing
+    of the weights (see :meth:`held`); the third one interrupts a step as well. In a thread that is not the main one
+    nothing is caught: signals do not arrive there.
 
     Attributes
     ----------
     number : int
         The signal that came, 0 before.
+    cut : bool
+        Whether a step was interrupted: the weights are those of no step.
     """
 
     def __init__(self) -> None:
         self.number = 0
+        self.cut = False
+        self._count = 0
+        self._patience = 1  # so many signals are only noted
         self._former: dict[int, Any] = {}
         self._window_opens = False
         self._again: threading.Timer | None = None
@@ -59,12 +66,42 @@ class Stop:
             signal.signal(number, former)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        again, self.number = bool(self.number), number
+        self.number = number
+        self._count += 1
         if self._window_opens:  # an exception would get lost in Qt's callbacks
             self._again = threading.Timer(AGAIN, signal.raise_signal, [number])
             self._again.daemon = True
             self._again.start()
-        elif again:
+        elif self._count > self._patience:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """Put the second signal off until the end of the block, which is a training step; the third one cuts it."""
+        try:
+            with self._patient(2):
+                yield
+        except KeyboardInterrupt:
+            self.cut = True
+            raise
+        self._interrupt_now()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let no signal interrupt the block, which writes the weights."""
+        with self._patient(sys.maxsize):
+            yield
+
+    @contextmanager
+    def _patient(self, patience: int) -> Iterator[None]:
+        former, self._patience = self._patience, patience
+        try:
+            yield
+        finally:
+            self._patience = former
+
+    def _interrupt_now(self) -> None:
+        if self._count > self._patience:
             raise KeyboardInterrupt
 
     @contextmanager

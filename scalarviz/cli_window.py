@@ -68,7 +68,8 @@ class InWindow:
             return None
         with stop.beside_a_window():
             handle = self._show(scene, rescue)
-        error = _taken_back(scene.run, handle)
+        with stop.whole():
+            error = _taken_back(scene.run, handle)
         if error is None and not stop and (handle.display_lost or not handle.closed):
             return StateError(GONE)
         return error
