@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 Project = Callable[[ArrayLike], Floats]
 _CELL = 4.0  # pixels of a cell of the map of taken places
 _LINE = 19.0
+_FAR = (41.0, 53.0, 67.0, 82.0)  # pixels from a plate up to its name, where no place near it is free
 _STAY = 0.8  # what it is worth to stay
 _LONGEST = 4096  # points of a line: zoomed in by hand, most of it is outside
 
@@ -76,12 +77,13 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class PlateLabel:
-    """A name, its shape, and where they stand: left edge and baseline of the first line."""
+    """A name, its shape, and where they stand: left edge and baseline of the first line; whether the range has room."""
 
     name: str
     shape: str
     x: float
     y: float
+    ranged: bool = True
 
 
 def convex_hull(points: Floats) -> Floats:
@@ -128,6 +130,13 @@ def _around(points: Floats, width: float, height: float) -> list[tuple[float, fl
             (high[0] + gap, right[:, 1].mean() - height / 2),
         ]  # fmt: skip
     return [(float(x), float(y)) for x, y in places]
+
+
+def _above(points: Floats, width: float, height: float) -> list[tuple[float, float]]:
+    """Places further up, over the ends and the middle: elsewhere a name so far away would seem another plate's."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    starts = (low[0] - 2, high[0] - width + 2, (low[0] + high[0] - width) / 2)
+    return [(float(x), float(low[1] - height - gap)) for gap in _FAR for x in starts]
 
 
 class FlowLabels:
@@ -198,12 +207,19 @@ class FlowLabels:
         second = "" if lone else "×".join(str(n) for n in shape)
         # The widest text the second line can become: places must not depend on the numbers.
         widest = measure(f"{second}   ±8.8e\N{MINUS SIGN}88", LABEL) if second else 0.0
-        width, height = max(measure(name, CHANNEL, True), widest), _LINE if lone else 2 * _LINE
-        spot = self._best(name, _around(hull, width, height), (width, height), limit=2.5)
-        if spot is None:
-            return
-        self.plates.append(PlateLabel(name, second, spot[0], spot[1] + 14))
-        self.static.text(spot[0], spot[1] + 14, name, CHANNEL, self._theme.text1, bold=True)
+        own = measure(name, CHANNEL, True)
+        two, one = _LINE if lone else 2 * _LINE, _LINE
+        least = max(own, measure(second, LABEL))
+        # First what stands after the name gives way, the range before the shape: a name rather than none.
+        for text, width, height in ((second, max(own, widest), two), (second, least, two), ("", own, one)):
+            for far in (False, True):
+                places = _above(hull, width, height) if far else _around(hull, width, height)
+                spot = self._best(f"{name} far" if far else name, places, (width, height), limit=2.5)
+                if spot is not None:
+                    ranged = width >= widest
+                    self.plates.append(PlateLabel(name, text, spot[0], spot[1] + 14, ranged))
+                    self.static.text(spot[0], spot[1] + 14, name, CHANNEL, self._theme.text1, bold=True)
+                    return
 
     def _place_row(self, name: str, text: str, points: Floats) -> None:
         width = measure(text, LABEL)
@@ -236,7 +252,7 @@ class FlowLabels:
         """The second lines: shape, and ± the range of each tensor in `extents`."""
         sketch = Sketch()
         for label in self.plates:
-            span = f"   ±{short(extents[label.name])}" if label.name in extents else ""
+            span = f"   ±{short(extents[label.name])}" if label.ranged and label.name in extents else ""
             if label.shape:
                 sketch.text(label.x, label.y + _LINE, label.shape + span, LABEL, self._theme.text2)
         return sketch

@@ -77,6 +77,10 @@ STACK = _Style(half=0.46, azimuth=-31.0, elevation=14.0, row_depth=0.46, row_flo
 # One or two plates do not fill the width: seen more from the front they are larger.
 FRONTAL = {1: replace(STACK, azimuth=-62.0), 2: replace(STACK, azimuth=-42.0)}
 
+_CLEAR = 1.4  # pitches from the end of a layer to the next plate where none may hide another
+_TOUCH = 4.0  # pixels that a plate may reach behind another before they are put apart
+_WORTH = 0.75  # of a cube's size is given for plates that stand apart
+
 
 def _at(flow: float, across: float, down: float) -> Floats:
     return np.asarray(flow * FLOW + across * ACROSS + down * DOWN)
@@ -111,9 +115,12 @@ class _Builder:
         self.plates.append(plate)
         strip, last = edge, plate
         if layer.bias is not None:
+            deep = 0 if straight else grid_for((layer.outputs,)).cells[1] - 1  # folded, it is a block
             strip = edge + sign * (style.side if spot.outputs_down else 1.75 if not strips_below else 2.5)
-            place = _at(spot.flow, strip, spot.down) if spot.outputs_down else _at(spot.flow, spot.across, strip)
+            first = strip if sign > 0 else strip - deep
+            place = _at(spot.flow, first, spot.down) if spot.outputs_down else _at(spot.flow, spot.across, first)
             last = plate_for(layer.bias, "bias", place, axes, style.half, strip=straight)
+            strip += sign * deep
             self.plates.append(last)
         row = self._row(layer, spot, strip, sign, straight)
         if straight:
@@ -127,7 +134,10 @@ class _Builder:
         flow = spot.flow + style.row_flow[0 if spot.outputs_down else 1]
         coplanar = style.row_flow == (0.0, 0.0)
         off = (style.side if coplanar else 0.42) if spot.outputs_down else style.row_rise
-        place = _at(flow, strip + off, spot.down) if spot.outputs_down else _at(flow, spot.across, strip + sign * off)
+        first = strip + sign * off
+        if not straight and sign < 0:
+            first -= grid_for((layer.outputs,)).cells[1] - 1
+        place = _at(flow, first, spot.down) if spot.outputs_down else _at(flow, spot.across, first)
         row = row_plate(layer.row, layer.outputs, place, axes, style.half, style.row_depth)
         if not straight:
             row = Plate(row.name, row.kind, row.size, grid_for((row.size,)), place, axes, row.half, row.depth)
@@ -143,6 +153,11 @@ class _Builder:
         start = source.cell_centre(*cell) + out * source.half + FLOW * source.depth + step
         end = row.cell_centre(0) - out * row.half - FLOW * row.depth + step
         self.lines.append(np.stack([start, end], axis=1))
+
+    def ends(self, angle: float) -> float:
+        """Right end on screen, in pitches, of what stands so far; the flow runs at `angle` to the screen."""
+        right = np.cos(angle) * FLOW + np.sin(angle) * ACROSS
+        return float(max((plate.corners @ right).max() for plate in self.plates))
 
     def feed(self, row: Plate, plate: Plate, down: bool) -> None:
         """Lines from a row of activations into the input edge of the next plate."""
@@ -198,8 +213,11 @@ def staircase(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Arrangement
     return Arrangement(camera, build.plates, False, build.lines)
 
 
-def _stacked(chain: Sequence[ChainLayer], size: Size, box: Rect, spread: float) -> tuple[Arrangement, float]:
-    """The stack for one distance between plates, and how good it is: what of its plates can be seen, and how large."""
+def _stacked(chain: Sequence[ChainLayer], size: Size, box: Rect, spread: float | None) -> tuple[Arrangement, float]:
+    """The stack for one distance between plates, and how good it is: what of its plates can be seen, and how large.
+
+    Without `spread` each plate stands where the one before it, with its strips, ends on screen.
+    """
     style = FRONTAL.get(len(chain), STACK)
     build = _Builder(style)
     spot = _Spot(0.0, 0.0, 0.0, True)
@@ -211,7 +229,12 @@ def _stacked(chain: Sequence[ChainLayer], size: Size, box: Rect, spread: float) 
             build.inputs(layer, plate, flow=0.0, below=2.5)
         down, across = plate.grid.cells if spot.outputs_down else plate.grid.cells[::-1]
         strips = 2.0 * style.side if spot.outputs_down else 0.0
-        gap = spread * (0.5 * (across + max(plate.grid.cells)) + 1.5 * strips + 1.0)
+        if spread is None:
+            follows = chain[min(index + 1, len(chain) - 1)]
+            largest = max(*plate.grid.cells, *grid_for(follows.weight.shape).cells)
+            gap = build.ends(angle) / np.cos(angle) - spot.flow + _CLEAR + 0.03 * largest
+        else:
+            gap = spread * (0.5 * (across + max(plate.grid.cells)) + 1.5 * strips + 1.0)
         width = (across + strips + 1.0) * np.sin(angle)
         if index + 1 == len(chain):
             seen += width * down
@@ -226,6 +249,26 @@ def _stacked(chain: Sequence[ChainLayer], size: Size, box: Rect, spread: float) 
 
 
 def stack(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Arrangement:
-    """Plates one behind the other (mock-up ``texture``), as far apart as shows most of them in the rectangle."""
+    """Plates one behind the other (mock-up ``texture``), as far apart as shows most of them in the rectangle.
+
+    Where one would hide another they are put apart, unless that makes the cubes much smaller.
+    """
     tried = [_stacked(chain, size, box, spread) for spread in np.linspace(0.25, 1.2, 39)]
-    return max(tried, key=lambda pair: pair[1])[0]
+    best = max(tried, key=lambda pair: pair[1])[0]
+    if _hidden(best) <= _TOUCH:
+        return best
+    apart, _ = _stacked(chain, size, box, None)
+    return apart if apart.pixels_per_cube() > _WORTH * best.pixels_per_cube() else best
+
+
+def _hidden(scene: Arrangement) -> float:
+    """Widest strip of a plate, in px, that lies behind what stands before it."""
+    end, most = -np.inf, 0.0
+    for plate in scene.plates:
+        if plate.name == "input":
+            continue
+        across = scene.camera.project(plate.corners)[:, 0]
+        if plate.kind == "weight":
+            most = max(most, float(end - across.min()))
+        end = max(end, float(across.max()))
+    return most

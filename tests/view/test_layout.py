@@ -6,8 +6,10 @@ import pytest
 
 from scalarviz.errors import InputError, UnknownNameError
 from scalarviz.run.frame import Stage, Tensor
+from scalarviz.view.flow_labels import FlowLabels
 from scalarviz.view.layout import FEW, layout_for, scene_rect
 from scalarviz.view.layout_plate import grid_for
+from scalarviz.view.theme import DARK
 
 SIZE = (1280, 720)
 NETS = [
@@ -19,6 +21,9 @@ NETS = [
     (3, 16, 16, 3),
     (12, 64, 64, 64, 64, 3),
     (784, 30, 10),
+    (3, 4, 4, 4, 4, 4, 4, 3),
+    (3, 12, 12, 12, 12, 3),
+    (3, 500, 500, 3),
     (4,) * 9,
 ]
 
@@ -245,3 +250,40 @@ def test_a_small_chain_lies_down_with_cubes_large_enough_for_a_number():
     assert layout.pixels_per_cube() > 80
     assert len(layout.trays) == 4, "weights and biases; activations have none"
     np.testing.assert_array_equal(layout.trays[:, :, 2], 0)
+
+
+@pytest.mark.parametrize("widths", [(3, *(4,) * 6, 3), (3, *(12,) * 4, 3), (3, 8, 8, 8, 3), (3, 500, 500, 3)])
+def test_no_plate_of_a_chain_is_hidden(widths):
+    layout = layout_for(*network(*widths), SIZE)
+    stages = [plate for plate in layout.plates if plate.name != "input"]
+    pixels = [layout.camera.project(plate.corners) for plate in stages]
+    spans = [(p.min(axis=0), p.max(axis=0)) for p in pixels]
+    for (a, first), (b, second) in combinations(zip(stages, spans, strict=True), 2):
+        if a.kind == b.kind == "weight":
+            clear = (first[1] <= second[0]) | (second[1] <= first[0])
+            assert clear.any(), (a.name, b.name)
+
+
+@pytest.mark.parametrize("widths", [(3, *(4,) * 6, 3), (3, *(12,) * 4, 3), (3, 8, 8, 8, 3), (3, 500, 500, 3)])
+def test_every_plate_of_a_chain_has_its_name_shape_and_range(widths):
+    tensors, stages = network(*widths)
+    layout = layout_for(tensors, stages, SIZE)
+    shapes = {t.name: t.shape for t in tensors if t.role == "weight"}
+    x0, y0, x1, y1 = layout.rect
+    box = (x0, y0, x1 - x0, y1 - y0)
+    labels = FlowLabels(layout, DARK, shapes, {}, layout.camera.project, box)
+    assert [label.name for label in labels.plates] == list(shapes)
+    assert len(labels.ranges(dict.fromkeys(shapes, 0.5)).texts) == len(shapes)
+    assert all(label.ranged for label in labels.plates)
+
+
+def test_a_range_gives_way_before_a_name():
+    tensors, stages = network(3, *(12,) * 4, 3)
+    layout = layout_for(tensors, stages, (640, 480))
+    shapes = {t.name: t.shape for t in tensors if t.role == "weight"}
+    x0, y0, x1, y1 = layout.rect
+    labels = FlowLabels(layout, DARK, shapes, {}, layout.camera.project, (x0, y0, x1 - x0, y1 - y0))
+    assert [label.name for label in labels.plates] == list(shapes)
+    assert not all(label.ranged for label in labels.plates)
+    shown = labels.ranges(dict.fromkeys(shapes, 0.5)).texts
+    assert sum("\N{PLUS-MINUS SIGN}" in str(text) for text in shown) == sum(label.ranged for label in labels.plates)
