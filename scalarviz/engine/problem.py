@@ -51,6 +51,8 @@ class Problem:
         :func:`default_block`.
     t_start : int
         Steps that the optimiser had done before this run; its ``t`` counts on from there.
+    threads : int
+        How many may be used; engines take fewer where they do not pay. They change no bits.
     """
 
     plan: Plan
@@ -65,6 +67,7 @@ class Problem:
     previous: Array
     block: int = 0
     t_start: int = 0
+    threads: int = 1
 
     def __post_init__(self) -> None:
         if self.block == 0:

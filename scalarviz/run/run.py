@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -57,6 +58,9 @@ class Run(DataEdits):
     engine : {"auto", "objects", "numpy", "numba"}
     dtype : {"float32", "float64"}
         Of the weights and of all arithmetic; weights are rounded to it when the run takes them over.
+    threads : int
+        How many the engine may use; ``run.engine`` says how many it does. Two pay for large steps while nothing is
+        drawn beside them, and change no bits.
 
     Raises
     ------
@@ -83,7 +87,9 @@ class Run(DataEdits):
         seed: int = 0,
         engine: str = "auto",
         dtype: str = "float32",
+        threads: int = 1,
     ) -> None:
+        self._threads = integer("threads", threads, 1)
         if dtype not in DTYPES:
             raise InputError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
         for what, thing in (("model", model), ("loss", loss)):
@@ -138,6 +144,7 @@ class Run(DataEdits):
             trained=np.zeros(self._tape.n_parameters, bool),
             previous=self._store.value.copy(),
             t_start=self.optimizer.steps,
+            threads=self._threads,
         )
 
     def _make_trainer(self, problem: Problem) -> Trainer:
@@ -146,7 +153,9 @@ class Run(DataEdits):
         if self.engine.name == "numba":
             from ..engine.cpu import NumbaTrainer
 
-            return NumbaTrainer(problem)
+            trainer = NumbaTrainer(problem)
+            self.engine = replace(self.engine, threads=trainer.threads)
+            return trainer
         return NumpyTrainer(problem)
 
     # ---- training

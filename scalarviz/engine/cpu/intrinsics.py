@@ -142,3 +142,36 @@ def one_of(typingctx: Any, like: Any) -> Any:
         return context.get_constant(like.dtype, 1)
 
     return like.dtype(like), generate
+
+
+@intrinsic
+def add_atomically(typingctx: Any, words: Any, number: Any) -> Any:
+    """Add to the first of some int64 numbers that other threads use too."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.atomic_rmw("add", args[0], args[1], "seq_cst")
+        return context.get_dummy_value()
+
+    return types.void(words, types.int64), generate
+
+
+@intrinsic
+def read_atomically(typingctx: Any, words: Any) -> Any:
+    """The first of some int64 numbers, as other threads have left it."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load_atomic(args[0], "seq_cst", 8)
+
+    return types.int64(words), generate
+
+
+@intrinsic
+def call_bare(typingctx: Any, address: Any) -> Any:
+    """Call a C function without arguments."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(ir.IntType(32), [])
+        builder.call(builder.inttoptr(args[0], kind.as_pointer()), [])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from threading import Thread
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,7 @@ from ..problem import Array, Problem
 from ..updates import Updater
 from .loader import function
 from .machine import Loaded
+from .team import groups_of, threads_for, yield_address
 
 UPDATE_BLOCK = 512
 """Parameters that go through the optimiser's program together."""
@@ -25,6 +28,11 @@ class NumbaTrainer:
     ----------
     problem : Problem
         Its arrays are read and written in place; they must be C-contiguous.
+
+    Attributes
+    ----------
+    threads : int
+        How many take part in a step.
     """
 
     name = "numba"
@@ -35,12 +43,16 @@ class NumbaTrainer:
         self._train = function("train", dtype.name)
         derived = plan.prologue
         seeds = tuple(derived.outputs.tolist()) if derived is not None else ()
-        self._body = Loaded(plan.body, dtype, min(problem.block, problem.batch), (plan.body.loss,))
+        block = min(problem.block, problem.batch)
+        groups = groups_of(plan.body, problem.batch, block)
+        self.threads = threads_for(problem.threads, groups)
+        self._bodies = [Loaded(plan.body, dtype, block, (plan.body.loss,)) for _ in range(self.threads)]
         self._prologue = Loaded(derived, dtype, 1, seeds)
         self._update = Loaded(problem.update.body, dtype, UPDATE_BLOCK)
         self._updater = Updater(problem)
         size = plan.n_parameters + plan.n_derived
         self._theta, self._grad = np.zeros(size, dtype), np.zeros(size, dtype)
+        self._buffers, self._parts = np.zeros((groups, size), dtype), np.zeros(groups)
         left, right, rounds = rng.shape_of(problem.data.shape[1])
         shape = np.array([left, right, np.uint64(rounds)], np.uint64)
         self._everything = np.zeros(0, np.bool_)
@@ -63,12 +75,21 @@ class NumbaTrainer:
         trained = self._everything if problem.trained.all() else problem.trained
         # gathered at every call: the arrays of a problem may be replaced between calls
         columns = [store.value, grad, *problem.state]
-        self._train(
-            self._body.machine, self._prologue.machine, self._update.machine, theta, grad, store.value,
-            problem.previous, np.array([c.ctypes.data for c in columns], np.int64), problem.data, problem.batch,
-            self._order, theta.dtype.type(problem.scale), trained, np.ascontiguousarray(hyper), first, losses,
-            commit,
+        shared = (
+            self._prologue.machine, self._update.machine, theta, grad, store.value, problem.previous,
+            np.array([c.ctypes.data for c in columns], np.int64), problem.data, problem.batch, self._order,
+            theta.dtype.type(problem.scale), trained, np.ascontiguousarray(hyper), first, losses, commit,
+            self._buffers, self._parts, np.array([0, yield_address()], np.int64),
         )  # fmt: skip
+        others = [
+            Thread(target=self._train, args=(body.machine, *shared, worker, self.threads))
+            for worker, body in enumerate(self._bodies) if worker > 0
+        ]  # fmt: skip
+        for thread in others:
+            thread.start()
+        self._train(self._bodies[0].machine, *shared, 0, self.threads)
+        for thread in others:
+            thread.join()
         if derived:
             store.grad[:] = grad[:n]
         losses *= problem.scale

@@ -39,6 +39,7 @@ from .layout import (
     STRIDE,
 )
 from .order import batch_order
+from .team import meet
 from .tiles import SUMS, Row, Words, fill, row_of
 
 LINE = 64
@@ -152,12 +153,13 @@ def load_inputs(
 
 @njit(error_model="numpy")
 def run_body(
-    space: Words, theta: Row, grad: Row, data: Row, samples: int, indices: Words, chosen: int, batch: int, scale: Any
+    space: Words, theta: Row, grad: Row, data: Row, samples: int, indices: Words, chosen: int, batch: int, scale: Any,
+    begin: int, end: int,
 ) -> float:  # fmt: skip
-    """Forward, loss and backward of one batch, block by block; returns the sum of the losses."""
+    """Forward, loss and backward of samples `begin` to `end` of a batch, block by block; the sum of the losses."""
     loss = 0.0
-    for start in range(0, batch, space[BLOCK]):
-        lanes = min(space[BLOCK], batch - start)
+    for start in range(begin, end, space[BLOCK]):
+        lanes = min(space[BLOCK], end - start)
         prepare(space, lanes, theta)
         if not space[FILLED]:
             load_inputs(space, data, samples, indices, chosen, start, lanes)
@@ -168,6 +170,38 @@ def run_body(
         fill(row_of(space, space[HEIGHT] + space[LOSS], theta), scale, lanes)
         walk(space, BACKWARD, theta, grad, lanes)
     return loss
+
+
+@njit(error_model="numpy")
+def group_start(group: int, groups: int, batch: int, block: int) -> int:
+    """The first sample of a group of blocks."""
+    blocks = (batch + block - 1) // block
+    return min(batch, group * blocks // groups * block)
+
+
+@njit(error_model="numpy")
+def run_groups(
+    space: Words, theta: Row, buffers: Row, size: int, data: Row, samples: int, indices: Words, chosen: int, batch: int,
+    scale: Any, parts: Any, worker: int, workers: int,
+) -> None:  # fmt: skip
+    """A worker's groups of one step, each into its own buffer."""
+    group, groups = worker, len(parts)
+    while group < groups:
+        part = row_at(address_of(buffers) + group * size * size_of(theta), theta)
+        fill(part, zero_of(theta), size)
+        begin = group_start(group, groups, batch, space[BLOCK])
+        end = group_start(group + 1, groups, batch, space[BLOCK])
+        parts[group] = run_body(space, theta, part, data, samples, indices, chosen, batch, scale, begin, end)
+        group += workers
+
+
+@njit(error_model="numpy")
+def join(grad: Row, buffers: Row, groups: int, size: int) -> None:
+    """Sum the gradients of all groups, in order."""
+    for g in range(groups):
+        part = row_at(address_of(buffers) + g * size * size_of(grad), grad)
+        for i in range(size):
+            grad[i] += part[i]
 
 
 @njit(error_model="numpy")
@@ -197,9 +231,11 @@ def update(space: Words, hyper: Row, columns: Words, n: int, trained: Any) -> No
 def train(
     body: Words, prologue: Words, updater: Words, theta: Reals, grad: Reals, values: Reals, previous: Reals,
     columns: Words, data: Reals, batch: int, order: tuple[Words, Words], scale: Any, trained: Any, hyper: Reals,
-    first: int, losses: Any, commit: bool,
+    first: int, losses: Any, commit: bool, buffers: Reals, parts: Any, team: Words, worker: int, workers: int,
 ) -> None:  # fmt: skip
     """``len(losses)`` steps; the first is step number `first`, counting from 0.
+
+    Several workers call it at the same time, each with a body of its own and everything else shared.
 
     Parameters
     ----------
@@ -227,6 +263,14 @@ def train(
         Receives the sums of the losses.
     commit : bool
         False: gradients only, no update.
+    buffers : ndarray, shape (groups, n + derived)
+        Room for the gradients of each group of blocks; no groups: they are added to `grad` at once.
+    parts : ndarray of float64, shape (groups,)
+        Room for their losses.
+    team : ndarray of int64
+        See :mod:`scalarviz.engine.cpu.team`; no arrivals yet.
+    worker, workers : int
+        Which of how many.
     """
     samples, n = data.shape[1], len(values)
     derived, chosen = len(theta) - n, int(batch < samples)
@@ -236,17 +280,36 @@ def train(
     theta_at, grad_at, data_at = row_at(theta.ctypes.data, theta), row_at(grad.ctypes.data, theta), data.ctypes.data
     index_at, hyper_line = word_at(indices.ctypes.data), hyper.shape[1] * hyper.itemsize
     value_at, previous_at = row_at(values.ctypes.data, theta), row_at(previous.ctypes.data, theta)
+    groups, size, arrivals, team_at = len(buffers), n + derived, 0, word_at(team.ctypes.data)
     body_at[FILLED] = 0  # the data may have changed since the last call
     for step in range(len(losses)):
         if chosen:
             batch_order(indices, first + step, samples, order[0], order[1])
-        fill(grad_at, zero_of(grad_at), n + derived)
-        if derived:
-            copy(theta_at, value_at, n)
-            run_prologue(prologue_at, theta_at, grad_at, n)
-        losses[step] = run_body(
-            body_at, theta_at, grad_at, row_at(data_at, theta), samples, index_at, chosen, batch, scale
-        )
+        if worker == 0:
+            fill(grad_at, zero_of(grad_at), size)
+            if derived:
+                copy(theta_at, value_at, n)
+                run_prologue(prologue_at, theta_at, grad_at, n)
+        if workers > 1:
+            arrivals += workers
+            meet(team_at, arrivals)
+        if groups == 0:
+            losses[step] = run_body(
+                body_at, theta_at, grad_at, row_at(data_at, theta), samples, index_at, chosen, batch, scale, 0, batch
+            )
+        else:
+            run_groups(
+                body_at, theta_at, row_at(buffers.ctypes.data, theta), size, row_at(data_at, theta), samples, index_at,
+                chosen, batch, scale, parts, worker, workers,
+            )  # fmt: skip
+        if workers > 1:
+            arrivals += workers
+            meet(team_at, arrivals)
+        if worker > 0:
+            continue
+        if groups:
+            join(grad_at, row_at(buffers.ctypes.data, theta), groups, size)
+            losses[step] = parts.sum()
         if derived:
             prologue_back(prologue_at, theta_at, grad_at, n)
         if commit:
@@ -281,5 +344,5 @@ def signature(name: str, dtype: str) -> tuple[Any, ...]:
     order = numba.types.UniTuple(numba.uint64[::1], 2)
     return (
         words, words, words, reals, reals, reals, reals, words, matrix, i64, order, real, numba.boolean[::1],
-        matrix, i64, numba.float64[::1], numba.boolean,
+        matrix, i64, numba.float64[::1], numba.boolean, matrix, numba.float64[::1], words, i64, i64,
     )  # fmt: skip

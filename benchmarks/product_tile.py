@@ -1,0 +1,74 @@
+"""What the layer kernel reaches by itself, and how much of it is left in a whole training step.
+
+    python benchmarks/product_tile.py
+
+The kernel ``combine`` computes 64 rows from 64 rows of 512 lanes, again and again; beside it, in turns, whole steps of
+UV 12-64x4-3 (Adam, batch 1024), counting the products of its layers alone. One pinned thread.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from itertools import pairwise
+
+from _timing import in_turns, pin_threads, write_report
+
+pin_threads(1)
+
+import _ours  # noqa: E402
+import numpy as np  # noqa: E402
+from _workloads import WORKLOADS  # noqa: E402
+
+from scalarviz.engine.cpu import capability, layout, loader  # noqa: E402
+
+SIDE, LANES = 64, 512
+KERNEL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 6, ctypes.c_int64, ctypes.c_int64)
+
+
+def product(name: str) -> Callable[[int], None]:
+    """Products of a 64 x 64 matrix and 64 rows of 512 lanes, float32."""
+    stride = 4 * LANES + 64
+    memory = np.random.default_rng(0).random((2 * SIDE + layout.PADDING + 1) * stride // 4, dtype=np.float32)
+    start = -(-memory.ctypes.data // 64) * 64
+    tile, theta = np.zeros(16, np.float32), np.random.default_rng(1).random(SIDE * SIDE, dtype=np.float32)
+    address = loader.kernel_address(name, "float32")
+    code = np.array([layout.KERNEL, address, 0, SIDE, SIDE, SIDE, 0, SIDE, 1, -1, 0], np.int64)
+    space = np.array([start, stride, 2 * SIDE, tile.ctypes.data, 2 * SIDE, LANES, 0, 0, 0], np.int64)
+    pool = np.array([*range(SIDE, 2 * SIDE), *range(SIDE)], np.int64)
+    arrays = (code, space, pool, theta, theta, theta)
+    pointers = [a.ctypes.data for a in arrays]
+    call = KERNEL(address)
+
+    def run(count: int, keep: object = (memory, tile, arrays)) -> None:
+        for _ in range(count):
+            call(*pointers, LANES, 0)
+
+    return run
+
+
+def main() -> None:
+    work = next(w for w in WORKLOADS if w.name.startswith("UV") and w.batch == 1024)
+    products = sum(n * m for n, m in pairwise(work.sizes))
+    operations = {
+        "product": 2 * SIDE * SIDE * LANES,
+        "product, plain tile": 2 * SIDE * SIDE * LANES,
+        "UV step": 2 * work.batch * (3 * products - work.sizes[0] * work.sizes[1]),
+    }
+    contestants = {
+        "product": product("combine"), "product, plain tile": product("combine_plain"),
+        "UV step": _ours.engine(work, "numba"),
+    }  # fmt: skip
+    timings = in_turns(contestants, rounds=31, seconds=0.03)
+    speeds = {name: operations[name] / timing.median / 1e9 for name, timing in timings.items()}
+    print(capability.describe())
+    for name, timing in timings.items():
+        print(f"{name:22} {timing}  {speeds[name]:8.1f} GFLOP/s")
+    share = speeds["UV step"] / speeds["product"]
+    print(f"a whole step reaches {share:.0%} of the product alone")
+    more = {"gflops": speeds, "share": round(share, 3), "kernels": capability.describe()}
+    print("written", write_report("product_tile", timings, ("numpy", "numba", "llvmlite"), unit="one call", **more))
+
+
+if __name__ == "__main__":
+    main()
