@@ -14,10 +14,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from .cli_console import fail, say
-from .errors import ScalarvizError
+from .cli_console import fail, say, tell, unwritable
+from .errors import ScalarvizError, listing
 
 INTERRUPTED = 130
+COMMANDS = {
+    "scenes": "List the scenes.",
+    "doctor": "Say what works here, and what to install for what does not.",
+    "warmup": "Compile the kernels into the cache, so that later starts are quick.",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -35,9 +40,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     try:
-        return _dispatch(arguments)
+        code = _dispatch(arguments)
+        sys.stdout.flush()
+        return code
     except ScalarvizError as error:
         return fail(str(error))
+    except OSError as error:
+        if not {"-h", "--help"} & set(arguments):  # of a file: a defect, which keeps its traceback
+            raise
+        return fail(str(unwritable(error)))
     except KeyboardInterrupt:
         say("scalarviz: interrupted")
         return INTERRUPTED
@@ -53,8 +64,15 @@ def _dispatch(arguments: list[str]) -> int:
         # typer's errors of use have format_message and exit_code; anything else is a defect and keeps its traceback
         if not hasattr(error, "format_message"):
             raise
-        return fail(error.format_message(), f"Try: scalarviz {name + ' ' if name else ''}--help")
+        return fail(error.format_message(), _hint(name))
     return code if isinstance(code, int) else 0
+
+
+def _hint(name: str) -> str:
+    """Where to read more: the help of the command `name`, or that of the program where there is no such command."""
+    if not name or name in scene_names() or name in COMMANDS or name.endswith(".py"):
+        return f"Try: scalarviz {name + ' ' if name else ''}--help"
+    return f"Try: scalarviz --help; the scenes are {listing(scene_names())}"
 
 
 def _app(arguments: list[str]) -> tuple[Any, str]:
@@ -73,9 +91,9 @@ def _app(arguments: list[str]) -> tuple[Any, str]:
             app.command(name, help=summary)(_unasked)
     if asked in scene_names() or asked.endswith(".py"):
         _add_scene(app, asked)
-    app.command("scenes", help="List the scenes.")(_scenes)
-    app.command("doctor", help="Say what works here, and what to install for what does not.")(_doctor)
-    app.command("warmup", help="Compile the kernels into the cache, so that later starts are quick.")(_warmup)
+    app.command("scenes", help=COMMANDS["scenes"])(_scenes)
+    app.command("doctor", help=COMMANDS["doctor"])(_doctor)
+    app.command("warmup", help=COMMANDS["warmup"])(_warmup)
     return app, asked
 
 
@@ -86,7 +104,7 @@ def _add_version(app: Any) -> None:
         if value:
             from . import __version__
 
-            print(f"scalarviz {__version__}")
+            tell(f"scalarviz {__version__}")
             raise typer.Exit
 
     option = typer.Option(False, "--version", callback=show, is_eager=True, help="Show the version.")
@@ -126,7 +144,7 @@ def summary_of(path: Path) -> str:
 def _scenes() -> None:
     width = max(map(len, scene_names()), default=0)
     for name, summary in scene_names().items():
-        print(f"{name:{width}}  {summary}")
+        tell(f"{name:{width}}  {summary}")
 
 
 def _doctor(report: bool = False) -> int:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
+
+from .errors import InputError
 
 LINE_SECONDS = 10.0  # between two lines where there is no terminal for a bar
 
@@ -21,6 +25,23 @@ def fail(message: str, hint: str = "") -> int:
     if hint:
         say(hint)
     return 2
+
+
+def tell(line: str = "") -> None:
+    """One line of a result on stdout; InputError if it cannot be written, as on a full disk."""
+    try:
+        print(line, flush=True)
+    except OSError as error:
+        raise unwritable(error) from None
+
+
+def unwritable(error: OSError) -> InputError:
+    """The error of a stdout that takes nothing; what is still in its buffer is dropped."""
+    with suppress(OSError, ValueError):  # the buffer would fail once more at the end of the process
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+    return InputError(f"cannot write the result to stdout: {(error.strerror or str(error)).lower()}")
 
 
 class Progress:

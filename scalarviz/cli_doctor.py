@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
+from .cli_console import tell
 from .errors import MissingDependencyError, ScalarvizError, listing
 
 DTYPES = ("float32", "float64")
@@ -40,11 +41,11 @@ def doctor(report: bool) -> int:
     findings = list(examine())
     width = max(len(finding.name) for finding in findings)
     for finding in findings:
-        print(f"{'ok' if finding.works else 'no':3} {finding.name:{width}}  {finding.says}")
+        tell(f"{'ok' if finding.works else 'no':3} {finding.name:{width}}  {finding.says}")
     if report:
-        print()
+        tell()
         for name, found in versions():
-            print(f"{name} {found}")
+            tell(f"{name} {found}")
     return 0
 
 

@@ -144,12 +144,24 @@ def _usual(name: str, options: Any) -> Outputs:
     return outputs
 
 
-def _no_drawing(options: Any) -> str:
-    """Why nothing can be drawn here, or an empty text; also refuses a colour map that does not exist."""
+def check_look(options: Any) -> None:
+    """Refuse a colour map that does not exist, drawn or not; UnknownNameError lists those there are.
+
+    Maps are known where vispy is; without it nothing is drawn anyway.
+    """
+    if not options.given("cmap"):
+        return
     try:
         from .view.colors import get_map
+    except MissingDependencyError:
+        return
+    get_map(options.cmap)
+
+
+def _no_drawing(options: Any) -> str:
+    """Why nothing can be drawn here, or an empty text."""
+    try:
         from .view.offscreen import available
     except MissingDependencyError as error:
         return str(error)
-    get_map(options.cmap)
     return available()

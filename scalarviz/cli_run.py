@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .cli_console import Progress, fail, say
-from .cli_pictures import Outputs, plan_outputs
+from .cli_console import Progress, fail, say, tell
+from .cli_pictures import Outputs, check_look, plan_outputs
 from .cli_scene import LoadedScene
 from .cli_stop import Stop
 from .cli_warmup import warm_up_beside
 from .cli_window import InWindow, wants_window
-from .errors import DivergedError, MissingDependencyError, ScalarvizError
+from .errors import DivergedError, InputError, MissingDependencyError, ScalarvizError
 from .io import check_target
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
     """
     if options.save:
         check_target(options.save)
+    check_look(options)
     window = InWindow(options) if wants_window(options) else None
     outputs = plan_outputs(loaded.name, options) if window is None else None
     scene = loaded.build(options)
@@ -249,7 +250,10 @@ def _report(loaded: LoadedScene, scene: Scene, as_json: bool, ending: Ending) ->
             "seconds": _number(ending.seconds, 3),
             **{what: _number(number) for what, number in more.items()},
         }
-        print(json.dumps(line, allow_nan=False), flush=True)
+        try:
+            tell(json.dumps(line, allow_nan=False))
+        except InputError as error:
+            ending.failures.append(str(error))
 
 
 def _number(value: float, digits: int | None = None) -> float | None:

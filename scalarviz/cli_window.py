@@ -30,19 +30,11 @@ def wants_window(options: Any) -> bool:
 
 
 class InWindow:
-    """A run that trains in a window. Make it early: Qt is tried out in another process meanwhile.
-
-    Raises
-    ------
-    InputError
-        A colour map that does not exist.
-    """
+    """A run that trains in a window. Make it early: Qt is tried out in another process meanwhile."""
 
     def __init__(self, options: Any) -> None:
-        from .view.colors import get_map
         from .view.probe import WindowProbe
 
-        get_map(options.cmap)
         self._options, self._probe = options, WindowProbe()
 
     def refusal(self) -> str:

@@ -18,6 +18,8 @@ from scalarviz.engine.choose import NAMES as ENGINES
 from scalarviz.errors import InputError, listing
 from scalarviz.run.scene import SIDES
 
+WEIGHTS = ".safetensors"
+
 
 def parse_size(value: Any) -> Any:
     """``1280x720`` as (1280, 720)."""
@@ -52,7 +54,15 @@ def one_of(names: Iterable[str]) -> AfterValidator:
     return AfterValidator(check)
 
 
+def weights_name(value: Path) -> Path:
+    """Check the name of a file of weights to be written."""
+    if value.suffix.lower() != WEIGHTS:
+        raise InputError(f"{value}: weights are written as {WEIGHTS} only; try {value.stem or 'weights'}{WEIGHTS}")
+    return value
+
+
 Size = Annotated[tuple[int, int], BeforeValidator(parse_size)]
+WeightsFile = Annotated[Path, AfterValidator(weights_name)]
 WholeNumbers = Annotated[tuple[int, ...], BeforeValidator(parse_whole_numbers)]
 
 
@@ -86,9 +96,9 @@ class SceneOptions(BaseModel):
     size: Size = Field((1280, 720), description="of window, film and picture in pixels")
     theme: Literal["dark", "light"] = Field("dark", description="background and colours that go with it")
     cmap: str = Field("weight", description="colour map of the cubes; grey: brightness = value; or any map of vispy")
-    save: Path | None = Field(
+    save: WeightsFile | None = Field(
         None,
-        description="write the weights (.safetensors) at the end, or when the window is closed",
+        description=f"write the weights ({WEIGHTS}) at the end, or when the window is closed",
         json_schema_extra={"metavar": "FILE", "written": True},
     )
     load: Path | None = Field(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from dataclasses import dataclass
 
 import pytest
@@ -51,3 +52,22 @@ def cli(tmp_path, monkeypatch, capsys):
 def rgb(cli):
     """`scalarviz rgb`, headless, with the engine that needs no compiling."""
     return lambda *arguments: cli("rgb", "--headless", "--engine", "numpy", *arguments)
+
+
+@pytest.fixture
+def press(monkeypatch):
+    """Have a signal sent so many times, usually Ctrl-C, at the beginning of a function's call of that number."""
+
+    def at(owner, name, times=1, call=1, number=signal.SIGINT):
+        genuine, calls = getattr(owner, name), []
+
+        def pressed(self, *arguments, **named):
+            calls.append(1)
+            if len(calls) == call:
+                for _ in range(times):
+                    os.kill(os.getpid(), number)
+            return genuine(self, *arguments, **named)
+
+        monkeypatch.setattr(owner, name, pressed)
+
+    return at

@@ -54,7 +54,7 @@ BAD = {
     "output": [*NO_FILE_TO_WRITE, "x.txt", "x.mp4"],
     "out": [*NO_FILE_TO_WRITE, "x", "x.txt", "x.mp3"],
     "export_lut": [*NO_FILE_TO_WRITE, "x.png"],
-    "save": ["folder", "text.txt/w.safetensors"],
+    "save": ["", "w", "x.txt", "folder", "text.txt/w.safetensors"],
     "load": NO_FILE_TO_READ,
 }
 SWITCHES = {"headless", "json_line"}
@@ -64,7 +64,6 @@ PARTNERS = {
     "graded": ["--source", "good.png"],
     "apply": ["--output", "o.png"],
     "output": ["--apply", "good.png"],
-    "cmap": ["--out", "o.png"],
 }
 CASES = [(name, value) for name, values in BAD.items() for value in values]
 
@@ -115,7 +114,7 @@ CONTRADICTIONS = [
         ["--load", "mlp.safetensors", "--optimizer", "adam"],
         "--optimizer adam contradicts mlp.safetensors, trained with sgd",
     ),
-    (["--out", "x.png", "--save", "x.png"], "x.png is named by --out and by --save"),
+    (["--save", "x.txt"], "--save: x.txt: weights are written as .safetensors only; try x.safetensors"),
     (["--out", "x.png", "--out", "./x.png"], "x.png is named by --out and by --out"),
     (["--apply", "good.png", "--output", "x.png", "--out", "x.png"], "x.png is named by --out and by --output"),
     (["--load", "other.safetensors"], "holds no network of this scene"),
@@ -152,6 +151,22 @@ def test_a_film_without_the_extra_is_refused_before_training(rgb, folder, monkey
     assert result.code == 2
     assert "scalarviz[video]" in result.err
     assert len(result.err.splitlines()) == 1
+
+
+def test_a_bad_map_or_theme_is_refused_before_training(rgb):
+    for flag in ("--cmap", "--theme"):
+        result = rgb("--steps", 10**9, flag, "nope")
+        assert result.code == 2
+        assert "nope" in result.err
+        assert "viridis" in result.err or "light" in result.err
+        assert len(result.err.splitlines()) <= 2
+
+
+def test_an_unknown_command_is_told_the_scenes(cli):
+    said = cli("foo").err.splitlines()
+    assert said[-1] == "Try: scalarviz --help; the scenes are digits, rgb"
+    assert "foo" in said[0]
+    assert cli("rgb", "--nope").err.splitlines()[-1] == "Try: scalarviz rgb --help"
 
 
 @pytest.mark.parametrize("arguments", [["bad"], ["rgb2", "--steps", "3"], ["missing.py"], ["--no-such"]])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 OWN = next(block for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "def build(" in block)
+
+
+# what makes a start slow: each takes tenths of a second on its own
+HEAVY = {
+    *("numba", "llvmlite", "vispy", "pydantic", "PIL", "safetensors", "imageio_ffmpeg", "skimage", "sklearn", "scipy"),
+    *("PySide6", "IPython", "torch", "asyncio", "multiprocessing.pool"),
+    *("scalarviz.scenes", "scalarviz.view", "scalarviz.engine.cpu"),
+}
 
 
 def process(*arguments, **options):
@@ -156,6 +164,8 @@ def test_a_scene_of_ones_own_is_drawn(cli, tmp_path):
         ("x = 1\n", "no function build"),
         ("def build(options)\n", "line 1"),
         ("Options = int\ndef build(options): pass\n", "must be a subclass"),
+        ("def build(options): pass\n", "bad.py: build(options) must return a scalarviz.run.scene.Scene, got None"),
+        ("def build(options): return 3\n", "must return a scalarviz.run.scene.Scene, got int"),
     ],
 )
 def test_files_that_are_no_scene(cli, tmp_path, text, says):
@@ -176,6 +186,30 @@ def test_the_program_as_a_module(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("command", ["rgb", "scenes", "--help", "--version"])
+def test_a_result_that_cannot_be_written_is_said_in_one_line(tmp_path, command, unbuffered):
+    flags = ["--headless", "--engine", "numpy", "--steps", "5", "--save", "w.safetensors", "--json"]
+    with open("/dev/full", "w") as full:
+        result = subprocess.run(
+            [sys.executable, "-m", "scalarviz", command, *(flags if command == "rgb" else [])],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert result.returncode == 2, result.stderr
+    assert result.stderr.splitlines()[-1] == "scalarviz: cannot write the result to stdout: no space left on device"
+    assert "Traceback" not in result.stderr
+    assert "Exception ignored" not in result.stderr
+    if command == "rgb":
+        assert "wrote w.safetensors" in result.stderr
+        assert (tmp_path / "w.safetensors").exists()
+
+
 def test_bad_input_ends_a_process_with_2(tmp_path):
     result = process("rgb", "--steps", "0", cwd=tmp_path)
     assert result.returncode == 2
@@ -183,19 +217,9 @@ def test_bad_input_ends_a_process_with_2(tmp_path):
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_help_is_quick():
-    best = min(_seconds_of_help() for _ in range(5))
-    assert best < 0.8  # wanted: 0.4 s on a quiet machine; the tests share theirs
-
-
-def _seconds_of_help():
-    start = time.perf_counter()
-    assert process("--help").returncode == 0
-    return time.perf_counter() - start
-
-
 def test_help_loads_nothing_heavy():
     code = "import sys; from scalarviz.cli import main; main(['--help']); print(*sys.modules, file=sys.stderr)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(result.stderr.split())
-    assert not loaded & {"numba", "vispy", "pydantic", "PIL", "safetensors", "scalarviz.scenes", "scalarviz.view"}
+    assert {"numpy", "rich", "typer"} <= loaded  # the package itself, and what prints help
+    assert not loaded & HEAVY

@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import numpy as np
 import pytest
 
 from scalarviz.io import load_picture, load_tensors
+from scalarviz.view.film import Film
 
 pytestmark = pytest.mark.gl
 
@@ -56,17 +56,22 @@ def test_without_a_name_film_and_picture_lie_in_out(cli, tmp_path):
 
 def test_drawn_and_undrawn_runs_end_in_the_same_bits(cli):
     flags = ["--steps", 50, "--hidden", "5", "--engine", "numpy"]
-    assert cli("rgb", *flags, "--headless", "--save", "blind").code == 0
-    assert cli("rgb", *flags, "--duration", 0.5, *SMALL, "--out", "x.mp4", "--out", "x.png", "--save", "seen").code == 0
-    blind, seen = load_tensors("blind")[0], load_tensors("seen")[0]
+    assert cli("rgb", *flags, "--headless", "--save", "blind.safetensors").code == 0
+    assert (
+        cli(
+            "rgb", *flags, "--duration", 0.5, *SMALL, "--out", "x.mp4", "--out", "x.png", "--save", "seen.safetensors"
+        ).code
+        == 0
+    )
+    blind, seen = load_tensors("blind.safetensors")[0], load_tensors("seen.safetensors")[0]
     for name in blind:
         assert blind[name].tobytes() == seen[name].tobytes()
 
 
 def test_a_film_goes_on_where_the_file_stopped(cli):
-    assert cli("rgb", "--steps", 7, "--engine", "numpy", "--headless", "--save", "w").code == 0
+    assert cli("rgb", "--steps", 7, "--engine", "numpy", "--headless", "--save", "w.safetensors").code == 0
     flags = ["--engine", "numpy", "--duration", 0.3, *SMALL]
-    assert cli("rgb", "--load", "w", "--steps", 5, *flags, "--out", "x.mp4", "--json").json["steps"] == 12
+    assert cli("rgb", "--load", "w.safetensors", "--steps", 5, *flags, "--out", "x.mp4", "--json").json["steps"] == 12
 
 
 def test_without_the_video_extra_there_is_a_picture_and_a_line(cli, tmp_path, monkeypatch):
@@ -83,11 +88,11 @@ def test_without_gl_training_runs_and_a_line_says_what_to_install(cli, tmp_path,
     assert usual.code == 0
     assert usual.json["steps"] == 2
     assert usual.err.count("no OpenGL") == 1
-    named = cli("rgb", "--steps", 2, "--engine", "numpy", "--out", "x.png", "--save", "w", "--json")
+    named = cli("rgb", "--steps", 2, "--engine", "numpy", "--out", "x.png", "--save", "w.safetensors", "--json")
     assert named.code == 2  # something that was asked for by name is missing
     assert named.json["steps"] == 2
     assert "no OpenGL" in named.err
-    assert os.listdir(tmp_path) == ["w"]
+    assert os.listdir(tmp_path) == ["w.safetensors"]
 
 
 def test_any_map_colours_the_cubes(rgb):
@@ -96,15 +101,9 @@ def test_any_map_colours_the_cubes(rgb):
     assert not np.array_equal(load_picture("grey.png").rgb, load_picture("viridis.png").rgb)
 
 
-def test_ctrl_c_keeps_the_film_so_far_and_writes_the_picture(cli, tmp_path):
-    def press():
-        time.sleep(1.5)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    thread = threading.Thread(target=press)
-    thread.start()
+def test_ctrl_c_keeps_the_film_so_far_and_writes_the_picture(cli, tmp_path, press):
+    press(Film, "add", call=5)
     result = cli("rgb", "--engine", "numpy", "--duration", 600, *SMALL, "--out", "x.mp4", "--out", "x.png")
-    thread.join()
     assert result.code == 130
     assert sorted(os.listdir(tmp_path)) == ["x.mp4", "x.png"]
     assert len(frames_of("x.mp4")) > 3
@@ -112,7 +111,19 @@ def test_ctrl_c_keeps_the_film_so_far_and_writes_the_picture(cli, tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no process groups of this kind")
 def test_ctrl_c_on_a_terminal_reaches_the_encoder_too_and_the_film_is_whole(tmp_path):
-    flags = ["--engine", "numpy", "--duration", "600", *SMALL, "--out", "x.mp4", "--out", "x.png", "--save", "w"]
+    flags = [
+        "--engine",
+        "numpy",
+        "--duration",
+        "600",
+        *SMALL,
+        "--out",
+        "x.mp4",
+        "--out",
+        "x.png",
+        "--save",
+        "w.safetensors",
+    ]
     command = [sys.executable, "-m", "scalarviz", "rgb", *flags]
     program = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
     while not any(path.suffix == ".mp4" for path in tmp_path.iterdir()):  # the film has begun
@@ -123,5 +134,5 @@ def test_ctrl_c_on_a_terminal_reaches_the_encoder_too_and_the_film_is_whole(tmp_
     said = program.communicate(timeout=60)[1]
     assert program.returncode == 130, said
     assert "Traceback" not in said
-    assert sorted(os.listdir(tmp_path)) == ["w", "x.mp4", "x.png"]
+    assert sorted(os.listdir(tmp_path)) == ["w.safetensors", "x.mp4", "x.png"]
     assert len(frames_of(tmp_path / "x.mp4")) > 0

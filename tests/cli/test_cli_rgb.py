@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
-import time
 
 import numpy as np
 import pytest
@@ -13,6 +11,7 @@ import safetensors.numpy
 from scalarviz.scenes import rgb as scene_rgb
 
 from scalarviz import data
+from scalarviz.cli_console import Progress
 from scalarviz.io import load_picture, load_tensors, read_cube, save_picture
 
 
@@ -81,10 +80,10 @@ def test_a_batch_larger_than_the_data_is_said(rgb):
 
 def test_pairs_of_colours(rgb):
     pairs = ["--pair", "#ff8800:#0044cc", "--pair", "#000:#fff"]
-    line = rgb("--steps", 2000, "--optimizer", "adam", "--lr", "0.05", *pairs, "--save", "w", "--json").json
+    line = rgb("--steps", 2000, "--optimizer", "adam", "--lr", "0.05", *pairs, "--save", "w.safetensors", "--json").json
     assert line["loss"] < 1e-3
-    scene = scene_rgb.build(scene_rgb.Options(load="w", pair=["#ff8800:#0044cc"], engine="numpy"))
-    scene.run.load("w")
+    scene = scene_rgb.build(scene_rgb.Options(load="w.safetensors", pair=["#ff8800:#0044cc"], engine="numpy"))
+    scene.run.load("w.safetensors")
     got = scene.run.predict(data.parse_colour("#ff8800")[None])[0]
     np.testing.assert_allclose(got, data.parse_colour("#0044cc"), atol=0.05)
 
@@ -169,24 +168,24 @@ def test_a_cold_cache_is_said_before_the_compiling(monkeypatch):
 
 def test_going_on_counts_and_ends_in_the_same_bits(rgb):
     flags = ["--hidden", "4", "--optimizer", "adam", "--seed", 3, "--dtype", "float64"]
-    whole = rgb(*flags, "--steps", 25, "--save", "whole", "--json").json
-    assert rgb(*flags, "--steps", 10, "--save", "part").code == 0
-    rest = rgb("--load", "part", "--steps", 15, "--save", "rest", "--json").json
+    whole = rgb(*flags, "--steps", 25, "--save", "whole.safetensors", "--json").json
+    assert rgb(*flags, "--steps", 10, "--save", "part.safetensors").code == 0
+    rest = rgb("--load", "part.safetensors", "--steps", 15, "--save", "rest.safetensors", "--json").json
     keys = ("steps", "loss", "weights", "seed", "dtype")
     assert {k: rest[k] for k in keys} == {k: whole[k] for k in keys}
-    one, two = load_tensors("whole")[0], load_tensors("rest")[0]
+    one, two = load_tensors("whole.safetensors")[0], load_tensors("rest.safetensors")[0]
     assert one.keys() == two.keys()
     for name in one:
         np.testing.assert_array_equal(one[name], two[name])
 
 
 def test_flags_that_are_given_win_over_the_file(rgb):
-    assert rgb("--steps", 5, "--lr", 0.5, "--save", "w").code == 0
-    assert rgb("--steps", 5, "--load", "w", "--lr", 0.001, "--save", "slow").code == 0
-    moved = np.abs(load_tensors("slow")[0]["0.weight"] - load_tensors("w")[0]["0.weight"]).max()
+    assert rgb("--steps", 5, "--lr", 0.5, "--save", "w.safetensors").code == 0
+    assert rgb("--steps", 5, "--load", "w.safetensors", "--lr", 0.001, "--save", "slow.safetensors").code == 0
+    moved = np.abs(load_tensors("slow.safetensors")[0]["0.weight"] - load_tensors("w.safetensors")[0]["0.weight"]).max()
     assert 0 < moved < 1e-3
-    assert rgb("--steps", 1, "--load", "w", "--hidden", "").code == 0  # agrees with the file
-    assert rgb("--steps", 1, "--load", "w", "--seed", 9, "--json").json["seed"] == 9
+    assert rgb("--steps", 1, "--load", "w.safetensors", "--hidden", "").code == 0  # agrees with the file
+    assert rgb("--steps", 1, "--load", "w.safetensors", "--seed", 9, "--json").json["seed"] == 9
 
 
 def test_weights_of_pytorch_are_loaded_by_name(rgb):
@@ -203,19 +202,13 @@ def test_weights_of_pytorch_are_loaded_by_name(rgb):
 @pytest.mark.parametrize(
     ("number", "code", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
 )
-def test_a_signal_ends_it_and_what_was_asked_for_is_written(rgb, tmp_path, number, code, word):
-    def press():
-        time.sleep(1.0)
-        os.kill(os.getpid(), number)
-
-    thread = threading.Thread(target=press)
-    thread.start()
-    result = rgb("--steps", 10**9, "--save", "w", "--export-lut", "x.cube", "--json")
-    thread.join()
+def test_a_signal_ends_it_and_what_was_asked_for_is_written(rgb, tmp_path, press, number, code, word):
+    press(Progress, "update", call=3, number=number)
+    result = rgb("--steps", 10**9, "--save", "w.safetensors", "--export-lut", "x.cube", "--json")
     assert result.code == code
     assert 0 < result.json["steps"] < 10**9
-    assert sorted(os.listdir(tmp_path)) == ["w", "x.cube"]
+    assert sorted(os.listdir(tmp_path)) == ["w.safetensors", "x.cube"]
     assert word in result.err
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    assert rgb("--load", "w", "--steps", 1, "--json").json["steps"] == result.json["steps"] + 1
+    assert rgb("--load", "w.safetensors", "--steps", 1, "--json").json["steps"] == result.json["steps"] + 1

@@ -17,25 +17,6 @@ FILM = ["--engine", "numpy", "--size", "320x180", "--duration", "600", "--out", 
 WEIGHTS = "w.safetensors"
 
 
-@pytest.fixture
-def press(monkeypatch):
-    """Have Ctrl-C pressed so many times at the beginning of a function's call of that number."""
-
-    def at(owner, name, times, call=1):
-        genuine, calls = getattr(owner, name), []
-
-        def pressed(self, *arguments, **named):
-            calls.append(1)
-            if len(calls) == call:
-                for _ in range(times):
-                    os.kill(os.getpid(), signal.SIGINT)
-            return genuine(self, *arguments, **named)
-
-        monkeypatch.setattr(owner, name, pressed)
-
-    return at
-
-
 @pytest.mark.gl
 @pytest.mark.parametrize(
     ("places", "stays"),
