@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 
 import numpy as np
 import pytest
@@ -83,3 +84,20 @@ def test_one_processor_has_one_thread(monkeypatch):
 def test_a_wrong_number_of_threads_is_refused(threads):
     with pytest.raises(InputError, match="threads must be a whole number, at least 1"):
         run_of(threads)
+
+
+def test_an_interrupt_leaves_no_thread_waiting(two_processors, monkeypatch):
+    run = run_of(2)
+    trainer = run._training.trainer
+    compiled, before = trainer._train, threading.active_count()
+
+    def interrupted(*args):
+        if args[-2] == 0:
+            raise KeyboardInterrupt
+        compiled(*args)
+
+    monkeypatch.setattr(trainer, "_train", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        trainer.gradient(0)
+    assert threading.active_count() == before
+    run.close()

@@ -28,6 +28,9 @@ ARRIVED, YIELD = range(2)
 """Entries of the words that a team shares: how often somebody has arrived, and the address of a C function that
 gives the processor to another thread."""
 
+EVERYBODY = 2**62
+"""So many arrivals that nobody waits any more."""
+
 SPINS = 4000
 
 

@@ -13,7 +13,7 @@ from ..problem import Array, Problem
 from ..updates import Updater
 from .loader import function
 from .machine import Loaded
-from .team import groups_of, threads_for, yield_address
+from .team import ARRIVED, EVERYBODY, groups_of, threads_for, yield_address
 
 UPDATE_BLOCK = 512
 """Parameters that go through the optimiser's program together."""
@@ -79,17 +79,23 @@ class NumbaTrainer:
             self._prologue.machine, self._update.machine, theta, grad, store.value, problem.previous,
             np.array([c.ctypes.data for c in columns], np.int64), problem.data, problem.batch, self._order,
             theta.dtype.type(problem.scale), trained, np.ascontiguousarray(hyper), first, losses, commit,
-            self._buffers, self._parts, np.array([0, yield_address()], np.int64),
+            self._buffers, self._parts, team := np.array([0, yield_address()], np.int64),
         )  # fmt: skip
         others = [
             Thread(target=self._train, args=(body.machine, *shared, worker, self.threads))
             for worker, body in enumerate(self._bodies) if worker > 0
         ]  # fmt: skip
-        for thread in others:
-            thread.start()
-        self._train(self._bodies[0].machine, *shared, 0, self.threads)
-        for thread in others:
-            thread.join()
+        try:
+            for thread in others:
+                thread.start()
+            self._train(self._bodies[0].machine, *shared, 0, self.threads)
+        except BaseException:  # an interrupt before the call: nobody is to wait for this thread
+            team[ARRIVED] = EVERYBODY
+            raise
+        finally:
+            for thread in others:
+                if thread.ident is not None:
+                    thread.join()
         if derived:
             store.grad[:] = grad[:n]
         losses *= problem.scale
