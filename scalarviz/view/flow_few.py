@@ -376,9 +376,9 @@ def _factor(value: float) -> str:
 
 
 def _signed_sum(terms: Sequence[tuple[float, str]]) -> str:
-    text = chip_text(terms[0][0]) + terms[0][1]
+    text = chip_text(terms[0][0]).lstrip("+") + terms[0][1]  # infinity brings its sign with it
     for value, rest in terms[1:]:
-        shown = chip_text(abs(value))
+        shown = chip_text(abs(value)).lstrip("+")
         minus = value < 0 and float(f"{abs(value):.2f}") > 0
         text += f" {chr(0x2212) if minus else '+'} {shown}{rest}"
     return text

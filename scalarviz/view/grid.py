@@ -99,15 +99,15 @@ def arrange(
     below = (STRIP + 8 if strip else 0) + (KEYS if keys else 0)
     if column:
         panels = _column((width - MARGIN - COLUMN, MARGIN, COLUMN, height - 2 * MARGIN), wanted)
-        right, bottom = width - MARGIN - COLUMN - 16, height - MARGIN
+        left, right, bottom = 0, width - MARGIN - COLUMN - 16, height - MARGIN
     else:
         panels = _block(wanted, width, height, height - top - below - MARGIN)
-        right = width
+        left, right = (MARGIN + 4, width - MARGIN + 4) if high > wide and width >= 560 else (0, width)
         bottom = min((box[1] - GAP for box in panels.values()), default=height - MARGIN)
-    inner = right - 2 * MARGIN
+    inner = (right if column else width) - 2 * MARGIN
     strip_top = bottom - below
     return Places(
-        (width, height), scale, scene=(0.0, top, right, max(strip_top - top - 8, 1.0)),
+        (width, height), scale, scene=(float(left), top, right - left, max(strip_top - top - 8, 1.0)),
         hud=(MARGIN, 16, inner, 52) if hud else None,
         strip=(MARGIN, strip_top + 8, inner, STRIP) if strip else None, panels=panels,
         keys=bottom - 4 if keys else None,

@@ -14,6 +14,7 @@ from .theme import Theme
 Colours = NDArray[np.floating]
 _CORNERS = np.array([[r, g, b] for r in (0, 1) for g in (0, 1) for b in (0, 1)], dtype=float)
 _CUBE = 146.0  # width of one cube
+_LARGEST = 24.0  # diameter of a disc
 _AZIMUTH, _ELEVATION, _DISTANCE = 53.0, 26.0, 3.6
 
 
@@ -43,14 +44,15 @@ class CubePlaces:
         x, y, width, height = box
         corners = _place(_CORNERS)
         size = (round(x + width) + 64, round(y + height) + 64)
-        rect = (x + 3, y + 3, x + width - 3, y + height - 3)
+        side = max(2.0, round(len(inputs) ** (1 / 3)))
+        air = 3.0 if side > 4 else 0.5 * _LARGEST + 1.0  # a few colours are large discs, which reach over the corners
+        rect = (x + air, y + air, x + width - air, y + height - air)
         self._camera = fit(
             corners, size, rect, azimuth=_AZIMUTH, elevation=_ELEVATION, distance=_DISTANCE, align=(0.5, 0.0)
         )
         where = _place(inputs)
-        side = max(2.0, round(len(inputs) ** (1 / 3)))
         spacing = self._pixels(corners) / (side - 1)
-        self.diameter = float(min(max(1.32 * spacing, 3.0), 24.0))
+        self.diameter = float(min(max(1.32 * spacing, 3.0), _LARGEST))
         order = np.argsort(_nearness(self._camera, where), kind="stable")
         flat = self._camera.project(where[order])
         seen = _uncovered(flat, self.diameter)

@@ -17,6 +17,8 @@ from .theme import Theme
 
 LEGEND, ACTIVATION = 344.0, 220.0
 """Widths."""
+_NOTED, _PLAIN = 290.0, 160.0
+"""Least widths: with the note beside the title, and without."""
 WRITTEN = 480.0
 """Least width left of the legend in which the inspector of a cube can stand."""
 
@@ -51,7 +53,7 @@ class Strip:
         self._bars: dict[tuple[str, int], NDArray[np.uint8]] = {}
 
     def sketches(self, box: Box, frame: Frame, *, selected: int | None = None) -> list[Sketch]:
-        """The strip for one frame; a lone legend of a narrow picture takes the width.
+        """The strip for one frame; in a narrow picture legends are narrower, the weights stay the largest thing.
 
         A `selected` weight has a mark on the legend, and the left is left to its inspector; in a narrow picture
         everything.
@@ -63,18 +65,16 @@ class Strip:
             place = (x + width - LEGEND, y, LEGEND, height)
             return [self._legend(place), self._mark(place, selected)]
         sketches = []
-        own = min(LEGEND, width)
+        own = min(LEGEND, max(_NOTED, 0.4 * width), width)
         left = width - own - GAP
-        if self._rows and width >= 2 * 160 + GAP:
-            part = min(ACTIVATION, (width - GAP) / 2)
-            own = min(LEGEND, width - part - GAP)
+        if self._rows and width >= 2 * _PLAIN + GAP:
+            part = max(_PLAIN, min(ACTIVATION, left))
+            own = min(own, width - part - GAP)
             sketches.append(
                 legend((x, y, part, height), self._theme, self._activations.legend(), self._bar("activation", part))
             )
         elif self._story:
             sketches.append(self._formulas(frame, (x, y, left, height)))
-        if width < 2 * LEGEND + GAP and not any(s.texts for s in sketches):
-            own = width
         return [*sketches, self._legend((x + width - own, y, own, height))]
 
     def _legend(self, box: Box) -> Sketch:

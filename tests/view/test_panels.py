@@ -320,3 +320,21 @@ def test_sizes_that_cannot_be_drawn(size: object) -> None:
 
     with pytest.raises(InputError, match="allowed"):
         check_size(size)  # type: ignore[arg-type]
+
+
+def test_the_discs_of_a_few_colours_stay_below_the_title() -> None:
+    corners = np.array([[r, g, b] for r in (0, 1) for g in (0, 1) for b in (0, 1)], float)
+    for colours in (corners, corners[:1], corners[[0, 7]]):
+        places = CubePlaces(colours, (0, 22, 146, 144))
+        assert places.centres[:, 1].min() - places.diameter / 2 >= 22
+        assert places.centres[:, 1].max() + places.diameter / 2 <= 22 + 144
+
+
+@pytest.mark.parametrize("size", [(720, 1280), (1080, 1920)])
+def test_an_upright_scene_keeps_the_margin(size: tuple[int, int]) -> None:
+    places = arrange(size, ("pictures", "colours", "loss"))
+    x, _, width, _ = places.scene
+    assert x >= 20
+    assert x + width <= places.size[0] - 20
+    assert places.hud is not None
+    assert places.hud[0] + places.hud[2] == places.size[0] - 24

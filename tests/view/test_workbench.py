@@ -15,9 +15,10 @@ from scalarviz import nn, optim
 from scalarviz.errors import UnknownNameError
 from scalarviz.run import scene as described
 from scalarviz.run.scene import ColourCube, Pictures, Scene
-from scalarviz.view.flow_few import Story, loss_line
+from scalarviz.view.flow_few import Story, _signed_sum, loss_line
 from scalarviz.view.offscreen import offscreen
 from scalarviz.view.sketch import Sketch, TextItem
+from scalarviz.view.strip import Strip
 from scalarviz.view.text import CAP_HEIGHT, measure, number
 from scalarviz.view.theme import DARK, rgb
 from scalarviz.view.workbench import Workbench
@@ -400,3 +401,32 @@ def test_unknown_names_are_refused(single: Scene) -> None:
     for options in ({"theme": "pink"}, {"cmap": "nope"}, {"quantity": "mood"}):
         with pytest.raises(UnknownNameError, match="allowed"), offscreen():
             Workbench(single, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("terms", "text"),
+    [
+        ([(np.inf, "·0.50"), (np.inf, "·0.50"), (-np.inf, "")], "∞·0.50 + ∞·0.50 \N{MINUS SIGN} ∞"),
+        ([(-np.inf, "·0.50"), (1.0, "")], "\N{MINUS SIGN}∞·0.50 + 1.00"),
+        ([(1.0, "·0.50"), (np.nan, "")], "1.00·0.50 + nan"),
+    ],
+)
+def test_a_sum_has_one_sign_before_each_term(terms: list[tuple[float, str]], text: str) -> None:
+    assert _signed_sum(terms).lower() == text
+
+
+@pytest.mark.parametrize("size", [(640, 360), (720, 1280)])
+def test_the_legends_of_a_narrow_picture_are_no_wider_than_they_need(single: Scene, size: tuple[int, int]) -> None:
+    bench = bench_of(single, size)
+    assert bench.places.strip is not None
+    for rows in (False, True):
+        strip = Strip(
+            bench.subject, bench.theme, bench.colouring, bench.activations, rows=rows, story=False, density=1.0
+        )
+        bars = [
+            image.rect[2]
+            for s in strip.sketches(bench.places.strip, single.run.frame(single.probe))
+            for image in s.images
+        ]
+        assert bars[-1] == 290.0  # the note beside the title still has room
+        assert sum(bars) <= 290.0 + 220.0
