@@ -186,7 +186,12 @@ def test_random_graphs_agree_with_objects(dtype, steps, seed):
     x, y = x.astype(np.float32).astype(float), y.astype(np.float32).astype(float)
     for weight in w:
         weight.data = float(np.float32(weight.data))
-    check_against_objects(lambda v: build(steps, [*v, *w]), w, x, y, dtype)
+
+    def model(v):
+        *first, last = build(steps, [*v, *w])
+        return [*first, last + w[0]]  # a graph that reads no weight at all is refused
+
+    check_against_objects(model, w, x, y, dtype)
 
 
 def mlp(*sizes):

@@ -52,11 +52,17 @@ def outer(
         for j in range(0, n_from, TILE_ROWS):
             width = min(n_from - j, TILE_ROWS)
             outer_tile(space, pool, tile, upstream + i, rows, source + j, width, n)
+            own = min(width, columns - j)  # the column behind them is that of the biases
             for r in range(rows):
                 to = weight + (i + r) * columns + j
-                for c in range(width):
-                    at = to + c if j + c < columns else bias + i + r
-                    grad[at] += tile[TILE_ROWS * r + c]
+                if own == TILE_ROWS:
+                    for c in range(TILE_ROWS):
+                        grad[to + c] += tile[TILE_ROWS * r + c]
+                else:
+                    for c in range(own):
+                        grad[to + c] += tile[TILE_ROWS * r + c]
+                if own < width:
+                    grad[bias + i + r] += tile[TILE_ROWS * r + own]
 
 
 def conv(

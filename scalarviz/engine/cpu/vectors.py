@@ -229,6 +229,9 @@ def write_sums(e: Emitter, sums: list[Any], rows: int, columns: int, tile: Any) 
     for first in range(0, len(vectors), e.lanes):
         group = vectors[first : first + e.lanes]
         total = _sums_of(e, group)
+        if columns == TILE_ROWS and len(group) == e.lanes:
+            e.store(total, e.b.bitcast(e.b.gep(tile, [WORD(first)]), BYTE))
+            continue
         for k in range(len(group)):
             r, c = divmod(first + k, columns)
             e.b.store(e.b.extract_element(total, INDEX(k)), e.b.gep(tile, [WORD(TILE_ROWS * r + c)]))
