@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 import time
 from contextlib import suppress
+from pathlib import Path
 
 from .cli_console import Progress, say
 from .engine import background
+from .errors import InputError
 
 DTYPES = ("float32", "float64")
 # the modules are found where this process found them, not in whatever folder the user stands in
@@ -29,9 +32,10 @@ def warm_up(quiet: bool = False) -> int:
         The exit code, 0.
     """
     from .engine.cpu import warmup
-    from .engine.cpu.cache import CORE
+    from .engine.cpu.cache import CORE, user_cache
     from .scalar import ops
 
+    _check_writable(user_cache())
     with background.holding() as mine:
         if quiet:
             if mine:
@@ -59,6 +63,25 @@ def warm_up_beside(engine: str) -> str:
         "first start: the fast kernels are being compiled beside this run, for the next ones "
         f"({background.SWITCH}=0 turns that off)"
     )
+
+
+def _check_writable(folder: Path) -> None:
+    """Refuse to compile for a folder that keeps nothing.
+
+    Raises
+    ------
+    InputError
+        Naming the folder and the variable that chooses another one.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"kept")
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(
+            f"the cache folder {folder} cannot be written ({reason}); SCALARVIZ_CACHE_DIR names another one"
+        ) from None
 
 
 def _give_way() -> None:

@@ -36,10 +36,22 @@ def record_update(optimizer: Any) -> Plan:
 
 
 def trained_indices(optimizer: Optimizer, tape: Tape) -> NDArray[np.bool_]:
-    """Which elements of theta the optimiser holds and the graph reads, shape (P,)."""
+    """Which elements of theta the optimiser holds and the graph reads, shape (P,).
+
+    Raises
+    ------
+    InputError
+        There are none: the optimiser was made for another model.
+    """
     held = np.zeros(tape.n_parameters, bool)
     held[_places(optimizer, tape)] = True
-    return held & _read(tape)
+    trained = held & _read(tape)
+    if not trained.any():
+        raise InputError(
+            f"the optimiser holds {int(held.sum())} weights and none of them is in this model's graph, so nothing would "
+            f"be trained. Make it with the model's own, as {type(optimizer).__name__}(model.parameters(), lr=...)"
+        )
+    return trained
 
 
 def _read(tape: Tape) -> NDArray[np.bool_]:

@@ -106,13 +106,13 @@ class Run(DataEdits):
         check_targets(loss, targets, len(self._tape.outputs))
         plan = lower(self._tape.only(loss=True))
         self.engine: EngineChoice = choose(engine, dtype, operations(plan, update))
+        held = trained_indices(optimizer, self._tape)  # before any weight is taken over
         self._store, former = gather(self._tape.blocks, dtype, self)
         for run in former:
             run._hand_over(self)
         self._taken_by: Run | None = None
         self._closed = False
         self.tensors: tuple[Tensor, ...] = tensors_of(self._tape.blocks)
-        held = trained_indices(optimizer, self._tape)
         self.problem = self._problem(plan, update, inputs, targets)
         self._training = Training(
             self.problem, self._make_trainer(self.problem), held, partial(weight_name, self.tensors)

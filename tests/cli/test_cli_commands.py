@@ -223,3 +223,12 @@ def test_help_loads_nothing_heavy():
     loaded = set(result.stderr.split())
     assert {"numpy", "rich", "typer"} <= loaded  # the package itself, and what prints help
     assert not loaded & HEAVY
+
+
+def test_warmup_refuses_a_folder_that_keeps_nothing(cli, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path / "file"))
+    result = cli("warmup")
+    assert result.code == 2
+    assert "cannot be written" in result.err
+    assert "SCALARVIZ_CACHE_DIR" in result.err

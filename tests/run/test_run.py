@@ -364,3 +364,11 @@ def test_history_thins_above_a_million(monkeypatch):
     assert found.step[-1] == 5600
     assert (np.diff(found.step) > 0).all()
     np.testing.assert_array_equal(found.loss, found.step - 1.0)
+
+
+def test_an_optimiser_of_another_model_is_refused_before_anything_moves():
+    mine, other = small(), small(seed=5)
+    run = make(mine)
+    with pytest.raises(InputError, match="none of them is in this model's graph"):
+        Run(mine, nn.MSELoss(), optim.SGD(other.parameters(), lr=0.1), (X, Y), engine="numpy")
+    run.step(1)  # and the weights are still those of the run before
