@@ -18,7 +18,6 @@ from PIL import Image
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run.scene import ColourCube, Scene
-from scalarviz.view.grid import MARGIN
 from scalarviz.view.offscreen import offscreen
 from scalarviz.view.subject import arrays_subject
 from scalarviz.view.theme import LIGHT, rgb
@@ -147,14 +146,15 @@ def test_training_changes_the_picture_and_the_gradient_has_its_own(pictures):
 
 def legend_colour(picture, place):
     """The colour of the picture's own legend at `place`, 0 (left end) to 1."""
-    column = picture[:, MARGIN + 1]
-    same = np.abs(np.diff(column, axis=0)).max(axis=1) == 0
-    coloured = np.ptp(column, axis=1)[1:] > 100  # the bar's end, no grey text, no background
-    rows = np.flatnonzero(same & coloured)
-    rows = rows[rows > 0.7 * len(picture)]  # above it there may be a swatch
-    assert len(rows) >= 8
-    width = picture.shape[1] - 2 * MARGIN
-    return picture[int(np.median(rows)), MARGIN + min(int(np.clip(place, 0, 1) * width), width - 1)]
+    red, green, blue = np.moveaxis(picture, 2, 0)
+    ends = []
+    for y in range(int(0.7 * len(picture)), len(picture)):  # above it there may be a swatch
+        warm, cool = np.flatnonzero(red[y] - blue[y] > 100), np.flatnonzero(blue[y] - np.minimum(red, green)[y] > 80)
+        if len(warm) and len(cool) and cool[-1] - warm[0] > 150:
+            ends.append((warm[0], cool[-1], y))  # from the orange end to the blue or violet one
+    assert len(ends) >= 8
+    left, right, row = np.median(ends, axis=0).astype(int)
+    return picture[row, left + round(float(np.clip(place, 0, 1)) * (right - left))]
 
 
 def faces(scene, size):
