@@ -101,11 +101,11 @@ def thin_out(steps: Array, losses: Array, columns: int) -> tuple[Array, Array, A
     """Mean, least and largest loss of at most `columns` groups of neighbouring steps: (steps, mean, low, high)."""
     count = len(steps)
     if count <= columns:
-        return steps, losses, losses, losses
+        return steps.astype(float), losses, losses, losses
     begin = np.linspace(0, count, columns + 1).astype(np.intp)[:-1]
     sizes = np.diff(np.append(begin, count))
     mean = np.add.reduceat(losses, begin) / sizes
-    middle = np.add.reduceat(steps.astype(float), begin) / sizes
+    middle = np.add.reduceat(steps, begin) / sizes
     for end in (0, -1):  # the ends are the first and the last step's own loss
         mean[end], middle[end] = losses[end], steps[end]
     return middle, mean, np.minimum.reduceat(losses, begin), np.maximum.reduceat(losses, begin)
@@ -135,9 +135,11 @@ def loss_panel(box: Box, theme: Theme, curves: Sequence[Curve], note: str = "") 
 
 
 def _reduced(curve: Curve, columns: int) -> tuple[Array, Array, Array, Array]:
-    steps, losses = np.asarray(curve.steps, float), np.asarray(curve.losses, float)
+    steps, losses = np.asarray(curve.steps), np.asarray(curve.losses, float)
     finite = np.isfinite(losses)
-    return thin_out(steps[finite], losses[finite], columns)
+    if not finite.all():  # a million steps are copied only if they must be
+        steps, losses = steps[finite], losses[finite]
+    return thin_out(steps, losses, columns)
 
 
 def _grid(sketch: Sketch, plot: Box, theme: Theme, scale: Axis, span: tuple[float, float]) -> None:
