@@ -160,7 +160,7 @@ def test_close_is_quick_applies_waiting_edits_and_restores_the_process():
     worker.edit(lambda r: r.set_weights(0, [7.0]), "last")
     start = time.perf_counter()
     worker.close()
-    assert time.perf_counter() - start < 5  # it takes one call of the engine, 6 ms
+    assert time.perf_counter() - start < 0.5  # it takes one call of the engine, 6 ms
     assert (sys.getswitchinterval(), threading.active_count()) == before
     assert any(e.what == "last" for e in worker.log)
     run.step(1)  # the run is free again

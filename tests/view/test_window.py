@@ -319,7 +319,7 @@ def test_closing_is_quick_and_frees_the_run(live):
     start = time.perf_counter()
     live.window.close()
     live.window.close()
-    assert time.perf_counter() - start < 5  # wanted is one second, on a machine that does nothing else
+    assert time.perf_counter() - start < 1
     live.view.run.step(1)
 
 

@@ -139,7 +139,7 @@ def test_signals_end_cleanly_within_a_second(screen, number):
     out, err = process.communicate(timeout=20)
     assert out.startswith("closed after"), err
     assert process.returncode == 0
-    assert time.monotonic() - start < 10  # wanted is one second, on a machine that does nothing else
+    assert time.monotonic() - start < 2.0  # a second to close, and the interpreter's own end
 
 
 def test_a_display_that_goes_away_is_said_and_ends_the_window(x_server):
