@@ -51,7 +51,8 @@ def others() -> str:
     slab, mesh = (duration(cubes["milliseconds"][name] / 1e3) for name in ("slab", "InstancedMesh"))
     objects, micrograd = (duration(small[name]["median"]) for name in ("scalarviz objects", "micrograd"))
     return (
-        f"Objects, MLP(2, [16, 16, 1]), forward and backward of one sample: {objects}, micrograd {micrograd} (its garbage collection included).\n"
+        f"Objects, MLP(2, [16, 16, 1]), forward and backward of one sample: {objects}, micrograd {micrograd} "
+        "(its garbage collection included).\n"
         f"A million cubes with new values each frame in software GL: {slab}, vispy's InstancedMesh {mesh}.\n"
         f"Watched at 30 frames a second, `rgb` keeps {live['share']:.0%} of its undrawn speed."
     )
