@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...tape import Instruction, Program
-from . import layout
+from . import encode_few, layout
 from .encode_conv import Operands, Sums, backward_sums, channels_of, forward_sums
 from .encode_shift import backward_fields, forward_fields, outer_fields, shifts_of
 
@@ -46,7 +46,8 @@ class Encoded:
 
 
 def encode(
-    program: Program, seeds: Iterable[int], rows: Rows, kernel: Callable[[str], int], dtype: Any, lanes: int = 0
+    program: Program, seeds: Iterable[int], rows: Rows, kernel: Callable[[str], int], dtype: Any, lanes: int = 0,
+    few: bool = False,
 ) -> Encoded:  # fmt: skip
     """Encode a program.
 
@@ -62,8 +63,10 @@ def encode(
     dtype : dtype-like
     lanes : int
         Numbers of a vector where rows are single numbers (:func:`can_be_compact` must allow it), else 0.
+    few : bool
+        A row is never longer than one vector.
     """
-    writer = _Writer(program, rows, kernel, lanes)
+    writer = _Writer(program, rows, kernel, lanes, few)
     forward = [line for i in program.instructions for line in writer.forward(i)]
     written = {int(row) for row in seeds}
     backward: list[list[int]] = []
@@ -123,6 +126,7 @@ class _Writer:
     rows: Rows
     kernel_address: Callable[[str], int]
     lanes: int = 0
+    few: bool = False
     pool: list[int] = field(default_factory=list)
     numbers: list[float] = field(default_factory=list)
     written: set[int] = field(default_factory=set)
@@ -153,9 +157,7 @@ class _Writer:
         if i.kind == "param":
             return [[*self.kernel("parameters"), i.dst, i.count, self.keep(i.weights)]]
         if i.kind == "layer":
-            n = i.args.shape[1]
-            to, source = self.keep(range(i.dst, i.dst + i.count)), self.keep(i.args[0])
-            return [[*self.kernel("combine"), to, i.count, source, n, int(i.weights[0]), n, 1, i.bias, 0]]
+            return self.layer_forward(i)
         if i.kind == "conv":
             return [[*self.kernel("conv"), self.conv_forward(i)]]
         if i.kind == "max":
@@ -164,6 +166,18 @@ class _Writer:
             left, right = self.keep(i.args[0]), self.keep(i.args[1])
             return [[*self.kernel("product"), i.dst, left, right, i.args.shape[1], i.bias, self.number(i.offset)]]
         return [self.sum_line(i)]
+
+    def layer_forward(self, i: Instruction) -> list[list[int]]:
+        tiles = self.tiles("combine_few", encode_few.forward_fields(i))
+        if tiles:
+            return tiles
+        n = i.args.shape[1]
+        to, source = self.keep(range(i.dst, i.dst + i.count)), self.keep(i.args[0])
+        return [[*self.kernel("combine"), to, i.count, source, n, int(i.weights[0]), n, 1, i.bias, 0]]
+
+    def tiles(self, name: str, fields: Iterable[list[int]]) -> list[list[int]]:
+        """Lines of a kernel for rows of one vector; none where rows are longer."""
+        return [[*self.kernel(name), *line] for line in fields] if self.few else []
 
     def op_forward(self, i: Instruction) -> list[list[int]]:
         address = self.rows(i.op)["forward"]
@@ -241,20 +255,25 @@ class _Writer:
         return lines
 
     def layer_backward(self, i: Instruction) -> list[list[int]]:
-        rows, n = i.args[0], i.args.shape[1]
-        ones = 2 * self.program.n_rows + 1
-        upstream = self.keep([self.adjoint(i.dst + j) for j in range(i.count)])
-        source = self.keep([*rows, ones] if i.bias >= 0 else rows)
-        weight, columns = int(i.weights[0]), n + (i.bias >= 0)
-        lines = [[*self.kernel("outer"), upstream, i.count, source, columns, weight, n, i.bias]]
+        rows, n, up = i.args[0], i.args.shape[1], self.adjoint(i.dst)
+        upstream = self.keep(range(up, up + i.count))
+        lines = self.tiles("outer_few", encode_few.outer_fields(i, up))
+        if not lines:
+            ones = 2 * self.program.n_rows + 1
+            source = self.keep([*rows, ones] if i.bias >= 0 else rows)
+            columns = n + (i.bias >= 0)
+            lines = [[*self.kernel("outer"), upstream, i.count, source, columns, int(i.weights[0]), n, i.bias]]
         for start, to in self.stretches(rows):
             fresh = [r for r in to if r not in self.written]
             adding = len(fresh) < len(to)
             lines += self.zeros(fresh) if adding else []
             self.written.update(fresh)
-            targets = self.keep([self.adjoint(r) for r in to])
-            fields = [targets, len(to), upstream, i.count, weight + start, 1, n, -1, int(adding)]
-            lines.append([*self.kernel("combine"), *fields])
+            targets = [self.adjoint(r) for r in to]
+            tiles = self.tiles("combine_few", encode_few.backward_fields(i, up, start, targets, adding))
+            if not tiles:
+                fields = [self.keep(targets), len(to), upstream, i.count, int(i.weights[0]) + start, 1, n, -1]
+                tiles = [[*self.kernel("combine"), *fields, int(adding)]]
+            lines += tiles
         return lines
 
     # Convolutions and maxima

@@ -27,6 +27,7 @@ from .layout import (
     FIELDS,
     FILLED,
     FORWARD,
+    FUSED,
     HEIGHT,
     INPUT_INDEX,
     INPUT_ROWS,
@@ -210,6 +211,13 @@ def update(space: Words, hyper: Row, columns: Words, n: int, trained: Any) -> No
 
     `columns`: addresses of values, gradients and states. `trained`: flags, or nothing where all are trained.
     """
+    if space[FUSED] and len(trained) == 0:
+        last = space[INPUT_ROWS + 1] - 1  # a state that there is none of is any column; the kernel leaves it alone
+        call_kernel(
+            space[FUSED], columns[0], columns[1], columns[min(2, last)], columns[min(3, last)], space[CONSTANTS],
+            address_of(hyper), n, 0,
+        )  # fmt: skip
+        return
     rows, numbers, outputs = word_at(space[INPUT_ROWS]), word_at(space[INPUT_INDEX]), word_at(space[OUTPUTS])
     for start in range(0, n, space[BLOCK]):
         lanes = min(space[BLOCK], n - start)

@@ -90,12 +90,13 @@ class Emitter:
         """Variables for vectors; LLVM keeps them in registers."""
         return [cgutils.alloca_once(self.b, self.vector) for _ in range(count)]
 
-    def mask(self, lanes: Any) -> Any:
-        """Which of a vector's lanes are the first `lanes` (an i64)."""
-        counts = ir.VectorType(INDEX, self.lanes)
+    def mask(self, lanes: Any, width: int = 0) -> Any:
+        """Which lanes of a vector (of `width`) are the first `lanes` (an i64)."""
+        width = width or self.lanes
+        counts = ir.VectorType(INDEX, width)
         number = self.b.insert_element(ir.Constant(counts, ir.Undefined), self.b.trunc(lanes, INDEX), INDEX(0))
-        limit = self.shuffle(number, ir.Constant(counts, ir.Undefined), [0] * self.lanes)
-        return self.b.icmp_signed("<", ir.Constant(counts, list(range(self.lanes))), limit)
+        limit = self.shuffle(number, ir.Constant(counts, ir.Undefined), [0] * width)
+        return self.b.icmp_signed("<", ir.Constant(counts, list(range(width))), limit)
 
     def begin(self, sums: list[list[Any]], results: list[Any], theta: Any, bias: Any, adding: Any) -> None:
         """Set the sums of a tile to what stands in the result rows (`adding`), to the biases, or to 0."""
