@@ -8,7 +8,6 @@ UV 12-64x4-3 (Adam, batch 1024), counting the products of its layers alone. One 
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -23,7 +22,6 @@ from _workloads import WORKLOADS  # noqa: E402
 from scalarviz.engine.cpu import capability, layout, loader  # noqa: E402
 
 SIDE, LANES = 64, 512
-KERNEL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 6, ctypes.c_int64, ctypes.c_int64)
 
 
 def product(name: str) -> Callable[[int], None]:
@@ -38,7 +36,7 @@ def product(name: str) -> Callable[[int], None]:
     pool = np.array([*range(SIDE, 2 * SIDE), *range(SIDE)], np.int64)
     arrays = (code, space, pool, theta, theta, theta)
     pointers = [a.ctypes.data for a in arrays]
-    call = KERNEL(address)
+    call = loader.callable_at(address)
 
     def run(count: int, keep: object = (memory, tile, arrays)) -> None:
         for _ in range(count):

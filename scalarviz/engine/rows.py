@@ -50,7 +50,7 @@ class RowProgram:
     def __init__(self, program: Program, dtype: np.dtype[Any]) -> None:
         self.program, self.dtype = program, dtype
         self.constants = program.constants.astype(dtype)
-        kinds = {"conv": _Conv, "max": _Max}
+        kinds = {"conv": _Conv, "max": _Max, "squares": _Squares}
         self.steps = [kinds.get(i.kind, _Step)(i, program, dtype) for i in program.instructions]
 
     def forward(self, theta: Array, inputs: Array) -> Array:
@@ -213,6 +213,23 @@ class _Max(_Step):
             open_still &= ~chosen
             terms = upstream * np.where(found == found, chosen.astype(self.dtype), found)
             np.add.at(adjoints, column, terms)
+
+
+class _Squares(_Step):
+    """Sum of squared errors."""
+
+    def forward(self, rows: Array, theta: Array) -> None:
+        a, b = self.args
+        rows[self.instruction.dst] = self.numbers[0] * np.square(rows[a] - rows[b]).sum(axis=0)
+
+    def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
+        if not self.alive:
+            return
+        a, b = self.args
+        terms = (rows[a] - rows[b]) * (adjoints[self.dst] * (self.numbers[0] * 2))
+        for k, sign in ((0, 1), (1, -1)):
+            if self.flows[k]:
+                self._add(adjoints, k, sign * terms)
 
 
 def _compact(rows: Any) -> Any:

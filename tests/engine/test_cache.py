@@ -21,14 +21,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Prints tanh(3/2) as the float32 row kernel computes it, and whether the cache was warm before.
 SCRIPT = """
-import ctypes, numpy as np
+import numpy as np
 from scalarviz.engine.cpu import cache, loader
 from scalarviz.scalar import ops
 unit = cache.folder() / cache.rows_unit(ops.get("tanh"), "float32")
 warm = unit.is_dir()
 address = loader.row_addresses("tanh", "float32")["forward"]
 x, y = np.full(4, 1.5, np.float32), np.zeros(4, np.float32)
-call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 6, ctypes.c_int64, ctypes.c_int64)(address)
+call = loader.callable_at(address)
 call(*[x.ctypes.data] * 3, y.ctypes.data, 0, 0, 4, 0)
 print(repr(float(y[0])), warm)
 """

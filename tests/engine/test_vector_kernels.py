@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,7 +10,6 @@ from hypothesis import strategies as st
 from scalarviz.engine.cpu import capability, layout, loader
 
 TOLERANCE = {"float64": 1e-13, "float32": 3e-6}
-KERNEL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 6, ctypes.c_int64, ctypes.c_int64)
 FORMS = ("", "_plain")
 LINE = 64
 
@@ -42,7 +39,7 @@ class Bench:
         address = loader.kernel_address(name, self.theta.dtype.name)
         arrays = [np.array([layout.KERNEL, address, *fields], np.int64), self.space, np.array(pool, np.int64)]
         arrays += [self.theta, self.theta, self.grad]
-        KERNEL(address)(*(a.ctypes.data for a in arrays), self.lanes, 0)
+        loader.callable_at(address)(*(a.ctypes.data for a in arrays), self.lanes, 0)
 
     def values(self, rows):
         return self.rows[list(rows), : self.lanes].astype(float)

@@ -165,6 +165,10 @@ class _Writer:
         if i.kind == "product":
             left, right = self.keep(i.args[0]), self.keep(i.args[1])
             return [[*self.kernel("product"), i.dst, left, right, i.args.shape[1], i.bias, self.number(i.offset)]]
+        if i.kind == "squares":
+            return [
+                [*self.kernel("squares"), i.dst, self.keep(i.args.ravel()), i.args.shape[1], self.number(*i.numbers)]
+            ]
         return [self.sum_line(i)]
 
     def layer_forward(self, i: Instruction) -> list[list[int]]:
@@ -219,6 +223,8 @@ class _Writer:
             return lines + self.max_backward(i)
         if i.kind == "product":
             return [*lines, self.product_backward(i)]
+        if i.kind == "squares":
+            return [*lines, self.squares_backward(i)]
         return [*lines, self.sum_backward(i)]
 
     def zeros(self, rows: Sequence[int]) -> list[list[int]]:
@@ -365,3 +371,11 @@ class _Writer:
         fresh = [self.keep([p[1][side] for p in pairs]) for side in (0, 1)]
         upstream = self.adjoint(i.dst)
         return [*self.kernel("product_back"), upstream, left, right, i.args.shape[1], i.bias, *adjoints, *fresh]
+
+    def squares_backward(self, i: Instruction) -> list[int]:
+        n = i.args.shape[1]
+        # in the order of the kernel, which goes term by term
+        pairs = [self.targets(i.args[:, j]) for j in range(n)]
+        adjoints, fresh = ([p[part][side] for side in (0, 1) for p in pairs] for part in (0, 1))
+        lists = [self.keep(part) for part in (i.args.ravel(), adjoints, fresh)]
+        return [*self.kernel("squares_back"), self.adjoint(i.dst), lists[0], n, self.number(*i.numbers), *lists[1:]]
