@@ -62,8 +62,8 @@ def load_picture(path: StrPath) -> Picture:
     """Read a picture: grey, palette, CMYK, 16 bits, with alpha or without; turned as its EXIF data say.
 
     The first frame of an animation is taken. Colours of another profile (Display P3, Adobe RGB) become sRGB; without a
-    profile they are sRGB. 16-bit RGB files arrive with the 8 bits that pillow keeps of them. Grey of 32-bit whole numbers
-    is scaled by the file's SMaxSampleValue, else by the full range.
+    profile they are sRGB. 16-bit RGB files arrive with the 8 bits that pillow keeps of them. 32-bit whole numbers
+    are scaled by the file's SMaxSampleValue, else by the full range.
 
     Raises
     ------
