@@ -120,10 +120,13 @@ def _beside(name: str, scene: Scene, options: Any) -> list[str]:
 def _engine_line(name: str, scene: Scene) -> str:
     """Which engine and why; also why nothing moves for a while."""
     from .engine.cpu import cache_is_warm
+    from .engine.keeping import refusal
 
-    run = scene.run
-    compiling = run.engine.name == "numba" and not cache_is_warm(run.dtype, ())
-    return f"{name}: {run.engine} ({run.engine.why}{'; compiling its kernels, once' if compiling else ''})"
+    run, compiling = scene.run, ""
+    if run.engine.name == "numba" and not cache_is_warm(run.dtype, ()):
+        reason = refusal()
+        compiling = f"; compiling its kernels, {f'at every start: {reason}' if reason else 'once'}"
+    return f"{name}: {run.engine} ({run.engine.why}{compiling})"
 
 
 def _in_window(window: InWindow, scene: Scene, options: Any, stop: Stop, ending: Ending) -> bool:

@@ -55,7 +55,8 @@ def choose(engine: str, dtype: str, operations: Iterable[str]) -> EngineChoice:
     if base != "auto":
         return EngineChoice(base, "asked for")
     from .cpu import cache_is_warm
+    from .keeping import refusal
 
     if cache_is_warm(dtype, operations):
         return EngineChoice("numba", "its cache is warm")
-    return EngineChoice("numpy", "numba's cache is cold; `scalarviz warmup` fills it")
+    return EngineChoice("numpy", f"numba's cache is cold; {refusal() or '`scalarviz warmup` fills it'}")

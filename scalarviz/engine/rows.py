@@ -53,6 +53,12 @@ class RowProgram:
         kinds = {"conv": _Conv, "max": _Max, "squares": _Squares}
         self.steps = [kinds.get(i.kind, _Step)(i, program, dtype) for i in program.instructions]
 
+    @property
+    def lane_bytes(self) -> int:
+        """What forward and backward hold of one sample: values, adjoints, and operands with their terms."""
+        operands = max((i.args.size for i in self.program.instructions), default=0)
+        return 2 * (self.program.n_rows + operands) * self.dtype.itemsize
+
     def forward(self, theta: Array, inputs: Array) -> Array:
         """Every row.
 
