@@ -109,6 +109,7 @@ class _Step:
             self.bias = slice(i.bias, i.bias + i.count)
 
     def forward(self, rows: Array, theta: Array) -> None:
+        """Fill the instruction's own rows (n_rows, lanes)."""
         i = self.instruction
         if i.kind == "op":
             rows[self.dst] = self.value(*[rows[a] for a in self.args])
@@ -133,6 +134,7 @@ class _Step:
         return theta[self.weights] if self.instruction.kind == "dot" else self.numbers
 
     def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
+        """Hand the adjoints of the instruction's rows on to its operands, and to `grad`."""
         if not self.alive:
             return
         i = self.instruction
@@ -179,12 +181,14 @@ class _Conv(_Step):
         self.bias = slice(instruction.bias, instruction.bias + self.outputs)
 
     def forward(self, rows: Array, theta: Array) -> None:
+        """The sums of all positions, as one product a position."""
         result = theta[self.span].reshape(self.outputs, -1) @ rows[self.instruction.args]
         if self.instruction.bias >= 0:
             result += theta[self.bias][:, None]
         rows[self.dst] = result.transpose(1, 0, 2).reshape(self.instruction.count, -1)
 
     def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
+        """The weights' gradient over all positions at once; the inputs' one operand after another."""
         if not self.alive:
             return
         upstream = adjoints[self.dst].reshape(self.outputs, -1, adjoints.shape[1])
@@ -202,6 +206,7 @@ class _Max(_Step):
     """Largest of several rows; the gradient goes to the first that is, a NaN to all."""
 
     def forward(self, rows: Array, theta: Array) -> None:
+        """The largest of each row's operands; the first of equal ones."""
         first_max, _ = numpy_form("first_max", self.dtype)
         operands = rows[self.instruction.args]
         found = operands[:, 0]
@@ -210,6 +215,7 @@ class _Max(_Step):
         rows[self.dst] = found
 
     def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
+        """All of the gradient to the operand that was chosen."""
         if not self.alive:
             return
         upstream, found = adjoints[self.dst], rows[self.dst]

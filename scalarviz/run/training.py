@@ -140,6 +140,9 @@ class Training:
         self._book(losses, lr)
         weights = np.flatnonzero(~np.isfinite(self.problem.store.value))
         where = f"; the first weight is {self._name_of(int(weights[0]))}" if len(weights) else ""
-        raise DivergedError(
-            f"training diverged at step {self.steps}: the loss is {losses[-1]:g}{where}. lr is {lr:g}; try a tenth"
-        )
+        advice = f". lr is {lr:g}; try a tenth"
+        given = np.flatnonzero(~np.isfinite(before[0]))
+        if len(given):
+            first = int(given[0])
+            advice = f". {self._name_of(first)} was {before[0][first]:g} before it: set it to a number, or load others"
+        raise DivergedError(f"training diverged at step {self.steps}: the loss is {losses[-1]:g}{where}{advice}")

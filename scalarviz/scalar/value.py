@@ -158,6 +158,10 @@ class Value:
         tracing.forbid("int()")
         return int(self.data)
 
+    def __index__(self) -> int:
+        tracing.forbid("an index or a range()")
+        raise TypeMismatchError(f"a Value is no index: it is {self.data!r}, a float; take int(value)")
+
     def __round__(self, digits: int | None = None) -> float:
         tracing.forbid("round()")
         return round(self.data, digits)

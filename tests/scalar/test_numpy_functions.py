@@ -64,6 +64,7 @@ REFUSED = {
     "reduction": (np.add.reduce, r"np\.add\.reduce"),
     "out": (lambda x: np.sin(x, out=np.zeros(1)), "with options"),
     "array": (lambda x: np.array([1.0, 2.0]) * x, "one number"),
+    "index": (lambda x: [1, 2, 3][x], "index"),
     "modulo": (lambda x: x % 2, "%"),
     "modulo of a number": (lambda x: 2 % x, "%"),
     "floor": (lambda x: x // 2, "//"),
