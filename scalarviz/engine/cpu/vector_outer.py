@@ -11,6 +11,7 @@ from numba.extending import intrinsic
 
 from .vectors import TILE_ROWS, VECTOR_BYTES, WORD, Emitter, add_sums, cases
 
+
 def _rows(e: Emitter, args: dict[str, Any], name: str, count: int) -> list[Any]:
     """Addresses of `count` rows of a list."""
     b = e.b
