@@ -93,6 +93,20 @@ def test_gradients_of_weights(dtype, form, shape, bias):
     assert close(bench.grad, expected, dtype)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("columns", [1, 4, 5, 11, 12, 26])
+@pytest.mark.parametrize("lanes", [255, 512, 1000, 2100])
+def test_gradients_of_weights_in_panels_of_columns(dtype, columns, lanes):
+    """Rows so long that a few fill the cache: 1, 2, 4 or more tiles of columns go through together."""
+    bench = Bench(5 + columns, lanes, dtype, seed=columns)
+    upstream, source = list(range(5)), list(range(5, 5 + columns))
+    expected = bench.grad.astype(float)
+    expected[7 : 7 + 5 * columns] += (bench.values(upstream) @ bench.values(source).T).ravel()
+    expected[150:155] += bench.values(upstream).sum(axis=1)
+    bench.call("outer", [0, 5, 5, columns + 1, 7, columns, 150], [*upstream, *source, 5 + columns + 1])
+    assert close(bench.grad, expected, dtype)
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("lane", [0, 20, 69])

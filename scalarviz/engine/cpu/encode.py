@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ...tape import Instruction, Program
 from . import encode_few, layout
+from .adjoints import AdjointRows
 from .encode_conv import Operands, Sums, backward_sums, channels_of, forward_sums
 from .encode_shift import backward_fields, forward_fields, outer_fields, shifts_of
 
@@ -72,8 +73,10 @@ def encode(
     backward: list[list[int]] = []
     if written:
         writer.written = written
+        writer.adjoint = AdjointRows(program, range(program.n_rows) if lanes else written)
         for instruction in reversed(program.instructions):
             backward += writer.backward(instruction)
+            writer.adjoint.done(instruction)
     return Encoded(
         forward=_table(forward),
         backward=_table(backward),
@@ -130,6 +133,7 @@ class _Writer:
     pool: list[int] = field(default_factory=list)
     numbers: list[float] = field(default_factory=list)
     written: set[int] = field(default_factory=set)
+    adjoint: AdjointRows = field(init=False)
 
     def keep(self, entries: Sequence[int] | NDArray[np.int64]) -> int:
         """Put a list into the pool; returns its offset."""
@@ -139,10 +143,6 @@ class _Writer:
     def number(self, *values: float) -> int:
         self.numbers += [float(v) for v in values]
         return len(self.numbers) - len(values)
-
-    def adjoint(self, row: int) -> int:
-        """Row of the workspace that holds the adjoint of program row `row`."""
-        return self.program.n_rows + int(row)
 
     def kernel(self, name: str) -> tuple[int, int]:
         """Kind and address of a kernel, the first columns of its line."""
@@ -230,8 +230,8 @@ class _Writer:
     def zeros(self, rows: Sequence[int]) -> list[list[int]]:
         """Store zero in adjoints that an instruction reads or adds to although nobody wrote them."""
         self.written.update(rows)
-        ordered = np.array(sorted(rows), np.int64)[None]
-        return [[*self.kernel("zero"), self.adjoint(ordered[0, start]), length] for start, length in _runs(ordered)]
+        ordered = np.array(sorted(self.adjoint(row) for row in rows), np.int64)[None]
+        return [[*self.kernel("zero"), int(ordered[0, start]), length] for start, length in _runs(ordered)]
 
     def first_to_write(self, row: int) -> bool:
         fresh = row not in self.written
@@ -253,10 +253,11 @@ class _Writer:
             fresh = np.array([self.first_to_write(int(rows[j])) for j in chosen], np.int64)
             # a change of the flag ends a run as a gap does: it is counted up like a row with a jump
             flags = np.arange(len(chosen)) + fresh * 2 * i.count
-            for start, length in _runs(np.vstack([results[chosen], i.args[:, chosen], flags])):
+            targets = np.array([self.adjoint(int(rows[j])) for j in chosen], np.int64)
+            for start, length in _runs(np.vstack([results[chosen], i.args[:, chosen], targets, flags])):
                 j = int(chosen[start])
                 a, b, c = self.operands(i, j)
-                y, g, d = i.dst + j, self.adjoint(i.dst + j), self.adjoint(int(rows[j]))
+                y, g, d = i.dst + j, self.adjoint(i.dst + j), int(targets[start])
                 lines.append([layout.ROWS, addresses[kernel], a, b, c, y, g, d, length, int(fresh[start])])
         return lines
 
