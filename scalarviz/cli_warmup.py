@@ -69,8 +69,8 @@ def warm_up_beside(engine: str) -> str:
     if not (background.start(command) or background.running()):
         return ""
     return (
-        "first start: the fast kernels are being compiled beside this run, for the next ones "
-        f"({background.SWITCH}=0 turns that off)"
+        "first start: the fast kernels are being compiled beside this run; a window goes on with them when they are "
+        f"ready ({background.SWITCH}=0 turns that off)"
     )
 
 

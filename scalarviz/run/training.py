@@ -73,9 +73,15 @@ class Training:
         self._seconds_a_step = math.inf
         self._seconds, self._timed = 0.0, 0
 
+    def change(self, trainer: Trainer) -> None:
+        """Let another engine do the steps from here on; speed and length of a call are found anew."""
+        self.trainer = trainer
+        self._seconds_a_step = math.inf
+        self._seconds, self._timed = 0.0, 0
+
     @property
     def steps_per_second(self) -> float:
-        """Speed so far, everything but the engine left out; NaN before the first step."""
+        """Speed of the engine so far, everything else left out; NaN before its first step."""
         return self._timed / self._seconds if self._seconds > 0 else math.nan
 
     def advance(self, most: int, lr: float) -> int:

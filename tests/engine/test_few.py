@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -43,9 +45,7 @@ class Bench:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @settings(max_examples=60, deadline=None)
-@given(
-    rows=sides, columns=sides, share=share, bias=st.booleans(), adding=st.booleans(), back=st.booleans()
-)
+@given(rows=sides, columns=sides, share=share, bias=st.booleans(), adding=st.booleans(), back=st.booleans())
 def test_sums(dtype, rows, columns, share, bias, adding, back):
     bench = Bench(max(1, int(share * lanes_of(dtype))), dtype)
     to_step, from_step = (1, 7) if back else (7, 1)
@@ -92,7 +92,7 @@ def network(sizes, skip):
     class Net(nn.Module):
         def __init__(self):
             super().__init__()
-            self.layers = [nn.Linear(n, m) for n, m in zip(sizes, sizes[1:], strict=False)]
+            self.layers = [nn.Linear(n, m) for n, m in pairwise(sizes)]
             for k, layer in enumerate(self.layers):
                 setattr(self, f"layer{k}", layer)
 
