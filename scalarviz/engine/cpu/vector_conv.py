@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 from llvmlite import ir
@@ -9,7 +10,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .vectors import BYTE, TILE_ROWS, VECTOR_BYTES, WIDE, WORD, Emitter, add_sums, cases
+from .vectors import BYTE, TILE_COLUMNS, TILE_ROWS, VECTOR_BYTES, WIDE, WORD, Emitter, add_sums, cases
 
 TALL = 8
 """Results of a tile that is one vector wide: as many sums as keep two multipliers busy."""
@@ -113,18 +114,16 @@ def outer_places_tile(
     typingctx: Any, space: Any, pool: Any, grad: Any, to: Any, to_step: Any, up: Any, up_step: Any, rows: Any,
     table: Any, table_step: Any, columns: Any, places: Any, lanes: Any,
 ) -> Any:  # fmt: skip
-    """Products of `rows` x `columns` (1 to 4 each) pairs of rows, summed over lanes and places."""
+    """Products of `rows` x `columns` pairs of rows, summed over lanes and places."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         emitter = Emitter(builder, grad)
         named = dict(zip(_OUTER, args, strict=True))
-        sides = range(1, TILE_ROWS + 1)
         number = builder.add(builder.mul(named["rows"], ir.Constant(WORD, 8)), named["columns"])
         with cases(builder, number) as case:
-            for rows in sides:
-                for columns in sides:
-                    with case(8 * rows + columns):
-                        _outer(emitter, rows, columns, named)
+            for rows, columns in product(range(1, TILE_ROWS + 1), range(1, TILE_COLUMNS + 1)):
+                with case(8 * rows + columns):
+                    _outer(emitter, rows, columns, named)
         return context.get_dummy_value()
 
     return types.void(space, pool, grad, *[types.int64] * 10), generate

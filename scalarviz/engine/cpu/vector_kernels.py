@@ -9,7 +9,7 @@ from .intrinsics import size_of
 from .tiles import Row, Words
 from .vector_conv import TALL, outer_places_tile, sums_narrow, sums_wide
 from .vector_outer import outer_tile
-from .vectors import TILE_ROWS, WIDE, combine_narrow, combine_wide, lanes_of
+from .vectors import TILE_COLUMNS, TILE_ROWS, WIDE, combine_narrow, combine_wide, lanes_of
 
 PANEL_BYTES = 16 * 1024
 """A third of a usual first-level cache."""
@@ -52,13 +52,13 @@ def outer(
     """
     upstream, n_up, source = code[2], code[3], code[4]
     weight, columns, bias = code[6], code[7], code[8]
-    panel = max(PANEL_BYTES // (n * size_of(theta)) // TILE_ROWS, 1) * TILE_ROWS
+    panel = max(PANEL_BYTES // (n * size_of(theta)) // TILE_COLUMNS, 1) * TILE_COLUMNS
     for first in range(0, columns, panel):
         end = min(first + panel, columns)
         for i in range(0, n_up, TILE_ROWS):
             rows, to = min(n_up - i, TILE_ROWS), weight + i * columns
-            for j in range(first, end, TILE_ROWS):
-                width = min(end - j, TILE_ROWS)
+            for j in range(first, end, TILE_COLUMNS):
+                width = min(end - j, TILE_COLUMNS)
                 b = bias + i if bias >= 0 and j == 0 else -1
                 outer_tile(space, pool, grad, to + j, columns, b, upstream + i, rows, source + j, width, n)
 
@@ -108,8 +108,8 @@ def conv_outer(
     ones = code[9]
     for i in range(0, outputs, TILE_ROWS):
         rows, g, to = min(outputs - i, TILE_ROWS), up + i * places, weight + i * columns
-        for j in range(0, columns, TILE_ROWS):
-            width = min(columns - j, TILE_ROWS)
+        for j in range(0, columns, TILE_COLUMNS):
+            width = min(columns - j, TILE_COLUMNS)
             outer_places_tile(
                 space, pool, grad, to + j, columns, g, places, rows, table + j, columns, width, places, n
             )  # fmt: skip

@@ -9,7 +9,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .vectors import TILE_ROWS, VECTOR_BYTES, WORD, Emitter, add_sums, cases
+from .vectors import TILE_COLUMNS, TILE_ROWS, VECTOR_BYTES, WORD, Emitter, add_sums, cases
 
 
 def _rows(e: Emitter, args: dict[str, Any], name: str, count: int) -> list[Any]:
@@ -43,7 +43,7 @@ def outer_tile(
     typingctx: Any, space: Any, pool: Any, grad: Any, to: Any, to_step: Any, bias: Any, upstream: Any, rows: Any,
     source: Any, columns: Any, lanes: Any,
 ) -> Any:  # fmt: skip
-    """``grad[to + i*to_step + j] += sum over lanes of upstream[i] * from[j]``, i < `rows`, j < `columns` (1 to 4).
+    """``grad[to + i*to_step + j] += sum over lanes of upstream[i] * from[j]`` for i < `rows`, j < `columns`.
 
     If `bias` is not -1, ``grad[bias + i] += sum over lanes of upstream[i]``.
     """
@@ -55,9 +55,8 @@ def outer_tile(
         number = WORD(0)
         for part in (biased, named["rows"], named["columns"]):
             number = builder.add(builder.mul(number, WORD(8)), part)
-        sides = range(1, TILE_ROWS + 1)
         with cases(builder, number) as case:
-            for more, rows, columns in product((0, 1), sides, sides):
+            for more, rows, columns in product((0, 1), range(1, TILE_ROWS + 1), range(1, TILE_COLUMNS + 1)):
                 with case(64 * more + 8 * rows + columns):
                     _outer(emitter, rows, columns, bool(more), named)
         return context.get_dummy_value()

@@ -23,6 +23,8 @@ TILE_ROWS = 4
 VECTOR_BYTES = capability.vector_bytes() or 64  # a processor without vectors of its own is never asked for a tile
 WIDE = capability.wide_vectors()
 """Vectors of a tile side by side: with 16 operand registers a tile of 4 x 4 does not fit."""
+TILE_COLUMNS = WIDE
+"""Columns of a tile of weight gradients, whose sums, one a pair, are in registers too."""
 
 
 class Emitter:
