@@ -94,8 +94,7 @@ def show(
     playing : bool
         False: a trained run waits for the Space key.
     first_start : bool
-        Whether numba's cache is being filled meanwhile: a trained run whose engine was to be chosen (``"auto"``) then
-        goes on with numba when the kernels are ready, and says so. Without this no run ever changes its engine.
+        numba's cache is being filled meanwhile: a trained run of ``engine="auto"`` goes on with numba when it is full.
     on_note : callable
         Told in one line what happened (a screenshot was written).
     on_lost : callable
@@ -119,10 +118,10 @@ def show(
     handle = Handle(window)
     if block:
         handle.run()
-    else:
-        window.show()
-        window.serve()
-        serve_prompt(handle.update)
+        return handle
+    window.show()
+    window.serve()
+    serve_prompt(handle.update)
     return handle
 
 
