@@ -34,6 +34,7 @@ KERNELS = (
     "combine", "outer", "weighted", "weighted_back", "product", "product_back", "parameters", "parameters_back", "zero",
     "conv", "conv_outer", "maxima", "maxima_back",
     "combine_one", "outer_one", "conv_one", "conv_outer_one", "maxima_one", "maxima_back_one",
+    "windows_one", "windows_back_one",
 )  # fmt: skip
 """Names of the kernels."""
 ONE = tuple(name.removesuffix("_one") for name in KERNELS if name.endswith("_one"))

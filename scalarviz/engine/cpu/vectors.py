@@ -228,7 +228,7 @@ def write_sums(e: Emitter, sums: list[Any], rows: int, columns: int, tile: Any) 
     vectors = [e.b.load(s) for s in sums]
     for first in range(0, len(vectors), e.lanes):
         group = vectors[first : first + e.lanes]
-        total = _sums_of(e, group)
+        total = sums_of(e, group)
         if columns == TILE_ROWS and len(group) == e.lanes:
             e.store(total, e.b.bitcast(e.b.gep(tile, [WORD(first)]), BYTE))
             continue
@@ -237,7 +237,27 @@ def write_sums(e: Emitter, sums: list[Any], rows: int, columns: int, tile: Any) 
             e.b.store(e.b.extract_element(total, INDEX(k)), e.b.gep(tile, [WORD(TILE_ROWS * r + c)]))
 
 
-def _sums_of(e: Emitter, vectors: list[Any]) -> Any:
+def add_sums(e: Emitter, sums: list[Any], columns: int, grad: Any, first: Any, step: Any) -> None:
+    """``grad[first + i*step + j] +=`` the sum over the lanes of ``sums[i*columns + j]``.
+
+    From registers to where they belong: numbers that went through memory between would wait for each other.
+    """
+    b = e.b
+    vectors = [b.load(s) for s in sums]
+    for start in range(0, len(vectors), e.lanes):
+        group = vectors[start : start + e.lanes]
+        total = sums_of(e, group)
+        k = 0
+        while k < len(group):
+            r, c = divmod(start + k, columns)
+            width = min(columns - c, len(group) - k)
+            part = e.shuffle(total, total, list(range(k, k + width)))
+            place = b.bitcast(b.gep(grad, [b.add(first, b.add(b.mul(step, WORD(r)), WORD(c)))]), BYTE)
+            e.store(b.fadd(e.load(place, part.type), part), place)
+            k += width
+
+
+def sums_of(e: Emitter, vectors: list[Any]) -> Any:
     """One vector: lane k is the sum over the lanes of ``vectors[k]``.
 
     Two vectors become one by adding their halves, interleaved, until one is left: a transpose that adds on the way.
