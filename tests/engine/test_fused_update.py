@@ -12,7 +12,7 @@ from scalarviz.engine.cpu.layout import FUSED
 from scalarviz.engine.cpu.machine import Loaded
 
 OPTIMISERS = {
-    "Adam": lambda p: optim.Adam(p),
+    "Adam": optim.Adam,
     "betas": lambda p: optim.Adam(p, betas=(0.7, 0.7), eps=0.1),
     "decay": lambda p: optim.Adam(p, weight_decay=0.1),
     "AdamW": lambda p: optim.AdamW(p, weight_decay=0.3),
