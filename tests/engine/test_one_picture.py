@@ -175,3 +175,24 @@ def test_what_stands_behind_the_border_touches_nothing(bad):
         model = nn.Sequential(nn.Unflatten((1, 9, 7)), layer, nn.Flatten())
         found[engine], _, _ = gradient(model, x, engine, "float64", model.parameters())
     np.testing.assert_allclose(found["numba"], found["objects"], rtol=1e-11)
+
+
+class Beside(nn.Module):
+    """A convolution, and a scalar in the row behind it whose adjoint is infinite."""
+
+    def __init__(self):
+        self.layer, self.w = nn.Conv2d(1, 3, 3, padding=1, seed=1), sv.Weight(0.5)
+
+    def forward(self, x):
+        rows = nn.Flatten()(self.layer(nn.Unflatten((1, 9, 7))(x)))
+        return [*rows, (self.w * x[0] + self.w * x[1]) * np.inf]
+
+
+def test_adjoints_behind_those_of_a_picture_touch_nothing():
+    found = {}
+    for engine in ("objects", "numba"):
+        model = Beside()
+        numbers, _, compact = gradient(model, pictures((9, 7), "any"), engine, "float64", model.layer.parameters())
+        assert compact
+        found[engine] = numbers
+    np.testing.assert_allclose(found["numba"], found["objects"], rtol=1e-11)
