@@ -27,15 +27,14 @@ BASE, STRIDE, SPARE, TILE, HEIGHT, BLOCK, LOSS, FILLED, COMPACT = range(9)
 row, the address of room for 16 numbers, rows of the program, lanes of a block, row of the loss, 1 while the inputs lie
 in their rows, and 1 if rows are single numbers without a gap (:mod:`scalarviz.engine.cpu.compact`)."""
 
-FORWARD, BACKWARD, POOL, NUMBERS, CONSTANT_ROWS, CONSTANTS, INPUT_ROWS, INPUT_INDEX, OUTPUTS, FUSED = range(9, 29, 2)
-"""Entries that are lists: the address stands in the entry, the length in the next one. FUSED is one line, or none:
-what does the same as a whole update (:mod:`scalarviz.engine.cpu.fused_update`)."""
+FORWARD, BACKWARD, POOL, NUMBERS, CONSTANT_ROWS, CONSTANTS, INPUT_ROWS, INPUT_INDEX, OUTPUTS = range(9, 27, 2)
+"""Entries that are lists: the address stands in the entry, the length in the next one."""
 
 KERNELS = (
     "combine", "outer", "weighted", "weighted_back", "product", "product_back", "parameters", "parameters_back", "zero",
     "conv", "conv_outer", "maxima", "maxima_back",
     "combine_one", "outer_one", "conv_one", "conv_outer_one", "maxima_one", "maxima_back_one",
-    "windows_one", "windows_back_one", "adam",
+    "windows_one", "windows_back_one",
 )  # fmt: skip
 """Names of the kernels."""
 ONE = tuple(name.removesuffix("_one") for name in KERNELS if name.endswith("_one"))

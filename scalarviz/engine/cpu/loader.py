@@ -16,7 +16,7 @@ import numba
 from numba.core import config
 
 from ...scalar import ops
-from . import cache, capability, compact, conv_kernels, fused_update, kernels, training, vector_kernels, vector_pool
+from . import cache, capability, compact, conv_kernels, kernels, training, vector_kernels, vector_pool
 from .dialect import kernel_names, module_source
 from .noalias import NoAlias
 
@@ -132,7 +132,7 @@ def _compile_kernel(name: str, dtype: str, cached: bool) -> dict[str, Any]:
     real, words = _POINTERS[dtype], numba.types.CPointer(numba.int64)
     vectors = name in capability.VECTOR_KERNELS and capability.vector_bytes() > 0
     plain = name.removesuffix("_plain")
-    modules = (vector_kernels,) if vectors else (kernels, conv_kernels, compact, vector_pool, fused_update)
+    modules = (vector_kernels,) if vectors else (kernels, conv_kernels, compact, vector_pool)
     source = next(getattr(module, plain) for module in modules if hasattr(module, plain))
     return {name: _kernel_decorator([words, words, words, real, real, real], cached)(source)}
 

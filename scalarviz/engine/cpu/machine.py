@@ -11,7 +11,6 @@ from ...tape import Program
 from ..problem import Array
 from .capability import VECTOR_KERNELS, vector_bytes
 from .encode import can_be_compact, encode
-from .fused_update import fused_line
 from .loader import kernel_address, row_addresses
 from .training import LINE
 
@@ -44,9 +43,7 @@ class Loaded:
     seeds : tuple of int
         Rows whose adjoints are given; empty for forward only.
     plain : bool
-        True: no vector kernels, no fused update (they are tested against the plain ones).
-    update : bool
-        The program is an optimiser's.
+        True: no vector kernels (they are tested against the plain ones).
 
     Attributes
     ----------
@@ -55,8 +52,7 @@ class Loaded:
     """
 
     def __init__(
-        self, program: Program | None, dtype: Any, block: int, seeds: tuple[int, ...] = (), plain: bool = False,
-        update: bool = False,
+        self, program: Program | None, dtype: Any, block: int, seeds: tuple[int, ...] = (), plain: bool = False
     ) -> None:  # fmt: skip
         if program is None:
             program = _NOTHING
@@ -72,8 +68,6 @@ class Loaded:
         self.workspace = Workspace(encoded.rows, block, dtype)
         self.tile = np.zeros(16, dtype)
         height = program.n_rows
-        known = program if update and not plain else _NOTHING
-        fused, self._fused_numbers = fused_line(known, kernel, dtype)
         # in the order of the names in layout
         space = [
             self.workspace.address,
@@ -91,7 +85,6 @@ class Loaded:
             for part in (
                 encoded.forward, encoded.backward, encoded.pool, encoded.numbers, program.constant_rows,
                 program.constants.astype(dtype), program.input_rows, program.input_index, program.outputs,
-                fused,
             )
         ]  # fmt: skip
         ends = [number for part in self._lists for number in (part.ctypes.data, len(part))]

@@ -48,7 +48,7 @@ class NumbaTrainer:
         self.threads = threads_for(problem.threads, groups)
         self._bodies = [Loaded(plan.body, dtype, block, (plan.body.loss,)) for _ in range(self.threads)]
         self._prologue = Loaded(derived, dtype, 1, seeds)
-        self._update = Loaded(problem.update.body, dtype, UPDATE_BLOCK, update=True)
+        self._update = Loaded(problem.update.body, dtype, UPDATE_BLOCK)
         self._updater = Updater(problem)
         size = plan.n_parameters + plan.n_derived
         self._theta, self._grad = np.zeros(size, dtype), np.zeros(size, dtype)

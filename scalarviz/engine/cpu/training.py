@@ -27,7 +27,6 @@ from .layout import (
     FIELDS,
     FILLED,
     FORWARD,
-    FUSED,
     HEIGHT,
     INPUT_INDEX,
     INPUT_ROWS,
@@ -211,10 +210,6 @@ def update(space: Words, hyper: Row, columns: Words, n: int, trained: Any) -> No
 
     `columns`: addresses of values, gradients and states. `trained`: flags, or nothing where all are trained.
     """
-    if space[FUSED + 1] and len(trained) == 0:
-        line, theta = word_at(space[FUSED]), address_of(hyper)
-        call_kernel(line[1], space[FUSED], address_of(columns), space[POOL], line[2], theta, theta, n, 0)
-        return
     rows, numbers, outputs = word_at(space[INPUT_ROWS]), word_at(space[INPUT_INDEX]), word_at(space[OUTPUTS])
     for start in range(0, n, space[BLOCK]):
         lanes = min(space[BLOCK], n - start)
