@@ -6,6 +6,9 @@ WORKERS ?= 2
 # make test ORACLE=1 adds PyTorch, for the live comparison
 TESTS   := test$(if $(ORACLE),$(comma)oracle)
 comma   := ,
+# each benchmark, readme_table.py apart: it is the last one. make bench BENCH=--quick tries them and writes nothing
+BENCHES := $(filter-out %/readme_table.py,$(wildcard benchmarks/[a-z]*.py))
+STARTED := $(shell date +%s)
 LOCKED  := setup.cfg pyproject.toml constraints.txt
 
 .PHONY: demo test bench notebooks lock clean
@@ -24,7 +27,10 @@ test: $(VENV)/.$(if $(ORACLE),oracle,test)
 
 bench: $(VENV)/.bench
 	@.ci/system-libraries
-	@set -e; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script; done
+	@$(BIN)/scalarviz warmup
+	@set -e; for script in $(BENCHES) benchmarks/readme_table.py; do \
+	    echo "== $$script ($$(($$(date +%s) - $(STARTED))) s)"; $(BIN)/python $$script $(BENCH); done
+	@echo "== all of it took $$(($$(date +%s) - $(STARTED))) s"
 
 notebooks: $(VENV)/.test
 	@.ci/system-libraries

@@ -50,16 +50,25 @@ def network(work: Workload) -> Any:
     return model
 
 
-def engine(work: Workload, name: str, batch: int | None = None) -> Steps:
-    """Steps of a `Run` on one engine, on the first `batch` samples."""
+def build(work: Workload, name: str, batch: int | None = None, threads: int = 1) -> Run:
+    """A `Run` on one engine, on the first `batch` samples."""
     model = network(work)
     x, y = (a[: batch or work.batch] for a in work.data())
     weights = model.w if work.kind == "graph" else model.parameters()
-    run = Run(model, nn.MSELoss(), getattr(optim, work.optimiser)(weights, lr=LR), (x, y), batch_size=len(x),
-              engine=name)  # fmt: skip
+    optimiser = getattr(optim, work.optimiser)(weights, lr=LR)
+    return Run(model, nn.MSELoss(), optimiser, (x, y), batch_size=len(x), engine=name, threads=threads)
 
-    def steps(count: int) -> float:
+
+def steps(run: Run) -> Steps:
+    """So many steps of a run; returns the loss of the last one."""
+
+    def some(count: int) -> float:
         run.step(count)
         return run.loss
 
-    return steps
+    return some
+
+
+def engine(work: Workload, name: str, batch: int | None = None) -> Steps:
+    """Steps of a new run on one engine, on the first `batch` samples."""
+    return steps(build(work, name, batch))

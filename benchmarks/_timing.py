@@ -6,6 +6,7 @@ is compared is the medians of the same turns.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib import metadata
@@ -21,7 +23,16 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
+LOAD = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+"""How busy the machine was in the minute before: processes that wanted a processor."""
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+def arguments(description: str | None) -> argparse.ArgumentParser:
+    """A parser with the flag that every benchmark has."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a fraction of the rounds, to try it; writes no result")
+    return parser
 
 
 def pin_threads(count: int = 1) -> None:
@@ -63,7 +74,7 @@ def in_turns(
     for _ in range(rounds):
         for name, work in contestants.items():
             found[name].append(_once(work, sizes[name]) / sizes[name])
-    return {name: _timing(times) for name, times in found.items()}
+    return {name: timing_of(times) for name, times in found.items()}
 
 
 def _units_in(work: Callable[[int], object], seconds: float) -> int:
@@ -80,21 +91,49 @@ def _once(work: Callable[[int], object], count: int) -> float:
     return time.perf_counter() - start
 
 
-def _timing(times: list[float]) -> Timing:
-    low, median, high = statistics.quantiles(times, n=4)
+def timing_of(times: list[float]) -> Timing:
+    """Median and quarter points of some measurements; of a single one it is all three."""
+    low, median, high = statistics.quantiles(times, n=4, method="inclusive") if len(times) > 1 else times * 3
     return Timing(median, low, high, len(times))
 
 
+def at_most(measured: float, most: float, unit: str) -> dict[str, Any]:
+    """An entry of a report's ``goals``: what was measured beside the most that was asked for."""
+    return {"measured": measured, "at_most": most, "unit": unit, "reached": measured <= most}
+
+
+def show_goals(goals: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print entries of `at_most`."""
+    for name, goal in goals.items():
+        verdict = "reached" if goal["reached"] else "NOT reached"
+        print(f"{name}: {goal['measured']:.3g} {goal['unit']}, at most {goal['at_most']:g} asked: {verdict}")
+
+
 def write_report(name: str, timings: Mapping[str, Timing], packages: tuple[str, ...], **more: Any) -> Path:
-    """Write ``results/<name>.json``: the numbers and everything that is needed to judge them."""
+    """Write ``results/<name>.json``: the numbers and everything that is needed to judge them.
+
+    Parameters
+    ----------
+    name : str
+    timings : mapping of str to Timing
+    packages : tuple of str
+        Whose versions count; those that are not installed are left out.
+    **more
+        Further entries of the file.
+    """
     report = {
         "benchmark": name,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": " ".join(["python", *sys.argv]),
         "commit": _commit(),
-        "machine": {"processor": _processor(), "cores": os.cpu_count(), "system": platform.platform()},
+        "machine": {
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+            "system": platform.platform(),
+            "load_before": LOAD,
+        },
         "threads": {name: os.environ.get(name) for name in THREAD_VARIABLES},
-        "versions": {"python": platform.python_version(), **{p: metadata.version(p) for p in packages}},
+        "versions": {"python": platform.python_version(), **_versions(packages)},
         "seconds": {contestant: asdict(timing) for contestant, timing in timings.items()},
         **more,
     }
@@ -102,6 +141,14 @@ def write_report(name: str, timings: Mapping[str, Timing], packages: tuple[str, 
     path = RESULTS / f"{name}.json"
     path.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
     return path
+
+
+def _versions(packages: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for name in packages:
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
 
 
 def _commit() -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +10,14 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float32]
 SEED = 0
+
+
+@dataclass(frozen=True)
+class Goal:
+    """How many times as fast as a peer the numba engine should be: at least, and the aim."""
+
+    least: float
+    aim: float
 
 
 @dataclass(frozen=True)
@@ -26,6 +34,10 @@ class Workload:
     optimiser : {"SGD", "Adam"}
     batch : int
     kind : {"mlp", "cnn", "graph"}
+    goal : dict of str to Goal
+        Against PyTorch eager and the best of JAX.
+    scan : int
+        Steps that JAX compiles into one call. Few where XLA's loop is slow, or a call would take seconds.
     """
 
     name: str
@@ -35,6 +47,8 @@ class Workload:
     optimiser: str
     batch: int
     kind: str = "mlp"
+    goal: dict[str, Goal] = field(default_factory=dict)
+    scan: int = 10
 
     def data(self) -> tuple[Array, Array]:
         rng = np.random.default_rng(SEED)
@@ -66,16 +80,32 @@ CHAIN = 12
 CHAIN_NODES = 9
 """Operations of one unit."""
 
+EAGER, JAX = "PyTorch eager", "best JAX"
+
 UV = (12, 64, 64, 64, 64, 3)
+CNN = (784, 8, 16, 10)
+
+
+def _goal(eager: tuple[float, float], jax: tuple[float, float]) -> dict[str, Goal]:
+    return {EAGER: Goal(*eager), JAX: Goal(*jax)}
+
+
 WORKLOADS = (
-    Workload("rgb 3-3, 1024", (3, 3), "none", "sigmoid", "SGD", 1024),
-    Workload("3-16-16-3 Adam, 1024", (3, 16, 16, 3), "tanh", "sigmoid", "Adam", 1024),
-    Workload("XOR 3-3-1, 4", (3, 3, 1), "tanh", "sigmoid", "SGD", 4),
-    Workload("circle 2-8-8-1 Adam, 512", (2, 8, 8, 1), "tanh", "tanh", "Adam", 512),
-    Workload("UiNN 2-8-8-1, 1024", (2, 8, 8, 1), "relu", "none", "SGD", 1024),
-    Workload("UV 12-64x4-3 Adam, 1024", UV, "leaky", "sigmoid", "Adam", 1024),
-    Workload("UV 12-64x4-3 Adam, 65536", UV, "leaky", "sigmoid", "Adam", 65536),
-    Workload("CNN 8/16 3x3 28x28, 64", (784, 8, 16, 10), "relu", "none", "Adam", 64, "cnn"),
-    Workload("CNN 8/16 3x3 28x28, 1", (784, 8, 16, 10), "relu", "none", "Adam", 1, "cnn"),
-    Workload("scalar graph, 1024", (2, 1), "none", "none", "SGD", 1024, "graph"),
+    Workload("rgb 3-3, 1024", (3, 3), "none", "sigmoid", "SGD", 1024, goal=_goal((30, 45), (6, 10))),
+    Workload("3-16-16-3 Adam, 1024", (3, 16, 16, 3), "tanh", "sigmoid", "Adam", 1024, goal=_goal((9, 14), (3, 4.5))),
+    Workload("XOR 3-3-1, 4", (3, 3, 1), "tanh", "sigmoid", "SGD", 4, goal=_goal((500, 800), (1.5, 2))),
+    Workload("circle 2-8-8-1 Adam, 512", (2, 8, 8, 1), "tanh", "tanh", "Adam", 512, goal=_goal((36, 50), (3, 4))),
+    Workload("UiNN 2-8-8-1, 1024", (2, 8, 8, 1), "relu", "none", "SGD", 1024, goal=_goal((30, 40), (3.5, 5))),
+    Workload("UV 12-64x4-3 Adam, 1024", UV, "leaky", "sigmoid", "Adam", 1024, goal=_goal((1.8, 2), (1.25, 1.35))),
+    Workload("UV 12-64x4-3 Adam, 65536", UV, "leaky", "sigmoid", "Adam", 65536, goal=_goal((1.8, 2), (2, 2.5)), scan=2),
+    Workload("CNN 8/16 3x3 28x28, 64", CNN, "relu", "none", "Adam", 64, "cnn", goal=_goal((1.5, 2), (3, 4)), scan=2),
+    Workload("CNN 8/16 3x3 28x28, 1", CNN, "relu", "none", "Adam", 1, "cnn", goal=_goal((15, 18), (10, 12))),
+    Workload("scalar graph, 1024", (2, 1), "none", "none", "SGD", 1024, "graph", goal=_goal((20, 50), (4, 10))),
 )
+TEN_MILLION = Workload("ten million weights, 64", (3162, 3162), "none", "none", "Adam", 64)
+"""For memory alone."""
+
+
+def named(text: str) -> Workload:
+    """The first workload whose name begins with `text`."""
+    return next(work for work in (*WORKLOADS, TEN_MILLION) if work.name.startswith(text))

@@ -12,15 +12,11 @@ Writes ``benchmarks/results/million_cubes.json``.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +24,7 @@ os.environ.setdefault("EGL_PLATFORM", "surfaceless")
 os.environ.setdefault("PYOPENGL_PLATFORM", "egl")
 
 import numpy as np
-import vispy
+from _timing import arguments, timing_of, write_report
 from numpy.typing import NDArray
 from vispy import gloo, scene
 
@@ -42,7 +38,6 @@ SIZE = (1280, 720)
 PLATES = 4
 NEEDED = 50.0
 OURS_A_ROUND = 5
-RESULTS = Path(__file__).parent / "results" / "million_cubes.json"
 Values = NDArray[np.float32]
 Frame = Callable[[Values], None]
 
@@ -165,34 +160,8 @@ def timed(frame: Frame, values: Values) -> float:
     return time.perf_counter() - start
 
 
-def median_ms(seconds: list[float]) -> float:
-    """Median in milliseconds."""
-    return round(1e3 * statistics.median(seconds), 2)
-
-
-def machine() -> dict[str, object]:
-    """Where and with what this was measured."""
-    described = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        cwd=Path(__file__).parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return {
-        "date": date.today().isoformat(),
-        "commit": described.stdout.strip() or "unknown",
-        "machine": platform.platform(),
-        "cores": os.cpu_count(),
-        "renderer": gloo.gl.glGetParameter(gloo.gl.GL_RENDERER),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "vispy": vispy.__version__,
-    }
-
-
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--side", type=int, default=500, help="cubes along each side of a plate")
     parser.add_argument("--rounds", type=int, default=5, help="frames of each that count")
     parser.add_argument("--pictures", type=Path, help="folder for the two pictures (to see that both drew the same)")
@@ -209,22 +178,23 @@ def main() -> int:
     values = [(wave + rng.normal(0, 0.3, PLATES * count)).astype(np.float32) for _ in range(3)]
     slab, slab_picture = ours(layout)
     mesh, mesh_picture = theirs(layout)
-    mine, other = measure(slab, mesh, values, options.rounds)
-    milliseconds = {"slab": median_ms(mine), "InstancedMesh": median_ms(other)}
+    mine, other = measure(slab, mesh, values, 1 if options.quick else options.rounds)
+    timings = {"slab": timing_of(mine), "InstancedMesh": timing_of(other)}
     ratio = statistics.median(b / a for a, b in zip(mine, other, strict=True))
     pictures = {}
     for name, frame, picture in (("slab", slab, slab_picture), ("InstancedMesh", mesh, mesh_picture)):
         frame(values[0])
         pictures[name] = picture()
     likeness = compare(pictures["slab"], pictures["InstancedMesh"])
-    for name, value in milliseconds.items():
-        print(f"{name:>14}: {value:9.2f} ms a frame of {PLATES * count:,} cubes")
+    for name, timing in timings.items():
+        print(f"{name:>14}: {timing} a frame of {PLATES * count:,} cubes")
     print(f"ratio {ratio:.0f} (at least {NEEDED:.0f} wanted); mean colours differ by {likeness:.1f}/255")
     if options.pictures:
         save(pictures, options.pictures)
-    result = {"milliseconds": milliseconds, "ratio": round(ratio, 1), "cubes": PLATES * count, "rounds": options.rounds}
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps({**result, "size": list(SIZE), **machine()}, indent=2) + "\n")
+    if not options.quick:
+        more = {"ratio": round(ratio, 1), "cubes": PLATES * count, "size": list(SIZE)}
+        renderer = gloo.gl.glGetParameter(gloo.gl.GL_RENDERER)
+        write_report("million_cubes", timings, ("numpy", "vispy"), unit="one frame", renderer=renderer, **more)
     return 0 if ratio >= NEEDED or options.side != 500 else 1
 
 

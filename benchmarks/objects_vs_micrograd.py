@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Callable
 
-from _timing import in_turns, pin_threads, write_report
+from _timing import arguments, in_turns, pin_threads, write_report
 
 pin_threads(1)
 
@@ -54,6 +54,7 @@ def networks() -> tuple[Step, Step]:
 
 def main() -> int:
     """Measure, print, write the report."""
+    options = arguments(__doc__).parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     ours, theirs = networks()
@@ -68,12 +69,13 @@ def main() -> int:
 
         return work
 
-    timings = in_turns({OURS: many(ours), THEIRS: many(theirs)}, rounds=31, seconds=0.1)
+    timings = in_turns({OURS: many(ours), THEIRS: many(theirs)}, rounds=5 if options.quick else 31, seconds=0.1)
     ratio = timings[THEIRS].median / timings[OURS].median
     for name, timing in timings.items():
         print(f"{name:20} {timing} a sample")
     print(f"{ratio:.1f} times as fast as micrograd")
-    write_report("objects_vs_micrograd", timings, ("numpy", "micrograd"), ratio=round(ratio, 2))
+    if not options.quick:
+        write_report("objects_vs_micrograd", timings, ("numpy", "micrograd"), ratio=round(ratio, 2))
     return 0 if ratio >= 5 else 1
 
 

@@ -131,12 +131,14 @@ def _example() -> tuple[bool, str]:
 
 def _cache() -> tuple[bool, str]:
     from .engine.cpu.cache import cache_is_warm, folder
+    from .engine.keeping import refusal
     from .scalar import ops
 
     warm = [dtype for dtype in DTYPES if cache_is_warm(dtype, ops.TABLE)]
     if len(warm) == len(DTYPES):
         return True, f"warm, in {folder()}"
-    return False, f"cold for {listing(d for d in DTYPES if d not in warm)}; `scalarviz warmup` fills it in a minute"
+    cold = f"cold for {listing(d for d in DTYPES if d not in warm)}"
+    return False, f"{cold}; {refusal() or '`scalarviz warmup` fills it in a minute'}"
 
 
 def _layers() -> tuple[bool, str]:

@@ -67,7 +67,10 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
     scene = loaded.build(options)
     if options.load:
         scene.run.load(options.load)
-    for line in [*scene.notes, _engine_line(loaded.name, scene), *_beside(loaded.name, scene, options)]:
+    beside = _beside(loaded.name, scene, options)
+    if window is not None:
+        window.first_start = bool(beside)
+    for line in [*scene.notes, _engine_line(loaded.name, scene, options.threads), *beside]:
         say(line)
     ending = Ending(outputs=outputs)
     with Stop() as stop:
@@ -117,13 +120,18 @@ def _beside(name: str, scene: Scene, options: Any) -> list[str]:
     return [f"{name}: {line}"] if line else []
 
 
-def _engine_line(name: str, scene: Scene) -> str:
-    """Which engine and why; also why nothing moves for a while."""
+def _engine_line(name: str, scene: Scene, threads: int | None = None) -> str:
+    """Which engine and why; also why nothing moves for a while, and why there are fewer threads than asked for."""
     from .engine.cpu import cache_is_warm
+    from .engine.keeping import refusal
 
-    run = scene.run
-    compiling = run.engine.name == "numba" and not cache_is_warm(run.dtype, ())
-    return f"{name}: {run.engine} ({run.engine.why}{'; compiling its kernels, once' if compiling else ''})"
+    run, why = scene.run, scene.run.engine.why
+    if run.engine.name == "numba" and not cache_is_warm(run.dtype, ()):
+        reason = refusal()
+        why += f"; compiling its kernels, {f'at every start: {reason}' if reason else 'once'}"
+    if threads is not None and run.engine.threads < threads:
+        why += f"; of {threads} asked for, more do not pay or are not there"
+    return f"{name}: {run.engine} ({why})"
 
 
 def _in_window(window: InWindow, scene: Scene, options: Any, stop: Stop, ending: Ending) -> bool:

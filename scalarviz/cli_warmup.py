@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import time
 from contextlib import suppress
-from pathlib import Path
 
 from .cli_console import Progress, say
 from .engine import background
+from .engine.keeping import refusal
 from .errors import InputError
 
 DTYPES = ("float32", "float64")
@@ -30,22 +29,32 @@ def warm_up(quiet: bool = False) -> int:
     -------
     int
         The exit code, 0.
+
+    Raises
+    ------
+    InputError
+        The cache folder would keep nothing.
     """
     from .engine.cpu import warmup
-    from .engine.cpu.cache import CORE, user_cache
+    from .engine.cpu.cache import CORE
     from .scalar import ops
 
-    _check_writable(user_cache())
+    _check_folder()
     with background.holding() as mine:
         if quiet:
             if mine:
                 _give_way()
                 for dtype in DTYPES:  # the usual one is whole as early as can be
-                    warmup((dtype,))
+                    warmup((dtype,), progress=lambda *_: _check_folder())
             return 0
         start = time.perf_counter()
         with Progress("compiling", 0, len(DTYPES) * (len(CORE) + len(ops.TABLE))) as bar:
-            warmup(DTYPES, progress=lambda done, total, what: bar.update(done, what))
+
+            def report(done: int, total: int, what: str) -> None:
+                _check_folder()
+                bar.update(done, what)
+
+            warmup(DTYPES, progress=report)
         say(f"scalarviz: the kernels are compiled and cached ({time.perf_counter() - start:.1f} s)")
         return 0
 
@@ -60,28 +69,15 @@ def warm_up_beside(engine: str) -> str:
     if not (background.start(command) or background.running()):
         return ""
     return (
-        "first start: the fast kernels are being compiled beside this run, for the next ones "
-        f"({background.SWITCH}=0 turns that off)"
+        "first start: the fast kernels are being compiled beside this run; a window goes on with them when they are "
+        f"ready ({background.SWITCH}=0 turns that off)"
     )
 
 
-def _check_writable(folder: Path) -> None:
-    """Refuse to compile for a folder that keeps nothing.
-
-    Raises
-    ------
-    InputError
-        Naming the folder and the variable that chooses another one.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder) as file:
-            file.write(b"kept")
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise InputError(
-            f"the cache folder {folder} cannot be written ({reason}); SCALARVIZ_CACHE_DIR names another one"
-        ) from None
+def _check_folder() -> None:
+    """Raise where kernels would not be kept, also when the disk fills up meanwhile: compiling on would be in vain."""
+    if reason := refusal():
+        raise InputError(reason)
 
 
 def _give_way() -> None:

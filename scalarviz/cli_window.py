@@ -30,12 +30,19 @@ def wants_window(options: Any) -> bool:
 
 
 class InWindow:
-    """A run that trains in a window. Make it early: Qt is tried out in another process meanwhile."""
+    """A run that trains in a window. Make it early: Qt is tried out in another process meanwhile.
+
+    Attributes
+    ----------
+    first_start : bool
+        Whether a process fills numba's cache beside the run, so that it may go on with numba.
+    """
 
     def __init__(self, options: Any) -> None:
         from .view.probe import WindowProbe
 
         self._options, self._probe = options, WindowProbe()
+        self.first_start = False
 
     def refusal(self) -> str:
         """Why no window can be opened, in one line that says what to install; empty if it can."""
@@ -78,6 +85,7 @@ class InWindow:
             duration=options.duration,
             theme=options.theme,
             cmap=options.cmap if options.given("cmap") else None,
+            first_start=self.first_start,
             on_note=lambda line: say(f"{scene.name}: {line}"),
             on_lost=lambda: rescue(StateError(GONE)),
         )

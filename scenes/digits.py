@@ -64,6 +64,7 @@ def build(options: Options) -> Scene:
         seed=options.seed,
         engine=options.engine,
         dtype=options.dtype,
+        threads=options.run_threads,
     )
     return Scene(
         name="digits",

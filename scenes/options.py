@@ -79,6 +79,13 @@ class SceneOptions(BaseModel):
         json_schema_extra={"metavar": "|".join(ENGINES)},
     )
     dtype: Literal["float32", "float64"] = Field("float32", description="of the weights")
+    threads: int | None = Field(
+        None,
+        ge=1,
+        le=1024,
+        description="how many may compute; more than one only where it pays, and numba only",
+        json_schema_extra={"shown": "1 beside a picture; headless as many as there are processors"},
+    )
     headless: bool = Field(False, description="no window and no film: writes only the files that you name")
     out: list[Path] = Field(
         [],
@@ -123,6 +130,11 @@ class SceneOptions(BaseModel):
                     raise InputError(f"{path} is named by {first} and by {flag}; the second would replace the first")
                 named[path.resolve()] = flag
         return self
+
+    @property
+    def run_threads(self) -> int | None:
+        """What a Run is to be given: without the flag one beside a picture, else as many as there are."""
+        return self.threads if self.threads or self.headless else 1
 
     def given(self, name: str) -> bool:
         """Whether the caller set this option, or it has its default."""

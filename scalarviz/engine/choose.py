@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -20,11 +21,18 @@ class EngineChoice:
     why : str
         One clause: asked for, or the reason of ``"auto"``.
     threads : int
+        How many take part in a step.
+    since : int
+        Steps that the run had done when this engine took over.
+    provisional : bool
+        Whether ``"auto"`` would have taken numba, had its kernels been there.
     """
 
     name: str
     why: str
     threads: int = 1
+    since: int = 0
+    provisional: bool = False
 
     def __str__(self) -> str:
         return f"{self.name}, {self.threads} thread{'s' if self.threads > 1 else ''}"
@@ -55,7 +63,16 @@ def choose(engine: str, dtype: str, operations: Iterable[str]) -> EngineChoice:
     if base != "auto":
         return EngineChoice(base, "asked for")
     from .cpu import cache_is_warm
+    from .keeping import refusal
 
     if cache_is_warm(dtype, operations):
         return EngineChoice("numba", "its cache is warm")
-    return EngineChoice("numpy", "numba's cache is cold; `scalarviz warmup` fills it")
+    why = f"numba's cache is cold; {refusal() or '`scalarviz warmup` fills it'}"
+    return EngineChoice("numpy", why, provisional=True)
+
+
+def processors() -> int:
+    """Processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

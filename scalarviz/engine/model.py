@@ -15,11 +15,19 @@ from .rows import RowProgram
 LANES = 4096
 """Samples that go through a program together; keeps the rows of a small net in the cache."""
 FEWEST_LANES = 64
+WORKSPACE_BYTES = 64 << 20
+"""What a block of lanes may fill in training, rows and adjoints and operands: a picture has ten thousands of rows."""
 
 
 def lanes_for(lane_bytes: int) -> int:
     """Samples that go through a larger program together, so that its rows stay in the cache as well."""
     return max(FEWEST_LANES, min(LANES, CACHE_BYTES // lane_bytes))
+
+
+def lanes_in_workspace(lane_bytes: int) -> int:
+    """Samples that a training step takes together: `LANES`, of a large program as many as the workspace holds."""
+    lanes = min(LANES, WORKSPACE_BYTES // lane_bytes)
+    return max(1, lanes - lanes % FEWEST_LANES if lanes > FEWEST_LANES else lanes)
 
 
 class PlanRunner:
@@ -66,8 +74,9 @@ class PlanRunner:
             return data
         outputs = self.encoder.program.outputs
         features = np.empty((len(outputs), data.shape[1]), self.dtype)
-        for start in range(0, data.shape[1], LANES):
-            part = slice(start, start + LANES)
+        lanes = lanes_in_workspace(self.encoder.lane_bytes)
+        for start in range(0, data.shape[1], lanes):
+            part = slice(start, start + lanes)
             features[:, part] = self.encoder.forward(np.empty(0, self.dtype), data[:, part])[outputs]
         return np.concatenate([data, features])
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .blas import one_blas_thread
-from .model import LANES, PlanRunner
+from .model import PlanRunner, lanes_in_workspace
 from .problem import Array, Problem
 from .updates import Updater
 
@@ -20,6 +20,7 @@ class NumpyTrainer:
         self.problem = problem
         dtype = problem.store.value.dtype
         self.runner = PlanRunner(problem.plan, dtype)
+        self.lanes = lanes_in_workspace(self.runner.body.lane_bytes)
         self.updater = Updater(problem)
 
     @one_blas_thread()
@@ -43,8 +44,8 @@ class NumpyTrainer:
         loss = 0.0
         whole = problem.batch == problem.data.shape[1]
         order = None if whole else problem.indices(step)
-        for start in range(0, problem.batch, LANES):
-            stop = min(start + LANES, problem.batch)
+        for start in range(0, problem.batch, self.lanes):
+            stop = min(start + self.lanes, problem.batch)
             data = problem.data[:, start:stop] if order is None else problem.data[:, order[start:stop]]
             loss += self._block(theta, grad, data)
         n = problem.plan.n_parameters

@@ -50,8 +50,14 @@ class RowProgram:
     def __init__(self, program: Program, dtype: np.dtype[Any]) -> None:
         self.program, self.dtype = program, dtype
         self.constants = program.constants.astype(dtype)
-        kinds = {"conv": _Conv, "max": _Max}
+        kinds = {"conv": _Conv, "max": _Max, "squares": _Squares}
         self.steps = [kinds.get(i.kind, _Step)(i, program, dtype) for i in program.instructions]
+
+    @property
+    def lane_bytes(self) -> int:
+        """What forward and backward hold of one sample: values, adjoints, and operands with their terms."""
+        operands = max((i.args.size for i in self.program.instructions), default=0)
+        return 2 * (self.program.n_rows + operands) * self.dtype.itemsize
 
     def forward(self, theta: Array, inputs: Array) -> Array:
         """Every row.
@@ -103,6 +109,7 @@ class _Step:
             self.bias = slice(i.bias, i.bias + i.count)
 
     def forward(self, rows: Array, theta: Array) -> None:
+        """Fill the instruction's own rows (n_rows, lanes)."""
         i = self.instruction
         if i.kind == "op":
             rows[self.dst] = self.value(*[rows[a] for a in self.args])
@@ -127,6 +134,7 @@ class _Step:
         return theta[self.weights] if self.instruction.kind == "dot" else self.numbers
 
     def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
+        """Hand the adjoints of the instruction's rows on to its operands, and to `grad`."""
         if not self.alive:
             return
         i = self.instruction
@@ -173,12 +181,14 @@ class _Conv(_Step):
         self.bias = slice(instruction.bias, instruction.bias + self.outputs)
 
     def forward(self, rows: Array, theta: Array) -> None:
+        """The sums of all positions, as one product a position."""
         result = theta[self.span].reshape(self.outputs, -1) @ rows[self.instruction.args]
         if self.instruction.bias >= 0:
             result += theta[self.bias][:, None]
         rows[self.dst] = result.transpose(1, 0, 2).reshape(self.instruction.count, -1)
 
     def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
+        """The weights' gradient over all positions at once; the inputs' one operand after another."""
         if not self.alive:
             return
         upstream = adjoints[self.dst].reshape(self.outputs, -1, adjoints.shape[1])
@@ -196,6 +206,7 @@ class _Max(_Step):
     """Largest of several rows; the gradient goes to the first that is, a NaN to all."""
 
     def forward(self, rows: Array, theta: Array) -> None:
+        """The largest of each row's operands; the first of equal ones."""
         first_max, _ = numpy_form("first_max", self.dtype)
         operands = rows[self.instruction.args]
         found = operands[:, 0]
@@ -204,6 +215,7 @@ class _Max(_Step):
         rows[self.dst] = found
 
     def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
+        """All of the gradient to the operand that was chosen."""
         if not self.alive:
             return
         upstream, found = adjoints[self.dst], rows[self.dst]
@@ -213,6 +225,23 @@ class _Max(_Step):
             open_still &= ~chosen
             terms = upstream * np.where(found == found, chosen.astype(self.dtype), found)
             np.add.at(adjoints, column, terms)
+
+
+class _Squares(_Step):
+    """Sum of squared errors."""
+
+    def forward(self, rows: Array, theta: Array) -> None:
+        a, b = self.args
+        rows[self.instruction.dst] = self.numbers[0] * np.square(rows[a] - rows[b]).sum(axis=0)
+
+    def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
+        if not self.alive:
+            return
+        a, b = self.args
+        terms = (rows[a] - rows[b]) * (adjoints[self.dst] * (self.numbers[0] * 2))
+        for k, sign in ((0, 1), (1, -1)):
+            if self.flows[k]:
+                self._add(adjoints, k, sign * terms)
 
 
 def _compact(rows: Any) -> Any:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FileFormatError, InputError, MissingDependencyError, listing
 from .atomic import StrPath, check_target, write_bytes
+from .grey import is_deep, level
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PillowImage
@@ -24,7 +26,6 @@ Floating = NDArray[np.floating]
 FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".webp": "WEBP", ".tif": "TIFF", ".tiff": "TIFF"}
 EXAMPLE_FILE = "data/chelsea.png"  # Stefan van der Walt's cat, CC0, in scikit-image's wheel
 EXAMPLE_CROP = (138, 20, 378, 260)  # its face, square
-FULL_SCALES = (1.0, 255.0, 65535.0, 2.0**31 - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +62,15 @@ def load_picture(path: StrPath) -> Picture:
     """Read a picture: grey, palette, CMYK, 16 bits, with alpha or without; turned as its EXIF data say.
 
     The first frame of an animation is taken. Colours of another profile (Display P3, Adobe RGB) become sRGB; without a
-    profile they are sRGB. 16-bit RGB files arrive with the 8 bits that pillow keeps of them.
+    profile they are sRGB. 16-bit RGB files arrive with the 8 bits that pillow keeps of them. 32-bit whole numbers
+    are scaled by the file's SMaxSampleValue, else by the full range.
 
     Raises
     ------
     InputError
         If there is no such file or it cannot be read.
     FileFormatError
-        If it is no picture, or a damaged one.
+        If it is no picture, or a damaged one, or nothing tells which of its numbers is white.
     """
     from PIL import Image, ImageOps, UnidentifiedImageError
 
@@ -78,7 +80,8 @@ def load_picture(path: StrPath) -> Picture:
             warnings.simplefilter("ignore")
             with Image.open(Path(path)) as opened:
                 opened.load()
-                return _decode(ImageOps.exif_transpose(opened))
+                tags = getattr(opened, "tag_v2", {})  # turning makes a picture without them
+                return _decode(ImageOps.exif_transpose(opened), tags)
     except FileNotFoundError:
         raise InputError(f"there is no picture {path}") from None
     except IsADirectoryError:
@@ -89,19 +92,16 @@ def load_picture(path: StrPath) -> Picture:
         raise FileFormatError(f"{path} is not a picture that pillow can read") from None
     except Image.DecompressionBombError as error:
         raise FileFormatError(f"{path} is too large: {error}") from None
+    except FileFormatError as error:
+        raise FileFormatError(f"{path}: {error}") from None
     except (OSError, ValueError, SyntaxError, EOFError) as error:
         # pillow's decoders raise SyntaxError for broken PNG chunks, ValueError for modes it cannot convert
         raise FileFormatError(f"{path} is damaged or of an unsupported kind: {error}") from None
 
 
-def _decode(image: PillowImage) -> Picture:
-    if image.mode.startswith("I") or image.mode == "F":  # one channel of 16 or 32 bits
-        grey = np.asarray(image, dtype=np.float64)
-        if not np.isfinite(grey).all():
-            raise FileFormatError("a pixel is not a finite number")
-        wide = 65535.0 if "16" in image.mode else _full_scale(grey, image.mode)
-        level = np.clip(grey / wide, 0, 1).astype(np.float32)
-        return Picture(np.repeat(level[..., None], 3, axis=2))
+def _decode(image: PillowImage, tags: Mapping[int, Any]) -> Picture:
+    if is_deep(image):
+        return Picture(np.repeat(level(image, tags)[..., None], 3, axis=2))
     image = _as_srgb(image)
     if image.has_transparency_data:
         rgba = np.asarray(image.convert("RGBA"), dtype=np.float32) / np.float32(255)
@@ -129,12 +129,6 @@ def _as_srgb(image: PillowImage) -> PillowImage:
     except (ImageCms.PyCMSError, OSError):  # a damaged profile, or one of other channels than the picture's
         return image
     return image if converted is None else converted
-
-
-def _full_scale(grey: NDArray[np.float64], mode: str) -> float:
-    """What counts as white where the file does not say: the smallest usual full scale that holds the brightest."""
-    scales = FULL_SCALES if mode == "F" else FULL_SCALES[2:]
-    return next((s for s in scales if grey.max() <= s), float(grey.max()))
 
 
 def check_picture_name(path: StrPath) -> Path:

@@ -180,7 +180,7 @@ def _single(target: Any) -> Any:
     if not isinstance(given, list | tuple):
         return given
     if len(given) != 1:
-        raise InputError(_one_number(f"{len(given)}"))
+        raise InputError(_one_number(f"{len(given)} numbers"))
     return given[0]
 
 

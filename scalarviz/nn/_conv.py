@@ -45,7 +45,9 @@ class Conv2d(Module):
     Notes
     -----
     At one position the sums of all channels read the same patch, so a recorded convolution is a layer a position
-    over one block of weights. The border is one constant 0, shared by all patches.
+    over one block of weights. The border is one constant 0, shared by all patches: in objects and NumPy an infinite or
+    NaN weight makes NaN of it (IEEE 754). The numba engine leaves these products out of batches, as PyTorch does of
+    some. A Run stops at such a weight in every engine.
     """
 
     stage: ClassVar[str] = "conv2d"

@@ -7,15 +7,16 @@ outputs, with ``"sum"`` it adds; both together are PyTorch's result for the whol
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from ..errors import InputError, TypeMismatchError
-from ..scalar import Value, functions
+from ..scalar import Value, functions, tracing
 from ..scalar.kernel import kernel
 from ..scalar.value import apply, as_number
+from ._inputs import titled
 
 Reduction = Literal["mean", "sum"]
 
@@ -54,7 +55,7 @@ class Loss:
         """
         found, wanted = _row(outputs, self), _row(targets, self)
         if len(found) != len(wanted):
-            raise InputError(f"{type(self).__name__}: {len(found)} outputs for {len(wanted)} targets")
+            raise InputError(misfit(self, found, wanted))
         if not found:
             raise InputError(f"{type(self).__name__}: no outputs; the mean of nothing is undefined")
         total = reduce_sum([self.term(a, b) for a, b in zip(found, wanted, strict=True)])
@@ -148,6 +149,26 @@ _BCE, _HUBER = kernel("binary_cross_entropy"), kernel("huber")
 def reduce_sum(terms: list[Value]) -> Value:
     """The sum of the terms, one node (a single term is itself)."""
     return terms[0] if len(terms) == 1 else functions.sum(terms)
+
+
+def misfit(loss: Loss, outputs: Sequence[Any], targets: Sequence[Any]) -> str:
+    """What is said of outputs and targets that do not pair up."""
+    advice = f"give targets of shape (N, {len(outputs)}), or let the model end in {len(targets)}"
+    if len(targets) == 1:
+        advice += "; for the number of a class take CrossEntropyLoss"
+    return (
+        f"{type(loss).__name__}: outputs of shape ({len(outputs)},){_made_by(outputs)} for targets of shape "
+        f"({len(targets)},), which must pair up: {advice}"
+    )
+
+
+def _made_by(outputs: Sequence[Any]) -> str:
+    """Which module a recorded graph has these outputs from: the innermost, which was done first."""
+    recorder = tracing.active()
+    for module, values in recorder.taps if recorder is not None else ():
+        if len(values) == len(outputs) and all(a is b for a, b in zip(values, outputs, strict=True)):
+            return f" from {titled(module, type(module).__name__)}"
+    return ""
 
 
 def _row(numbers: Any, loss: Loss) -> Any:

@@ -110,7 +110,8 @@ class Frame:
     activations : mapping of str to ndarray
         ``"input"`` and every :class:`Stage` name to its row for the probe sample.
     dead : mapping of str to ndarray of bool
-        Per stage, the units that are zero for every sample of the probe set.
+        Per rectifier stage, the units that are zero, at these values, for every one of the first samples of the
+        data: 256 of them, of a large net fewer (at least 32).
     curve : Curve
         The history up to this step.
     """

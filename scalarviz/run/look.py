@@ -14,10 +14,12 @@ from ..engine.problem import Problem
 from ..tape import Tape, lower
 from .frame import Stage
 from .samples import Shape, as_samples, fitting
-from .stages import dead_units
 
 PROBE_SET = 256
-"""Samples that decide whether a unit is dead."""
+"""Samples that decide whether a unit is dead, of a net that is not large."""
+FEWEST_PROBES = 32
+PROBE_NUMBERS = 1 << 18
+"""What their forward pass may compute: it is done at every frame, so a large net is asked with fewer samples."""
 
 
 class Look:
@@ -49,18 +51,27 @@ class Look:
         """
         one: Any = [probe]
         sample = fitting(as_samples(one, "probe").astype(float), self.shape, "probe")
-        rows = self._stage_rows(sample.T, values)
+        rows = self._tap_rows(self._probe_runner, self._taps, sample.T, values)
         return {"input": sample[0], **{s.name: r[:, 0] for s, r in zip(self.stages, rows, strict=True)}}
 
     def dead(self, values: NDArray[Any]) -> dict[str, NDArray[np.bool_]]:
-        """Per rectifier stage, the units that are 0 for every one of the first samples of the data."""
-        if not any(s.kind == "relu" for s in self.stages):
-            return {}
-        return dead_units(self.stages, self._stage_rows(self.problem.data[: self.tape.n_inputs, :PROBE_SET], values))
+        """Per rectifier stage, the units that are 0 for every one of the first samples of the data.
 
-    def _stage_rows(self, data: NDArray[Any], values: NDArray[Any]) -> list[NDArray[Any]]:
-        runner = self._probe_runner
-        wanted = [runner.plan.body.taps[k][1] for k in self._taps]
+        In the run's dtype, as the engine computes them. There are `PROBE_SET` samples, of a large net fewer.
+        """
+        rectifiers = [(s, tap) for s, tap in zip(self.stages, self._taps, strict=True) if s.kind == "relu"]
+        if not rectifiers:
+            return {}
+        runner = self._dead_runner
+        samples = max(FEWEST_PROBES, min(PROBE_SET, PROBE_NUMBERS // runner.plan.body.n_rows))
+        data = self.problem.data[: self.tape.n_inputs, :samples]
+        rows = self._tap_rows(runner, [tap for _, tap in rectifiers], data, values)
+        return {s.name: np.asarray(~r.any(axis=1)) for (s, _), r in zip(rectifiers, rows, strict=True)}
+
+    def _tap_rows(
+        self, runner: PlanRunner, taps: Sequence[int], data: NDArray[Any], values: NDArray[Any]
+    ) -> list[NDArray[Any]]:
+        wanted = [runner.plan.body.taps[k][1] for k in taps]
         if not wanted:
             return []
         found = runner.rows(values, data, np.concatenate(wanted))
@@ -90,3 +101,7 @@ class Look:
     @cached_property
     def _probe_runner(self) -> PlanRunner:
         return PlanRunner(lower(self.tape.only(outputs=True, taps=True)), np.float64)
+
+    @cached_property
+    def _dead_runner(self) -> PlanRunner:
+        return PlanRunner(self._probe_runner.plan, self.problem.store.value.dtype)

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..engine.choose import EngineChoice, choose
+from ..engine.choose import EngineChoice, choose, processors
 from ..engine.model import PlanRunner
-from ..engine.numpy import NumpyTrainer
-from ..engine.objects import ObjectsTrainer
-from ..engine.problem import Problem, Trainer
+from ..engine.problem import Problem
 from ..errors import InputError, StateError, TypeMismatchError
 from ..nn import batch_reduction
 from ..scalar.store import Gate
@@ -24,6 +21,7 @@ from ..tape import Plan, Tape, lower, record
 from .checkpoint import Checkpoint, load_run, save_run
 from .checks import batch_of, check_targets, flat, integer, operations, seed_of
 from .data_edits import DataEdits
+from .engines import Engines
 from .frame import Frame, Stage, Tensor
 from .gather import blocks_of, buffers_of, gather, release, tensors_of, weight_name, without_buffers
 from .history import History
@@ -31,12 +29,12 @@ from .look import Look
 from .optimiser import by_name, flat_state, hand_back, record_update, restore, trained_indices
 from .samples import as_pair, fitting, on_rows, sample_shape
 from .stages import chain
-from .training import Training, full_speed
+from .training import Training
 
 DTYPES = ("float32", "float64")
 
 
-class Run(DataEdits):
+class Run(Engines, DataEdits):
     """Model + loss + optimiser + data, trained by one engine.
 
     Parameters
@@ -58,9 +56,9 @@ class Run(DataEdits):
     engine : {"auto", "objects", "numpy", "numba"}
     dtype : {"float32", "float64"}
         Of the weights and of all arithmetic; weights are rounded to it when the run takes them over.
-    threads : int
-        How many the engine may use; ``run.engine`` says how many it does. Two pay for large steps while nothing is
-        drawn beside them, and change no bits.
+    threads : int or None
+        How many the engine may use, None for as many as there are processors; ``run.engine`` says how many it does
+        use. Two pay for large steps while nothing is drawn beside them, and change no bits.
 
     Raises
     ------
@@ -87,9 +85,9 @@ class Run(DataEdits):
         seed: int = 0,
         engine: str = "auto",
         dtype: str = "float32",
-        threads: int = 1,
+        threads: int | None = 1,
     ) -> None:
-        self._threads = integer("threads", threads, 1)
+        self._threads = processors() if threads is None else integer("threads", threads, 1)
         if dtype not in DTYPES:
             raise InputError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
         for what, thing in (("model", model), ("loss", loss)):
@@ -146,17 +144,6 @@ class Run(DataEdits):
             t_start=self.optimizer.steps,
             threads=self._threads,
         )
-
-    def _make_trainer(self, problem: Problem) -> Trainer:
-        if self.engine.name == "objects":
-            return ObjectsTrainer(problem, self._on_rows, self.loss_function)
-        if self.engine.name == "numba":
-            from ..engine.cpu import NumbaTrainer
-
-            trainer = NumbaTrainer(problem)
-            self.engine = replace(self.engine, threads=trainer.threads)
-            return trainer
-        return NumpyTrainer(problem)
 
     # ---- training
 
@@ -264,15 +251,8 @@ class Run(DataEdits):
 
     @property
     def steps_per_second(self) -> float:
-        """Training speed so far, drawing left out; NaN before the first step."""
+        """Speed of the engine so far, drawing left out; NaN before its first step."""
         return self._training.steps_per_second
-
-    @cached_property
-    def full_speed(self) -> float:
-        """Steps a second without interruptions: measured once on a copy, or so far (objects: they have no copy)."""
-        if self.engine.name == "objects":
-            return self.steps_per_second
-        return full_speed(self.problem, self._make_trainer)
 
     @property
     def n_inputs(self) -> int:

@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..nn import Flatten
 from ..scalar.store import Block
 from ..tape import Tape
@@ -100,8 +97,3 @@ def _named_modules(model: Any) -> Any:
 def _children(module: Any) -> Any:
     children = getattr(module, "children", None)
     return children() if callable(children) else ()
-
-
-def dead_units(stages: Sequence[Stage], rows: Sequence[NDArray[Any]]) -> dict[str, NDArray[np.bool_]]:
-    """Per rectifier stage, the units that are 0 on every sample of ``rows[k]`` (units, samples)."""
-    return {s.name: np.asarray(~r.any(axis=1)) for s, r in zip(stages, rows, strict=True) if s.kind == "relu"}

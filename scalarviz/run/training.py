@@ -73,9 +73,15 @@ class Training:
         self._seconds_a_step = math.inf
         self._seconds, self._timed = 0.0, 0
 
+    def change(self, trainer: Trainer) -> None:
+        """Let another engine do the steps from here on; speed and length of a call are found anew."""
+        self.trainer = trainer
+        self._seconds_a_step = math.inf
+        self._seconds, self._timed = 0.0, 0
+
     @property
     def steps_per_second(self) -> float:
-        """Speed so far, everything but the engine left out; NaN before the first step."""
+        """Speed of the engine so far, everything else left out; NaN before its first step."""
         return self._timed / self._seconds if self._seconds > 0 else math.nan
 
     def advance(self, most: int, lr: float) -> int:
@@ -140,6 +146,9 @@ class Training:
         self._book(losses, lr)
         weights = np.flatnonzero(~np.isfinite(self.problem.store.value))
         where = f"; the first weight is {self._name_of(int(weights[0]))}" if len(weights) else ""
-        raise DivergedError(
-            f"training diverged at step {self.steps}: the loss is {losses[-1]:g}{where}. lr is {lr:g}; try a tenth"
-        )
+        advice = f". lr is {lr:g}; try a tenth"
+        given = np.flatnonzero(~np.isfinite(before[0]))
+        if len(given):
+            first = int(given[0])
+            advice = f". {self._name_of(first)} was {before[0][first]:g} before it: set it to a number, or load others"
+        raise DivergedError(f"training diverged at step {self.steps}: the loss is {losses[-1]:g}{where}{advice}")

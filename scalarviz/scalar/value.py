@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, SupportsFloat
 
-from ..errors import InputError, TracingError, TypeMismatchError
+from ..errors import InputError, StateError, TracingError, TypeMismatchError
 from . import tracing
 from .kernel import Kernel, kernel
 
@@ -44,7 +44,6 @@ class Value:
     """
 
     __slots__ = ("__weakref__", "_op", "_order", "_parents", "data", "grad")
-    __array_ufunc__ = None  # so that numpy_scalar * value asks Value
 
     data: float
     grad: float
@@ -144,9 +143,28 @@ class Value:
     def __ge__(self, other: Any) -> Value:
         return apply(kernel("ge"), self, other)
 
+    def __eq__(self, other: object) -> bool:
+        if self is not other and not isinstance(other, Value):
+            tracing.forbid("== (it is identity)")
+        return self is other
+
+    __hash__ = object.__hash__
+
     def __float__(self) -> float:
-        tracing.forbid("float()")
+        tracing.forbid("float() (math.sin, math.exp and their like call it: take sv.sin, sv.exp)")
         return self.data
+
+    def __int__(self) -> int:
+        tracing.forbid("int()")
+        return int(self.data)
+
+    def __index__(self) -> int:
+        tracing.forbid("an index or a range()")
+        raise TypeMismatchError(f"a Value is no index: it is {self.data!r}, a float; take int(value)")
+
+    def __round__(self, digits: int | None = None) -> float:
+        tracing.forbid("round()")
+        return round(self.data, digits)
 
     def __bool__(self) -> bool:
         tracing.forbid("bool() (an if, and, or, while)")
@@ -155,6 +173,19 @@ class Value:
     def __repr__(self) -> str:
         made = f", op={self._op.name}" if self._op is not None else ""
         return f"Value(data={self.data:.6g}, grad={self.grad:.6g}{made})"
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
+        from .ufuncs import call
+
+        return call(ufunc, method, operands, options)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._op is not None or isinstance(self, Symbol):
+            raise StateError(
+                "a node of a graph cannot be copied or pickled: the graph lives in this process. Take float(node) "
+                "for its number, state_dict() for a model's numbers, or sv.record(function, n_inputs) for the graph"
+            )
+        return _leaf, (self.data, self.grad)
 
     # The methods exp, tanh, relu, ... are those of the ops table; scalarviz.scalar.functions attaches them.
     add: Callable[[Any], Value]
@@ -228,6 +259,13 @@ class Symbol(Value):
         return f"Symbol(op={self._op.name if self._op else 'input'})"
 
 
+def _leaf(data: float, grad: float) -> Value:
+    """A leaf of these numbers, for copies and pickles."""
+    value = Value(data)
+    value.grad = grad
+    return value
+
+
 def as_value(x: Value | SupportsFloat) -> Value:
     """`x` itself, or a leaf of that number."""
     return x if isinstance(x, Value) else Value(x)
@@ -287,6 +325,20 @@ def apply_each(op: Kernel, xs: Iterable[Value], *constants: SupportsFloat) -> li
         nodes.append(node)
     return nodes
 
+
+def _refusing(symbol: str) -> Callable[..., Any]:
+    def refuse(self: Value, *others: Any) -> Any:
+        raise TypeMismatchError(
+            f"{symbol} is no operation of Values; they have + - * / ** and the functions of the table (sv.sin, sv.dot, "
+            "...), and sv.register adds one"
+        )
+
+    return refuse
+
+
+for _symbol, _names in {"%": "mod rmod", "//": "floordiv rfloordiv", "@": "matmul rmatmul"}.items():
+    for _name in _names.split():
+        setattr(Value, f"__{_name}__", _refusing(_symbol))
 
 _new = Value.__new__
 _ADD, _SUB, _MUL, _DIV, _POW, _NEG = (kernel(name) for name in ("add", "sub", "mul", "div", "pow", "neg"))

@@ -12,6 +12,7 @@ from .passes import Needs, fold_constants, needs, plain_dots, rebuild, share_ope
 from .pools import maxima
 from .program import Instruction, Plan, Program, Rows
 from .shared import Place, is_layer, shared_layers
+from .squares import squared_errors
 from .tape import Memo, Node, Tape, Terms, moved
 
 
@@ -67,7 +68,7 @@ def _split(tape: Tape, encode: bool) -> tuple[Tape | None, Tape | None, Tape]:
         rebuild(replace(tape, outputs=tuple(rows), loss=None, taps=()), {}) if rows else None
         for rows in frontier.values()
     ]
-    return parts[0], parts[1], weighted_sums(body)
+    return parts[0], parts[1], squared_errors(weighted_sums(body))
 
 
 def _program(tape: Tape) -> Program:
@@ -150,7 +151,7 @@ def _instructions(tape: Tape, shared: dict[int, Place]) -> Iterator[Instruction]
             yield _sum(node, node.terms, row)
         else:
             same = (node.code, level[row], len(node.args))
-            while row + count < len(nodes) and same == (
+            while node.code != "squares" and row + count < len(nodes) and same == (
                 nodes[row + count].code, level[row + count], len(nodes[row + count].args)
             ):  # fmt: skip
                 count += 1
@@ -226,6 +227,9 @@ def _elementwise(nodes: tuple[Node, ...], row: int) -> Instruction:
     args = np.array([n.args for n in nodes], np.int64)
     if nodes[0].code == "max":
         return Instruction("max", row, len(nodes), args)
+    if nodes[0].code == "squares":
+        numbers = np.array([nodes[0].number])
+        return Instruction("squares", row, 1, args.reshape(2, -1), numbers=numbers)
     return Instruction("op", row, len(nodes), args.T.copy(), op=nodes[0].code)
 
 

@@ -151,6 +151,7 @@ class _Sums:
             self.uses.update(node.operands())
 
     def tops(self) -> list[int]:
+        """Rows of the roots: every sum or product that is no inner node of another tree."""
         inner = {
             arg
             for node in self.nodes

@@ -18,7 +18,7 @@ class Instruction:
 
     Attributes
     ----------
-    kind : {"op", "layer", "conv", "max", "dot", "weighted", "product", "param"}
+    kind : {"op", "layer", "conv", "max", "dot", "weighted", "product", "squares", "param"}
         ``op``: the table operation `op`, row ``dst + j`` from the rows ``args[:, j]``.
         ``layer``: row ``dst + j`` = sum_k theta[weight + j*n + k] * row[args[0, k]] (+ theta[bias + j]).
         ``conv``: layers that share their weights: row ``dst + j*P + p`` = sum_k theta[weights[j] + k] *
@@ -27,6 +27,7 @@ class Instruction:
         ``dot``: one row = sum_k theta[weights[k]] * row[args[0, k]] (+ theta[bias]) + offset.
         ``weighted``: one row = sum_k numbers[k] * row[args[0, k]] (+ theta[bias]) + offset.
         ``product``: one row = sum_k row[args[0, k]] * row[args[1, k]] (+ theta[bias]) + offset.
+        ``squares``: one row = numbers[0] * sum_k (row[args[0, k]] - row[args[1, k]])**2.
         ``param``: row ``dst + j`` = theta[weights[j]] on every lane.
     dst, count : int
         First result row and how many.
@@ -45,7 +46,7 @@ class Instruction:
         store instead of add.
     """
 
-    kind: Literal["op", "layer", "conv", "max", "dot", "weighted", "product", "param"]
+    kind: Literal["op", "layer", "conv", "max", "dot", "weighted", "product", "squares", "param"]
     dst: int
     count: int
     args: Rows
@@ -109,6 +110,8 @@ class Program:
                 lines.append(f"  CONV {shape}" + (" with bias" if i.bias >= 0 else ""))
             elif i.kind == "max":
                 lines.append(f"  POOL max of {i.args.shape[1]}, {i.count} rows")
+            elif i.kind == "squares":
+                lines.append(f"  LOSS squared error of {i.args.shape[1]}")
             elif i.kind == "op":
                 lines.append(f"  {i.op} on {i.count} row{'s' if i.count > 1 else ''}")
             else:

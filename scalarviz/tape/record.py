@@ -56,35 +56,49 @@ def record(
     -----
     Leaf Values that `fn` brings along are constants. Modules called on the way leave taps.
     """
-    for what, function in (("fn", fn), ("loss", loss)):
-        if not (callable(function) or (what == "loss" and function is None)):
-            raise TypeMismatchError(f"record: {what} must be a function of Values, got {type(function).__name__}")
-    lengths: list[Any] = [n_inputs, n_targets]
-    if not all(isinstance(n, Integral) and int(n) >= 0 for n in lengths):
-        raise InputError(
-            f"record: n_inputs and n_targets must be whole numbers, at least 0; got {n_inputs!r} and {n_targets!r}"
-        )
+    _check(fn, n_inputs, n_targets, loss)
     with tracing.recording() as recorder:
         inputs: list[Value] = [Symbol() for _ in range(n_inputs)]
         targets: list[Value] = [Symbol() for _ in range(n_targets)]
         result = fn(inputs, targets) if n_targets and loss is None else fn(inputs)
         outputs = _values(result, "the recorded function")
         loss_node = None if loss is None else _one(loss(outputs if _is_many(result) else result, targets), "the loss")
+    taps = [(module, _values(values, "a module")) for module, values in recorder.taps]
+    return _written(inputs, targets, outputs, loss_node, taps, blocks)
+
+
+def _written(
+    inputs: list[Value],
+    targets: list[Value],
+    outputs: list[Value],
+    loss_node: Value | None,
+    taps: list[tuple[Any, list[Value]]],
+    blocks: Iterable[Block],
+) -> Tape:
     writer = _Writer([*inputs, *targets], blocks)
     roots = [*outputs, *([] if loss_node is None else [loss_node])]
-    taps = [(module, _values(values, "a module")) for module, values in recorder.taps]
     writer.write([*roots, *(v for _, values in taps for v in values)])
     row_of = writer.row_of
     return Tape(
         nodes=tuple(writer.nodes),
-        n_inputs=n_inputs,
-        n_targets=n_targets,
+        n_inputs=len(inputs),
+        n_targets=len(targets),
         n_parameters=writer.n_parameters,
         blocks=tuple(writer.blocks),
         outputs=tuple(row_of[v] for v in outputs),
         loss=None if loss_node is None else row_of[loss_node],
         taps=tuple((module, tuple(row_of[v] for v in values)) for module, values in taps),
     )
+
+
+def _check(fn: Any, n_inputs: Any, n_targets: Any, loss: Any) -> None:
+    for what, function in (("fn", fn), ("loss", loss)):
+        if not (callable(function) or (what == "loss" and function is None)):
+            raise TypeMismatchError(f"record: {what} must be a function of Values, got {type(function).__name__}")
+    if not all(isinstance(n, Integral) and int(n) >= 0 for n in (n_inputs, n_targets)):
+        raise InputError(
+            f"record: n_inputs and n_targets must be whole numbers, at least 0; got {n_inputs!r} and {n_targets!r}"
+        )
 
 
 def _is_many(result: Any) -> bool:
@@ -133,12 +147,14 @@ class _Writer:
         return start
 
     def write(self, roots: Iterable[Value]) -> None:
+        """Append every node below `roots` that is not there yet."""
         for value in sorted(self.reachable(roots), key=_order_of):
             node = self.node(value)  # may append a node of its own
             self.row_of[value] = len(self.nodes)
             self.nodes.append(node)
 
     def reachable(self, roots: Iterable[Value]) -> set[Value]:
+        """The values below `roots`, themselves included, that have no row yet."""
         seen = {v for v in roots if v not in self.row_of}
         stack = list(seen)
         while stack:
@@ -149,6 +165,7 @@ class _Writer:
         return seen
 
     def node(self, value: Value) -> Node:
+        """What a value becomes on the tape; its operands have rows already."""
         if isinstance(value, Weight):
             return Node("param", index=self.parameter(value))
         if value._op is None:
@@ -160,9 +177,11 @@ class _Writer:
         return Node(value._op.name, tuple(self.row_of[p] for p in value._parents))
 
     def parameter(self, weight: Weight) -> int:
+        """Index of a weight in theta."""
         return self.start_of(weight._block) + weight._index
 
     def dot(self, value: Dot) -> Node:
+        """A weighted sum; a bias that is computed is added by a node of its own."""
         xs = tuple([self.row_of[x] for x in value.xs])
         bias = value.bias
         index = None
@@ -178,6 +197,7 @@ class _Writer:
         return node
 
     def weights(self, weights: Row | tuple[Value, ...]) -> tuple[Any, Any]:
+        """What the weights of a sum are, parameters, constants or rows, and which."""
         if isinstance(weights, Row):
             start = self.start_of(weights.block) + weights.start
             return "param", range(start, start + weights.length)

@@ -285,6 +285,7 @@ class _Picture:
         self._rect: tuple[float, float, float, float] | None = None
 
     def draw(self, item: ImageItem, size: tuple[float, float]) -> None:
+        """Draw; what is as last time is not uploaded again."""
         if item.pixels is not self._pixels:
             self._load(item)
         if item.rect != self._rect:
@@ -313,6 +314,7 @@ class _Sprites:
         self._pixels: NDArray[np.uint8] | None = None
 
     def draw(self, item: SpritesItem, size: tuple[float, float]) -> None:
+        """Draw; what is as last time is not uploaded again."""
         if item.pixels is not self._pixels:
             texture = gloo.Texture2D(np.ascontiguousarray(item.pixels), interpolation="nearest")
             self._batch.program["u_image"], self._pixels = texture, item.pixels
@@ -334,6 +336,7 @@ class _Points:
         self._colours: Float | None = None
 
     def draw(self, item: PointsItem, size: tuple[float, float], scale: float) -> None:
+        """Draw the discs; `scale` device pixels make a logical one."""
         if item.centres is not self._centres:
             self._program["a_centre"] = np.ascontiguousarray(item.centres)
             self._centres = item.centres

@@ -86,6 +86,7 @@ class _Flat:
         return np.asarray(end + along * gap)
 
     def row(self, name: str, count: int, place: Floats, *, outputs_down: bool) -> None:
+        """The cubes of one layer's outputs, from `place` on."""
         axes = LYING if outputs_down else LYING_TURNED
         self.plates.append(row_plate(name, count, _lay(place, ROW_DEPTH), axes, HALF, ROW_DEPTH))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..run.first_start import Change, FirstStart
 from ..run.worker import Worker
 from .controls import bottom_line
 from .live_digits import TABLE, DigitHands
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 REACH = 0.2
 """How far (as a colour difference in 0..1) a new target for one colour pulls its neighbours along."""
+NOTICE_SECONDS = 8.0
+"""How long a notice stays."""
 
 
 class LiveView(DigitHands):
@@ -39,6 +42,9 @@ class LiveView(DigitHands):
         See :class:`~scalarviz.view.workbench.Workbench`.
     playing : bool
         Whether it runs at once.
+    first_start : bool
+        Whether numba's cache is being filled meanwhile, so that a run whose engine was to be chosen (``"auto"``)
+        goes on with numba when that is done.
     """
 
     def __init__(
@@ -51,6 +57,7 @@ class LiveView(DigitHands):
         theme: str = "dark",
         cmap: str | None = None,
         playing: bool = True,
+        first_start: bool = False,
     ) -> None:
         super().__init__(Workbench(scene, size, theme, cmap, keys=bottom_line(type(self)), text_hz=10.0), theme)
         if self.pad is not None:
@@ -61,13 +68,21 @@ class LiveView(DigitHands):
         self.worker = Worker(self.run).start()
         self.playback = Playback(self.worker, steps, duration)
         self._frames, self._steps = _Rate(), _Rate()
+        may_change = first_start and self.run.engine.provisional
+        self._first_start = FirstStart(self.worker, self._changed) if may_change else None
+        self._change: Change | None = None
+        self._notice, self._notice_left = "", 0.0
         self._raw: Frame | None = None
         self._with_rows: Frame | None = None
+        if self._first_start is not None:
+            self._first_start.start()
         if playing:
             self.playback.play()
 
     def close(self) -> None:
         """Stop training; the run is free again."""
+        if self._first_start is not None:
+            self._first_start.close()
         self.worker.close()
 
     # ---- numbers
@@ -75,6 +90,13 @@ class LiveView(DigitHands):
     def advance(self, seconds: float) -> None:
         """Training goes on at its pace, seen or not."""
         self.playback.tick(seconds)
+        self._notice_left -= seconds
+        change, self._change = self._change, None
+        if change is not None:
+            self._full_speed = change.after
+            self._notice, self._notice_left = str(change), NOTICE_SECONDS
+            self.notes.append(self._notice)
+            self.refresh()  # the HUD names the engine, also while nothing moves
 
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
@@ -101,6 +123,14 @@ class LiveView(DigitHands):
     def message(self) -> str:
         """What stopped the training."""
         return str(self.worker.error) if self.worker.error is not None else ""
+
+    def notice(self) -> str:
+        """That another engine took over, for a while."""
+        return self._notice if self._notice_left > 0 else ""
+
+    def _changed(self, change: Change) -> None:
+        """Another thread tells: the next tick shows it."""
+        self._change = change
 
     def pace_text(self) -> str:
         """Pace, steps a second (shown and possible), frames a second, engine."""

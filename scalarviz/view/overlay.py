@@ -35,9 +35,15 @@ def _panel(sketch: Sketch, box: Box, theme: Theme, stroke: Colour | None = None)
     sketch.rect(*box, radius=6, fill=theme.panel, stroke=stroke or theme.border)
 
 
-def banner(text: str, size: tuple[float, float], top: float, right: float, theme: Theme) -> Sketch:
-    """A message below the HUD, whole, in as many lines as it takes; `right` is where the scene ends."""
+def banner(
+    text: str, size: tuple[float, float], top: float, right: float, theme: Theme, *, alarm: bool = True
+) -> Sketch:
+    """A message below the HUD, whole, in as many lines as it takes; `right` is where the scene ends.
+
+    `alarm` says that something is wrong; without it the message is good or plain news.
+    """
     sketch = Sketch()
+    colour = theme.weight[1 if alarm else 3]
     tiny = size[0] < 300
     x, pad, mark, line = (4.0, 7.0, 0.0, 16.0) if tiny else (min(float(MARGIN), 0.04 * size[0]), _PAD, 30.0, _LINE)
     lines = wrapped(text, right - 2 * x - 2 * pad - mark)
@@ -46,11 +52,11 @@ def banner(text: str, size: tuple[float, float], top: float, right: float, theme
     width = max(measure(words, LABEL) for words in lines) + 2 * pad + mark
     height = line * len(lines) + 2 * pad - 5
     top = max(4.0, min(top, size[1] - height - 4))
-    _panel(sketch, (x, top, width, height), theme, theme.weight[1])
+    _panel(sketch, (x, top, width, height), theme, colour)
     if mark:
         middle = top + height / 2
-        sketch.disc(x + pad + 9, middle, 9, theme.weight[1])
-        sketch.text(x + pad + 9, middle + 5.5, "!", TITLE, theme.panel, bold=True, anchor="middle")
+        sketch.disc(x + pad + 9, middle, 9, colour)
+        sketch.text(x + pad + 9, middle + 5.5, "!" if alarm else "i", TITLE, theme.panel, bold=True, anchor="middle")
     for row, words in enumerate(lines):
         sketch.text(x + pad + mark, top + pad + 11 + line * row, words, LABEL, theme.text1)
     return sketch

@@ -19,7 +19,7 @@ _MANTISSAS = ((1, 1.5, 2, 3, 4, 5, 7), (1, 2, 5), (1, 3), (1,))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Curve:
+class LossCurve:
     """One curve: label, steps and losses of the same length (not finite: left out)."""
 
     label: str
@@ -111,7 +111,7 @@ def thin_out(steps: Array, losses: Array, columns: int) -> tuple[Array, Array, A
     return middle, mean, np.minimum.reduceat(losses, begin), np.maximum.reduceat(losses, begin)
 
 
-def loss_panel(box: Box, theme: Theme, curves: Sequence[Curve], note: str = "") -> Sketch:
+def loss_panel(box: Box, theme: Theme, curves: Sequence[LossCurve], note: str = "") -> Sketch:
     """Title with a note beside it, gridlines, curves, their names and the end point of the first."""
     sketch = Sketch()
     x, y, width, height = box
@@ -134,7 +134,7 @@ def loss_panel(box: Box, theme: Theme, curves: Sequence[Curve], note: str = "") 
     return sketch
 
 
-def _reduced(curve: Curve, columns: int) -> tuple[Array, Array, Array, Array]:
+def _reduced(curve: LossCurve, columns: int) -> tuple[Array, Array, Array, Array]:
     steps, losses = np.asarray(curve.steps), np.asarray(curve.losses, float)
     finite = np.isfinite(losses)
     if not finite.all():  # a million steps are copied only if they must be
@@ -163,7 +163,7 @@ def _draw_curve(
     plot: Box,
     theme: Theme,
     scale: Axis,
-    curve: Curve,
+    curve: LossCurve,
     data: tuple[Array, Array, Array, Array],
     span: tuple[float, float],
 ) -> None:
@@ -186,7 +186,7 @@ def _draw_curve(
         sketch.disc(float(path[-1, 0]), float(path[-1, 1]), 4.5, colour)
 
 
-def _names(sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[Curve]) -> None:
+def _names(sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[LossCurve]) -> None:
     """Top right, where a falling curve leaves room."""
     x, y, width, height = plot
     if height < 90 or not curves:

@@ -72,6 +72,7 @@ def show(
     theme: str = "dark",
     cmap: str | None = None,
     playing: bool = True,
+    first_start: bool = False,
     on_note: Callable[[str], None] = lambda line: print(line, file=sys.stderr),
     on_lost: Callable[[], object] = lambda: None,
 ) -> Handle:
@@ -92,6 +93,9 @@ def show(
     cmap : str, optional
     playing : bool
         False: a trained run waits for the Space key.
+    first_start : bool
+        Whether numba's cache is being filled meanwhile: a trained run whose engine was to be chosen (``"auto"``) then
+        goes on with numba when the kernels are ready, and says so. Without this no run ever changes its engine.
     on_note : callable
         Told in one line what happened (a screenshot was written).
     on_lost : callable
@@ -109,7 +113,8 @@ def show(
     MissingDependencyError
         No Qt or no OpenGL; the message says what to install.
     """
-    window = Window(_maker(x, block, steps, duration, theme, cmap, playing), _name(x), size, on_note=on_note)
+    make = _maker(x, block, steps, duration, theme, cmap, playing, first_start)
+    window = Window(make, _name(x), size, on_note=on_note)
     window.on_lost = on_lost
     handle = Handle(window)
     if block:
@@ -122,11 +127,18 @@ def show(
 
 
 def _maker(x: Any, block: bool, steps: int, duration: float, theme: str, cmap: str | None,
-           playing: bool) -> Callable[[tuple[int, int]], Viewer]:  # fmt: skip
+           playing: bool, first_start: bool) -> Callable[[tuple[int, int]], Viewer]:  # fmt: skip
     if block and isinstance(x, Scene | Run):
         scene = x if isinstance(x, Scene) else Scene("run", x)
         return lambda size: LiveView(
-            scene, size, steps=steps, duration=duration, theme=theme, cmap=cmap, playing=playing
+            scene,
+            size,
+            steps=steps,
+            duration=duration,
+            theme=theme,
+            cmap=cmap,
+            playing=playing,
+            first_start=first_start,
         )
     source = source_of(x)
     return lambda size: Mirror(source, size, theme=theme, cmap=cmap)

@@ -12,7 +12,7 @@ from ..run.frame import Frame
 from .grid import Box
 from .panel_colours import CubePlaces, colours_discs, colours_title, cube_boxes, displayed
 from .panel_digits import DigitColumns
-from .panel_loss import Curve, loss_panel
+from .panel_loss import LossCurve, loss_panel
 from .panel_pictures import pictures, thumbnail, to_bytes
 from .panel_probe import field_box, probe_panel
 from .sketch import Sketch
@@ -207,10 +207,10 @@ class SidePanels:
         return colours_discs(self._cube, self._predict(frame, self._cube_inputs))
 
     def _loss(self, frame: Frame) -> Sketch:
-        curves = [Curve(self._subject.curve_label, frame.curve.step, frame.curve.loss)]
+        curves = [LossCurve(self._subject.curve_label, frame.curve.step, frame.curve.loss)]
         if self._subject.test is not None and len(self._test_steps) > 1:
             steps, losses = np.array(self._test_steps), np.array(self._test_losses)
-            curves.append(Curve(self._subject.test.label, steps, losses, dashed=True))
+            curves.append(LossCurve(self._subject.test.label, steps, losses, dashed=True))
         note = "" if self.accuracy is None else f"test accuracy {100 * self.accuracy:.1f} %"
         return loss_panel(self._boxes["loss"], self._theme, curves, note)
 

@@ -70,7 +70,8 @@ class Touch:
         Of the selected weight.
     marked : (r, g, b) or None
         A source colour that waits for its target.
-    message : str
+    message, notice : str
+        What went wrong; what happened that is no trouble, shown while nothing is wrong.
     help : bool
     table : tuple of (str, str)
         Keys and gestures, and what they do: the list that help shows.
@@ -83,7 +84,7 @@ class Touch:
         self.pointer = (0.0, 0.0)
         self.inspector: Inspector | None = None
         self.marked: RGB | None = None
-        self.message = ""
+        self.message = self.notice = ""
         self.help = False
         self.table = (*help_lines(), *mouse_lines())
         self._terms: Terms | None = None
@@ -133,7 +134,7 @@ class Touch:
             middle += self._hovered(self.hovered, frame, view)
         if self.disc is not None:
             middle += self._disc(self.disc, side.output_of(self.disc.source, frame), view)
-        if self.message:
+        if self.message or self.notice:
             middle.append(self._banner(view))
         top = [help_panel(view.places.size, self.table, view.theme)] if self.help else []
         return [lowest, middle, top]
@@ -188,7 +189,8 @@ class Touch:
     def _banner(self, view: View) -> Sketch:
         x, _, width, _ = view.places.scene
         top = view.places.hud[1] + 60 if view.places.hud is not None else 12.0
-        return banner(self.message, view.places.size, top, x + width, view.theme)
+        text, alarm = self.message or self.notice, bool(self.message)
+        return banner(text, view.places.size, top, x + width, view.theme, alarm=alarm)
 
 
 def hexed(colour: RGB) -> str:

@@ -43,6 +43,8 @@ class Viewer:
     ----------
     closing, full_screen, screenshot_wanted : bool
         What the owner is asked for.
+    notes : list of str
+        Lines that the owner is to tell and take out.
     """
 
     def __init__(self, bench: Workbench, theme: str = "dark") -> None:
@@ -51,6 +53,7 @@ class Viewer:
         self.closing = False
         self.full_screen = False
         self.screenshot_wanted = False
+        self.notes: list[str] = []
         self._theme = theme
         self._shown: Frame | None = None
         self._dirty = True
@@ -71,6 +74,10 @@ class Viewer:
         """What went wrong, empty if nothing did."""
         return ""
 
+    def notice(self) -> str:
+        """What happened that is no trouble, for as long as it is to be shown."""
+        return ""
+
     def nudge(self, index: int, amount: float) -> None:
         """Add `amount` to the flat weight `index`."""
 
@@ -85,11 +92,12 @@ class Viewer:
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
         self.advance(seconds)
-        frame, message = self.frame(), self.message()
-        if not (self._dirty or self.bench.moving or message != self.bench.message or self._differs(frame)):
+        frame, said = self.frame(), (self.message(), self.notice())
+        touch = self.bench.touch
+        if not (self._dirty or self.bench.moving or said != (touch.message, touch.notice) or self._differs(frame)):
             return False
         self._shown, self._dirty = frame, False
-        self.bench.message = message
+        self.bench.message, touch.notice = said
         self.bench.update(frame, self.pace_text(), seconds)
         return True
 

@@ -191,6 +191,8 @@ class Window:
     def _obey(self) -> None:
         """Do what the view asks its window for."""
         view = self.view
+        while view.notes:
+            self._note(view.notes.pop(0))
         if view.screenshot_wanted:
             view.screenshot_wanted = False
             self.screenshot()

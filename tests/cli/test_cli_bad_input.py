@@ -44,6 +44,7 @@ BAD = {
     "optimizer": NO_NAME,
     "dtype": [*NO_NAME, "float16"],
     "theme": [*NO_NAME, "Dark"],
+    "threads": ["", "x", "0", "-1", "1.5", "100000"],
     "engine": [*NO_NAME, "cuda", "cuda:1", "numba:1"],
     "cmap": ["", "no such map"],
     "pair": ["", "#ff8800", "#ff8800:", "red:blue", "#ff8800:#0044cc:#fff", "#gg0000:#000000"],

@@ -10,6 +10,7 @@ import pytest
 import safetensors.numpy
 from scalarviz.scenes import rgb as scene_rgb
 
+import scalarviz as sv
 from scalarviz import data
 from scalarviz.cli_console import Progress
 from scalarviz.io import load_picture, load_tensors, read_cube, save_picture
@@ -212,3 +213,37 @@ def test_a_signal_ends_it_and_what_was_asked_for_is_written(rgb, tmp_path, press
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     assert rgb("--load", "w.safetensors", "--steps", 1, "--json").json["steps"] == result.json["steps"] + 1
+
+
+@pytest.mark.parametrize(
+    ("flags", "wanted"),
+    [([], None), (["--threads", "1"], 1), (["--threads", "2"], 2), (["--threads", "500"], 500)],
+)
+def test_threads_reach_the_run(rgb, monkeypatch, flags, wanted):
+    given = []
+    genuine = sv.Run.__init__
+    monkeypatch.setattr(sv.Run, "__init__", lambda run, *a, **k: given.append(k["threads"]) or genuine(run, *a, **k))
+    result = rgb("--steps", 1, *flags)
+    assert (result.code, given) == (0, [wanted])
+    assert ("more do not pay" in result.err) == (wanted is not None and wanted > 1)  # NumPy computes with one
+
+
+def test_one_thread_beside_a_picture():
+    options = scene_rgb.Options
+    assert (options().run_threads, options(out=["x.png"]).run_threads) == (1, 1)
+    assert (options(threads=3).run_threads, options(headless=True).run_threads) == (3, None)
+
+
+def test_threads_show_in_no_number(cli, monkeypatch):
+    from scalarviz.engine.cpu import team
+
+    monkeypatch.setattr(team, "processors", lambda: 2)
+    found = []
+    for threads in (1, 2):
+        flags = ["--hidden", "16,16", "--batch", "4000", "--threads", threads, "--save", f"{threads}.safetensors"]
+        result = cli("rgb", "--headless", "--engine", "numba", "--steps", 20, *flags)
+        assert result.code == 0
+        assert f"numba, {threads} thread" in result.err
+        found.append(load_tensors(f"{threads}.safetensors")[0])
+    assert found[0].keys() == found[1].keys()
+    assert all(found[0][name].tobytes() == found[1][name].tobytes() for name in found[0])

@@ -5,14 +5,20 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from scalarviz.engine.cpu import cache, warmup
+from scalarviz.engine.numpy import NumpyTrainer
+from scalarviz.errors import MissingDependencyError
 from scalarviz.io import load_picture, load_tensors, read_cube, save_picture
 
 pytestmark = [pytest.mark.gl, pytest.mark.skipif(not sys.platform.startswith("linux"), reason="drives an X server")]
@@ -314,6 +320,47 @@ def test_a_cold_cache_is_filled_beside_a_run_that_is_watched(cli, started):
 def test_it_is_never_filled_beside_a_programs_run(cli, started, flags):
     assert cli("rgb", *SMALL, "--steps", 4, "--duration", 0.3, *flags).code == 0
     assert started == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "may"),
+    [([], True), (["--json"], False), (["--engine", "numpy"], False), (["--engine", "numba"], False)],
+)
+def test_only_a_first_start_in_a_window_may_change_engine(cli, started, monkeypatch, display, flags, may):
+    """What the window is told; headless runs and named files have none."""
+    told = []
+
+    def show(scene, **options):
+        told.append((options["first_start"], scene.run.engine.provisional))
+        raise MissingDependencyError("enough")
+
+    monkeypatch.setenv("DISPLAY", display)
+    monkeypatch.setattr("scalarviz.view.probe.WindowProbe", lambda: SimpleNamespace(reason=lambda: ""))
+    monkeypatch.setattr(importlib.import_module("scalarviz.view.show"), "show", show)
+    monkeypatch.setattr("scalarviz.engine.cpu.NumbaTrainer", NumpyTrainer, raising=False)  # compiling is not the matter
+    assert cli("rgb", *SMALL, "--steps", 4, "--duration", 0.3, *flags).code == 0
+    assert [all(both) for both in told] == [may]
+
+
+def test_a_first_start_goes_on_with_numba_when_the_kernels_are_there(program, tmp_path):
+    """The process that compiles is played by this one, which has the kernels already."""
+    warmup(("float32",))
+    folder = tmp_path / "cache"
+    version = folder / cache.key()
+    version.mkdir(parents=True)
+    owner = {"pid": os.getpid(), "host": socket.gethostname(), "token": "x"}
+    (version / "warmup.lock").write_text(json.dumps(owner))
+    arguments = ["rgb", *SMALL, "--steps", 10**6, "--save", "w.safetensors"]
+    run = program(*arguments, SCALARVIZ_CACHE_DIR=str(folder), SCALARVIZ_WARMUP="1").opened()
+    run.until(lambda: "a window goes on with them" in run.err)
+    assert "numpy, 1 thread" in run.err
+    assert "numba from step" not in run.err
+    for unit in cache.folder().glob("*-float32"):
+        shutil.copytree(unit, version / unit.name)
+    run.until(lambda: "the fast kernels are ready: numba from step" in run.err, 60.0)
+    run.key("Escape")
+    assert run.ended() == 0
+    assert (tmp_path / "w.safetensors").is_file()
 
 
 def test_the_process_is_the_warmup_command_and_finds_the_package(tmp_path, monkeypatch):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from scalarviz import nn, optim
 from scalarviz.engine import cpu
 from scalarviz.engine.cpu import cache, loader, warm
 from scalarviz.scalar import ops
@@ -21,14 +22,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Prints tanh(3/2) as the float32 row kernel computes it, and whether the cache was warm before.
 SCRIPT = """
-import ctypes, numpy as np
+import numpy as np
 from scalarviz.engine.cpu import cache, loader
 from scalarviz.scalar import ops
 unit = cache.folder() / cache.rows_unit(ops.get("tanh"), "float32")
 warm = unit.is_dir()
 address = loader.row_addresses("tanh", "float32")["forward"]
 x, y = np.full(4, 1.5, np.float32), np.zeros(4, np.float32)
-call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 6, ctypes.c_int64, ctypes.c_int64)(address)
+call = loader.callable_at(address)
 call(*[x.ctypes.data] * 3, y.ctypes.data, 0, 0, 4, 0)
 print(repr(float(y[0])), warm)
 """
@@ -179,24 +180,107 @@ def test_a_new_operation_compiles_its_own_rows_alone(tmp_path, monkeypatch):
     assert {k: v for k, v in files(tmp_path).items() if k in before} == before
 
 
-def test_a_new_expression_compiles_nothing():
-    cpu.warmup(("float64",), ops=["tanh", "mul", "add", "sub", "square"])
+@pytest.fixture
+def never_compiled(monkeypatch):
+    """A full cache; whatever would compile from here on, in the cache, behind its back or in memory, is an error."""
+    from numba.core import compiler
+
+    cpu.warmup()
     before = files(cache.folder())
-    w = [sv.Weight(0.3), sv.Weight(0.5)]
-    for depth in (1, 3):
+    monkeypatch.setattr(loader, "_LOADED", {})  # as in a new process: everything is looked for again
 
-        def model(x, depth=depth):
-            y = x[0]
-            for _ in range(depth):
-                y = (w[0] * y + w[1] * x[1] * y).tanh() * x[1]
-            return y
+    def compiled(self, *_):
+        raise AssertionError(f"numba compiles {self.state.func_id.func_qualname}")
 
-        run = sv.Run(
-            model, sv.nn.MSELoss(), sv.optim.SGD(w, lr=0.1), ([[0.1, 0.2]], [[0.3]]), engine="numba", dtype="float64"
-        )
-        run.step(2)
-        assert np.isfinite(run.loss)
+    monkeypatch.setattr(compiler.CompilerBase, "_compile_core", compiled)
+    yield
     assert files(cache.folder()) == before
+
+
+W = [0.3, 0.5]
+LAYERS = {
+    "3-5-2": lambda: [nn.Linear(3, 5), nn.Linear(5, 2)],
+    "3-17-33-2": lambda: [nn.Linear(3, 17), nn.ReLU(), nn.Linear(17, 33), nn.Sigmoid(), nn.Linear(33, 2)],
+    "no bias": lambda: [nn.Linear(3, 4, bias=False), nn.LeakyReLU(0.3), nn.Linear(4, 2), nn.Softplus()],
+    "softmax": lambda: [nn.Linear(3, 2), nn.LayerNorm(2), nn.Softmax()],
+}
+OPTIMISERS = {
+    "sgd": lambda p: optim.SGD(p, lr=0.1),
+    "momentum": lambda p: optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.1),
+    "adam": lambda p: optim.Adam(p, lr=0.1),
+    "adamw": lambda p: optim.AdamW(p, lr=0.1),
+}
+PICTURES = {
+    "3x3": (lambda: [nn.Conv2d(1, 2, 3), nn.ReLU(), nn.MaxPool2d(2)], (1, 6, 6)),
+    "stride and padding": (lambda: [nn.Conv2d(2, 3, (2, 5), stride=2, padding=2), nn.AvgPool2d(2)], (2, 7, 5)),
+    "1x1": (lambda: [nn.Conv2d(3, 5, 1, bias=False), nn.Tanh()], (3, 4, 4)),
+}
+
+
+def trained(layers, loss, optimiser, data, dtype, batch=None, threads=1):
+    """A few steps, a gradient and a prediction."""
+    net = nn.Sequential(*layers)
+    with sv.Run(net, loss, optimiser(net.parameters()), data, batch_size=batch, engine="numba", dtype=dtype,
+                threads=threads) as run:  # fmt: skip
+        run.step(3)
+        assert np.isfinite(run.loss)
+        run.predict(data[0][:3])
+        run.model.freeze("*weight*")
+        run.step(2)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("depth", [1, 3])
+def test_a_new_expression_compiles_nothing(depth, dtype, never_compiled):
+    w = [sv.Weight(number) for number in W]
+
+    def model(x):
+        y = x[0]
+        for _ in range(depth):
+            y = (w[0] * y + w[1] * x[1] * y).tanh() * x[1] + sv.where(y < x[1], y.sin(), sv.max([y, x[0], w[0]]))
+        return y
+
+    run = sv.Run(model, nn.L1Loss(), optim.SGD(w, lr=0.1), ([[0.1, 0.2]], [[0.3]]), engine="numba", dtype=dtype)
+    run.step(2)
+    assert np.isfinite(run.loss)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_new_shape_compiles_nothing(dtype, never_compiled):
+    x, y = np.random.default_rng(0).random((40, 3)), np.random.default_rng(1).random((40, 2))
+    for number, layers in enumerate(LAYERS.values()):
+        for batch in (None, 1, 7, 17 + number):
+            trained(layers(), nn.MSELoss(), OPTIMISERS["sgd"], (x, y), dtype, batch)
+    many = np.repeat(x, 100, axis=0), np.repeat(y, 100, axis=0)
+    trained(LAYERS["3-17-33-2"](), nn.MSELoss(), OPTIMISERS["adam"], many, dtype, threads=2)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_another_optimiser_or_loss_compiles_nothing(dtype, never_compiled):
+    x, y = np.random.default_rng(0).random((12, 3)), np.random.default_rng(1).random((12, 2))
+    labels = np.arange(12) % 2
+    for optimiser in OPTIMISERS.values():
+        for loss, targets in ((nn.MSELoss("sum"), y), (nn.L1Loss(), y), (nn.CrossEntropyLoss(), labels)):
+            trained(LAYERS["3-5-2"](), loss, optimiser, (x, targets), dtype, 5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kind", PICTURES)
+def test_a_new_picture_compiles_nothing(kind, dtype, never_compiled):
+    layers, shape = PICTURES[kind]
+    x = np.random.default_rng(0).random((9, *shape))
+    with_end = [*layers(), nn.Flatten()]
+    for batch in (None, 1, 4):
+        outputs = sv.nn.Sequential(*with_end)(x[0].tolist())
+        end = nn.Linear(len(outputs), 3)
+        trained([*with_end, end], nn.CrossEntropyLoss(), OPTIMISERS["adam"], (x, np.arange(9) % 3), dtype, batch)
+
+
+def test_the_guard_of_these_tests_sees_a_compiler(never_compiled):
+    import numba
+
+    with pytest.raises(AssertionError, match="numba compiles"):
+        numba.njit(lambda x: x + 1)(1)
 
 
 def test_another_formula_under_the_same_name_is_another_unit():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import re
 from types import SimpleNamespace
@@ -19,7 +18,6 @@ DTYPES = ("float32", "float64")
 NAMES = list(ops.TABLE)
 SPECIAL = [-np.inf, -60.0, -1.5, -1.0, -0.5, -0.0, 0.0, 1e-30, 0.25, 1.0, 2.0, 3.0, 60.0, np.inf, np.nan]
 FEW = [-np.inf, -1.0, -0.0, 0.0, 0.5, 1.0, 2.0, np.inf, np.nan]
-CALL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 6, ctypes.c_int64, ctypes.c_int64)
 
 
 def points(arity: int, dtype: str) -> np.ndarray:
@@ -31,7 +29,7 @@ def points(arity: int, dtype: str) -> np.ndarray:
 
 def call(address: int, operands, y, g=None, d=None, fresh=0) -> None:
     rows = [*operands, *[operands[0]] * (3 - len(operands)), y, y if g is None else g, y if d is None else d]
-    CALL(address)(*(row.ctypes.data for row in rows), len(y), fresh)
+    loader.callable_at(address)(*(row.ctypes.data for row in rows), len(y), fresh)
 
 
 def forward(name: str, x: np.ndarray) -> np.ndarray:
@@ -172,7 +170,7 @@ def test_exp_underflows_gradually():
 def test_no_row_kernel_writes_past_its_end(n):
     x, y = np.ones((1, 128), np.float32), np.full(128, 7, np.float32)
     address = loader.row_addresses("tanh", "float32")["forward"]
-    CALL(address)(*[x.ctypes.data] * 3, y.ctypes.data, 0, 0, n, 0)
+    loader.callable_at(address)(*[x.ctypes.data] * 3, y.ctypes.data, 0, 0, n, 0)
     assert (y[:n] != 7).all()
     assert (y[n:] == 7).all()
 

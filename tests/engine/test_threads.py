@@ -8,6 +8,7 @@ import threading
 import numpy as np
 import pytest
 
+import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.engine.cpu import team
 from scalarviz.errors import InputError
@@ -64,13 +65,84 @@ def test_the_gradient_is_that_of_numpy(threads, two_processors):
 
 @pytest.mark.parametrize(
     ("why", "sizes", "batch"),
-    [("one block", (12, 64, 64, 3), 100), ("too little to do", (3, 3), 5000)],
+    [("one block", (12, 64, 64, 3), 100), ("too little to do", (3, 3), 1200)],
 )
 def test_one_thread_where_two_do_not_pay(why, sizes, batch, two_processors):
     run = run_of(2, sizes=sizes, batch=batch, samples=batch)
     assert run.engine.threads == 1, why
     run.step(2)
     run.close()
+
+
+def test_rows_outside_of_layers_count_as_work(two_processors):
+    w = [sv.Weight(0.1 * k) for k in range(1, 4)]
+
+    def model(x):
+        y = x[0]
+        for _ in range(20):
+            y = (w[0] * y * x[1] + w[1]).tanh() * w[2]
+        return y
+
+    x = np.random.default_rng(0).random((4096, 2))
+    found = []
+    for threads in (1, 2):
+        run = Run(model, nn.MSELoss(), optim.SGD(w, lr=0.1), (x, x[:, :1]), engine="numba", threads=threads)
+        run.step(3)
+        found.append((run.engine.threads, run.values.tobytes()))
+        run.close()
+        for weight, k in zip(w, range(1, 4), strict=True):
+            weight.data = 0.1 * k
+    assert [threads for threads, _ in found] == [1, 2]
+    assert found[0][1] == found[1][1]
+
+
+def test_none_is_as_many_as_there_are(two_processors, monkeypatch):
+    monkeypatch.setattr("scalarviz.run.run.processors", lambda: 2)
+    run = run_of(None)
+    assert run.engine.threads == 2
+    run.close()
+
+
+def test_turns_go_to_whoever_was_quicker(monkeypatch):
+    turns, now = team.Turns(2), [0.0]
+    monkeypatch.setattr(team.time, "perf_counter", lambda: now[0])
+    turns._tried = 0.0
+    assert turns.pieces(100) == [(2, 100)]  # no trial yet: all threads
+    now[0] = 1.0
+    assert turns.pieces(160) == [(1, 10), (2, 150)]
+    assert turns.pieces(160) == [(2, 160)]
+    for workers, seconds in ((2, 9.0), (1, 5.0)):  # another program has come
+        turns.took(workers, seconds)
+    assert turns.pieces(160) == [(1, 160)]
+    now[0] = 2.0
+    assert turns.pieces(1) == [(2, 1)]  # a trial fits into one step
+    for seconds in (3.0, 3.0):  # it has gone
+        turns.took(2, seconds)
+    assert turns.pieces(8) == [(2, 8)]
+    turns.took(2, 50.0)  # one slow call is no reason
+    assert turns.pieces(8) == [(2, 8)]
+    assert sum(count for _, count in team.Turns(1).pieces(7)) == 7
+
+
+@pytest.mark.parametrize("always", [1, 2])
+def test_taking_turns_shows_in_no_bit(always, two_processors, monkeypatch):
+    """Every call is a trial, whatever it finds out."""
+    plain, run = run_of(1, batch=700), run_of(2, batch=700)
+    monkeypatch.setattr(team, "TRIAL_SECONDS", -1.0)
+    monkeypatch.setattr(
+        team.Turns, "took", lambda turns, workers, seconds: setattr(turns, "workers", min(always, turns.most))
+    )
+    used = []
+    compiled = run._training.trainer._train
+    monkeypatch.setattr(run._training.trainer, "_train", lambda *args: (used.append(args[-2:]), compiled(*args)))
+    for count in (1, 33, 20):
+        plain.step(count)
+        run.step(count)
+    assert {(0, 1), (0, 2), (1, 2)} == set(used)
+    for name in ("value", "grad"):
+        assert getattr(plain.problem.store, name).tobytes() == getattr(run.problem.store, name).tobytes()
+    assert plain.problem.previous.tobytes() == run.problem.previous.tobytes()
+    assert np.array_equal(plain.history.loss, run.history.loss)
 
 
 def test_one_processor_has_one_thread(monkeypatch):
@@ -80,7 +152,7 @@ def test_one_processor_has_one_thread(monkeypatch):
     run.close()
 
 
-@pytest.mark.parametrize("threads", [0, -1, 1.5])
+@pytest.mark.parametrize("threads", [0, -1, 1.5, True, "2"])
 def test_a_wrong_number_of_threads_is_refused(threads):
     with pytest.raises(InputError, match="threads must be a whole number, at least 1"):
         run_of(threads)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,7 +10,6 @@ from hypothesis import strategies as st
 from scalarviz.engine.cpu import capability, layout, loader
 
 TOLERANCE = {"float64": 1e-13, "float32": 3e-6}
-KERNEL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 6, ctypes.c_int64, ctypes.c_int64)
 FORMS = ("", "_plain")
 LINE = 64
 
@@ -42,7 +39,7 @@ class Bench:
         address = loader.kernel_address(name, self.theta.dtype.name)
         arrays = [np.array([layout.KERNEL, address, *fields], np.int64), self.space, np.array(pool, np.int64)]
         arrays += [self.theta, self.theta, self.grad]
-        KERNEL(address)(*(a.ctypes.data for a in arrays), self.lanes, 0)
+        loader.callable_at(address)(*(a.ctypes.data for a in arrays), self.lanes, 0)
 
     def values(self, rows):
         return self.rows[list(rows), : self.lanes].astype(float)
@@ -93,6 +90,20 @@ def test_gradients_of_weights(dtype, form, shape, bias):
         source.append(len(upstream) + len(source) + 1)  # the row of ones
     fields = [0, n_up, n_up, len(source), 7, n_from, 150 if bias else -1]
     bench.call("outer" + form, fields, [*upstream, *source])
+    assert close(bench.grad, expected, dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("columns", [1, 4, 5, 11, 12, 26])
+@pytest.mark.parametrize("lanes", [255, 512, 1000, 2100])
+def test_gradients_of_weights_in_panels_of_columns(dtype, columns, lanes):
+    """Rows so long that a few fill the cache: 1, 2, 4 or more tiles of columns go through together."""
+    bench = Bench(5 + columns, lanes, dtype, seed=columns)
+    upstream, source = list(range(5)), list(range(5, 5 + columns))
+    expected = bench.grad.astype(float)
+    expected[7 : 7 + 5 * columns] += (bench.values(upstream) @ bench.values(source).T).ravel()
+    expected[150:155] += bench.values(upstream).sum(axis=1)
+    bench.call("outer", [0, 5, 5, columns + 1, 7, columns, 150], [*upstream, *source, 5 + columns + 1])
     assert close(bench.grad, expected, dtype)
 
 

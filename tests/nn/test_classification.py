@@ -107,7 +107,7 @@ BAD_TARGETS = [
     ([0, 1, 2, 3, 1, 0], r"target of sample 3 is 3; .* whole number 0 .. 2 for 3 outputs \(1 of 6 are not\)"),
     ([0, 1, -1, 3, 1, 0], r"sample 2 is -1.*\(2 of 6"),
     ([0, 1, 1, 0.5, 1, 0], r"sample 3 is 0.5"),
-    (np.eye(3)[[0, 1, 2, 0, 1, 2]], r"one target a sample, .*, got 3; of one-hot rows take argmax"),
+    (np.eye(3)[[0, 1, 2, 0, 1, 2]], r"one target a sample, .*, got 3 numbers; of one-hot rows take argmax"),
     ([0, 1, np.nan, 0, 1, 0], "are not finite"),
 ]
 

@@ -7,7 +7,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import nn, optim
-from scalarviz.errors import InputError
+from scalarviz.errors import DivergedError, InputError
 
 X, Y = np.zeros((4, 1, 8, 8)), np.arange(4)
 
@@ -47,3 +47,56 @@ def test_what_does_not_fit_is_said_before_the_first_step(model, x, y, says):
     with pytest.raises(InputError, match=says) as caught:
         sv.Run(model, nn.CrossEntropyLoss(), optim.Adam(model.parameters()), (x, y), engine="numpy")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("loss", [nn.MSELoss(), nn.L1Loss(), nn.BCELoss(), nn.HuberLoss()])
+@pytest.mark.parametrize("engine", ["objects", "numpy"])
+def test_a_loss_that_does_not_fit_names_the_layer_and_both_shapes(loss, engine):
+    model = nn.Sequential(nn.Linear(3, 2), nn.Sigmoid())
+    says = rf"{type(loss).__name__}: outputs of shape \(2,\) from Sigmoid '1' for targets of shape \(4,\).*\(N, 2\)"
+    with pytest.raises(InputError, match=says):
+        sv.Run(model, loss, optim.SGD(model.parameters()), (np.zeros((4, 3)), np.zeros((4, 4))), engine=engine)
+
+
+def test_class_numbers_for_another_loss_are_told_the_one_for_classes():
+    model = net()
+    says = r"outputs of shape \(10,\) from Linear '4' for targets of shape \(1,\).*CrossEntropyLoss"
+    with pytest.raises(InputError, match=says):
+        sv.Run(model, nn.MSELoss(), optim.SGD(model.parameters()), (X, Y), engine="numpy")
+
+
+@pytest.mark.parametrize("engine", ["objects", "numpy", "numba"])
+def test_weights_that_the_optimiser_does_not_hold_get_gradients_only(engine):
+    model = nn.Sequential(nn.Linear(3, 2))
+    x, y = np.random.default_rng(0).random((2, 4, 3))
+    before = np.array(model.state_dict()["0.weight"])
+    run = sv.Run(model, nn.MSELoss(), optim.SGD([model[0].bias], lr=0.1), (x, y[:, :2]), engine=engine)
+    run.step(3)
+    weight, bias = run.tensors
+    frame = run.frame()
+    assert np.array_equal(weight.of(frame.values), before.astype(np.float32))
+    assert weight.of(frame.gradient).all()
+    assert bias.of(frame.update).all()
+
+
+def test_an_optimiser_of_another_model_is_refused():
+    model, other = nn.Sequential(nn.Linear(3, 2)), nn.Sequential(nn.Linear(3, 2))
+    with pytest.raises(
+        InputError, match=r"holds 8 weights and none of them is in this model's graph.*model\.parameters"
+    ):
+        sv.Run(model, nn.MSELoss(), optim.SGD(other.parameters()), (np.zeros((4, 3)), np.zeros((4, 2))))
+
+
+@pytest.mark.parametrize("engine", ["objects", "numpy", "numba"])
+@pytest.mark.parametrize("number", [np.inf, np.nan])
+def test_a_weight_that_is_not_finite_stops_a_padded_convolution_in_every_engine(engine, number):
+    """Its products with the border may be left out or not, as in PyTorch; the run stops at the same step."""
+    model = nn.Sequential(nn.Conv2d(1, 1, 3, padding=1), nn.Flatten(), nn.Linear(9, 1))
+    run = sv.Run(
+        model, nn.MSELoss(), optim.SGD(model.parameters()), (np.ones((8, 1, 3, 3)), np.ones((8, 1))), engine=engine
+    )
+    run.set_weights(0, [number])
+    says = rf"at step 1: .*the first weight is 0\.weight\[0\]\[0\]\[0\]\[0\]\. .* was {number:g} before it: set it"
+    with pytest.raises(DivergedError, match=says):
+        run.step(5)
+    assert np.isnan(run.predict(np.ones((1, 1, 3, 3)))).all()

@@ -200,6 +200,26 @@ def test_dead_units_are_named():
     assert make(net).frame().dead["1"].tolist() == [True, False, True, False]
 
 
+def test_a_large_net_is_asked_with_fewer_samples_for_dead_units():
+    """One unit answers the first sample, one the 32nd, one the last of 300: that one counts as dead."""
+    x = np.zeros((300, 1000))
+    x[0, 0] = x[31, 1] = x[299, 2] = 1.0
+    net = nn.Sequential(nn.Linear(1000, 200, bias=False), nn.ReLU(), nn.Linear(200, 1))
+    net[0].weight.data = np.eye(200, 1000)
+    dead = make(net, data=(x, np.zeros(300))).frame().dead["1"]
+    assert dead[:3].tolist() == [False, False, True]
+    assert dead[3:].all()
+
+
+def test_dead_units_are_those_of_the_frames_own_values():
+    run = make(small(activation=nn.ReLU), lr=0.5)
+    for _ in range(20):
+        run.step(1)
+        frame = run.frame()
+        weight, bias = (t.of(frame.values) for t in run.tensors[:2])
+        assert frame.dead["1"].tolist() == (~(X.astype(np.float32) @ weight.T + bias > 0).any(axis=0)).tolist()
+
+
 def test_evaluate_is_the_loss_of_the_next_step():
     run = make(dtype="float64")
     before = run.evaluate(X, Y)

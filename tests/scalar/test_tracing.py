@@ -15,6 +15,10 @@ ASKING = {
     "bool": lambda x: bool(x * 1), "if": lambda x: 1 if x * 1 else 0, "and": lambda x: (x * 1) and 2,
     "float": lambda x: float(x * 1), "data": lambda x: (x * 1).data, "comparison": lambda x: 1 if x < 3 else 0,
     "sorting": lambda x: sorted([x * 1, x * 2]), "max": lambda x: max(x * 1, x * 2),
+    "int": lambda x: int(x * 1), "round": lambda x: round(x * 1), "range": lambda x: list(range(x * 1)),
+    "index": lambda x: [1, 2][x * 1], "index of a dot": lambda x: [1, 2][sv.dot([x], [1.0])],
+    "equality": lambda x: 1 if x * 1 == 3 else 0, "inequality": lambda x: 1 if x * 1 != 3 else 0,
+    "membership": lambda x: 3 in [x * 1, x * 2],
     "dot": lambda x: float(sv.dot([x], [1.0])), "data of a dot": lambda x: sv.dot([x], [1.0]).data,
 }  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import math
+import pickle
 import threading
 import weakref
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 import scalarviz as sv
 from scalarviz import Value, Weight
+from scalarviz.errors import StateError
 
 NUMBERS = st.floats(-5, 5, allow_subnormal=False)
 
@@ -240,6 +242,22 @@ def test_a_copied_leaf_is_independent():
     twin = copy.deepcopy(x)
     (twin * 3).backward()
     assert (x.grad, twin.grad) == (0.0, 3.0)
+
+
+@pytest.mark.parametrize("copying", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_a_graph_is_not_copied_by_half(copying):
+    """A graph of a thousand nodes would end in a recursion, one with a layer in a half-made copy."""
+    leaf = Value(2.0)
+    (leaf * 3).backward()
+    assert (copying(leaf).data, copying(leaf).grad) == (2.0, 3.0)
+    node = leaf
+    for _ in range(5000):
+        node = node * 1.0
+    symbols = []
+    sv.record(lambda x: symbols.append(x[0]) or x, 1)
+    for part in (node, sv.dot([1.0], [leaf]), sv.nn.Linear(30, 20)([1.0] * 30)[0], symbols[0]):
+        with pytest.raises(StateError, match=r"state_dict.*sv\.record"):
+            copying(part)
 
 
 # ---- laws

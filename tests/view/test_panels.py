@@ -13,7 +13,7 @@ from scalarviz.view.hud import HudState, fitted, hud, loss_text, rate_text
 from scalarviz.view.offscreen import render
 from scalarviz.view.panel_colours import CubePlaces, colours_discs, displayed
 from scalarviz.view.panel_legend import Scale, bar_pixels, legend
-from scalarviz.view.panel_loss import Curve, axis, loss_panel, thin_out, tick_text
+from scalarviz.view.panel_loss import LossCurve, axis, loss_panel, thin_out, tick_text
 from scalarviz.view.panel_pictures import picture_boxes, thumbnail, to_bytes
 from scalarviz.view.sketch import Sketch
 from scalarviz.view.text import measure
@@ -99,7 +99,7 @@ def test_a_thinned_curve_keeps_means_extremes_and_its_ends() -> None:
 def test_the_curve_passes_where_the_axis_says() -> None:
     steps = np.arange(1, 161)
     losses = 0.1 * np.exp(-steps / 60)
-    sketch = loss_panel((20, 10, 304, 280), DARK, [Curve("batch", steps, losses)])
+    sketch = loss_panel((20, 10, 304, 280), DARK, [LossCurve("batch", steps, losses)])
     picture = _painted(sketch, size=(360, 300))
     scale = axis(losses, most=6)
     plot_top, plot_height, left, width = 10 + 30, 280 - 52, 20 + 40, 264 - 6
@@ -114,12 +114,12 @@ def test_the_curve_passes_where_the_axis_says() -> None:
     "curves",
     [
         [],
-        [Curve("b", np.empty(0), np.empty(0))],
-        [Curve("b", np.array([1]), np.array([np.nan]))],
-        [Curve("b", np.array([1]), np.array([0.5]))],
+        [LossCurve("b", np.empty(0), np.empty(0))],
+        [LossCurve("b", np.array([1]), np.array([np.nan]))],
+        [LossCurve("b", np.array([1]), np.array([0.5]))],
     ],
 )
-def test_a_curve_without_points_is_an_empty_frame(curves: list[Curve]) -> None:
+def test_a_curve_without_points_is_an_empty_frame(curves: list[LossCurve]) -> None:
     sketch = loss_panel((20, 10, 304, 280), DARK, curves)
     assert sketch.texts[0].text == "loss"
     assert np.isfinite(sketch.shapes).all()

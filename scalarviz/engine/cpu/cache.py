@@ -34,7 +34,7 @@ from .dialect import DTYPES, digest
 from .layout import CALLS, KERNELS
 
 PACKAGE = Path(__file__).resolve().parents[2]
-SOURCES = ("engine/cpu/*.py", "rng.py", "scalar/emit.py")
+SOURCES = ("engine/cpu/*.py", "rng.py", "scalar/emit.py", "scalar/ops.py")
 SETTINGS = (
     "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX", "NUMBA_OPT", "NUMBA_LOOP_VECTORIZE",
     "NUMBA_SLP_VECTORIZE", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO",

@@ -53,11 +53,16 @@ def kernel_names(op: ops.Op) -> tuple[str, ...]:
 
 def module_source(op: ops.Op, dtype: str, package: str) -> str:
     """The module file with the row kernels of `op`."""
-    parts = [_HEADER.format(name=op.name, dtype=dtype, package=package), _forward(op)]
+    parts = [header(op.name, dtype, package), _forward(op)]
     for k, partial in enumerate(op.partials):
         if partial is not None:
             parts.append(_backward(op, k, partial))
     return "\n\n".join(parts)
+
+
+def header(name: str, dtype: str, package: str) -> str:
+    """What stands at the top of a module file of kernels."""
+    return _HEADER.format(name=name, dtype=dtype, package=package)
 
 
 def digest(op: ops.Op) -> str:
@@ -100,4 +105,10 @@ def _definition(name: str, op: ops.Op, bodies: list[str]) -> str:
     if len(bodies) == 2:
         near = " and ".join(f"_all_near(_{'abc'[k]}, _n)" for k in range(len(op.args)))
         text = f"if {near}:\n{indent(bodies[0], '    ')}\nelse:\n{indent(bodies[1], '    ')}"
-    return f"def {name}({', '.join(POINTERS)}, _n, _fresh):\n{indent(text, '    ')}\n"
+    return definition(name, text.splitlines())
+
+
+def definition(name: str, lines: list[str]) -> str:
+    """A function with the arguments of a row kernel."""
+    body = "\n".join(lines)
+    return f"def {name}({', '.join(POINTERS)}, _n, _fresh):\n{indent(body, '    ')}\n"

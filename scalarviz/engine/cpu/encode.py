@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...tape import Instruction, Program
-from . import layout
+from . import encode_few, layout
+from .adjoints import AdjointRows
 from .encode_conv import Operands, Sums, backward_sums, channels_of, forward_sums
 from .encode_pool import Windows, windows_of
 from .encode_shift import backward_fields, forward_fields, outer_fields, shifts_of
@@ -47,7 +48,8 @@ class Encoded:
 
 
 def encode(
-    program: Program, seeds: Iterable[int], rows: Rows, kernel: Callable[[str], int], dtype: Any, lanes: int = 0
+    program: Program, seeds: Iterable[int], rows: Rows, kernel: Callable[[str], int], dtype: Any, lanes: int = 0,
+    few: bool = False,
 ) -> Encoded:  # fmt: skip
     """Encode a program.
 
@@ -63,15 +65,19 @@ def encode(
     dtype : dtype-like
     lanes : int
         Numbers of a vector where rows are single numbers (:func:`can_be_compact` must allow it), else 0.
+    few : bool
+        A row is never longer than one vector.
     """
-    writer = _Writer(program, rows, kernel, lanes)
+    writer = _Writer(program, rows, kernel, lanes, few)
     forward = [line for i in program.instructions for line in writer.forward(i)]
     written = {int(row) for row in seeds}
     backward: list[list[int]] = []
     if written:
         writer.written = written
+        writer.adjoint = AdjointRows(program, range(program.n_rows) if lanes else written)
         for instruction in reversed(program.instructions):
             backward += writer.backward(instruction)
+            writer.adjoint.done(instruction)
     return Encoded(
         forward=_table(forward),
         backward=_table(backward),
@@ -124,9 +130,11 @@ class _Writer:
     rows: Rows
     kernel_address: Callable[[str], int]
     lanes: int = 0
+    few: bool = False
     pool: list[int] = field(default_factory=list)
     numbers: list[float] = field(default_factory=list)
     written: set[int] = field(default_factory=set)
+    adjoint: AdjointRows = field(init=False)
 
     def keep(self, entries: Sequence[int] | NDArray[np.int64]) -> int:
         """Put a list into the pool; returns its offset."""
@@ -136,10 +144,6 @@ class _Writer:
     def number(self, *values: float) -> int:
         self.numbers += [float(v) for v in values]
         return len(self.numbers) - len(values)
-
-    def adjoint(self, row: int) -> int:
-        """Row of the workspace that holds the adjoint of program row `row`."""
-        return self.program.n_rows + int(row)
 
     def kernel(self, name: str) -> tuple[int, int]:
         """Kind and address of a kernel, the first columns of its line."""
@@ -154,9 +158,7 @@ class _Writer:
         if i.kind == "param":
             return [[*self.kernel("parameters"), i.dst, i.count, self.keep(i.weights)]]
         if i.kind == "layer":
-            n = i.args.shape[1]
-            to, source = self.keep(range(i.dst, i.dst + i.count)), self.keep(i.args[0])
-            return [[*self.kernel("combine"), to, i.count, source, n, int(i.weights[0]), n, 1, i.bias, 0]]
+            return self.layer_forward(i)
         if i.kind == "conv":
             return [[*self.kernel("conv"), self.conv_forward(i)]]
         if i.kind == "max":
@@ -164,7 +166,23 @@ class _Writer:
         if i.kind == "product":
             left, right = self.keep(i.args[0]), self.keep(i.args[1])
             return [[*self.kernel("product"), i.dst, left, right, i.args.shape[1], i.bias, self.number(i.offset)]]
+        if i.kind == "squares":
+            return [
+                [*self.kernel("squares"), i.dst, self.keep(i.args.ravel()), i.args.shape[1], self.number(*i.numbers)]
+            ]
         return [self.sum_line(i)]
+
+    def layer_forward(self, i: Instruction) -> list[list[int]]:
+        tiles = self.tiles("combine_few", encode_few.forward_fields(i))
+        if tiles:
+            return tiles
+        n = i.args.shape[1]
+        to, source = self.keep(range(i.dst, i.dst + i.count)), self.keep(i.args[0])
+        return [[*self.kernel("combine"), to, i.count, source, n, int(i.weights[0]), n, 1, i.bias, 0]]
+
+    def tiles(self, name: str, fields: Iterable[list[int]]) -> list[list[int]]:
+        """Lines of a kernel for rows of one vector; none where rows are longer."""
+        return [[*self.kernel(name), *line] for line in fields] if self.few else []
 
     def op_forward(self, i: Instruction) -> list[list[int]]:
         address = self.rows(i.op)["forward"]
@@ -206,13 +224,15 @@ class _Writer:
             return lines + self.max_backward(i)
         if i.kind == "product":
             return [*lines, self.product_backward(i)]
+        if i.kind == "squares":
+            return [*lines, self.squares_backward(i)]
         return [*lines, self.sum_backward(i)]
 
     def zeros(self, rows: Sequence[int]) -> list[list[int]]:
         """Store zero in adjoints that an instruction reads or adds to although nobody wrote them."""
         self.written.update(rows)
-        ordered = np.array(sorted(rows), np.int64)[None]
-        return [[*self.kernel("zero"), self.adjoint(ordered[0, start]), length] for start, length in _runs(ordered)]
+        ordered = np.array(sorted(self.adjoint(row) for row in rows), np.int64)[None]
+        return [[*self.kernel("zero"), int(ordered[0, start]), length] for start, length in _runs(ordered)]
 
     def first_to_write(self, row: int) -> bool:
         fresh = row not in self.written
@@ -234,28 +254,34 @@ class _Writer:
             fresh = np.array([self.first_to_write(int(rows[j])) for j in chosen], np.int64)
             # a change of the flag ends a run as a gap does: it is counted up like a row with a jump
             flags = np.arange(len(chosen)) + fresh * 2 * i.count
-            for start, length in _runs(np.vstack([results[chosen], i.args[:, chosen], flags])):
+            targets = np.array([self.adjoint(int(rows[j])) for j in chosen], np.int64)
+            for start, length in _runs(np.vstack([results[chosen], i.args[:, chosen], targets, flags])):
                 j = int(chosen[start])
                 a, b, c = self.operands(i, j)
-                y, g, d = i.dst + j, self.adjoint(i.dst + j), self.adjoint(int(rows[j]))
+                y, g, d = i.dst + j, self.adjoint(i.dst + j), int(targets[start])
                 lines.append([layout.ROWS, addresses[kernel], a, b, c, y, g, d, length, int(fresh[start])])
         return lines
 
     def layer_backward(self, i: Instruction) -> list[list[int]]:
-        rows, n = i.args[0], i.args.shape[1]
-        ones = 2 * self.program.n_rows + 1
-        upstream = self.keep([self.adjoint(i.dst + j) for j in range(i.count)])
-        source = self.keep([*rows, ones] if i.bias >= 0 else rows)
-        weight, columns = int(i.weights[0]), n + (i.bias >= 0)
-        lines = [[*self.kernel("outer"), upstream, i.count, source, columns, weight, n, i.bias]]
+        rows, n, up = i.args[0], i.args.shape[1], self.adjoint(i.dst)
+        upstream = self.keep(range(up, up + i.count))
+        lines = self.tiles("outer_few", encode_few.outer_fields(i, up))
+        if not lines:
+            ones = 2 * self.program.n_rows + 1
+            source = self.keep([*rows, ones] if i.bias >= 0 else rows)
+            columns = n + (i.bias >= 0)
+            lines = [[*self.kernel("outer"), upstream, i.count, source, columns, int(i.weights[0]), n, i.bias]]
         for start, to in self.stretches(rows):
             fresh = [r for r in to if r not in self.written]
             adding = len(fresh) < len(to)
             lines += self.zeros(fresh) if adding else []
             self.written.update(fresh)
-            targets = self.keep([self.adjoint(r) for r in to])
-            fields = [targets, len(to), upstream, i.count, weight + start, 1, n, -1, int(adding)]
-            lines.append([*self.kernel("combine"), *fields])
+            targets = [self.adjoint(r) for r in to]
+            tiles = self.tiles("combine_few", encode_few.backward_fields(i, up, start, targets, adding))
+            if not tiles:
+                fields = [self.keep(targets), len(to), upstream, i.count, int(i.weights[0]) + start, 1, n, -1]
+                tiles = [[*self.kernel("combine"), *fields, int(adding)]]
+            lines += tiles
         return lines
 
     # Convolutions and maxima
@@ -363,3 +389,11 @@ class _Writer:
         fresh = [self.keep([p[1][side] for p in pairs]) for side in (0, 1)]
         upstream = self.adjoint(i.dst)
         return [*self.kernel("product_back"), upstream, left, right, i.args.shape[1], i.bias, *adjoints, *fresh]
+
+    def squares_backward(self, i: Instruction) -> list[int]:
+        n = i.args.shape[1]
+        # in the order of the kernel, which goes term by term
+        pairs = [self.targets(i.args[:, j]) for j in range(n)]
+        adjoints, fresh = ([p[part][side] for side in (0, 1) for p in pairs] for part in (0, 1))
+        lists = [self.keep(part) for part in (i.args.ravel(), adjoints, fresh)]
+        return [*self.kernel("squares_back"), self.adjoint(i.dst), lists[0], n, self.number(*i.numbers), *lists[1:]]

@@ -6,6 +6,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 _WORD = {types.float32: (32, 23, 127), types.float64: (64, 52, 1023)}  # bits, bits of the fraction, bias
@@ -70,13 +71,18 @@ def two_power(typingctx: Any, shifted: Any) -> Any:
 def call_kernel(
     typingctx: Any, address: Any, a: Any, b: Any, c: Any, y: Any, g: Any, d: Any, count: Any, fresh: Any
 ) -> Any:
-    """Call the kernel at `address`; everything is an int64, the first six arguments are addresses too."""
+    """Call the kernel at `address`; everything is an int64, the first six arguments are addresses too.
+
+    The convention is numba's: places for a result and an exception first. Kernels have neither.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer, word = ir.IntType(8).as_pointer(), ir.IntType(64)
-        kind = ir.FunctionType(ir.VoidType(), [pointer] * 6 + [word] * 2)
+        pointer = ir.IntType(8).as_pointer()
+        kind = context.call_conv.get_function_type(types.void, [types.voidptr] * 6 + [types.int64] * 2)
         function = builder.inttoptr(args[0], kind.as_pointer())
-        builder.call(function, [*(builder.inttoptr(arg, pointer) for arg in args[1:7]), *args[7:]])
+        places = [cgutils.alloca_once(builder, place.pointee) for place in kind.args[:2]]
+        addresses = [builder.inttoptr(arg, pointer) for arg in args[1:7]]
+        builder.call(function, [*places, *addresses, *args[7:]])
         return context.get_dummy_value()
 
     return types.void(*[types.int64] * 9), generate

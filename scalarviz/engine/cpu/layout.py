@@ -22,19 +22,23 @@ FIELDS = 11
 PADDING = 5
 """Rows behind the adjoints: zeros, ones, and three for what a tile of four computes too much."""
 
-BASE, STRIDE, SPARE, TILE, HEIGHT, BLOCK, LOSS, FILLED, COMPACT = range(9)
+BASE, STRIDE, SPARE, TILE, HEIGHT, BLOCK, LOSS, FILLED, COMPACT, FUSED = range(10)
 """Entries of a machine's description: address of the workspace, bytes from row to row at present, the first padding
 row, the address of room for 16 numbers, rows of the program, lanes of a block, row of the loss, 1 while the inputs lie
-in their rows, and 1 if rows are single numbers without a gap (:mod:`scalarviz.engine.cpu.compact`)."""
+in their rows, 1 if rows are single numbers without a gap (:mod:`scalarviz.engine.cpu.compact`), and of an update the
+address of the kernel that does the same (:mod:`scalarviz.engine.cpu.fused`), or 0."""
 
-FORWARD, BACKWARD, POOL, NUMBERS, CONSTANT_ROWS, CONSTANTS, INPUT_ROWS, INPUT_INDEX, OUTPUTS = range(9, 27, 2)
+FORWARD, BACKWARD, POOL, NUMBERS, CONSTANT_ROWS, CONSTANTS, INPUT_ROWS, INPUT_INDEX, OUTPUTS = range(10, 28, 2)
 """Entries that are lists: the address stands in the entry, the length in the next one."""
 
 KERNELS = (
     "combine", "outer", "weighted", "weighted_back", "product", "product_back", "parameters", "parameters_back", "zero",
+    "squares", "squares_back",
     "conv", "conv_outer", "maxima", "maxima_back",
     "combine_one", "outer_one", "conv_one", "conv_outer_one", "maxima_one", "maxima_back_one",
     "windows_one", "windows_back_one",
+    "combine_few", "outer_few",
+    "update_sgd", "update_momentum", "update_adam", "update_adamw",
 )  # fmt: skip
 """Names of the kernels."""
 ONE = tuple(name.removesuffix("_one") for name in KERNELS if name.endswith("_one"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import tempfile
@@ -16,8 +17,9 @@ import numba
 from numba.core import config
 
 from ...scalar import ops
-from . import cache, capability, compact, conv_kernels, kernels, training, vector_kernels, vector_pool
+from . import cache, capability, compact, conv_kernels, few, kernels, losses, training, vector_kernels, vector_pool
 from .dialect import kernel_names, module_source
+from .fused import UPDATES, update_source
 from .noalias import NoAlias
 
 T = TypeVar("T")
@@ -86,7 +88,29 @@ def _addresses(unit: str, compile_with: Callable[[bool], dict[str, Any]]) -> dic
     with _LOCK:
         if unit not in _LOADED:
             _LOADED[unit] = load(unit, compile_with)
-        return {name: found.address for name, found in _LOADED[unit].items()}
+        return {name: _entry(found) for name, found in _LOADED[unit].items()}
+
+
+def _entry(kernel: Any) -> int:
+    """Where the kernel itself begins, behind the wrapper for C.
+
+    That one would copy half of the arguments from stack to stack, which takes longer than a short row.
+    """
+    address: int = kernel._library.get_pointer_to_function(kernel.native_name.removeprefix("cfunc."))
+    return address
+
+
+def callable_at(address: int) -> Callable[..., None]:
+    """The kernel at an address as a Python function, slow: of six addresses and two numbers."""
+    # numba's own convention: a status is returned, and two places for a result and an exception come first
+    entry = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 8, ctypes.c_int64, ctypes.c_int64)(address)
+    places = (ctypes.c_void_p * 2)()
+    first = ctypes.addressof(places)
+
+    def call(*args: int) -> None:
+        entry(first, first + ctypes.sizeof(ctypes.c_void_p), *args)
+
+    return call
 
 
 def _build(home: Path, compile_with: Callable[[bool], T]) -> T:
@@ -119,27 +143,40 @@ def _directory(path: Path) -> Iterator[None]:
 
 
 def _compile_rows(op: ops.Op, dtype: str, unit: str, cached: bool) -> dict[str, Any]:
-    source = module_source(op, dtype, __package__ or "")
-    path = cache.write_source(unit, source) if cached else unit
-    module = sys.modules[f"scalarviz_rows.{unit}"] = ModuleType(f"scalarviz_rows.{unit}")  # numba looks it up
-    exec(compile(source, str(path), "exec"), module.__dict__)
-    real = _POINTERS[dtype]
-    decorate = _kernel_decorator([real] * 6, cached, pipeline_class=NoAlias)
+    module = _written(unit, module_source(op, dtype, __package__ or ""), cached)
+    decorate = _kernel_decorator([_POINTERS[dtype]] * 6, cached, pipeline_class=NoAlias)
     return {kernel: decorate(getattr(module, kernel)) for kernel in kernel_names(op)}
 
 
+def _compile_update(name: str, dtype: str, cached: bool) -> dict[str, Any]:
+    module = _written(cache.core_unit(name, dtype), update_source(name, dtype, __package__ or ""), cached)
+    # nothing is contracted: the bits are those of the operations one by one
+    decorate = _kernel_decorator([_POINTERS[dtype]] * 6, cached, pipeline_class=NoAlias, fastmath=False)
+    return {name: decorate(getattr(module, name))}
+
+
+def _written(unit: str, source: str, cached: bool) -> ModuleType:
+    """The module of a source that we have made ourselves."""
+    path = cache.write_source(unit, source) if cached else unit
+    module = sys.modules[f"scalarviz_rows.{unit}"] = ModuleType(f"scalarviz_rows.{unit}")  # numba looks it up
+    exec(compile(source, str(path), "exec"), module.__dict__)
+    return module
+
+
 def _compile_kernel(name: str, dtype: str, cached: bool) -> dict[str, Any]:
+    if name in UPDATES:
+        return _compile_update(name, dtype, cached)
     real, words = _POINTERS[dtype], numba.types.CPointer(numba.int64)
     vectors = name in capability.VECTOR_KERNELS and capability.vector_bytes() > 0
     plain = name.removesuffix("_plain")
-    modules = (vector_kernels,) if vectors else (kernels, conv_kernels, compact, vector_pool)
+    modules = (vector_kernels,) if vectors else (kernels, conv_kernels, compact, few, losses, vector_pool)
     source = next(getattr(module, plain) for module in modules if hasattr(module, plain))
     return {name: _kernel_decorator([words, words, words, real, real, real], cached)(source)}
 
 
 def _kernel_decorator(pointers: list[Any], cached: bool, **options: Any) -> Any:
     signature = numba.void(*pointers, numba.int64, numba.int64)
-    return numba.cfunc(signature, cache=cached, error_model="numpy", fastmath={"contract"}, **options)
+    return numba.cfunc(signature, cache=cached, error_model="numpy", **{"fastmath": {"contract"}, **options})
 
 
 def _compile_function(name: str, dtype: str, cached: bool) -> Any:

@@ -11,6 +11,7 @@ from ...tape import Program
 from ..problem import Array
 from .capability import VECTOR_KERNELS, vector_bytes
 from .encode import can_be_compact, encode
+from .fused import name_of
 from .loader import kernel_address, row_addresses
 from .training import LINE
 
@@ -63,8 +64,10 @@ class Loaded:
 
         # one sample: its rows lie side by side, so that there are vectors to compute with
         compact = block == 1 and not plain and can_be_compact(program)
-        lanes = (vector_bytes() or 64) // dtype.itemsize if compact else 0
-        encoded = encode(program, seeds, partial(row_addresses, dtype=dtype.name), kernel, dtype, lanes)
+        vector = (vector_bytes() or 64) // dtype.itemsize
+        few = block <= vector and not (compact or plain) and vector_bytes() > 0
+        rows = partial(row_addresses, dtype=dtype.name)
+        encoded = encode(program, seeds, rows, kernel, dtype, vector if compact else 0, few)
         self.workspace = Workspace(encoded.rows, block, dtype)
         self.tile = np.zeros(16, dtype)
         height = program.n_rows
@@ -79,6 +82,7 @@ class Loaded:
             program.loss,
             0,
             int(compact),
+            kernel(fused) if (fused := name_of(program)) and not plain else 0,
         ]
         self._lists = [
             np.ascontiguousarray(part)

@@ -8,13 +8,16 @@ run alone, so one thread gives the same bits as two.
 from __future__ import annotations
 
 import ctypes
-import os
+import statistics
 import sys
+import time
+from collections import deque
 from functools import cache
 
 from numba import njit
 
-from ...tape import Program
+from ...tape import Instruction, Program
+from ..choose import processors
 from .intrinsics import add_atomically, call_bare, read_atomically
 from .tiles import Words
 
@@ -23,6 +26,12 @@ GROUPS = 8
 
 WORTH = 1_000_000
 """Operations of a step below which a second thread costs more than it brings."""
+
+ROW = 50
+"""Operations that take as long as a row outside of layers."""
+
+TRIAL_SECONDS = 0.25
+"""How often the other number of threads is tried."""
 
 ARRIVED, YIELD = range(2)
 """Entries of the words that a team shares: how often somebody has arrived, and the address of a C function that
@@ -41,9 +50,15 @@ def groups_of(program: Program, batch: int, block: int) -> int:
 
 
 def operations(program: Program) -> int:
-    """Additions and multiplications of a sample forward and backward, those in weighted sums."""
-    sums = ((i.count, i.args.shape[-1]) for i in program.instructions if i.kind in ("layer", "conv"))
-    return sum(6 * count * n for count, n in sums)
+    """What a sample costs forward and backward, in additions and multiplications of a layer."""
+    return sum(_operations(instruction) for instruction in program.instructions)
+
+
+def _operations(instruction: Instruction) -> int:
+    """On a register tile a weighted input costs six; any other row takes the time of some fifty (38 to 91)."""
+    if instruction.kind in ("layer", "conv"):
+        return 6 * instruction.count * int(instruction.args.shape[-1])
+    return ROW * instruction.count + 6 * int(instruction.args.size)
 
 
 def threads_for(wanted: int, groups: int) -> int:
@@ -51,13 +66,6 @@ def threads_for(wanted: int, groups: int) -> int:
     if wanted == 1 or not yield_address():
         return 1
     return max(1, min(wanted, groups, processors()))
-
-
-def processors() -> int:
-    """Processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 @cache
@@ -70,6 +78,44 @@ def yield_address() -> int:
     except (AttributeError, OSError):
         return 0
     return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+class Turns:
+    """One thread or all: whichever was quicker lately does the next steps.
+
+    Where another program has a processor, threads wait for the one that stands in its queue, and one alone is quicker;
+    that changes while a run goes on. The number of threads shows in no bits.
+
+    Parameters
+    ----------
+    most : int
+        All threads.
+
+    Attributes
+    ----------
+    workers : int
+        How many are quicker at present.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = self.workers = most
+        self._seconds = {workers: deque[float](maxlen=3) for workers in (most, 1)}
+        self._tried = time.perf_counter()
+
+    def pieces(self, count: int) -> list[tuple[int, int]]:
+        """How many workers do how many of the next `count` steps; now and then the others do some of them."""
+        now = time.perf_counter()
+        if self.most == 1 or now - self._tried < TRIAL_SECONDS:
+            return [(self.workers, count)]
+        self._tried = now
+        other, few = (1 if self.workers > 1 else self.most), max(1, count // 16)
+        return [(other, few), (self.workers, count - few)] if count > few else [(other, count)]
+
+    def took(self, workers: int, seconds: float) -> None:
+        """A step of so many workers took `seconds`; of three the middle one counts."""
+        self._seconds[workers].append(seconds)
+        known = {workers: statistics.median(several) for workers, several in self._seconds.items() if several}
+        self.workers = min(known, key=lambda workers: known[workers])
 
 
 @njit(error_model="numpy")

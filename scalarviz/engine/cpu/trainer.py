@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from threading import Thread
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..problem import Array, Problem
 from ..updates import Updater
 from .loader import function
 from .machine import Loaded
-from .team import ARRIVED, EVERYBODY, groups_of, threads_for, yield_address
+from .team import ARRIVED, EVERYBODY, Turns, groups_of, threads_for, yield_address
 
 UPDATE_BLOCK = 512
 """Parameters that go through the optimiser's program together."""
@@ -32,7 +33,7 @@ class NumbaTrainer:
     Attributes
     ----------
     threads : int
-        How many take part in a step.
+        How many take part in a step, as long as that is quicker than one.
     """
 
     name = "numba"
@@ -46,6 +47,7 @@ class NumbaTrainer:
         block = min(problem.block, problem.batch)
         groups = groups_of(plan.body, problem.batch, block)
         self.threads = threads_for(problem.threads, groups)
+        self._turns = Turns(self.threads)
         self._bodies = [Loaded(plan.body, dtype, block, (plan.body.loss,)) for _ in range(self.threads)]
         self._prologue = Loaded(derived, dtype, 1, seeds)
         self._update = Loaded(problem.update.body, dtype, UPDATE_BLOCK)
@@ -60,14 +62,22 @@ class NumbaTrainer:
 
     def train(self, first: int, count: int, lr: float) -> NDArray[np.float64]:
         """Do the steps ``first + 1 .. first + count``; returns their losses, float64 of shape (count,)."""
-        return self._run(first, self._updater.hyper(first, count, lr), np.empty(count), commit=True)
+        hyper, losses, done = self._updater.hyper(first, count, lr), np.empty(count), 0
+        for workers, steps in self._turns.pieces(count):
+            piece, start = slice(done, done + steps), time.perf_counter()
+            self._run(first + done, hyper[piece], losses[piece], True, workers)
+            self._turns.took(workers, (time.perf_counter() - start) / steps)
+            done += steps
+        return losses
 
     def gradient(self, step: int) -> float:
         """Forward and backward of the batch of step ``step + 1``; fills ``store.grad``, returns the loss."""
         nothing = np.empty((0, 0), self._theta.dtype)
-        return float(self._run(step, nothing, np.empty(1), commit=False)[0])
+        losses = np.empty(1)
+        self._run(step, nothing, losses, False, self._turns.workers)
+        return float(losses[0])
 
-    def _run(self, first: int, hyper: Array, losses: NDArray[np.float64], commit: bool) -> NDArray[np.float64]:
+    def _run(self, first: int, hyper: Array, losses: NDArray[np.float64], commit: bool, workers: int) -> None:
         problem, store = self.problem, self.problem.store
         n = problem.plan.n_parameters
         derived = problem.plan.n_derived > 0
@@ -82,13 +92,13 @@ class NumbaTrainer:
             self._buffers, self._parts, team := np.array([0, yield_address()], np.int64),
         )  # fmt: skip
         others = [
-            Thread(target=self._train, args=(body.machine, *shared, worker, self.threads))
-            for worker, body in enumerate(self._bodies) if worker > 0
+            Thread(target=self._train, args=(body.machine, *shared, worker, workers))
+            for worker, body in enumerate(self._bodies[:workers]) if worker > 0
         ]  # fmt: skip
         try:
             for thread in others:
                 thread.start()
-            self._train(self._bodies[0].machine, *shared, 0, self.threads)
+            self._train(self._bodies[0].machine, *shared, 0, workers)
         except BaseException:  # an interrupt before the call: nobody is to wait for this thread
             team[ARRIVED] = EVERYBODY
             raise
@@ -99,7 +109,6 @@ class NumbaTrainer:
         if derived:
             store.grad[:] = grad[:n]
         losses *= problem.scale
-        return losses
 
 
 def forward(plan: Plan, theta: Array, data: Array, block: int = 256) -> Array:

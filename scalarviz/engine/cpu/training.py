@@ -27,6 +27,7 @@ from .layout import (
     FIELDS,
     FILLED,
     FORWARD,
+    FUSED,
     HEIGHT,
     INPUT_INDEX,
     INPUT_ROWS,
@@ -210,6 +211,13 @@ def update(space: Words, hyper: Row, columns: Words, n: int, trained: Any) -> No
 
     `columns`: addresses of values, gradients and states. `trained`: flags, or nothing where all are trained.
     """
+    if space[FUSED] and len(trained) == 0:
+        last = space[INPUT_ROWS + 1] - 1  # a state that there is none of is any column; the kernel leaves it alone
+        call_kernel(
+            space[FUSED], columns[0], columns[1], columns[min(2, last)], columns[min(3, last)], space[CONSTANTS],
+            address_of(hyper), n, 0,
+        )  # fmt: skip
+        return
     rows, numbers, outputs = word_at(space[INPUT_ROWS]), word_at(space[INPUT_INDEX]), word_at(space[OUTPUTS])
     for start in range(0, n, space[BLOCK]):
         lanes = min(space[BLOCK], n - start)
@@ -273,49 +281,60 @@ def train(
         Which of how many.
     """
     samples, n = data.shape[1], len(values)
-    derived, chosen = len(theta) - n, int(batch < samples)
+    size, chosen, groups = len(theta), int(batch < samples), len(buffers)
     indices = np.empty(batch if chosen else 0, np.int64)
-    body_at, prologue_at = word_at(body.ctypes.data), word_at(prologue.ctypes.data)
-    updater_at, column_at = word_at(updater.ctypes.data), word_at(columns.ctypes.data)
-    theta_at, grad_at, data_at = row_at(theta.ctypes.data, theta), row_at(grad.ctypes.data, theta), data.ctypes.data
-    index_at, hyper_line = word_at(indices.ctypes.data), hyper.shape[1] * hyper.itemsize
+    theta_at, grad_at = row_at(theta.ctypes.data, theta), row_at(grad.ctypes.data, theta)
     value_at, previous_at = row_at(values.ctypes.data, theta), row_at(previous.ctypes.data, theta)
-    groups, size, arrivals, team_at = len(buffers), n + derived, 0, word_at(team.ctypes.data)
+    buffer_at, data_at = row_at(buffers.ctypes.data, theta), row_at(data.ctypes.data, theta)
+    body_at, prologue_at = word_at(body.ctypes.data), word_at(prologue.ctypes.data)
+    index_at, hyper_at, hyper_line = word_at(indices.ctypes.data), hyper.ctypes.data, hyper.shape[1] * hyper.itemsize
+    arrivals, team_at = 0, word_at(team.ctypes.data)
     body_at[FILLED] = 0  # the data may have changed since the last call
     for step in range(len(losses)):
         if chosen:
             batch_order(indices, first + step, samples, order[0], order[1])
         if worker == 0:
-            fill(grad_at, zero_of(grad_at), size)
-            if derived:
-                copy(theta_at, value_at, n)
-                run_prologue(prologue_at, theta_at, grad_at, n)
-        if workers > 1:
-            arrivals += workers
-            meet(team_at, arrivals)
+            begin_step(prologue_at, theta_at, grad_at, value_at, n, size)
+        arrivals = gather(team_at, arrivals, workers)
         if groups == 0:
             losses[step] = run_body(
-                body_at, theta_at, grad_at, row_at(data_at, theta), samples, index_at, chosen, batch, scale, 0, batch
-            )
+                body_at, theta_at, grad_at, data_at, samples, index_at, chosen, batch, scale, 0, batch
+            )  # fmt: skip
         else:
             run_groups(
-                body_at, theta_at, row_at(buffers.ctypes.data, theta), size, row_at(data_at, theta), samples, index_at,
-                chosen, batch, scale, parts, worker, workers,
+                body_at, theta_at, buffer_at, size, data_at, samples, index_at, chosen, batch, scale, parts, worker,
+                workers,
             )  # fmt: skip
-        if workers > 1:
-            arrivals += workers
-            meet(team_at, arrivals)
+        arrivals = gather(team_at, arrivals, workers)
         if worker > 0:
             continue
         if groups:
-            join(grad_at, row_at(buffers.ctypes.data, theta), groups, size)
+            join(grad_at, buffer_at, groups, size)
             losses[step] = parts.sum()
-        if derived:
+        if size > n:
             prologue_back(prologue_at, theta_at, grad_at, n)
         if commit:
             if step == len(losses) - 1:
                 copy(previous_at, value_at, n)
-            update(updater_at, row_at(hyper.ctypes.data + step * hyper_line, theta), column_at, n, trained)
+            numbers = row_at(hyper_at + step * hyper_line, theta)
+            update(word_at(updater.ctypes.data), numbers, word_at(columns.ctypes.data), n, trained)
+
+
+@njit(error_model="numpy")
+def begin_step(prologue: Words, theta: Row, grad: Row, values: Row, n: int, size: int) -> None:
+    """Zero the gradients, and compute the derived parameters where there are any."""
+    fill(grad, zero_of(grad), size)
+    if size > n:
+        copy(theta, values, n)
+        run_prologue(prologue, theta, grad, n)
+
+
+@njit(error_model="numpy")
+def gather(team: Words, arrivals: int, workers: int) -> int:
+    """Wait for the other workers, if there are any; returns how many arrivals there have been then."""
+    if workers > 1:
+        meet(team, arrivals + workers)
+    return arrivals + workers
 
 
 def evaluate(body: Words, prologue: Words, theta: Reals, n: int, data: Reals, found: Reals) -> None:

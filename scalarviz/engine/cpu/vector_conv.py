@@ -9,7 +9,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .vectors import BYTE, TILE_ROWS, VECTOR_BYTES, WIDE, WORD, Emitter, cases, write_sums
+from .vectors import BYTE, TILE_ROWS, VECTOR_BYTES, WIDE, WORD, Emitter, add_sums, cases
 
 TALL = 8
 """Results of a tile that is one vector wide: as many sums as keep two multipliers busy."""
@@ -76,11 +76,17 @@ def _sums_intrinsic(wide: int, tallest: int) -> Any:
 
 sums_wide, sums_narrow = _sums_intrinsic(WIDE, TILE_ROWS), _sums_intrinsic(1, TALL)
 
-_OUTER = ("space", "pool", "tile", "up", "up_step", "rows", "table", "table_step", "columns", "places", "lanes")
+_OUTER = (
+    "space", "pool", "grad", "to", "to_step", "up", "up_step", "rows", "table", "table_step", "columns", "places",
+    "lanes",
+)  # fmt: skip
 
 
 def _outer(e: Emitter, rows: int, columns: int, args: dict[str, Any]) -> None:
-    """``tile[4*i + j] = sum over places and lanes of row[up + i*up_step + p] * row[table[p*table_step + j]]``."""
+    """``grad[to + i*to_step + j] +=`` the sum over places and lanes.
+
+    Of ``row[up + i*up_step + p] * row[table[p*table_step + j]]``.
+    """
     b = e.b
     space, pool = args["space"], args["pool"]
     sums = e.accumulators(rows * columns)
@@ -99,18 +105,18 @@ def _outer(e: Emitter, rows: int, columns: int, args: dict[str, Any]) -> None:
             e.add_products(sums, g, x, b.mul(loop.index, WORD(VECTOR_BYTES)), None)
         with b.if_then(b.icmp_signed("!=", rest, WORD(0))):
             e.add_products(sums, g, x, b.mul(whole, WORD(VECTOR_BYTES)), mask)
-    write_sums(e, sums, rows, columns, args["tile"])
+    add_sums(e, sums, columns, args["grad"], args["to"], args["to_step"])
 
 
 @intrinsic
 def outer_places_tile(
-    typingctx: Any, space: Any, pool: Any, tile: Any, up: Any, up_step: Any, rows: Any, table: Any, table_step: Any,
-    columns: Any, places: Any, lanes: Any,
+    typingctx: Any, space: Any, pool: Any, grad: Any, to: Any, to_step: Any, up: Any, up_step: Any, rows: Any,
+    table: Any, table_step: Any, columns: Any, places: Any, lanes: Any,
 ) -> Any:  # fmt: skip
     """Products of `rows` x `columns` (1 to 4 each) pairs of rows, summed over lanes and places."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        emitter = Emitter(builder, tile)
+        emitter = Emitter(builder, grad)
         named = dict(zip(_OUTER, args, strict=True))
         sides = range(1, TILE_ROWS + 1)
         number = builder.add(builder.mul(named["rows"], ir.Constant(WORD, 8)), named["columns"])
@@ -121,4 +127,4 @@ def outer_places_tile(
                         _outer(emitter, rows, columns, named)
         return context.get_dummy_value()
 
-    return types.void(space, pool, tile, *[types.int64] * 8), generate
+    return types.void(space, pool, grad, *[types.int64] * 10), generate

@@ -5,11 +5,14 @@ The functions have the arguments and fields of those of the same name in :mod:`s
 
 from __future__ import annotations
 
-from .intrinsics import row_at
-from .layout import TILE
+from .intrinsics import size_of
 from .tiles import Row, Words
 from .vector_conv import TALL, outer_places_tile, sums_narrow, sums_wide
-from .vectors import TILE_ROWS, WIDE, combine_narrow, combine_wide, lanes_of, outer_tile
+from .vector_outer import outer_tile
+from .vectors import TILE_ROWS, WIDE, combine_narrow, combine_wide, lanes_of
+
+PANEL_BYTES = 16 * 1024
+"""A third of a usual first-level cache."""
 
 
 def combine(
@@ -43,26 +46,21 @@ def combine(
 def outer(
     code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
 ) -> None:  # fmt: skip
-    """``grad[weight + i*columns + j] += sum over lanes of upstream[i] * from[j]``."""
-    upstream, n_up, source, n_from = code[2], code[3], code[4], code[5]
+    """``grad[weight + i*columns + j] += sum over lanes of upstream[i] * from[j]``.
+
+    Columns go through in panels that stay in the first-level cache. The first tile of a row does its bias too.
+    """
+    upstream, n_up, source = code[2], code[3], code[4]
     weight, columns, bias = code[6], code[7], code[8]
-    tile = row_at(space[TILE], theta)
-    for i in range(0, n_up, TILE_ROWS):
-        rows = min(n_up - i, TILE_ROWS)
-        for j in range(0, n_from, TILE_ROWS):
-            width = min(n_from - j, TILE_ROWS)
-            outer_tile(space, pool, tile, upstream + i, rows, source + j, width, n)
-            own = min(width, columns - j)  # the column behind them is that of the biases
-            for r in range(rows):
-                to = weight + (i + r) * columns + j
-                if own == TILE_ROWS:
-                    for c in range(TILE_ROWS):
-                        grad[to + c] += tile[TILE_ROWS * r + c]
-                else:
-                    for c in range(own):
-                        grad[to + c] += tile[TILE_ROWS * r + c]
-                if own < width:
-                    grad[bias + i + r] += tile[TILE_ROWS * r + own]
+    panel = max(PANEL_BYTES // (n * size_of(theta)) // TILE_ROWS, 1) * TILE_ROWS
+    for first in range(0, columns, panel):
+        end = min(first + panel, columns)
+        for i in range(0, n_up, TILE_ROWS):
+            rows, to = min(n_up - i, TILE_ROWS), weight + i * columns
+            for j in range(first, end, TILE_ROWS):
+                width = min(end - j, TILE_ROWS)
+                b = bias + i if bias >= 0 and j == 0 else -1
+                outer_tile(space, pool, grad, to + j, columns, b, upstream + i, rows, source + j, width, n)
 
 
 def conv(
@@ -108,16 +106,12 @@ def conv_outer(
     """
     up, outputs, places, table, columns, weight, bias = code[2], code[3], code[4], code[5], code[6], code[7], code[8]
     ones = code[9]
-    tile = row_at(space[TILE], theta)
     for i in range(0, outputs, TILE_ROWS):
-        rows, g = min(outputs - i, TILE_ROWS), up + i * places
+        rows, g, to = min(outputs - i, TILE_ROWS), up + i * places, weight + i * columns
         for j in range(0, columns, TILE_ROWS):
             width = min(columns - j, TILE_ROWS)
-            outer_places_tile(space, pool, tile, g, places, rows, table + j, columns, width, places, n)
-            for r in range(rows):
-                for c in range(width):
-                    grad[weight + (i + r) * columns + j + c] += tile[TILE_ROWS * r + c]
+            outer_places_tile(
+                space, pool, grad, to + j, columns, g, places, rows, table + j, columns, width, places, n
+            )  # fmt: skip
         if bias >= 0:
-            outer_places_tile(space, pool, tile, g, places, rows, ones, 0, 1, places, n)
-            for r in range(rows):
-                grad[bias + i + r] += tile[TILE_ROWS * r]
+            outer_places_tile(space, pool, grad, bias + i, 1, g, places, rows, ones, 0, 1, places, n)

@@ -6,7 +6,7 @@ lanes. The vectors are as wide as the processor's (:mod:`scalarviz.engine.cpu.ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -90,12 +90,13 @@ class Emitter:
         """Variables for vectors; LLVM keeps them in registers."""
         return [cgutils.alloca_once(self.b, self.vector) for _ in range(count)]
 
-    def mask(self, lanes: Any) -> Any:
-        """Which of a vector's lanes are the first `lanes` (an i64)."""
-        counts = ir.VectorType(INDEX, self.lanes)
+    def mask(self, lanes: Any, width: int = 0) -> Any:
+        """Which lanes of a vector (of `width`) are the first `lanes` (an i64)."""
+        width = width or self.lanes
+        counts = ir.VectorType(INDEX, width)
         number = self.b.insert_element(ir.Constant(counts, ir.Undefined), self.b.trunc(lanes, INDEX), INDEX(0))
-        limit = self.shuffle(number, ir.Constant(counts, ir.Undefined), [0] * self.lanes)
-        return self.b.icmp_signed("<", ir.Constant(counts, list(range(self.lanes))), limit)
+        limit = self.shuffle(number, ir.Constant(counts, ir.Undefined), [0] * width)
+        return self.b.icmp_signed("<", ir.Constant(counts, list(range(width))), limit)
 
     def begin(self, sums: list[list[Any]], results: list[Any], theta: Any, bias: Any, adding: Any) -> None:
         """Set the sums of a tile to what stands in the result rows (`adding`), to the biases, or to 0."""
@@ -114,8 +115,13 @@ class Emitter:
                     for total in row:
                         b.store(start, total)
 
-    def add_products(self, sums: list[Any], g: list[Any], x: list[Any], shift: Any, mask: Any) -> None:
-        """Add the products of all pairs of vectors, `shift` bytes behind the addresses; of masked lanes only."""
+    def add_products(
+        self, sums: list[Any], g: list[Any], x: list[Any], shift: Any, mask: Any, alone: Sequence[Any] = ()
+    ) -> None:
+        """Add the products of all pairs of vectors, `shift` bytes behind the addresses; of masked lanes only.
+
+        `alone` are sums of the vectors at `g` themselves, or nothing.
+        """
         b = self.b
 
         def load(address: Any) -> Any:
@@ -128,6 +134,8 @@ class Emitter:
             for c, right in enumerate(rights):
                 total = sums[r * len(x) + c]
                 b.store(self.fma(left, right, b.load(total)), total)
+        for total, left in zip(alone, lefts, strict=False):
+            b.store(b.fadd(b.load(total), left), total)
 
 
 @contextmanager
@@ -202,27 +210,6 @@ def _combine_intrinsic(wide: int) -> Any:
 combine_wide, combine_narrow = _combine_intrinsic(WIDE), _combine_intrinsic(1)
 
 
-def _outer(e: Emitter, rows: int, columns: int, args: dict[str, Any]) -> None:
-    """``tile[4*i + j] = sum over lanes of upstream[i] * from[j]``."""
-    b = e.b
-    start = WORD(0)
-    lists = ((args["upstream"], rows), (args["source"], columns))
-    g, x = (
-        [e.row(args["space"], b.load(b.gep(args["pool"], [b.add(first, WORD(k))])), start) for k in range(count)]
-        for first, count in lists
-    )
-    sums = e.accumulators(rows * columns)
-    for total in sums:
-        b.store(e.zeros(), total)
-
-    whole, rest = b.sdiv(args["lanes"], WORD(e.lanes)), b.srem(args["lanes"], WORD(e.lanes))
-    with cgutils.for_range(b, whole, intp=WORD) as loop:
-        e.add_products(sums, g, x, b.mul(loop.index, WORD(VECTOR_BYTES)), None)
-    with b.if_then(b.icmp_signed("!=", rest, WORD(0))):
-        e.add_products(sums, g, x, b.mul(whole, WORD(VECTOR_BYTES)), e.mask(rest))
-    write_sums(e, sums, rows, columns, args["tile"])
-
-
 def write_sums(e: Emitter, sums: list[Any], rows: int, columns: int, tile: Any) -> None:
     """``tile[4*i + j]`` = the sum over the lanes of ``sums[i*columns + j]``."""
     vectors = [e.b.load(s) for s in sums]
@@ -287,30 +274,6 @@ def _interleaved(e: Emitter, a: Any, b: Any, width: int) -> Any:
         low.append(source)
         high.append(source + width)
     return e.b.fadd(e.shuffle(a, b, low), e.shuffle(a, b, high))
-
-
-_OUTER = ("space", "pool", "tile", "upstream", "rows", "source", "columns", "lanes")
-
-
-@intrinsic
-def outer_tile(
-    typingctx: Any, space: Any, pool: Any, tile: Any, upstream: Any, rows: Any, source: Any, columns: Any, lanes: Any
-) -> Any:
-    """``tile[4*i + j] = sum over lanes of upstream[i] * from[j]`` for i < `rows`, j < `columns` (1 to 4 each)."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        emitter = Emitter(builder, tile)
-        named = dict(zip(_OUTER, args, strict=True))
-        sides = range(1, TILE_ROWS + 1)
-        number = builder.add(builder.mul(named["rows"], WORD(8)), named["columns"])
-        with cases(builder, number) as case:
-            for rows in sides:
-                for columns in sides:
-                    with case(8 * rows + columns):
-                        _outer(emitter, rows, columns, named)
-        return context.get_dummy_value()
-
-    return types.void(space, pool, tile, *[types.int64] * 5), generate
 
 
 @intrinsic

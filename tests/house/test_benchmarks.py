@@ -1,0 +1,150 @@
+"""The benchmarks' own rules: goals, verdicts, reports, what a compiler may take. Nothing here is timed."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+SCRIPTS = sorted(path.stem for path in FOLDER.glob("[a-z]*.py"))
+MEASURING = [name for name in SCRIPTS if name != "readme_table"]
+POSIX = pytest.mark.skipif(sys.platform == "win32", reason="processes are measured on Linux and macOS")
+
+
+@pytest.fixture
+def load(monkeypatch):
+    """Import a module of the folder; what that adds to `sys.modules` and to the environment goes again."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    for name in importlib.import_module("_timing").THREAD_VARIABLES:
+        monkeypatch.setenv(name, "1")
+    before = set(sys.modules)
+    yield importlib.import_module
+    for name in set(sys.modules) - before:
+        if name in {path.stem for path in FOLDER.glob("*.py")}:
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_every_script_is_in_the_list_of_the_readme(name):
+    assert f"| `{name}.py` |" in (FOLDER / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", MEASURING)
+def test_every_script_has_a_report_with_what_is_needed_to_judge_it(name):
+    report = json.loads((FOLDER / "results" / f"{name}.json").read_text(encoding="utf-8"))
+    assert report["benchmark"] == name
+    assert report["command"] == f"python benchmarks/{name}.py", "figures of a full run, without flags"
+    assert {"date", "commit", "versions", "seconds"} <= report.keys()
+    assert {"processor", "cores", "system", "load_before"} <= report["machine"].keys()
+    for timing in report["seconds"].values():
+        assert 0 < timing["low"] <= timing["median"] <= timing["high"]
+        assert timing["rounds"] >= 1
+
+
+def test_no_report_is_left_of_a_script_that_is_gone():
+    assert sorted(path.stem for path in (FOLDER / "results").iterdir()) == MEASURING
+
+
+def test_the_goals_are_those_that_were_asked_for(load):
+    workloads = load("_workloads")
+    least = {
+        w.name: tuple(w.goal[peer].least for peer in (workloads.EAGER, workloads.JAX)) for w in workloads.WORKLOADS
+    }
+    assert list(least.values()) == [
+        (30, 6), (9, 3), (500, 1.5), (36, 3), (30, 3.5), (1.8, 1.25), (1.8, 2), (1.5, 3), (15, 10), (20, 4)
+    ]  # fmt: skip
+    assert all(goal.least < goal.aim for work in workloads.WORKLOADS for goal in work.goal.values())
+
+
+def test_a_goal_is_reached_at_its_ratio_and_not_below(load):
+    goals, workloads = load("_goals"), load("_workloads")
+    work = workloads.named("rgb")  # 30 against PyTorch, 6 (aim 10) against the better of JAX
+    medians = {"numba": 1.0, "PyTorch eager": 29.9, "PyTorch compiled": 99.0, "JAX jit": 10.0, "JAX scan": 12.0}
+    found = goals.reached(work, medians)
+    assert found["PyTorch eager"] == {
+        "ratio": 29.9, "at_least": 30, "aim": 45, "reached": False, "aim_reached": False
+    }  # fmt: skip
+    assert found["best JAX"] == {"ratio": 10.0, "at_least": 6, "aim": 10, "reached": True, "aim_reached": True}
+    lines = goals.table({work.name: found})
+    assert lines[-1] == "1 of 2 reached"
+    assert lines[1].split() == ["rgb", "3-3,", "1024", "29.90", "30", "/", "45", "NOT", "10.00", "6", "/", "10"]
+
+
+def test_a_peer_that_was_not_measured_has_no_verdict(load):
+    goals, work = load("_goals"), load("_workloads").named("XOR")
+    found = goals.reached(work, {"numba": 1.0, "PyTorch eager": 600.0})
+    assert list(found) == ["PyTorch eager"]
+    assert goals.table({work.name: found})[-1] == "1 of 1 reached"
+
+
+def test_the_verdicts_of_the_report_follow_from_its_seconds(load):
+    goals, workloads = load("_goals"), load("_workloads")
+    report = json.loads((FOLDER / "results" / "peers.json").read_text(encoding="utf-8"))
+    for work in workloads.WORKLOADS:
+        medians = {
+            key.removeprefix(f"{work.name}: "): timing["median"]
+            for key, timing in report["seconds"].items()
+            if key.startswith(f"{work.name}: ")
+        }
+        assert report["goals"][work.name] == goals.reached(work, medians)
+        compiled = f"{work.name}: PyTorch compiled"
+        assert (compiled in report["seconds"]) != (compiled in report["not_measured"])
+
+
+def test_one_measurement_is_its_own_median(load):
+    timing = load("_timing")
+    assert timing.timing_of([2.0]) == timing.Timing(2.0, 2.0, 2.0, 1)
+    assert timing.timing_of([5.0, 1.0, 2.0, 4.0, 3.0]) == timing.Timing(3.0, 2.0, 4.0, 5)
+
+
+def test_a_report_leaves_out_packages_that_are_not_there(load, monkeypatch, tmp_path):
+    timing = load("_timing")
+    monkeypatch.setattr(timing, "RESULTS", tmp_path)
+    path = timing.write_report("some", {"a": timing.timing_of([1.0])}, ("numpy", "no-such-package"), extra=3)
+    report = json.loads(path.read_text(encoding="utf-8"))
+    assert sorted(report["versions"]) == ["numpy", "python"]
+    assert report["extra"] == 3
+    assert report["seconds"] == {"a": {"median": 1.0, "low": 1.0, "high": 1.0, "rounds": 1}}
+
+
+@POSIX
+def test_a_process_is_timed_to_its_first_line_and_its_memory_to_the_end(load):
+    processes = load("_processes")
+    late = "print('{}', flush=True); import sys; block = bytearray(200_000_000); print(len(block))"
+    ended = processes.fresh((sys.executable, "-c", late))
+    assert ended.json() == {}
+    assert 200_000_000 < ended.peak < 2_000_000_000
+
+
+@POSIX
+def test_a_process_that_fails_ends_the_benchmark_with_its_reason(load):
+    with pytest.raises(SystemExit, match=r"(?s)no such thing.*exit code 3"):
+        load("_processes").fresh(
+            (sys.executable, "-c", "import sys; print('no such thing', file=sys.stderr); sys.exit(3)")
+        )
+
+
+def test_the_probe_finds_that_a_new_network_compiles_nothing():
+    asked = subprocess.run([sys.executable, FOLDER / "_probe.py", "new"], capture_output=True, text=True, check=True)
+    found = json.loads(asked.stdout)
+    assert (found["compiler passes"], found["new files"]) == (0, 0)
+    assert found["new shape"].keys() == found["new expression"].keys() == {"record, lower, encode", "first step"}
+
+
+@pytest.mark.parametrize("name", ["startup", "memory", "compile_times"])
+def test_what_is_asked_for_is_measured(load, name):
+    script = load(name)
+    commands = script.COMMANDS
+    assert set(getattr(script, "GOALS", {})) <= commands.keys()
+    assert all(Path(command[0]) == Path(sys.executable) for command in commands.values())
+
+
+def test_the_networks_of_the_threads_are_there(load):
+    names = [work.name for work in load("_workloads").WORKLOADS]
+    for start in load("threads").CHOSEN:
+        assert len([name for name in names if name.startswith(start)]) == 1

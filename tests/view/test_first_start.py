@@ -1,0 +1,107 @@
+"""The window says when another engine has taken over: HUD, a notice for a while, a line for the terminal."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from scalarviz import Run, nn, optim
+from scalarviz.run import Scene
+from scalarviz.run.first_start import Change
+from scalarviz.view import live as module
+from scalarviz.view.live import LiveView
+from scalarviz.view.offscreen import offscreen
+from scalarviz.view.overlay import banner
+from scalarviz.view.theme import DARK
+
+pytestmark = pytest.mark.gl
+
+X = np.random.default_rng(0).random((64, 3))
+SIZES = [(1280, 720), (640, 360), (400, 400), (160, 160)]
+
+
+@pytest.fixture
+def kernels(monkeypatch):
+    state = {"warm": False}
+    for owner in ("scalarviz.engine.cpu.cache_is_warm", "scalarviz.run.first_start.cache_is_warm"):
+        monkeypatch.setattr(owner, lambda dtype, operations: state["warm"])
+    monkeypatch.setattr("scalarviz.run.first_start.PAUSE", 0.01)
+    return state
+
+
+def scene(engine="auto"):
+    net = nn.Sequential(nn.Linear(3, 3, seed=1), nn.Sigmoid())
+    return Scene("test", Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (X, 1 - X), engine=engine))
+
+
+def words(view):
+    """Everything written on the picture, and what lies over it."""
+    above = " ".join(text.text for layer in view.bench.overlays for sketch in layer for text in sketch.texts)
+    return " ".join(text.text for sketch in view.bench.sketches for text in sketch.texts), above
+
+
+def until(view, condition, seconds=20.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.01)
+        view.tick(1 / 60)
+
+
+@pytest.mark.parametrize("playing", [True, False])
+def test_the_change_is_said_for_a_while_and_the_hud_names_the_engine(kernels, playing):
+    with offscreen():
+        view = LiveView(scene(), (1280, 720), playing=playing, first_start=True, steps=10**6)
+        try:
+            until(view, lambda: view.run.steps > 20 or not playing)
+            assert "numpy, 1 thread" in words(view)[0] or not playing
+            assert view.notes == []
+            kernels["warm"] = True
+            until(view, lambda: view.notes and "numba, 1 thread" in words(view)[0])
+            (note,) = view.notes
+            step = view.run.engine.since + 1
+            assert note.startswith(f"the fast kernels are ready: numba from step {step:,} on")
+            assert note in words(view)[1]
+            assert f"{view.run.full_speed:,.0f} steps/s" in view.pace_text()
+            assert [edit.what for edit in view.worker.log] == ["engine numpy -> numba"]
+            view.tick(module.NOTICE_SECONDS)
+            view.tick(0.1)
+            assert words(view)[1] == ""
+        finally:
+            view.close()
+
+
+def test_what_went_wrong_comes_before_what_went_well(kernels):
+    with offscreen():
+        view = LiveView(scene(), (1280, 720), playing=False, first_start=True)
+        try:
+            view._changed(Change(1, 1.0, 5.0))
+            view.tick(0.01)
+            assert "5 times as fast" in words(view)[1]
+            view.worker._error = ValueError("a message")
+            view.tick(0.01)
+            assert "a message" in words(view)[1]
+            assert "as fast" not in words(view)[1]
+        finally:
+            view.close()
+
+
+@pytest.mark.parametrize(("engine", "first_start"), [("auto", False), ("numpy", True)])
+def test_without_a_first_start_nothing_changes(kernels, engine, first_start):
+    with offscreen():
+        view = LiveView(scene(engine), (400, 400), first_start=first_start)
+        kernels["warm"] = True
+        until(view, lambda: view.run.steps > 30)
+        view.close()
+    assert (view.run.engine.name, view.worker.log, view.notes) == ("numpy", [], [])
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_notice_is_whole_and_has_a_colour_of_its_own(size):
+    text = str(Change(1_234_567, 1.0, 40.0))
+    notice = banner(text, size, 70.0, float(size[0]), DARK, alarm=False)
+    said = " ".join(t.text for t in notice.texts)
+    assert said.replace("i ", "", 1).split() == text.split() or said.split() == text.split()
+    assert not any(t.text == "!" for t in notice.texts)
