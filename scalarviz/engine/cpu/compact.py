@@ -12,14 +12,12 @@ from typing import Any
 
 from numba import njit
 
+from .encode_shift import COLUMNS
 from .intrinsics import address_of, one_of, row_at, select, size_of, zero_of
-from .layout import BASE, TILE
+from .layout import BASE
 from .tiles import Row, Words, add_scaled, dot_lanes, sum_lanes
-from .vector_shift import shift_outer_tile, shift_tile
+from .vector_shift import SIDE, TALL, shift_outer_tile, shifts_narrow, shifts_wide
 from .vectors import TILE_ROWS, lanes_of
-
-TALL = 8
-"""Outputs of a tile of a convolution: as many sums as keep two multipliers busy."""
 
 
 @njit(forceinline=True)
@@ -98,15 +96,24 @@ def conv_one(
     adding, run, row_step, run_step, vectors, count = (
         pool[here + 6], pool[here + 7], pool[here + 8], pool[here + 9], pool[here + 10], pool[here + 11]
     )  # fmt: skip
-    taps, masks, ends = pool[here + 12], pool[here + 13], pool[here + 14]
-    for v in range(vectors):
-        lane = v * lanes_of(theta)
+    taps, masks, ends, whole = pool[here + 12], pool[here + 13], pool[here + 14], pool[here + 15]
+    v = 0
+    while v < vectors:
+        lane, wide = v * lanes_of(theta), v + SIDE <= whole
         for i in range(0, outputs, TALL):
-            shift_tile(
-                space, pool, theta, to + i * to_step + lane, to_step, min(outputs - i, TALL), weight + i * weight_step,
-                weight_step, bias + i if bias >= 0 else -1, adding, taps, count, run, row_step, run_step, lane,
-                masks + v, vectors, pool[ends + v],
-            )  # fmt: skip
+            first, rows, w = to + i * to_step + lane, min(outputs - i, TALL), weight + i * weight_step
+            b = bias + i if bias >= 0 else -1
+            if wide:
+                shifts_wide(
+                    space, pool, theta, first, to_step, rows, w, weight_step, b, adding, taps, count, run, row_step,
+                    run_step, lane, masks + v, vectors, pool[ends + v],
+                )  # fmt: skip
+            else:
+                shifts_narrow(
+                    space, pool, theta, first, to_step, rows, w, weight_step, b, adding, taps, count, run, row_step,
+                    run_step, lane, masks + v, vectors, pool[ends + v],
+                )  # fmt: skip
+        v += SIDE if wide else 1
 
 
 def conv_outer_one(
@@ -114,20 +121,18 @@ def conv_outer_one(
 ) -> None:  # fmt: skip
     """Gradients of a convolution's weights.
 
-    Fields: first row of the upstream, outputs, places, list of the columns (row of place 0, list of masks), their
-    number, weight, bias (or -1), vectors of places, list of the masks of all places.
+    Fields: first row of the upstream, outputs, places, list of the tiles of columns (list of masks, rows of place 0),
+    number of columns, weight, bias (or -1), vectors of places.
     """
     up, outputs, places, table, columns, weight, bias = code[2], code[3], code[4], code[5], code[6], code[7], code[8]
-    vectors, ends = code[9], code[10]
-    tile, rows = row_at(space[TILE], theta), row_at(space[BASE], theta)
+    rows = row_at(space[BASE], theta)
     for i in range(0, outputs, TILE_ROWS):
         height = min(outputs - i, TILE_ROWS)
-        for j in range(0, columns, TILE_ROWS):
-            width = min(columns - j, TILE_ROWS)
-            shift_outer_tile(space, pool, tile, up + i * places, places, height, table + 2 * j, width, vectors, ends)
-            for r in range(height):
-                for c in range(width):
-                    grad[weight + (i + r) * columns + j + c] += tile[TILE_ROWS * r + c]
+        tile, to = table, weight + i * columns
+        for j in range(0, columns, COLUMNS):
+            width = min(columns - j, COLUMNS)
+            shift_outer_tile(space, pool, grad, up + i * places, places, height, tile, width, code[9], to + j, columns)
+            tile += 1 + width
         if bias >= 0:
             for r in range(height):
                 grad[bias + i + r] += sum_lanes(at(rows, up + (i + r) * places), zero_of(theta), places)

@@ -19,6 +19,7 @@ from ...tape import Instruction, Program
 from . import encode_few, layout
 from .adjoints import AdjointRows
 from .encode_conv import Operands, Sums, backward_sums, channels_of, forward_sums
+from .encode_pool import Windows, windows_of
 from .encode_shift import backward_fields, forward_fields, outer_fields, shifts_of
 
 Rows = Callable[[str], dict[str, int]]
@@ -161,7 +162,7 @@ class _Writer:
         if i.kind == "conv":
             return [[*self.kernel("conv"), self.conv_forward(i)]]
         if i.kind == "max":
-            return [[*self.kernel("maxima"), i.dst, i.count, self.keep(i.args.ravel()), i.args.shape[1]]]
+            return [self.max_forward(i)]
         if i.kind == "product":
             left, right = self.keep(i.args[0]), self.keep(i.args[1])
             return [[*self.kernel("product"), i.dst, left, right, i.args.shape[1], i.bias, self.number(i.offset)]]
@@ -308,8 +309,8 @@ class _Writer:
             ones = self.keep([2 * program.n_rows + 1])
             lines = [[*self.kernel("conv_outer"), *head, self.keep(i.args.ravel()), *tail, ones]]
         else:
-            columns, vectors, ends = outer_fields(shifts, self.lanes, self.keep)
-            lines = [[*self.kernel("conv_outer"), *head, columns, *tail, vectors, ends]]
+            columns, vectors = outer_fields(shifts, self.lanes, self.keep)
+            lines = [[*self.kernel("conv_outer"), *head, columns, *tail, vectors]]
         targets = np.unique(i.args[self.wanted(i.args)])
         if len(targets) == 0:
             return lines
@@ -320,9 +321,25 @@ class _Writer:
         fields = backward_fields(shifts, upstream, i.weights, self.adjoint(shifts.first), self.lanes, self.keep)
         return [*lines, [*self.kernel("conv"), self.keep(fields)]]
 
+    def max_forward(self, i: Instruction) -> list[int]:
+        windows = windows_of(i.args) if self.lanes else None
+        if windows is not None:
+            return self.windows_line("windows", i, windows)
+        return [*self.kernel("maxima"), i.dst, i.count, self.keep(i.args.ravel()), i.args.shape[1]]
+
+    def windows_line(self, kernel: str, i: Instruction, w: Windows) -> list[int]:
+        return [*self.kernel(kernel), i.dst, w.width, w.down, self.keep(w.first), len(w.first)]
+
     def max_backward(self, i: Instruction) -> list[list[int]]:
         rows = i.args.ravel()
         wanted = self.wanted(rows)
+        windows = windows_of(i.args) if self.lanes and wanted.all() else None
+        if windows is not None:
+            fresh = [r for r in rows.tolist() if r not in self.written]
+            adding = len(fresh) < rows.size
+            lines = self.zeros(fresh) if adding else []
+            self.written.update(fresh)
+            return [*lines, [*self.windows_line("windows_back", i, windows), self.adjoint(i.dst), int(adding)]]
         targets = rows[wanted].tolist()
         fresh = [r for r in targets if r not in self.written]
         storing = i.args.shape[1] == 4 and wanted.all() and len(set(fresh)) == rows.size

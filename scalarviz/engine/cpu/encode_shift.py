@@ -8,10 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .capability import wide_vectors
 from .encode_conv import Operands
 
 Words = NDArray[np.int64]
 Keep = Callable[[Words], int]
+
+COLUMNS = 6 if wide_vectors() == 4 else 3
+"""Columns of a tile of weight gradients: its sums, one for each column and four outputs, fill the registers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +85,26 @@ def backward_fields(s: Shifts, upstream: int, weights: Words, to: int, lanes: in
     return [*head, *_lists(upstream + s.first - s.shift, np.arange(taps), there, lanes, keep)]
 
 
-def outer_fields(s: Shifts, lanes: int, keep: Keep) -> tuple[int, int, int]:
-    """Columns, vectors and masks of all places, as ``conv_outer_one`` wants them."""
+def outer_fields(s: Shifts, lanes: int, keep: Keep) -> tuple[int, int]:
+    """Tiles of columns and vectors of all places, as ``conv_outer_one`` wants them."""
+    ends = _ends(len(s.there), lanes)
     masks = masks_of(s.there, lanes)
-    starts = [keep(masks[:, t]) for t in range(masks.shape[1])]
-    columns = [(s.shift[t] + c * s.step, starts[t]) for c in range(s.channels) for t in range(len(starts))]
-    return keep(np.array(columns, np.int64).ravel()), len(masks), keep(_ends(len(s.there), lanes))
+    taps = masks.shape[1]
+    columns = [(c * s.step + s.shift[t], t) for c in range(s.channels) for t in range(taps)]
+    kept: dict[tuple[int, ...], int] = {}
+    table: list[int] = []
+    for j in range(0, len(columns), COLUMNS):
+        rows, chosen = zip(*columns[j : j + COLUMNS], strict=True)
+        if chosen not in kept:  # one vector after the other, the masks of its columns behind that of the places
+            kept[chosen] = keep(np.column_stack([ends, masks[:, chosen]]).ravel())
+        table += [kept[chosen], *(int(row) for row in rows)]
+    return keep(np.array(table, np.int64)), len(masks)
 
 
 def _lists(rows: Words, weights: Words, there: NDArray[np.bool_], lanes: int, keep: Keep) -> list[int]:
     masks = masks_of(there, lanes)
     taps = keep(np.stack([rows, weights], axis=1).ravel())
-    return [len(masks), len(rows), taps, keep(masks.T.ravel()), keep(_ends(len(there), lanes))]
+    return [len(masks), len(rows), taps, keep(masks.T.ravel()), keep(_ends(len(there), lanes)), len(there) // lanes]
 
 
 def _ends(places: int, lanes: int) -> Words:

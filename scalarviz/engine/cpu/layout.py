@@ -36,6 +36,7 @@ KERNELS = (
     "squares", "squares_back",
     "conv", "conv_outer", "maxima", "maxima_back",
     "combine_one", "outer_one", "conv_one", "conv_outer_one", "maxima_one", "maxima_back_one",
+    "windows_one", "windows_back_one",
     "combine_few", "outer_few",
     "update_sgd", "update_momentum", "update_adam", "update_adamw",
 )  # fmt: skip

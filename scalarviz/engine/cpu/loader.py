@@ -17,7 +17,7 @@ import numba
 from numba.core import config
 
 from ...scalar import ops
-from . import cache, capability, compact, conv_kernels, few, kernels, losses, training, vector_kernels
+from . import cache, capability, compact, conv_kernels, few, kernels, losses, training, vector_kernels, vector_pool
 from .dialect import kernel_names, module_source
 from .fused import UPDATES, update_source
 from .noalias import NoAlias
@@ -169,7 +169,7 @@ def _compile_kernel(name: str, dtype: str, cached: bool) -> dict[str, Any]:
     real, words = _POINTERS[dtype], numba.types.CPointer(numba.int64)
     vectors = name in capability.VECTOR_KERNELS and capability.vector_bytes() > 0
     plain = name.removesuffix("_plain")
-    modules = (vector_kernels,) if vectors else (kernels, conv_kernels, compact, few, losses)
+    modules = (vector_kernels,) if vectors else (kernels, conv_kernels, compact, few, losses, vector_pool)
     source = next(getattr(module, plain) for module in modules if hasattr(module, plain))
     return {name: _kernel_decorator([words, words, words, real, real, real], cached)(source)}
 

@@ -15,14 +15,19 @@ from .fused import name_of
 from .loader import kernel_address, row_addresses
 from .training import LINE
 
+MARGIN = 4096
+"""Bytes before the first row, written once. A vector whose first lanes are masked may begin there: nothing is read,
+but where no memory is, the processor takes microseconds to find that out."""
+
 
 class Workspace:
     """Rows of lanes in memory, starting at a cache line."""
 
     def __init__(self, rows: int, lanes: int, dtype: Any) -> None:
         stride = -(-lanes * np.dtype(dtype).itemsize // LINE) * LINE + LINE
-        self.memory = np.zeros(rows * stride + LINE, np.uint8)
-        start: int = self.memory.ctypes.data
+        self.memory = np.zeros(MARGIN + rows * stride + LINE, np.uint8)
+        self.memory[:MARGIN] = 0
+        start: int = self.memory.ctypes.data + MARGIN
         self.address = -(-start // LINE) * LINE
 
 

@@ -13,10 +13,14 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from .encode_shift import COLUMNS
 from .layout import BASE
-from .vectors import BYTE, TILE_ROWS, WORD, Emitter, cases, write_sums
+from .vectors import BYTE, TILE_ROWS, WIDE, WORD, Emitter, add_sums, cases
 
 TALL = 8
+"""Outputs of a tile: as many sums as keep two multipliers busy."""
+SIDE = 3 if WIDE == 4 else 1
+"""Vectors of positions of a wide tile side by side: each number of theta that is fetched is used so often."""
 
 
 class MaskedEmitter(Emitter):
@@ -60,15 +64,15 @@ _TILE = (
 )  # fmt: skip
 
 
-def _tile(e: MaskedEmitter, rows: int, args: dict[str, Any]) -> None:
+def _tile(e: MaskedEmitter, rows: int, side: int, args: dict[str, Any]) -> None:
+    """`rows` outputs at `side` vectors of positions; several are whole vectors."""
     b, space, pool = e.b, args["space"], args["pool"]
-    results = [e.number_at(space, b.add(args["to"], b.mul(args["to_step"], WORD(r)))) for r in range(rows)]
-    end = e.bits(args["end"])
-    sums = e.accumulators(rows)
+    sums = [e.accumulators(side) for _ in range(rows)]
     for r in range(rows):  # biases; what stands there already is added at the end
         has_bias = b.icmp_signed(">=", args["bias"], WORD(0))
         number = b.load(b.gep(args["theta"], [b.select(has_bias, b.add(args["bias"], WORD(r)), WORD(0))]))
-        b.store(e.splat(b.select(has_bias, number, ir.Constant(e.real, 0.0))), sums[r])
+        for total in sums[r]:
+            b.store(e.splat(b.select(has_bias, number, ir.Constant(e.real, 0.0))), total)
     first = b.bitcast(b.gep(args["theta"], [args["weight"]]), BYTE)
     weights = [b.gep(first, [b.mul(args["weight_step"], WORD(e.bytes * r))]) for r in range(rows)]
     hop, skip = b.mul(args["row_step"], WORD(e.bytes)), b.mul(args["run_step"], WORD(e.bytes))
@@ -76,97 +80,112 @@ def _tile(e: MaskedEmitter, rows: int, args: dict[str, Any]) -> None:
         at = b.add(args["taps"], b.mul(tap.index, WORD(2)))
         row, weight = (b.load(b.gep(pool, [b.add(at, WORD(k))])) for k in range(2))
         place = b.add(args["masks"], b.mul(tap.index, args["mask_step"]))
-        mask = e.bits(b.load(b.gep(pool, [place])))
+        masks = [e.bits(b.load(b.gep(pool, [b.add(place, WORD(u))]))) for u in range(side)]
         source = e.number_at(space, b.add(row, args["lane"]))
         begin = b.mul(weight, WORD(e.bytes))
         with cgutils.for_range(b, args["run"], intp=WORD) as step:
-            vector = e.load_masked(b.gep(source, [b.mul(step.index, hop)]), mask)
+            start = b.gep(source, [b.mul(step.index, hop)])
+            vectors = [e.load_masked(e.offset(start, u), mask) for u, mask in enumerate(masks)]
             shift = b.add(begin, b.mul(step.index, skip))
             for r in range(rows):
-                number = b.load(b.bitcast(b.gep(weights[r], [shift]), e.real.as_pointer()), align=e.bytes)
-                b.store(e.fma(e.splat(number), vector, b.load(sums[r])), sums[r])
+                place = b.bitcast(b.gep(weights[r], [shift]), e.real.as_pointer())
+                number = e.splat(b.load(place, align=e.bytes))
+                for vector, total in zip(vectors, sums[r], strict=True):
+                    b.store(e.fma(number, vector, b.load(total)), total)
+    results = [e.number_at(space, b.add(args["to"], b.mul(args["to_step"], WORD(r)))) for r in range(rows)]
+    if side > 1:
+        _put(e, sums, results, args["adding"], None)
+        return
     # whole vectors apart: masked stores are slow on some processors
-    whole = b.icmp_unsigned("==", args["end"], WORD(2**e.lanes - 1))
-    more = b.icmp_signed("!=", args["adding"], WORD(0))
-    with b.if_else(whole) as (all_lanes, some_lanes):
+    with b.if_else(b.icmp_unsigned("==", args["end"], WORD(2**e.lanes - 1))) as (all_lanes, some_lanes):
         with all_lanes:
-            with b.if_then(more):
-                for result, total in zip(results, sums, strict=True):
-                    b.store(b.fadd(e.load(result), b.load(total)), total)
-            for result, total in zip(results, sums, strict=True):
-                e.store(b.load(total), result)
+            _put(e, sums, results, args["adding"], None)
         with some_lanes:
-            with b.if_then(more):
-                for result, total in zip(results, sums, strict=True):
-                    b.store(b.fadd(e.load_masked(result, end), b.load(total)), total)
-            for result, total in zip(results, sums, strict=True):
-                e.store_masked(b.load(total), result, end)
+            _put(e, sums, results, args["adding"], e.bits(args["end"]))
 
 
-@intrinsic
-def shift_tile(
-    typingctx: Any, space: Any, pool: Any, theta: Any, to: Any, to_step: Any, rows: Any, weight: Any, weight_step: Any,
-    bias: Any, adding: Any, taps: Any, count: Any, run: Any, row_step: Any, run_step: Any, lane: Any, masks: Any,
-    mask_step: Any, end: Any,
-) -> Any:  # fmt: skip
-    """One vector of positions, from number `lane` on, of `rows` (1 to 8) outputs."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        emitter = MaskedEmitter(builder, theta)
-        named = dict(zip(_TILE, args, strict=True))
-        with cases(builder, named["rows"]) as case:
-            for rows in range(1, TALL + 1):
-                with case(rows):
-                    _tile(emitter, rows, named)
-        return context.get_dummy_value()
-
-    return types.void(space, pool, theta, *[types.int64] * 16), generate
+def _put(e: MaskedEmitter, sums: list[list[Any]], results: list[Any], adding: Any, end: Any) -> None:
+    """Store the sums of a tile, or add them to what is there."""
+    b = e.b
+    places = [(total, e.offset(result, u)) for row, result in zip(sums, results, strict=True)
+              for u, total in enumerate(row)]  # fmt: skip
+    with b.if_then(b.icmp_signed("!=", adding, WORD(0))):
+        for total, place in places:
+            before = e.load(place) if end is None else e.load_masked(place, end)
+            b.store(b.fadd(before, b.load(total)), total)
+    for total, place in places:
+        if end is None:
+            e.store(b.load(total), place)
+        else:
+            e.store_masked(b.load(total), place, end)
 
 
-_OUTER = ("space", "pool", "tile", "up", "up_step", "rows", "table", "columns", "vectors", "ends")
+def _tile_intrinsic(side: int) -> Any:
+    @intrinsic
+    def shift_tile(
+        typingctx: Any, space: Any, pool: Any, theta: Any, to: Any, to_step: Any, rows: Any, weight: Any,
+        weight_step: Any, bias: Any, adding: Any, taps: Any, count: Any, run: Any, row_step: Any, run_step: Any,
+        lane: Any, masks: Any, mask_step: Any, end: Any,
+    ) -> Any:  # fmt: skip
+        """A tile of positions, from number `lane` on, of `rows` (1 to 8) outputs."""
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            emitter = MaskedEmitter(builder, theta)
+            named = dict(zip(_TILE, args, strict=True))
+            with cases(builder, named["rows"]) as case:
+                for rows in range(1, TALL + 1):
+                    with case(rows):
+                        _tile(emitter, rows, side, named)
+            return context.get_dummy_value()
+
+        return types.void(space, pool, theta, *[types.int64] * 16), generate
+
+    return shift_tile
+
+
+shifts_wide, shifts_narrow = _tile_intrinsic(SIDE), _tile_intrinsic(1)
+
+_OUTER = ("space", "pool", "grad", "up", "up_step", "rows", "table", "columns", "vectors", "to", "to_step")
 
 
 def _outer(e: MaskedEmitter, rows: int, columns: int, args: dict[str, Any]) -> None:
-    """``tile[4*i + j]`` = the sum over positions of upstream i times column j."""
+    """Add to ``grad[to + i*to_step + j]`` the sum over positions of upstream i times column j."""
     b, space, pool = e.b, args["space"], args["pool"]
     sums = e.accumulators(rows * columns)
     for total in sums:
         b.store(e.zeros(), total)
     g = [e.number_at(space, b.add(args["up"], b.mul(args["up_step"], WORD(r)))) for r in range(rows)]
-    pairs = [
-        [b.load(b.gep(pool, [b.add(args["table"], WORD(2 * c + k))])) for k in range(2)] for c in range(columns)
-    ]  # fmt: skip
-    x = [e.number_at(space, row) for row, _ in pairs]
+    masks, *shifts = (b.load(b.gep(pool, [b.add(args["table"], WORD(k))])) for k in range(columns + 1))
+    x = [e.number_at(space, shift) for shift in shifts]
     with cgutils.for_range(b, args["vectors"], intp=WORD) as loop:
         shift = b.mul(loop.index, WORD(e.bytes * e.lanes))
-        end = e.bits(b.load(b.gep(pool, [b.add(args["ends"], loop.index)])))
+        here = b.add(masks, b.mul(loop.index, WORD(columns + 1)))
+        end, *bits = (e.bits(b.load(b.gep(pool, [b.add(here, WORD(k))]))) for k in range(columns + 1))
         lefts = [e.load_masked(b.gep(p, [shift]), end) for p in g]
-        for c, (address, (_, masks)) in enumerate(zip(x, pairs, strict=True)):
-            mask = e.bits(b.load(b.gep(pool, [b.add(masks, loop.index)])))
+        for c, (address, mask) in enumerate(zip(x, bits, strict=True)):
             right = e.load_masked(b.gep(address, [shift]), mask)
             for r, left in enumerate(lefts):
                 total = sums[r * columns + c]
                 b.store(e.fma(left, right, b.load(total)), total)
-    write_sums(e, sums, rows, columns, args["tile"])
+    add_sums(e, sums, columns, args["grad"], args["to"], args["to_step"])
 
 
 @intrinsic
 def shift_outer_tile(
-    typingctx: Any, space: Any, pool: Any, tile: Any, up: Any, up_step: Any, rows: Any, table: Any, columns: Any,
-    vectors: Any, ends: Any,
+    typingctx: Any, space: Any, pool: Any, grad: Any, up: Any, up_step: Any, rows: Any, table: Any, columns: Any,
+    vectors: Any, to: Any, to_step: Any,
 ) -> Any:  # fmt: skip
-    """Products of `rows` x `columns` (1 to 4 each) pairs, summed over all positions."""
+    """Products of `rows` (1 to 4) x `columns` (1 to `COLUMNS`) pairs, summed over all positions."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        emitter = MaskedEmitter(builder, tile)
+        emitter = MaskedEmitter(builder, grad)
         named = dict(zip(_OUTER, args, strict=True))
-        sides = range(1, TILE_ROWS + 1)
         number = builder.add(builder.mul(named["rows"], WORD(8)), named["columns"])
         with cases(builder, number) as case:
-            for rows in sides:
-                for columns in sides:
+            for rows in range(1, TILE_ROWS + 1):
+                for columns in range(1, COLUMNS + 1):
                     with case(8 * rows + columns):
                         _outer(emitter, rows, columns, named)
         return context.get_dummy_value()
 
-    return types.void(space, pool, tile, *[types.int64] * 7), generate
+    return types.void(space, pool, grad, *[types.int64] * 8), generate
