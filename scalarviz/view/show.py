@@ -98,8 +98,7 @@ def show(
     on_note : callable
         Told in one line what happened (a screenshot was written).
     on_lost : callable
-        Called, training stopped, when the display has gone and the process must end because the system's drawing
-        library does not come back: save here what must not be lost. (Where it does come back, `show` returns.)
+        Called, training stopped, when the display has gone and the process must end: save here what must not be lost.
 
     Returns
     -------

@@ -212,20 +212,6 @@ def _combine_intrinsic(wide: int) -> Any:
 combine_wide, combine_narrow = _combine_intrinsic(WIDE), _combine_intrinsic(1)
 
 
-def write_sums(e: Emitter, sums: list[Any], rows: int, columns: int, tile: Any) -> None:
-    """``tile[4*i + j]`` = the sum over the lanes of ``sums[i*columns + j]``."""
-    vectors = [e.b.load(s) for s in sums]
-    for first in range(0, len(vectors), e.lanes):
-        group = vectors[first : first + e.lanes]
-        total = sums_of(e, group)
-        if columns == TILE_ROWS and len(group) == e.lanes:
-            e.store(total, e.b.bitcast(e.b.gep(tile, [WORD(first)]), BYTE))
-            continue
-        for k in range(len(group)):
-            r, c = divmod(first + k, columns)
-            e.b.store(e.b.extract_element(total, INDEX(k)), e.b.gep(tile, [WORD(TILE_ROWS * r + c)]))
-
-
 def add_sums(e: Emitter, sums: list[Any], columns: int, grad: Any, first: Any, step: Any) -> None:
     """``grad[first + i*step + j] +=`` the sum over the lanes of ``sums[i*columns + j]``.
 
