@@ -140,8 +140,9 @@ def test_one_sample(name, dtype):
 
 
 @pytest.mark.parametrize("name", ["padded", "stride", "many channels", "largest"])
-def test_many_samples(name):
-    check(name, "numba", "float32", 70)
+@pytest.mark.parametrize("batch", [20, 45, 70])
+def test_many_samples(name, batch):
+    check(name, "numba", "float32", batch)
 
 
 @pytest.mark.parametrize("name", ["padded", "plain", "stride", "many channels", "windows of a row"])

@@ -75,7 +75,7 @@ def test_gradients_of_weights(dtype, rows, columns, share, bias):
 @pytest.mark.parametrize("lanes", [3, 7])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_what_is_not_finite_comes_through(lanes, bad):
-    bench = Bench(lanes, "float64")
+    bench = Bench(lanes, "float32")
     bench.rows[2, lanes - 1] = bad
     bench.call("combine_few", [8, 2, 2, 2, 0, 2, 1, -1, 0])
     bench.call("outer_few", [6, 2, 2, 2, 0, 2, -1])

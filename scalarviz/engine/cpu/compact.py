@@ -16,8 +16,8 @@ from .encode_shift import COLUMNS
 from .intrinsics import address_of, one_of, row_at, select, size_of, zero_of
 from .layout import BASE
 from .tiles import Row, Words, add_scaled, dot_lanes, sum_lanes
-from .vector_shift import SIDE, TALL, shift_outer_tile, shifts_narrow, shifts_wide
-from .vectors import TILE_ROWS, lanes_of
+from .vector_shift import SIDE, shift_outer_tile, shifts_narrow, shifts_wide
+from .vectors import TALL, TILE_ROWS, lanes_of
 
 
 @njit(forceinline=True)

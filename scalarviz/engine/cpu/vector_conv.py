@@ -10,10 +10,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .vectors import BYTE, TILE_COLUMNS, TILE_ROWS, VECTOR_BYTES, WIDE, WORD, Emitter, add_sums, cases
-
-TALL = 8
-"""Results of a tile that is one vector wide: as many sums as keep two multipliers busy."""
+from .vectors import BYTE, MIDDLE, TALL, TILE_COLUMNS, TILE_ROWS, VECTOR_BYTES, WIDE, WORD, Emitter, add_sums, cases
 
 _SUMS = (
     "space", "pool", "theta", "to", "to_step", "rows", "weight", "weight_step", "bias", "adding", "entries", "count",
@@ -75,7 +72,8 @@ def _sums_intrinsic(wide: int, tallest: int) -> Any:
     return sums_tile
 
 
-sums_wide, sums_narrow = _sums_intrinsic(WIDE, TILE_ROWS), _sums_intrinsic(1, TALL)
+sums_wide, sums_middle = _sums_intrinsic(WIDE, TILE_ROWS), _sums_intrinsic(MIDDLE, TALL)
+sums_narrow = _sums_intrinsic(1, TALL)
 
 _OUTER = (
     "space", "pool", "grad", "to", "to_step", "up", "up_step", "rows", "table", "table_step", "columns", "places",

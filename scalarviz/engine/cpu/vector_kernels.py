@@ -5,14 +5,34 @@ The functions have the arguments and fields of those of the same name in :mod:`s
 
 from __future__ import annotations
 
+from numba import njit
+
 from .intrinsics import size_of
 from .tiles import Row, Words
-from .vector_conv import TALL, outer_places_tile, sums_narrow, sums_wide
+from .vector_conv import outer_places_tile, sums_middle, sums_narrow, sums_wide
 from .vector_outer import outer_tile
-from .vectors import TILE_COLUMNS, TILE_ROWS, WIDE, combine_narrow, combine_wide, lanes_of
+from .vectors import (
+    MIDDLE,
+    TALL,
+    TILE_COLUMNS,
+    TILE_ROWS,
+    WIDE,
+    combine_middle,
+    combine_narrow,
+    combine_wide,
+    lanes_of,
+)  # fmt: skip
 
 PANEL_BYTES = 16 * 1024
 """A third of a usual first-level cache."""
+
+
+@njit(error_model="numpy")
+def width_of(lanes: int, vector: int) -> int:
+    """Vectors of the widest tile that so many lanes fill; the last one may stick out, rows are padded to whole ones."""
+    if lanes > (WIDE - 1) * vector:
+        return WIDE
+    return MIDDLE if lanes > (MIDDLE - 1) * vector else 1
 
 
 def combine(
@@ -27,20 +47,18 @@ def combine(
     vector = lanes_of(theta)
     lane = 0
     while lane < n:
-        wide = n - lane > (WIDE - 1) * vector  # rows are padded to whole vectors
-        for i in range(0, n_to, TILE_ROWS):
-            rows = min(n_to - i, TILE_ROWS)
-            first = weight + i * to_step
+        width = width_of(n - lane, vector)
+        tall = TILE_ROWS if width == WIDE else TALL
+        for i in range(0, n_to, tall):
+            rows, y, w = min(n_to - i, tall), to + i, weight + i * to_step
             b = bias + i if bias >= 0 else -1
-            if wide:
-                combine_wide(
-                    space, pool, theta, to + i, rows, source, n_from, first, to_step, from_step, b, adding, lane
-                )
+            if width == WIDE:
+                combine_wide(space, pool, theta, y, rows, source, n_from, w, to_step, from_step, b, adding, lane)
+            elif width == MIDDLE:
+                combine_middle(space, pool, theta, y, rows, source, n_from, w, to_step, from_step, b, adding, lane)
             else:
-                combine_narrow(
-                    space, pool, theta, to + i, rows, source, n_from, first, to_step, from_step, b, adding, lane
-                )
-        lane += WIDE * vector if wide else vector
+                combine_narrow(space, pool, theta, y, rows, source, n_from, w, to_step, from_step, b, adding, lane)
+        lane += width * vector
 
 
 def outer(
@@ -76,16 +94,21 @@ def conv(
     vector = lanes_of(theta)
     lane = 0
     while lane < n:
-        wide = n - lane > (WIDE - 1) * vector
-        tile = TILE_ROWS if wide else TALL
+        width = width_of(n - lane, vector)
+        tall = TILE_ROWS if width == WIDE else TALL
         for p in range(places):
             first = entries + 2 * pool[starts + p]
             count = pool[starts + p + 1] - pool[starts + p]
-            for i in range(0, outputs, tile):
-                rows, row, w = min(outputs - i, tile), pool[to + p] + i * to_step, weight + i * weight_step
+            for i in range(0, outputs, tall):
+                rows, row, w = min(outputs - i, tall), pool[to + p] + i * to_step, weight + i * weight_step
                 b = bias + i if bias >= 0 else -1
-                if wide:
+                if width == WIDE:
                     sums_wide(
+                        space, pool, theta, row, to_step, rows, w, weight_step, b, adding, first, count, run, row_step,
+                        run_step, lane,
+                    )  # fmt: skip
+                elif width == MIDDLE:
+                    sums_middle(
                         space, pool, theta, row, to_step, rows, w, weight_step, b, adding, first, count, run, row_step,
                         run_step, lane,
                     )  # fmt: skip
@@ -94,7 +117,7 @@ def conv(
                         space, pool, theta, row, to_step, rows, w, weight_step, b, adding, first, count, run, row_step,
                         run_step, lane,
                     )  # fmt: skip
-        lane += WIDE * vector if wide else vector
+        lane += width * vector
 
 
 def conv_outer(

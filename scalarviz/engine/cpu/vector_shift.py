@@ -15,10 +15,8 @@ from numba.extending import intrinsic
 
 from .encode_shift import COLUMNS
 from .layout import BASE
-from .vectors import BYTE, TILE_ROWS, WIDE, WORD, Emitter, add_sums, cases
+from .vectors import BYTE, TALL, TILE_ROWS, WIDE, WORD, Emitter, add_sums, cases
 
-TALL = 8
-"""Outputs of a tile: as many sums as keep two multipliers busy."""
 SIDE = 3 if WIDE == 4 else 1
 """Vectors of positions of a wide tile side by side: each number of theta that is fetched is used so often."""
 

@@ -23,6 +23,8 @@ TILE_ROWS = 4
 VECTOR_BYTES = capability.vector_bytes() or 64  # a processor without vectors of its own is never asked for a tile
 WIDE = capability.wide_vectors()
 """Vectors of a tile side by side: with 16 operand registers a tile of 4 x 4 does not fit."""
+TALL, MIDDLE = 8, WIDE // 2
+"""Results and vectors of a tile for fewer lanes: as many sums as keep two multipliers busy. Of one vector too."""
 TILE_COLUMNS = WIDE
 """Columns of a tile of weight gradients, whose sums, one a pair, are in registers too."""
 
@@ -187,19 +189,19 @@ _COMBINE = (
 )  # fmt: skip
 
 
-def _combine_intrinsic(wide: int) -> Any:
+def _combine_intrinsic(wide: int, tallest: int) -> Any:
     @intrinsic
     def combine_tile(
         typingctx: Any, space: Any, pool: Any, theta: Any, to: Any, rows: Any, source: Any, count: Any, weight: Any,
         to_step: Any, from_step: Any, bias: Any, adding: Any, lane: Any,
     ) -> Any:  # fmt: skip
-        """A tile of a layer, `rows` (1 to 4) results, from lane number `lane` on."""
+        """A tile of a layer, `rows` results, from lane number `lane` on."""
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             emitter = Emitter(builder, theta)
             named = dict(zip(_COMBINE, args, strict=True))
             with cases(builder, named["rows"]) as case:
-                for rows in range(1, TILE_ROWS + 1):
+                for rows in range(1, tallest + 1):
                     with case(rows):
                         _combine(emitter, rows, wide, named)
             return context.get_dummy_value()
@@ -209,7 +211,8 @@ def _combine_intrinsic(wide: int) -> Any:
     return combine_tile
 
 
-combine_wide, combine_narrow = _combine_intrinsic(WIDE), _combine_intrinsic(1)
+combine_wide, combine_middle = _combine_intrinsic(WIDE, TILE_ROWS), _combine_intrinsic(MIDDLE, TALL)
+combine_narrow = _combine_intrinsic(1, TALL)
 
 
 def add_sums(e: Emitter, sums: list[Any], columns: int, grad: Any, first: Any, step: Any) -> None:
