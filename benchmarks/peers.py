@@ -24,7 +24,8 @@ from _timing import Timing, arguments, in_turns, pin_threads, write_report
 pin_threads(1)
 
 import _ours  # noqa: E402
-import _peer_small  # noqa: E402
+import _peer_micrograd  # noqa: E402
+import _peer_numpy  # noqa: E402
 import _peer_torch  # noqa: E402
 import numpy as np  # noqa: E402
 from _goals import reached, table  # noqa: E402
@@ -71,10 +72,9 @@ def contestants(work: Workload, compile_seconds: float) -> dict[str, Contestant]
 
         found["JAX jit"] = Contestant(_peer_jax.steps(work))
         found["JAX scan"] = Contestant(_peer_jax.steps(work, scan=work.scan))
-    if work.kind == "mlp":
-        found["NumPy by hand"] = Contestant(_peer_small.numpy_steps(work))
+    found["NumPy by hand"] = Contestant(_peer_numpy.numpy_steps(work))
     if work.kind == "mlp" and importlib.util.find_spec("micrograd"):
-        found["micrograd (scaled)"] = Contestant(_peer_small.micrograd_sample(work), 1 / work.batch, checked=False)
+        found["micrograd (scaled)"] = Contestant(_peer_micrograd.micrograd_sample(work), 1 / work.batch, checked=False)
     return found
 
 
