@@ -75,22 +75,26 @@ class Block:
     """
 
     __slots__ = (
-        "__weakref__", "_proxies", "computed", "flat_grad", "flat_value", "frozen_flags", "grads", "owners", "size",
-        "start", "store", "values",
+        "__weakref__", "_only", "_proxies", "computed", "flat_grad", "flat_value", "frozen_flags", "grads", "owners",
+        "size", "start", "store", "values",
     )  # fmt: skip
 
     def __init__(self, size: int, dtype: DTypeLike = np.float64) -> None:
         self.size = size
         self.owners: list[weakref.ref[Any]] = []  # the modules that hold it; the first one alive names it
-        self._proxies: weakref.WeakValueDictionary[int, Weight] = weakref.WeakValueDictionary()
+        # a stand-alone weight has a block of its own, and no dictionary: that would be a third of its memory
+        self._only: weakref.ref[Weight] | None = None
+        self._proxies: weakref.WeakValueDictionary[int, Weight] | None = None
         self.point(Store(size, dtype), 0)
 
     def point(self, store: Store, start: int) -> None:
         """Let the block mean ``store[start : start + size]`` from now on (no numbers are copied)."""
-        span = slice(start, start + self.size)
         self.store, self.start = store, start
-        self.flat_value, self.flat_grad = store.value[span], store.grad[span]
-        self.computed, self.frozen_flags = store.computed[span], store.frozen[span]
+        parts = store.value, store.grad, store.computed, store.frozen
+        if self.size < len(store.value):
+            span = slice(start, start + self.size)
+            parts = parts[0][span], parts[1][span], parts[2][span], parts[3][span]
+        self.flat_value, self.flat_grad, self.computed, self.frozen_flags = parts
         # memoryviews read and write one element three times as fast as NumPy indexing
         self.values: Any = memoryview(self.flat_value.data)
         self.grads: Any = memoryview(self.flat_grad.data)
@@ -111,6 +115,11 @@ class Block:
 
     def weight(self, index: int) -> Weight:
         """The `Weight` at flat `index` (kept while somebody holds it)."""
+        if self._proxies is None:
+            only = None if self._only is None else self._only()
+            if only is not None:
+                return only
+            self._proxies = weakref.WeakValueDictionary()
         proxy = self._proxies.get(index)
         if proxy is None:
             from .weight import Weight
@@ -118,9 +127,16 @@ class Block:
             proxy = self._proxies[index] = Weight._at(self, index)
         return proxy
 
-    def adopt(self, weight: Weight, index: int) -> None:
-        """Make `weight` the proxy of `index` (a stand-alone Weight is the proxy of its own block)."""
-        self._proxies[index] = weight
+    def adopt(self, weight: Weight) -> None:
+        """Make `weight` the proxy of a block of one (a stand-alone Weight is the proxy of its own block)."""
+        self._only = weakref.ref(weight)
+
+    def held(self) -> list[Weight]:
+        """The `Weight` objects of the block that somebody holds."""
+        if self._proxies is not None:
+            return list(self._proxies.values())
+        only = None if self._only is None else self._only()
+        return [] if only is None else [only]
 
     @property
     def name(self) -> str:
@@ -139,7 +155,7 @@ class Block:
         """Set every gradient to 0, "not computed yet", and forget the inputs that ``Weight.forward`` pushed."""
         self.flat_grad[:] = 0
         self.computed[:] = 0
-        for proxy in self._proxies.values():
+        for proxy in self.held():
             proxy._inputs = None
 
     def accumulate(self, start: int, terms: list[float]) -> None:

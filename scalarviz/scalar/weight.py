@@ -53,7 +53,7 @@ class Weight(Value):
         block = Block(1)
         block.values[0] = as_number(data, "Weight: the value")
         self._attach(block, 0, name)
-        block.adopt(self, 0)
+        block.adopt(self)
 
     @classmethod
     def _at(cls, block: Block, index: int) -> Weight:

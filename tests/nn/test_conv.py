@@ -103,7 +103,7 @@ def test_positions_share_operands_and_weights():
     y = net(np.ones((1, 5, 5)))
     assert y[0][1][2].xs is y[3][1][2].xs
     assert y[0][0][0].layer.matrix is y[0][2][2].layer.matrix
-    assert len(net.weight._proxies) == 0  # no object for any weight
+    assert net.weight.held() == []  # no object for any weight
 
 
 def test_gradients_are_those_of_the_forward_pass_though_weights_move():

@@ -56,7 +56,7 @@ def test_equal_numbers_and_large_ones():
 def test_no_object_is_made_for_a_weight():
     norm = nn.LayerNorm(50)
     norm(np.arange(50.0))
-    assert len(norm.weight._proxies) == 0
+    assert norm.weight.held() == []
 
 
 def test_an_initialiser_leaves_normalisation_at_one_and_zero():
