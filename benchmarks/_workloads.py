@@ -77,8 +77,6 @@ LR = 1e-3
 LEAK = 0.01
 CHAIN = 12
 """Units of the scalar graph, ``h = tanh(a*h + b*x[0]) * sin(c*x[1]) + h``, each with three weights of its own."""
-CHAIN_NODES = 9
-"""Operations of one unit."""
 
 EAGER, JAX = "PyTorch eager", "best JAX"
 
