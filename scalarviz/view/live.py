@@ -96,6 +96,8 @@ class LiveView(DigitHands):
             self._full_speed = change.after
             self._notice, self._notice_left = str(change), NOTICE_SECONDS
             self.notes.append(self._notice)
+            if self.playback.running:
+                self.playback.resume_here()  # the other engine may lag behind: this one is to be watched, not to leap
             self.refresh()  # the HUD names the engine, also while nothing moves
 
     def tick(self, seconds: float) -> bool:
@@ -136,7 +138,8 @@ class LiveView(DigitHands):
         """Pace, steps a second (shown and possible), frames a second, engine."""
         parts = [self.playback.text(), f"{self._full_speed:,.0f} steps/s"]
         if self.playback.running:
-            parts[1] = f"{self._steps.value:,.0f} of {parts[1]}"
+            seen = self._steps.value  # full speed was measured once, maybe while the machine had more to do
+            parts[1] = f"{seen:,.0f} of {max(seen, self._full_speed):,.0f} steps/s"
             parts.append(f"{self._frames.value:.0f} frames/s")
         return "  ·  ".join([*parts, str(self.run.engine)])
 

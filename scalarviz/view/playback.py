@@ -54,7 +54,7 @@ class Playback:
     def change_speed(self, by: int) -> None:
         """Go `by` places up or down in `SPEEDS`; 0 is back to normal."""
         self._speed = max(0, min(len(SPEEDS) - 1, self._speed + by)) if by else SPEEDS.index(1.0)
-        self._resume_here()
+        self.resume_here()
 
     def toggle(self) -> None:
         """Run if paused, pause if running."""
@@ -68,7 +68,7 @@ class Playback:
         if self.worker.run.steps >= self.end:
             self.end = NO_LIMIT
         self.running = True
-        self._resume_here()
+        self.resume_here()
 
     def pause(self) -> None:
         """Stop at the next boundary of a step."""
@@ -120,8 +120,8 @@ class Playback:
             return self._first + float(np.interp(position, np.arange(last + 1), self._table))
         return self._first + float(self._table[-1]) + (position - last) * self._last_rate
 
-    def _resume_here(self) -> None:
-        """Set the clock to the step where the run stands."""
+    def resume_here(self) -> None:
+        """Set the clock to the step where the run stands: what could not be kept up with is not made good."""
         done = self.worker.run.steps - self._first
         last = len(self._table) - 1
         if done <= self._table[-1]:
