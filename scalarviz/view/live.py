@@ -60,9 +60,8 @@ class LiveView(DigitHands):
         first_start: bool = False,
     ) -> None:
         super().__init__(Workbench(scene, size, theme, cmap, keys=bottom_line(type(self)), text_hz=10.0), theme)
-        if self.pad is not None:
-            rest = (line for line in self.bench.touch.table if scene.colour_cube or not line[1].startswith("a colour"))
-            self.bench.touch.table = (*rest, *TABLE)
+        table = (line for line in self.bench.touch.table if scene.colour_cube or not line[1].startswith("a colour"))
+        self.bench.touch.table = (*table, *(() if self.pad is None else TABLE))
         self.scene, self.run = scene, scene.run
         self._full_speed = self.run.full_speed  # before the thread starts: it reads the numbers
         self.worker = Worker(self.run).start()

@@ -107,7 +107,8 @@ class Playback:
             return "paused at the end" if self.worker.run.steps >= self.end else "paused"
         if self.speed == float("inf"):
             return "pace full"
-        rate = (self._paced(self._time + 1 / RATE) - self._paced(self._time)) * self.speed
+        start, end = max(0.0, self._time - 0.25), self._time + 0.25  # half a second: the table is of whole steps
+        rate = (self._paced(end) - self._paced(start)) / ((end - start) * RATE) * self.speed
         if rate < 0.95:
             return f"pace {rate:.2g} steps a frame"
         return f"pace {rate:,.0f} step{'s' if round(rate) > 1 else ''} a frame"

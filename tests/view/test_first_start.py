@@ -119,6 +119,14 @@ def test_no_more_steps_are_seen_than_are_possible(kernels):
             view.close()
 
 
+def test_the_list_of_keys_speaks_of_no_colour_cube_where_there_is_none():
+    with offscreen():
+        view = LiveView(scene(), (400, 400), playing=False)
+        view.close()
+    assert not any("a colour of the cube" in does for _, does in view.bench.touch.table)
+    assert any("a cube: look into it" in does for _, does in view.bench.touch.table)
+
+
 def test_what_went_wrong_comes_before_what_went_well(kernels):
     with offscreen():
         view = LiveView(scene(), (1280, 720), playing=False, first_start=True)
