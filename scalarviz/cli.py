@@ -92,8 +92,7 @@ def _app(arguments: list[str]) -> tuple[Any, str]:
     if asked in scene_names() or asked.endswith(".py"):
         _add_scene(app, asked)
     app.command("scenes", help=COMMANDS["scenes"])(_scenes)
-    app.command("doctor", help=COMMANDS["doctor"])(_doctor)
-    app.command("warmup", help=COMMANDS["warmup"])(_warmup)
+    _add_tools(app)
     return app, asked
 
 
@@ -112,6 +111,25 @@ def _add_version(app: Any) -> None:
     @app.callback()  # type: ignore[untyped-decorator]
     def root(version: bool = option) -> None:
         pass
+
+
+def _add_tools(app: Any) -> None:
+    import typer
+
+    versions = typer.Option(False, "--report", show_default=False, help="Also the versions that a bug report needs.")
+    silence = typer.Option(False, "--quiet", show_default=False, help="Say nothing, give way to other programs.")
+
+    @app.command("doctor", help=COMMANDS["doctor"])  # type: ignore[untyped-decorator]
+    def doctor(report: bool = versions) -> int:
+        from .cli_doctor import doctor
+
+        return doctor(report)
+
+    @app.command("warmup", help=COMMANDS["warmup"])  # type: ignore[untyped-decorator]
+    def warmup(quiet: bool = silence) -> int:
+        from .cli_warmup import warm_up
+
+        return warm_up(quiet)
 
 
 def _unasked() -> None:
@@ -145,15 +163,3 @@ def _scenes() -> None:
     width = max(map(len, scene_names()), default=0)
     for name, summary in scene_names().items():
         tell(f"{name:{width}}  {summary}")
-
-
-def _doctor(report: bool = False) -> int:
-    from .cli_doctor import doctor
-
-    return doctor(report)
-
-
-def _warmup(quiet: bool = False) -> int:
-    from .cli_warmup import warm_up
-
-    return warm_up(quiet)

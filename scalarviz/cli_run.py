@@ -92,7 +92,7 @@ def _train_and_write(
     _write(loaded, scene, options, stop, ending)
     _report(loaded, scene, options.json_line, ending)
     if stop:
-        say(f"scalarviz: {stop.word}; the files were written")
+        say(f"scalarviz: {stop.word}{'; the files were written' if ending.written else ''}")
     for line in ending.failures:
         fail(line)
     return 2 if ending.failures else stop.code
@@ -242,7 +242,8 @@ def _report(loaded: LoadedScene, scene: Scene, as_json: bool, ending: Ending) ->
     rate = run.steps_per_second
     more: dict[str, float] = getattr(loaded.module, "report", lambda scene: {})(scene)
     told = "".join(f", {what} {number:.4g}" for what, number in more.items())
-    say(f"{name}: step {run.steps:,}, loss {run.loss:.5g}{told}, {rate:,.0f} steps/s, {ending.seconds:.1f} s in all")
+    paced = "" if math.isnan(rate) else f", {rate:,.0f} steps/s"  # none yet, or none since another engine took over
+    say(f"{name}: step {run.steps:,}, loss {run.loss:.5g}{told}{paced}, {ending.seconds:.1f} s in all")
     for path in ending.written:
         say(f"wrote {path}")
     if as_json:

@@ -13,6 +13,7 @@ import secrets
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -86,6 +87,8 @@ def start(command: Sequence[str]) -> bool:
         _release(token)
         return False
     _started.append(process)
+    # a child that nobody waits for stays in the table of processes after its death: its lock would look alive
+    threading.Thread(target=process.wait, name="scalarviz-warmup", daemon=True).start()
     return True
 
 

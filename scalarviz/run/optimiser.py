@@ -12,6 +12,7 @@ from ..errors import InputError, TypeMismatchError
 from ..optim import Optimizer, overrides_step
 from ..scalar.store import Block
 from ..tape import Plan, Tape, lower
+from ..tape.passes import rebuild
 from .frame import Tensor
 
 
@@ -36,7 +37,7 @@ def record_update(optimizer: Any) -> Plan:
 
 
 def trained_indices(optimizer: Optimizer, tape: Tape) -> NDArray[np.bool_]:
-    """Which elements of theta the optimiser holds and the graph reads, shape (P,).
+    """Which elements of theta the optimiser holds and the loss depends on, shape (P,).
 
     Raises
     ------
@@ -55,9 +56,9 @@ def trained_indices(optimizer: Optimizer, tape: Tape) -> NDArray[np.bool_]:
 
 
 def _read(tape: Tape) -> NDArray[np.bool_]:
-    """Which parameters some node reads; the optimiser leaves the others alone, as PyTorch does."""
+    """Which parameters the loss reads; the others get no gradient, and an optimiser leaves them alone in a loop too."""
     read = np.zeros(tape.n_parameters, bool)
-    for node in tape.nodes:
+    for node in rebuild(tape.only(loss=True), {}).nodes:
         if node.code == "param":
             read[node.index] = True
         if node.terms is not None:

@@ -70,6 +70,11 @@ class Sum(Dot):
     row: int
 
     @property
+    def symbolic(self) -> bool:
+        """False: a recording takes the sums of a layer one by one."""
+        return False
+
+    @property
     def weights(self) -> Row:  # type: ignore[override]
         """Its row of the layer's weights."""
         columns = len(self.layer.xs)

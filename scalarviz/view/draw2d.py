@@ -320,7 +320,10 @@ class _Sprites:
             self._batch.program["u_image"], self._pixels = texture, item.pixels
         if item is not self._item:
             corners = _UV[[0, 1, 2, 2, 1, 3]]
-            parts = [r[:, None, :2] + corners * r[:, None, 2:] for r in (item.rects, item.cells)]
+            high, wide = item.pixels.shape[:2]
+            inset = np.array([1 / wide, 1 / high], np.float32) / 64  # a pixel on the edge shows no neighbour
+            cells = np.concatenate([item.cells[:, :2] + inset, item.cells[:, 2:] - 2 * inset], axis=1)
+            parts = [r[:, None, :2] + corners * r[:, None, 2:] for r in (item.rects, cells)]
             self._batch.fill(np.concatenate(parts, axis=2).reshape(-1, 4).astype(np.float32))
             self._item = item
         self._batch.program["u_size"] = size

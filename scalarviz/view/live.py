@@ -60,9 +60,8 @@ class LiveView(DigitHands):
         first_start: bool = False,
     ) -> None:
         super().__init__(Workbench(scene, size, theme, cmap, keys=bottom_line(type(self)), text_hz=10.0), theme)
-        if self.pad is not None:
-            rest = (line for line in self.bench.touch.table if scene.colour_cube or not line[1].startswith("a colour"))
-            self.bench.touch.table = (*rest, *TABLE)
+        table = (line for line in self.bench.touch.table if scene.colour_cube or not line[1].startswith("a colour"))
+        self.bench.touch.table = (*table, *(() if self.pad is None else TABLE))
         self.scene, self.run = scene, scene.run
         self._full_speed = self.run.full_speed  # before the thread starts: it reads the numbers
         self.worker = Worker(self.run).start()
@@ -96,6 +95,8 @@ class LiveView(DigitHands):
             self._full_speed = change.after
             self._notice, self._notice_left = str(change), NOTICE_SECONDS
             self.notes.append(self._notice)
+            if self.playback.running:
+                self.playback.resume_here()  # the other engine may lag behind: this one is to be watched, not to leap
             self.refresh()  # the HUD names the engine, also while nothing moves
 
     def tick(self, seconds: float) -> bool:
@@ -136,7 +137,8 @@ class LiveView(DigitHands):
         """Pace, steps a second (shown and possible), frames a second, engine."""
         parts = [self.playback.text(), f"{self._full_speed:,.0f} steps/s"]
         if self.playback.running:
-            parts[1] = f"{self._steps.value:,.0f} of {parts[1]}"
+            seen = self._steps.value  # full speed was measured once, maybe while the machine had more to do
+            parts[1] = f"{seen:,.0f} of {max(seen, self._full_speed):,.0f} steps/s"
             parts.append(f"{self._frames.value:.0f} frames/s")
         return "  ·  ".join([*parts, str(self.run.engine)])
 

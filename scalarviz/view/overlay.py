@@ -38,9 +38,9 @@ def _panel(sketch: Sketch, box: Box, theme: Theme, stroke: Colour | None = None)
 def banner(
     text: str, size: tuple[float, float], top: float, right: float, theme: Theme, *, alarm: bool = True
 ) -> Sketch:
-    """A message below the HUD, whole, in as many lines as it takes; `right` is where the scene ends.
+    """A message, whole, in as many lines as it takes; `right` is where the scene ends.
 
-    `alarm` says that something is wrong; without it the message is good or plain news.
+    `alarm` says that something is wrong; without it the message is good or plain news, in a bar as wide as the scene.
     """
     sketch = Sketch()
     colour = theme.weight[1 if alarm else 3]
@@ -49,7 +49,7 @@ def banner(
     lines = wrapped(text, right - 2 * x - 2 * pad - mark)
     if not lines:
         return sketch
-    width = max(measure(words, LABEL) for words in lines) + 2 * pad + mark
+    width = max(measure(words, LABEL) for words in lines) + 2 * pad + mark if alarm else right - 2 * x
     height = line * len(lines) + 2 * pad - 5
     top = max(4.0, min(top, size[1] - height - 4))
     _panel(sketch, (x, top, width, height), theme, colour)

@@ -54,7 +54,7 @@ class Playback:
     def change_speed(self, by: int) -> None:
         """Go `by` places up or down in `SPEEDS`; 0 is back to normal."""
         self._speed = max(0, min(len(SPEEDS) - 1, self._speed + by)) if by else SPEEDS.index(1.0)
-        self._resume_here()
+        self.resume_here()
 
     def toggle(self) -> None:
         """Run if paused, pause if running."""
@@ -68,7 +68,7 @@ class Playback:
         if self.worker.run.steps >= self.end:
             self.end = NO_LIMIT
         self.running = True
-        self._resume_here()
+        self.resume_here()
 
     def pause(self) -> None:
         """Stop at the next boundary of a step."""
@@ -107,7 +107,8 @@ class Playback:
             return "paused at the end" if self.worker.run.steps >= self.end else "paused"
         if self.speed == float("inf"):
             return "pace full"
-        rate = (self._paced(self._time + 1 / RATE) - self._paced(self._time)) * self.speed
+        start, end = max(0.0, self._time - 0.25), self._time + 0.25  # half a second: the table is of whole steps
+        rate = (self._paced(end) - self._paced(start)) / ((end - start) * RATE) * self.speed
         if rate < 0.95:
             return f"pace {rate:.2g} steps a frame"
         return f"pace {rate:,.0f} step{'s' if round(rate) > 1 else ''} a frame"
@@ -120,8 +121,8 @@ class Playback:
             return self._first + float(np.interp(position, np.arange(last + 1), self._table))
         return self._first + float(self._table[-1]) + (position - last) * self._last_rate
 
-    def _resume_here(self) -> None:
-        """Set the clock to the step where the run stands."""
+    def resume_here(self) -> None:
+        """Set the clock to the step where the run stands: what could not be kept up with is not made good."""
         done = self.worker.run.steps - self._first
         last = len(self._table) - 1
         if done <= self._table[-1]:

@@ -187,10 +187,14 @@ class Touch:
         return [sketch, pointer_label(self.pointer, view.places.size, name, value, more, view.theme)]
 
     def _banner(self, view: View) -> Sketch:
-        x, _, width, _ = view.places.scene
-        top = view.places.hud[1] + 60 if view.places.hud is not None else 12.0
-        text, alarm = self.message or self.notice, bool(self.message)
-        return banner(text, view.places.size, top, x + width, view.theme, alarm=alarm)
+        """What is wrong stands below the HUD; news stand over the line of keys, not before what is learning."""
+        places = view.places
+        x, _, width, _ = places.scene
+        if self.message:
+            top = places.hud[1] + 60 if places.hud is not None else 12.0
+            return banner(self.message, places.size, top, x + width, view.theme)
+        top = places.size[1] if places.keys is None else places.keys - 24
+        return banner(self.notice, places.size, top, x + width, view.theme, alarm=False)
 
 
 def hexed(colour: RGB) -> str:

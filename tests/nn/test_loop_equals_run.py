@@ -99,3 +99,32 @@ def test_a_loop_goes_on_where_a_run_ended():
     by_hand(twin, nn.MSELoss(), alone)
     for name, wanted in twin.state_dict().items():
         np.testing.assert_allclose(net.state_dict()[name], wanted, rtol=1e-9)
+
+
+class Aside(nn.Module):
+    """A layer that is computed for nothing, and one of which only the first row is used."""
+
+    def __init__(self):
+        self.aside, self.first, self.last = nn.Linear(3, 2, seed=1), nn.Linear(3, 2, seed=2), nn.Linear(1, 3, seed=3)
+
+    def forward(self, x):
+        self.aside(x)
+        return self.last(self.first(x)[:1])
+
+
+@pytest.mark.parametrize("optimiser", ["sgd all", "adamw"])
+@pytest.mark.parametrize("engine", ["objects", "numpy", "numba"])
+def test_weights_that_the_loss_does_not_read_do_not_decay(optimiser, engine):
+    one, other = Aside(), Aside()
+    before = other.state_dict()
+    by_hand(one, LOSSES["mse"], OPTIMISERS[optimiser](one.parameters()))
+    run = sv.Run(
+        other, LOSSES["mse"], OPTIMISERS[optimiser](other.parameters()), data=data(), engine=engine, dtype="float64"
+    )
+    run.step(STEPS)
+    found, wanted = run.state_dict(), one.state_dict()
+    run.close()
+    np.testing.assert_array_equal(found["aside.weight"], before["aside.weight"])
+    np.testing.assert_array_equal(found["first.weight"][1], before["first.weight"][1])
+    for name, array in wanted.items():
+        np.testing.assert_allclose(found[name], array, rtol=1e-10, err_msg=name)

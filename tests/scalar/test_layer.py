@@ -166,3 +166,9 @@ def test_nothing_has_no_maximum(name):
     with pytest.raises(sv.ScalarvizError, match="of nothing"):
         getattr(sv, name)([])
     assert sv.sum([]).data == 0.0
+
+
+@pytest.mark.parametrize("columns", [2, 40])
+def test_a_sum_is_printed_with_its_number(columns):
+    outs = affine(block_of(np.full((3, columns), 0.5)), 3, None, [1.0] * columns)
+    assert repr(outs[1]) == f"Value(data={columns / 2:g}, grad=0, op=dot)"

@@ -97,6 +97,22 @@ def test_a_picture_is_shown_unchanged_and_upright(paint: Callable[..., np.ndarra
 
 
 @pytest.mark.gl
+@pytest.mark.parametrize("scale", [1.0, 1.5, 5 / 3])
+def test_a_sprite_shows_nothing_of_the_cell_beside_it(paint: Callable[..., np.ndarray], scale: float) -> None:
+    """A green cell whose neighbours are red, at many fractions of a pixel: no pixel on an edge is red."""
+    pixels = np.zeros((20, 30, 3), np.uint8)
+    pixels[..., 0] = 255
+    pixels[:10, 10:20] = (0, 255, 0)
+    for shift in np.arange(0.0, 1.0, 1 / 20):
+        sketch = Sketch()
+        rects = [(4 + shift + 18.2 * k, 5 + shift + 2.3 * k, 14.0, 30.0) for k in range(3)]
+        sketch.sprites(rects, [(1 / 3, 0.0, 1 / 3, 0.5)] * 3, pixels)
+        picture = paint(sketch, scale=scale)
+        assert (picture[..., 1] == 255).sum() > 1000
+        assert not picture[..., 0].any()
+
+
+@pytest.mark.gl
 def test_discs_have_their_colour_in_the_middle_and_the_last_is_in_front(paint: Callable[..., np.ndarray]) -> None:
     sketch = Sketch()
     sketch.discs([(20.5, 20.5), (24.5, 20.5)], 9.0, [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import numpy as np
@@ -71,6 +72,59 @@ def test_the_change_is_said_for_a_while_and_the_hud_names_the_engine(kernels, pl
             assert words(view)[1] == ""
         finally:
             view.close()
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (640, 360), (1920, 1080)])
+def test_the_notice_hides_nothing_that_learns(kernels, size):
+    """It stands in front of the line of keys, all of it, and of no cube, label, formula nor legend."""
+    with offscreen():
+        view = LiveView(scene(), size, playing=False, first_start=True)
+        try:
+            view._changed(Change(1, 1.0, 1.5))
+            view.tick(0.01)
+            (bar,) = [sketch for layer in view.bench.overlays for sketch in layer]
+            ends = view.bench.places.scene[0] + view.bench.places.scene[2]
+            top = min(text.y for text in bar.texts) - 23
+            keys = {text for sketch in view.bench._key_line for text in sketch.texts}
+            behind = {t for sketch in view.bench.sketches for t in sketch.texts if t.y > top and t.x < ends}
+            assert behind <= keys
+            assert keys <= behind
+        finally:
+            view.close()
+
+
+def test_after_a_change_of_engine_nothing_leaps(kernels):
+    """What the slow engine could not keep up with is not made good at once."""
+    with offscreen():
+        view = LiveView(scene(), (400, 400), steps=10**6, first_start=True)
+        try:
+            view.playback._time += 10.0  # as if this engine were far too slow for the pace
+            view._changed(Change(1, 1.0, 1.5))
+            view.advance(0.0)
+            assert view.playback._time < 5.0
+            assert view.playback._target < 1000
+        finally:
+            view.close()
+
+
+def test_no_more_steps_are_seen_than_are_possible(kernels):
+    with offscreen():
+        view = LiveView(scene(), (400, 400))
+        try:
+            view._full_speed = 10.0  # measured while the machine had more to do
+            until(view, lambda: view._steps.value > 20)
+            seen, possible = re.search(r"([\d,]+) of ([\d,]+) steps/s", view.pace_text()).groups()
+            assert seen == possible
+        finally:
+            view.close()
+
+
+def test_the_list_of_keys_speaks_of_no_colour_cube_where_there_is_none():
+    with offscreen():
+        view = LiveView(scene(), (400, 400), playing=False)
+        view.close()
+    assert not any("a colour of the cube" in does for _, does in view.bench.touch.table)
+    assert any("a cube: look into it" in does for _, does in view.bench.touch.table)
 
 
 def test_what_went_wrong_comes_before_what_went_well(kernels):

@@ -46,6 +46,18 @@ def test_one_step_a_frame_for_two_seconds_then_faster(worker):
     assert playback.text() == "paused at the end"
 
 
+def test_less_than_a_step_a_frame_is_said_evenly(worker):
+    """The table is of whole steps, the pace that is said is not: 300 steps in 20 s are a quarter of one a frame."""
+    playback = Playback(worker, 300, 20.0)
+    playback.play()
+    said = set()
+    for _ in range(40):
+        shown(playback, 1 / RATE)
+        said.add(playback.text())
+    rates = [float(text.split()[1]) for text in said]
+    assert 0.15 < min(rates) <= max(rates) < 0.35
+
+
 def test_at_the_end_play_goes_on_without_one(worker):
     playback = Playback(worker, 10, 1.0)
     playback.play()
