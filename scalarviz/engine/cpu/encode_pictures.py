@@ -100,7 +100,7 @@ def max_backward(w: Writer, i: Instruction) -> Lines:
         return [*lines, [*_windows_line(w, "windows_back", i, windows), w.adjoint(i.dst), int(adding)]]
     targets = rows[wanted].tolist()
     fresh = [r for r in targets if r not in w.written]
-    storing = i.args.shape[1] == 4 and wanted.all() and len(set(fresh)) == rows.size
+    storing = i.args.shape[1] == 4 and len(set(fresh)) == rows.size
     lines = [] if storing else w.zeros(sorted(set(fresh)))
     w.written.update(targets)
     adjoints = w.keep(np.where(wanted, rows + w.program.n_rows, -1))
