@@ -231,10 +231,12 @@ class _Squares(_Step):
     """Sum of squared errors."""
 
     def forward(self, rows: Array, theta: Array) -> None:
+        """The factor times the sum of the squared differences."""
         a, b = self.args
         rows[self.instruction.dst] = self.numbers[0] * np.square(rows[a] - rows[b]).sum(axis=0)
 
     def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
+        """Twice each difference to `a`, the opposite to `b`."""
         if not self.alive:
             return
         a, b = self.args

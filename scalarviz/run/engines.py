@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -86,11 +86,9 @@ class Engines:
 def _compiled(problem: Problem) -> Trainer:
     from ..engine.cpu import cache_is_warm
 
-    if not cache_is_warm(problem.store.value.dtype.name, operations(problem.plan, problem.update)):
-        from ..engine.cpu import NumbaTrainer
-
-        return NumbaTrainer(problem)  # compiling takes a while and leaves cycles behind
-    with _collector_paused():
+    warm = cache_is_warm(problem.store.value.dtype.name, operations(problem.plan, problem.update))
+    # compiling takes a while and leaves cycles behind
+    with _collector_paused() if warm else nullcontext():
         from ..engine.cpu import NumbaTrainer
 
         return NumbaTrainer(problem)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .passes import Needs, fold_constants, needs, plain_dots, rebuild, share_operands, weighted_sums
 from .pools import maxima
@@ -80,7 +79,7 @@ def _program(tape: Tape) -> Program:
     return Program(
         n_rows=len(nodes),
         n_theta=tape.n_parameters,
-        instructions=_mark_first_writers(tuple(_instructions(tape, shared)), gradient, tape.loss),
+        instructions=tuple(_instructions(tape, shared)),
         input_rows=_rows(r for r, _ in inputs),
         input_index=_rows(i for _, i in inputs),
         constant_rows=_rows(r for r, _ in constants),
@@ -231,21 +230,3 @@ def _elementwise(nodes: tuple[Node, ...], row: int) -> Instruction:
         numbers = np.array([nodes[0].number])
         return Instruction("squares", row, 1, args.reshape(2, -1), numbers=numbers)
     return Instruction("op", row, len(nodes), args.T.copy(), op=nodes[0].code)
-
-
-def _mark_first_writers(
-    instructions: tuple[Instruction, ...], gradient: NDArray[np.bool_], loss: int | None
-) -> tuple[Instruction, ...]:
-    """Let a layer store its inputs' adjoints where no later instruction has added to them yet.
-
-    The backward pass goes from the last instruction to the first; two layers on one input, or a residual
-    connection, make the second of them an adder.
-    """
-    written: set[int | None] = {loss}
-    marked = []
-    for instruction in reversed(instructions):
-        rows = instruction.args.ravel().tolist()
-        fresh = instruction.kind == "layer" and not written.intersection(rows) and len(set(rows)) == len(rows)
-        marked.append(replace(instruction, overwrite=fresh))
-        written.update(r for r in rows if gradient[r])
-    return tuple(reversed(marked))

@@ -41,9 +41,6 @@ class Instruction:
     bias : int
         Index into theta, or -1.
     offset : float
-    overwrite : bool
-        ``layer`` only: in the backward pass it is the first to write the adjoints of its inputs, so it may
-        store instead of add.
     """
 
     kind: Literal["op", "layer", "conv", "max", "dot", "weighted", "product", "squares", "param"]
@@ -55,7 +52,6 @@ class Instruction:
     numbers: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     bias: int = -1
     offset: float = 0.0
-    overwrite: bool = False
 
 
 @dataclass(frozen=True, slots=True)

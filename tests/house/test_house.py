@@ -78,3 +78,10 @@ def test_the_version_is_the_same_everywhere(setup):
     places = {"scalarviz/__init__.py": f'__version__ = "{version}"', "CITATION.cff": f"version: {version}"}
     for name, line in places.items():
         assert line in (ROOT / name).read_text(encoding="utf-8").splitlines()
+
+
+def test_the_list_of_the_compiled_engine_names_every_file_once():
+    folder = ROOT / "scalarviz" / "engine" / "cpu"
+    table = re.findall(r"^\| (`.*`) \|", (folder / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    listed = sorted(re.findall(r"`(\w+)`", " ".join(table)))
+    assert listed == sorted(path.stem for path in folder.glob("*.py") if path.stem != "__init__")

@@ -94,18 +94,6 @@ def test_constants_are_folded_and_powers_of_two_squared():
     assert kinds(plan.encode) == ["square", "mul"]
 
 
-def test_two_layers_on_one_input_write_and_add():
-    a, b = nn.Linear(2, 2, seed=1), nn.Linear(2, 2, seed=2)
-    first = nn.Linear(2, 2, seed=3)
-
-    def model(x):
-        h = first(x)
-        return [p * q for p, q in zip(a(h), b(h), strict=True)]
-
-    layers = [i for i in lower(sv.record(model, 2)).body.instructions if i.kind == "layer"]
-    assert sorted(i.overwrite for i in layers[1:]) == [False, True]
-
-
 @pytest.mark.parametrize(
     "ask", [bool, float, lambda v: v.data, lambda v: 1 if v > 0 else 2, lambda v: v.backward(), lambda v: max(v, v * 2)]
 )

@@ -26,6 +26,7 @@ def found(loss, outputs=3):
         (nn.MSELoss(factor=0.5), 0.5 / 3),
         (lambda y, t: sv.sum([(a - b) ** 2 for a, b in zip(y, t, strict=True)]), 1.0),
         (lambda y, t: 0.25 * (y[0] - t[0]).square(), 0.25),
+        (lambda y, t: 0.25 * sv.dot([0.5, 0.5], [(y[k] - t[k]).square() for k in range(2)]), 0.125),
     ],
 )
 def test_one_instruction_for_the_loss(loss, factor):
@@ -36,21 +37,38 @@ def test_one_instruction_for_the_loss(loss, factor):
     assert "LOSS squared error" in str(plan)
 
 
+def each(y, t):
+    return [(a - b).square() for a, b in zip(y, t, strict=True)]
+
+
+def read_twice(y, t):
+    squares = each(y, t)
+    return sv.sum(squares) + squares[0].tanh()
+
+
+def sum_read_twice(y, t):
+    total = sv.sum(each(y, t))
+    return 0.5 * total + total.tanh()
+
+
 @pytest.mark.parametrize(
-    "loss",
+    ("loss", "pairs"),
     [
-        nn.L1Loss(),
-        lambda y, t: (y[0] - t[0]).square() + (y[1] - t[1]).abs(),
-        lambda y, t: sv.dot([1.0, 2.0], [(y[0] - t[0]).square(), (y[1] - t[1]).square()]),
-        lambda y, t: y[0].square(),
+        (nn.L1Loss(), []),
+        (lambda y, t: y[0].square(), []),
+        (lambda y, t: (y[0] - t[0]).square() + (y[1] - t[1]).abs(), [1]),
+        (lambda y, t: sv.dot([1.0, 2.0], each(y, t)[:2]), [1, 1]),
+        (lambda y, t: 0.5 * each(y, t)[0] + 0.5 * each(y, t)[1] + 1.0, [1, 1]),
+        (lambda y, t: sv.dot([0.5, 0.5], each(y, t)[:2], sv.Weight(0.3)), [1, 1]),
+        (read_twice, [1, 1, 1]),
+        (sum_read_twice, [3]),
     ],
 )
-def test_what_is_no_such_sum_stays(loss):
-    instructions, _ = found(loss)
-    assert all(i.args.shape[1] == 1 for i in instructions)
-    if not instructions:
-        return
-    assert len(instructions) == 2 or instructions[0].numbers[0] == 1.0
+def test_what_is_no_such_sum_stays(loss, pairs):
+    """Smaller sums in it may still be found; nothing is computed twice."""
+    instructions, plan = found(loss)
+    assert [i.args.shape[1] for i in instructions] == pairs
+    assert "square" not in {i.op for i in plan.body.instructions} or not pairs
 
 
 def test_a_difference_that_others_read_stays():

@@ -25,6 +25,7 @@ SIZES = [(1280, 720), (640, 360), (400, 400), (160, 160)]
 
 @pytest.fixture
 def kernels(monkeypatch):
+    scene("numba").run.close()  # what is waited for below is the change, not a compiler
     state = {"warm": False}
     for owner in ("scalarviz.engine.cpu.cache_is_warm", "scalarviz.run.first_start.cache_is_warm"):
         monkeypatch.setattr(owner, lambda dtype, operations: state["warm"])

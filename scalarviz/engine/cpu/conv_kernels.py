@@ -12,7 +12,7 @@ from typing import Any
 
 from numba import njit
 
-from .intrinsics import select, zero_of
+from .intrinsics import one_of, select, zero_of
 from .layout import SPARE
 from .noalias import NoAlias
 from .tiles import Row, Words, add_scaled, dot_lanes, fill, row_of, sum_lanes
@@ -141,7 +141,7 @@ def maxima_back(
                 row_of(space, pool[rows + 2], theta), row_of(space, pool[rows + 3], theta), n,
             )  # fmt: skip
             continue
-        fill(left, zero_of(theta) + 1, n)
+        fill(left, one_of(theta), n)
         for k in range(columns):
             # nobody reads what goes to the last spare row
             target = pool[targets + k] if pool[targets + k] >= 0 else space[SPARE] + 3

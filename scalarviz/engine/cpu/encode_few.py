@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ...tape import Instruction
 
 SIDE = 4
+"""Most rows and columns of a tile."""
 
 FEW_SUMS = 2
 """Most tiles of a layer forward: with more, the loops of the usual kernel are as quick."""

@@ -14,6 +14,8 @@ Both are called with the same C signature: six addresses and two numbers.
 
 from __future__ import annotations
 
+from .fused import UPDATES
+
 ROWS, KERNEL = range(2)
 
 FIELDS = 11
@@ -38,7 +40,7 @@ KERNELS = (
     "combine_one", "outer_one", "conv_one", "conv_outer_one", "maxima_one", "maxima_back_one",
     "windows_one", "windows_back_one",
     "combine_few", "outer_few",
-    "update_sgd", "update_momentum", "update_adam", "update_adamw",
+    *UPDATES,
 )  # fmt: skip
 """Names of the kernels."""
 ONE = tuple(name.removesuffix("_one") for name in KERNELS if name.endswith("_one"))

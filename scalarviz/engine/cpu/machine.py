@@ -10,10 +10,12 @@ import numpy as np
 from ...tape import Program
 from ..problem import Array
 from .capability import VECTOR_KERNELS, vector_bytes
-from .encode import can_be_compact, encode
+from .encode import encode
+from .encode_pictures import can_be_compact
 from .fused import name_of
 from .loader import kernel_address, row_addresses
 from .training import LINE
+from .vectors import VECTOR_BYTES
 
 MARGIN = 4096
 """Bytes before the first row, written once. A vector whose first lanes are masked may begin there: nothing is read,
@@ -64,7 +66,7 @@ class Loaded:
 
         # one sample: its rows lie side by side, so that there are vectors to compute with
         compact = block == 1 and not plain and can_be_compact(program)
-        vector = (vector_bytes() or 64) // dtype.itemsize
+        vector = VECTOR_BYTES // dtype.itemsize
         few = block <= vector and not (compact or plain) and vector_bytes() > 0
         rows = partial(row_addresses, dtype=dtype.name)
         encoded = encode(program, seeds, rows, kernel, dtype, vector if compact else 0, few)
