@@ -29,6 +29,6 @@ def test_kernels_of_256_bits_pass_the_tests_of_all():
     files = [str(HERE / name) for name in ("test_vector_kernels.py", "test_few.py")]
     tests = [sys.executable, "-m", "pytest", *files, "-q", "-x", "-k", "float32", "-p", "no:cacheprovider", "-n", "0"]
     for command in ([sys.executable, "-c", code], tests):
-        result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+        result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
         assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
     assert "passed" in result.stdout
