@@ -37,19 +37,25 @@ def chain(model: Any, tape: Tape, tensors: Sequence[Tensor], shape: Shape) -> li
         weight, bias = (
             (tensor_of.get(_block(module, n)) for n in ("weight", "bias")) if kind == "linear" else (None, None)
         )
-        before_it, shape = shape, _shape(module, shape, len(rows))
+        made = _shape(module, shape, len(rows))
+        if made is None:
+            return []
         name = names.get(id(module), str(number))
-        stages.append((Stage(name, kind, len(rows), weight, bias, shape, before_it), number))
-        before = rows
+        stages.append((Stage(name, kind, len(rows), weight, bias, made, shape), number))
+        before, shape = rows, made
     return stages if stages and before == tape.outputs else []
 
 
-def _shape(module: Any, before: Shape, count: int) -> Shape:
-    """The shape of `count` numbers that a module makes of a sample of the shape `before`."""
+def _shape(module: Any, before: Shape, count: int) -> Shape | None:
+    """The shape of `count` numbers that a module makes of a sample of the shape `before`; None if it cannot.
+
+    It cannot where the model's own code pads or crops the picture between two modules.
+    """
     if len(before) == 3 and all(hasattr(module, name) for name in ("kernel_size", "stride", "padding")):
         sides = zip(before[1:], module.kernel_size, module.stride, module.padding, strict=True)
         height, width = ((side + 2 * border - kernel) // step + 1 for side, kernel, step, border in sides)
-        return count // (height * width), height, width
+        made = getattr(module, "out_channels", before[0]), height, width
+        return made if prod(made) == count and min(made) > 0 else None
     return before if prod(before) == count else (count,)
 
 
@@ -73,16 +79,18 @@ def _kind(module: Any, tape: Tape, rows: tuple[int, ...], before: tuple[int, ...
 
 
 def _reads_only(tape: Tape, rows: tuple[int, ...], before: tuple[int, ...]) -> bool:
-    """Whether `rows` depend on the inputs through `before` alone."""
-    seen, stack = set(before), list(rows)
+    """Whether `rows` depend on the inputs, and through `before` alone."""
+    ends, seen, stack = set(before), set[int](), list(rows)
     while stack:
         row = stack.pop()
         if row not in seen:
             seen.add(row)
+            if row in ends:
+                continue
             if tape.nodes[row].code == "input":
                 return False
             stack.extend(tape.nodes[row].operands())
-    return True
+    return not seen.isdisjoint(ends)
 
 
 def _block(module: Any, name: str) -> Any:

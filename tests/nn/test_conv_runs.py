@@ -120,6 +120,39 @@ def test_a_softmax_ends_a_chain_and_a_side_way_breaks_it():
     assert kinds == [["linear", "softmax"], []]
 
 
+class Bordered(nn.Module):
+    """The picture gets a border by hand: of the pool's input the chain does not know the shape."""
+
+    def __init__(self):
+        self.first, self.pool = nn.Conv2d(1, 2, 2, seed=1), nn.MaxPool2d(2)
+
+    def forward(self, x):
+        edge = [[sv.Value(0.0)] * 2]
+        return self.pool([[*plane, *edge] if len(plane) == 1 else plane for plane in self.first(x)])
+
+
+class Blind(nn.Module):
+    """Nothing that the pool sees depends on the input, and another pool stands beside it."""
+
+    def __init__(self):
+        self.first, self.other, self.pool = nn.Conv2d(1, 2, 1, 2, padding=1), nn.AvgPool2d((1, 2)), nn.MaxPool2d(2)
+
+    def forward(self, x):
+        h = self.first(x)
+        self.other(h)
+        return self.pool(h)
+
+
+@pytest.mark.parametrize(("make", "shape"), [(Bordered, (1, 2, 3)), (Blind, (1, 1, 1))])
+def test_a_picture_of_unknown_shape_breaks_the_chain(make, shape):
+    net, x = make(), np.ones((3, *shape))
+    y = np.ones((3, 2))
+    with Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (x, y), engine="numpy") as run:
+        run.step()
+        assert run.stages == ()
+        assert sv.view.render(run, size=(320, 240)).shape == (240, 320, 3)
+
+
 def test_a_network_is_drawn():
     net = cnn()
     run = Run(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=0.1), data(), engine="numpy")
