@@ -130,7 +130,8 @@ def _engine_line(name: str, scene: Scene, threads: int | None = None) -> str:
         reason = refusal()
         why += f"; compiling its kernels, {f'at every start: {reason}' if reason else 'once'}"
     if threads is not None and run.engine.threads < threads:
-        why += f"; of {threads} asked for, more do not pay or are not there"
+        more = "more do not pay or are not there" if run.engine.name == "numba" else "only numba takes more"
+        why += f"; of {threads} threads asked for, {more}"
     return f"{name}: {run.engine} ({why})"
 
 

@@ -76,14 +76,14 @@ class SceneOptions(BaseModel):
     engine: str = Field(  # checked by the Run, which also knows "cuda:1"
         "auto",
         description="what computes; auto: numba where its cache is warm, else numpy, in a window until numba is ready",
-        json_schema_extra={"metavar": "|".join(ENGINES)},
+        json_schema_extra={"metavar": "|".join(name for name in ENGINES if name != "cuda")},  # not in this version
     )
     dtype: Literal["float32", "float64"] = Field("float32", description="of the weights")
     threads: int | None = Field(
         None,
         ge=1,
         le=1024,
-        description="how many may compute; more than one only where it pays, and numba only",
+        description="how many threads may compute; more than one only where it pays, and numba only",
         json_schema_extra={"shown": "1 beside a picture; headless as many as there are processors"},
     )
     headless: bool = Field(False, description="no window and no film: writes only the files that you name")

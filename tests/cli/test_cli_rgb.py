@@ -225,7 +225,7 @@ def test_threads_reach_the_run(rgb, monkeypatch, flags, wanted):
     monkeypatch.setattr(sv.Run, "__init__", lambda run, *a, **k: given.append(k["threads"]) or genuine(run, *a, **k))
     result = rgb("--steps", 1, *flags)
     assert (result.code, given) == (0, [wanted])
-    assert ("more do not pay" in result.err) == (wanted is not None and wanted > 1)  # NumPy computes with one
+    assert ("only numba takes more" in result.err) == (wanted is not None and wanted > 1)
 
 
 def test_one_thread_beside_a_picture():
