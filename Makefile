@@ -15,7 +15,7 @@ LOCKED  := setup.cfg pyproject.toml constraints.txt
 
 demo: $(VENV)/.demo
 	@.ci/system-libraries $(if $(DISPLAY)$(WAYLAND_DISPLAY),window)
-	@$(BIN)/scalarviz warmup
+	@$(if $(DISPLAY)$(WAYLAND_DISPLAY),,$(BIN)/scalarviz warmup)
 	$(BIN)/scalarviz rgb
 
 test: $(VENV)/.$(if $(ORACLE),oracle,test)

@@ -69,6 +69,11 @@ class Engines:
             return self._training.steps_per_second
         return full_speed(self.problem, self._make_trainer)
 
+    def speed_now(self) -> float:
+        """:attr:`full_speed`, measured anew."""
+        self.__dict__.pop("full_speed", None)
+        return self.full_speed
+
     def _make_trainer(self, problem: Problem) -> Trainer:
         """The run's engine on `problem`."""
         trainer = self._trainer(self.engine.name, problem)

@@ -31,14 +31,14 @@ class Change:
     step : int
         The first step of the new engine.
     before, after : float
-        Steps a second without interruptions.
+        Steps a second without interruptions; 0 where there is a problem.
     problem : str
         Why there is no new engine; empty if there is one.
     """
 
     step: int
-    before: float
-    after: float
+    before: float = 0.0
+    after: float = 0.0
     problem: str = ""
 
     def __str__(self) -> str:
@@ -62,7 +62,6 @@ class FirstStart:
 
     def __init__(self, worker: Worker, tell: Callable[[Change], None]) -> None:
         self._worker, self._tell = worker, tell
-        self._before = worker.run.full_speed
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._wait, name="scalarviz-kernels", daemon=True)
 
@@ -88,11 +87,13 @@ class FirstStart:
         try:
             run.load_engine("numba")
         except Exception as error:  # whatever numba makes of this machine: the run has an engine that works
-            self._tell(Change(run.steps + 1, self._before, self._before, f"{type(error).__name__}: {error}"))
+            self._tell(Change(run.steps + 1, problem=f"{type(error).__name__}: {error}"))
             return
         if not self._closing.is_set():
             self._worker.edit(self._change, f"engine {run.engine.name} -> numba")
 
     def _change(self, run: Run) -> None:
+        # one after the other: when the run began, the compiler had a share of the machine
+        before = run.speed_now()
         run.adopt_engine("numba", f"its kernels are ready; {run.engine.name} computed {run.steps:,} steps before")
-        self._tell(Change(run.steps + 1, self._before, run.full_speed))
+        self._tell(Change(run.steps + 1, before, run.full_speed))
