@@ -1,0 +1,142 @@
+"""Networks put together at random, with layers used twice, side ways and losses by hand: engines against objects."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from scalarviz import Run, nn, optim
+from scalarviz.scalar.nested import flatten, shape_of
+
+TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
+BATCHES = (1, 2, 3, 5, 8, 9, 16, 17, 33)
+
+
+def each(function, *parts):
+    """`function` of the numbers that stand at the same place in nested lists."""
+    if isinstance(parts[0], list):
+        return [each(function, *below) for below in zip(*parts, strict=True)]
+    return function(*parts)
+
+
+class Drawn(nn.Module):
+    """Steps that read what earlier ones made, the sample itself included; a linear layer ends it."""
+
+    def __init__(self, draw, shape):
+        self.draw, self.moves, self.used = draw, [], []
+        made = [each(sv.Value, np.zeros(shape).tolist())]
+        for _ in range(draw.randint(2, 7)):
+            self.moves.append(self.move(made))
+            made.append(self.moves[-1](made))
+        self.last = nn.Linear(len(flatten(made[-1])), draw.randint(1, 5), seed=draw.randrange(99))
+
+    def forward(self, x):
+        made = [x]
+        for move in self.moves:
+            made.append(move(made))
+        return self.last(flatten(made[-1]))
+
+    def move(self, made):
+        """A step as a function of all that was made before."""
+        at = len(made) - 1 if self.draw.random() < 0.8 else self.draw.randrange(len(made))
+        shape = shape_of(made[at])
+        alike = [k for k, other in enumerate(made) if shape_of(other) == shape and k != at]
+        if alike and self.draw.random() < 0.3:
+            other, both = self.draw.choice(alike), self.draw.choice([lambda a, b: a + b, lambda a, b: a * b])
+            return lambda made: each(both, made[at], made[other])
+        if self.draw.random() < 0.3:
+            name = self.draw.choice(["tanh", "sigmoid", "relu", "softplus", "sin", "square"])
+            return lambda made: each(lambda v: getattr(v, name)(), made[at])
+        if len(shape) == 1 and shape[0] > 2 and self.draw.random() < 0.3:
+            cut = self.draw.randrange(1, shape[0])
+            return self.draw.choice([lambda made: made[at][cut:] + made[at][:cut], lambda made: made[at][cut:]])
+        module = self.module(shape)
+        return lambda made: module(made[at])
+
+    def module(self, shape):
+        """A layer for an input of that shape, now and then one that was used before."""
+        fitting = [module for module, known in self.used if known == shape]
+        if fitting and self.draw.random() < 0.3:
+            return self.draw.choice(fitting)
+        module = (self.layer if len(shape) == 1 else self.layer_of_pictures)(*shape)
+        self.used.append((module, shape))
+        setattr(self, f"layer{len(self.used)}", module)
+        return module
+
+    def layer(self, n):
+        seed, kind = self.draw.randrange(99), self.draw.random()
+        if n > 2 and kind < 0.25:
+            return self.draw.choice([nn.LayerNorm(n), nn.Softmax(), nn.BatchNorm1d(n).eval()])
+        if n % 4 == 0 and n >= 12 and kind < 0.5:
+            return nn.Unflatten((2, 2, n // 4))
+        return nn.Linear(n, self.draw.choice([1, 2, 3, 5, 8, 16, 17, 24]), bias=kind < 0.9, seed=seed)
+
+    def layer_of_pictures(self, channels, height, width):
+        seed, kind = self.draw.randrange(99), self.draw.random()
+        window = tuple(self.draw.randint(1, min(3, side)) for side in (height, width))
+        stride, half = (self.draw.randint(1, 2), self.draw.randint(1, 3)), tuple(side // 2 for side in window)
+        if kind < 0.2 and min(height, width) > 1:
+            return nn.MaxPool2d(2)
+        if kind < 0.4:
+            return self.draw.choice([nn.MaxPool2d, nn.AvgPool2d])(window, stride, half)
+        if kind < 0.5:
+            return self.draw.choice([nn.Flatten(), nn.BatchNorm2d(channels).eval(), nn.LayerNorm(width)])
+        if kind < 0.75:
+            return nn.Conv2d(channels, self.draw.choice([1, 3, 8]), 3, padding=1, seed=seed)
+        return nn.Conv2d(channels, self.draw.randint(1, 5), window, stride, self.draw.choice([half, 0, 2]), seed=seed)
+
+
+def squares(o, t):
+    return [(a - b) ** 2 for a, b in zip(o, t, strict=True)]
+
+
+def read_again(o, t):
+    """The differences, a square and a sum of squares are read in two places each."""
+    differences = [a - b for a, b in zip(o, t, strict=True)]
+    parts = [d * d if k % 3 == 2 else d.square() for k, d in enumerate(differences)]
+    total = sv.sum(parts)
+    return total + 0.1 * total * total + parts[0] * parts[-1] + sv.sum([abs(d) for d in differences])
+
+
+def losses(net):
+    """By hand most of them: what is a squared error and what is not."""
+    bias = net.last.bias
+    return [
+        nn.MSELoss(),
+        nn.MSELoss("sum", factor=0.5),
+        nn.L1Loss(),
+        nn.CrossEntropyLoss(),
+        read_again,
+        lambda o, t: 0.3 * sv.sum(squares(o, t)),
+        lambda o, t: sv.sum([(k - 2.5) * part for k, part in enumerate(squares(o, t))]),
+        lambda o, t: (sv.sum(squares(o, t)) + 1.0).sqrt() + o[0] * o[-1],
+        lambda o, t: nn.MSELoss()(o, t) + 0.01 * sv.sum([(b - 0.1) ** 2 for b in bias]),
+        lambda o, t: sv.sum(squares(o, [b * bias[0] for b in t])),
+        lambda o, t: sv.sum(squares(o, o[::-1])) + nn.MSELoss()(o, [2.0 * b for b in t]),
+    ]
+
+
+def gradient(net, loss, data, engine, dtype):
+    with Run(net, loss, optim.SGD(net.parameters(), lr=0.1), data, engine=engine, dtype=dtype) as run:
+        run._training.trainer.gradient(0)  # leaves its numbers in the workspace
+        return np.append(run._training.trainer.gradient(0), run.problem.store.grad.astype(float))
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_engines_agree(seed):
+    draw, rng = Random(seed), np.random.default_rng(seed)
+    shape = (draw.randint(1, 9),) if seed % 3 else (draw.randint(1, 2), draw.randint(2, 6), draw.randint(2, 6))
+    net = Drawn(draw, shape)
+    loss, samples, outputs = draw.choice(losses(net)), draw.choice(BATCHES), net.last.out_features
+    classes = isinstance(loss, nn.CrossEntropyLoss)
+    targets = rng.integers(0, outputs, samples) if classes else rng.random((samples, outputs))
+    data = rng.normal(size=(samples, *shape)), targets
+    for dtype, tolerance in TOLERANCE.items():
+        wanted = gradient(net, loss, data, "objects", dtype)
+        assert np.isfinite(wanted).all()
+        for engine in ("numpy", "numba"):
+            found = gradient(net, loss, data, engine, dtype)
+            assert np.linalg.norm(found - wanted) <= tolerance * np.linalg.norm(wanted), (engine, dtype)
