@@ -90,14 +90,18 @@ class Outputs:
 
 
 def _pace_text(scene: Scene, stops: Any, number: int, fps: int) -> str:
-    run = scene.run
-    pace = int(stops[max(1, number)] - stops[max(1, number) - 1])
+    run, last = scene.run, len(stops) - 1
+    pace = float(stops[max(1, number)] - stops[max(1, number) - 1])
+    if stops[-1] < last:  # fewer steps than frames, evenly: each stands for several
+        pace = float(stops[-1] / last)
     shown, possible = pace * fps, run.full_speed
+    rate = f"{shown:,.0f}" if shown >= 10 else f"{shown:.2g}"
     if shown <= possible:
-        speed = f"{shown:,} of {possible:,.0f} steps/s"
+        speed = f"{rate} of {possible:,.0f} steps/s"
     else:  # a film is no slower than its plan, however long it took to compute
-        speed = f"{shown:,} steps/s, computed at {possible:,.0f}"
-    return f"pace {pace} step{'' if pace == 1 else 's'} a frame  ·  {speed}  ·  {run.engine}"
+        speed = f"{rate} steps/s, computed at {possible:,.0f}"
+    a_frame = f"{pace:,.0f}" if pace >= 1 else f"{pace:.2g}"
+    return f"pace {a_frame} step{'' if pace == 1 else 's'} a frame  ·  {speed}  ·  {run.engine}"
 
 
 def plan_outputs(name: str, options: Any) -> Outputs:

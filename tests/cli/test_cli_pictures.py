@@ -7,12 +7,14 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from scalarviz import cli_pictures
 from scalarviz.io import load_picture, load_tensors
-from scalarviz.view.film import Film
+from scalarviz.view.film import Film, pace
 
 pytestmark = pytest.mark.gl
 
@@ -25,6 +27,17 @@ def frames_of(path, width=320, height=180):
     command = [ffmpeg, "-v", "error", "-i", path, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
     raw = subprocess.run(command, capture_output=True, check=True).stdout
     return np.frombuffer(raw, np.uint8).reshape(-1, height, width, 3)
+
+
+@pytest.mark.parametrize(("steps", "wanted"), [
+    (400, "pace 0.67 steps a frame  ·  20 of 300 steps/s"), (30, "pace 0.05 steps a frame  ·  1.5 of 300 steps/s"),
+    (599, "pace 1 step a frame  ·  30 of 300 steps/s"),
+])  # fmt: skip
+def test_a_film_of_few_steps_says_the_same_pace_in_every_frame(steps, wanted):
+    scene = SimpleNamespace(run=SimpleNamespace(full_speed=300.0, engine="numpy, 1 thread"))
+    stops = pace(steps, duration=20, fps=30)
+    found = {cli_pictures._pace_text(scene, stops, number, 30) for number in range(len(stops))}
+    assert found == {f"{wanted}  ·  numpy, 1 thread"}
 
 
 def test_a_picture_has_the_size_asked_for_and_a_background(rgb):
