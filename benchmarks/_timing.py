@@ -152,12 +152,17 @@ def _versions(packages: tuple[str, ...]) -> dict[str, str]:
 
 
 def _commit() -> str:
-    """The commit, marked where tracked files differ from it."""
-    result = subprocess.run(
-        ["git", "describe", "--always", "--dirty", "--abbrev=10"],
-        capture_output=True, text=True, check=False, cwd=Path(__file__).parent,
-    )  # fmt: skip
-    return result.stdout.strip() or "unknown"
+    """The commit, marked where tracked files differ from it; not counting the figures that a run writes itself."""
+    found = _git("describe", "--always", "--abbrev=10")
+    written = (":!benchmarks/results", ":!benchmarks/README.md", ":!README.md")
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ":/", *written)
+    return f"{found}{'-dirty' if changed else ''}" if found else "unknown"
+
+
+def _git(*arguments: str) -> str:
+    folder = Path(__file__).parent.parent
+    result = subprocess.run(["git", *arguments], capture_output=True, text=True, check=False, cwd=folder)
+    return result.stdout.strip()
 
 
 def _processor() -> str:
