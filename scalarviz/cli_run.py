@@ -70,10 +70,10 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
     beside = _beside(loaded.name, scene, options)
     if window is not None:
         window.first_start = bool(beside)
-    for line in [*scene.notes, _engine_line(loaded.name, scene, options.threads), *beside]:
-        say(line)
     ending = Ending(outputs=outputs)
     with Stop() as stop:
+        for line in [*scene.notes, _engine_line(loaded.name, scene, options.threads), *beside]:
+            say(line)
         try:
             return _train_and_write(loaded, scene, options, window, stop, ending)
         except KeyboardInterrupt:
@@ -138,6 +138,8 @@ def _engine_line(name: str, scene: Scene, threads: int | None = None) -> str:
 def _in_window(window: InWindow, scene: Scene, options: Any, stop: Stop, ending: Ending) -> bool:
     """Train in a window; False (and a line that says why) if there can be none."""
     reason = window.refusal()
+    if stop:  # Ctrl-C in a terminal ends the process that was to find out, too
+        return True
     start = time.perf_counter()
     if not reason:
         try:

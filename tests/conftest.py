@@ -7,13 +7,17 @@ import functools
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 os.environ["SCALARVIZ_WARMUP"] = "0"  # no test is slowed by a compiler beside it
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores Ctrl-C; tests send it
 ALLOWED_SKIP = "no GPU"
 ORACLE = Path(__file__).parent / "oracle"
 
