@@ -1,4 +1,4 @@
-"""Updates as one kernel: which ones are known, and that they say the same as their programs, bit for bit."""
+"""Updates as one kernel: which ones are known, and that they say the same as their programs, number for number."""
 
 from __future__ import annotations
 

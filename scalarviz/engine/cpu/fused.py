@@ -1,8 +1,9 @@
 """The update of the optimisers that most people use as one kernel each, with a weight's numbers in registers.
 
 Every update can run as a program, row by row. A program that says the same as one of these runs as its kernel instead:
-the same operations in the same order, so the same bits, but no row goes through memory. Which those are is written
-down here in the words of the program; the code is made of them and of the ops table.
+the same operations in the same order, so the same bits (but for the sign of a zero: a row that is scaled is added to 0
+there), but no row goes through memory. Which those are is written down here in the words of the program; the code is
+made of them and of the ops table.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from ...scalar.ops import TABLE
+from ..choose import processors
 from . import cache
 from .dialect import DTYPES
 from .layout import CALLS, KERNELS
@@ -91,7 +92,7 @@ def _make(unit: Unit) -> None:
 
 def _start_helper(units: Sequence[Unit]) -> subprocess.Popen[bytes] | None:
     """A process that compiles `units`; None where there is no second core or no cache to share."""
-    if (os.cpu_count() or 1) < 2:
+    if processors() < 2:
         return None
     code = "import sys; from scalarviz.engine.cpu.warm import help_out; help_out(sys.argv[1])"
     paths = os.pathsep.join([str(cache.PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
