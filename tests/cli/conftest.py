@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from scalarviz.cli import main
+from scalarviz.cli.main import main
 
 
 @dataclass

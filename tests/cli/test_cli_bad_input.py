@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scalarviz.scenes.rgb import Options
 
-from scalarviz.cli_flags import flag_of
+from scalarviz.cli.flags import flag_of
 from scalarviz.io import save_picture, save_tensors
 
 # What no flag of a kind may take

@@ -11,7 +11,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import nn, optim
-from scalarviz.cli_run import _engine_line
+from scalarviz.cli.run import _engine_line
 from scalarviz.engine import keeping
 from scalarviz.engine.choose import EngineChoice
 
@@ -103,8 +103,8 @@ def test_warmup_ends_when_the_disk_fills_up(cli, tmp_path, monkeypatch, flags):
         pytest.fail("it goes on")
 
     monkeypatch.setattr(warm, "warmup", fill)
-    monkeypatch.setattr("scalarviz.cli_warmup.background.holding", lambda: nullcontext(True))  # its lock is a file
-    monkeypatch.setattr("scalarviz.cli_warmup._give_way", lambda: None)
+    monkeypatch.setattr("scalarviz.cli.warmup.background.holding", lambda: nullcontext(True))  # its lock is a file
+    monkeypatch.setattr("scalarviz.cli.warmup._give_way", lambda: None)
     result = cli("warmup", *flags)
     assert result.code == 2
     assert "no space left on device" in result.err

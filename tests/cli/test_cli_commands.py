@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from scalarviz.scenes.rgb import Options
 
-from scalarviz.cli import scene_names
-from scalarviz.cli_flags import flag_of
+from scalarviz.cli.flags import flag_of
+from scalarviz.cli.main import scene_names
 from scalarviz.data import TARGETS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,15 +101,15 @@ def test_doctor_says_what_works_and_what_to_install(cli, monkeypatch):
 
 @pytest.mark.parametrize(("there", "mark"), [(True, "ok"), (False, "no")])
 def test_doctor_knows_what_a_notebook_needs(cli, monkeypatch, there, mark):
-    monkeypatch.setattr("scalarviz.cli_doctor.find_spec", lambda name: there)
-    monkeypatch.setattr("scalarviz.cli_doctor.version", lambda name: "9.9")
+    monkeypatch.setattr("scalarviz.cli.doctor.find_spec", lambda name: there)
+    monkeypatch.setattr("scalarviz.cli.doctor.version", lambda name: "9.9")
     (row,) = (line for line in cli("doctor").out.splitlines() if "notebook" in line)
     assert row.startswith(mark)
     assert ("scalarviz[notebook]" in row) != there
 
 
 def test_doctor_survives_a_check_that_breaks(cli, monkeypatch):
-    monkeypatch.setattr("scalarviz.cli_doctor._cuda", lambda: 1 / 0)
+    monkeypatch.setattr("scalarviz.cli.doctor._cuda", lambda: 1 / 0)
     result = cli("doctor", "--report")
     assert result.code == 0
     assert "ZeroDivisionError" in result.out
@@ -218,7 +218,7 @@ def test_bad_input_ends_a_process_with_2(tmp_path):
 
 
 def test_help_loads_nothing_heavy():
-    code = "import sys; from scalarviz.cli import main; main(['--help']); print(*sys.modules, file=sys.stderr)"
+    code = "import sys; from scalarviz.cli.main import main; main(['--help']); print(*sys.modules, file=sys.stderr)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(result.stderr.split())
     assert {"numpy", "rich", "typer"} <= loaded  # the package itself, and what prints help

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from scalarviz import cli_pictures
+from scalarviz.cli import pictures as cli_pictures
 from scalarviz.io import load_picture, load_tensors
 from scalarviz.view.film import Film, pace
 

@@ -12,7 +12,7 @@ from scalarviz.scenes import rgb as scene_rgb
 
 import scalarviz as sv
 from scalarviz import data
-from scalarviz.cli_console import Progress
+from scalarviz.cli.console import Progress
 from scalarviz.io import load_picture, load_tensors, read_cube, save_picture
 
 
@@ -154,7 +154,7 @@ def test_without_the_data_extra_one_line_says_so(rgb, monkeypatch):
 def test_a_cold_cache_is_said_before_the_compiling(monkeypatch):
     from types import SimpleNamespace
 
-    from scalarviz.cli_run import _engine_line
+    from scalarviz.cli.run import _engine_line
     from scalarviz.engine.choose import EngineChoice
 
     monkeypatch.setattr("scalarviz.engine.cpu.cache_is_warm", lambda dtype, names: False)

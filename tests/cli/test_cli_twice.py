@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from scalarviz.cli_pictures import Outputs
+from scalarviz.cli.pictures import Outputs
 from scalarviz.io import load_tensors
 from scalarviz.run.run import Run
 from scalarviz.view import film

@@ -291,7 +291,7 @@ def test_no_opengl_in_the_window(cli, tmp_path, monkeypatch, display):
 @pytest.mark.parametrize("flags", [["--headless"], ["--out", "x.png"]])
 def test_files_by_name_are_made_without_a_window(cli, monkeypatch, flags):
     monkeypatch.setenv("DISPLAY", NO_DISPLAY)
-    monkeypatch.setattr("scalarviz.cli_run.InWindow", None)
+    monkeypatch.setattr("scalarviz.cli.run.InWindow", None)
     assert cli("rgb", *FILM, *flags).code == 0
 
 
@@ -366,7 +366,7 @@ def test_a_first_start_goes_on_with_numba_when_the_kernels_are_there(program, tm
 
 
 def test_the_process_is_the_warmup_command_and_finds_the_package(tmp_path, monkeypatch):
-    from scalarviz import cli_warmup
+    from scalarviz.cli import warmup as cli_warmup
 
     commands = []
     monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path / "cold"))
@@ -374,4 +374,4 @@ def test_the_process_is_the_warmup_command_and_finds_the_package(tmp_path, monke
     assert "compiled beside this run" in cli_warmup.warm_up_beside("numpy")
     code = commands[0][-1].replace("main(['warmup', '--quiet'])", "print(main.__module__)")
     result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "scalarviz.cli"
+    assert result.stdout.strip() == "scalarviz.cli.main"

@@ -49,9 +49,7 @@ MODULES = modules()
 
 
 def floor_of(name: str) -> str:
-    """The entry of the table that a module belongs to; ``scalarviz.cli_rgb`` belongs to ``scalarviz.cli``."""
-    if name.startswith("scalarviz.cli"):
-        return "scalarviz.cli"
+    """The entry of the table that a module belongs to."""
     entries = [e for e in FLOORS if name == e or name.startswith(e + ".")]
     return max((e for e in entries if e != "scalarviz" or name == "scalarviz"), key=len, default="")
 

@@ -21,7 +21,7 @@ def init(self, name, *rest, **named):
     load(self, name, *rest, **named)
 ctypes.util.find_library, ctypes.CDLL.__init__ = find_library, init
 """
-COMMAND = BARE + "from scalarviz.cli import main; sys.exit(main(sys.argv[1:]))"
+COMMAND = BARE + "from scalarviz.cli.main import main; sys.exit(main(sys.argv[1:]))"
 LIBRARY = (
     BARE
     + """

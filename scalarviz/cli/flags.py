@@ -12,7 +12,7 @@ import typer
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from .errors import InputError
+from ..errors import InputError
 
 
 def command_from(model: type[BaseModel], call: Callable[[Any], int]) -> Callable[..., int]:

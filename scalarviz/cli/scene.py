@@ -10,10 +10,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from .errors import FileFormatError, InputError
+from ..errors import FileFormatError, InputError
 
 if TYPE_CHECKING:
-    from .run.scene import Scene
+    from ..run.scene import Scene
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class LoadedScene:
 
     def build(self, options: Any) -> Scene:
         """Call the module's ``build``; FileFormatError, which names the file, if it returns no scene."""
-        from .run.scene import Scene
+        from ..run.scene import Scene
 
         scene = self.module.build(options)
         if not isinstance(scene, Scene):

@@ -14,8 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from .cli_console import fail, say, tell, unwritable
-from .errors import ScalarvizError, listing
+from ..errors import ScalarvizError, listing
+from .console import fail, say, tell, unwritable
 
 INTERRUPTED = 130
 COMMANDS = {
@@ -101,7 +101,7 @@ def _add_version(app: Any) -> None:
 
     def show(value: bool) -> None:
         if value:
-            from . import __version__
+            from .. import __version__
 
             tell(f"scalarviz {__version__}")
             raise typer.Exit
@@ -121,13 +121,13 @@ def _add_tools(app: Any) -> None:
 
     @app.command("doctor", help=COMMANDS["doctor"])  # type: ignore[untyped-decorator]
     def doctor(report: bool = versions) -> int:
-        from .cli_doctor import doctor
+        from .doctor import doctor
 
         return doctor(report)
 
     @app.command("warmup", help=COMMANDS["warmup"])  # type: ignore[untyped-decorator]
     def warmup(quiet: bool = silence) -> int:
-        from .cli_warmup import warm_up
+        from .warmup import warm_up
 
         return warm_up(quiet)
 
@@ -137,9 +137,9 @@ def _unasked() -> None:
 
 
 def _add_scene(app: Any, name: str) -> None:
-    from .cli_flags import command_from
-    from .cli_run import run_scene
-    from .cli_scene import load_scene
+    from .flags import command_from
+    from .run import run_scene
+    from .scene import load_scene
 
     scene = load_scene(name)
     app.command(name, help=scene.summary)(command_from(scene.options, lambda options: run_scene(scene, options)))

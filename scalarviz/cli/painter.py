@@ -8,18 +8,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from .errors import ScalarvizError
+from ..errors import ScalarvizError
 
 if TYPE_CHECKING:
-    from .run.scene import Scene
+    from ..run.scene import Scene
 
 
 class Painter:
     """Draws one scene at one size, offscreen."""
 
     def __init__(self, scene: Scene, options: Any) -> None:
-        from .view.offscreen import offscreen
-        from .view.workbench import Workbench
+        from ..view.offscreen import offscreen
+        from ..view.workbench import Workbench
 
         self.scene, self._screen, self._size = scene, offscreen(), options.size
         cmap = options.cmap if options.given("cmap") else None
@@ -60,7 +60,7 @@ class Reel:
         self._stack, self._films = ExitStack(), []  # type: ExitStack, list[Any]
 
     def __enter__(self) -> Self:
-        from .view.film import Film
+        from ..view.film import Film
 
         with self._told():
             self._films = [self._stack.enter_context(Film(path, self._size, self._fps)) for path in self._paths]

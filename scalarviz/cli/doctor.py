@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
-from .cli_console import tell
-from .errors import MissingDependencyError, ScalarvizError, listing
+from ..errors import MissingDependencyError, ScalarvizError, listing
+from .console import tell
 
 DTYPES = ("float32", "float64")
 PACKAGES = (
@@ -71,7 +71,7 @@ def examine() -> Iterator[Finding]:
 
 def versions() -> Iterator[tuple[str, str]]:
     """Names and versions of what a bug may depend on."""
-    from . import __version__
+    from .. import __version__
 
     yield "scalarviz", __version__
     yield "Python", platform.python_version()
@@ -84,7 +84,7 @@ def versions() -> Iterator[tuple[str, str]]:
 
 
 def _gl() -> tuple[bool, str]:
-    from .view.offscreen import available, offscreen
+    from ..view.offscreen import available, offscreen
 
     if reason := available():
         return False, reason
@@ -99,7 +99,7 @@ def _text(value: object) -> str:
 
 
 def _films() -> tuple[bool, str]:
-    from .view.film import check_video
+    from ..view.film import check_video
 
     try:
         check_video()
@@ -109,8 +109,8 @@ def _films() -> tuple[bool, str]:
 
 
 def _window() -> tuple[bool, str]:
-    from .view.display import has_display
-    from .view.probe import WindowProbe
+    from ..view.display import has_display
+    from ..view.probe import WindowProbe
 
     if not has_display():
         return False, "no display (DISPLAY and WAYLAND_DISPLAY are not set); film and picture are drawn without one"
@@ -121,7 +121,7 @@ def _window() -> tuple[bool, str]:
 
 
 def _example() -> tuple[bool, str]:
-    from .io import example_photo
+    from ..io import example_photo
 
     try:
         return True, "{} x {} pixels, out of scikit-image".format(*example_photo().size)
@@ -130,9 +130,9 @@ def _example() -> tuple[bool, str]:
 
 
 def _cache() -> tuple[bool, str]:
-    from .engine.cpu.cache import cache_is_warm, folder
-    from .engine.keeping import refusal
-    from .scalar import ops
+    from ..engine.cpu.cache import cache_is_warm, folder
+    from ..engine.keeping import refusal
+    from ..scalar import ops
 
     warm = [dtype for dtype in DTYPES if cache_is_warm(dtype, ops.TABLE)]
     if len(warm) == len(DTYPES):
@@ -142,7 +142,7 @@ def _cache() -> tuple[bool, str]:
 
 
 def _layers() -> tuple[bool, str]:
-    from .engine.cpu import capability
+    from ..engine.cpu import capability
 
     return True, capability.describe()
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .cli_console import say
-from .cli_stop import Stop
-from .errors import MissingDependencyError, StateError
+from ..errors import MissingDependencyError, StateError
+from .console import say
+from .stop import Stop
 
 if TYPE_CHECKING:
-    from .run.run import Run
-    from .run.scene import Scene
-    from .view.show import Handle
+    from ..run.run import Run
+    from ..run.scene import Scene
+    from ..view.show import Handle
 
 GONE = "the display went away"
 PATIENCE = 60.0  # seconds for the engine to come back from the call it is in; larger networks take long calls
@@ -23,7 +23,7 @@ def wants_window(options: Any) -> bool:
     if options.headless or options.out:
         return False
     try:
-        from .view.display import has_display
+        from ..view.display import has_display
     except MissingDependencyError:
         return False  # plan_outputs says what is missing
     return has_display()
@@ -39,7 +39,7 @@ class InWindow:
     """
 
     def __init__(self, options: Any) -> None:
-        from .view.probe import WindowProbe
+        from ..view.probe import WindowProbe
 
         self._options, self._probe = options, WindowProbe()
         self.first_start = False
@@ -74,7 +74,7 @@ class InWindow:
         return error
 
     def _show(self, scene: Scene, rescue: Callable[[Exception], object]) -> Handle:
-        from .view.show import show
+        from ..view.show import show
 
         options = self._options
         say(f"{scene.name}: Space runs and pauses, ? shows the keys, Esc closes the window")
@@ -93,7 +93,7 @@ class InWindow:
 
 def _taken_back(run: Run, handle: Handle) -> Exception | None:
     """Make sure that no thread trains the run any more; returns what had stopped it, if something did."""
-    from .view.live import LiveView
+    from ..view.live import LiveView
 
     assert isinstance(handle.viewer, LiveView)  # what a scene's window has
     worker = handle.viewer.worker

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .errors import InputError, MissingDependencyError, ScalarvizError, listing
-from .io import check_target, save_picture
-from .io.pictures import FORMATS
+from ..errors import InputError, MissingDependencyError, ScalarvizError, listing
+from ..io import check_target, save_picture
+from ..io.pictures import FORMATS
 
 if TYPE_CHECKING:
-    from .cli_painter import Painter
-    from .run.scene import Scene
+    from ..run.scene import Scene
+    from .painter import Painter
 
 FOLDER = Path("out")
 FILM = ".mp4"
@@ -50,8 +50,8 @@ class Outputs:
         if not self.films:
             yield iter([last])
             return
-        from .cli_painter import Painter, Reel
-        from .view.film import pace
+        from ..view.film import pace
+        from .painter import Painter, Reel
 
         fps, stops = self.options.fps, pace(steps, self.options.duration, self.options.fps)
         painter = self._painter = Painter(scene, self.options)
@@ -76,7 +76,7 @@ class Outputs:
         """Write the stills; returns every file of the picture that was written, films included."""
         written = list(self.films)
         if self.stills:
-            from .cli_painter import Painter
+            from .painter import Painter
 
             painter = self._painter or Painter(scene, self.options)  # the film's has gathered the test curve
             image = painter.still(f"{scene.run.full_speed:,.0f} steps/s  ·  {scene.run.engine}")
@@ -132,7 +132,7 @@ def _named(options: Any) -> Outputs:
             raise InputError(f"--out {path}: allowed are a film ({FILM}) or a picture ({listing(FORMATS)})")
         check_target(path)
     if films:
-        from .view.film import check_video
+        from ..view.film import check_video
 
         check_video()
     return Outputs(films, stills, options)
@@ -143,7 +143,7 @@ def _usual(name: str, options: Any) -> Outputs:
     for path in (*outputs.films, *outputs.stills):
         check_target(path)
     try:
-        from .view.film import check_video
+        from ..view.film import check_video
 
         check_video()
     except MissingDependencyError as error:
@@ -160,7 +160,7 @@ def check_look(options: Any) -> None:
     if not options.given("cmap"):
         return
     try:
-        from .view.colors import get_map
+        from ..view.colors import get_map
     except MissingDependencyError:
         return
     get_map(options.cmap)
@@ -169,7 +169,7 @@ def check_look(options: Any) -> None:
 def _no_drawing(options: Any) -> str:
     """Why nothing can be drawn here, or an empty text."""
     try:
-        from .view.offscreen import available
+        from ..view.offscreen import available
     except MissingDependencyError as error:
         return str(error)
     return available()

@@ -9,7 +9,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
-from .errors import InputError
+from ..errors import InputError
 
 LINE_SECONDS = 10.0  # between two lines where there is no terminal for a bar
 

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .cli_console import Progress, fail, say, tell
-from .cli_pictures import Outputs, check_look, plan_outputs
-from .cli_scene import LoadedScene
-from .cli_stop import Stop
-from .cli_warmup import warm_up_beside
-from .cli_window import InWindow, wants_window
-from .errors import DivergedError, InputError, MissingDependencyError, ScalarvizError
-from .io import check_target
+from ..errors import DivergedError, InputError, MissingDependencyError, ScalarvizError
+from ..io import check_target
+from .console import Progress, fail, say, tell
+from .pictures import Outputs, check_look, plan_outputs
+from .scene import LoadedScene
+from .stop import Stop
+from .warmup import warm_up_beside
+from .window import InWindow, wants_window
 
 if TYPE_CHECKING:
-    from .run.scene import Scene
+    from ..run.scene import Scene
 
 
 @dataclass(slots=True)
@@ -122,8 +122,8 @@ def _beside(name: str, scene: Scene, options: Any) -> list[str]:
 
 def _engine_line(name: str, scene: Scene, threads: int | None = None) -> str:
     """Which engine and why; also why nothing moves for a while, and why there are fewer threads than asked for."""
-    from .engine.cpu import cache_is_warm
-    from .engine.keeping import refusal
+    from ..engine.cpu import cache_is_warm
+    from ..engine.keeping import refusal
 
     run, why = scene.run, scene.run.engine.why
     if run.engine.name == "numba" and not cache_is_warm(run.dtype, ()):

@@ -7,14 +7,14 @@ import sys
 import time
 from contextlib import suppress
 
-from .cli_console import Progress, say
-from .engine import background
-from .engine.keeping import refusal
-from .errors import InputError
+from ..engine import background
+from ..engine.keeping import refusal
+from ..errors import InputError
+from .console import Progress, say
 
 DTYPES = ("float32", "float64")
 # the modules are found where this process found them, not in whatever folder the user stands in
-_CODE = "import sys; sys.path[:] = {path!r}; from scalarviz.cli import main; sys.exit(main(['warmup', '--quiet']))"
+_CODE = "import sys; sys.path[:] = {path!r}; from scalarviz.cli.main import main; sys.exit(main(['warmup', '--quiet']))"
 
 
 def warm_up(quiet: bool = False) -> int:
@@ -35,9 +35,9 @@ def warm_up(quiet: bool = False) -> int:
     InputError
         The cache folder would keep nothing.
     """
-    from .engine.cpu import warmup
-    from .engine.cpu.cache import CORE
-    from .scalar import ops
+    from ..engine.cpu import warmup
+    from ..engine.cpu.cache import CORE
+    from ..scalar import ops
 
     _check_folder()
     with background.holding() as mine:
@@ -61,7 +61,7 @@ def warm_up(quiet: bool = False) -> int:
 
 def warm_up_beside(engine: str) -> str:
     """Fill a cold cache beside a run that `engine` computes meanwhile; returns the line to say, or an empty one."""
-    from .engine.cpu import cache_is_warm
+    from ..engine.cpu import cache_is_warm
 
     if engine == "numba" or all(cache_is_warm(dtype, ()) for dtype in DTYPES):
         return ""
