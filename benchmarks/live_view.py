@@ -18,8 +18,8 @@ from _timing import Timing, arguments, timing_of, write_report
 from scalarviz.scenes import digits, rgb
 
 from scalarviz.run.scene import Scene
-from scalarviz.view.live import LiveView
-from scalarviz.view.offscreen import offscreen
+from scalarviz.view.watch.live import LiveView
+from scalarviz.view.window.offscreen import offscreen
 
 FRAME = 1 / 30
 SIZE = (1280, 720)

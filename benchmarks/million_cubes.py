@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 from vispy import gloo, scene
 
 from scalarviz.run.frame import Tensor
-from scalarviz.view.colors import get_map
-from scalarviz.view.layout import Layout, layout_for
-from scalarviz.view.offscreen import offscreen
-from scalarviz.view.slab import SlabVisual
+from scalarviz.view.cubes.slab import SlabVisual
+from scalarviz.view.draw.maps import get_map
+from scalarviz.view.space.layout import Layout, layout_for
+from scalarviz.view.window.offscreen import offscreen
 
 SIZE = (1280, 720)
 PLATES = 4

@@ -84,7 +84,7 @@ def versions() -> Iterator[tuple[str, str]]:
 
 
 def _gl() -> tuple[bool, str]:
-    from ..view.offscreen import available, offscreen
+    from ..view.window.offscreen import available, offscreen
 
     if reason := available():
         return False, reason
@@ -109,8 +109,8 @@ def _films() -> tuple[bool, str]:
 
 
 def _window() -> tuple[bool, str]:
-    from ..view.display import has_display
-    from ..view.probe import WindowProbe
+    from ..view.window.display import has_display
+    from ..view.window.qt_trial import WindowProbe
 
     if not has_display():
         return False, "no display (DISPLAY and WAYLAND_DISPLAY are not set); film and picture are drawn without one"

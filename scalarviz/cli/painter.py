@@ -18,7 +18,7 @@ class Painter:
     """Draws one scene at one size, offscreen."""
 
     def __init__(self, scene: Scene, options: Any) -> None:
-        from ..view.offscreen import offscreen
+        from ..view.window.offscreen import offscreen
         from ..view.workbench import Workbench
 
         self.scene, self._screen, self._size = scene, offscreen(), options.size

@@ -160,7 +160,7 @@ def check_look(options: Any) -> None:
     if not options.given("cmap"):
         return
     try:
-        from ..view.colors import get_map
+        from ..view.draw.maps import get_map
     except MissingDependencyError:
         return
     get_map(options.cmap)
@@ -169,7 +169,7 @@ def check_look(options: Any) -> None:
 def _no_drawing(options: Any) -> str:
     """Why nothing can be drawn here, or an empty text."""
     try:
-        from ..view.offscreen import available
+        from ..view.window.offscreen import available
     except MissingDependencyError as error:
         return str(error)
     return available()

@@ -23,7 +23,7 @@ def wants_window(options: Any) -> bool:
     if options.headless or options.out:
         return False
     try:
-        from ..view.display import has_display
+        from ..view.window.display import has_display
     except MissingDependencyError:
         return False  # plan_outputs says what is missing
     return has_display()
@@ -39,7 +39,7 @@ class InWindow:
     """
 
     def __init__(self, options: Any) -> None:
-        from ..view.probe import WindowProbe
+        from ..view.window.qt_trial import WindowProbe
 
         self._options, self._probe = options, WindowProbe()
         self.first_start = False
@@ -93,7 +93,7 @@ class InWindow:
 
 def _taken_back(run: Run, handle: Handle) -> Exception | None:
     """Make sure that no thread trains the run any more; returns what had stopped it, if something did."""
-    from ..view.live import LiveView
+    from ..view.watch.live import LiveView
 
     assert isinstance(handle.viewer, LiveView)  # what a scene's window has
     worker = handle.viewer.worker

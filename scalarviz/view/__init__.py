@@ -1,14 +1,14 @@
 """Pictures: cubes, panels, films. Loaded when it is first used, because it needs vispy."""
 
-from .offscreen import require_vispy
+from .window.offscreen import require_vispy
 
 require_vispy()  # before a module that imports it: what is missing is said, not met by a traceback
 
 # ruff: noqa: E402
-from .files import save_png
 from .film import Film, pace
 from .render import render
 from .show import Handle, show
+from .window.files import save_png
 from .workbench import Workbench
 
 __all__ = ["Film", "Handle", "Workbench", "pace", "render", "save_png", "show"]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError, MissingDependencyError
 from ..io import replacing
-from .files import check_picture
+from .window.files import check_picture
 
 SLOW_SECONDS = 2.0
 DURATION = 20.0

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .grid import check_size
-from .offscreen import offscreen
-from .source import source_of
-from .theme import Theme
+from .draw.places import check_size
+from .draw.theme import Theme
+from .shown.source import source_of
+from .window.offscreen import offscreen
 from .workbench import Workbench
 
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from ..run import Run, Scene
-from .inputhook import serve_prompt
-from .live import LiveView
-from .mirror import Mirror
-from .source import source_of
-from .viewer import Viewer
-from .window import Window
+from .shown.source import source_of
+from .watch.live import LiveView
+from .watch.mirror import Mirror
+from .watch.viewer import Viewer
+from .window.desktop import Window
+from .window.prompt import serve_prompt
 
 
 class Handle:

@@ -14,22 +14,22 @@ from numpy.typing import ArrayLike, NDArray
 from ..run.frame import Frame
 from ..run.ranges import extent
 from ..run.scene import Scene
-from .camera import Camera
-from .coloring import ActivationScale, Coloring, paint
-from .draw2d import Painter, clipped
-from .grid import MARGIN, Box, Places, arrange, check_size
-from .hud import HudState, hud, keys
-from .layout import Layout, layout_for
-from .picking import Picker
-from .scenery import Scenery, cubes_box, window_of
-from .side import RGB, SidePanels, Which
-from .sketch import Sketch
-from .slab import SlabVisual
-from .strip import Strip
-from .subject import Subject, subject_of
-from .theme import Theme, get_theme
-from .touch import Touch, View
-from .viewpoint import Viewpoint
+from .cubes.picking import Picker
+from .cubes.scale import ActivationScale, Coloring, paint
+from .cubes.slab import SlabVisual
+from .draw.painter import Painter, clipped
+from .draw.places import MARGIN, Box, Places, arrange, check_size
+from .draw.sketch import Sketch
+from .draw.theme import Theme, get_theme
+from .flow.scenery import Scenery, cubes_box, window_of
+from .panels.hud import HudState, hud, keys
+from .panels.side import RGB, SidePanels, Which
+from .panels.strip import Strip
+from .panels.touch import Touch, View
+from .shown.subject import Subject, subject_of
+from .space.camera import Camera
+from .space.layout import Layout, layout_for
+from .space.viewpoint import Viewpoint
 
 Point = tuple[float, float]
 

@@ -77,7 +77,7 @@ def test_the_version(cli):
 
 
 def test_doctor_says_what_works_and_what_to_install(cli, monkeypatch):
-    monkeypatch.setattr("scalarviz.view.offscreen.available", lambda: "install EGL")
+    monkeypatch.setattr("scalarviz.view.window.offscreen.available", lambda: "install EGL")
     result = cli("doctor")
     assert result.code == 0
     rows = {line[4:].split("  ")[0].strip(): line for line in result.out.splitlines()}

@@ -96,7 +96,7 @@ def test_without_the_video_extra_there_is_a_picture_and_a_line(cli, tmp_path, mo
 
 
 def test_without_gl_training_runs_and_a_line_says_what_to_install(cli, tmp_path, monkeypatch):
-    monkeypatch.setattr("scalarviz.view.offscreen.available", lambda: "no OpenGL to draw with: install this")
+    monkeypatch.setattr("scalarviz.view.window.offscreen.available", lambda: "no OpenGL to draw with: install this")
     usual = cli("rgb", "--steps", 2, "--engine", "numpy", "--json")
     assert usual.code == 0
     assert usual.json["steps"] == 2

@@ -258,7 +258,7 @@ def test_a_display_that_does_not_answer(program, tmp_path):
 
 def test_a_display_without_qt(cli, tmp_path, monkeypatch):
     monkeypatch.setenv("DISPLAY", NO_DISPLAY)
-    monkeypatch.setattr("scalarviz.view.probe.find_spec", lambda name: None)
+    monkeypatch.setattr("scalarviz.view.window.qt_trial.find_spec", lambda name: None)
     result = cli("rgb", *FILM)
     assert result.code == 0
     assert sum('pip install "scalarviz[desktop]"' in line for line in result.err.splitlines()) == 1
@@ -266,7 +266,7 @@ def test_a_display_without_qt(cli, tmp_path, monkeypatch):
 
 
 def test_a_qt_that_lacks_a_library(monkeypatch):
-    from scalarviz.view.probe import _explained
+    from scalarviz.view.window.qt_trial import _explained
 
     said = _explained("Traceback\nImportError: libEGL.so.1: cannot open shared object file: No such file")
     assert "libEGL.so.1" in said
@@ -335,7 +335,7 @@ def test_only_a_first_start_in_a_window_may_change_engine(cli, started, monkeypa
         raise MissingDependencyError("enough")
 
     monkeypatch.setenv("DISPLAY", display)
-    monkeypatch.setattr("scalarviz.view.probe.WindowProbe", lambda: SimpleNamespace(reason=lambda: ""))
+    monkeypatch.setattr("scalarviz.view.window.qt_trial.WindowProbe", lambda: SimpleNamespace(reason=lambda: ""))
     monkeypatch.setattr(importlib.import_module("scalarviz.view.show"), "show", show)
     monkeypatch.setattr("scalarviz.engine.cpu.NumbaTrainer", NumpyTrainer, raising=False)  # compiling is not the matter
     assert cli("rgb", *SMALL, "--steps", 4, "--duration", 0.3, *flags).code == 0

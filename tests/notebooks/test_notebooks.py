@@ -18,9 +18,9 @@ from PIL import Image
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run.scene import ColourCube, Scene
-from scalarviz.view.offscreen import offscreen
-from scalarviz.view.subject import arrays_subject
-from scalarviz.view.theme import LIGHT, rgb
+from scalarviz.view.draw.theme import LIGHT, rgb
+from scalarviz.view.shown.subject import arrays_subject
+from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from scalarviz.errors import InputError
 from scalarviz.io import replacing
-from scalarviz.view.files import save_png
 from scalarviz.view.film import Film, pace
+from scalarviz.view.window.files import save_png
 
 
 @settings(max_examples=60, deadline=None)

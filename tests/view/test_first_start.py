@@ -11,11 +11,11 @@ import pytest
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.first_start import Change
-from scalarviz.view import live as module
-from scalarviz.view.live import LiveView
-from scalarviz.view.offscreen import offscreen
-from scalarviz.view.overlay import banner
-from scalarviz.view.theme import DARK
+from scalarviz.view.draw.theme import DARK
+from scalarviz.view.panels.overlay import banner
+from scalarviz.view.watch import live as module
+from scalarviz.view.watch.live import LiveView
+from scalarviz.view.window.offscreen import offscreen
 
 pytestmark = pytest.mark.gl
 

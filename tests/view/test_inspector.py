@@ -13,9 +13,9 @@ from scalarviz import nn, optim
 from scalarviz.run.frame import Tensor
 from scalarviz.run.scene import Scene
 from scalarviz.run.terms import Terms
-from scalarviz.view.inspector import POINTS, Inspector, ValueHistory, figure, who
-from scalarviz.view.subject import Subject, arrays_subject, subject_of
-from scalarviz.view.theme import DARK
+from scalarviz.view.draw.theme import DARK
+from scalarviz.view.panels.inspector import POINTS, Inspector, ValueHistory, figure, who
+from scalarviz.view.shown.subject import Subject, arrays_subject, subject_of
 
 MINUS = "\N{MINUS SIGN}"
 PROBE, TARGET = np.array([0.92, 0.58, 0.18]), np.array([0.1, 0.4, 0.8])
@@ -206,7 +206,7 @@ def test_a_frozen_weight_is_called_so() -> None:
 
 @pytest.mark.parametrize("width", [524.0, 330.0, 200.0, 120.0])
 def test_nothing_is_wider_than_the_panel(scene: Scene, width: float) -> None:
-    from scalarviz.view.text import measure
+    from scalarviz.view.draw.text import measure
 
     frame = scene.run.frame(scene.probe)
     for index in (0, scene.run.n_weights - 1):

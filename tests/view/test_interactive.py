@@ -14,15 +14,15 @@ from scalarviz.errors import UnknownNameError
 from scalarviz.run import scene as described
 from scalarviz.run.frame import Frame
 from scalarviz.run.scene import ColourCube, Pictures, Scene
-from scalarviz.view.controls import help_lines, mouse_lines
-from scalarviz.view.offscreen import offscreen
-from scalarviz.view.orbit import between, camera_of, pose_of, turned
-from scalarviz.view.overlay import banner, help_panel, pointer_label, wrapped
-from scalarviz.view.sketch import Sketch, TextItem
-from scalarviz.view.subject import arrays_subject
-from scalarviz.view.text import CAP_HEIGHT, measure
-from scalarviz.view.theme import DARK, LIGHT, rgb
-from scalarviz.view.touch import HINT, hexed, plate_of
+from scalarviz.view.draw.sketch import Sketch, TextItem
+from scalarviz.view.draw.text import CAP_HEIGHT, measure
+from scalarviz.view.draw.theme import DARK, LIGHT, rgb
+from scalarviz.view.panels.overlay import banner, help_panel, pointer_label, wrapped
+from scalarviz.view.panels.touch import HINT, hexed, plate_of
+from scalarviz.view.shown.subject import arrays_subject
+from scalarviz.view.space.pose import between, camera_of, pose_of, turned
+from scalarviz.view.watch.controls import help_lines, mouse_lines
+from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl
@@ -719,8 +719,8 @@ def test_plain_arrays_can_be_touched_too() -> None:
 
 
 def test_the_list_of_keys_has_those_that_do_something() -> None:
-    from scalarviz.view.live import LiveView
-    from scalarviz.view.viewer import Viewer
+    from scalarviz.view.watch.live import LiveView
+    from scalarviz.view.watch.viewer import Viewer
 
     assert help_lines(LiveView) == help_lines()
     assert mouse_lines(LiveView) == mouse_lines()

@@ -6,10 +6,10 @@ import pytest
 
 from scalarviz.errors import InputError, UnknownNameError
 from scalarviz.run.frame import Stage, Tensor
-from scalarviz.view.flow_labels import FlowLabels
-from scalarviz.view.layout import FEW, layout_for, scene_rect
-from scalarviz.view.layout_plate import grid_for
-from scalarviz.view.theme import DARK
+from scalarviz.view.draw.theme import DARK
+from scalarviz.view.flow.labels import FlowLabels
+from scalarviz.view.space.layout import FEW, layout_for, scene_rect
+from scalarviz.view.space.plate import grid_for
 
 SIZE = (1280, 720)
 NETS = [

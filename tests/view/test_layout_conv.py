@@ -8,10 +8,10 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run.ranges import Range, extent
-from scalarviz.view.coloring import ActivationScale, rows_of
-from scalarviz.view.layout import layout_for
-from scalarviz.view.layout_conv import map_grid
-from scalarviz.view.theme import DARK
+from scalarviz.view.cubes.scale import ActivationScale, rows_of
+from scalarviz.view.draw.theme import DARK
+from scalarviz.view.space.conv import map_grid
+from scalarviz.view.space.layout import layout_for
 
 
 def run_of(*layers, shape=(1, 8, 8), outputs=10):

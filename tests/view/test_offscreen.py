@@ -6,8 +6,8 @@ import pytest
 from vispy import gloo
 
 from scalarviz.errors import InputError, MissingDependencyError
-from scalarviz.view import offscreen as module
-from scalarviz.view.offscreen import MAX_SIDE, available, offscreen, render, shrink
+from scalarviz.view.window import offscreen as module
+from scalarviz.view.window.offscreen import MAX_SIDE, available, offscreen, render, shrink
 
 pytestmark = pytest.mark.gl
 
@@ -105,7 +105,7 @@ def test_qt_is_asked_when_egl_is_missing(monkeypatch):
 
 
 def test_a_fresh_process_needs_no_display_and_no_settings(tmp_path):
-    code = "from scalarviz.view.offscreen import render; print(render(lambda size: None, (3, 2)).shape)"
+    code = "from scalarviz.view.window.offscreen import render; print(render(lambda size: None, (3, 2)).shape)"
     env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60, check=False

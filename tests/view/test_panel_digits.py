@@ -11,13 +11,13 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run.scene import DigitBoard, Scene
 from scalarviz.run.scene import TestCurve as Curve
-from scalarviz.view.drawing import DigitPad
-from scalarviz.view.grid import arrange
-from scalarviz.view.offscreen import offscreen, render
-from scalarviz.view.panel_digits import EASE, DigitColumns
-from scalarviz.view.panel_probe import field_box, probe_panel, shares
-from scalarviz.view.text import measure
-from scalarviz.view.theme import DARK, LIGHT
+from scalarviz.view.draw.places import arrange
+from scalarviz.view.draw.text import measure
+from scalarviz.view.draw.theme import DARK, LIGHT
+from scalarviz.view.panels.digit import field_box, probe_panel, shares
+from scalarviz.view.panels.digits import EASE, DigitColumns
+from scalarviz.view.shown.pad import DigitPad
+from scalarviz.view.window.offscreen import offscreen, render
 from scalarviz.view.workbench import Workbench
 
 BOX = (10.0, 20.0, 304.0, 240.0)
@@ -120,7 +120,7 @@ def test_a_turn_on_the_way_begins_where_it_is(columns):
 @pytest.mark.gl
 @pytest.mark.parametrize("theme", [DARK, LIGHT], ids=["dark", "light"])
 def test_the_pixels_of_a_digit_are_its_shades_and_a_wrong_one_has_a_frame(theme):
-    from scalarviz.view.draw2d import Painter
+    from scalarviz.view.draw.painter import Painter
 
     columns = DigitColumns(BOARD, theme)
     columns.place(BOX)

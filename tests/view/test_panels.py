@@ -7,23 +7,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalarviz.view.colors import get_map
-from scalarviz.view.grid import MARGIN, arrange, check_size
-from scalarviz.view.hud import HudState, fitted, hud, loss_text, rate_text
-from scalarviz.view.offscreen import render
-from scalarviz.view.panel_colours import CubePlaces, colours_discs, displayed
-from scalarviz.view.panel_legend import Scale, bar_pixels, legend
-from scalarviz.view.panel_loss import LossCurve, axis, loss_panel, thin_out, tick_text
-from scalarviz.view.panel_pictures import picture_boxes, thumbnail, to_bytes
-from scalarviz.view.sketch import Sketch
-from scalarviz.view.text import measure
-from scalarviz.view.theme import DARK
+from scalarviz.view.draw.maps import get_map
+from scalarviz.view.draw.places import MARGIN, arrange, check_size
+from scalarviz.view.draw.sketch import Sketch
+from scalarviz.view.draw.text import measure
+from scalarviz.view.draw.theme import DARK
+from scalarviz.view.panels.colours import CubePlaces, colours_discs, displayed
+from scalarviz.view.panels.hud import HudState, fitted, hud, loss_text, rate_text
+from scalarviz.view.panels.legend import Scale, bar_pixels, legend
+from scalarviz.view.panels.loss import LossCurve, axis, loss_panel, thin_out, tick_text
+from scalarviz.view.panels.pictures import picture_boxes, thumbnail, to_bytes
+from scalarviz.view.window.offscreen import render
 
 BOX = (24.0, 40.0, 344.0, 76.0)
 
 
 def _painted(*sketches: Sketch, size: tuple[int, int] = (400, 300)) -> np.ndarray:
-    from scalarviz.view.draw2d import Painter
+    from scalarviz.view.draw.painter import Painter
 
     return render(lambda _: Painter(size).draw(list(sketches)), size)
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from scalarviz.run.frame import Stage, Tensor
-from scalarviz.view import slab
-from scalarviz.view.camera import Camera
-from scalarviz.view.layout import Layout, layout_for
-from scalarviz.view.offscreen import offscreen
-from scalarviz.view.orbit import Pose, camera_of, pose_of
-from scalarviz.view.picking import Picker
-from scalarviz.view.slab_shader import fragment
+from scalarviz.view.cubes import slab
+from scalarviz.view.cubes.picking import Picker
+from scalarviz.view.cubes.shader import fragment
+from scalarviz.view.space.camera import Camera
+from scalarviz.view.space.layout import Layout, layout_for
+from scalarviz.view.space.pose import Pose, camera_of, pose_of
+from scalarviz.view.window.offscreen import offscreen
 
 pytestmark = pytest.mark.gl
 

@@ -9,8 +9,8 @@ import pytest
 
 from scalarviz import Run, nn, optim
 from scalarviz.run.worker import Worker
-from scalarviz.view import controls
-from scalarviz.view.playback import RATE, Playback
+from scalarviz.view.watch import controls
+from scalarviz.view.watch.playback import RATE, Playback
 
 X = np.random.default_rng(0).random((8, 3))
 

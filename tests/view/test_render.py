@@ -8,8 +8,8 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError
-from scalarviz.view.subject import arrays_subject
-from scalarviz.view.theme import DARK, rgb
+from scalarviz.view.draw.theme import DARK, rgb
+from scalarviz.view.shown.subject import arrays_subject
 
 pytestmark = pytest.mark.gl
 

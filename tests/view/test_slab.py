@@ -10,12 +10,12 @@ import pytest
 from scalarviz.errors import InputError, UnknownNameError
 from scalarviz.run.frame import Stage, Tensor
 from scalarviz.run.ranges import Range
-from scalarviz.view.colors import get_map
-from scalarviz.view.layout import layout_for
-from scalarviz.view.offscreen import offscreen
-from scalarviz.view.slab import SlabVisual, variant_for
-from scalarviz.view.slab_shader import Variant
-from scalarviz.view.theme import get_theme, rgb
+from scalarviz.view.cubes.shader import Variant
+from scalarviz.view.cubes.slab import SlabVisual, variant_for
+from scalarviz.view.draw.maps import get_map
+from scalarviz.view.draw.theme import get_theme, rgb
+from scalarviz.view.space.layout import layout_for
+from scalarviz.view.window.offscreen import offscreen
 
 pytestmark = pytest.mark.gl
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from scalarviz.run.frame import Stage, Tensor
-from scalarviz.view.colors import get_map
-from scalarviz.view.layout import layout_for
-from scalarviz.view.offscreen import offscreen
-from scalarviz.view.slab import SlabVisual
-from scalarviz.view.slab_atlas import DEAD, FROZEN, NAN, NEG_INF, NOT_COMPUTED, POS_INF
-from scalarviz.view.theme import get_theme, rgb
+from scalarviz.view.cubes.atlas import DEAD, FROZEN, NAN, NEG_INF, NOT_COMPUTED, POS_INF
+from scalarviz.view.cubes.slab import SlabVisual
+from scalarviz.view.draw.maps import get_map
+from scalarviz.view.draw.theme import get_theme, rgb
+from scalarviz.view.space.layout import layout_for
+from scalarviz.view.window.offscreen import offscreen
 
 pytestmark = pytest.mark.gl
 

@@ -11,13 +11,13 @@ import pytest
 import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.run import ColourCube, Scene
-from scalarviz.view import controls
-from scalarviz.view.live import LiveView
-from scalarviz.view.mirror import Mirror
-from scalarviz.view.offscreen import offscreen
 from scalarviz.view.show import show
-from scalarviz.view.source import source_of
-from scalarviz.view.window import Window
+from scalarviz.view.shown.source import source_of
+from scalarviz.view.watch import controls
+from scalarviz.view.watch.live import LiveView
+from scalarviz.view.watch.mirror import Mirror
+from scalarviz.view.window.desktop import Window
+from scalarviz.view.window.offscreen import offscreen
 
 pytestmark = [
     pytest.mark.gl,

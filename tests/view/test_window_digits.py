@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scalarviz.scenes import digits as scene_digits
 
-from scalarviz.view.live import LiveView
-from scalarviz.view.window import Window
+from scalarviz.view.watch.live import LiveView
+from scalarviz.view.window.desktop import Window
 
 pytestmark = [
     pytest.mark.gl,

@@ -15,12 +15,12 @@ from scalarviz import nn, optim
 from scalarviz.errors import UnknownNameError
 from scalarviz.run import scene as described
 from scalarviz.run.scene import ColourCube, Pictures, Scene
-from scalarviz.view.flow_few import Story, _signed_sum, loss_line
-from scalarviz.view.offscreen import offscreen
-from scalarviz.view.sketch import Sketch, TextItem
-from scalarviz.view.strip import Strip
-from scalarviz.view.text import CAP_HEIGHT, measure, number
-from scalarviz.view.theme import DARK, rgb
+from scalarviz.view.draw.sketch import Sketch, TextItem
+from scalarviz.view.draw.text import CAP_HEIGHT, measure, number
+from scalarviz.view.draw.theme import DARK, rgb
+from scalarviz.view.flow.layer import Story, _signed_sum, loss_line
+from scalarviz.view.panels.strip import Strip
+from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl

@@ -1,0 +1,136 @@
+"""The numbers of all plates in one float texture, and their marks in one of bytes, both at most 4096 wide.
+
+Element k of a frame's flat arrays is texel k, row by row, so that a frame is one copy and one upload; the rows of
+activations follow after the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from scalarviz.errors import InputError, UnknownNameError, listing
+
+from ..space.plate import Plate
+
+ATLAS_WIDTH = 4096
+
+NAN, POS_INF, NEG_INF, FROZEN, DEAD, NOT_COMPUTED = 1, 2, 4, 8, 16, 32
+"""Bits of the flag texture. "Clipped" needs none: the shader sees it from the value and the range."""
+
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+class Atlas:
+    """Values (float32) and marks (uint8) of every plate, as the shader reads them.
+
+    Parameters
+    ----------
+    plates : sequence of Plate
+        In the order of the layout.
+
+    Attributes
+    ----------
+    values : ndarray of float32, shape (H, W)
+    flags : ndarray of uint8, shape (H, W)
+    changed, flags_changed : bool
+        Whether an upload is due; the one who uploads resets them.
+    """
+
+    def __init__(self, plates: Sequence[Plate]) -> None:
+        self.parameters = max((p.start + p.size for p in plates if p.start >= 0), default=0)
+        self._spans: dict[tuple[bool, str], slice] = {}
+        end = self.parameters
+        for plate in plates:
+            row = plate.start < 0
+            first = end if row else plate.start
+            self._spans[row, plate.name] = slice(first, first + plate.size)
+            end += plate.size if row else 0
+        width = min(ATLAS_WIDTH, end)
+        self.shape = (ceil(end / width), width)
+        self._values = np.zeros(self.shape[0] * width, np.float32)
+        self._given = np.zeros(len(self._values), np.uint8)
+        self._seen = np.zeros(len(self._values), np.uint8)
+        self.changed = self.flags_changed = True
+        self._used = 0  # marks that have ever been given
+        self._any_seen: set[tuple[int, int]] = set()
+
+    @property
+    def values(self) -> NDArray[np.float32]:
+        """What the shader samples."""
+        return self._values.reshape(self.shape)
+
+    @property
+    def flags(self) -> NDArray[np.uint8]:
+        """Marks given by the caller together with those of the values themselves."""
+        return (self._given | self._seen).reshape(self.shape)
+
+    def span(self, plate: Plate) -> slice:
+        """Texels of a plate, counted row by row."""
+        return self._spans[plate.start < 0, plate.name]
+
+    def set_flat(self, flat: ArrayLike) -> None:
+        """Take over all weights from a frame's flat array, shape (P,)."""
+        block = np.asarray(flat).reshape(-1)
+        if block.size < self.parameters:
+            raise InputError(
+                f"slab.set_flat: {block.size} values for a layout of {self.parameters}; give a whole frame"
+            )
+        self._put(slice(0, self.parameters), block[: self.parameters])
+
+    def set_block(self, name: str, values: ArrayLike, *, row: bool) -> None:
+        """Take over the values of one plate (`row`: an activation row)."""
+        span = self._find(name, row)
+        block = np.asarray(values).reshape(-1)
+        if block.size != span.stop - span.start:
+            raise InputError(
+                f"slab values of {name!r}: got {block.size} values, the plate has {span.stop - span.start}"
+            )
+        self._put(span, block)
+
+    def set_flags(self, span: slice, weight: int, marked: ArrayLike | None) -> None:
+        """Set or clear one mark on a span of texels; None clears it everywhere in the span."""
+        block = None if marked is None else np.asarray(marked, bool).reshape(-1)
+        if (block is None or not block.any()) and not (self._used & weight):
+            return  # the usual frame: nothing is marked, nothing was
+        self._used |= weight
+        target = self._given[span]
+        before = target.copy()
+        target &= np.uint8(255 - weight)
+        if block is not None:
+            target |= np.where(block, np.uint8(weight), np.uint8(0))
+        self.flags_changed |= not np.array_equal(before, target)
+
+    def _find(self, name: str, row: bool) -> slice:
+        if (row, name) not in self._spans:
+            allowed = listing(n for r, n in self._spans if r == row)
+            raise UnknownNameError(
+                f"no {'activation row' if row else 'plate'} {name!r}; there are: {allowed or 'none'}"
+            )
+        return self._spans[row, name]
+
+    def _put(self, span: slice, block: NDArray[np.generic]) -> None:
+        self.changed = True
+        key = (span.start, span.stop)
+        numbers = block if block.dtype == np.float32 else np.clip(block.astype(np.float64), -_LARGEST, _LARGEST)
+        self._values[span] = numbers
+        # A sum is finite unless a term is not (or it overflows, and then the slow look finds nothing).
+        with np.errstate(over="ignore", invalid="ignore"):
+            suspicious = not np.isfinite(np.sum(block))
+        if suspicious or key in self._any_seen:
+            self._mark(span, block)
+
+    def _mark(self, span: slice, block: NDArray[np.generic]) -> None:
+        numbers = block.astype(np.float64, copy=False)
+        marks = np.where(np.isnan(numbers), NAN, 0) + np.where(numbers == np.inf, POS_INF, 0)
+        marks = (marks + np.where(numbers == -np.inf, NEG_INF, 0)).astype(np.uint8)
+        self._seen[span] = marks
+        self.flags_changed = True
+        key = (span.start, span.stop)
+        if marks.any():
+            self._any_seen.add(key)
+        else:
+            self._any_seen.discard(key)

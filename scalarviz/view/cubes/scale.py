@@ -1,0 +1,235 @@
+"""What the cubes show and in which range: the one place where a frame's numbers become positions on a colour scale.
+
+Cubes, numbers on cubes and legends all take their range from here, and here it comes from `scalarviz.run.ranges`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import UnknownNameError, listing
+from ...run.frame import Frame, Stage, Tensor
+from ...run.ranges import Range, RangeTracker, Scale, clipped_share, extent, extents
+from ..draw.maps import Colormap, get_map
+from ..draw.text import exponent, short
+from ..draw.theme import Theme
+from ..panels.legend import Scale as LegendScale
+from ..space.conv import NEW_MAPS
+from ..space.layout import FEW
+
+if TYPE_CHECKING:
+    from .slab import SlabVisual
+
+Quantity = Literal["weight", "gradient", "update"]
+Float = NDArray[np.floating]
+
+_SCALES: dict[str, Scale] = {"weight": "linear", "gradient": "symlog", "update": "symlog"}
+_AT_ONCE = 1.1
+_BOUNDS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0)}
+
+
+class Coloring:
+    """The present range of one quantity.
+
+    Parameters
+    ----------
+    quantity : {"weight", "gradient", "update"}
+    cmap : str, optional
+        Name of a colour map; default: the quantity's own.
+
+    Attributes
+    ----------
+    range : Range
+        Of the last `update`.
+    growing : bool
+        Whether that range is still on its way outward.
+    """
+
+    def __init__(
+        self, tensors: Sequence[Tensor], theme: Theme, quantity: str = "weight", cmap: str | None = None
+    ) -> None:
+        if quantity not in _SCALES:
+            raise UnknownNameError(f"quantity {quantity!r} is not known; allowed: {listing(_SCALES)}")
+        self.quantity = quantity
+        self.cmap: Colormap = get_map(quantity if cmap is None else cmap, theme)
+        self.range = Range.symmetric(1.0, _SCALES[quantity])
+        self.flat: Float = np.zeros(0)
+        self.growing = False
+        self._tensors = tuple(tensors)
+        self._tracker = RangeTracker()
+
+    def change(self, theme: Theme, quantity: str, cmap: str | None) -> None:
+        """Another look; another quantity gets a range of its own at the next update.
+
+        Raises
+        ------
+        UnknownNameError
+            For unknown names; nothing is changed then.
+        """
+        if quantity not in _SCALES:
+            raise UnknownNameError(f"quantity {quantity!r} is not known; allowed: {listing(_SCALES)}")
+        self.cmap = get_map(quantity if cmap is None else cmap, theme)
+        if quantity != self.quantity:
+            self.quantity = quantity
+            self.refit()
+
+    def refit(self) -> None:
+        """Fit the range anew at the next update."""
+        self._tracker = RangeTracker()
+
+    def update(self, frame: Frame, seconds: float | None) -> None:
+        """Take over a frame. `seconds` since the last one; None fits the range anew."""
+        self.flat = {"weight": frame.values, "gradient": frame.gradient, "update": frame.update}[self.quantity]
+        wanted = extents(self.flat, self._tensors)
+        now = grown(self._tracker, wanted, seconds)
+        self.growing = any(v > now[name] for name, v in wanted.items())
+        self.range = Range.symmetric(max(now.values()), _SCALES[self.quantity])
+
+    def values(self) -> dict[str, Float]:
+        """The quantity by tensor."""
+        return {t.name: t.of(self.flat) for t in self._tensors}
+
+    def units(self) -> dict[str, NDArray[np.float64]]:
+        """Places of the values on the scale, by tensor: 0..1, beyond when clipped."""
+        return {name: self.range.unit(block) for name, block in self.values().items()}
+
+    def extents(self) -> Mapping[str, float]:
+        """V of each tensor on its own, for the labels at the plates; those without a finite value have none."""
+        known = [t for t in self._tensors if np.isfinite(t.of(self.flat)).any()]
+        return extents(self.flat, known, "tensor")
+
+    def legend(self) -> LegendScale:
+        """What the legend says of this frame."""
+        v = self.range.high
+        log = self.range.scale == "symlog"
+        ticks = (-v, -v / 10, 0.0, v / 10, v) if log else (-v, 0.0, v)
+        places = self.range.unit(ticks)
+        form = exponent if log and v < 0.1 else short  # one form for all five
+        labels = [(float(p), form(t, signed=True)) for p, t in zip(places, ticks, strict=True)]
+        scope = "log both ways from 0" if log else "±V of the network"
+        marks = self.range.unit(self.flat) if len(self.flat) <= FEW else np.empty(0)
+        note = f"{scope} · {share_text(clipped_share(self.flat, v))} clipped"
+        return LegendScale(self.quantity, note, self.cmap, labels, marks[np.isfinite(marks)])
+
+
+def grown(tracker: RangeTracker, target: Mapping[str, float], seconds: float | None) -> dict[str, float]:
+    """The next ranges: fitted anew without a clock; followed at once while they grow little; else slowly.
+
+    Slowness is there against jumps. Weights that grow steadily would run ahead of a slow range for ever, and the
+    largest would be marked as clipped in every frame.
+    """
+    now = tracker.extents
+    if seconds is None or now.keys() != target.keys():
+        return tracker.refit(target)
+    if all(v <= _AT_ONCE * now[name] for name, v in target.items()):
+        return tracker.refit({name: max(v, now[name]) for name, v in target.items()})
+    return tracker.update(target, seconds)
+
+
+def share_text(share: float) -> str:
+    """``0 %``, ``2.6 %``; what would round to zero but is not is ``<0.1 %``."""
+    percent = 100.0 * share
+    if percent == 0:
+        return "0 %"
+    return "<0.1 %" if percent < 0.1 else f"{percent:.2g} %"
+
+
+class ActivationScale:
+    """One grey scale for all rows of activations: the bounds of the functions, or the largest value seen.
+
+    Parameters
+    ----------
+    sheet : bool
+        Whether the input is a picture of paper and ink, 0 to 1.
+
+    Attributes
+    ----------
+    range : Range
+    growing : bool
+        Whether that range is still on its way outward.
+    own : mapping of str to Range
+        Rows that have another range: the sheet. Maps grow far beyond 1 and would leave it in the dark.
+    """
+
+    def __init__(self, stages: Sequence[Stage], theme: Theme, *, sheet: bool = False) -> None:
+        self.cmap: Colormap = get_map("activation", theme)
+        self.range = Range(0.0, 1.0)
+        self.growing = False
+        self._rows = rows_of(stages)
+        self._tracker = RangeTracker()
+        self.own = {"input": Range(0.0, 1.0)} if sheet else {}
+
+    def change(self, theme: Theme) -> None:
+        """Another look."""
+        self.cmap = get_map("activation", theme)
+
+    def refit(self) -> None:
+        """Fit the range anew at the next update."""
+        self._tracker = RangeTracker()
+
+    def update(self, frame: Frame, seconds: float | None) -> None:
+        """Take over a frame; as :meth:`Coloring.update`."""
+        low, high, loose = 0.0, 0.0, []
+        for name, kind in self._rows.items():
+            row = frame.activations.get(name)
+            if kind in _BOUNDS:
+                low, high = min(low, _BOUNDS[kind][0]), max(high, _BOUNDS[kind][1])
+            elif row is not None and name not in self.own:
+                loose.append(np.asarray(row, float))
+        if loose:
+            wanted = extent(np.concatenate(loose))
+            v = grown(self._tracker, {"": wanted}, seconds)[""]
+            self.growing = wanted > v
+            negative = any(np.nanmin(r, initial=0.0) < 0 for r in loose)
+            low, high = min(low, -v if negative else 0.0), max(high, v)
+        self.range = Range(low, high if high > low else low + 1.0)
+
+    def legend(self) -> LegendScale:
+        """What the legend says of it."""
+        low, high = self.range.low, self.range.high
+        labels = [(0.0, _plain(low)), (1.0, _plain(high, signed=low < 0))]
+        if low < 0 < high:
+            labels.append((float(self.range.unit(0.0)), "0"))
+        kinds = dict.fromkeys(kind for kind in self._rows.values() if kind not in ("input", "linear"))
+        return LegendScale("activation", ", ".join(kinds), self.cmap, labels, np.empty(0))
+
+
+def _plain(value: float, *, signed: bool = False) -> str:
+    """A whole number without decimals, anything else in short."""
+    return (
+        f"{value:+.0f}".replace("-", "\N{MINUS SIGN}").lstrip("" if signed else "+")
+        if value == int(value)
+        else short(value, signed=signed)
+    )
+
+
+def rows_of(stages: Sequence[Stage]) -> dict[str, str]:
+    """Rows of activations that a layout draws: ``"input"`` and the last stage of each layer, with its kind.
+
+    Of a convolutional chain: the maps. What its linear layers make is on another scale and would outshine them.
+    """
+    rows = {"input": "input"}
+    pictures = any(s.kind == "conv2d" for s in stages)
+    last = ""
+    for stage in stages:
+        if stage.weight is None and last in rows and last != "input" and stage.kind not in NEW_MAPS:
+            del rows[last]
+        if not pictures or len(stage.shape) == 3:
+            rows[stage.name] = stage.kind
+        last = stage.name
+    return rows
+
+
+def paint(slab: SlabVisual, frame: Frame, colouring: Coloring, activations: ActivationScale, *, rows: bool) -> None:
+    """Bring a frame's numbers, ranges and marks onto the cubes; `rows`: whether rows of activations are drawn."""
+    slab.set_flat(colouring.flat)
+    slab.set_range(colouring.range)
+    missing = ~frame.computed if colouring.quantity != "weight" else None
+    slab.set_flags(frozen=frame.frozen, not_computed=missing, dead=frame.dead)
+    if rows:
+        slab.set_activations(frame.activations)
+        slab.set_activation_range(activations.range.low, activations.range.high, activations.own)

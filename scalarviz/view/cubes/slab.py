@@ -1,0 +1,317 @@
+"""`SlabVisual`: every plate, strip, tile and activation row in one drawing, 4 bytes a weight a frame.
+
+A plate is a box of twelve triangles; its cubes exist only in the fragment shader (`slab_shader`). Draws into whatever
+framebuffer of a current OpenGL 2 context is bound: offscreen or a window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from vispy import gloo
+
+from scalarviz.errors import InputError, UnknownNameError, listing
+from scalarviz.run.ranges import KNEE, Range
+
+from ..draw.maps import TABLE_SIZE, Colormap, get_map
+from ..draw.theme import Theme, get_theme, rgb
+from ..space.camera import Camera
+from ..space.layout import Layout
+from ..space.plate import Floats, Plate
+from .atlas import DEAD, FROZEN, NOT_COMPUTED, Atlas
+from .shader import VERTEX, Variant, fragment
+from .tray import TrayVisual
+
+Viewport = tuple[int, int] | tuple[int, int, int, int]
+
+DETAIL_PIXELS = 6.0
+"""From this size on cubes have gaps, rims and marks."""
+COLOURS = 8 * (TABLE_SIZE - 1) + 1
+"""Texels of a map: fine enough for the nearest one to be right, which software draws faster than interpolation."""
+FLOAT_MAX = float(np.finfo(np.float32).max)
+RIM = 0.055
+"""Width of the rim, as a share of the half side (none in a stack of large plates)."""
+
+_VERTEX_TYPE = [
+    ("a_pos", np.float32, 3), ("a_origin", np.float32, 3),
+    ("a_u", np.float32, 3), ("a_v", np.float32, 3), ("a_w", np.float32, 3),
+    ("a_dims", np.float32, 4), ("a_place", np.float32, 4), ("a_strides", np.float32, 4),
+    ("a_range", np.float32, 4), ("a_style", np.float32, 4),
+]  # fmt: skip
+
+_CORNERS = np.array([[x, y, z] for z in (0, 1) for y in (0, 1) for x in (0, 1)])
+# Two triangles a face, counter-clockwise seen from outside in a right-handed frame.
+_FACES = np.array(
+    [[0, 2, 1], [1, 2, 3], [4, 5, 6], [5, 7, 6], [0, 1, 4], [1, 5, 4], [2, 6, 3], [3, 6, 7], [0, 4, 2], [2, 4, 6],
+     [1, 3, 5], [3, 7, 5]]
+)  # fmt: skip
+
+
+class SlabVisual:
+    """All cubes of a layout.
+
+    Parameters
+    ----------
+    layout : Layout
+        Plates, trays and flow lines.
+    theme : str or Theme
+        Palette and shading.
+    colours, activations : Colormap, optional
+        Maps of the weights and of the activation rows; default: the theme's ``weight`` and ``activation``.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        theme: str | Theme = "dark",
+        colours: Colormap | None = None,
+        activations: Colormap | None = None,
+    ) -> None:
+        self.layout = layout
+        self.theme = get_theme(theme)
+        self.atlas = Atlas(layout.plates)
+        self._vertices = _vertices(layout, self.atlas, self.theme)
+        self._buffer = gloo.VertexBuffer(self._vertices)
+        self._values: Any = None
+        self._flags: Any = None
+        self._marked = False
+        self._programs: dict[Variant, Any] = {}
+        self._indices: dict[tuple[int, ...], Any] = {}
+        self._trays = TrayVisual(layout, self.theme)
+        self._maps = [colours or get_map("weight", self.theme), activations or get_map("activation", self.theme)]
+        self._colours = gloo.Texture2D(self._tables(), interpolation="nearest", wrapping="clamp_to_edge")
+        self.set_range(1.0)
+        self.set_activation_range(0.0, 1.0)
+
+    def set_flat(self, flat: ArrayLike) -> None:
+        """Show a frame's flat array (P,): values, gradients or updates."""
+        self.atlas.set_flat(flat)
+
+    def set_values(self, values: Mapping[str, ArrayLike]) -> None:
+        """Show new values of some tensors, by name."""
+        for name, block in values.items():
+            self.atlas.set_block(name, block, row=False)
+
+    def set_activations(self, rows: Mapping[str, ArrayLike]) -> None:
+        """Show new activations of the rows that the layout draws; other names are passed over."""
+        drawn = {p.name for p in self.layout.plates if p.kind == "activation"}
+        for name, row in rows.items():
+            if name in drawn:
+                self.atlas.set_block(name, row, row=True)
+
+    def set_flags(
+        self,
+        *,
+        frozen: ArrayLike | None = None,
+        not_computed: ArrayLike | None = None,
+        dead: Mapping[str, ArrayLike] | None = None,
+    ) -> None:
+        """Set the marks that do not follow from the values themselves; what is not given is cleared.
+
+        Parameters
+        ----------
+        frozen, not_computed : array_like of bool, shape (P,), optional
+            In the order of a frame's flat arrays.
+        dead : mapping of str to array_like of bool, optional
+            Units that are zero for every sample, by the stage whose row is drawn.
+        """
+        count = self.atlas.parameters
+        for weight, marked in ((FROZEN, frozen), (NOT_COMPUTED, not_computed)):
+            block = None if marked is None else np.asarray(marked, bool).reshape(-1)
+            if block is not None and block.size < count:
+                raise InputError(f"slab.set_flags: {block.size} flags for {count} values; give one for each")
+            self.atlas.set_flags(slice(0, count), weight, None if block is None else block[:count])
+        for plate in self.layout.plates:
+            if plate.kind == "activation":
+                self.atlas.set_flags(self.atlas.span(plate), DEAD, (dead or {}).get(plate.name))
+
+    def set_range(self, v: float | Range | Mapping[str, float | Range], scale: str = "linear") -> None:
+        """Set the range of the weights: one V for all, a whole :class:`Range`, or one by tensor name."""
+        for index, plate in enumerate(self.layout.plates):
+            if plate.kind != "activation":
+                if isinstance(v, Mapping) and plate.name not in v:
+                    raise UnknownNameError(f"slab.set_range: no range for {plate.name!r}; given: {listing(v)}")
+                given = v[plate.name] if isinstance(v, Mapping) else v
+                chosen = given if isinstance(given, Range) else Range.symmetric(float(given), scale)  # type: ignore[arg-type]
+                self._range(index, chosen, 0.0)
+
+    def set_activation_range(self, low: float, high: float, own: Mapping[str, Range] | None = None) -> None:
+        """Values of the darkest and the lightest grey (or the ends of the map given) in the activation rows.
+
+        Rows in `own` have a range of their own.
+        """
+        for index, plate in enumerate(self.layout.plates):
+            if plate.kind == "activation":
+                self._range(index, (own or {}).get(plate.name, Range(low, high)), 1.0)
+
+    def set_colours(self, colours: Colormap | None = None, activations: Colormap | None = None) -> None:
+        """Change the maps; None leaves one as it is."""
+        self._maps = [colours or self._maps[0], activations or self._maps[1]]
+        self._colours.set_data(self._tables())
+
+    def draw(self, camera: Camera | None = None, viewport: Viewport | None = None) -> None:
+        """Draw into the bound framebuffer, whose depth is cleared here and whose colour is not.
+
+        Parameters
+        ----------
+        camera : Camera, optional
+            Default: the layout's.
+        viewport : (width, height) or (x, y, width, height), optional
+            In device pixels; default: the camera's logical size. Twice that draws twice as fine.
+        """
+        eye = camera or self.layout.camera
+        box = eye.size if viewport is None else viewport
+        x, y, width, height = (0, 0, *box) if len(box) == 2 else box
+        gloo.set_viewport(x, y, width, height)
+        gloo.set_state(depth_test=True, blend=False, cull_face=False, depth_mask=True, depth_func="less")
+        gloo.clear(color=False, depth=True)
+        self._upload()
+        self._trays.draw_trays(eye, (width, height))
+        self._trays.draw_flow(eye, (width, height))  # before the cubes: a line never crosses a number
+        gloo.set_state(depth_test=True, blend=False, cull_face="front", front_face="ccw")
+        density = width / eye.size[0]
+        groups: dict[Variant, list[int]] = {}
+        for index, plate in enumerate(self.layout.plates):
+            size = variant_for(plate, eye, density)
+            variant = replace(size, flags=self._marked, tiled=_tiled(plate), curved=self._curved(index))
+            groups.setdefault(variant, []).append(index)
+        for variant, members in groups.items():
+            self._draw_group(variant, members, eye, density)
+        gloo.set_state(cull_face=False)
+
+    def _draw_group(self, variant: Variant, members: list[int], camera: Camera, density: float) -> None:
+        program = self._program(variant)
+        program["u_matrix"] = camera.matrix.T.astype(np.float32)  # gloo wants columns first
+        program["u_eye"] = camera.eye.astype(np.float32)
+        program["u_scale"] = camera.scale * density
+        key = tuple(members)
+        if key not in self._indices:
+            self._indices[key] = gloo.IndexBuffer(_indices(self.layout, members))
+        program.draw("triangles", self._indices[key])
+
+    def _program(self, variant: Variant) -> Any:
+        if variant not in self._programs:
+            self._programs[variant] = program = gloo.Program(VERTEX, fragment(variant, knee=KNEE, table=COLOURS))
+            program.bind(self._buffer)
+            program["u_colours"] = self._colours
+            program["u_values"] = self._values
+            if variant.flags:
+                program["u_flags"] = self._flags
+            height, width = self.atlas.shape
+            program["u_atlas"], program["u_texel"] = (width, height), (1.0 / width, 1.0 / height)
+            self._constants(program, walks=not variant.samples)
+        return self._programs[variant]
+
+    def _constants(self, program: Any, *, walks: bool) -> None:
+        look, shading = self.theme, self.theme.shading
+        program["u_ink"], program["u_paper"] = rgb(look.ink), rgb(look.paper)
+        program["u_blank"], program["u_line"] = rgb(look.tray), rgb(look.text3)
+        if walks:  # a mean colour has neither rims nor a foot
+            rim = 0.0 if self.layout.mode == "big" else RIM
+            program["u_shading"] = (shading.rim_top, shading.rim_side, shading.foot, rim)
+
+    def _upload(self) -> None:
+        atlas = self.atlas
+        if self._values is None:
+            wrapping = {"interpolation": "nearest", "wrapping": "clamp_to_edge"}
+            self._values = gloo.Texture2D(atlas.values, format="red", internalformat="r32f", **wrapping)
+            self._flags = gloo.Texture2D(atlas.flags, format="luminance", **wrapping)
+        elif atlas.changed:
+            self._values.set_data(atlas.values)
+        if atlas.flags_changed:
+            flags = atlas.flags
+            self._marked = bool(flags.any())
+            self._flags.set_data(flags)
+        atlas.changed = atlas.flags_changed = False
+
+    def _tables(self) -> NDArray[np.uint8]:
+        fractions = np.linspace(0.0, 1.0, COLOURS)
+        return np.stack([m.bytes(2.0 * fractions - 1.0 if m.diverging else fractions) for m in self._maps])
+
+    def _curved(self, index: int) -> bool:
+        return bool(self._vertices["a_range"][8 * index, 2])
+
+    def _range(self, index: int, chosen: Range, row: float) -> None:
+        low, high = np.clip([chosen.low, chosen.high], -0.25 * FLOAT_MAX, 0.25 * FLOAT_MAX)  # their difference too
+        new = np.array([low, high, chosen.scale == "symlog", row], np.float32)
+        target = self._vertices["a_range"][8 * index : 8 * index + 8]
+        if not np.array_equal(target[0], new):
+            target[:] = new
+            self._buffer.set_data(self._vertices)
+
+
+def cells_per_pixel(plate: Plate, camera: Camera, density: float) -> float:
+    """How many rows or columns of a plate, whichever are denser, one device pixel covers at its middle."""
+    middle = plate.bounds.mean(0)
+    ray = camera.towards_eye(middle)
+    across, down, out = plate.axes @ (ray / np.linalg.norm(ray))
+    size = float(camera.pixels_per_unit(middle)[0]) * density
+    return float(np.sqrt(max(1.0 - min(across**2, down**2), 1e-9)) / (size * max(abs(out), 1e-3)))
+
+
+def variant_for(plate: Plate, camera: Camera, density: float) -> Variant:
+    """How a plate is drawn by the size of its cubes: in detail, as flat cells, or as the mean colour of samples."""
+    dense = cells_per_pixel(plate, camera, density)
+    if dense <= 1.0 / DETAIL_PIXELS:
+        return Variant(detail=True)
+    return Variant(samples=0 if dense <= 1.0 else int(min(np.ceil(dense), 4.0)))
+
+
+def _tiled(plate: Plate) -> bool:
+    return plate.grid.tile != (0, 0) or plate.grid.folded
+
+
+def _vertices(layout: Layout, atlas: Atlas, theme: Theme) -> NDArray[np.void]:
+    """Eight corners a plate, each carrying the plate's constants."""
+    table = np.zeros(8 * len(layout.plates), _VERTEX_TYPE)
+    for index, plate in enumerate(layout.plates):
+        block = table[8 * index : 8 * index + 8]
+        rows, cols = plate.grid.cells
+        low, high = plate.extent
+        half_cell = np.array([0.5, 0.5, 0.0])
+        block["a_pos"] = np.where(_CORNERS, high + half_cell, low + half_cell)
+        block["a_origin"] = plate.origin - 0.5 * (plate.axes[0] + plate.axes[1])
+        block["a_u"], block["a_v"], block["a_w"] = plate.axes
+        block["a_dims"] = (cols, rows, plate.half, plate.depth)
+        start = atlas.span(plate).start
+        width = atlas.shape[1]
+        period = plate.grid.period
+        block["a_place"] = (period[1], period[0], start % width, start // width)
+        block["a_strides"] = plate.grid.strides
+        block["a_style"] = (*_side_factors(plate, theme), _last_row(plate), _upright(plate))
+    return table
+
+
+def _side_factors(plate: Plate, theme: Theme) -> tuple[float, float]:
+    """Shading of the two kinds of side: the one that looks along y faces the viewer more than the other."""
+    shading = theme.shading
+    along_y: Floats = np.abs(plate.axes[:2, 1])
+    u, v = (shading.side_front if part > 0.5 else shading.side_other for part in along_y)
+    return u, v
+
+
+def _upright(plate: Plate) -> int:
+    """Which of a plate's directions is down for its marks: see ``a_style`` in the shader."""
+    u, v = np.abs(plate.axes[:2, 2]) > 0.5
+    if u or v:
+        return 2 if u else 1
+    return 3 if abs(plate.axes[0][1]) > 0.5 else 0  # lying: down is towards the viewer
+
+
+def _last_row(plate: Plate) -> int:
+    """Cells in use in the last row: fewer than the columns only in a folded plate."""
+    cols = plate.grid.cells[1]
+    return plate.size - (plate.grid.cells[0] - 1) * cols if plate.grid.folded else cols
+
+
+def _indices(layout: Layout, members: list[int]) -> NDArray[np.uint32]:
+    """Triangles of some plates, all counter-clockwise from outside."""
+    parts = []
+    for index in members:
+        right_handed = np.linalg.det(layout.plates[index].axes) > 0
+        parts.append(8 * index + (_FACES if right_handed else _FACES[:, ::-1]))
+    return np.concatenate(parts).astype(np.uint32).ravel()

@@ -1,0 +1,145 @@
+"""What lies under and between the cubes: trays with soft contact shadows, and thin lines along which numbers flow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from vispy import gloo
+
+from ..draw.theme import Theme, rgb
+from ..space.arrangement import TRAY_MARGIN
+from ..space.camera import Camera
+from ..space.layout import Layout
+
+FLOW_WIDTH, FLOW_ALPHA = 1.4, 0.9
+"""Of the few lines on a tray; logical pixels."""
+DENSE_WIDTH, DENSE_ALPHA = 1.0, 0.5
+"""Of the many side by side in a chain, which must not be louder than the cubes."""
+
+TRAY_VERTEX = """
+#version 120
+uniform mat4 u_matrix;
+attribute vec3 a_pos; attribute vec2 a_cell; attribute vec4 a_dims;
+varying vec2 v_cell; varying vec4 v_dims;
+void main() { gl_Position = u_matrix * vec4(a_pos, 1.0); v_cell = a_cell; v_dims = a_dims; }
+"""
+
+TRAY_FRAGMENT = """
+#version 120
+uniform vec3 u_tray; uniform vec3 u_border; uniform float u_shadow; uniform vec2 u_margin; uniform float u_density;
+varying vec2 v_cell; varying vec4 v_dims;   // columns, rows, half side, cells in the last row
+
+// Distance from a point of the tray to the nearest foot of a cube, in cells.
+float away(vec2 p) {
+  vec2 size = floor(v_dims.xy + 0.5);
+  vec2 cell = clamp(floor(p), vec2(0.0), size - 1.0);
+  if (cell.y > size.y - 1.5) cell.x = min(cell.x, floor(v_dims.w + 0.5) - 1.0);
+  return length(max(abs(p - cell - 0.5) - v_dims.z, 0.0));
+}
+
+void main() {
+  vec2 size = floor(v_dims.xy + 0.5);
+  // The light comes from the upper left: a narrow contact shadow all round and a wide one to the lower right.
+  float contact = 1.0 - smoothstep(0.0, 0.12, away(v_cell));
+  float thrown = 1.0 - smoothstep(0.0, 0.34, away(v_cell - vec2(0.10, 0.13)));
+  float shade = 1.0 - u_shadow * clamp(0.4 * contact + 0.8 * thrown * thrown, 0.0, 1.0);
+  vec2 edge = min(v_cell + u_margin - 0.5, size + u_margin - 0.5 - v_cell) / max(fwidth(v_cell), 1e-6);
+  float border = clamp(u_density + 0.5 - min(edge.x, edge.y), 0.0, 1.0);
+  gl_FragColor = vec4(mix(u_tray * shade, u_border, border), 1.0);
+}
+"""
+
+FLOW_VERTEX = """
+#version 120
+uniform mat4 u_matrix; uniform vec2 u_viewport; uniform float u_width;
+attribute vec3 a_from; attribute vec3 a_to; attribute vec2 a_end;   // end 0..1, side -1..1
+varying float v_side;
+void main() {
+  vec4 p = u_matrix * vec4(a_from, 1.0); vec4 q = u_matrix * vec4(a_to, 1.0);
+  vec2 along = (q.xy / q.w - p.xy / p.w) * u_viewport;
+  vec2 normal = normalize(vec2(-along.y, along.x) + vec2(1e-6, 0.0));
+  float reach = 0.5 * u_width + 1.0;        // a pixel more than the line, for its soft edge
+  vec4 at = mix(p, q, a_end.x);
+  gl_Position = at + vec4(normal * a_end.y * reach / u_viewport * 2.0 * at.w, 0.0, 0.0);
+  v_side = a_end.y * reach;
+}
+"""
+
+FLOW_FRAGMENT = """
+#version 120
+uniform vec4 u_colour; uniform float u_width;
+varying float v_side;
+void main() { gl_FragColor = vec4(u_colour.rgb, u_colour.a * clamp(0.5 * u_width + 0.5 - abs(v_side), 0.0, 1.0)); }
+"""
+
+_QUAD = np.array([[0, 1, 2], [0, 2, 3]], np.uint32)
+
+
+class TrayVisual:
+    """Trays and flow lines of a layout; drawn before the cubes."""
+
+    def __init__(self, layout: Layout, theme: Theme) -> None:
+        self._trays = _tray_program(layout, theme) if len(layout.trays) else None
+        self._tray_indices = _quads(len(layout.trays))
+        self._corner = layout.trays[0, 0] if len(layout.trays) else np.zeros(3)
+        self._flow = _flow_program(layout, theme) if len(layout.flow) else None
+        self._width = FLOW_WIDTH if layout.mode == "few" else DENSE_WIDTH
+        self._flow_indices = _quads(len(layout.flow))
+
+    def draw_trays(self, camera: Camera, viewport: tuple[int, int]) -> None:
+        """Draw the trays, opaque, with depth; from below they would hide everything, so they are left out."""
+        if self._trays is not None and camera.towards_eye(self._corner)[2] > 0.0:
+            self._trays["u_matrix"] = camera.matrix.T.astype(np.float32)
+            self._trays["u_density"] = viewport[0] / camera.size[0]
+            self._trays.draw("triangles", self._tray_indices)
+
+    def draw_flow(self, camera: Camera, viewport: tuple[int, int]) -> None:
+        """Draw the lines, on the trays and below every cube: they leave no depth."""
+        if self._flow is not None:
+            gloo.set_state(
+                depth_test=True, blend=True, depth_mask=False, blend_func=("src_alpha", "one_minus_src_alpha")
+            )
+            self._flow["u_matrix"] = camera.matrix.T.astype(np.float32)
+            self._flow["u_viewport"] = viewport
+            self._flow["u_width"] = self._width * viewport[0] / camera.size[0]
+            self._flow.draw("triangles", self._flow_indices)
+            gloo.set_state(depth_test=True, blend=False, depth_mask=True)
+
+
+def _quads(count: int) -> Any:
+    if not count:
+        return None
+    return gloo.IndexBuffer((4 * np.arange(count)[:, None, None] + _QUAD).astype(np.uint32).ravel())
+
+
+def _tray_program(layout: Layout, theme: Theme) -> Any:
+    table = np.zeros(
+        4 * len(layout.trays), [("a_pos", np.float32, 3), ("a_cell", np.float32, 2), ("a_dims", np.float32, 4)]
+    )
+    for index, (corners, owner) in enumerate(zip(layout.trays, layout.tray_plates, strict=True)):
+        plate = layout.plates[owner]
+        rows, cols = plate.grid.cells
+        block = table[4 * index : 4 * index + 4]
+        block["a_pos"] = corners
+        (x, y), right, near = TRAY_MARGIN, cols - 0.5 + TRAY_MARGIN[0], rows - 0.5 + TRAY_MARGIN[1]
+        block["a_cell"] = [(0.5 - x, 0.5 - y), (right, 0.5 - y), (right, near), (0.5 - x, near)]
+        last = plate.size - (rows - 1) * cols if plate.grid.folded else cols
+        block["a_dims"] = (cols, rows, plate.half, last)
+    program = gloo.Program(TRAY_VERTEX, TRAY_FRAGMENT)
+    program.bind(gloo.VertexBuffer(table))
+    program["u_tray"], program["u_border"] = rgb(theme.tray), rgb(theme.border)
+    program["u_shadow"], program["u_margin"] = theme.shading.shadow, TRAY_MARGIN
+    return program
+
+
+def _flow_program(layout: Layout, theme: Theme) -> Any:
+    segments: NDArray[np.float64] = np.repeat(layout.flow, 4, axis=0)
+    table = np.zeros(len(segments), [("a_from", np.float32, 3), ("a_to", np.float32, 3), ("a_end", np.float32, 2)])
+    table["a_from"], table["a_to"] = segments[:, 0], segments[:, 1]
+    table["a_end"] = np.tile([[0, -1], [1, -1], [1, 1], [0, 1]], (len(layout.flow), 1))
+    program = gloo.Program(FLOW_VERTEX, FLOW_FRAGMENT)
+    program.bind(gloo.VertexBuffer(table))
+    program["u_colour"] = (*rgb(theme.flow), FLOW_ALPHA if layout.mode == "few" else DENSE_ALPHA)
+    return program

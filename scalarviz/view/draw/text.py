@@ -1,0 +1,194 @@
+"""Text: Open Sans (shipped inside vispy's wheel), rasterised by pillow into one atlas, drawn in one call.
+
+Glyphs are rasterised at the device size they are drawn at, at four horizontal sub-pixel phases, and their baselines
+stand on whole device pixels. So letters are crisp at 13 px and evenly spaced, at 1x as at 2x.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import MissingDependencyError
+from .sketch import Float, TextItem
+
+if TYPE_CHECKING:
+    from PIL.ImageFont import FreeTypeFont
+
+_UNITS = 1000  # advances are measured once at this size and scaled: the same at every scale
+_PHASES = 4
+_PADDING = 1
+_LARGEST = 2048
+_SHIFT = {"left": 0.0, "middle": 0.5, "right": 1.0}
+_TRIANGLES = np.array([(x, y, x + 4, y + 4) for x, y in ((0, 1), (2, 1), (2, 3), (0, 1), (2, 3), (0, 3))])
+CAP_HEIGHT = 0.714  # of the size, from the font's own metrics
+
+
+@cache
+def font_path(bold: bool = False) -> Path:
+    """Where vispy keeps Open Sans."""
+    import vispy.util.fonts
+
+    path = Path(vispy.util.fonts.__file__).parent / "data" / f"OpenSans-{'Bold' if bold else 'Regular'}.ttf"
+    if not path.is_file():
+        raise MissingDependencyError(f"text: {path} is missing; reinstall vispy (pip install --force-reinstall vispy)")
+    return path
+
+
+@cache
+def _face(size: float, bold: bool) -> FreeTypeFont:
+    from PIL import ImageFont
+
+    return ImageFont.truetype(str(font_path(bold)), size, layout_engine=ImageFont.Layout.BASIC)
+
+
+@cache
+def _advance(character: str, bold: bool) -> float:
+    return float(_face(_UNITS, bold).getlength(character)) / _UNITS
+
+
+@lru_cache(maxsize=4096)
+def measure(text: str, size: float, bold: bool = False) -> float:
+    """Width of `text` in logical pixels. Digits are tabular, so numbers of equal length are equally wide."""
+    return size * sum(_advance(c, bold) for c in text)
+
+
+class GlyphAtlas:
+    """One picture that holds every glyph drawn so far.
+
+    Attributes
+    ----------
+    pixels : ndarray of uint8, shape (H, W)
+        Coverage. Replaced when it grows; `version` counts every change.
+    """
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.pixels: NDArray[np.uint8] = np.zeros((512, 1024), np.uint8)
+        self._glyphs: dict[tuple[str, float, bool, int], tuple[int, int, int, int, int, int]] = {}
+        self._runs: dict[tuple[str, float, bool, int], Float] = {}
+        self._x = self._y = self._row = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether it holds more than old cards take as one texture; then start a new one."""
+        return len(self.pixels) > _LARGEST
+
+    def glyph(self, character: str, size: float, bold: bool, phase: int) -> tuple[int, int, int, int, int, int]:
+        """(x, y, width, height) in the atlas and (left, top) relative to the pen, in device pixels."""
+        key = (character, size, bold, phase)
+        found = self._glyphs.get(key)
+        return found if found is not None else self._rasterise(key)
+
+    def _rasterise(self, key: tuple[str, float, bool, int]) -> tuple[int, int, int, int, int, int]:
+        from PIL import Image, ImageDraw
+
+        character, size, bold, phase = key
+        face = _face(size, bold)
+        left, top, right, bottom = (round(v) for v in face.getbbox(character, anchor="ls"))
+        left, top, right, bottom = left - 1, top - 1, right + 2, bottom + 1
+        width, height = right - left, bottom - top
+        image = Image.new("L", (width, height))
+        ImageDraw.Draw(image).text((phase / _PHASES - left, -top), character, fill=255, font=face, anchor="ls")
+        x, y = self._place(width, height)
+        self.pixels[y : y + height, x : x + width] = np.asarray(image)
+        self.version += 1
+        self._glyphs[key] = (x, y, width, height, left, top)
+        return self._glyphs[key]
+
+    def _place(self, width: int, height: int) -> tuple[int, int]:
+        """A free spot, row by row; grows the picture downwards when it is full."""
+        if self._x + width + _PADDING > self.pixels.shape[1]:
+            self._x, self._y, self._row = 0, self._y + self._row + _PADDING, 0
+        while self._y + height + _PADDING > len(self.pixels):
+            self.pixels = np.concatenate([self.pixels, np.zeros_like(self.pixels)])
+        spot = (self._x, self._y)
+        self._x += width + _PADDING
+        self._row = max(self._row, height)
+        return spot
+
+    def run(self, text: str, size: float, bold: bool, phase: int) -> Float:
+        """Boxes of a run whose pen starts at `phase` quarters of a pixel: (N, 8), device pixels and atlas pixels."""
+        key = (text, size, bold, phase)
+        found = self._runs.get(key)
+        if found is None:
+            if len(self._runs) > 4096:  # numbers that change every frame would grow it for ever
+                self._runs.clear()
+            found = self._runs[key] = self._lay_out(text, size, bold, phase)
+        return found
+
+    def _lay_out(self, text: str, size: float, bold: bool, phase: int) -> Float:
+        rows = []
+        pen = phase / _PHASES
+        for character in text:
+            whole, part = divmod(round(pen * _PHASES), _PHASES)
+            if character != " ":
+                x, y, w, h, left, top = self.glyph(character, size, bold, part)
+                rows.append((whole + left, top, whole + left + w, top + h, x, y, x + w, y + h))
+            pen += size * _advance(character, bold)
+        return np.array(rows, np.float32).reshape(-1, 8)
+
+    def quads(self, items: Iterable[TextItem], scale: float) -> Float:
+        """Triangles for `items`: (6 N, 8) of device position 2, atlas pixel 2, RGBA 4."""
+        runs, pens, colours = [], [], []
+        for item in items:
+            size = round(item.size * scale * 8) / 8
+            shift = _SHIFT[item.anchor] * measure(item.text, item.size, item.bold)
+            whole, part = divmod(round((item.x - shift) * scale * _PHASES), _PHASES)
+            runs.append(self.run(item.text, size, item.bold, part))
+            pens.append((whole, round(item.y * scale)))
+            colours.append(item.colour)
+        if not runs:
+            return np.empty((0, 8), np.float32)
+        counts = [len(run) for run in runs]
+        pen = np.repeat(np.array(pens, np.float32), counts, axis=0)
+        return _triangles(np.concatenate(runs), pen, np.repeat(np.array(colours, np.float32), counts, axis=0))
+
+
+def _triangles(boxes: Float, pen: Float, colours: Float) -> Float:
+    """Six vertices a box, corners in the order of two triangles."""
+    out = np.empty((len(boxes), 6, 8), np.float32)
+    out[:, :, :4] = boxes[:, _TRIANGLES]
+    out[:, :, :2] += pen[:, None]
+    out[:, :, 4:] = colours[:, None]
+    return out.reshape(-1, 8)
+
+
+def number(value: float, digits: int = 2, *, signed: bool = False) -> str:
+    """A number as it stands on screen: fixed `digits`, U+2212 for minus, ``+`` when `signed`, no ``-0.00``.
+
+    NaN and the infinities are written "NaN", "+∞" and "−∞".
+    """
+    if value != value:
+        return "NaN"
+    if value in (float("inf"), float("-inf")):
+        return "+∞" if value > 0 else "\N{MINUS SIGN}∞"
+    body = f"{abs(value):.{digits}f}"
+    zero = not float(body)
+    sign = "\N{MINUS SIGN}" if value < 0 and not zero else ("+" if signed and not zero else "")
+    return sign + body
+
+
+def short(value: float, *, signed: bool = False) -> str:
+    """Two or three significant digits, exponent form for the very small and the very large (``1.8e−4``)."""
+    size = abs(value)
+    if not np.isfinite(value) or size == 0:
+        return "0" if size == 0 else number(value, signed=signed)
+    if 1e-2 <= size < 1e4:
+        digits = 3 if size < 0.1 else (2 if size < 10 else (1 if size < 100 else 0))
+        return number(value, digits, signed=signed)
+    return exponent(value, signed=signed)
+
+
+def exponent(value: float, *, signed: bool = False) -> str:
+    """``−4.2e−4``; zero is ``0``."""
+    if value == 0:
+        return "0"
+    mantissa, power = f"{abs(value):.1e}".split("e")
+    sign = "\N{MINUS SIGN}" if value < 0 else ("+" if signed else "")
+    return f"{sign}{mantissa}e{chr(0x2212) if int(power) < 0 else ''}{abs(int(power))}"

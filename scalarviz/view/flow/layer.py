@@ -1,0 +1,384 @@
+"""One small layer as a formula: inputs enter above the cubes; sum, activation, output and target stand to the right.
+
+Boxes and lines depend on the layout alone and are built once; the numbers in them are a sketch of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...run.frame import Frame, Stage
+from ..draw.places import CHANNEL, LABEL, Box
+from ..draw.sketch import Sketch
+from ..draw.text import measure, number
+from ..draw.theme import Theme
+from ..panels.colours import displayed
+from ..panels.hud import loss_text
+from ..space.layout import Layout
+from ..space.plate import Plate
+from .labels import Taken
+from .turned import level
+
+Floats = NDArray[np.float64]
+Project = Callable[[ArrayLike], Floats]
+
+CHIP = (58.0, 28.0)
+_INPUTS = ((58.0, CHANNEL, True), (46.0, LABEL, True), (38.0, LABEL, False))  # width, type, whether in a box
+_SWATCH = 42.0
+SYMBOLS = {"sigmoid": "σ"}
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """Centres of the chips right of a row's anchor, and their widths."""
+
+    sum: float
+    output: float
+    target: float
+    sum_width: float
+    width: float
+
+
+WIDE = Offsets(56.0, 140.0, 200.0, 60.0, 50.0)
+TIGHT = Offsets(47.0, 118.0, 168.0, 58.0, 46.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What the flow tells: the sample's names, its target and which numbers are colours.
+
+    Attributes
+    ----------
+    inputs, outputs : tuple of str
+        A name for each.
+    target : ndarray or None
+        Shape (n_out,).
+    colours : bool
+        Whether three inputs and three outputs are to be shown as swatches.
+    """
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    target: NDArray[np.floating] | None = None
+    colours: bool = False
+
+
+class FewFlow:
+    """The flow around one layer of lying cubes.
+
+    Parameters
+    ----------
+    layout : Layout
+        Mode ``"few"``, of the chain `stages`.
+    project : callable
+        World points to logical pixels.
+    box : Box
+        The scene; what would leave it is left out.
+    taken : Taken, optional
+        Where the cubes are, for a camera moved by hand: what would lie on them is left out.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        stages: Sequence[Stage],
+        theme: Theme,
+        story: Story,
+        project: Project,
+        box: Box,
+        taken: Taken | None = None,
+    ) -> None:
+        linear = next(s for s in stages if s.weight is not None)
+        assert linear.weight is not None
+        self._theme, self._story, self._project, self._box = theme, story, project, box
+        self._taken = taken
+        self._input_style = _INPUTS[0]
+        self._sums, self._last = linear.name, stages[-1]
+        self._weight = layout.plate(linear.weight.name)
+        self._bias = layout.plate(linear.bias.name) if linear.bias is not None else None
+        self._chips = self._chip_places()
+        self._tips = self._anchors = self._row_anchors()
+        self._at = WIDE
+        self._columns = self._fitting_columns()
+        self._below = True  # whether swatches and loss have their place below the last row
+        if taken is not None:
+            self._leave_out_hidden()
+        self._swatch_at = self._swatch_place()
+        self.static = self._boxes()
+
+    # places
+
+    def _chip_places(self) -> Floats | None:
+        """Centres of the input chips, None when they would touch."""
+        plate = self._weight
+        if plate.grid.folded:
+            return None
+        top = plate.depth * plate.axes[2] - (plate.half + 0.22) * plate.axes[1]
+        back = np.array([plate.cell_centre(0, j) + top for j in range(plate.shape[1])])
+        centres = self._project(back) - (0, CHIP[1] / 2 + 2)
+        room = np.diff(centres[:, 0]).min() if len(centres) > 1 else np.inf
+        fitting = [style for style in _INPUTS if style[0] + 3 <= room]
+        if not fitting:
+            return None
+        self._input_style = fitting[0]
+        return centres if centres[:, 1].min() - CHIP[1] / 2 - 20 > self._box[1] - 12 else None
+
+    def _free(self, x: float, y: float, width: float, height: float, air: float = 7.0) -> bool:
+        """Whether a box around (x, y) is off the cubes; takes it. Always, where the camera is the layout's own."""
+        if self._taken is None:
+            return True
+        box = (x - width / 2 + air, y - height / 2 + air, width - 2 * air, height - 2 * air)
+        if self._taken.cost(box) > 0.0:
+            return False
+        self._taken.add_box(box)
+        return True
+
+    def _leave_out_hidden(self) -> None:
+        """Chips that would lie on cubes: all inputs or none, all rows or none."""
+        if self._chips is not None:
+            wide = self._input_style[0]
+            if not all(self._free(x, y - 8, wide + 6, CHIP[1] + 20) for x, y in self._chips):
+                self._chips = None
+        if self._columns:
+            end = getattr(self._at, self._columns[-1]) + self._at.width / 2
+            assert self._taken is not None
+            anchors = level(self._tips, self._taken, end, CHIP[1])
+            if anchors is None:
+                self._columns = ()
+            else:
+                self._anchors = anchors
+        if "target" in self._columns:
+            (x, y), wide = self._lowest, 172.0
+            self._below = self._free(x + self._at.target + self._at.width / 2 - wide / 2, y + 65, wide + 8, 78)
+
+    @property
+    def _lowest(self) -> Floats:
+        """The anchor of the row of chips at the bottom."""
+        return np.asarray(self._anchors[np.argmax(self._anchors[:, 1])])
+
+    def _row_anchors(self) -> Floats:
+        """Where each row's flow starts: a little right of the nearest corner of its last cube's top face."""
+        plate = self._bias or self._weight
+        column = plate.shape[1] - 1
+        if self._taken is not None:  # of each cube the corner that is furthest to the right
+            ends = [self._project(plate.cell_corners(i, column)) for i in range(plate.shape[0])]
+            return np.asarray(np.stack([c[int(np.argmax(c[:, 0]))] for c in ends]) + np.array([4.0, 0.0]))
+        corner = plate.depth * plate.axes[2] + plate.half * (plate.axes[0] + plate.axes[1])
+        corners = [plate.cell_centre(i, column) + corner for i in range(plate.shape[0])]
+        return np.asarray(self._project(corners) + np.array([4.0, 0.0]))
+
+    def _fitting_columns(self) -> tuple[str, ...]:
+        """Which of sum, output and target fit between the cubes and the scene's edge, and below each other."""
+        if self._taken is None and len(self._anchors) > 1 and np.diff(self._anchors[:, 1]).min() < CHIP[1] + 3:
+            return ()
+        room = self._box[0] + self._box[2] - self._anchors[:, 0].max()
+        if self._weight.grid.folded:
+            return ()
+        for offsets in (WIDE, TIGHT):
+            self._at = offsets
+            if room >= offsets.target + offsets.width / 2 + 4 and self._story.target is not None:
+                return ("sum", "output", "target")
+        return ("sum", "output") if room >= TIGHT.output + TIGHT.width / 2 + 4 else ()
+
+    # what never changes
+
+    def _boxes(self) -> Sketch:
+        sketch = Sketch()
+        self._row_names(sketch)
+        if self._bias is not None:
+            top = self._project([self._back_edge(self._bias, 0)])[0]
+            if top[1] - 26 > self._box[1] - 12 and self._free(top[0], top[1] - 15, 40, 24):
+                sketch.text(top[0], top[1] - 10, "bias", CHANNEL, self._theme.text2, bold=True, anchor="middle")
+        if self._chips is not None:
+            self._input_boxes(sketch, self._chips)
+        if self._columns:
+            for tip, anchor in zip(self._tips, self._anchors, strict=True):
+                if tuple(tip) != tuple(anchor):
+                    sketch.line(tip, anchor, self._theme.flow, 1.4)
+                self._row_boxes(sketch, anchor, first=anchor[1] == self._anchors[:, 1].min())
+            if self._swatches:
+                self._output_swatch_lines(sketch)
+        return sketch
+
+    @staticmethod
+    def _back_edge(plate: Plate, j: int) -> Floats:
+        return np.asarray(plate.cell_centre(0, j) + plate.depth * plate.axes[2] - plate.half * plate.axes[1])
+
+    def _row_names(self, sketch: Sketch) -> None:
+        plate = self._weight
+        spacing = np.abs(np.diff(self._tips[:, 1])).min() if len(self._tips) > 1 else np.inf
+        if plate.grid.folded or spacing < 15:
+            return
+        left = -0.62 * plate.axes[0] - plate.depth * plate.axes[2]
+        edge = self._project([plate.cell_centre(i, 0) + left for i in range(plate.shape[0])])
+        for name, (x, y) in zip(self._story.outputs, edge, strict=False):
+            wide = measure(f"to {name}", LABEL)
+            if x - 12 - wide > 4 and self._free(x - 12 - wide / 2, y, wide + 10, 26):
+                sketch.text(x - 12, y + 4, f"to {name}", LABEL, self._theme.text3, anchor="right")
+
+    def _input_boxes(self, sketch: Sketch, chips: Floats) -> None:
+        theme, high, (wide, _, boxed) = self._theme, CHIP[1], self._input_style
+        start = self._swatch_at
+        if start is not None:
+            sketch.line((start[0] + _SWATCH, start[1] + 18), (chips[0, 0] - wide / 2, chips[0, 1] + 1), theme.flow, 1.2)
+            sketch.text(start[0] + _SWATCH / 2, start[1] - 9, "input", LABEL, theme.text2, anchor="middle")
+        backs = self._project([self._back_edge(self._weight, j) for j in range(len(chips))])
+        for (x, y), name in zip(chips, self._story.inputs, strict=False):
+            if boxed:
+                self._chip(sketch, x, y, wide, strong=True)
+            sketch.text(x, y - high / 2 - (7 if boxed else 1), name, CHANNEL, theme.text2, bold=True, anchor="middle")
+        if not boxed:
+            return
+        aside, below = np.array([wide / 2, 0.0]), np.array([0.0, high / 2])
+        sketch.lines(chips[:-1] + aside, chips[1:] - aside, theme.flow, 1.2)
+        sketch.lines(chips + below, backs, theme.flow, 1.4)
+
+    def _chip(self, sketch: Sketch, x: float, y: float, wide: float, *, strong: bool) -> None:
+        sketch.rect(
+            round(x - wide / 2),
+            round(y - CHIP[1] / 2),
+            wide,
+            CHIP[1],
+            radius=6,
+            fill=self._theme.panel,
+            stroke=self._theme.flow if strong else self._theme.border,
+        )
+
+    def _row_boxes(self, sketch: Sketch, anchor: Floats, *, first: bool) -> None:
+        theme, (x, y) = self._theme, anchor
+        sketch.arrow((x, y), (x + self._at.sum - self._at.sum_width / 2, y), theme.flow, 1.4)
+        self._chip(sketch, x + self._at.sum, y, self._at.sum_width, strong=True)
+        left, right = x + self._at.sum + self._at.sum_width / 2, x + self._at.output - self._at.width / 2
+        sketch.arrow((left, y), (right, y), theme.flow, 1.4)
+        symbol = SYMBOLS.get(self._last.kind, "" if self._last.kind == "linear" else self._last.kind)
+        size, up = (18, 6) if len(symbol) == 1 else (LABEL, CHIP[1] / 2 - 3)
+        if measure(symbol, size) < right - left + 14:
+            sketch.text((left + right) / 2 - 1, y - up, symbol, size, theme.text2, anchor="middle")
+        self._chip(sketch, x + self._at.output, y, self._at.width, strong=True)
+        if "target" in self._columns:
+            self._chip(sketch, x + self._at.target, y, self._at.width, strong=False)
+        if first:
+            for name, at in zip(self._columns, (self._at.sum, self._at.output, self._at.target), strict=False):
+                sketch.text(x + at, y - CHIP[1] / 2 - 10, name, LABEL, theme.text2, anchor="middle")
+
+    def _output_swatch_lines(self, sketch: Sketch) -> None:
+        x, y = self._lowest
+        for at in (self._at.output, self._at.target)[: len(self._columns) - 1]:
+            sketch.line((x + at, y + CHIP[1] / 2), (x + at, y + 36), self._theme.flow, 1.4)
+
+    def _swatch_place(self) -> tuple[float, float] | None:
+        """Top left of the input's swatch, left of the first chip; None where there is no room."""
+        if self._chips is None or not self._story.colours or len(self._chips) != 3:
+            return None
+        x = self._chips[0, 0] - CHIP[0] / 2 - 25 - _SWATCH
+        y = self._chips[0, 1] - 13
+        free = x > 4 and self._free(x + _SWATCH / 2, y + _SWATCH / 2 - 8, _SWATCH + 8, _SWATCH + 24)
+        return (float(round(x)), float(round(y))) if free else None
+
+    @property
+    def _swatches(self) -> bool:
+        y = self._lowest[1]
+        fits = y + 100 < self._box[1] + self._box[3] + 8
+        return self._story.colours and self._below and len(self._anchors) == 3 and fits
+
+    # what changes every frame
+
+    def numbers(self, frame: Frame, loss: float | None) -> Sketch:
+        """The numbers and swatches of one frame; `loss` is the probe sample's own."""
+        sketch, theme = Sketch(), self._theme
+        if "input" not in frame.activations:
+            return sketch
+        inputs, sums = frame.activations["input"], frame.activations[self._sums]
+        outputs = frame.activations[self._last.name]
+        if self._chips is not None:
+            for (x, y), value in zip(self._chips, inputs, strict=False):
+                size = self._input_style[1]
+                sketch.text(x, y + 0.36 * size, chip_text(value), size, theme.text1, bold=True, anchor="middle")
+            if self._swatch_at is not None:
+                self._swatch(sketch, *self._swatch_at, _SWATCH, _SWATCH, inputs)
+        if not self._columns:
+            return sketch
+        for row, (x, y) in enumerate(self._anchors):
+            shown = {self._at.sum: chip_text(sums[row], signed=True), self._at.output: chip_text(outputs[row])}
+            for at, text in shown.items():
+                sketch.text(x + at, y + 5.5, text, CHANNEL, theme.text1, bold=True, anchor="middle")
+            if self._target is not None:
+                text = chip_text(self._target[row])
+                sketch.text(x + self._at.target, y + 5.5, text, CHANNEL, theme.text2, anchor="middle")
+        self._outcome(sketch, outputs, loss)
+        return sketch
+
+    @property
+    def _target(self) -> NDArray[np.floating] | None:
+        """The target where it has a column."""
+        return self._story.target if "target" in self._columns else None
+
+    def _outcome(self, sketch: Sketch, outputs: NDArray[np.floating], loss: float | None) -> None:
+        x, y = self._lowest
+        at, below = self._at, y + CHIP[1] / 2
+        if self._swatches:
+            for middle, colour in ((at.output, outputs), (at.target, self._target)):
+                if colour is not None:
+                    self._swatch(sketch, round(x + middle - at.width / 2), round(y + 36), at.width, 40, colour)
+            below = y + 76
+        fits = self._below and below + 24 < self._box[1] + self._box[3] + 12
+        if loss is not None and self._target is not None and fits:
+            text = loss_line(self._story, loss)
+            sketch.text(x + at.target + at.width / 2, below + 20, text, LABEL, self._theme.text1, anchor="right")
+
+    def _swatch(self, sketch: Sketch, x: float, y: float, wide: float, high: float, colour: ArrayLike) -> None:
+        sketch.rect(x, y, wide, high, radius=5, fill=displayed(colour), stroke=self._theme.flow)
+
+
+def loss_line(story: Story, loss: float) -> str:
+    """The loss of the one sample that is drawn."""
+    return f"loss of this {'colour' if story.colours else 'sample'} {loss_text(loss)}"
+
+
+def chip_text(value: float, *, signed: bool = False) -> str:
+    """A number that fits a chip: four characters and a sign."""
+    value = float(value)
+    size = abs(value)
+    return number(value, 2 if size < 9.995 else (1 if size < 99.95 else 0), signed=signed)
+
+
+def formulas(frame: Frame, stages: Sequence[Stage], story: Story) -> list[str]:
+    """Each output written out with its numbers: ``r = σ(−1.99·0.92 + … + 0.69) = σ(−0.98) = 0.27``."""
+    linear = next(s for s in stages if s.weight is not None)
+    if "input" not in frame.activations or linear.weight is None:
+        return []
+    weights = linear.weight.of(frame.values)
+    bias = linear.bias.of(frame.values) if linear.bias is not None else None
+    inputs, sums = frame.activations["input"], frame.activations[linear.name]
+    last = stages[-1]
+    name = SYMBOLS.get(last.kind, last.kind)
+    lines = []
+    for i, row in enumerate(weights):
+        terms = [(float(w), f"·{_factor(x)}") for w, x in zip(row, inputs, strict=True)]
+        terms += [(float(bias[i]), "")] if bias is not None else []
+        total = _signed_sum(terms)
+        label = story.outputs[i] if i < len(story.outputs) else str(i)
+        if last is linear:
+            lines.append(f"{label} = {total} = {chip_text(sums[i])}")
+        else:
+            out = chip_text(frame.activations[last.name][i])
+            lines.append(f"{label} = {name}({total}) = {name}({chip_text(sums[i])}) = {out}")
+    return lines
+
+
+def _factor(value: float) -> str:
+    text = chip_text(value)
+    return text if text[0].isdigit() else f"({text})"
+
+
+def _signed_sum(terms: Sequence[tuple[float, str]]) -> str:
+    text = chip_text(terms[0][0]).lstrip("+") + terms[0][1]  # infinity brings its sign with it
+    for value, rest in terms[1:]:
+        shown = chip_text(abs(value)).lstrip("+")
+        minus = value < 0 and float(f"{abs(value):.2f}") > 0
+        text += f" {chr(0x2212) if minus else '+'} {shown}{rest}"
+    return text

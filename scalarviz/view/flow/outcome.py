@@ -1,0 +1,81 @@
+"""What becomes of the one sample in a deeper network: input, output and target side by side, and its own loss.
+
+A single layer says this in the flow around its cubes; in a chain of plates the numbers have no place, so they stand
+together where the scene is free.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...run.frame import Frame
+from ..draw.places import CHANNEL, LABEL, Box
+from ..draw.sketch import Sketch
+from ..draw.theme import Theme
+from ..panels.colours import displayed
+from .layer import Story, chip_text, loss_line
+
+MOST = 4  # outputs that are written out
+_SWATCH, _STEP, _ARROW = 46.0, 60.0, 44.0
+_CHIP = 52.0
+_LINE = 172.0  # of the loss, in the longest case
+
+
+def outcome_size(story: Story) -> tuple[float, float] | None:
+    """Width and height that the panel needs; None where there is nothing it could say."""
+    if story.target is None:
+        return None
+    if story.colours:
+        return 3 * _SWATCH + _ARROW + (_STEP - _SWATCH), 20 + _SWATCH + 24
+    count = len(story.outputs)
+    chips = 56 + count * (_CHIP + 6) - 6
+    return (max(chips, _LINE), 20 + 28 + 6 + 28 + 24) if 0 < count <= MOST else None
+
+
+def outcome(box: Box, theme: Theme, story: Story, frame: Frame, last: str, loss: float | None) -> Sketch:
+    """The panel for one frame; `last` names the stage whose row is the output."""
+    sketch = Sketch()
+    if "input" not in frame.activations or story.target is None:
+        return sketch
+    output = frame.activations[last]
+    if story.colours:
+        _swatches(sketch, box, theme, (frame.activations["input"], output, story.target))
+    else:
+        _numbers(sketch, box, theme, story, output)
+    if loss is not None:
+        sketch.text(box[0] + box[2], box[1] + box[3] - 4, loss_line(story, loss), LABEL, theme.text1, anchor="right")
+    return sketch
+
+
+def _swatches(sketch: Sketch, box: Box, theme: Theme, colours: tuple[NDArray[np.floating], ...]) -> None:
+    x, y = box[0], box[1] + 20
+    places = (x, x + _SWATCH + _ARROW, x + _SWATCH + _ARROW + _STEP)
+    for at, name, colour in zip(places, ("input", "output", "target"), colours, strict=True):
+        sketch.rect(at, y, _SWATCH, _SWATCH, radius=5, fill=displayed(colour), stroke=theme.flow)
+        sketch.text(at + _SWATCH / 2, y - 7, name, LABEL, theme.text2, anchor="middle")
+    middle = y + _SWATCH / 2
+    sketch.arrow((x + _SWATCH + 4, middle), (places[1] - 4, middle), theme.flow, 1.4)
+
+
+def _numbers(sketch: Sketch, box: Box, theme: Theme, story: Story, output: NDArray[np.floating]) -> None:
+    assert story.target is not None
+    x, y = box[0] + box[2] - len(story.outputs) * (_CHIP + 6) + 6, box[1] + 20
+    for row, (title, values) in enumerate((("output", output), ("target", story.target))):
+        top = y + 34 * row
+        sketch.text(x - 10, top + 19, title, LABEL, theme.text2, anchor="right")
+        for k, value in enumerate(values):
+            left = x + k * (_CHIP + 6)
+            sketch.rect(left, top, _CHIP, 28, radius=6, fill=theme.panel, stroke=theme.border if row else theme.flow)
+            sketch.text(
+                left + _CHIP / 2,
+                top + 19.5,
+                chip_text(value),
+                CHANNEL,
+                theme.text2 if row else theme.text1,
+                bold=not row,
+                anchor="middle",
+            )
+    if len(story.outputs) > 1:
+        for k, name in enumerate(story.outputs):
+            sketch.text(x + k * (_CHIP + 6) + _CHIP / 2, y - 7, name, LABEL, theme.text2, anchor="middle")

@@ -1,0 +1,134 @@
+"""`Scenery`: names, numbers and lines that belong to the cubes and move with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...run.frame import Frame
+from ..cubes.scale import Coloring, rows_of
+from ..draw.places import Box
+from ..draw.sketch import Sketch
+from ..draw.theme import Theme
+from ..shown.subject import Subject
+from ..space.camera import Camera
+from ..space.layout import FEW, Layout
+from .labels import FlowLabels, Taken
+from .layer import FewFlow
+from .outcome import outcome, outcome_size
+from .values import CubeValues
+
+_CHIPS_ABOVE, _CHIPS_BESIDE = 58.0, 238.0  # what the flow around a single layer takes
+Project = Callable[[ArrayLike], NDArray[np.float64]]
+
+
+class Scenery:
+    """Everything flat around the cubes of one layout, seen by one camera. Boxes and names are placed once.
+
+    Parameters
+    ----------
+    subject : Subject
+    layout : Layout
+    theme : Theme
+    project : callable
+        World points to logical pixels.
+    box : Box
+        The scene.
+    moved : Camera, optional
+        Given where it is not the layout's own: then everything is tried against the cubes, and what would lie on
+        them or is hidden by them is left out.
+    panels : bool
+        Whether the sample's outcome stands beside the cubes of a chain.
+    quantity : str
+        What the cubes show.
+    before : Scenery, optional
+        Of the camera a moment ago: names stay where they were while there is room.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        layout: Layout,
+        theme: Theme,
+        project: Project,
+        box: Box,
+        *,
+        moved: Camera | None = None,
+        panels: bool = True,
+        quantity: str = "weight",
+        before: Scenery | None = None,
+    ) -> None:
+        self._subject, self._theme = subject, theme
+        self._values = CubeValues(layout, theme, project, moved, decades=quantity != "weight",
+                                  window=window_of(box, panels, layout.size))  # fmt: skip
+        layers = sum(s.weight is not None for s in subject.stages)
+        story = layers == 1 and layout.mode == "few"
+        taken = None
+        if story and moved is not None:
+            taken = Taken(box)
+            for plate in layout.plates:
+                for element in range(plate.size):
+                    taken.add_polygon(project(plate.corners_of(element)))
+        self.flow = FewFlow(layout, subject.stages, theme, subject.story, project, box, taken) if story else None
+        shapes = {t.name: t.shape for t in subject.tensors if layers == 0 or t.role != "bias"}
+        former: FlowLabels | None = None if before is None or moved is None else before._labels
+        names = self._row_names()
+        self._labels: FlowLabels | None = None
+        if not story:
+            self._labels = FlowLabels(layout, theme, shapes, names, project, box, former)
+        size = outcome_size(subject.story) if self._labels is not None and subject.stages and panels else None
+        there: Box | None = None if former is None or before is None else before._outcome
+        self._outcome: Box | None = None
+        if self._labels is not None and size is not None:
+            self._outcome = self._labels.free_place(*size, there)
+        self.static: list[Sketch] = [part.static for part in (self.flow, self._labels) if part is not None]
+
+    def _row_names(self) -> dict[str, str]:
+        rows = rows_of(self._subject.stages)
+        if rows and self._subject.stages:
+            rows[self._subject.stages[-1].name] = "output"
+        if self._subject.pad is not None:
+            rows["input"] = "input, 0 to 1"
+        return rows
+
+    def cubes(self, frame: Frame, colouring: Coloring) -> Sketch:
+        """The numbers on the cubes."""
+        missing = None
+        if colouring.quantity != "weight" and not frame.computed.all():
+            weights = np.where(frame.computed, np.nan, frame.values)
+            missing = {t.name: t.of(weights) for t in self._subject.tensors}
+        return self._values.sketch(colouring.values(), colouring.units(), colouring.cmap, missing)
+
+    def around(self, frame: Frame, colouring: Coloring, loss: float | None) -> list[Sketch]:
+        """The numbers beside them; `loss` is the probe sample's own."""
+        sketches = []
+        if self.flow is not None:
+            sketches.append(self.flow.numbers(frame, loss))
+        if self._labels is not None:
+            sketches.append(self._labels.ranges(colouring.extents()))
+        if self._outcome is not None:
+            last = self._subject.stages[-1].name
+            sketches.append(outcome(self._outcome, self._theme, self._subject.story, frame, last, loss))
+        return sketches
+
+
+def cubes_box(subject: Subject, scene: Box) -> Box:
+    """The scene, less what the chips around a single small layer need beyond the layout's own margins.
+
+    Those shrink with the scene, the chips do not.
+    """
+    x, y, width, height = scene
+    linear = [s for s in subject.stages if s.weight is not None]
+    if len(linear) != 1 or sum(t.size for t in subject.tensors) > FEW:
+        return scene
+    above = _CHIPS_ABOVE - 35.0 * min(1.0, height / 472.0) if height >= 250 else 0.0
+    beside = _CHIPS_BESIDE - 228.0 * min(1.0, width / 936.0) if width >= 560 else 0.0
+    return x, y + max(above, 0.0), width - max(beside, 0.0), height - max(above, 0.0)
+
+
+def window_of(scene: Box, panels: bool, size: tuple[float, float]) -> Box:
+    """Where a camera moved by hand may bring cubes (logical pixels): not below the panels, where there are any."""
+    x, y, width, height = scene
+    return (x, y - 12.0, width, height + 12.0) if panels else (0.0, 0.0, float(size[0]), float(size[1]))

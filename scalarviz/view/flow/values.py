@@ -1,0 +1,176 @@
+"""The value printed on each cube of a small net, in the colour that can be read on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..draw.maps import Colormap, text_colour
+from ..draw.places import Box
+from ..draw.sketch import Sketch
+from ..draw.text import exponent, measure
+from ..draw.theme import Theme
+from ..space.camera import Camera
+from ..space.layout import FEW, Layout
+from ..space.plate import Plate
+from .layer import chip_text
+
+Floats = NDArray[np.float64]
+Project = Callable[[ArrayLike], Floats]
+_SIZES = (22, 20, 18, 16, 15, 14, 13)
+_MIDDLE = 0.357  # from the baseline to half the height of a digit, of the size
+
+
+def colours_at(cmap: Colormap, unit: ArrayLike) -> Floats:
+    """Colours at fractions 0..1 of a scale, shape (..., 3): what a cube's main face shows."""
+    place = np.asarray(unit, np.float64)
+    return cmap(2.0 * place - 1.0 if cmap.diverging else place)
+
+
+class CubeValues:
+    """Where the numbers stand and how large they are; both depend on layout and camera alone.
+
+    Parameters
+    ----------
+    decades : bool
+        Whether the numbers span decades, as gradients do: then each is written with its exponent.
+    moved : Camera, optional
+        Given where it is not the layout's own: a number then stands only on a main face that can be seen and holds it.
+    window : Box, optional
+        Where cubes are drawn; a number that would leave it is left out, for a moved camera.
+
+    Attributes
+    ----------
+    size : int
+        Size of type; 0 when there are too many weights or the cubes are too small.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        theme: Theme,
+        project: Project,
+        moved: Camera | None = None,
+        *,
+        decades: bool = False,
+        window: Box | None = None,
+    ) -> None:
+        plates = [p for p in layout.plates if p.kind != "activation"]
+        self._theme, self._plates = theme, plates
+        few = sum(p.size for p in plates) <= FEW
+        self._decades = decades
+        widest = "+0.0e\N{MINUS SIGN}0" if decades else "+0.00"
+        self._seen: dict[str, NDArray[np.bool_]] = {}
+        if few and moved is not None:
+            self._seen, self.size = _readable(layout, moved, project, widest)
+        else:
+            self.size = min((_fitting(p, project, widest) for p in plates), default=0) if few else 0
+        self._centres = {
+            p.name: project([p.cell_centre_top(*divmod(k, p.shape[1])) for k in range(p.size)])
+            for p in plates
+            if self.size
+        }
+        if window is not None and moved is not None:
+            reach = np.array([measure(widest, self.size, True), self.size]) / 2
+            low, high = np.array(window[:2]) + reach, np.array(window[:2]) + np.array(window[2:]) - reach
+            for name, middles in self._centres.items():
+                self._seen[name] &= np.all((middles >= low) & (middles <= high), axis=1)
+
+    def sketch(
+        self,
+        values: dict[str, NDArray[np.floating]],
+        units: dict[str, Floats],
+        cmap: Colormap,
+        missing: Mapping[str, NDArray[np.floating]] | None = None,
+    ) -> Sketch:
+        """The numbers of one frame, by plate, in C order.
+
+        Parameters
+        ----------
+        values, units : dict of str to ndarray
+            What the cubes show, and its fractions of the colour scale.
+        cmap : Colormap
+        missing : mapping of str to ndarray, optional
+            Weights by plate where the number shown has not been computed yet, NaN where it has: the weight stands
+            there, small, since a zero would be read as a result.
+        """
+        sketch = Sketch()
+        for name, centres in self._centres.items():
+            seen = self._seen.get(name, np.ones(len(centres), bool))
+            weights = np.full(len(centres), np.nan) if missing is None else np.asarray(missing[name]).ravel()
+            colours = colours_at(cmap, units[name].ravel())
+            rows = zip(centres[seen], values[name].ravel()[seen], colours[seen], weights[seen], strict=True)
+            for (x, y), value, colour, weight in rows:
+                if weight == weight:
+                    size = min(self.size, 15)
+                    text = f"w {chip_text(weight, signed=True)}"
+                    sketch.text(x, y + _MIDDLE * size, text, size, self._theme.text2, anchor="middle")
+                else:
+                    self._print(sketch, float(x), float(y), float(value), colour)
+        return sketch
+
+    def _print(self, sketch: Sketch, x: float, y: float, value: float, colour: Floats) -> None:
+        decades = self._decades and bool(np.isfinite(value))
+        text = exponent(value, signed=True) if decades else chip_text(value, signed=True)
+        ink = text_colour(colour)
+        if value != value:  # the mark below is a checkerboard: a patch keeps the word readable
+            wide = measure(text, self.size, True) + 10
+            sketch.rect(x - wide / 2, y - self.size * 0.62, wide, self.size * 1.24, fill=self._theme.ink)
+            ink = self._theme.paper
+        sketch.text(x, y + _MIDDLE * self.size, text, self.size, ink, bold=True, anchor="middle")
+
+
+def _fitting(plate: Plate, project: Project, widest: str) -> int:
+    """The largest size whose widest usual number fits every cube of the plate; 0 if none does."""
+    centres = np.array([plate.cell_centre_top(*divmod(k, plate.shape[1])) for k in range(plate.size)])
+    half = plate.half * plate.axes[:2]
+    spans = [np.abs(project(centres + half[k]) - project(centres - half[k])) for k in (0, 1)]
+    # Through the middle of a sheared face a horizontal line is as long as its flatter edge's horizontal part.
+    flat = 0 if spans[0][:, 0].mean() >= spans[1][:, 0].mean() else 1
+    wide, high = spans[flat][:, 0].min(), spans[1 - flat][:, 1].min()
+    return next((s for s in _SIZES if measure(widest, s, True) + _air(s) <= wide and s + 6 <= high), 0)
+
+
+def _air(size: int) -> float:
+    """Pixels beside a number: 8, and for the smallest type the cube's dark rim, before there would be no number."""
+    return 8.0 if size > _SIZES[-1] else 3.5
+
+
+def _readable(
+    layout: Layout, camera: Camera, project: Project, widest: str
+) -> tuple[dict[str, NDArray[np.bool_]], int]:
+    """Which cubes, by plate, show a main face that holds a number, and the size of type for all of them.
+
+    Plates with numbers lie in one plane: no main face hides another.
+    """
+    seen: dict[str, NDArray[np.bool_]] = {}
+    sizes: dict[str, NDArray[np.intp]] = {}
+    for plate in layout.plates:
+        if plate.kind != "activation":
+            tops = np.array([plate.centre_of(k) + plate.depth * plate.axes[2] for k in range(plate.size)])
+            ways = camera.eye[:3] - camera.eye[3] * tops
+            seen[plate.name] = ways @ plate.axes[2] > 1e-6
+            sizes[plate.name] = _sizes(tops, plate, project, widest)
+    usable = [s for name, given in sizes.items() for s in given[seen[name]] if s > 0]
+    size = int(min(usable, default=0))
+    return {name: seen[name] & (sizes[name] >= max(size, 1)) for name in seen}, size
+
+
+def _sizes(tops: Floats, plate: Plate, project: Project, widest: str) -> NDArray[np.intp]:
+    """The largest size of type, for each main face, whose widest usual number lies inside it; 0 where none does."""
+    ring = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) @ (plate.half * plate.axes[:2])
+    quads = project((tops[:, None] + ring).reshape(-1, 3)).reshape(-1, 4, 2)
+    middles = project(tops)
+    edges = np.roll(quads, -1, axis=1) - quads
+    turn = np.sign(edges[:, 0, 0] * edges[:, 1, 1] - edges[:, 0, 1] * edges[:, 1, 0])
+    lengths = np.maximum(np.hypot(edges[..., 0], edges[..., 1]), 1e-9)
+    found = np.zeros(len(tops), np.intp)
+    for size in _SIZES[::-1]:
+        half = np.array([measure(widest, size, True) + 6, size + 2.0]) / 2
+        corners = middles[:, None] + half * [(-1, -1), (1, -1), (1, 1), (-1, 1)]
+        to = corners[:, None] - quads[:, :, None]  # face, edge, corner
+        inside = (edges[:, :, None, 0] * to[..., 1] - edges[:, :, None, 1] * to[..., 0]) * turn[:, None, None]
+        found[(inside / lengths[..., None]).min(axis=(1, 2)) > 0] = size
+    return found

@@ -1,0 +1,4 @@
+"""The side column, the strip below and what lies over the picture: loss, pictures, legend, inspector, keys.
+
+Open `side` first: it draws the column's panels; each panel stands in the file of its name. `touch` answers the pointer.
+"""

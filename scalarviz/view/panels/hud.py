@@ -1,0 +1,116 @@
+"""The head-up display: two lines at the top left, what the cubes show at the right, the keys at the bottom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..draw.places import BIG, LABEL, TITLE, Box
+from ..draw.sketch import Sketch
+from ..draw.text import measure, number, short
+from ..draw.theme import Theme
+
+
+@dataclass(frozen=True, slots=True)
+class HudState:
+    """What the lines say. Numbers as they are; the panel formats them.
+
+    Attributes
+    ----------
+    step : int
+    loss, lr : float
+        Of that step; NaN loss before the first.
+    optimiser : str
+        Class name.
+    batch : int
+    pace : str
+        The whole second line.
+    quantity : str
+        What the cubes show.
+    accuracy : float or None
+        Share of test samples read rightly, where it is measured.
+    """
+
+    step: int
+    loss: float
+    lr: float
+    optimiser: str
+    batch: int
+    pace: str
+    quantity: str
+    accuracy: float | None = None
+
+
+def loss_text(loss: float) -> str:
+    """Four decimals while they say something, then five, then the exponent form; a dash before the first step."""
+    if loss != loss:
+        return "\N{EN DASH}"
+    size = abs(loss)
+    if size >= 1000 or size == float("inf"):
+        return short(loss)
+    if size >= 1e-3 or loss == 0:
+        return number(loss, 4 if size < 10 else 2)
+    return number(loss, 5) if size >= 1e-4 else short(loss)
+
+
+def rate_text(lr: float) -> str:
+    """A learning rate as people write it: ``1.0``, ``0.01``, ``3e−4``."""
+    text = f"{lr:g}"
+    return (text if "." in text or "e" in text else text + ".0").replace("e-0", "e-").replace("-", "\N{MINUS SIGN}")
+
+
+def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
+    """Both lines inside `box`; what does not fit in the width is left out from the right."""
+    sketch = Sketch()
+    x, y, width, _ = box
+    baseline, right = y + 24, x + width
+    shown = _quantity(sketch, right, baseline, theme, state.quantity) if width >= 480 else right
+    end = x
+    large = [("step", f"{state.step:,}"), ("loss", loss_text(state.loss))]
+    if state.accuracy is not None:
+        large.append(("test accuracy", f"{100 * state.accuracy:.1f} %"))
+    for word, value in large:
+        value_x = end + measure(word, TITLE) + 8
+        if value_x + measure(value, BIG, True) > shown:
+            break
+        sketch.text(end, baseline, word, TITLE, theme.text3)
+        sketch.text(value_x, baseline, value, BIG, theme.text1, bold=True)
+        end = value_x + measure(value, BIG, True) + 26
+    for part in (f"lr {rate_text(state.lr)}", state.optimiser, f"batch {state.batch:,}"):
+        if end + measure(part, TITLE) > shown:
+            break
+        sketch.text(end, baseline, part, TITLE, theme.text2)
+        end += measure(part, TITLE) + 15
+    sketch.text(x, y + 48, fitted(state.pace, width), LABEL, theme.text3)
+    return sketch
+
+
+def _quantity(sketch: Sketch, right: float, baseline: float, theme: Theme, quantity: str) -> float:
+    """Returns where the line's left part has to end."""
+    sketch.text(right, baseline, quantity, TITLE, theme.text1, bold=True, anchor="right")
+    right -= measure(quantity, TITLE, True) + 8
+    sketch.text(right, baseline, "cubes show", TITLE, theme.text3, anchor="right")
+    return right - measure("cubes show", TITLE) - 16
+
+
+def fitted(line: str, width: float, separator: str = "  ·  ") -> str:
+    """`line` without the last of its parts that do not fit."""
+    parts = line.split(separator)
+    while len(parts) > 1 and measure(separator.join(parts), LABEL) > width:
+        parts.pop()
+    text = separator.join(parts)
+    return text if measure(text, LABEL) <= width else ""
+
+
+def keys(x: float, baseline: float, width: float, theme: Theme, table: Sequence[tuple[str, str]]) -> Sketch:
+    """The line of keys: bold key, what it does."""
+    sketch = Sketch()
+    end = x
+    for key, action in table:
+        after = end + measure(key, LABEL, True) + 5
+        if after + measure(action, LABEL) > x + width:
+            break
+        sketch.text(end, baseline, key, LABEL, theme.text2, bold=True)
+        sketch.text(after, baseline, action, LABEL, theme.text3)
+        end = after + measure(action, LABEL) + 16
+    return sketch

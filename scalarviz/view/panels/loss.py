@@ -1,0 +1,206 @@
+"""The loss curve: batch loss as a line, another data set's as dashes, on a log axis where the numbers allow it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..draw.places import LABEL, Box
+from ..draw.sketch import Float, Sketch
+from ..draw.text import measure, short
+from ..draw.theme import Theme
+
+Array = NDArray[np.floating]
+_AXIS = 40  # room for the numbers on the left
+_MANTISSAS = ((1, 1.5, 2, 3, 4, 5, 7), (1, 2, 5), (1, 3), (1,))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LossCurve:
+    """One curve: label, steps and losses of the same length (not finite: left out)."""
+
+    label: str
+    steps: NDArray[np.integer] | Array
+    losses: Array
+    dashed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The vertical axis: `low`..`high`, gridlines at `ticks`."""
+
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+    log: bool
+
+    def place(self, values: Array) -> Array:
+        """Fractions of the height, 0 at the bottom."""
+        if self.log:
+            return np.asarray(np.log(np.maximum(values, 1e-300) / self.low) / np.log(self.high / self.low))
+        return (np.asarray(values, float) - self.low) / (self.high - self.low)
+
+
+def axis(values: Array, most: int = 6) -> Axis:
+    """An axis with nice ends that holds every finite value; logarithmic unless a value is negative."""
+    finite = np.asarray(values, float)[np.isfinite(values)]
+    if finite.size and finite.min() >= 0 and (finite > 0).any():
+        return _log_axis(float(finite[finite > 0].min()), float(finite.max()), most)
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    return _linear_axis(low, high, most)
+
+
+def _log_axis(low: float, high: float, most: int) -> Axis:
+    low, high = low / 1.02, high * 1.02
+    if high / low < 3:  # a flat curve keeps some air around it
+        middle = np.sqrt(low * high)
+        low, high = middle / 1.7, middle * 1.7
+    for mantissas in _MANTISSAS:
+        ticks = _log_ticks(low, high, mantissas)
+        if len(ticks) <= most:
+            return Axis(ticks[0], ticks[-1], ticks, True)
+    decades = _log_ticks(low, high, (1,))
+    every = -(-(len(decades) - 1) // (most - 1))
+    first = decades[0]
+    kept = tuple(first * 10.0 ** (every * k) for k in range(-(-(len(decades) - 1) // every) + 1))
+    return Axis(kept[0], kept[-1], kept, True)
+
+
+def _log_ticks(low: float, high: float, mantissas: Sequence[float]) -> tuple[float, ...]:
+    """Mantissa times power of ten, from the last at or below `low` to the first at or above `high`."""
+    powers = range(int(np.floor(np.log10(low))) - 1, int(np.ceil(np.log10(high))) + 2)
+    grid = [float(f"{m}e{p}") for p in powers for m in mantissas]
+    first = max(i for i, t in enumerate(grid) if t <= low)
+    last = min(i for i, t in enumerate(grid) if t >= high)
+    return tuple(grid[first : last + 1])
+
+
+def _linear_axis(low: float, high: float, most: int) -> Axis:
+    span = high - low if high > low else max(abs(high), 1.0)
+    rough = span / (most - 1)
+    power = 10.0 ** np.floor(np.log10(rough))
+    step = float(next(m * power for m in (1, 2, 5, 10, 20) if m * power >= rough))
+    first, last = np.floor(low / step), np.ceil(high / step)
+    if first == last:
+        last += 1
+    ticks = tuple(float(k) * step for k in np.arange(first, last + 1))
+    return Axis(ticks[0], ticks[-1], ticks, False)
+
+
+def tick_text(value: float) -> str:
+    """``0.05``, ``0.001``, ``1e−4``: as short as it goes."""
+    if value == 0 or 1e-3 <= abs(value) < 1e4:
+        return f"{value:.6g}".replace("-", "\N{MINUS SIGN}")
+    return short(value).replace(".0e", "e")
+
+
+def thin_out(steps: Array, losses: Array, columns: int) -> tuple[Array, Array, Array, Array]:
+    """Mean, least and largest loss of at most `columns` groups of neighbouring steps: (steps, mean, low, high)."""
+    count = len(steps)
+    if count <= columns:
+        return steps.astype(float), losses, losses, losses
+    begin = np.linspace(0, count, columns + 1).astype(np.intp)[:-1]
+    sizes = np.diff(np.append(begin, count))
+    mean = np.add.reduceat(losses, begin) / sizes
+    middle = np.add.reduceat(steps, begin) / sizes
+    for end in (0, -1):  # the ends are the first and the last step's own loss
+        mean[end], middle[end] = losses[end], steps[end]
+    return middle, mean, np.minimum.reduceat(losses, begin), np.maximum.reduceat(losses, begin)
+
+
+def loss_panel(box: Box, theme: Theme, curves: Sequence[LossCurve], note: str = "") -> Sketch:
+    """Title with a note beside it, gridlines, curves, their names and the end point of the first."""
+    sketch = Sketch()
+    x, y, width, height = box
+    plot = (x + _AXIS, y + 30.0, width - _AXIS, height - 30.0 - 22)
+    reduced = [_reduced(c, int(plot[2])) for c in curves]
+    every = np.concatenate([np.empty(0), *(part for r in reduced for part in r[1:])])
+    sketch.text(x, y + 14, "loss", LABEL, theme.text1, bold=True)
+    sketch.text(x + plot[2] / 2 + _AXIS, y + 14, note, LABEL, theme.text1, anchor="middle")
+    if not np.isfinite(every).any():
+        sketch.text(x + width / 2, y + height / 2, "no step yet", LABEL, theme.text3, anchor="middle")
+        return sketch
+    scale = axis(every, most=max(3, min(7, int(plot[3] // 42) + 1)))
+    last = max((float(r[0][-1]) for r in reduced if len(r[0])), default=0.0)
+    first = min((float(r[0][0]) for r in reduced if len(r[0])), default=0.0)
+    sketch.text(x + width, y + 14, "log" if scale.log else "linear", LABEL, theme.text3, anchor="right")
+    _grid(sketch, plot, theme, scale, (first, last))
+    for curve, data in sorted(zip(curves, reduced, strict=True), key=lambda pair: not pair[0].dashed):
+        _draw_curve(sketch, plot, theme, scale, curve, data, (first, last))
+    _names(sketch, plot, theme, curves)
+    return sketch
+
+
+def _reduced(curve: LossCurve, columns: int) -> tuple[Array, Array, Array, Array]:
+    steps, losses = np.asarray(curve.steps), np.asarray(curve.losses, float)
+    finite = np.isfinite(losses)
+    if not finite.all():  # a million steps are copied only if they must be
+        steps, losses = steps[finite], losses[finite]
+    return thin_out(steps, losses, columns)
+
+
+def _grid(sketch: Sketch, plot: Box, theme: Theme, scale: Axis, span: tuple[float, float]) -> None:
+    x, y, width, height = plot
+    lines = np.round(y + height * (1 - scale.place(np.array(scale.ticks)))) + 0.5
+    sketch.lines(
+        np.stack([np.full_like(lines, x), lines], 1),
+        np.stack([np.full_like(lines, x + width), lines], 1),
+        theme.grid,
+        1.0,
+    )
+    for value, at in zip(scale.ticks, lines, strict=True):
+        sketch.text(x - 7, float(at) + 4, tick_text(value), LABEL, theme.text3, anchor="right")
+    sketch.text(x, y + height + 18, f"{span[0]:,.0f}", LABEL, theme.text3, anchor="middle")
+    if span[1] > span[0]:
+        sketch.text(x + width, y + height + 18, f"{span[1]:,.0f}", LABEL, theme.text3, anchor="right")
+
+
+def _draw_curve(
+    sketch: Sketch,
+    plot: Box,
+    theme: Theme,
+    scale: Axis,
+    curve: LossCurve,
+    data: tuple[Array, Array, Array, Array],
+    span: tuple[float, float],
+) -> None:
+    steps, mean, low, high = data
+    if not len(steps):
+        return
+    x, y, width, height = plot
+    across = x + (width - 6) * (steps - span[0]) / max(span[1] - span[0], 1.0)
+
+    def points(losses: Array) -> Float:
+        up = np.clip(scale.place(losses), 0.0, 1.0)
+        return np.stack([across, y + height * (1 - up)], axis=1).astype(np.float32)
+
+    if low is not mean and not curve.dashed:  # the spread that the mean hides
+        sketch.lines(points(low), points(high), theme.flow, 1.0)
+    colour = theme.text2 if curve.dashed else theme.text1
+    path = points(mean)
+    sketch.polyline(path, colour, 1.6 if curve.dashed else 2.0, dash=(6, 4) if curve.dashed else None)
+    if not curve.dashed:
+        sketch.disc(float(path[-1, 0]), float(path[-1, 1]), 4.5, colour)
+
+
+def _names(sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[LossCurve]) -> None:
+    """Top right, where a falling curve leaves room."""
+    x, y, width, height = plot
+    if height < 90 or not curves:
+        return
+    left = x + width - 8 - max(measure(c.label, LABEL) for c in curves)
+    if left - 32 < x:
+        return
+    for row, curve in enumerate(curves):
+        at = y + 15.0 + 19 * row
+        colour = theme.text2 if curve.dashed else theme.text1
+        sketch.polyline(
+            [(left - 32, at), (left - 8, at)],
+            colour,
+            1.6 if curve.dashed else 2.0,
+            dash=(6, 4) if curve.dashed else None,
+        )
+        sketch.text(left, at + 4.5, curve.label, LABEL, colour)

@@ -1,0 +1,139 @@
+"""What lies over the picture for a moment: the list of keys, a message, the label beside the pointer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..draw.places import LABEL, MARGIN, TITLE, Box
+from ..draw.sketch import Colour, Sketch, rgba
+from ..draw.text import measure
+from ..draw.theme import Theme
+
+_PAD = 12.0
+_LINE = 19.0
+
+
+def wrapped(text: str, width: float, size: float = LABEL, bold: bool = False) -> list[str]:
+    """`text` in lines that are at most `width` wide; words that are wider are broken."""
+    lines = [""]
+    for word in text.split():
+        joined = f"{lines[-1]} {word}".strip()
+        if measure(joined, size, bold) <= width:
+            lines[-1] = joined
+            continue
+        if lines[-1]:
+            lines.append("")
+        for character in word:
+            if lines[-1] and measure(lines[-1] + character, size, bold) > width:
+                lines.append("")
+            lines[-1] += character
+    return lines if lines[0] else []
+
+
+def _panel(sketch: Sketch, box: Box, theme: Theme, stroke: Colour | None = None) -> None:
+    sketch.rect(*box, radius=6, fill=theme.panel, stroke=stroke or theme.border)
+
+
+def banner(
+    text: str, size: tuple[float, float], top: float, right: float, theme: Theme, *, alarm: bool = True
+) -> Sketch:
+    """A message, whole, in as many lines as it takes; `right` is where the scene ends.
+
+    `alarm` says that something is wrong; without it the message is good or plain news, in a bar as wide as the scene.
+    """
+    sketch = Sketch()
+    colour = theme.weight[1 if alarm else 3]
+    tiny = size[0] < 300
+    x, pad, mark, line = (4.0, 7.0, 0.0, 16.0) if tiny else (min(float(MARGIN), 0.04 * size[0]), _PAD, 30.0, _LINE)
+    lines = wrapped(text, right - 2 * x - 2 * pad - mark)
+    if not lines:
+        return sketch
+    width = max(measure(words, LABEL) for words in lines) + 2 * pad + mark if alarm else right - 2 * x
+    height = line * len(lines) + 2 * pad - 5
+    top = max(4.0, min(top, size[1] - height - 4))
+    _panel(sketch, (x, top, width, height), theme, colour)
+    if mark:
+        middle = top + height / 2
+        sketch.disc(x + pad + 9, middle, 9, colour)
+        sketch.text(x + pad + 9, middle + 5.5, "!" if alarm else "i", TITLE, theme.panel, bold=True, anchor="middle")
+    for row, words in enumerate(lines):
+        sketch.text(x + pad + mark, top + pad + 11 + line * row, words, LABEL, theme.text1)
+    return sketch
+
+
+def pointer_label(
+    at: tuple[float, float], size: tuple[float, float], name: str, value: str, more: Sequence[str], theme: Theme
+) -> Sketch:
+    """Name and value of a cube beside the pointer, inside the picture whatever corner it is in."""
+    sketch = Sketch()
+    gap = 14.0
+    first = measure(name, LABEL, True) + gap + measure(value, LABEL)
+    width = max([first, *(measure(line, LABEL) for line in more)]) + 20
+    height = 12 + 18.0 * (1 + len(more))
+    x, y = at[0] + 16, at[1] + 18
+    if x + width > size[0] - 4:
+        x = max(4.0, at[0] - 12 - width)
+    if y + height > size[1] - 4:
+        y = max(4.0, at[1] - 10 - height)
+    _panel(sketch, (round(x), round(y), round(width), round(height)), theme, theme.flow)
+    x, y = round(x) + 10, round(y) + 19.0
+    sketch.text(x, y, name, LABEL, theme.text1, bold=True)
+    sketch.text(x + measure(name, LABEL, True) + gap, y, value, LABEL, theme.text1)
+    for row, line in enumerate(more, start=1):
+        sketch.text(x, y + 18 * row, line, LABEL, theme.text2)
+    return sketch
+
+
+def help_panel(size: tuple[float, float], table: Sequence[tuple[str, str]], theme: Theme) -> Sketch:
+    """The table of keys in the middle, over the dimmed picture, in as many columns as it needs.
+
+    Where the whole sentences do not fit, their beginnings stand there; in a tiny picture the last lines are left out.
+    """
+    sketch = Sketch()
+    sketch.rect(0, 0, *size, fill=rgba(theme.background, 0.72))
+    short = [(key.partition(" or ")[0], _beginning(does)) for key, does in table]
+    room = size[0] - 8 - 2 * _SIDE, size[1] - 8 - _HEAD
+    plans = [(lines, columns, step) for lines in (list(table), short) for step in (24.0, 21.0, 18.0)
+             for columns in (1, 2, 3) if -(-len(lines) // columns) * step <= room[1]]  # fmt: skip
+    fitting = [plan for plan in plans if sum(_widths(plan[0], plan[1])) <= room[0]]
+    lines, columns, step = fitting[0] if fitting else (short[: max(1, int(room[1] / 18.0))], 1, 18.0)
+    widths = _widths(lines, columns)
+    rows = -(-len(lines) // columns)
+    width, height = min(sum(widths) + 2 * _SIDE, size[0] - 8), rows * step + _HEAD
+    left, top = round((size[0] - width) / 2), round((size[1] - height) / 2)
+    _panel(sketch, (left, top, width, height), theme, theme.flow)
+    if measure("keys and mouse", TITLE, True) <= width - 2 * _SIDE:
+        sketch.text(left + _SIDE, top + 28, "keys and mouse", TITLE, theme.text1, bold=True)
+    x = left + _SIDE
+    for column, wide in enumerate(widths):
+        part = lines[column * rows : (column + 1) * rows]
+        keys = _key_width(part)
+        for row, (key, does) in enumerate(part):
+            y = top + 36 + step * (row + 0.5) + 5
+            sketch.text(x, y, key, LABEL, theme.text1, bold=True)
+            if x + keys + measure(does, LABEL) <= left + width - 4:
+                sketch.text(x + keys, y, does, LABEL, theme.text2)
+        x += wide
+    return sketch
+
+
+_SIDE, _HEAD, _BETWEEN = 20.0, 50.0, 26.0
+
+
+def _beginning(does: str) -> str:
+    """What a sentence says first: up to a bracket, comma or semicolon."""
+    return re.split(r" ?[(,;]", does)[0]
+
+
+def _key_width(lines: Sequence[tuple[str, str]]) -> float:
+    return max(measure(key, LABEL, True) for key, _ in lines) + 18
+
+
+def _widths(lines: Sequence[tuple[str, str]], columns: int) -> list[float]:
+    """Width of each column, what stands between them included."""
+    rows = -(-len(lines) // columns)
+    parts = [lines[k * rows : (k + 1) * rows] for k in range(columns)]
+    wide = [_key_width(part) + max(measure(does, LABEL) for _, does in part) + _BETWEEN for part in parts if part]
+    wide[-1] -= _BETWEEN
+    return wide

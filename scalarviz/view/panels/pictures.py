@@ -1,0 +1,67 @@
+"""Before, network, target: three small pictures of the same size."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..draw.places import LABEL, Box
+from ..draw.sketch import Sketch
+from ..draw.text import measure
+from ..draw.theme import Theme
+from .colours import displayed
+
+SIDE = 96  # pixels that the network paints at most in each direction
+_GAP = 8.0
+Pixels = NDArray[np.floating]
+
+
+def thumbnail(picture: Pixels, side: int = SIDE) -> NDArray[np.float32]:
+    """`picture` (H, W, 3) in 0..1, reduced to at most `side` pixels in each direction by averaging areas."""
+    array = np.asarray(picture, np.float32)
+    height, width = array.shape[:2]
+    shrink = max(height, width) / side
+    if shrink <= 1:
+        return array
+    size = (max(1, round(width / shrink)), max(1, round(height / shrink)))
+    return _average(_average(array, size[1], 0), size[0], 1)
+
+
+def _average(array: NDArray[np.float32], count: int, along: int) -> NDArray[np.float32]:
+    """Means of `count` stretches of equal length, fractions of a pixel included, along one direction."""
+    moved = np.moveaxis(array, along, 0)
+    total = np.concatenate([np.zeros_like(moved[:1], np.float64), np.cumsum(moved, axis=0, dtype=np.float64)])
+    cuts = np.linspace(0, len(moved), count + 1)
+    whole = np.minimum(cuts.astype(int), len(moved) - 1)
+    part = (cuts - whole).reshape(-1, *[1] * (moved.ndim - 1))
+    at = total[whole] + part * (total[whole + 1] - total[whole])
+    mean = np.diff(at, axis=0) / (len(moved) / count)
+    return np.asarray(np.moveaxis(mean, 0, along), np.float32)
+
+
+def to_bytes(picture: Pixels) -> NDArray[np.uint8]:
+    """Network output or picture in 0..1 as sRGB bytes."""
+    return np.asarray(np.rint(displayed(picture) * 255.0), np.uint8)
+
+
+def picture_boxes(box: Box, aspect: float) -> list[Box]:
+    """Three boxes of `aspect` (width / height) side by side under their titles, as large as fit."""
+    x, y, width, height = box
+    cell = (width - 2 * _GAP) / 3
+    wide = min(cell, (height - 21) * aspect)
+    high = wide / aspect
+    return [(round(x + k * (cell + _GAP)), y + 21.0, round(wide), round(high)) for k in range(3)]
+
+
+def pictures(box: Box, theme: Theme, images: tuple[NDArray[np.uint8], ...], label: str) -> Sketch:
+    """Titles and pictures; `images` are source, network, target, uint8 (H, W, 3)."""
+    sketch = Sketch()
+    height, width = images[0].shape[:2]
+    places = picture_boxes(box, width / height)
+    for place, image, title in zip(places, images, (label, "network", "target"), strict=True):
+        mine = title == "network"
+        wide = (box[2] - 2 * _GAP) / 3
+        if measure(title, LABEL, mine) <= wide:
+            sketch.text(place[0], box[1] + 14, title, LABEL, theme.text1 if mine else theme.text2, bold=mine)
+        sketch.image(place, image)
+    return sketch

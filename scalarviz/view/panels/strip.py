@@ -1,0 +1,115 @@
+"""`Strip`: what stands below the cubes: legends, and the formulas of a single layer."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...run.frame import Frame
+from ..cubes.scale import ActivationScale, Coloring
+from ..draw.places import CHANNEL, GAP, LABEL, Box
+from ..draw.sketch import Sketch
+from ..draw.text import measure
+from ..draw.theme import Theme
+from ..flow.layer import formulas
+from ..shown.subject import Subject
+from .legend import bar_pixels, legend
+
+LEGEND, ACTIVATION = 344.0, 220.0
+"""Widths."""
+_NOTED, _PLAIN = 290.0, 160.0
+"""Least widths: with the note beside the title, and without."""
+WRITTEN = 480.0
+"""Least width left of the legend in which the inspector of a cube can stand."""
+
+
+class Strip:
+    """The strip of one subject.
+
+    Parameters
+    ----------
+    rows : bool
+        Whether activation rows are drawn, which need a legend.
+    story : bool
+        Whether there is one layer, whose formulas can be written out.
+    density : float
+        Device pixels per logical pixel.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        theme: Theme,
+        colouring: Coloring,
+        activations: ActivationScale,
+        *,
+        rows: bool,
+        story: bool,
+        density: float,
+    ) -> None:
+        self._subject, self._theme = subject, theme
+        self._colouring, self._activations = colouring, activations
+        self._rows, self._story, self._density = rows, story, density
+        self._bars: dict[tuple[str, int], NDArray[np.uint8]] = {}
+
+    def sketches(self, box: Box, frame: Frame, *, selected: int | None = None) -> list[Sketch]:
+        """The strip for one frame; in a narrow picture legends are narrower, the weights stay the largest thing.
+
+        A `selected` weight has a mark on the legend, and the left is left to its inspector; in a narrow picture
+        everything.
+        """
+        x, y, width, height = box
+        if selected is not None:
+            if not room_beside(width):
+                return []
+            place = (x + width - LEGEND, y, LEGEND, height)
+            return [self._legend(place), self._mark(place, selected)]
+        sketches = []
+        own = min(LEGEND, max(_NOTED, 0.4 * width), width)
+        left = width - own - GAP
+        if self._rows and width >= 2 * _PLAIN + GAP:
+            part = max(_PLAIN, min(ACTIVATION, left))
+            own = min(own, width - part - GAP)
+            sketches.append(
+                legend((x, y, part, height), self._theme, self._activations.legend(), self._bar("activation", part))
+            )
+        elif self._story:
+            sketches.append(self._formulas(frame, (x, y, left, height)))
+        return [*sketches, self._legend((x + width - own, y, own, height))]
+
+    def _legend(self, box: Box) -> Sketch:
+        return legend(box, self._theme, self._colouring.legend(), self._bar("value", box[2]))
+
+    def _mark(self, box: Box, index: int) -> Sketch:
+        """Where one weight stands on the legend."""
+        sketch = Sketch()
+        unit = float(self._colouring.range.unit(self._colouring.flat[index]))
+        if np.isfinite(unit):
+            x = box[0] + min(max(unit, 0.0), 1.0) * (box[2] - 1) + 0.5
+            sketch.line((x, box[1] + 24), (x, box[1] + 33), self._theme.selection, 3.0)
+        return sketch
+
+    def _bar(self, which: str, width: float) -> NDArray[np.uint8]:
+        """The same array for the same width every time, so it is uploaded once."""
+        count = max(2, round(width * self._density))
+        if (which, count) not in self._bars:
+            cmap = self._colouring.cmap if which == "value" else self._activations.cmap
+            self._bars[which, count] = bar_pixels(cmap, count)
+        return self._bars[which, count]
+
+    def _formulas(self, frame: Frame, box: Box) -> Sketch:
+        """Each output as its formula, in the largest type that fits; nothing where none does."""
+        sketch = Sketch()
+        lines = formulas(frame, self._subject.stages, self._subject.story)
+        for size, step in ((CHANNEL, 23.0), (LABEL, 20.0)):
+            fits = len(lines) * step <= box[3] and all(measure(line, size) <= box[2] for line in lines)
+            if lines and fits:
+                for row, line in enumerate(lines):
+                    sketch.text(box[0], box[1] + 16 + step * row, line, size, self._theme.text2)
+                break
+        return sketch
+
+
+def room_beside(width: float) -> bool:
+    """Whether the inspector fits beside the legend."""
+    return width >= LEGEND + GAP + WRITTEN

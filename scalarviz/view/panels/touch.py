@@ -1,0 +1,256 @@
+"""`Touch`: what is hovered, selected, marked or said right now, and the sketches that show it over the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...run.frame import Frame
+from ...run.terms import Terms
+from ..cubes.outline import brackets, outline
+from ..draw.places import GAP, LABEL, Places
+from ..draw.sketch import Sketch
+from ..draw.text import measure
+from ..draw.theme import Theme
+from ..shown.subject import Subject
+from ..space.camera import Camera
+from ..space.layout import Layout
+from ..space.plate import Plate
+from ..watch.controls import help_lines, mouse_lines
+from .inspector import HIGH, LOW, WIDE, Inspector, figure, who
+from .overlay import banner, help_panel, pointer_label
+from .side import RGB, Disc, Ring, SidePanels
+from .strip import LEGEND, room_beside
+
+Project = Callable[[ArrayLike], NDArray[np.float64]]
+HINT = "now click its new colour in the target cube"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the picture looks like when the sketches are made.
+
+    Attributes
+    ----------
+    layout, camera, project
+        Where the cubes are.
+    places : Places
+        The boxes of the picture.
+    theme : Theme
+    quantity : str
+        What the cubes show.
+    panels : bool
+        Whether panels are shown at all.
+    """
+
+    layout: Layout
+    camera: Camera
+    project: Project
+    places: Places
+    theme: Theme
+    quantity: str
+    panels: bool
+
+
+class Touch:
+    """The state of pointer and keys of one workbench.
+
+    Attributes
+    ----------
+    hovered : int or None
+        Flat index of the weight under the pointer.
+    disc : Disc or None
+        Of a colour cube, under the pointer.
+    pointer : (float, float)
+        Logical pixels.
+    inspector : Inspector or None
+        Of the selected weight.
+    marked : (r, g, b) or None
+        A source colour that waits for its target.
+    message, notice : str
+        What went wrong; what happened that is no trouble, shown while nothing is wrong.
+    help : bool
+    table : tuple of (str, str)
+        Keys and gestures, and what they do: the list that help shows.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+        self.hovered: int | None = None
+        self.disc: Disc | None = None
+        self.pointer = (0.0, 0.0)
+        self.inspector: Inspector | None = None
+        self.marked: RGB | None = None
+        self.message = self.notice = ""
+        self.help = False
+        self.table = (*help_lines(), *mouse_lines())
+        self._terms: Terms | None = None
+        self._explanation: tuple[str, ...] = ()
+
+    def hover(self, index: int | None, pointer: tuple[float, float] = (0.0, 0.0), disc: Disc | None = None) -> bool:
+        """The pointer is over a weight, a disc of a colour cube or nothing; returns whether the picture changes."""
+        before = self.hovered, self.disc, self.pointer
+        self.hovered, self.disc = index, disc
+        if index is not None or disc is not None:
+            self.pointer = pointer
+        return before != (self.hovered, self.disc, self.pointer)
+
+    def select(self, index: int | None, frame: Frame | None) -> None:
+        """Look into another weight, or none."""
+        if index is None:
+            self.inspector = None
+            return
+        if self._terms is None and self._subject.run is not None and self._subject.stages:
+            self._terms = Terms(self._subject.run)
+        self.inspector = Inspector(self._subject, index, self._terms)
+        if frame is not None:
+            self.follow(frame)
+            self.explain(frame)
+
+    def follow(self, frame: Frame) -> None:
+        """Take over the selected weight's value."""
+        if self.inspector is not None:
+            self.inspector.follow(frame)
+
+    def explain(self, frame: Frame) -> None:
+        """Work out the line about the terms; at the pace of text, since it is a forward and a backward pass."""
+        self._explanation = () if self.inspector is None else self.inspector.explanation(frame)
+
+    # what it looks like, from the lowest layer to the highest
+
+    def layers(self, frame: Frame, view: View, side: SidePanels) -> list[list[Sketch]]:
+        """Sketches by layer: text of a lower layer never shows through a panel of a higher one."""
+        rings = [] if self.marked is None else side.rings(self.marked)
+        lowest = []
+        if self.inspector is not None:
+            lowest += self._selected(self.inspector, frame, view)
+        if rings:
+            lowest.append(_rings(rings, view))
+        middle = []
+        if self.hovered is not None:
+            middle += self._hovered(self.hovered, frame, view)
+        if self.disc is not None:
+            middle += self._disc(self.disc, side.output_of(self.disc.source, frame), view)
+        if self.message or self.notice:
+            middle.append(self._banner(view))
+        top = [help_panel(view.places.size, self.table, view.theme)] if self.help else []
+        return [lowest, middle, top]
+
+    def _selected(self, inspector: Inspector, frame: Frame, view: View) -> list[Sketch]:
+        plate = plate_of(view.layout, inspector.index)
+        sketch = Sketch()
+        ring = outline(plate, inspector.index - plate.start, view.camera, view.project)
+        box = inspector_box(view.places, bool(self._explanation)) if view.panels else None
+        if ring is not None and _visible(ring, view):
+            sketch.polyline(np.concatenate([ring, ring[:1]]), view.theme.selection, 2.6)
+            if box is not None:
+                _leader(sketch, ring, box, view.theme)
+        if box is None:
+            return [sketch]
+        return [sketch, inspector.sketch(box, view.theme, frame, self._explanation)]
+
+    def _hovered(self, index: int, frame: Frame, view: View) -> list[Sketch]:
+        plate = plate_of(view.layout, index)
+        sketch = Sketch()
+        selected = self.inspector is not None and self.inspector.index == index
+        paths = None if selected else brackets(plate, index - plate.start, view.camera, view.project)
+        if paths:
+            starts, ends = (np.concatenate([path[k : k + 2] for path in paths]) for k in (0, 1))
+            sketch.lines(starts, ends, view.theme.background, 4.6, round_ends=True)
+            sketch.lines(starts, ends, view.theme.selection, 2.6, round_ends=True)
+        known = who(self._subject, index)
+        more = [known.meaning] if known.meaning else []
+        if view.quantity != "weight":
+            number = frame.gradient if view.quantity == "gradient" else frame.update
+            shown = figure(float(number[index])) if frame.computed[index] else "not computed yet"
+            more.append(f"{view.quantity} {shown}")
+        value = figure(float(frame.values[index]))
+        return [sketch, pointer_label(self.pointer, view.places.size, known.name, value, more, view.theme)]
+
+    def _disc(self, disc: Disc, output: RGB, view: View) -> list[Sketch]:
+        """What a colour is to become and has become, and what a click would do."""
+        sketch = Sketch()
+        x, y, diameter = disc.ring
+        sketch.disc(x, y, diameter / 2 + 3, stroke=view.theme.background, border=4)
+        sketch.disc(x, y, diameter / 2 + 2, stroke=view.theme.selection, border=1.6)
+        teaches = any(does.startswith("a colour") for _, does in self.table)
+        if disc.which == "source":
+            name, value, more = hexed(disc.source), f"is now {hexed(output)}", [f"wanted: {hexed(disc.target)}"]
+            more += ["click to teach it another colour"] if teaches else []
+        else:
+            name, value, more = hexed(disc.target), f"wanted for {hexed(disc.source)}", []
+            if self.marked is not None:
+                more.append(f"click: {hexed(self.marked)} becomes this")
+        return [sketch, pointer_label(self.pointer, view.places.size, name, value, more, view.theme)]
+
+    def _banner(self, view: View) -> Sketch:
+        """What is wrong stands below the HUD; news stand over the line of keys, not before what is learning."""
+        places = view.places
+        x, _, width, _ = places.scene
+        if self.message:
+            top = places.hud[1] + 60 if places.hud is not None else 12.0
+            return banner(self.message, places.size, top, x + width, view.theme)
+        top = places.size[1] if places.keys is None else places.keys - 24
+        return banner(self.notice, places.size, top, x + width, view.theme, alarm=False)
+
+
+def hexed(colour: RGB) -> str:
+    """``#eb942e``."""
+    return "#" + "".join(f"{round(255 * min(max(c, 0.0), 1.0)):02x}" for c in colour)
+
+
+def plate_of(layout: Layout, index: int) -> Plate:
+    """The plate that shows the weight at a flat index."""
+    return next(p for p in layout.plates if p.kind != "activation" and p.start <= index < p.start + p.size)
+
+
+def inspector_box(places: Places, explained: bool) -> tuple[float, float, float, float] | None:
+    """Where the inspector stands: left of the legend, in a narrow picture instead of it; None in a tiny one."""
+    size = places.size
+    bottom = size[1] - 8.0 if places.strip is None else places.strip[1] + places.strip[3] + 4
+    if places.strip is None and places.keys is not None:
+        bottom = places.keys - 18
+    across = places.strip[2] if places.strip is not None else size[0] - 16.0
+    left = places.strip[0] if places.strip is not None else 8.0
+    width = min(WIDE, across - LEGEND - GAP if room_beside(across) else across)
+    wanted = HIGH if explained else LOW
+    height = next((h for h in (wanted, LOW, 42.0) if h <= 0.34 * size[1]), None)
+    return None if height is None or width < 120 else (left, bottom - height, width, height)
+
+
+def _visible(ring: NDArray[np.float64], view: View) -> bool:
+    """Whether an outline is in the part of the picture where cubes are drawn."""
+    x, y, width, height = view.places.scene
+    low, high = ring.min(axis=0), ring.max(axis=0)
+    if not view.panels:
+        (x, y), (width, height) = (0.0, 0.0), view.places.size
+    middle = (low + high) / 2
+    return bool(x <= middle[0] <= x + width and y - 12 <= middle[1] <= y + height + 12)
+
+
+def _leader(sketch: Sketch, ring: NDArray[np.float64], box: tuple[float, float, float, float], theme: Theme) -> None:
+    """From the outline down to the panel: straight where the panel is below, else round a corner."""
+    x, y, width, _ = box
+    start = ring[np.argmax(ring[:, 1])]
+    if start[1] >= y - 2:
+        return
+    end = min(max(float(start[0]), x + 12), x + width - 12)
+    path = [start, (end, y)] if end == start[0] else [start, (end, start[1] + 0.5 * (y - start[1])), (end, y)]
+    sketch.polyline(path, theme.selection, 1.4)
+
+
+def _rings(rings: list[Ring], view: View) -> Sketch:
+    """Rings around the marked colour in both cubes, and what to do next."""
+    sketch = Sketch()
+    for x, y, diameter in rings:
+        sketch.disc(x, y, diameter / 2 + 4.5, stroke=view.theme.background, border=5.5)
+        sketch.disc(x, y, diameter / 2 + 3.5, stroke=view.theme.selection, border=2.6)
+    box = view.places.panels.get("colours")
+    if box is not None:  # over the titles, which say less now
+        x, y, width, _ = box
+        sketch.rect(x - 4, y - 3, width + 8, 21, fill=view.theme.background)
+        sketch.text(x, y + 13, HINT, LABEL, view.theme.text1, bold=measure(HINT, LABEL, True) <= width)
+    return sketch

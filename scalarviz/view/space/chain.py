@@ -1,0 +1,274 @@
+"""A chain of layers as standing plates that alternate: each output axis is the next plate's input axis.
+
+Outputs of the first plate count downwards, of the second across, and so on; so the lines from a row of activations to
+the next plate run side by side and never weave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from scalarviz.run.frame import Stage, Tensor
+
+from .arrangement import (
+    ACROSS,
+    DOWN,
+    FLOW,
+    OUTPUTS_ACROSS,
+    OUTPUTS_DOWN,
+    Arrangement,
+    fitted,
+    inner,
+    plate_for,
+    row_plate,
+)
+from .camera import Rect, Size
+from .plate import Floats, Plate, grid_for
+
+
+@dataclass(frozen=True, slots=True)
+class ChainLayer:
+    """A linear stage and the row of numbers that leaves it (after the activation that follows, if one does)."""
+
+    weight: Tensor
+    bias: Tensor | None
+    row: str
+    outputs: int
+
+
+def chain_of(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[ChainLayer]:
+    """The layers of a chain; empty when `stages` do not account for every tensor by weight matrices and biases."""
+    layers: list[ChainLayer] = []
+    covered: set[str] = set()
+    for stage in stages:
+        if stage.weight is not None:
+            if len(stage.weight.shape) != 2 or stage.weight.size == 0:
+                return []
+            layers.append(ChainLayer(stage.weight, stage.bias, stage.name, stage.outputs))
+            covered |= {t.name for t in (stage.weight, stage.bias) if t is not None}
+        elif layers and stage.outputs == layers[-1].outputs:
+            last = layers[-1]
+            layers[-1] = ChainLayer(last.weight, last.bias, stage.name, last.outputs)
+    return layers if covered == {t.name for t in tensors} else []
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """Distances in pitches. `row_flow` and `row_rise`: from a plate to its row of activations."""
+
+    half: float
+    azimuth: float
+    elevation: float
+    row_depth: float
+    row_flow: tuple[float, float]
+    row_rise: float
+
+    @property
+    def side(self) -> float:
+        """From one plate to a strip beside it, so that the plate's visible side ends where the strip begins."""
+        return 2.0 * self.half * (1.0 + 1.0 / float(np.tan(np.radians(-self.azimuth)))) + 0.06
+
+
+STAIRS = _Style(half=0.42, azimuth=-42.0, elevation=13.0, row_depth=0.19, row_flow=(3.8, 6.3), row_rise=1.65)
+STACK = _Style(half=0.46, azimuth=-31.0, elevation=14.0, row_depth=0.46, row_flow=(0.0, 0.0), row_rise=2.5)
+# One or two plates do not fill the width: seen more from the front they are larger.
+FRONTAL = {1: replace(STACK, azimuth=-62.0), 2: replace(STACK, azimuth=-42.0)}
+
+_CLEAR = 1.4  # pitches from the end of a layer to the next plate where none may hide another
+_TOUCH = 4.0  # pixels that a plate may reach behind another before they are put apart
+_WORTH = 0.75  # of a cube's size is given for plates that stand apart
+
+
+def _at(flow: float, across: float, down: float) -> Floats:
+    return np.asarray(flow * FLOW + across * ACROSS + down * DOWN)
+
+
+@dataclass(slots=True)
+class _Spot:
+    """A layer's place: the first cell of its plate, and whether its outputs count down (else across)."""
+
+    flow: float
+    across: float
+    down: float
+    outputs_down: bool
+
+
+class _Builder:
+    """Puts one layer after the other; keeps the plates and the lines between them."""
+
+    def __init__(self, style: _Style) -> None:
+        self.style = style
+        self.plates: list[Plate] = []
+        self.lines: list[Floats] = []
+
+    def layer(self, layer: ChainLayer, spot: _Spot, *, strips_below: bool) -> tuple[Plate, Plate, float]:
+        """Add plate, bias and row; return plate, row and where the strip at the output edge stands."""
+        style, axes = self.style, OUTPUTS_DOWN if spot.outputs_down else OUTPUTS_ACROSS
+        plate = plate_for(layer.weight, "weight", _at(spot.flow, spot.across, spot.down), axes, style.half)
+        straight = not plate.grid.folded
+        length = plate.grid.cells[1] - 1
+        edge = spot.across + length if spot.outputs_down else spot.down + (length if strips_below else 0)
+        sign = 1.0 if spot.outputs_down or strips_below else -1.0
+        self.plates.append(plate)
+        strip, last = edge, plate
+        if layer.bias is not None:
+            deep = 0 if straight else grid_for((layer.outputs,)).cells[1] - 1  # folded, it is a block
+            strip = edge + sign * (style.side if spot.outputs_down else 1.75 if not strips_below else 2.5)
+            first = strip if sign > 0 else strip - deep
+            place = _at(spot.flow, first, spot.down) if spot.outputs_down else _at(spot.flow, spot.across, first)
+            last = plate_for(layer.bias, "bias", place, axes, style.half, strip=straight)
+            strip += sign * deep
+            self.plates.append(last)
+        row = self._row(layer, spot, strip, sign, straight)
+        if straight:
+            cell = (0, plate.shape[1] - 1 if sign > 0 else 0)
+            self._join(last, row, (0, 0) if last is not plate else cell, layer.outputs, spot.outputs_down, sign)
+        return plate, row, strip
+
+    def _row(self, layer: ChainLayer, spot: _Spot, strip: float, sign: float, straight: bool) -> Plate:
+        style = self.style
+        axes = OUTPUTS_DOWN if spot.outputs_down else OUTPUTS_ACROSS
+        flow = spot.flow + style.row_flow[0 if spot.outputs_down else 1]
+        coplanar = style.row_flow == (0.0, 0.0)
+        off = (style.side if coplanar else 0.42) if spot.outputs_down else style.row_rise
+        first = strip + sign * off
+        if not straight and sign < 0:
+            first -= grid_for((layer.outputs,)).cells[1] - 1
+        place = _at(flow, first, spot.down) if spot.outputs_down else _at(flow, spot.across, first)
+        row = row_plate(layer.row, layer.outputs, place, axes, style.half, style.row_depth)
+        if not straight:
+            row = Plate(row.name, row.kind, row.size, grid_for((row.size,)), place, axes, row.half, row.depth)
+        self.plates.append(row)
+        return row
+
+    def _join(self, source: Plate, row: Plate, cell: tuple[int, int], count: int, down: bool, sign: float) -> None:
+        """Lines from the output edge of a plate or bias strip to the row of activations."""
+        if self.style.row_flow == (0.0, 0.0):
+            return
+        step = np.arange(count)[:, None] * (DOWN if down else ACROSS)
+        out = ACROSS if down else sign * DOWN
+        start = source.cell_centre(*cell) + out * source.half + FLOW * source.depth + step
+        end = row.cell_centre(0) - out * row.half - FLOW * row.depth + step
+        self.lines.append(np.stack([start, end], axis=1))
+
+    def ends(self, angle: float) -> float:
+        """Right end on screen, in pitches, of what stands so far; the flow runs at `angle` to the screen."""
+        right = np.cos(angle) * FLOW + np.sin(angle) * ACROSS
+        return float(max((plate.corners @ right).max() for plate in self.plates))
+
+    def feed(self, row: Plate, plate: Plate, down: bool) -> None:
+        """Lines from a row of activations into the input edge of the next plate."""
+        if plate.grid.folded or row.grid.folded or row.size != plate.shape[1]:
+            return
+        step = np.arange(row.size)[:, None] * (DOWN if down else ACROSS)
+        start = row.cell_centre(0) + (ACROSS if down else DOWN) * row.half + FLOW * row.depth + step
+        into = plate.cell_centre(0) - (ACROSS if down else DOWN) * 0.5 + step
+        self.lines.append(np.stack([start, into], axis=1))
+
+    def inputs(self, layer: ChainLayer, plate: Plate, *, flow: float, below: float) -> None:
+        """The sample itself, as a row below the first plate."""
+        count = layer.weight.shape[1]
+        rows, _ = plate.grid.cells
+        axes = np.stack([DOWN, ACROSS, -FLOW])
+        place = plate.origin + flow * FLOW + (rows - 1 + below) * DOWN
+        row = row_plate("input", count, place, axes, self.style.half, self.style.row_depth)
+        if plate.grid.folded:
+            axes = OUTPUTS_DOWN
+            row = Plate("input", "activation", count, grid_for((count,)), place, axes, row.half, row.depth)
+        self.plates.append(row)
+        if flow and not plate.grid.folded:
+            step = np.arange(count)[:, None] * ACROSS
+            foot = plate.origin + (rows - 0.5) * DOWN
+            self.lines.append(np.stack([row.cell_centre(0) + FLOW * row.depth + step, foot + step], axis=1))
+
+
+def _cross(plate: Plate, down: bool) -> int:
+    """Cells that a plate takes across the screen."""
+    return plate.grid.cells[1] if down else plate.grid.cells[0]
+
+
+def staircase(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Arrangement:
+    """Plates that step aside as well as back, so that none hides another (mock-up ``mlp``)."""
+    build = _Builder(STAIRS)
+    angle = np.radians(-STAIRS.azimuth)
+    spot = _Spot(0.0, 0.0, 0.0, True)
+    row: Plate | None = None
+    for index, layer in enumerate(chain):
+        plate, new_row, strip = build.layer(layer, spot, strips_below=False)
+        if row is None:
+            build.inputs(layer, plate, flow=-1.5, below=2.3)
+        else:
+            build.feed(row, plate, down=not spot.outputs_down)
+        row = new_row
+        if index + 1 < len(chain):
+            if spot.outputs_down:
+                spot = _Spot(spot.flow + 7.0, strip + 0.6, spot.down, False)
+            else:  # far enough back to come out from behind this plate
+                clear = (_cross(plate, False) * np.sin(angle) + 0.9) / np.cos(angle)
+                spot = _Spot(spot.flow + max(clear, 9.0), spot.across, spot.down + 1.65, True)
+    camera = fitted(build.plates, size, inner(box, 150, 48, 133, 11), STAIRS.azimuth, STAIRS.elevation)
+    return Arrangement(camera, build.plates, False, build.lines)
+
+
+def _stacked(chain: Sequence[ChainLayer], size: Size, box: Rect, spread: float | None) -> tuple[Arrangement, float]:
+    """The stack for one distance between plates, and how good it is: what of its plates can be seen, and how large.
+
+    Without `spread` each plate stands where the one before it, with its strips, ends on screen.
+    """
+    style = FRONTAL.get(len(chain), STACK)
+    build = _Builder(style)
+    spot = _Spot(0.0, 0.0, 0.0, True)
+    angle = np.radians(-style.azimuth)
+    seen = 0.0
+    for index, layer in enumerate(chain):
+        plate, _, _ = build.layer(layer, spot, strips_below=True)
+        if index == 0:
+            build.inputs(layer, plate, flow=0.0, below=2.5)
+        down, across = plate.grid.cells if spot.outputs_down else plate.grid.cells[::-1]
+        strips = 2.0 * style.side if spot.outputs_down else 0.0
+        if spread is None:
+            follows = chain[min(index + 1, len(chain) - 1)]
+            largest = max(*plate.grid.cells, *grid_for(follows.weight.shape).cells)
+            gap = build.ends(angle) / np.cos(angle) - spot.flow + _CLEAR + 0.03 * largest
+        else:
+            gap = spread * (0.5 * (across + max(plate.grid.cells)) + 1.5 * strips + 1.0)
+        width = (across + strips + 1.0) * np.sin(angle)
+        if index + 1 == len(chain):
+            seen += width * down
+            break
+        seen += min(width, gap * np.cos(angle)) * down
+        spot = _Spot(spot.flow + gap, 0.0, spot.down, not spot.outputs_down)
+        if spot.outputs_down:  # the outputs left at the foot: the next plate stands on it
+            spot.down += down - grid_for(chain[index + 1].weight.shape).cells[0]
+    camera = fitted(build.plates, size, inner(box, 84, 45, 78, -9), style.azimuth, style.elevation)
+    scene = Arrangement(camera, build.plates, False, build.lines)
+    return scene, float(seen) * scene.pixels_per_cube()  # seen squared: hiding costs more than being small
+
+
+def stack(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Arrangement:
+    """Plates one behind the other (mock-up ``texture``), as far apart as shows most of them in the rectangle.
+
+    Where one would hide another they are put apart, unless that makes the cubes much smaller.
+    """
+    tried = [_stacked(chain, size, box, spread) for spread in np.linspace(0.25, 1.2, 39)]
+    best = max(tried, key=lambda pair: pair[1])[0]
+    if _hidden(best) <= _TOUCH:
+        return best
+    apart, _ = _stacked(chain, size, box, None)
+    return apart if apart.pixels_per_cube() > _WORTH * best.pixels_per_cube() else best
+
+
+def _hidden(scene: Arrangement) -> float:
+    """Widest strip of a plate, in px, that lies behind what stands before it."""
+    end, most = -np.inf, 0.0
+    for plate in scene.plates:
+        if plate.name == "input":
+            continue
+        across = scene.camera.project(plate.corners)[:, 0]
+        if plate.kind == "weight":
+            most = max(most, float(end - across.min()))
+        end = max(end, float(across.max()))
+    return most

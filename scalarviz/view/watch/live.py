@@ -1,0 +1,249 @@
+"""`LiveView`: a scene that trains while it is watched. What changes the run happens between two steps, logged."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...run.first_start import Change, FirstStart
+from ...run.worker import Worker
+from ..workbench import Workbench
+from .controls import bottom_line
+from .live_digits import TABLE, DigitHands
+from .playback import Playback
+from .viewer import Colour, Point
+
+if TYPE_CHECKING:
+    from ...run.frame import Frame
+    from ...run.scene import Scene
+
+REACH = 0.2
+"""How far (as a colour difference in 0..1) a new target for one colour pulls its neighbours along."""
+NOTICE_SECONDS = 8.0
+"""How long a notice stays."""
+
+
+class LiveView(DigitHands):
+    """One scene, its worker, its picture.
+
+    Parameters
+    ----------
+    scene : Scene
+    size : (int, int)
+        Device pixels.
+    steps : int
+        Until the run pauses.
+    duration : float
+        Seconds that the paced run takes.
+    theme, cmap : str
+        See :class:`~scalarviz.view.workbench.Workbench`.
+    playing : bool
+        Whether it runs at once.
+    first_start : bool
+        Whether numba's cache is being filled meanwhile, so that a run whose engine was to be chosen (``"auto"``)
+        goes on with numba when that is done.
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        size: tuple[int, int],
+        *,
+        steps: int = 3000,
+        duration: float = 20.0,
+        theme: str = "dark",
+        cmap: str | None = None,
+        playing: bool = True,
+        first_start: bool = False,
+    ) -> None:
+        super().__init__(Workbench(scene, size, theme, cmap, keys=bottom_line(type(self)), text_hz=10.0), theme)
+        table = (line for line in self.bench.touch.table if scene.colour_cube or not line[1].startswith("a colour"))
+        self.bench.touch.table = (*table, *(() if self.pad is None else TABLE))
+        self.scene, self.run = scene, scene.run
+        self._full_speed = self.run.full_speed  # before the thread starts: it reads the numbers
+        self.worker = Worker(self.run).start()
+        self.playback = Playback(self.worker, steps, duration)
+        self._frames, self._steps = _Rate(), _Rate()
+        may_change = first_start and self.run.engine.provisional
+        self._first_start = FirstStart(self.worker, self._changed) if may_change else None
+        self._change: Change | None = None
+        self._notice, self._notice_left = "", 0.0
+        self._raw: Frame | None = None
+        self._with_rows: Frame | None = None
+        if self._first_start is not None:
+            self._first_start.start()
+        if playing:
+            self.playback.play()
+
+    def close(self) -> None:
+        """Stop training; the run is free again."""
+        if self._first_start is not None:
+            self._first_start.close()
+        self.worker.close()
+
+    # ---- numbers
+
+    def advance(self, seconds: float) -> None:
+        """Training goes on at its pace, seen or not."""
+        self.playback.tick(seconds)
+        self._notice_left -= seconds
+        change, self._change = self._change, None
+        if change is not None:
+            self._full_speed = change.after
+            self._notice, self._notice_left = str(change), NOTICE_SECONDS
+            self.notes.append(self._notice)
+            if self.playback.running:
+                self.playback.resume_here()  # the other engine may lag behind: this one is to be watched, not to leap
+            self.refresh()  # the HUD names the engine, also while nothing moves
+
+    def tick(self, seconds: float) -> bool:
+        """`seconds` have passed; returns whether the picture has to be drawn again."""
+        if self.worker.busy:
+            self.worker.request()
+        return super().tick(seconds)
+
+    def frame(self) -> Frame:
+        """The worker's last frame, with the activations of the scene's sample."""
+        frame = self.worker.latest
+        if frame is not self._raw or self._with_rows is None:
+            self._raw = frame
+            probe = self.bench.subject.probe
+            rows = {} if probe is None else self.run.activations(probe, frame.values)
+            self._with_rows = frame.with_activations(rows)
+            self._steps.mark(frame.step)
+        return self._with_rows
+
+    def draw(self, viewport: tuple[int, int] | None = None) -> None:
+        """Paint the picture into the bound framebuffer."""
+        self._frames.mark()
+        super().draw(viewport)
+
+    def message(self) -> str:
+        """What stopped the training."""
+        return str(self.worker.error) if self.worker.error is not None else ""
+
+    def notice(self) -> str:
+        """That another engine took over, for a while."""
+        return self._notice if self._notice_left > 0 else ""
+
+    def _changed(self, change: Change) -> None:
+        """Another thread tells: the next tick shows it."""
+        self._change = change
+
+    def pace_text(self) -> str:
+        """Pace, steps a second (shown and possible), frames a second, engine."""
+        parts = [self.playback.text(), f"{self._full_speed:,.0f} steps/s"]
+        if self.playback.running:
+            seen = self._steps.value  # full speed was measured once, maybe while the machine had more to do
+            parts[1] = f"{seen:,.0f} of {max(seen, self._full_speed):,.0f} steps/s"
+            parts.append(f"{self._frames.value:.0f} frames/s")
+        return "  ·  ".join([*parts, str(self.run.engine)])
+
+    # ---- keys
+
+    def toggle_run(self) -> None:
+        """Run or pause."""
+        self.playback.toggle()
+
+    def step(self, count: int = 1) -> None:
+        """Training steps by hand."""
+        self.playback.step(count)
+
+    def slower(self) -> None:
+        """Half the speed."""
+        self.playback.change_speed(-1)
+
+    def faster(self) -> None:
+        """Twice the speed."""
+        self.playback.change_speed(+1)
+
+    def normal_speed(self) -> None:
+        """The pace of a film."""
+        self.playback.change_speed(0)
+
+    def raise_rate(self) -> None:
+        """Twice the learning rate."""
+        self._scale_rate(2.0)
+
+    def lower_rate(self) -> None:
+        """Half the learning rate."""
+        self._scale_rate(0.5)
+
+    def _scale_rate(self, factor: float) -> None:
+        def change(run: Any) -> None:
+            run.lr *= factor
+
+        self.worker.edit(change, f"lr x {factor:g}")
+
+    # ---- touching
+
+    def nudge(self, index: int, amount: float) -> None:
+        """Add `amount` to a weight at the next call boundary."""
+
+        def change(run: Any) -> None:
+            run.set_weights(index, [float(run.values[index]) + amount])
+
+        self.worker.edit(change, f"{self.run.weight_name(index)} {amount:+.3g}")
+
+    def click(self, at: Point) -> None:
+        """Select a cube; in the colour cubes first a source colour, then its new target."""
+        found = self.bench.colour_at(at)
+        if found is None or self.scene.colour_cube is None:
+            super().click(at)
+            return
+        which, colour = found
+        source = self.bench.marked_colour
+        if which == "source" or source is None:
+            self.bench.mark_colour(colour if which == "source" else None)
+        else:
+            self.bench.mark_colour(None)
+            self.retarget(source, colour)
+
+    def retarget(self, source: Colour, target: Colour) -> None:
+        """Teach that `source` becomes `target`, fading out with the distance from `source`; training goes on."""
+        cube = self.scene.colour_cube
+        assert cube is not None
+        cube.targets[...] = _pulled(cube.inputs, cube.targets, source, target)
+        self.bench.targets_changed()
+
+        def change(run: Any) -> None:
+            inputs, targets = run.samples()
+            run.set_targets(_pulled(inputs, targets, source, target))
+
+        self.worker.edit(change, f"target of {source} is {target}")
+        if not self.playback.running:
+            self.playback.play()
+
+
+def _pulled(colours: ArrayLike, targets: NDArray[Any], centre: Colour, target: Colour) -> NDArray[Any]:
+    """`targets` drawn towards `target`: wholly at `centre`, falling off as a Gaussian of width `REACH`."""
+    distance = np.square(np.asarray(colours, float) - np.asarray(centre)).sum(axis=1, keepdims=True)
+    pull = np.exp(-distance / (2 * REACH**2))
+    return np.asarray((1 - pull) * targets + pull * np.asarray(target))
+
+
+class _Rate:
+    """Events a second, or a counter's increase, over the last half second."""
+
+    def __init__(self) -> None:
+        self._marks: list[tuple[float, float]] = []
+        self._count = 0.0
+
+    def mark(self, value: float | None = None) -> None:
+        """One more event, or the counter stands at `value`."""
+        self._count = self._count + 1 if value is None else value
+        now = time.perf_counter()
+        self._marks.append((now, self._count))
+        while len(self._marks) > 2 and now - self._marks[0][0] > 0.5:
+            self._marks.pop(0)
+
+    @property
+    def value(self) -> float:
+        """The rate, 0 before the second event."""
+        if len(self._marks) < 2:
+            return 0.0
+        (start, first), (end, last) = self._marks[0], self._marks[-1]
+        return max(0.0, (last - first) / max(end - start, 1e-9))

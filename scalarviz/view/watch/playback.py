@@ -1,0 +1,133 @@
+"""`Playback`: how fast a window lets its run go on. No drawing and no clock of its own.
+
+A small net does 100,000 steps a second; without a pace the demo would be over in one frame. As in a film, the first
+two seconds show one step a frame, then the rate grows smoothly so that the run fills its duration.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...run.worker import Worker
+from ..film import DURATION, pace
+
+RATE = 60
+"""Frames a second that the pace counts on."""
+
+SPEEDS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, float("inf"))
+NO_LIMIT = 1 << 62
+
+
+class Playback:
+    """Run, pause, single steps and speed of one worker.
+
+    Parameters
+    ----------
+    worker : Worker
+    steps : int
+        Steps from now to the end; the run pauses there, and a second run goes on without an end.
+    duration : float
+        Seconds that the paced run takes.
+
+    Attributes
+    ----------
+    running : bool
+        Whether time goes on. A pause at the end, or because of an error, clears it.
+    """
+
+    def __init__(self, worker: Worker, steps: int, duration: float = DURATION) -> None:
+        self.worker = worker
+        self.running = False
+        self.end = worker.run.steps + steps
+        self._first = worker.run.steps
+        self._table = pace(steps, duration, RATE)
+        self._speed = SPEEDS.index(1.0)
+        self._time = 0.0
+        self._target = self._first
+        self._last_rate = max(1, int(self._table[-1] - self._table[-2]))
+
+    @property
+    def speed(self) -> float:
+        """1 is the paced normal, infinity no limit."""
+        return SPEEDS[self._speed]
+
+    def change_speed(self, by: int) -> None:
+        """Go `by` places up or down in `SPEEDS`; 0 is back to normal."""
+        self._speed = max(0, min(len(SPEEDS) - 1, self._speed + by)) if by else SPEEDS.index(1.0)
+        self.resume_here()
+
+    def toggle(self) -> None:
+        """Run if paused, pause if running."""
+        if self.running:
+            self.pause()
+        else:
+            self.play()
+
+    def play(self) -> None:
+        """Go on from here; past the end without one."""
+        if self.worker.run.steps >= self.end:
+            self.end = NO_LIMIT
+        self.running = True
+        self.resume_here()
+
+    def pause(self) -> None:
+        """Stop at the next boundary of a step."""
+        self.running = False
+        self.worker.pause()
+
+    def step(self, count: int) -> None:
+        """`count` steps by hand; pauses first."""
+        if self.running:
+            self.pause()
+            self._target = self.worker.run.steps
+        self._target = max(self._target, self.worker.run.steps) + count
+        self.worker.train_to(self._target)
+
+    def tick(self, seconds: float) -> None:
+        """`seconds` have passed on the viewer's clock: let the worker train to where it should be now."""
+        if self.worker.error is not None:
+            self.running = False
+        if not self.running:
+            return
+        if self.worker.run.steps >= self.end:
+            self.pause()
+            return
+        if self.speed == float("inf"):
+            self._target = self.end
+        else:
+            self._time += min(seconds, 0.25) * self.speed  # a hidden or stalled window does not jump ahead
+            self._target = max(self._target, min(self.end, int(self._paced(self._time) + 1e-6)))
+        self.worker.train_to(self._target)
+
+    def text(self) -> str:
+        """How fast it goes, for the HUD."""
+        if self.worker.error is not None:
+            return "stopped"
+        if not self.running:
+            return "paused at the end" if self.worker.run.steps >= self.end else "paused"
+        if self.speed == float("inf"):
+            return "pace full"
+        start, end = max(0.0, self._time - 0.25), self._time + 0.25  # half a second: the table is of whole steps
+        rate = (self._paced(end) - self._paced(start)) / ((end - start) * RATE) * self.speed
+        if rate < 0.95:
+            return f"pace {rate:.2g} steps a frame"
+        return f"pace {rate:,.0f} step{'s' if round(rate) > 1 else ''} a frame"
+
+    def _paced(self, seconds: float) -> float:
+        """Absolute step, with a fraction, at a time of the paced run; after its end at the last rate."""
+        position = seconds * RATE
+        last = len(self._table) - 1
+        if position <= last:
+            return self._first + float(np.interp(position, np.arange(last + 1), self._table))
+        return self._first + float(self._table[-1]) + (position - last) * self._last_rate
+
+    def resume_here(self) -> None:
+        """Set the clock to the step where the run stands: what could not be kept up with is not made good."""
+        done = self.worker.run.steps - self._first
+        last = len(self._table) - 1
+        if done <= self._table[-1]:
+            # the last frame that shows this step, so that no time is waited twice
+            self._time = float(np.searchsorted(self._table, done, side="right") - 1) / RATE
+        else:
+            self._time = (last + (done - int(self._table[-1])) / self._last_rate) / RATE
+        self._target = self.worker.run.steps

@@ -1,0 +1,289 @@
+"""`Window`: a `LiveView` on the desktop, through vispy's Qt backend.
+
+Foot-guns this module prevents: a Qt loop would never let Python see Ctrl-C (the timer does, 60 times a second); a
+window manager may be missing, so the window asks for the keyboard itself; closing must not leave a thread behind.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any, Self
+
+from ...errors import MissingDependencyError, StateError
+from ..draw.places import SMALLEST
+from ..watch.viewer import Viewer
+from .display import DisplayWatch, application, connection_lost, qt_core, survive_lost_display
+from .files import save_png
+
+TICK = 1 / 60
+
+
+class Window:
+    """A window around one viewer.
+
+    Parameters
+    ----------
+    make : callable
+        Makes the viewer for a size in device pixels; called with the window's GL context current.
+    name : str
+        Of what is shown, for the title and the screenshots.
+    size : (int, int)
+        Logical pixels of the window's inside.
+    shots : path
+        Folder of the screenshots.
+    on_note : callable, optional
+        Told in one line what happened ("wrote shot.png").
+
+    Raises
+    ------
+    MissingDependencyError
+        No Qt, or no OpenGL context could be made.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[tuple[int, int]], Viewer],
+        name: str,
+        size: tuple[int, int] = (1280, 720),
+        *,
+        shots: str | Path = "out",
+        on_note: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        from vispy import app, gloo
+
+        self.application = application()
+        survive_lost_display(self.application.native)
+        self.canvas = app.Canvas(
+            app=self.application, title=f"scalarviz: {name}", size=size, keys=None, show=False, resizable=True
+        )
+        self.canvas.set_current()
+        gloo.gl.use_gl("gl2")
+        if not gloo.gl.glGetParameter(gloo.gl.GL_VERSION):
+            raise MissingDependencyError("no OpenGL context for a window; update the graphics driver or use --headless")
+        self._name, self._shots, self._note = name, Path(shots), on_note
+        self.view = make(self._pixels())
+        self._last = time.perf_counter()
+        self._full = False
+        self.closed = self.display_lost = False
+        self.on_lost: Callable[[], object] = lambda: None
+        self._serving = False
+        self._connect()
+        self.timer = app.Timer(TICK, connect=self._tick, start=True, app=self.application)
+
+    def _connect(self) -> None:
+        events = self.canvas.events
+        for name in (
+            "draw",
+            "resize",
+            "key_press",
+            "mouse_press",
+            "mouse_release",
+            "mouse_move",
+            "mouse_wheel",
+            "close",
+        ):
+            getattr(events, name).connect(getattr(self, f"_on_{name}"))
+
+    def show(self) -> Self:
+        """Bring the window up and take the keyboard."""
+        self.canvas.show()
+        widget = self.canvas.native
+        for grab in ("raise_", "activateWindow", "setFocus"):
+            getattr(widget, grab)()
+        return self
+
+    def run(self) -> None:
+        """Serve the window until it is closed; Ctrl-C and SIGTERM close it."""
+        self.show()
+        with _signals(self._ask_to_close):
+            self._serving = True
+            with DisplayWatch(self.application.native, self._rescue):
+                self.application.run()
+            self._serving = False
+            self._check_display()  # Qt leaves its loop when the display goes
+
+    def _rescue(self) -> None:
+        """The display went and the drawing library does not come back: stop training, save, say so."""
+        self._lose_display()
+        self.on_lost()
+
+    def _ask_to_close(self) -> None:
+        """Close at the next tick: a signal may arrive while the widget is painting itself."""
+        self.view.closing = True
+
+    def serve(self) -> None:
+        """Handle what has happened since and repaint, once (for loops that are not the window's own)."""
+        self._tick()
+        self.application.process_events()
+
+    def close(self) -> None:
+        """Close the window and stop training; twice is once."""
+        if self._end():
+            self._destroy()
+
+    def _end(self) -> bool:
+        """Everything of closing but the widget itself; returns whether there was something to end."""
+        if self.closed:
+            return False
+        self.closed = True
+        self.timer.stop()
+        try:
+            self.view.close()
+        except StateError as busy:  # a long engine call: the window goes all the same
+            self._note(str(busy))
+        self.canvas.native.hide()
+        if self._serving:
+            self.application.quit()
+        return True
+
+    def _destroy(self) -> None:
+        """Delete the widget now.
+
+        Left to the garbage collector it could die while another window is being drawn, taking that window's
+        context away from the thread.
+        """
+        core = qt_core()
+        widget = self.canvas.native
+        widget.deleteLater()
+        core.QCoreApplication.sendPostedEvents(widget, core.QEvent.Type.DeferredDelete.value)
+
+    def _pixels(self) -> tuple[int, int]:
+        """Device pixels of the inside, at least what can be laid out."""
+        width, height = self.canvas.physical_size
+        return max(SMALLEST, int(width)), max(SMALLEST, int(height))
+
+    # ---- events
+
+    def _tick(self, event: Any = None) -> None:
+        now = time.perf_counter()
+        seconds, self._last = now - self._last, now
+        if self.closed:
+            return
+        if self._check_display():
+            return
+        if self.canvas.native.isVisible() and not self.canvas.native.isMinimized():
+            self.canvas.set_current()
+            if self.view.tick(seconds):
+                self.canvas.update()
+        else:
+            self.view.advance(seconds)
+        self._obey()
+
+    def _check_display(self) -> bool:
+        """Whether the display has gone; if so, training is stopped and the widget left alone: it cannot be hidden."""
+        if self.closed or not connection_lost(self.application.native):
+            return False
+        self.timer.stop()
+        self._lose_display()
+        if self._serving:
+            self.application.quit()
+        return True
+
+    def _lose_display(self) -> None:
+        self.closed = self.display_lost = True
+        self._note("the display went away; training has stopped")
+        self.view.close()
+
+    def _obey(self) -> None:
+        """Do what the view asks its window for."""
+        view = self.view
+        while view.notes:
+            self._note(view.notes.pop(0))
+        if view.screenshot_wanted:
+            view.screenshot_wanted = False
+            self.screenshot()
+        if view.full_screen != self._full:
+            self._full = view.full_screen
+            self.canvas.native.showFullScreen() if self._full else self.canvas.native.showNormal()
+        if view.closing:
+            self.close()
+
+    def screenshot(self) -> Path | None:
+        """Save what is shown as a PNG; returns the file, or None if it could not be written (and says so)."""
+        from vispy import gloo
+
+        self.canvas.set_current()
+        self._on_draw()
+        image = gloo.read_pixels(alpha=False)
+        for number in range(1, 10_000):
+            path = self._shots / f"{self._name}-{number}.png"
+            if not path.exists():
+                break
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            save_png(path, image)
+        except (OSError, ValueError) as error:
+            self._note(f"no screenshot: {error}")
+            return None
+        self._note(f"wrote {path}")
+        return path
+
+    def _on_draw(self, event: Any = None) -> None:
+        from vispy import gloo
+
+        width, height = (int(n) for n in self.canvas.physical_size)
+        gloo.set_viewport(0, 0, width, height)
+        gloo.set_state(depth_mask=True)
+        gloo.clear(color=(0.08, 0.08, 0.1, 1.0), depth=True)
+        if min(width, height) >= SMALLEST:
+            self.view.draw((width, height))
+
+    def _on_resize(self, event: Any) -> None:
+        if min(self.canvas.physical_size) >= SMALLEST:
+            self.canvas.set_current()
+            self.view.resize(self._pixels())
+
+    def _on_key_press(self, event: Any) -> None:
+        name = event.key.name if event.key is not None else None
+        shift = any(getattr(m, "name", m) == "Shift" for m in event.modifiers)
+        self.canvas.set_current()
+        self.view.key(name, event.text or "", shift=shift)
+
+    def _at(self, event: Any) -> tuple[float, float]:
+        scale = self.canvas.pixel_scale
+        return event.pos[0] * scale, event.pos[1] * scale
+
+    def _on_mouse_press(self, event: Any) -> None:
+        self.view.press(self._at(event), "left" if event.button == 1 else "right")
+
+    def _on_mouse_release(self, event: Any) -> None:
+        self.canvas.set_current()
+        self.view.release(self._at(event))
+
+    def _on_mouse_move(self, event: Any) -> None:
+        self.canvas.set_current()
+        self.view.move(self._at(event))
+
+    def _on_mouse_wheel(self, event: Any) -> None:
+        self.canvas.set_current()
+        self.view.scroll(self._at(event), float(event.delta[1]))
+
+    def _on_close(self, event: Any) -> None:
+        if self._end():  # the widget is in the middle of its own event: it dies after that
+            qt_core().QTimer.singleShot(0, self._destroy)
+
+
+class _signals:
+    """Ctrl-C and SIGTERM call `stop` while the block runs (only in the main thread, where signals arrive)."""
+
+    def __init__(self, stop: Callable[[], None]) -> None:
+        self._stop = stop
+        self._former: dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        def handle(number: int, frame: FrameType | None) -> None:
+            self._stop()
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            try:
+                self._former[number] = signal.signal(number, handle)
+            except ValueError:
+                return
+
+    def __exit__(self, *_: object) -> None:
+        for number, former in self._former.items():
+            signal.signal(number, former)

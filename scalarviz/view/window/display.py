@@ -1,0 +1,139 @@
+"""The desktop: whether there is one, the Qt application on it, and whether it is still there."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import os
+import sys
+import threading
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from ...errors import MissingDependencyError
+
+QT = ("pyside6", "pyqt6")
+INSTALL = 'a window needs Qt; install it with: pip install "scalarviz[desktop]"'
+
+
+def has_display() -> bool:
+    """Whether there is a desktop to open a window on."""
+    own_screen = not sys.platform.startswith("linux")  # macOS and Windows always have one
+    return own_screen or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def check_window() -> None:
+    """Raise MissingDependencyError, which says what to install, unless windows can be opened."""
+    from importlib.util import find_spec
+
+    if not any(find_spec(name) for name in ("PySide6", "PyQt6")):
+        raise MissingDependencyError(INSTALL)
+
+
+def application() -> Any:
+    """The vispy application on Qt.
+
+    Raises
+    ------
+    MissingDependencyError
+        No Qt, or one that does not start here; the message says why.
+    """
+    check_window()
+    # pictures drawn offscreen use EGL; a thread cannot switch between EGL's contexts and GLX's, so Qt uses EGL too
+    os.environ.setdefault("QT_XCB_GL_INTEGRATION", "xcb_egl")
+    from vispy import app
+
+    reasons = []
+    for backend in QT:
+        try:
+            found = app.Application(backend)
+            found.create()
+            return found
+        except Exception as error:  # whatever the binding's loader raises: the other one may work
+            reasons.append(f"{backend}: {error}".splitlines()[0])
+    raise MissingDependencyError(f"{INSTALL} ({reasons[0]})")
+
+
+def qt_core() -> Any:
+    """QtCore of the binding that vispy chose."""
+    from vispy.app.backends import _qt
+
+    return _qt.QtCore
+
+
+_stay = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(lambda display, data: None)
+
+
+def survive_lost_display(native_application: Any) -> None:
+    """Keep Xlib from ending the process when the X server goes, so that weights can still be saved.
+
+    Without libX11 1.7 or later nothing changes: the process ends with Xlib's own words.
+    """
+    ask: Any = getattr(native_application, "nativeInterface", None)
+    display: Any = getattr(ask(), "display", None) if ask is not None else None
+    if display is None:
+        return
+    try:
+        library = ctypes.CDLL(ctypes.util.find_library("X11") or "libX11.so.6")
+        library.XSetIOErrorExitHandler.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+        library.XSetIOErrorExitHandler(display(), _stay, None)
+    except (OSError, AttributeError):
+        return
+
+
+@cache
+def _xcb() -> Any:
+    """The X protocol library, or None where there is none."""
+    name = ctypes.util.find_library("xcb") or "libxcb.so.1"
+    try:
+        library = ctypes.CDLL(name)
+        library.xcb_connection_has_error.argtypes = [ctypes.c_void_p]
+    except (OSError, AttributeError):
+        return None
+    return library
+
+
+class DisplayWatch:
+    """Gets a program out when its display goes while the drawing library waits for it in vain.
+
+    A thread looks at the connection twice a second. Once it is lost, `lost` must happen within `PATIENCE` seconds
+    (the window's loop notices by itself); else `rescue` is called from the thread and the process ends with code 2.
+
+    Parameters
+    ----------
+    native_application : object
+    rescue : callable
+        Saves what must not be lost.
+    """
+
+    PATIENCE = 2.0
+
+    def __init__(self, native_application: Any, rescue: Callable[[], None]) -> None:
+        self._application, self._rescue = native_application, rescue
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="scalarviz-display", daemon=True)
+
+    def __enter__(self) -> DisplayWatch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.5):
+            if connection_lost(self._application) and not self._over.wait(self.PATIENCE):
+                try:
+                    self._rescue()
+                finally:
+                    sys.stderr.flush()
+                    os._exit(2)
+
+
+def connection_lost(native_application: Any) -> bool:
+    """Whether the X server behind a Qt application has gone; Qt itself would paint into nothing for ever."""
+    ask: Any = getattr(native_application, "nativeInterface", None)
+    connection: Any = getattr(ask(), "connection", None) if ask is not None else None
+    library = _xcb() if connection is not None else None
+    return library is not None and library.xcb_connection_has_error(connection()) != 0
