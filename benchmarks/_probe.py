@@ -21,8 +21,8 @@ COUNT = 20_000
 
 def kernels() -> dict[str, float]:
     """Seconds to load every kernel of float32 from the cache."""
-    from scalarviz.engine.cpu.layout import CALLS, KERNELS
-    from scalarviz.engine.cpu.warm import MAKERS
+    from scalarviz.engine.cpu.cache.warm import MAKERS
+    from scalarviz.engine.cpu.wire import CALLS, KERNELS
     from scalarviz.scalar.ops import TABLE
 
     start = time.perf_counter()
@@ -39,7 +39,8 @@ def new() -> dict[str, Any]:
     import numba.core.event as events
     from _workloads import Workload, named
 
-    from scalarviz.engine.cpu import cache, warmup
+    from scalarviz.engine.cpu import warmup
+    from scalarviz.engine.cpu.cache import units as cache
 
     warmup(("float32",))
     _ours.steps(_ours.build(named("3-16-16-3"), "numba"))(1)

@@ -20,8 +20,10 @@ import numpy as np  # noqa: E402
 from _workloads import WORKLOADS  # noqa: E402
 from numba import njit  # noqa: E402
 
-from scalarviz.engine.cpu import capability, layout, loader  # noqa: E402
-from scalarviz.engine.cpu.intrinsics import call_kernel  # noqa: E402
+from scalarviz.engine.cpu import wire  # noqa: E402
+from scalarviz.engine.cpu.cache import loader  # noqa: E402
+from scalarviz.engine.cpu.compiled.intrinsics import call_kernel  # noqa: E402
+from scalarviz.engine.cpu.vector import capability  # noqa: E402
 
 SIDE, LANES = 64, 512
 GOAL = 0.85
@@ -31,11 +33,11 @@ GOAL = 0.85
 def product(name: str) -> Callable[[int], None]:
     """Products of a 64 x 64 matrix and 64 rows of 512 lanes, float32."""
     stride = 4 * LANES + 64
-    memory = np.random.default_rng(0).random((2 * SIDE + layout.PADDING + 1) * stride // 4, dtype=np.float32)
+    memory = np.random.default_rng(0).random((2 * SIDE + wire.PADDING + 1) * stride // 4, dtype=np.float32)
     start = -(-memory.ctypes.data // 64) * 64
     tile, theta = np.zeros(16, np.float32), np.random.default_rng(1).random(SIDE * SIDE, dtype=np.float32)
     address = loader.kernel_address(name, "float32")
-    code = np.array([layout.KERNEL, address, 0, SIDE, SIDE, SIDE, 0, SIDE, 1, -1, 0], np.int64)
+    code = np.array([wire.KERNEL, address, 0, SIDE, SIDE, SIDE, 0, SIDE, 1, -1, 0], np.int64)
     space = np.array([start, stride, 2 * SIDE, tile.ctypes.data, 2 * SIDE, LANES, 0, 0, 0], np.int64)
     pool = np.array([*range(SIDE, 2 * SIDE), *range(SIDE)], np.int64)
     arrays = (code, space, pool, theta, theta, theta)

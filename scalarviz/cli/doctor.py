@@ -130,8 +130,8 @@ def _example() -> tuple[bool, str]:
 
 
 def _cache() -> tuple[bool, str]:
-    from ..engine.cpu.cache import cache_is_warm, folder
-    from ..engine.keeping import refusal
+    from ..engine.cpu.cache.units import cache_is_warm, folder
+    from ..engine.cpu.cache.writable import refusal
     from ..scalar import ops
 
     warm = [dtype for dtype in DTYPES if cache_is_warm(dtype, ops.TABLE)]
@@ -142,7 +142,7 @@ def _cache() -> tuple[bool, str]:
 
 
 def _layers() -> tuple[bool, str]:
-    from ..engine.cpu import capability
+    from ..engine.cpu.vector import capability
 
     return True, capability.describe()
 

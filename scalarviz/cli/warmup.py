@@ -7,8 +7,8 @@ import sys
 import time
 from contextlib import suppress
 
-from ..engine import background
-from ..engine.keeping import refusal
+from ..engine.cpu.cache import background
+from ..engine.cpu.cache.writable import refusal
 from ..errors import InputError
 from .console import Progress, say
 
@@ -36,7 +36,7 @@ def warm_up(quiet: bool = False) -> int:
         The cache folder would keep nothing.
     """
     from ..engine.cpu import warmup
-    from ..engine.cpu.cache import CORE
+    from ..engine.cpu.cache.units import CORE
     from ..scalar import ops
 
     _check_folder()

@@ -63,7 +63,7 @@ def choose(engine: str, dtype: str, operations: Iterable[str]) -> EngineChoice:
     if base != "auto":
         return EngineChoice(base, "asked for")
     from .cpu import cache_is_warm
-    from .keeping import refusal
+    from .cpu.cache.writable import refusal
 
     if cache_is_warm(dtype, operations):
         return EngineChoice("numba", "its cache is warm")

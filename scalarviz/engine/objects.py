@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..scalar.value import Value
+from .arrays.updates import Updater
 from .problem import Problem
-from .updates import Updater
 
 
 class ObjectsTrainer:

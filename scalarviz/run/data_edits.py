@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..engine.model import PlanRunner
+from ..engine.arrays.plan import PlanRunner
 from ..engine.problem import Problem, Trainer
 from ..errors import InputError
 from ..tape import Tape

@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from ..engine.arrays.trainer import NumpyTrainer
 from ..engine.choose import EngineChoice, choose
-from ..engine.numpy import NumpyTrainer
 from ..engine.objects import ObjectsTrainer
 from ..engine.problem import Problem, Trainer
 from ..errors import InputError

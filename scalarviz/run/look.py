@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..engine.model import PlanRunner
+from ..engine.arrays.plan import PlanRunner
 from ..engine.problem import Problem
 from ..tape import Tape, lower
 from .frame import Stage

@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..engine.arrays.plan import PlanRunner
 from ..engine.choose import EngineChoice, choose, processors
-from ..engine.model import PlanRunner
 from ..engine.problem import Problem
 from ..errors import InputError, StateError, TypeMismatchError
 from ..nn import batch_reduction

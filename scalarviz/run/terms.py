@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..engine.model import PlanRunner
+from ..engine.arrays.plan import PlanRunner
 
 if TYPE_CHECKING:
     from .run import Run

@@ -12,8 +12,8 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.cli.run import _engine_line
-from scalarviz.engine import keeping
 from scalarviz.engine.choose import EngineChoice
+from scalarviz.engine.cpu.cache import writable
 
 
 def a_file_in_the_way(folder, monkeypatch):
@@ -26,7 +26,7 @@ def above_it_a_file(folder, monkeypatch):
 
 
 def a_read_only_place(folder, monkeypatch):
-    monkeypatch.setattr(keeping.os, "access", lambda *_: False)  # who tests as root may write everywhere
+    monkeypatch.setattr(writable.os, "access", lambda *_: False)  # who tests as root may write everywhere
     return folder / "not" / "there"
 
 
@@ -43,7 +43,7 @@ def a_full_disk(folder, monkeypatch):
         def write(self, data):
             raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr(keeping.tempfile, "TemporaryFile", lambda dir: Full())
+    monkeypatch.setattr(writable.tempfile, "TemporaryFile", lambda dir: Full())
 
 
 TROUBLES = {
@@ -63,7 +63,7 @@ def said(request, tmp_path, monkeypatch):
 
 
 def test_everything_that_speaks_of_the_cache_says_it(cli, said):
-    assert keeping.refusal() == said
+    assert writable.refusal() == said
     (row,) = (line for line in cli("doctor").out.splitlines() if "numba cache" in line)
     assert row.endswith(f"cold for float32, float64; {said}")
     result = cli("warmup")
@@ -79,20 +79,20 @@ def test_everything_that_speaks_of_the_cache_says_it(cli, said):
 
 def test_a_folder_that_is_not_there_yet_is_fine_and_not_made(tmp_path, monkeypatch):
     monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path / "a" / "b"))
-    assert keeping.refusal() == ""
+    assert writable.refusal() == ""
     assert os.listdir(tmp_path) == []
 
 
 def test_asking_leaves_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path))
-    assert keeping.refusal() == ""
+    assert writable.refusal() == ""
     assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("flags", [(), ("--quiet",)])
 def test_warmup_ends_when_the_disk_fills_up(cli, tmp_path, monkeypatch, flags):
     """Compiling on would take a minute and keep nothing, and the last line would be a lie."""
-    from scalarviz.engine.cpu import warm
+    from scalarviz.engine.cpu.cache import warm
 
     monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path / "kept"))
 

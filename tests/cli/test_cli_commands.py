@@ -125,7 +125,7 @@ def test_the_readme_names_flags_that_exist():
 
 
 def test_warmup_says_how_long_it_took(cli, monkeypatch):
-    from scalarviz.engine.cpu import warm
+    from scalarviz.engine.cpu.cache import warm
 
     asked = []
 

@@ -16,8 +16,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from scalarviz.engine.cpu import cache, warmup
-from scalarviz.engine.numpy import NumpyTrainer
+from scalarviz.engine.arrays.trainer import NumpyTrainer
+from scalarviz.engine.cpu import warmup
+from scalarviz.engine.cpu.cache import units as cache
 from scalarviz.errors import MissingDependencyError
 from scalarviz.io import load_picture, load_tensors, read_cube, save_picture
 
@@ -303,7 +304,7 @@ def started(monkeypatch, tmp_path):
     """Commands that were started to fill a cold cache."""
     commands = []
     monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path / "cold"))
-    monkeypatch.setattr("scalarviz.engine.background.start", lambda command: commands.append(command) or True)
+    monkeypatch.setattr("scalarviz.engine.cpu.cache.background.start", lambda command: commands.append(command) or True)
     return commands
 
 
@@ -370,7 +371,7 @@ def test_the_process_is_the_warmup_command_and_finds_the_package(tmp_path, monke
 
     commands = []
     monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path / "cold"))
-    monkeypatch.setattr("scalarviz.engine.background.start", lambda command: commands.append(command) or True)
+    monkeypatch.setattr("scalarviz.engine.cpu.cache.background.start", lambda command: commands.append(command) or True)
     assert "compiled beside this run" in cli_warmup.warm_up_beside("numpy")
     code = commands[0][-1].replace("main(['warmup', '--quiet'])", "print(main.__module__)")
     result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)

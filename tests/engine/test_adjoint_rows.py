@@ -7,7 +7,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import Run, nn, optim
-from scalarviz.engine.cpu.adjoints import FEWEST, AdjointRows
+from scalarviz.engine.cpu.encode.adjoints import FEWEST, AdjointRows
 
 WIDE = FEWEST + 3
 

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from scalarviz.engine import background
+from scalarviz.engine.cpu.cache import background
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sessions and signals of POSIX")
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sessions and si
 FAKE = """
 import os, sys, time
 from pathlib import Path
-from scalarviz.engine import background
+from scalarviz.engine.cpu.cache import background
 here = Path(sys.argv[1])
 with background.holding() as mine:
     if mine:
@@ -74,7 +74,7 @@ def test_one_is_started_and_releases_the_lock(cache):
 
 
 def test_of_many_starters_at_once_one_process_works(cache):
-    code = f"from scalarviz.engine import background\nbackground.start({fake(cache)!r})"
+    code = f"from scalarviz.engine.cpu.cache import background\nbackground.start({fake(cache)!r})"
     starters = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(6)]
     assert [process.wait(60) for process in starters] == [0] * 6
     until(lambda: workers(cache))
@@ -85,7 +85,8 @@ def test_of_many_starters_at_once_one_process_works(cache):
 
 
 def test_it_outlives_its_starter_and_its_terminal_and_says_nothing(cache):
-    code = f"import os\nfrom scalarviz.engine import background\nbackground.start({fake(cache)!r})\nprint(os.getsid(0))"
+    start = f"from scalarviz.engine.cpu.cache import background\nbackground.start({fake(cache)!r})"
+    code = f"import os\n{start}\nprint(os.getsid(0))"
     starter = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     until(lambda: workers(cache))
     (path,) = cache.glob("worked-*")

@@ -9,7 +9,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import nn, optim
-from scalarviz.engine.blas import blas_threads, one_blas_thread
+from scalarviz.engine.arrays.blas import blas_threads, one_blas_thread
 
 
 def make():

@@ -15,7 +15,8 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.engine import cpu
-from scalarviz.engine.cpu import cache, loader, warm
+from scalarviz.engine.cpu.cache import loader, warm
+from scalarviz.engine.cpu.cache import units as cache
 from scalarviz.scalar import ops
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Prints tanh(3/2) as the float32 row kernel computes it, and whether the cache was warm before.
 SCRIPT = """
 import numpy as np
-from scalarviz.engine.cpu import cache, loader
+from scalarviz.engine.cpu.cache import units as cache, loader
 from scalarviz.scalar import ops
 unit = cache.folder() / cache.rows_unit(ops.get("tanh"), "float32")
 warm = unit.is_dir()
@@ -82,7 +83,7 @@ def test_an_edited_callee_gives_new_numbers(tmp_path):
     shutil.copytree(ROOT / "scalarviz", copy / "scalarviz", ignore=shutil.ignore_patterns("__pycache__"))
     assert run(folder, copy)[0] == pytest.approx(TANH, rel=1e-6)
     assert run(folder, copy)[1]
-    callee = copy / "scalarviz" / "engine" / "cpu" / "math_float32.py"
+    callee = copy / "scalarviz" / "engine" / "cpu" / "compiled" / "math_float32.py"
     times = callee.stat().st_atime_ns, callee.stat().st_mtime_ns
     text = callee.read_text(encoding="utf-8")
     changed = text.replace("large = _ONE - _TWO", "large = _TWO - _TWO")

@@ -10,7 +10,7 @@ import pytest
 import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.engine.cpu import trainer
-from scalarviz.engine.cpu.encode_pictures import can_be_compact
+from scalarviz.engine.cpu.encode.pictures import can_be_compact
 from scalarviz.engine.cpu.machine import Loaded
 
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5}

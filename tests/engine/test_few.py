@@ -10,7 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scalarviz import Run, nn, optim
-from scalarviz.engine.cpu import capability, encode_few, layout, loader
+from scalarviz.engine.cpu import wire
+from scalarviz.engine.cpu.cache import loader
+from scalarviz.engine.cpu.encode import few as encode_few
+from scalarviz.engine.cpu.vector import capability
 
 pytestmark = pytest.mark.skipif(capability.vector_bytes() == 0, reason="this processor has no vectors of its own")
 TOLERANCE = {"float64": 1e-14, "float32": 1e-6}
@@ -33,12 +36,12 @@ class Bench:
         self.theta, self.grad = rng.normal(size=(2, 60)).astype(dtype)
         self.lanes = lanes
         entries = np.zeros(28, np.int64)
-        entries[[layout.BASE, layout.STRIDE]] = self.rows.ctypes.data, self.rows.strides[0]
+        entries[[wire.BASE, wire.STRIDE]] = self.rows.ctypes.data, self.rows.strides[0]
         self.space = entries
 
     def call(self, name, fields):
         address = loader.kernel_address(name, self.rows.dtype.name)
-        code = np.array([layout.KERNEL, address, *fields], np.int64)
+        code = np.array([wire.KERNEL, address, *fields], np.int64)
         arrays = [code, self.space, np.zeros(1, np.int64), self.theta, self.theta, self.grad]
         loader.callable_at(address)(*(a.ctypes.data for a in arrays), self.lanes, 0)
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from scalarviz import Run, nn, optim
-from scalarviz.engine.cpu import NumbaTrainer, fused, layout
+from scalarviz.engine.cpu import NumbaTrainer, wire
+from scalarviz.engine.cpu.source import updates
 
 KNOWN = {
     "update_sgd": lambda p: optim.SGD(p, lr=0.3),
@@ -46,9 +47,9 @@ def train(make, dtype, by_rows):
     trainer = run._training.trainer
     assert isinstance(trainer, NumbaTrainer)
     machine = trainer._update.machine
-    assert machine[layout.FUSED] != 0
+    assert machine[wire.FUSED] != 0
     if by_rows:
-        machine[layout.FUSED] = 0
+        machine[wire.FUSED] = 0
     run.step(9)
     return np.concatenate(numbers(run))
 
@@ -56,13 +57,13 @@ def train(make, dtype, by_rows):
 @pytest.mark.parametrize("name", KNOWN)
 def test_the_optimisers_are_recognised(name):
     _, run = start(KNOWN[name])
-    assert fused.name_of(run.problem.update.body) == name
+    assert updates.name_of(run.problem.update.body) == name
 
 
 @pytest.mark.parametrize("make", [*OTHERS, lambda p: Halving(p, lr=0.1)])
 def test_any_other_runs_by_rows(make):
     _, run = start(make)
-    assert fused.name_of(run.problem.update.body) == ""
+    assert updates.name_of(run.problem.update.body) == ""
     before = run.problem.store.value.copy()
     run.step(2)
     assert (run.problem.store.value != before).all()

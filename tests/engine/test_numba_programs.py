@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import scalarviz as sv
 from scalarviz import Run, nn, optim, rng
+from scalarviz.engine.arrays.plan import PlanRunner
 from scalarviz.engine.cpu import NumbaTrainer, forward
-from scalarviz.engine.cpu.order import batch_order
-from scalarviz.engine.model import PlanRunner
+from scalarviz.engine.cpu.compiled.order import batch_order
 from scalarviz.scalar import function
 from scalarviz.tape import lower, record
 

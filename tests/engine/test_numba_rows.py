@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from scalarviz.engine.cpu import loader
+from scalarviz.engine.cpu.cache import loader
 from scalarviz.scalar import ops
 from scalarviz.scalar.kernel import kernel
 

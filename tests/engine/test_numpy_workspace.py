@@ -9,8 +9,8 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import nn, optim
-from scalarviz.engine import model
-from scalarviz.engine.model import LANES, lanes_in_workspace
+from scalarviz.engine.arrays import plan as model
+from scalarviz.engine.arrays.plan import LANES, lanes_in_workspace
 
 RANDOM = np.random.default_rng(0)
 

@@ -7,8 +7,8 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import Run, nn, optim
-from scalarviz.engine.cpu.encode_pictures import can_be_compact
-from scalarviz.engine.cpu.encode_pool import windows_of
+from scalarviz.engine.cpu.encode.pictures import can_be_compact
+from scalarviz.engine.cpu.encode.pool import windows_of
 
 DTYPES = ["float32", "float64"]
 

@@ -25,7 +25,7 @@ def test_kernels_of_256_bits_pass_the_tests_of_all():
         "NUMBA_CPU_NAME": "haswell",
         "NUMBA_CPU_FEATURES": ",".join(f"+{name}" for name in HASWELL.split()),
     }
-    code = "from scalarviz.engine.cpu import capability; assert capability.vector_bytes() == 32, 'no AVX2 here'"
+    code = "from scalarviz.engine.cpu.vector import capability; assert capability.vector_bytes() == 32, 'no AVX2 here'"
     files = [str(HERE / name) for name in ("test_vector_kernels.py", "test_few.py")]
     tests = [sys.executable, "-m", "pytest", *files, "-q", "-x", "-k", "float32", "-p", "no:cacheprovider", "-n", "0"]
     for command in ([sys.executable, "-c", code], tests):

@@ -53,7 +53,7 @@ def test_the_gradient_is_that_of_numpy(threads, two_processors):
     for engine in ("numba", "numpy"):
         run = run_of(threads, dtype="float64") if engine == "numba" else run_of(1, dtype="float64")
         if engine == "numpy":
-            from scalarviz.engine.numpy import NumpyTrainer
+            from scalarviz.engine.arrays.trainer import NumpyTrainer
 
             NumpyTrainer(run.problem).gradient(0)
         else:

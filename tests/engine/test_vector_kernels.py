@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalarviz.engine.cpu import capability, layout, loader
+from scalarviz.engine.cpu import wire
+from scalarviz.engine.cpu.cache import loader
+from scalarviz.engine.cpu.vector import capability
 
 TOLERANCE = {"float64": 1e-13, "float32": 3e-6}
 FORMS = ("", "_plain")
@@ -23,9 +25,9 @@ class Bench:
         self.rng = np.random.default_rng(seed)
         itemsize = np.dtype(dtype).itemsize
         width = -(-lanes * itemsize // LINE) * LINE // itemsize
-        memory = np.zeros((rows + layout.PADDING) * width + LINE, dtype)
+        memory = np.zeros((rows + wire.PADDING) * width + LINE, dtype)
         skip = -memory.ctypes.data % LINE // itemsize
-        self.rows = memory[skip : skip + (rows + layout.PADDING) * width].reshape(-1, width)
+        self.rows = memory[skip : skip + (rows + wire.PADDING) * width].reshape(-1, width)
         self.rows[:rows] = self.rng.normal(size=(rows, width))
         self.rows[:rows, lanes:] = np.nan  # what stands behind the last lane must not get anywhere
         self.rows[rows + 1] = 1
@@ -37,7 +39,7 @@ class Bench:
 
     def call(self, name, fields, pool):
         address = loader.kernel_address(name, self.theta.dtype.name)
-        arrays = [np.array([layout.KERNEL, address, *fields], np.int64), self.space, np.array(pool, np.int64)]
+        arrays = [np.array([wire.KERNEL, address, *fields], np.int64), self.space, np.array(pool, np.int64)]
         arrays += [self.theta, self.theta, self.grad]
         loader.callable_at(address)(*(a.ctypes.data for a in arrays), self.lanes, 0)
 

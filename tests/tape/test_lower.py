@@ -7,7 +7,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import nn
-from scalarviz.engine.model import PlanRunner
+from scalarviz.engine.arrays.plan import PlanRunner
 from scalarviz.errors import InputError, TracingError
 from scalarviz.tape import lower
 

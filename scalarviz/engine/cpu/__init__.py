@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .cache import cache_is_warm
+from .cache.units import cache_is_warm
 
 if TYPE_CHECKING:
+    from .cache.warm import warmup
     from .trainer import NumbaTrainer, forward
-    from .warm import warmup
 
 __all__ = ["NumbaTrainer", "cache_is_warm", "forward", "warmup"]
 
@@ -18,7 +18,7 @@ def __getattr__(name: str) -> Any:
     if name in ("NumbaTrainer", "forward"):
         from . import trainer as module
     elif name == "warmup":
-        from . import warm as module  # type: ignore[no-redef]
+        from .cache import warm as module  # type: ignore[no-redef]
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(module, name)

@@ -9,13 +9,13 @@ import numpy as np
 
 from ...tape import Program
 from ..problem import Array
-from .capability import VECTOR_KERNELS, vector_bytes
-from .encode import encode
-from .encode_pictures import can_be_compact
-from .fused import name_of
-from .loader import kernel_address, row_addresses
-from .training import LINE
-from .vectors import VECTOR_BYTES
+from .cache.loader import kernel_address, row_addresses
+from .compiled.steps import LINE
+from .encode.pictures import can_be_compact
+from .encode.program import encode
+from .source.updates import name_of
+from .vector.capability import VECTOR_KERNELS, vector_bytes
+from .vector.emitter import VECTOR_BYTES
 
 MARGIN = 4096
 """Bytes before the first row, written once. A vector whose first lanes are masked may begin there: nothing is read,
@@ -51,7 +51,7 @@ class Loaded:
     Attributes
     ----------
     machine : ndarray of int64
-        As :mod:`scalarviz.engine.cpu.layout` describes it. Valid while this object lives.
+        As :mod:`scalarviz.engine.cpu.wire` describes it. Valid while this object lives.
     """
 
     def __init__(

@@ -18,8 +18,8 @@ from numba import njit
 
 from ...tape import Instruction, Program
 from ..choose import processors
-from .intrinsics import add_atomically, call_bare, read_atomically
-from .tiles import Words
+from .compiled.intrinsics import add_atomically, call_bare, read_atomically
+from .compiled.tiles import Words
 
 GROUPS = 8
 """Gradient buffers; ten million weights take 320 MB."""

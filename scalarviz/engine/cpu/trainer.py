@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ... import rng
 from ...tape import Plan
+from ..arrays.updates import Updater
 from ..problem import Array, Problem
-from ..updates import Updater
-from .loader import function
+from .cache.loader import function
 from .machine import Loaded
 from .team import ARRIVED, EVERYBODY, Turns, groups_of, threads_for, yield_address
 

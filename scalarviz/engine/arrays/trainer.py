@@ -1,0 +1,66 @@
+"""The NumPy tier: the same programs on plain arrays. It starts at once and compiles nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..problem import Array, Problem
+from .blas import one_blas_thread
+from .plan import PlanRunner, lanes_in_workspace
+from .updates import Updater
+
+
+class NumpyTrainer:
+    """Trains a `Problem` with NumPy. See :class:`scalarviz.engine.problem.Trainer`."""
+
+    name = "numpy"
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        dtype = problem.store.value.dtype
+        self.runner = PlanRunner(problem.plan, dtype)
+        self.lanes = lanes_in_workspace(self.runner.body.lane_bytes)
+        self.updater = Updater(problem)
+
+    @one_blas_thread()
+    def train(self, first: int, count: int, lr: float) -> NDArray[np.float64]:
+        """Do the steps ``first + 1 .. first + count``; returns their losses."""
+        losses = np.empty(count)
+        hyper = self.updater.hyper(first, count, lr)
+        for k in range(count):
+            losses[k] = self.gradient(first + k)
+            if k == count - 1:
+                self.problem.previous[:] = self.problem.store.value
+            self.updater.apply(hyper[k])
+        return losses
+
+    @one_blas_thread()
+    def gradient(self, step: int) -> float:
+        """Forward and backward of the batch of step ``step + 1``; fills ``store.grad``, returns the loss."""
+        problem, runner = self.problem, self.runner
+        theta, prologue_rows = runner.extended(problem.store.value)
+        grad = np.zeros(len(theta), theta.dtype)
+        loss = 0.0
+        whole = problem.batch == problem.data.shape[1]
+        order = None if whole else problem.indices(step)
+        for start in range(0, problem.batch, self.lanes):
+            stop = min(start + self.lanes, problem.batch)
+            data = problem.data[:, start:stop] if order is None else problem.data[:, order[start:stop]]
+            loss += self._block(theta, grad, data)
+        n = problem.plan.n_parameters
+        if prologue_rows is not None and runner.prologue is not None:
+            adjoints = np.zeros_like(prologue_rows)
+            # two outputs may be the same row
+            np.add.at(adjoints[:, 0], runner.prologue.program.outputs, grad[n:])
+            runner.prologue.backward(prologue_rows, adjoints, problem.store.value, grad[:n])
+        problem.store.grad[:] = grad[:n]
+        return loss * problem.scale
+
+    def _block(self, theta: Array, grad: Array, data: Array) -> float:
+        body, loss_row = self.runner.body, self.runner.body.program.loss
+        rows = body.forward(theta, data)
+        adjoints = np.zeros_like(rows)
+        adjoints[loss_row] = self.problem.scale
+        body.backward(rows, adjoints, theta, grad)
+        return float(rows[loss_row].sum(dtype=np.float64))

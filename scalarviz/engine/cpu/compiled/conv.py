@@ -1,0 +1,149 @@
+"""Layers that share their weights (convolutions) and maxima of rows, in plain loops.
+
+The kernels have the C signature of those in `sums`. A convolution needs more numbers than a line of
+the table holds, so its field is one list in the pool (:class:`scalarviz.engine.cpu.encode.conv.Sums`). Nothing is known
+here of pictures: an output row is a sum over *entries*, and an entry is a first row and a first weight, from which a
+run of rows and weights at fixed distances begins (the channels).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from ..wire import SPARE
+from .intrinsics import one_of, select, zero_of
+from .noalias import NoAlias
+from .tiles import Row, Words, add_scaled, dot_lanes, fill, row_of, sum_lanes
+
+
+def conv(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """``row[to[p] + i*to_step] (+)= bias[i] + sum over the entries of p and k of theta[...] * row[...]``."""
+    at = code[2]
+    outputs, to_step, weight_step, weight, bias, adding = (
+        pool[at], pool[at + 1], pool[at + 2], pool[at + 3], pool[at + 4], pool[at + 5]
+    )  # fmt: skip
+    run, row_step, run_step, places = pool[at + 6], pool[at + 7], pool[at + 8], pool[at + 9]
+    to, starts, entries = pool[at + 10], pool[at + 11], pool[at + 12]
+    for p in range(places):
+        for i in range(outputs):
+            y = row_of(space, pool[to + p] + i * to_step, theta)
+            if not adding:
+                b = theta[bias + i] if bias >= 0 else zero_of(theta)
+                fill(y, b, n)
+            for e in range(pool[starts + p], pool[starts + p + 1]):
+                row, w = pool[entries + 2 * e], weight + pool[entries + 2 * e + 1] + i * weight_step
+                for k in range(run):
+                    add_scaled(y, theta[w + k * run_step], row_of(space, row + k * row_step, theta), n)
+
+
+def conv_outer(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """``grad[weight + i*columns + j] += sum over places p and lanes of row[up + i*places + p] * row[table[p, j]]``.
+
+    Fields: up, outputs, places, list `table`, columns, weight, bias (or -1), a list with the row of ones.
+    """
+    up, outputs, places, table, columns, weight, bias = code[2], code[3], code[4], code[5], code[6], code[7], code[8]
+    zero = zero_of(theta)
+    for i in range(outputs):
+        for p in range(places):
+            g = row_of(space, up + i * places + p, theta)
+            for j in range(columns):
+                x = row_of(space, pool[table + p * columns + j], theta)
+                grad[weight + i * columns + j] += dot_lanes(g, x, zero, n)
+            if bias >= 0:
+                grad[bias + i] += sum_lanes(g, zero, n)
+
+
+@njit(error_model="numpy", pipeline_class=NoAlias)
+def max_of_four(y: Row, a: Row, b: Row, c: Row, d: Row, n: int) -> None:
+    """The largest of four rows; a NaN is larger than anything."""
+    for k in range(n):
+        m = _larger(_larger(_larger(a[k], b[k]), c[k]), d[k])
+        y[k] = m
+
+
+@njit(error_model="numpy", pipeline_class=NoAlias)
+def max_into(y: Row, x: Row, n: int) -> None:
+    """``y = max(y, x)``."""
+    for k in range(n):
+        y[k] = _larger(y[k], x[k])
+
+
+@njit(error_model="numpy", forceinline=True)
+def _larger(a: Any, b: Any) -> Any:
+    return select(a >= b, a, select(a < b, b, a + b))
+
+
+def maxima(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """``row[to + j]`` = the largest of ``row[table[j, 0]] ...``. Fields: to, how many, list `table`, its columns."""
+    to, count, table, columns = code[2], code[3], code[4], code[5]
+    for j in range(count):
+        y, rows = row_of(space, to + j, theta), table + j * columns
+        a, b = row_of(space, pool[rows], theta), row_of(space, pool[rows + 1], theta)
+        c, d = row_of(space, pool[rows + 2], theta), row_of(space, pool[rows + min(3, columns - 1)], theta)
+        max_of_four(y, a, b, c, d, n)
+        for k in range(4, columns):
+            max_into(y, row_of(space, pool[rows + k], theta), n)
+
+
+@njit(error_model="numpy", pipeline_class=NoAlias)
+def four_to_first(
+    da: Row, db: Row, dc: Row, dd: Row, y: Row, g: Row, a: Row, b: Row, c: Row, d: Row, n: int
+) -> None:  # fmt: skip
+    """The gradient of `max_of_four`, stored: to the first that is the largest; a NaN to all."""
+    zero = zero_of(y)
+    for k in range(n):
+        m, up = y[k], g[k]
+        none = select(m == m, zero, m * up)
+        ta, tb, tc, td = a[k] == m, b[k] == m, c[k] == m, d[k] == m
+        da[k] = select(ta, up, none)
+        db[k] = select(tb & (not ta), up, none)
+        dc[k] = select(tc & (not (ta | tb)), up, none)
+        dd[k] = select(td & (not (ta | tb | tc)), up, none)
+
+
+@njit(error_model="numpy", pipeline_class=NoAlias)
+def one_to_first(d: Row, left: Row, y: Row, g: Row, x: Row, n: int) -> None:
+    """Add one operand's share of the gradient of a maximum; `left` is 1 where no operand before it was the largest."""
+    zero = zero_of(y)
+    for k in range(n):
+        m = y[k]
+        share = select(x[k] == m, left[k], zero)
+        d[k] += g[k] * select(m == m, share, m)
+        left[k] -= share
+
+
+def maxima_back(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """Adjoints of the operands of `maxima`.
+
+    Fields: to, how many, list `table`, its columns, row of the first adjoint, list of the adjoints in the order of the
+    table (-1: not wanted), 1 if there are four columns and all adjoints are to be stored; else they are added to.
+    """
+    to, count, table, columns, up, adjoints, storing = code[2], code[3], code[4], code[5], code[6], code[7], code[8]
+    left = row_of(space, space[SPARE] + 2, theta)
+    for j in range(count):
+        y, g = row_of(space, to + j, theta), row_of(space, up + j, theta)
+        rows, targets = table + j * columns, adjoints + j * columns
+        if storing:
+            four_to_first(
+                row_of(space, pool[targets], theta), row_of(space, pool[targets + 1], theta),
+                row_of(space, pool[targets + 2], theta), row_of(space, pool[targets + 3], theta), y, g,
+                row_of(space, pool[rows], theta), row_of(space, pool[rows + 1], theta),
+                row_of(space, pool[rows + 2], theta), row_of(space, pool[rows + 3], theta), n,
+            )  # fmt: skip
+            continue
+        fill(left, one_of(theta), n)
+        for k in range(columns):
+            # nobody reads what goes to the last spare row
+            target = pool[targets + k] if pool[targets + k] >= 0 else space[SPARE] + 3
+            x = row_of(space, pool[rows + k], theta)
+            one_to_first(row_of(space, target, theta), left, y, g, x, n)

@@ -1,0 +1,181 @@
+"""Kernels for one sample at a time: the rows of a program are single numbers, one behind the other in memory.
+
+With one sample there is nothing to fill the lanes of a row with, so the lanes are neighbouring rows: the operands of a
+layer, the positions of a convolution. Row number r is ``rows[r]``, where `rows` is the workspace. The arguments and
+fields are those of the kernels of the same name without ``_one``, but for convolutions
+(:class:`scalarviz.engine.cpu.encode.shift.Shifts`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from ..encode.shift import COLUMNS
+from ..vector.emitter import TALL, TILE_ROWS, lanes_of
+from ..vector.shift import SIDE, shift_outer_tile, shifts_narrow, shifts_wide
+from ..wire import BASE
+from .intrinsics import address_of, one_of, row_at, select, size_of, zero_of
+from .tiles import Row, Words, add_scaled, dot_lanes, sum_lanes
+
+
+@njit(forceinline=True)
+def at(numbers: Row, index: int) -> Row:
+    """The numbers from `index` on."""
+    return row_at(address_of(numbers) + index * size_of(numbers), numbers)
+
+
+@njit(error_model="numpy")
+def neighbours(pool: Words, first: int, count: int) -> bool:
+    """Whether a list of rows counts up by one."""
+    off = 0
+    for k in range(count):
+        off += pool[first + k] != pool[first] + k
+    return off == 0
+
+
+@njit(error_model="numpy")
+def one_sum(rows: Row, pool: Words, source: int, count: int, theta: Row, weight: int, step: int, start: Any) -> Any:
+    """``start + sum_j theta[weight + j*step] * rows[pool[source + j]]``."""
+    for j in range(count):
+        start += theta[weight + j * step] * rows[pool[source + j]]
+    return start
+
+
+def combine_one(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """``to[i] (+)= bias[i] + sum_j theta[weight + i*to_step + j*from_step] * from[j]``."""
+    to, n_to, source, n_from, weight = code[2], code[3], code[4], code[5], code[6]
+    to_step, from_step, bias, adding = code[7], code[8], code[9], code[10]
+    rows, zero = row_at(space[BASE], theta), zero_of(theta)
+    for i in range(n_to):
+        if not adding:
+            rows[pool[to + i]] = theta[bias + i] if bias >= 0 else zero
+    if to_step == 1 and neighbours(pool, to, n_to):
+        for j in range(n_from):
+            add_scaled(at(rows, pool[to]), rows[pool[source + j]], at(theta, weight + j * from_step), n_to)
+    elif from_step == 1 and neighbours(pool, source, n_from):
+        x = at(rows, pool[source])
+        for i in range(n_to):
+            rows[pool[to + i]] += dot_lanes(at(theta, weight + i * to_step), x, zero, n_from)
+    else:
+        for i in range(n_to):
+            y = pool[to + i]
+            rows[y] = one_sum(rows, pool, source, n_from, theta, weight + i * to_step, from_step, rows[y])
+
+
+def outer_one(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """``grad[weight + i*columns + j] += upstream[i] * from[j]``, and the biases' gradients."""
+    upstream, n_up, source = code[2], code[3], code[4]
+    weight, columns, bias = code[6], code[7], code[8]
+    rows = row_at(space[BASE], theta)
+    side_by_side = neighbours(pool, source, columns)
+    for i in range(n_up):
+        g, to = rows[pool[upstream + i]], weight + i * columns
+        if side_by_side:
+            add_scaled(at(grad, to), g, at(rows, pool[source]), columns)
+        else:
+            for j in range(columns):
+                grad[to + j] += g * rows[pool[source + j]]
+        if bias >= 0:
+            grad[bias + i] += g
+
+
+def conv_one(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """A convolution forward, or its adjoints: the lanes are positions. Field: list of `Shifts`."""
+    here = code[2]
+    outputs, to, to_step, weight, weight_step, bias = (
+        pool[here], pool[here + 1], pool[here + 2], pool[here + 3], pool[here + 4], pool[here + 5]
+    )  # fmt: skip
+    adding, run, row_step, run_step, vectors, count = (
+        pool[here + 6], pool[here + 7], pool[here + 8], pool[here + 9], pool[here + 10], pool[here + 11]
+    )  # fmt: skip
+    taps, masks, ends, whole = pool[here + 12], pool[here + 13], pool[here + 14], pool[here + 15]
+    v = 0
+    while v < vectors:
+        lane, wide = v * lanes_of(theta), v + SIDE <= whole
+        for i in range(0, outputs, TALL):
+            first, rows, w = to + i * to_step + lane, min(outputs - i, TALL), weight + i * weight_step
+            b = bias + i if bias >= 0 else -1
+            if wide:
+                shifts_wide(
+                    space, pool, theta, first, to_step, rows, w, weight_step, b, adding, taps, count, run, row_step,
+                    run_step, lane, masks + v, vectors, pool[ends + v],
+                )  # fmt: skip
+            else:
+                shifts_narrow(
+                    space, pool, theta, first, to_step, rows, w, weight_step, b, adding, taps, count, run, row_step,
+                    run_step, lane, masks + v, vectors, pool[ends + v],
+                )  # fmt: skip
+        v += SIDE if wide else 1
+
+
+def conv_outer_one(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """Gradients of a convolution's weights.
+
+    Fields: first row of the upstream, outputs, places, list of the tiles of columns (list of masks, rows of place 0),
+    number of columns, weight, bias (or -1), vectors of places.
+    """
+    up, outputs, places, table, columns, weight, bias = code[2], code[3], code[4], code[5], code[6], code[7], code[8]
+    rows = row_at(space[BASE], theta)
+    for i in range(0, outputs, TILE_ROWS):
+        height = min(outputs - i, TILE_ROWS)
+        tile, to = table, weight + i * columns
+        for j in range(0, columns, COLUMNS):
+            width = min(columns - j, COLUMNS)
+            shift_outer_tile(space, pool, grad, up + i * places, places, height, tile, width, code[9], to + j, columns)
+            tile += 1 + width
+        if bias >= 0:
+            for r in range(height):
+                grad[bias + i + r] += sum_lanes(at(rows, up + (i + r) * places), zero_of(theta), places)
+
+
+@njit(error_model="numpy", forceinline=True)
+def _larger(a: Any, b: Any) -> Any:
+    return select(a >= b, a, select(a < b, b, a + b))
+
+
+def maxima_one(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """``rows[to + j]`` = the largest of ``rows[table[j, 0]] ...``."""
+    to, count, table, columns = code[2], code[3], code[4], code[5]
+    rows = row_at(space[BASE], theta)
+    for j in range(count):
+        here = table + j * columns
+        found = rows[pool[here]]
+        if columns == 4:
+            found = _larger(_larger(found, rows[pool[here + 1]]), rows[pool[here + 2]])
+            found = _larger(found, rows[pool[here + 3]])
+        else:
+            for k in range(1, columns):
+                found = _larger(found, rows[pool[here + k]])
+        rows[to + j] = found
+
+
+def maxima_back_one(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """Adjoints of the operands of `maxima_one`; a NaN goes to all."""
+    to, count, table, columns, up, adjoints, storing = code[2], code[3], code[4], code[5], code[6], code[7], code[8]
+    rows, zero = row_at(space[BASE], theta), zero_of(theta)
+    for j in range(count):
+        m, g, here = rows[to + j], rows[up + j], j * columns
+        none = select(m == m, zero, m)
+        left = one_of(theta)
+        for k in range(columns):
+            share = select(rows[pool[table + here + k]] == m, left, zero)
+            left -= share
+            target = pool[adjoints + here + k]
+            if storing:
+                rows[target] = g * select(m == m, share, none)
+            elif target >= 0:
+                rows[target] += g * select(m == m, share, none)

@@ -1,0 +1,367 @@
+"""Whole training steps in one compiled call.
+
+A *machine* is an encoded program with its workspace, described by a list of numbers and addresses (its entries stand
+in :mod:`scalarviz.engine.cpu.wire`). Below the two functions that Python calls everything goes by address: numba
+counts references of arrays that are handed on, and that took half a microsecond a step. A row stride fits the lanes
+at work, so that neighbouring rows are neighbours in memory.
+
+:func:`train` and :func:`evaluate` carry no decorator: the loader compiles them when a dtype is first wanted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numba import njit
+
+from ..team import meet
+from ..wire import (
+    BACKWARD,
+    BASE,
+    BLOCK,
+    COMPACT,
+    CONSTANT_ROWS,
+    CONSTANTS,
+    FIELDS,
+    FILLED,
+    FORWARD,
+    FUSED,
+    HEIGHT,
+    INPUT_INDEX,
+    INPUT_ROWS,
+    LOSS,
+    NUMBERS,
+    OUTPUTS,
+    POOL,
+    ROWS,
+    SPARE,
+    STRIDE,
+)
+from .intrinsics import address_of, call_kernel, row_at, size_of, word_at, zero_of
+from .order import batch_order
+from .tiles import SUMS, Row, Words, fill, row_of
+
+LINE = 64
+"""Rows begin at cache lines, which are also the widest vectors."""
+
+CROWDED = 1024
+"""Rows this many bytes apart, or a multiple of it, would crowd into a few sets of the first-level cache."""
+
+LINE_BYTES = 8 * FIELDS
+
+Reals = Any
+
+
+@njit(error_model="numpy")
+def walk(space: Words, entry: int, theta: Row, grad: Row, lanes: int) -> None:
+    """Run the instructions of a machine, FORWARD or BACKWARD, one after the other.
+
+    Row kernels work on whole cache lines: what stands behind the last lane is computed and never looked at.
+    """
+    base, stride, size = space[BASE], space[STRIDE], size_of(theta)
+    width = stride // size
+    padded = lanes if space[COMPACT] else (lanes * size + LINE - 1) // LINE * LINE // size
+    pool, numbers, here = space[POOL], space[NUMBERS], address_of(space)
+    thetas, grads, where = address_of(theta), address_of(grad), space[entry]
+    for _ in range(space[entry + 1]):
+        code = word_at(where)
+        if code[0] == ROWS:
+            call_kernel(
+                code[1], base + code[2] * stride, base + code[3] * stride, base + code[4] * stride,
+                base + code[5] * stride, base + code[6] * stride, base + code[7] * stride,
+                (code[8] - 1) * width + padded, code[9],
+            )  # fmt: skip
+        else:
+            call_kernel(code[1], where, here, pool, numbers, thetas, grads, lanes, 0)
+        where += LINE_BYTES
+
+
+@njit(error_model="numpy")
+def prepare(space: Words, lanes: int, like: Row) -> None:
+    """Ready the workspace for `lanes` lanes: constants and padding are written when the row stride changes."""
+    stride = (lanes * size_of(like) + LINE - 1) // LINE * LINE
+    if space[COMPACT]:
+        stride = size_of(like)
+    elif stride % CROWDED == 0:
+        stride += LINE
+    if stride == space[STRIDE]:
+        return
+    space[STRIDE] = stride
+    space[FILLED] = 0
+    width, zero = stride // size_of(like), zero_of(like)
+    fill(row_of(space, space[SPARE], like), zero, width)
+    fill(row_of(space, space[SPARE] + 1, like), zero + 1, width)
+    rows, constants = word_at(space[CONSTANT_ROWS]), row_at(space[CONSTANTS], like)
+    for i in range(space[CONSTANTS + 1]):
+        fill(row_of(space, rows[i], like), constants[i], width)
+
+
+@njit(error_model="numpy")
+def copy(to: Row, source: Row, n: int) -> None:
+    """``to = source``."""
+    for i in range(n):
+        to[i] = source[i]
+
+
+@njit(error_model="numpy", fastmath=SUMS)
+def sum_in_double(row: Row, n: int) -> float:
+    """Sum of a row in float64 (1,024 losses in float32 lose three digits)."""
+    total = 0.0
+    for i in range(n):
+        total += np.float64(row[i])
+    return total
+
+
+@njit(error_model="numpy")
+def run_prologue(space: Words, theta: Row, grad: Row, n: int) -> None:
+    """Compute the derived parameters, ``theta[n:]``, on one lane."""
+    outputs = word_at(space[OUTPUTS])
+    prepare(space, 1, theta)
+    walk(space, FORWARD, theta, grad, 1)
+    for i in range(space[OUTPUTS + 1]):
+        theta[n + i] = row_of(space, outputs[i], theta)[0]
+
+
+@njit(error_model="numpy")
+def prologue_back(space: Words, theta: Row, grad: Row, n: int) -> None:
+    """Carry the gradients of the derived parameters, ``grad[n:]``, to the parameters they are made of."""
+    outputs, count = word_at(space[OUTPUTS]), space[OUTPUTS + 1]
+    for i in range(count):  # one row may be several of them
+        row_of(space, space[HEIGHT] + outputs[i], theta)[0] = 0
+    for i in range(count):
+        row_of(space, space[HEIGHT] + outputs[i], theta)[0] += grad[n + i]
+    walk(space, BACKWARD, theta, grad, 1)
+
+
+@njit(error_model="numpy")
+def load_inputs(
+    space: Words, data: Row, samples: int, indices: Words, chosen: int, start: int, lanes: int
+) -> None:  # fmt: skip
+    """Fill the input rows: samples ``start ..`` in order (`chosen` is 0), or those of `indices`."""
+    rows, numbers = word_at(space[INPUT_ROWS]), word_at(space[INPUT_INDEX])
+    first = address_of(data)
+    for i in range(space[INPUT_ROWS + 1]):
+        row, source = row_of(space, rows[i], data), first + numbers[i] * samples * size_of(data)
+        if chosen:
+            column = row_at(source, data)
+            for k in range(lanes):
+                row[k] = column[indices[start + k]]
+        else:
+            copy(row, row_at(source + start * size_of(data), data), lanes)
+
+
+@njit(error_model="numpy")
+def run_body(
+    space: Words, theta: Row, grad: Row, data: Row, samples: int, indices: Words, chosen: int, batch: int, scale: Any,
+    begin: int, end: int,
+) -> float:  # fmt: skip
+    """Forward, loss and backward of samples `begin` to `end` of a batch, block by block; the sum of the losses."""
+    loss = 0.0
+    for start in range(begin, end, space[BLOCK]):
+        lanes = min(space[BLOCK], end - start)
+        prepare(space, lanes, theta)
+        if not space[FILLED]:
+            load_inputs(space, data, samples, indices, chosen, start, lanes)
+            # a data set that is one block stays in its rows; nobody writes to them
+            space[FILLED] = lanes == batch and not chosen
+        walk(space, FORWARD, theta, grad, lanes)
+        loss += sum_in_double(row_of(space, space[LOSS], theta), lanes)
+        fill(row_of(space, space[HEIGHT] + space[LOSS], theta), scale, lanes)
+        walk(space, BACKWARD, theta, grad, lanes)
+    return loss
+
+
+@njit(error_model="numpy")
+def group_start(group: int, groups: int, batch: int, block: int) -> int:
+    """The first sample of a group of blocks."""
+    blocks = (batch + block - 1) // block
+    return min(batch, group * blocks // groups * block)
+
+
+@njit(error_model="numpy")
+def run_groups(
+    space: Words, theta: Row, buffers: Row, size: int, data: Row, samples: int, indices: Words, chosen: int, batch: int,
+    scale: Any, parts: Any, worker: int, workers: int,
+) -> None:  # fmt: skip
+    """A worker's groups of one step, each into its own buffer."""
+    group, groups = worker, len(parts)
+    while group < groups:
+        part = row_at(address_of(buffers) + group * size * size_of(theta), theta)
+        fill(part, zero_of(theta), size)
+        begin = group_start(group, groups, batch, space[BLOCK])
+        end = group_start(group + 1, groups, batch, space[BLOCK])
+        parts[group] = run_body(space, theta, part, data, samples, indices, chosen, batch, scale, begin, end)
+        group += workers
+
+
+@njit(error_model="numpy")
+def join(grad: Row, buffers: Row, groups: int, size: int) -> None:
+    """Sum the gradients of all groups, in order."""
+    for g in range(groups):
+        part = row_at(address_of(buffers) + g * size * size_of(grad), grad)
+        for i in range(size):
+            grad[i] += part[i]
+
+
+@njit(error_model="numpy")
+def update(space: Words, hyper: Row, columns: Words, n: int, trained: Any) -> None:
+    """The optimiser's step, with the parameters as lanes.
+
+    `columns`: addresses of values, gradients and states. `trained`: flags, or nothing where all are trained.
+    """
+    if space[FUSED] and len(trained) == 0:
+        last = space[INPUT_ROWS + 1] - 1  # a state that there is none of is any column; the kernel leaves it alone
+        call_kernel(
+            space[FUSED], columns[0], columns[1], columns[min(2, last)], columns[min(3, last)], space[CONSTANTS],
+            address_of(hyper), n, 0,
+        )  # fmt: skip
+        return
+    rows, numbers, outputs = word_at(space[INPUT_ROWS]), word_at(space[INPUT_INDEX]), word_at(space[OUTPUTS])
+    for start in range(0, n, space[BLOCK]):
+        lanes = min(space[BLOCK], n - start)
+        prepare(space, lanes, hyper)
+        offset = start * size_of(hyper)
+        for i in range(space[INPUT_ROWS + 1]):
+            copy(row_of(space, rows[i], hyper), row_at(columns[numbers[i]] + offset, hyper), lanes)
+        walk(space, FORWARD, hyper, hyper, lanes)
+        for i in range(space[OUTPUTS + 1]):
+            row, column = row_of(space, outputs[i], hyper), row_at(columns[i + 1 if i else 0] + offset, hyper)
+            if len(trained) == 0:
+                copy(column, row, lanes)
+            else:
+                for k in range(lanes):
+                    if trained[start + k]:
+                        column[k] = row[k]
+
+
+def train(
+    body: Words, prologue: Words, updater: Words, theta: Reals, grad: Reals, values: Reals, previous: Reals,
+    columns: Words, data: Reals, batch: int, order: tuple[Words, Words], scale: Any, trained: Any, hyper: Reals,
+    first: int, losses: Any, commit: bool, buffers: Reals, parts: Any, team: Words, worker: int, workers: int,
+) -> None:  # fmt: skip
+    """``len(losses)`` steps; the first is step number `first`, counting from 0.
+
+    Several workers call it at the same time, each with a body of its own and everything else shared.
+
+    Parameters
+    ----------
+    body, prologue, updater : ndarray of int64
+        Machines.
+    theta, grad : ndarray, shape (n + derived,)
+        Parameters and gradients with the derived ones behind them.
+    values : ndarray, shape (n,)
+        The live parameters (`theta` itself where nothing is derived).
+    previous : ndarray, shape (n,)
+        Receives the values before the last step.
+    columns : ndarray of int64
+        Addresses of values, gradients and states of the parameters.
+    data : ndarray, shape (numbers of a sample, N)
+    batch : int
+    order : (seed words, network shape)
+        Of the epoch order.
+    scale : scalar
+        Adjoint of one sample's loss.
+    trained : ndarray of bool, shape (n,)
+        Or nothing where all parameters are trained.
+    hyper : ndarray, shape (steps, numbers)
+        What the update takes for its theta, one row a step.
+    losses : ndarray of float64, shape (steps,)
+        Receives the sums of the losses.
+    commit : bool
+        False: gradients only, no update.
+    buffers : ndarray, shape (groups, n + derived)
+        Room for the gradients of each group of blocks; no groups: they are added to `grad` at once.
+    parts : ndarray of float64, shape (groups,)
+        Room for their losses.
+    team : ndarray of int64
+        See :mod:`scalarviz.engine.cpu.team`; no arrivals yet.
+    worker, workers : int
+        Which of how many.
+    """
+    samples, n = data.shape[1], len(values)
+    size, chosen, groups = len(theta), int(batch < samples), len(buffers)
+    indices = np.empty(batch if chosen else 0, np.int64)
+    theta_at, grad_at = row_at(theta.ctypes.data, theta), row_at(grad.ctypes.data, theta)
+    value_at, previous_at = row_at(values.ctypes.data, theta), row_at(previous.ctypes.data, theta)
+    buffer_at, data_at = row_at(buffers.ctypes.data, theta), row_at(data.ctypes.data, theta)
+    body_at, prologue_at = word_at(body.ctypes.data), word_at(prologue.ctypes.data)
+    index_at, hyper_at, hyper_line = word_at(indices.ctypes.data), hyper.ctypes.data, hyper.shape[1] * hyper.itemsize
+    arrivals, team_at = 0, word_at(team.ctypes.data)
+    body_at[FILLED] = 0  # the data may have changed since the last call
+    for step in range(len(losses)):
+        if chosen:
+            batch_order(indices, first + step, samples, order[0], order[1])
+        if worker == 0:
+            begin_step(prologue_at, theta_at, grad_at, value_at, n, size)
+        arrivals = gather(team_at, arrivals, workers)
+        if groups == 0:
+            losses[step] = run_body(
+                body_at, theta_at, grad_at, data_at, samples, index_at, chosen, batch, scale, 0, batch
+            )  # fmt: skip
+        else:
+            run_groups(
+                body_at, theta_at, buffer_at, size, data_at, samples, index_at, chosen, batch, scale, parts, worker,
+                workers,
+            )  # fmt: skip
+        arrivals = gather(team_at, arrivals, workers)
+        if worker > 0:
+            continue
+        if groups:
+            join(grad_at, buffer_at, groups, size)
+            losses[step] = parts.sum()
+        if size > n:
+            prologue_back(prologue_at, theta_at, grad_at, n)
+        if commit:
+            if step == len(losses) - 1:
+                copy(previous_at, value_at, n)
+            numbers = row_at(hyper_at + step * hyper_line, theta)
+            update(word_at(updater.ctypes.data), numbers, word_at(columns.ctypes.data), n, trained)
+
+
+@njit(error_model="numpy")
+def begin_step(prologue: Words, theta: Row, grad: Row, values: Row, n: int, size: int) -> None:
+    """Zero the gradients, and compute the derived parameters where there are any."""
+    fill(grad, zero_of(grad), size)
+    if size > n:
+        copy(theta, values, n)
+        run_prologue(prologue, theta, grad, n)
+
+
+@njit(error_model="numpy")
+def gather(team: Words, arrivals: int, workers: int) -> int:
+    """Wait for the other workers, if there are any; returns how many arrivals there have been then."""
+    if workers > 1:
+        meet(team, arrivals + workers)
+    return arrivals + workers
+
+
+def evaluate(body: Words, prologue: Words, theta: Reals, n: int, data: Reals, found: Reals) -> None:
+    """Forward alone: ``found[i]`` receives the program's output i for every sample; `n` as in :func:`train`."""
+    samples = data.shape[1]
+    body_at, theta_at = word_at(body.ctypes.data), row_at(theta.ctypes.data, theta)
+    outputs = word_at(body_at[OUTPUTS])
+    if len(theta) > n:
+        run_prologue(word_at(prologue.ctypes.data), theta_at, theta_at, n)
+    for start in range(0, samples, body_at[BLOCK]):
+        lanes = min(body_at[BLOCK], samples - start)
+        prepare(body_at, lanes, theta_at)
+        load_inputs(body_at, row_at(data.ctypes.data, theta), samples, body_at, 0, start, lanes)
+        walk(body_at, FORWARD, theta_at, theta_at, lanes)
+        for i in range(body_at[OUTPUTS + 1]):
+            to = row_at(found.ctypes.data + (i * samples + start) * found.itemsize, theta)
+            copy(to, row_of(body_at, outputs[i], theta_at), lanes)
+
+
+def signature(name: str, dtype: str) -> tuple[Any, ...]:
+    """Argument types of :func:`train` or :func:`evaluate`."""
+    real, i64 = getattr(numba, dtype), numba.int64
+    reals, matrix, words = real[::1], real[:, ::1], i64[::1]
+    if name == "evaluate":
+        return words, words, reals, i64, matrix, matrix
+    order = numba.types.UniTuple(numba.uint64[::1], 2)
+    return (
+        words, words, words, reals, reals, reals, reals, words, matrix, i64, order, real, numba.boolean[::1],
+        matrix, i64, numba.float64[::1], numba.boolean, matrix, numba.float64[::1], words, i64, i64,
+    )  # fmt: skip

@@ -1,0 +1,200 @@
+"""What an instruction of a program does, other than operations of the table: weighted sums, parameters, zeros.
+
+Each kernel is compiled for itself and called by address, so a change or a faster form of one leaves the others alone.
+All have the C signature of row kernels. Their arguments: `code`, the instruction; `space`, the description of the
+workspace; `pool` and `numbers` of the program; `theta`, the parameters; `grad`, what their gradients are added to; `n`,
+the lanes at work; one that is not used. They carry no decorator: the loader compiles them when they are first wanted.
+
+A tile that sticks out over the edge of a layer reads the row of zeros (with weight 0) and writes to spare rows, so
+there is one loop for all sizes.
+"""
+
+from __future__ import annotations
+
+from ..wire import SPARE, STRIDE, TILE
+from .intrinsics import row_at, size_of, zero_of
+from .tiles import (
+    Row,
+    Words,
+    add_four,
+    add_product,
+    add_scaled,
+    add_tile,
+    dot_lanes,
+    fill,
+    four_rows,
+    load_tile,
+    multiply_tile,
+    row_of,
+    set_four,
+    set_scaled,
+    set_tile,
+    sum_lanes,
+)
+
+
+def combine(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """``to[i] (+)= bias[i] + sum_j theta[weight + i*to_step + j*from_step] * from[j]``.
+
+    Fields: list `to`, its length, list `from`, its length, weight, to_step, from_step, bias (or -1), 1 to add.
+    """
+    to, n_to, source, n_from, weight = code[2], code[3], code[4], code[5], code[6]
+    to_step, from_step, bias, adding = code[7], code[8], code[9], code[10]
+    tile, spare = row_at(space[TILE], theta), space[SPARE]
+    for i in range(0, n_to, 4):
+        rows = n_to - i
+        y = four_rows(space, pool, to + i, rows, spare + 2, 1, theta)
+        load_tile(tile, theta, bias + i, 1, 0, rows if bias >= 0 else 0, 1)
+        b = (tile[0], tile[4], tile[8], tile[12])
+        for j in range(0, n_from, 4):
+            x = four_rows(space, pool, source + j, n_from - j, spare, 0, theta)
+            load_tile(tile, theta, weight + i * to_step + j * from_step, to_step, from_step, rows, n_from - j)
+            if j == 0 and not adding:
+                set_tile(y, x, tile, b, n)
+            else:
+                add_tile(y, x, tile, n)
+
+
+def outer(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """``grad[weight + i*columns + j] += sum over lanes of upstream[i] * from[j]``.
+
+    Fields: list `upstream`, its length, list `from`, its length, weight, columns, bias. Source number `columns`, if
+    there is one, is the row of ones: its weights are the biases.
+    """
+    upstream, n_up, source, n_from, weight, columns, bias = (
+        code[2],
+        code[3],
+        code[4],
+        code[5],
+        code[6],
+        code[7],
+        code[8],
+    )
+    tile, spare, zero = row_at(space[TILE], theta), space[SPARE], zero_of(theta)
+    for i in range(0, n_up, 4):
+        g = four_rows(space, pool, upstream + i, n_up - i, spare, 0, theta)
+        for j in range(0, n_from, 4):
+            x = four_rows(space, pool, source + j, n_from - j, spare, 0, theta)
+            multiply_tile(tile, g, x, zero, n)
+            for r in range(min(n_up - i, 4)):
+                for c in range(min(n_from - j, 4)):
+                    to = weight + (i + r) * columns + j + c if j + c < columns else bias + i + r
+                    grad[to] += tile[4 * r + c]
+
+
+def weighted(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """``to = offset + bias + sum_j w[j] * from[j]``: one row.
+
+    Fields: row `to`, list `from`, its length, list of indices into theta (or -1), first of the numbers otherwise,
+    bias (or -1), which number is the offset.
+    """
+    source, count, weights, first, bias = code[3], code[4], code[5], code[6], code[7]
+    y, w = row_of(space, code[2], theta), row_at(space[TILE], theta)
+    b = numbers[code[8]]
+    if bias >= 0:
+        b += theta[bias]
+    if count == 0:
+        fill(y, b, n)
+    for j in range(0, count, 4):
+        for k in range(4):
+            w[k] = 0
+            if j + k < count:
+                w[k] = theta[pool[weights + j + k]] if weights >= 0 else numbers[first + j + k]
+        x = four_rows(space, pool, source + j, count - j, space[SPARE], 0, theta)
+        if j == 0:
+            set_four(y, x, w, b, n)
+        else:
+            add_four(y, x, w, n)
+
+
+def weighted_back(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """Adjoints of the inputs of `weighted` and gradients of its weights.
+
+    Fields: row `upstream`, then list `from`, length, indices, first number and bias as there, list of the adjoints
+    (-1: not wanted), list of flags: 1 to store, 0 to add.
+    """
+    source, count, weights, first, bias, adjoints, fresh = code[3], code[4], code[5], code[6], code[7], code[8], code[9]
+    g, zero = row_of(space, code[2], theta), zero_of(theta)
+    if bias >= 0:
+        grad[bias] += sum_lanes(g, zero, n)
+    for j in range(count):
+        if weights >= 0:
+            grad[pool[weights + j]] += dot_lanes(g, row_of(space, pool[source + j], theta), zero, n)
+        if pool[adjoints + j] >= 0:
+            d = row_of(space, pool[adjoints + j], theta)
+            w = theta[pool[weights + j]] if weights >= 0 else numbers[first + j]
+            if pool[fresh + j]:
+                set_scaled(d, w, g, n)
+            else:
+                add_scaled(d, w, g, n)
+
+
+def product(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """``to = offset + bias + sum_j a[j] * b[j]``: one row.
+
+    Fields: row `to`, lists `a` and `b`, their length, bias (or -1), which number is the offset.
+    """
+    left, right, count, bias = code[3], code[4], code[5], code[6]
+    y, b = row_of(space, code[2], theta), numbers[code[7]]
+    if bias >= 0:
+        b += theta[bias]
+    fill(y, b, n)
+    for j in range(count):
+        add_product(y, row_of(space, pool[left + j], theta), row_of(space, pool[right + j], theta), n)
+
+
+def product_back(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """Adjoints of both sides of `product`.
+
+    Fields: row `upstream`, lists `a` and `b`, length, bias, lists of the adjoints of a and b (-1: not wanted), lists
+    of their flags: 1 to store, 0 to add.
+    """
+    left, right, count, bias = code[3], code[4], code[5], code[6]
+    g, zero = row_of(space, code[2], theta), zero_of(theta)
+    if bias >= 0:
+        grad[bias] += sum_lanes(g, zero, n)
+    for j in range(count):
+        for side in range(2):
+            target, other = pool[code[7 + side] + j], pool[(right if side == 0 else left) + j]
+            if target >= 0:
+                d = row_of(space, target, theta)
+                if pool[code[9 + side] + j]:
+                    fill(d, zero, n)
+                add_product(d, g, row_of(space, other, theta), n)
+
+
+def parameters(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """Parameters as rows. Fields: first row, how many, list of indices into theta."""
+    for j in range(code[3]):
+        fill(row_of(space, code[2] + j, theta), theta[pool[code[4] + j]], n)
+
+
+def parameters_back(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """Gradients of parameters that are rows. Fields: first adjoint row, how many, list of indices into theta."""
+    zero = zero_of(theta)
+    for j in range(code[3]):
+        grad[pool[code[4] + j]] += sum_lanes(row_of(space, code[2] + j, theta), zero, n)
+
+
+def zero(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """Zeros. Fields: first row, how many. What stands between the rows may be overwritten."""
+    width = space[STRIDE] // size_of(theta)
+    fill(row_of(space, code[2], theta), zero_of(theta), (code[3] - 1) * width + n)

@@ -1,0 +1,62 @@
+"""Layers: for a batch that fits one vector in small tiles, else as one call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....tape import Instruction
+from . import few
+from .writer import Lines, Writer
+
+
+def layer_forward(w: Writer, i: Instruction) -> Lines:
+    """Lines of a layer."""
+    tiles = w.tiles("combine_few", few.forward_fields(i))
+    if tiles:
+        return tiles
+    n = i.args.shape[1]
+    to, source = w.keep(range(i.dst, i.dst + i.count)), w.keep(i.args[0])
+    return [[*w.kernel("combine"), to, i.count, source, n, int(i.weights[0]), n, 1, i.bias, 0]]
+
+
+def layer_backward(w: Writer, i: Instruction) -> Lines:
+    """Lines that add up its weights' gradients, and carry the adjoints of its results to its operands."""
+    rows, n, up = i.args[0], i.args.shape[1], w.adjoint(i.dst)
+    upstream = w.keep(range(up, up + i.count))
+    lines = w.tiles("outer_few", few.outer_fields(i, up))
+    if not lines:
+        ones = 2 * w.program.n_rows + 1
+        source = w.keep([*rows, ones] if i.bias >= 0 else rows)
+        columns = n + (i.bias >= 0)
+        lines = [[*w.kernel("outer"), upstream, i.count, source, columns, int(i.weights[0]), n, i.bias]]
+    for start, to in _stretches(rows, w.wanted(rows)):
+        zeros, adding = w.adding(to)
+        targets = [w.adjoint(r) for r in to]
+        tiles = w.tiles("combine_few", few.backward_fields(i, up, start, targets, adding))
+        if not tiles:
+            fields = [w.keep(targets), len(to), upstream, i.count, int(i.weights[0]) + start, 1, n, -1]
+            tiles = [[*w.kernel("combine"), *fields, int(adding)]]
+        lines += zeros + tiles
+    return lines
+
+
+def _stretches(rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> Iterator[tuple[int, list[int]]]:
+    """Neighbouring operands of a layer that want a gradient: the first one's position, and the rows.
+
+    Their weights stand side by side. A row that occurs again begins a new stretch: the destinations of one
+    instruction must be different rows.
+    """
+    stretch: list[int] = []
+    seen: set[int] = set()
+    for position, (row, want) in enumerate(zip(rows.tolist(), wanted, strict=True)):
+        if stretch and (not want or row in seen):
+            yield position - len(stretch), stretch
+            stretch, seen = [], set()
+        if want:
+            stretch.append(row)
+            seen.add(row)
+    if stretch:
+        yield len(rows) - len(stretch), stretch

@@ -1,0 +1,177 @@
+"""A `Program` as the table of numbers that the compiled interpreter walks.
+
+Neighbouring rows whose operands are neighbours too become one call. Backward, every adjoint row is *stored* by the
+first instruction that writes it and added to by the others, so nothing is zeroed in advance; what the loss does not
+depend on is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....tape import Instruction, Program
+from .. import wire
+from . import layer, pictures, sums
+from .adjoints import AdjointRows
+from .writer import Lines, Rows, Writer, runs
+
+Table = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A program in numbers; see :mod:`scalarviz.engine.cpu.wire`.
+
+    Attributes
+    ----------
+    forward, backward : ndarray of int64, shape (instructions, FIELDS)
+    pool : ndarray of int64
+    numbers : ndarray
+        Coefficients and offsets, in the dtype of the run.
+    rows : int
+        Rows of the workspace: values, adjoints and padding.
+    """
+
+    forward: Table
+    backward: Table
+    pool: NDArray[np.int64]
+    numbers: NDArray[Any]
+    rows: int
+
+
+def encode(
+    program: Program, seeds: Iterable[int], rows: Rows, kernel: Callable[[str], int], dtype: Any, lanes: int = 0,
+    few: bool = False,
+) -> Encoded:  # fmt: skip
+    """Encode a program.
+
+    Parameters
+    ----------
+    program : Program
+    seeds : iterable of int
+        Rows whose adjoints are given before the backward pass; none for forward only.
+    rows : callable
+        The name of an operation to the addresses of its row kernels.
+    kernel : callable
+        The name of another kernel to its address.
+    dtype : dtype-like
+    lanes : int
+        Numbers of a vector where rows are single numbers (`can_be_compact` must allow it), else 0.
+    few : bool
+        A row is never longer than one vector.
+    """
+    written = {int(row) for row in seeds}
+    adjoint = AdjointRows(program, range(program.n_rows) if lanes else written)
+    w = Writer(program, rows, kernel, lanes, few, adjoint, written)
+    forward = [line for i in program.instructions for line in FORWARD[i.kind](w, i)]
+    backward: Lines = []
+    if written:
+        for i in reversed(program.instructions):
+            backward += _backward(w, i)
+            adjoint.done(i)
+    return Encoded(
+        forward=_table(forward),
+        backward=_table(backward),
+        pool=np.array(w.pool or [0], np.int64),
+        numbers=np.array(w.numbers or [0.0], dtype),
+        rows=2 * program.n_rows + wire.PADDING,
+    )
+
+
+def _table(lines: Lines) -> Table:
+    table = np.zeros((len(lines), wire.FIELDS), np.int64)
+    for row, line in enumerate(lines):
+        table[row, : len(line)] = line
+    return table
+
+
+def _backward(w: Writer, i: Instruction) -> Lines:
+    """The lines of an instruction's backward pass; none if the loss depends on none of its results."""
+    results = range(i.dst, i.dst + i.count)
+    if not any(row in w.written and w.program.needs_gradient[row] for row in results):
+        return []
+    zeros = w.zeros([row for row in results if row not in w.written])
+    return zeros + BACKWARD[i.kind](w, i)
+
+
+def op_forward(w: Writer, i: Instruction) -> Lines:
+    """Lines of an operation of the table."""
+    address = w.rows(i.op)["forward"]
+    results = np.arange(i.dst, i.dst + i.count)
+    lines = []
+    for start, length in runs(np.vstack([results, i.args])):
+        a, b, c = _operands(i, start)
+        lines.append([wire.ROWS, address, a, b, c, i.dst + start, 0, 0, length, 0])
+    return lines
+
+
+def op_backward(w: Writer, i: Instruction) -> Lines:
+    """Lines that carry its adjoints to its operands, one after the other."""
+    addresses = w.rows(i.op)
+    results = np.arange(i.dst, i.dst + i.count)
+    lines = []
+    for k, rows in enumerate(i.args):
+        kernel = f"backward_{k}"
+        if kernel not in addresses:
+            continue
+        (chosen,) = np.nonzero(w.wanted(rows))
+        fresh = np.array([w.first_to_write(int(rows[j])) for j in chosen], np.int64)
+        # a change of the flag ends a run as a gap does: it is counted up like a row with a jump
+        flags = np.arange(len(chosen)) + fresh * 2 * i.count
+        targets = np.array([w.adjoint(int(rows[j])) for j in chosen], np.int64)
+        for start, length in runs(np.vstack([results[chosen], i.args[:, chosen], targets, flags])):
+            j = int(chosen[start])
+            a, b, c = _operands(i, j)
+            y, g, d = i.dst + j, w.adjoint(i.dst + j), int(targets[start])
+            lines.append([wire.ROWS, addresses[kernel], a, b, c, y, g, d, length, int(fresh[start])])
+    return lines
+
+
+def _operands(i: Instruction, start: int) -> list[int]:
+    """The three operand rows of a call; a missing one is any row."""
+    found = [int(r) for r in i.args[:, start]]
+    return found + [found[0]] * (3 - len(found))
+
+
+def param_forward(w: Writer, i: Instruction) -> Lines:
+    """Lines of parameters that are rows of their own."""
+    return [[*w.kernel("parameters"), i.dst, i.count, w.keep(i.weights)]]
+
+
+def param_backward(w: Writer, i: Instruction) -> Lines:
+    """Lines that sum their adjoints up."""
+    return [[*w.kernel("parameters_back"), w.adjoint(i.dst), i.count, w.keep(i.weights)]]
+
+
+Part = Callable[[Writer, Instruction], Lines]
+
+FORWARD: dict[str, Part] = {
+    "op": op_forward,
+    "param": param_forward,
+    "layer": layer.layer_forward,
+    "conv": pictures.conv_forward,
+    "max": pictures.max_forward,
+    "dot": sums.weighted_forward,
+    "weighted": sums.weighted_forward,
+    "product": sums.product_forward,
+    "squares": sums.squares_forward,
+}
+"""How each kind of instruction is written."""
+
+BACKWARD: dict[str, Part] = {
+    "op": op_backward,
+    "param": param_backward,
+    "layer": layer.layer_backward,
+    "conv": pictures.conv_backward,
+    "max": pictures.max_backward,
+    "dot": sums.weighted_backward,
+    "weighted": sums.weighted_backward,
+    "product": sums.product_backward,
+    "squares": sums.squares_backward,
+}
+"""And its backward pass."""

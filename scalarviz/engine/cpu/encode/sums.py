@@ -1,0 +1,57 @@
+"""Weighted sums, products and squared errors: one row each."""
+
+from __future__ import annotations
+
+from ....tape import Instruction
+from .writer import Lines, Writer
+
+
+def weighted_forward(w: Writer, i: Instruction) -> Lines:
+    """Lines of a weighted sum."""
+    return [[*w.kernel("weighted"), i.dst, *_weighted_fields(w, i)]]
+
+
+def weighted_backward(w: Writer, i: Instruction) -> Lines:
+    """Lines that carry its adjoint to its operands and weights."""
+    *fields, _ = _weighted_fields(w, i)
+    adjoints, fresh = w.targets(i.args[0])
+    return [[*w.kernel("weighted_back"), w.adjoint(i.dst), *fields, w.keep(adjoints), w.keep(fresh)]]
+
+
+def _weighted_fields(w: Writer, i: Instruction) -> list[int]:
+    weights = w.keep(i.weights) if i.kind == "dot" else -1
+    first = w.number(*i.numbers) if i.kind == "weighted" else -1
+    return [w.keep(i.args[0]), i.args.shape[1], weights, first, i.bias, w.number(i.offset)]
+
+
+def product_forward(w: Writer, i: Instruction) -> Lines:
+    """Lines of a sum of products of rows."""
+    left, right = w.keep(i.args[0]), w.keep(i.args[1])
+    return [[*w.kernel("product"), i.dst, left, right, i.args.shape[1], i.bias, w.number(i.offset)]]
+
+
+def product_backward(w: Writer, i: Instruction) -> Lines:
+    """Lines that carry its adjoint to both sides."""
+    left, right = w.keep(i.args[0]), w.keep(i.args[1])
+    lists = [w.keep(side) for part in _sides(w, i) for side in part]
+    return [[*w.kernel("product_back"), w.adjoint(i.dst), left, right, i.args.shape[1], i.bias, *lists]]
+
+
+def squares_forward(w: Writer, i: Instruction) -> Lines:
+    """Lines of a squared error."""
+    return [[*w.kernel("squares"), i.dst, w.keep(i.args.ravel()), i.args.shape[1], w.number(*i.numbers)]]
+
+
+def squares_backward(w: Writer, i: Instruction) -> Lines:
+    """Lines that carry its adjoint to both sides."""
+    adjoints, fresh = ([*left, *right] for left, right in _sides(w, i))
+    lists = [w.keep(part) for part in (i.args.ravel(), adjoints, fresh)]
+    n, factor = i.args.shape[1], w.number(*i.numbers)
+    return [[*w.kernel("squares_back"), w.adjoint(i.dst), lists[0], n, factor, *lists[1:]]]
+
+
+def _sides(w: Writer, i: Instruction) -> list[list[list[int]]]:
+    """Of two rows of operands: adjoint rows (left, right), and whether each is fresh (left, right)."""
+    # in the order of the kernels, which go term by term
+    pairs = [w.targets(i.args[:, j]) for j in range(i.args.shape[1])]
+    return [[[pair[part][side] for pair in pairs] for side in (0, 1)] for part in (0, 1)]

@@ -1,0 +1,49 @@
+"""The numbers by which the encoder and the compiled kernels understand each other.
+
+An encoded program is a table of int64 with one line an instruction. Rows are numbered through one workspace: the
+values of the program's rows, then their adjoints, then the padding. The first column is the kind:
+
+``ROWS``: a row kernel. Address, rows a b c y g d, how many neighbouring rows, fresh.
+
+``KERNEL``: another kernel. Address, then its own fields, described at its function in
+``compiled/sums``. A *list* there is an offset into the program's pool of int64 (row numbers, indices
+into theta, flags).
+
+Both are called with the same C signature: six addresses and two numbers.
+"""
+
+from __future__ import annotations
+
+from .source.updates import UPDATES
+
+ROWS, KERNEL = range(2)
+
+FIELDS = 11
+"""Columns of the table."""
+
+PADDING = 5
+"""Rows behind the adjoints: zeros, ones, and three for what a tile of four computes too much."""
+
+BASE, STRIDE, SPARE, TILE, HEIGHT, BLOCK, LOSS, FILLED, COMPACT, FUSED = range(10)
+"""Entries of a machine's description: address of the workspace, bytes from row to row at present, the first padding
+row, the address of room for 16 numbers, rows of the program, lanes of a block, row of the loss, 1 while the inputs lie
+in their rows, 1 if rows are single numbers without a gap (``compiled/one``), and of an update the
+address of the kernel that does the same (``source/updates``), or 0."""
+
+FORWARD, BACKWARD, POOL, NUMBERS, CONSTANT_ROWS, CONSTANTS, INPUT_ROWS, INPUT_INDEX, OUTPUTS = range(10, 28, 2)
+"""Entries that are lists: the address stands in the entry, the length in the next one."""
+
+KERNELS = (
+    "combine", "outer", "weighted", "weighted_back", "product", "product_back", "parameters", "parameters_back", "zero",
+    "squares", "squares_back",
+    "conv", "conv_outer", "maxima", "maxima_back",
+    "combine_one", "outer_one", "conv_one", "conv_outer_one", "maxima_one", "maxima_back_one",
+    "windows_one", "windows_back_one",
+    "combine_few", "outer_few",
+    *UPDATES,
+)  # fmt: skip
+"""Names of the kernels."""
+ONE = tuple(name.removesuffix("_one") for name in KERNELS if name.endswith("_one"))
+"""Those with a form for rows that are single numbers."""
+CALLS = ("train", "evaluate")
+"""Names of the functions that Python calls."""
