@@ -50,7 +50,7 @@ class Outputs:
         if not self.films:
             yield iter([last])
             return
-        from ..view.film import pace
+        from ..view.watch.pace import pace
         from .painter import Painter, Reel
 
         fps, stops = self.options.fps, pace(steps, self.options.duration, self.options.fps)

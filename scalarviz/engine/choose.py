@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -69,10 +68,3 @@ def choose(engine: str, dtype: str, operations: Iterable[str]) -> EngineChoice:
         return EngineChoice("numba", "its cache is warm")
     why = f"numba's cache is cold; {refusal() or '`scalarviz warmup` fills it'}"
     return EngineChoice("numpy", why, provisional=True)
-
-
-def processors() -> int:
-    """Processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -14,8 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scalarviz.errors import InputError, UnknownNameError, listing
-
+from ..errors import InputError, UnknownNameError, listing
 from .frame import Tensor
 
 Floats = NDArray[np.float64]

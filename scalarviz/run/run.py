@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..engine.arrays.plan import PlanRunner
-from ..engine.choose import EngineChoice, choose, processors
+from ..engine.choose import EngineChoice, choose
 from ..engine.problem import Problem
+from ..engine.processors import processors
 from ..errors import InputError, StateError, TypeMismatchError
 from ..nn import batch_reduction
 from ..scalar.store import Gate
@@ -22,11 +23,11 @@ from .checkpoint import Checkpoint, load_run, save_run
 from .checks import batch_of, check_targets, flat, integer, operations, seed_of
 from .data_edits import DataEdits
 from .engines import Engines
+from .forward import Forward
 from .frame import Frame, Stage, Tensor
 from .gather import blocks_of, buffers_of, gather, release, tensors_of, weight_name, without_buffers
 from .history import History
-from .look import Look
-from .optimiser import by_name, flat_state, hand_back, record_update, restore, trained_indices
+from .optimizer import by_name, flat_state, hand_back, record_update, restore, trained_indices
 from .samples import as_pair, fitting, on_rows, sample_shape
 from .stages import chain
 from .training import Training
@@ -116,8 +117,8 @@ class Run(Engines, DataEdits):
             self.problem, self._make_trainer(self.problem), held, partial(weight_name, self.tensors)
         )
         shape = self._shapes[0]
-        self._look = Look(self._tape, self.problem, chain(model, self._tape, self.tensors, shape), shape)
-        self.stages: tuple[Stage, ...] = self._look.stages
+        self._forward = Forward(self._tape, self.problem, chain(model, self._tape, self.tensors, shape), shape)
+        self.stages: tuple[Stage, ...] = self._forward.stages
 
     # ---- building
 
@@ -285,17 +286,17 @@ class Run(Engines, DataEdits):
             computed=store.computed.astype(bool),
             frozen=store.frozen.astype(bool),
             activations=activations,
-            dead=self._look.dead(values),
+            dead=self._forward.dead(values),
             curve=self.history.curve(),
         )
 
     def activations(self, probe: ArrayLike, values: NDArray[Any] | None = None) -> dict[str, NDArray[Any]]:
         """``"input"`` and the row of every stage for one sample (n_inputs,), at flat `values` (default now)."""
-        return self._look.activations(probe, self._values(values))
+        return self._forward.activations(probe, self._values(values))
 
     def predict(self, inputs: ArrayLike, values: NDArray[Any] | None = None) -> NDArray[Any]:
         """The outputs for `inputs` (N, n_inputs) at flat `values` (default now), shape (N, n_outputs)."""
-        return self._look.predict(inputs, self._values(values))
+        return self._forward.predict(inputs, self._values(values))
 
     def evaluate(self, inputs: ArrayLike, targets: ArrayLike, values: NDArray[Any] | None = None) -> float:
         """The loss on other data, all samples as one batch, at flat `values` (default now)."""
@@ -303,7 +304,7 @@ class Run(Engines, DataEdits):
         x = fitting(inputs, self._shapes[0], "evaluate: the inputs")
         y = fitting(targets, self._shapes[1], "evaluate: the targets")
         check_targets(self.loss_function, y, len(self._tape.outputs))
-        return self._look.evaluate(x, y, self._values(values))
+        return self._forward.evaluate(x, y, self._values(values))
 
     def _values(self, values: NDArray[Any] | None) -> NDArray[Any]:
         return self._store.value if values is None else flat(values, self.n_weights)

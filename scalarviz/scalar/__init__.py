@@ -1,6 +1,7 @@
 """Scalars as objects: the operations, `Value`, `Weight` and the flat store behind them."""
 
 from . import ops
+from . import ufuncs as ufuncs  # gives Value its answers to NumPy
 from .dot import dot
 from .functions import (
     abs,

@@ -8,7 +8,8 @@ holds the block, or a `Weight` of it, follows without noticing.
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -79,6 +80,9 @@ class Block:
         "size", "start", "store", "values",
     )  # fmt: skip
 
+    proxy: ClassVar[Callable[[Block, int], Weight]]
+    """Makes the object of one number; ``weight``, which defines that object, sets it."""
+
     def __init__(self, size: int, dtype: DTypeLike = np.float64) -> None:
         self.size = size
         self.owners: list[weakref.ref[Any]] = []  # the modules that hold it; the first one alive names it
@@ -122,9 +126,7 @@ class Block:
             self._proxies = weakref.WeakValueDictionary()
         proxy = self._proxies.get(index)
         if proxy is None:
-            from .weight import Weight
-
-            proxy = self._proxies[index] = Weight._at(self, index)
+            proxy = self._proxies[index] = Block.proxy(self, index)
         return proxy
 
     def adopt(self, weight: Weight) -> None:

@@ -46,3 +46,6 @@ def call(ufunc: Any, method: str, operands: tuple[Any, ...], options: Mapping[st
             "np.array([a, b], dtype=object) hold Values"
         )
     return apply(kernel(OPERATIONS[name]), *operands)
+
+
+Value.numpy_call = staticmethod(call)

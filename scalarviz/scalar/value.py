@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
-from typing import Any, SupportsFloat
+from typing import Any, ClassVar, SupportsFloat
 
 from ..errors import InputError, StateError, TracingError, TypeMismatchError
 from . import tracing
@@ -49,6 +49,8 @@ class Value:
     grad: float
     _op: Kernel | None
     _parents: tuple[Value, ...]
+    numpy_call: ClassVar[Callable[..., Any]]
+    """What a NumPy function of a Value does; ``ufuncs``, which needs Values, sets it."""
 
     def __init__(self, data: SupportsFloat) -> None:
         self.data = data if type(data) is float else as_number(data, "Value: the data")
@@ -175,9 +177,7 @@ class Value:
         return f"Value(data={self.data:.6g}, grad={self.grad:.6g}{made})"
 
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
-        from .ufuncs import call
-
-        return call(ufunc, method, operands, options)
+        return Value.numpy_call(ufunc, method, operands, options)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._op is not None or isinstance(self, Symbol):

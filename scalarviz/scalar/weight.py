@@ -229,3 +229,6 @@ def _restored(data: float, grad: float, name: str, computed: bool, frozen: bool)
     weight._block.computed[0] = computed
     weight.frozen = frozen
     return weight
+
+
+Block.proxy = Weight._at

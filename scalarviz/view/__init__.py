@@ -5,9 +5,10 @@ from .window.offscreen import require_vispy
 require_vispy()  # before a module that imports it: what is missing is said, not met by a traceback
 
 # ruff: noqa: E402
-from .film import Film, pace
+from .film import Film
 from .render import render
 from .show import Handle, show
+from .watch.pace import pace
 from .window.files import save_png
 from .workbench import Workbench
 

@@ -14,7 +14,8 @@ import pytest
 
 from scalarviz.cli import pictures as cli_pictures
 from scalarviz.io import load_picture, load_tensors
-from scalarviz.view.film import Film, pace
+from scalarviz.view.film import Film
+from scalarviz.view.watch.pace import pace
 
 pytestmark = pytest.mark.gl
 

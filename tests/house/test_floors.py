@@ -66,14 +66,13 @@ def statements(tree: ast.AST):
             yield from statements(child)
 
 
-def imports(name: str, top_level_only: bool = False) -> set[str]:
-    """The modules of this package that `name` imports."""
+def imports(name: str, type_checking: bool = True) -> set[str]:
+    """The modules of this package that `name` imports, in functions too; with or without what only a checker sees."""
     path = MODULES[name]
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    nodes = tree.body if top_level_only else statements(tree)
     found = set()
-    for node in nodes:
+    for node in ast.walk(tree) if type_checking else statements(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names if alias.name.split(".")[0] == "scalarviz"}
         elif isinstance(node, ast.ImportFrom):
@@ -87,6 +86,30 @@ def imports(name: str, top_level_only: bool = False) -> set[str]:
                 whole = f"{base}.{alias.name}"
                 found.add(whole if whole in MODULES else base)
     return {f for f in found if f in MODULES and f != name}
+
+
+def circles(edges: dict[str, set[str]]) -> list[str]:
+    """Ways that lead back to where they began, one for each place where a depth-first walk meets itself."""
+    found: list[str] = []
+    done: set[str] = set()
+
+    def visit(name: str, way: list[str]) -> None:
+        if name in way:
+            found.append(" -> ".join([*way[way.index(name) :], name]))
+        elif name not in done:
+            for other in sorted(edges[name]):
+                visit(other, [*way, name])
+            done.add(name)
+
+    for name in sorted(edges):
+        visit(name, [])
+    return found
+
+
+def room_of(name: str) -> str:
+    """The folder of a module; a module beside folders (``engine.choose``, ``view.show``) is a room of its own."""
+    folder = MODULES[name].parent
+    return name if any(f.is_dir() and (f / "__init__.py").is_file() for f in folder.iterdir()) else str(folder)
 
 
 @pytest.mark.parametrize("name", sorted(MODULES))
@@ -107,20 +130,21 @@ def test_a_floor_imports_only_floors_below(name):
         assert allowed, f"{name} (floor {FLOORS[mine]}) imports {other} (floor {FLOORS[theirs]})"
 
 
-def test_the_top_level_imports_make_no_circle():
-    edges = {name: imports(name, top_level_only=True) for name in MODULES}
-    done: set[str] = set()
+def test_no_circle_at_run_time_between_files():
+    """Imports inside functions count: they only hide a circle until the function is called."""
+    assert circles({name: imports(name, type_checking=False) for name in MODULES}) == []
 
-    def visit(name: str, way: list[str]) -> None:
-        assert name not in way, " -> ".join([*way[way.index(name) :], name])
-        if name not in done:
-            for other in edges[name]:
-                # a package's __init__ importing its own private modules is no circle by itself
-                visit(other, [*way, name])
-            done.add(name)
 
+def test_no_circle_between_folders():
+    """Not even one that only a type checker sees."""
+    rooms: dict[str, set[str]] = {room_of(name): set() for name in MODULES}
     for name in MODULES:
-        visit(name, [])
+        rooms[room_of(name)] |= {room_of(other) for other in imports(name)} - {room_of(name)}
+    assert circles(rooms) == []
+
+
+def test_a_circle_is_found():
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b -> c -> b"]
 
 
 def python(code: str) -> str:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from scalarviz.errors import InputError
 from scalarviz.io import replacing
-from scalarviz.view.film import Film, pace
+from scalarviz.view.film import Film
+from scalarviz.view.watch.pace import pace
 from scalarviz.view.window.files import save_png
 
 

@@ -11,8 +11,8 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run.frame import Tensor
+from scalarviz.run.sample_gradient import SampleGradient
 from scalarviz.run.scene import Scene
-from scalarviz.run.terms import Terms
 from scalarviz.view.draw.theme import DARK
 from scalarviz.view.panels.inspector import POINTS, Inspector, ValueHistory, figure, who
 from scalarviz.view.shown.subject import Subject, arrays_subject, subject_of
@@ -45,7 +45,7 @@ def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
 
 
 def explanation(scene: Scene, index: int) -> tuple[str, ...]:
-    return Inspector(subject_of(scene), index, Terms(scene.run)).explanation(scene.run.frame(scene.probe))
+    return Inspector(subject_of(scene), index, SampleGradient(scene.run)).explanation(scene.run.frame(scene.probe))
 
 
 # who it is
@@ -84,7 +84,7 @@ def test_arrays_without_a_network_have_rows_and_columns() -> None:
 def test_the_gradient_of_a_sample_is_the_numeric_one(scene: Scene) -> None:
     run = scene.run
     values = run.values.astype(float)
-    gradient = Terms(run).gradient(PROBE, TARGET, values)
+    gradient = SampleGradient(run).gradient(PROBE, TARGET, values)
     for index in range(0, run.n_weights, max(1, run.n_weights // 15)):
         shifted = [values.copy(), values.copy()]
         shifted[0][index] += 1e-5
@@ -98,7 +98,7 @@ def test_the_mean_of_all_terms_is_the_frames_gradient() -> None:
     run = scene.run
     frame = run.frame()
     inputs, targets = run.samples()
-    terms = Terms(run)
+    terms = SampleGradient(run)
     mean = np.mean([terms.gradient(x, y, frame.values - frame.update) for x, y in zip(inputs, targets, strict=True)], 0)
     assert np.allclose(mean, frame.gradient, rtol=1e-9, atol=1e-12)
     run.close()
@@ -119,7 +119,7 @@ def number_in(text: str) -> float:
 def test_the_line_multiplies_out(scene: Scene) -> None:
     run = scene.run
     frame = run.frame(PROBE)
-    gradient = Terms(run).gradient(PROBE, TARGET, frame.values - frame.update)
+    gradient = SampleGradient(run).gradient(PROBE, TARGET, frame.values - frame.update)
     for tensor in run.tensors:
         for index in range(tensor.start, tensor.start + tensor.size, 3):
             said, here = explanation(scene, index)
@@ -174,7 +174,7 @@ def test_nothing_is_explained_before_the_first_step() -> None:
 
 def words(scene: Scene, index: int, width: float = 524.0) -> list[str]:
     frame = scene.run.frame(scene.probe)
-    inspector = Inspector(subject_of(scene), index, Terms(scene.run))
+    inspector = Inspector(subject_of(scene), index, SampleGradient(scene.run))
     inspector.follow(frame)
     sketch = inspector.sketch((0.0, 0.0, width, 106.0), DARK, frame, inspector.explanation(frame))
     return [item.text for item in sketch.texts]
@@ -210,7 +210,7 @@ def test_nothing_is_wider_than_the_panel(scene: Scene, width: float) -> None:
 
     frame = scene.run.frame(scene.probe)
     for index in (0, scene.run.n_weights - 1):
-        inspector = Inspector(subject_of(scene), index, Terms(scene.run))
+        inspector = Inspector(subject_of(scene), index, SampleGradient(scene.run))
         inspector.follow(frame)
         sketch = inspector.sketch((0.0, 0.0, width, 106.0), DARK, frame, inspector.explanation(frame))
         for item in sketch.texts:

@@ -556,6 +556,7 @@ def test_without_panels_there_are_only_cubes(scene: Scene) -> None:
 
 def test_help_lists_every_key_on_a_dimmed_picture(single: Scene) -> None:
     bench = bench_of(single)
+    bench.touch.table = (*help_lines(), *mouse_lines())
     before = picture_of(bench)
     bench.help = True
     said = said_above(bench)

@@ -7,14 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalarviz.view.draw.maps import get_map
+from scalarviz.view.cubes.scale import LegendScale
+from scalarviz.view.draw.maps import displayed, get_map
 from scalarviz.view.draw.places import MARGIN, arrange, check_size
 from scalarviz.view.draw.sketch import Sketch
-from scalarviz.view.draw.text import measure
+from scalarviz.view.draw.text import loss_text, measure, rate_text
 from scalarviz.view.draw.theme import DARK
-from scalarviz.view.panels.colours import CubePlaces, colours_discs, displayed
-from scalarviz.view.panels.hud import HudState, fitted, hud, loss_text, rate_text
-from scalarviz.view.panels.legend import Scale, bar_pixels, legend
+from scalarviz.view.panels.colours import CubePlaces, colours_discs
+from scalarviz.view.panels.hud import HudState, fitted, hud
+from scalarviz.view.panels.legend import bar_pixels, legend
 from scalarviz.view.panels.loss import LossCurve, axis, loss_panel, thin_out, tick_text
 from scalarviz.view.panels.pictures import picture_boxes, thumbnail, to_bytes
 from scalarviz.view.window.offscreen import render
@@ -133,7 +134,7 @@ def test_a_curve_without_points_is_an_empty_frame(curves: list[LossCurve]) -> No
 def test_the_legend_has_the_colours_of_the_map(name: str) -> None:
     cmap = get_map(name, DARK)
     bar = bar_pixels(cmap, 344)
-    scale = Scale(name, "", cmap, [(0, "a"), (1, "b")], np.array([0.25]))
+    scale = LegendScale(name, "", cmap, [(0, "a"), (1, "b")], np.array([0.25]))
     row = _painted(legend(BOX, DARK, scale, bar))[40 + 14 + 20 + 7, 24 : 24 + 344]
     unit = (np.arange(344) + 0.5) / 344
     expected = cmap(2 * unit - 1 if cmap.diverging else unit) * 255
@@ -143,7 +144,7 @@ def test_the_legend_has_the_colours_of_the_map(name: str) -> None:
 @pytest.mark.gl
 def test_a_mark_stands_above_its_colour() -> None:
     cmap = get_map("weight", DARK)
-    scale = Scale("weight", "", cmap, [], np.array([0.0, 0.25, 1.0]))
+    scale = LegendScale("weight", "", cmap, [], np.array([0.0, 0.25, 1.0]))
     picture = _painted(legend(BOX, DARK, scale, bar_pixels(cmap, 344)))
     lit = np.nonzero(picture[40 + 14 + 20 - 4].max(axis=1) > 90)[0]
     assert set(lit) == {24, 24 + 86, 24 + 343}
@@ -152,7 +153,7 @@ def test_a_mark_stands_above_its_colour() -> None:
 def test_numbers_that_would_touch_are_left_out_but_never_the_ends() -> None:
     labels = [(0.0, "-1.0e-3"), (0.48, "-1.0e-4"), (0.5, "0"), (0.52, "+1.0e-4"), (1.0, "+1.0e-3")]
     sketch = legend(
-        BOX, DARK, Scale("g", "", get_map("gradient", DARK), labels, np.empty(0)), np.zeros((1, 9, 3), np.uint8)
+        BOX, DARK, LegendScale("g", "", get_map("gradient", DARK), labels, np.empty(0)), np.zeros((1, 9, 3), np.uint8)
     )
     assert [t.text for t in sketch.texts if t.text != "g"] == ["-1.0e-3", "0", "+1.0e-3"]
 

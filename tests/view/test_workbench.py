@@ -18,8 +18,9 @@ from scalarviz.run.scene import ColourCube, Pictures, Scene
 from scalarviz.view.draw.sketch import Sketch, TextItem
 from scalarviz.view.draw.text import CAP_HEIGHT, measure, number
 from scalarviz.view.draw.theme import DARK, rgb
-from scalarviz.view.flow.layer import Story, _signed_sum, loss_line
+from scalarviz.view.flow.layer import _signed_sum, loss_line
 from scalarviz.view.panels.strip import Strip
+from scalarviz.view.shown.subject import Story
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 

@@ -10,12 +10,12 @@ import numpy as np
 from ...tape import Program
 from ..problem import Array
 from .cache.loader import kernel_address, row_addresses
-from .compiled.steps import LINE
 from .encode.pictures import can_be_compact
 from .encode.program import encode
 from .source.updates import name_of
 from .vector.capability import VECTOR_KERNELS, vector_bytes
 from .vector.emitter import VECTOR_BYTES
+from .wire import LINE
 
 MARGIN = 4096
 """Bytes before the first row, written once. A vector whose first lanes are masked may begin there: nothing is read,

@@ -14,12 +14,8 @@ import time
 from collections import deque
 from functools import cache
 
-from numba import njit
-
 from ...tape import Instruction, Program
-from ..choose import processors
-from .compiled.intrinsics import add_atomically, call_bare, read_atomically
-from .compiled.tiles import Words
+from ..processors import processors
 
 GROUPS = 8
 """Gradient buffers; ten million weights take 320 MB."""
@@ -32,15 +28,6 @@ ROW = 50
 
 TRIAL_SECONDS = 0.25
 """How often the other number of threads is tried."""
-
-ARRIVED, YIELD = range(2)
-"""Entries of the words that a team shares: how often somebody has arrived, and the address of a C function that
-gives the processor to another thread."""
-
-EVERYBODY = 2**62
-"""So many arrivals that nobody waits any more."""
-
-SPINS = 4000
 
 
 def groups_of(program: Program, batch: int, block: int) -> int:
@@ -116,14 +103,3 @@ class Turns:
         self._seconds[workers].append(seconds)
         known = {workers: statistics.median(several) for workers, several in self._seconds.items() if several}
         self.workers = min(known, key=lambda workers: known[workers])
-
-
-@njit(error_model="numpy")
-def meet(team: Words, target: int) -> None:
-    """Wait until `target` arrivals have been counted, this one included."""
-    add_atomically(team, 1)
-    spins = 0
-    while read_atomically(team) < target:
-        spins += 1
-        if spins > SPINS:  # another process has the processor
-            call_bare(team[YIELD])

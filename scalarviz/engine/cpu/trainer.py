@@ -13,8 +13,9 @@ from ...tape import Plan
 from ..arrays.updates import Updater
 from ..problem import Array, Problem
 from .cache.loader import function
+from .compiled.meet import ARRIVED, EVERYBODY
 from .machine import Loaded
-from .team import ARRIVED, EVERYBODY, Turns, groups_of, threads_for, yield_address
+from .team import Turns, groups_of, threads_for, yield_address
 
 UPDATE_BLOCK = 512
 """Parameters that go through the optimiser's program together."""

@@ -47,3 +47,11 @@ ONE = tuple(name.removesuffix("_one") for name in KERNELS if name.endswith("_one
 """Those with a form for rows that are single numbers."""
 CALLS = ("train", "evaluate")
 """Names of the functions that Python calls."""
+
+
+LINE = 64
+"""Rows begin at cache lines, which are also the widest vectors."""
+
+
+FEW = 4
+"""Most rows and columns of a tile of a layer whose batch fits one vector."""

@@ -12,8 +12,7 @@ from math import ceil
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scalarviz.errors import InputError, UnknownNameError, listing
-
+from ...errors import InputError, UnknownNameError, listing
 from ..space.plate import Plate
 
 ATLAS_WIDTH = 4096

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..flow.labels import convex_hull
 from ..space.camera import Camera
+from ..space.hull import convex_hull
 from ..space.plate import Plate
 
 Floats = NDArray[np.float64]

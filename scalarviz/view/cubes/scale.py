@@ -6,6 +6,7 @@ Cubes, numbers on cubes and legends all take their range from here, and here it 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -17,7 +18,6 @@ from ...run.ranges import Range, RangeTracker, Scale, clipped_share, extent, ext
 from ..draw.maps import Colormap, get_map
 from ..draw.text import exponent, short
 from ..draw.theme import Theme
-from ..panels.legend import Scale as LegendScale
 from ..space.conv import NEW_MAPS
 from ..space.layout import FEW
 
@@ -233,3 +233,24 @@ def paint(slab: SlabVisual, frame: Frame, colouring: Coloring, activations: Acti
     if rows:
         slab.set_activations(frame.activations)
         slab.set_activation_range(activations.range.low, activations.range.high, activations.own)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LegendScale:
+    """What a legend says. Positions are fractions of the bar, 0 left to 1 right.
+
+    Attributes
+    ----------
+    title, note : str
+        Quantity; scope and share clipped.
+    labels : sequence of (float, str)
+        Places and texts of the numbers below the bar.
+    marks : ndarray
+        Places of the cubes' values; empty for none.
+    """
+
+    title: str
+    note: str
+    cmap: Colormap
+    labels: Sequence[tuple[float, str]]
+    marks: NDArray[np.floating]

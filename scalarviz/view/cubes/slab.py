@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from vispy import gloo
 
-from scalarviz.errors import InputError, UnknownNameError, listing
-from scalarviz.run.ranges import KNEE, Range
-
+from ...errors import InputError, UnknownNameError, listing
+from ...run.ranges import KNEE, Range
 from ..draw.maps import TABLE_SIZE, Colormap, get_map
 from ..draw.theme import Theme, get_theme, rgb
 from ..space.camera import Camera

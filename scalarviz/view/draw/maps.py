@@ -8,8 +8,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scalarviz.errors import UnknownNameError, listing
-
+from ...errors import UnknownNameError, listing
 from .theme import Theme, get_theme, rgb
 
 Floats = NDArray[np.float64]
@@ -145,3 +144,11 @@ def luminance(colour: ArrayLike) -> Floats:
 def text_colour(background: ArrayLike) -> str:
     """Colour of text printed on a cube of colour `background` (sRGB in 0..1, shape (3,))."""
     return "#0c0e11" if float(luminance(background)) > 0.22 else "#ffffff"
+
+
+def displayed(colours: ArrayLike) -> NDArray[np.float32]:
+    """Outputs as colours that can be shown, (..., 3) in 0..1: clipped; one channel is grey; NaN is black."""
+    array = np.nan_to_num(np.asarray(colours, dtype=np.float32), nan=0.0, posinf=1.0, neginf=0.0)
+    if array.shape[-1] == 1:
+        array = np.repeat(array, 3, axis=-1)
+    return np.clip(array, 0.0, 1.0)

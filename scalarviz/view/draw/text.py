@@ -192,3 +192,28 @@ def exponent(value: float, *, signed: bool = False) -> str:
     mantissa, power = f"{abs(value):.1e}".split("e")
     sign = "\N{MINUS SIGN}" if value < 0 else ("+" if signed else "")
     return f"{sign}{mantissa}e{chr(0x2212) if int(power) < 0 else ''}{abs(int(power))}"
+
+
+def chip_text(value: float, *, signed: bool = False) -> str:
+    """A number that fits a chip: four characters and a sign."""
+    value = float(value)
+    size = abs(value)
+    return number(value, 2 if size < 9.995 else (1 if size < 99.95 else 0), signed=signed)
+
+
+def loss_text(loss: float) -> str:
+    """Four decimals while they say something, then five, then the exponent form; a dash before the first step."""
+    if loss != loss:
+        return "\N{EN DASH}"
+    size = abs(loss)
+    if size >= 1000 or size == float("inf"):
+        return short(loss)
+    if size >= 1e-3 or loss == 0:
+        return number(loss, 4 if size < 10 else 2)
+    return number(loss, 5) if size >= 1e-4 else short(loss)
+
+
+def rate_text(lr: float) -> str:
+    """A learning rate as people write it: ``1.0``, ``0.01``, ``3e−4``."""
+    text = f"{lr:g}"
+    return (text if "." in text or "e" in text else text + ".0").replace("e-0", "e-").replace("-", "\N{MINUS SIGN}")

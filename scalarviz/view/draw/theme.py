@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from scalarviz.errors import UnknownNameError, listing
+from ...errors import UnknownNameError, listing
 
 ThemeName = Literal["dark", "light"]
 Stops = tuple[str, ...]

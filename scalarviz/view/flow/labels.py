@@ -12,6 +12,7 @@ from ..draw.places import CHANNEL, LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import measure, short
 from ..draw.theme import Theme
+from ..space.hull import convex_hull
 from ..space.layout import Layout
 from ..space.plate import Plate
 
@@ -84,26 +85,6 @@ class PlateLabel:
     x: float
     y: float
     ranged: bool = True
-
-
-def convex_hull(points: Floats) -> Floats:
-    """Corners of the hull, counter-clockwise in a frame with y up (Andrew's monotone chain)."""
-    ordered = sorted({(float(x), float(y)) for x, y in points})
-    if len(ordered) < 3:
-        return np.array(ordered)
-
-    def half(way: list[tuple[float, float]]) -> list[tuple[float, float]]:
-        chain: list[tuple[float, float]] = []
-        for p in way:
-            while len(chain) > 1:
-                (ax, ay), (bx, by) = chain[-2], chain[-1]
-                if (bx - ax) * (p[1] - ay) - (by - ay) * (p[0] - ax) > 0:
-                    break
-                chain.pop()
-            chain.append(p)
-        return chain[:-1]
-
-    return np.array(half(ordered) + half(ordered[::-1]))
 
 
 def _hull(plate: Plate, project: Project) -> Floats:

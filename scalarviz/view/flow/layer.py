@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...run.frame import Frame, Stage
+from ..draw.maps import displayed
 from ..draw.places import CHANNEL, LABEL, Box
 from ..draw.sketch import Sketch
-from ..draw.text import measure, number
+from ..draw.text import chip_text, loss_text, measure
 from ..draw.theme import Theme
-from ..panels.colours import displayed
-from ..panels.hud import loss_text
+from ..shown.subject import Story
 from ..space.layout import Layout
 from ..space.plate import Plate
 from .labels import Taken
@@ -45,26 +45,6 @@ class Offsets:
 
 WIDE = Offsets(56.0, 140.0, 200.0, 60.0, 50.0)
 TIGHT = Offsets(47.0, 118.0, 168.0, 58.0, 46.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Story:
-    """What the flow tells: the sample's names, its target and which numbers are colours.
-
-    Attributes
-    ----------
-    inputs, outputs : tuple of str
-        A name for each.
-    target : ndarray or None
-        Shape (n_out,).
-    colours : bool
-        Whether three inputs and three outputs are to be shown as swatches.
-    """
-
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    target: NDArray[np.floating] | None = None
-    colours: bool = False
 
 
 class FewFlow:
@@ -337,13 +317,6 @@ class FewFlow:
 def loss_line(story: Story, loss: float) -> str:
     """The loss of the one sample that is drawn."""
     return f"loss of this {'colour' if story.colours else 'sample'} {loss_text(loss)}"
-
-
-def chip_text(value: float, *, signed: bool = False) -> str:
-    """A number that fits a chip: four characters and a sign."""
-    value = float(value)
-    size = abs(value)
-    return number(value, 2 if size < 9.995 else (1 if size < 99.95 else 0), signed=signed)
 
 
 def formulas(frame: Frame, stages: Sequence[Stage], story: Story) -> list[str]:

@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.frame import Frame
+from ..draw.maps import displayed
 from ..draw.places import CHANNEL, LABEL, Box
 from ..draw.sketch import Sketch
+from ..draw.text import chip_text
 from ..draw.theme import Theme
-from ..panels.colours import displayed
-from .layer import Story, chip_text, loss_line
+from ..shown.subject import Story
+from .layer import loss_line
 
 MOST = 4  # outputs that are written out
 _SWATCH, _STEP, _ARROW = 46.0, 60.0, 44.0

@@ -10,12 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from ..draw.maps import Colormap, text_colour
 from ..draw.places import Box
 from ..draw.sketch import Sketch
-from ..draw.text import exponent, measure
+from ..draw.text import chip_text, exponent, measure
 from ..draw.theme import Theme
 from ..space.camera import Camera
 from ..space.layout import FEW, Layout
 from ..space.plate import Plate
-from .layer import chip_text
 
 Floats = NDArray[np.float64]
 Project = Callable[[ArrayLike], Floats]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..draw.maps import displayed
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Float, Sketch
 from ..draw.text import measure
@@ -131,11 +132,3 @@ def colours_discs(place: CubePlaces, colours: Colours) -> Sketch:
     sketch = Sketch()
     sketch.discs(place.centres, place.diameter, displayed(colours))
     return sketch
-
-
-def displayed(colours: ArrayLike) -> NDArray[np.float32]:
-    """Outputs as colours that can be shown, (..., 3) in 0..1: clipped; one channel is grey; NaN is black."""
-    array = np.nan_to_num(np.asarray(colours, dtype=np.float32), nan=0.0, posinf=1.0, neginf=0.0)
-    if array.shape[-1] == 1:
-        array = np.repeat(array, 3, axis=-1)
-    return np.clip(array, 0.0, 1.0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..draw.places import BIG, LABEL, TITLE, Box
 from ..draw.sketch import Sketch
-from ..draw.text import measure, number, short
+from ..draw.text import loss_text, measure, rate_text
 from ..draw.theme import Theme
 
 
@@ -39,24 +39,6 @@ class HudState:
     pace: str
     quantity: str
     accuracy: float | None = None
-
-
-def loss_text(loss: float) -> str:
-    """Four decimals while they say something, then five, then the exponent form; a dash before the first step."""
-    if loss != loss:
-        return "\N{EN DASH}"
-    size = abs(loss)
-    if size >= 1000 or size == float("inf"):
-        return short(loss)
-    if size >= 1e-3 or loss == 0:
-        return number(loss, 4 if size < 10 else 2)
-    return number(loss, 5) if size >= 1e-4 else short(loss)
-
-
-def rate_text(lr: float) -> str:
-    """A learning rate as people write it: ``1.0``, ``0.01``, ``3e−4``."""
-    text = f"{lr:g}"
-    return (text if "." in text or "e" in text else text + ".0").replace("e-0", "e-").replace("-", "\N{MINUS SIGN}")
 
 
 def hud(box: Box, theme: Theme, state: HudState) -> Sketch:

@@ -8,13 +8,12 @@ import numpy as np
 
 from ...run.frame import Frame, Stage, Tensor
 from ...run.gather import weight_name
-from ...run.terms import Terms
+from ...run.sample_gradient import SampleGradient
 from ..cubes.outline import Floats
 from ..draw.places import LABEL, TITLE, Box
 from ..draw.sketch import Sketch
-from ..draw.text import exponent, measure, number
+from ..draw.text import chip_text, exponent, measure, number
 from ..draw.theme import Theme
-from ..flow.layer import chip_text
 from ..shown.subject import Subject
 
 WIDE, HIGH, LOW = 524.0, 106.0, 84.0
@@ -131,7 +130,7 @@ class Inspector:
         Flat.
     """
 
-    def __init__(self, subject: Subject, index: int, terms: Terms | None) -> None:
+    def __init__(self, subject: Subject, index: int, terms: SampleGradient | None) -> None:
         self.index = index
         self.who = who(subject, index)
         self._subject, self._tensor, self._terms = subject, _tensor(subject, index), terms

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..cubes.scale import LegendScale
 from ..draw.maps import Colormap
 from ..draw.places import LABEL, TITLE, Box
 from ..draw.sketch import Sketch
@@ -17,34 +17,13 @@ from ..draw.theme import Theme
 BAR = 14
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scale:
-    """What a legend says. Positions are fractions of the bar, 0 left to 1 right.
-
-    Attributes
-    ----------
-    title, note : str
-        Quantity; scope and share clipped.
-    labels : sequence of (float, str)
-        Places and texts of the numbers below the bar.
-    marks : ndarray
-        Places of the cubes' values; empty for none.
-    """
-
-    title: str
-    note: str
-    cmap: Colormap
-    labels: Sequence[tuple[float, str]]
-    marks: NDArray[np.floating]
-
-
 def bar_pixels(cmap: Colormap, count: int) -> NDArray[np.uint8]:
     """The bar's colours, one a pixel, (1, count, 3): the map at each pixel's centre."""
     place = (np.arange(count) + 0.5) / count
     return cmap.bytes(2 * place - 1 if cmap.diverging else place)[None]
 
 
-def legend(box: Box, theme: Theme, scale: Scale, bar: NDArray[np.uint8]) -> Sketch:
+def legend(box: Box, theme: Theme, scale: LegendScale, bar: NDArray[np.uint8]) -> Sketch:
     """Title and note, marks, bar, numbers; 50 px from the title's baseline to the numbers'.
 
     Parameters

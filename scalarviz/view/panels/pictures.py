@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..draw.maps import displayed
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
-from .colours import displayed
 
 SIDE = 96  # pixels that the network paints at most in each direction
 _GAP = 8.0

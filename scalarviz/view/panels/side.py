@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.frame import Frame
+from ..draw.maps import displayed
 from ..draw.places import Box
 from ..draw.sketch import Sketch
 from ..draw.theme import Theme
 from ..shown.subject import Subject
-from .colours import CubePlaces, colours_discs, colours_title, cube_boxes, displayed
+from .colours import CubePlaces, colours_discs, colours_title, cube_boxes
 from .digit import field_box, probe_panel
 from .digits import DigitColumns
 from .loss import LossCurve, loss_panel

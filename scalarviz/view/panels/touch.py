@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...run.frame import Frame
-from ...run.terms import Terms
+from ...run.sample_gradient import SampleGradient
 from ..cubes.outline import brackets, outline
 from ..draw.places import GAP, LABEL, Places
 from ..draw.sketch import Sketch
@@ -19,7 +19,6 @@ from ..shown.subject import Subject
 from ..space.camera import Camera
 from ..space.layout import Layout
 from ..space.plate import Plate
-from ..watch.controls import help_lines, mouse_lines
 from .inspector import HIGH, LOW, WIDE, Inspector, figure, who
 from .overlay import banner, help_panel, pointer_label
 from .side import RGB, Disc, Ring, SidePanels
@@ -86,8 +85,8 @@ class Touch:
         self.marked: RGB | None = None
         self.message = self.notice = ""
         self.help = False
-        self.table = (*help_lines(), *mouse_lines())
-        self._terms: Terms | None = None
+        self.table: tuple[tuple[str, str], ...] = ()
+        self._terms: SampleGradient | None = None
         self._explanation: tuple[str, ...] = ()
 
     def hover(self, index: int | None, pointer: tuple[float, float] = (0.0, 0.0), disc: Disc | None = None) -> bool:
@@ -104,7 +103,7 @@ class Touch:
             self.inspector = None
             return
         if self._terms is None and self._subject.run is not None and self._subject.stages:
-            self._terms = Terms(self._subject.run)
+            self._terms = SampleGradient(self._subject.run)
         self.inspector = Inspector(self._subject, index, self._terms)
         if frame is not None:
             self.follow(frame)

@@ -12,13 +12,32 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import InputError, TypeMismatchError
 from ...run.frame import Frame, Role, Stage, Tensor
 from ...run.scene import ColourCube, DigitBoard, Pictures, Scene, TestCurve
-from ..flow.layer import Story
 from .pad import DigitPad
 
 if TYPE_CHECKING:
     from ...run.run import Run
 
 Float = NDArray[np.floating]
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What the flow tells: the sample's names, its target and which numbers are colours.
+
+    Attributes
+    ----------
+    inputs, outputs : tuple of str
+        A name for each.
+    target : ndarray or None
+        Shape (n_out,).
+    colours : bool
+        Whether three inputs and three outputs are to be shown as swatches.
+    """
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    target: NDArray[np.floating] | None = None
+    colours: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

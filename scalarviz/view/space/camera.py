@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scalarviz.errors import InputError
+from ...errors import InputError
 
 Floats = NDArray[np.float64]
 Size = tuple[int, int]

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scalarviz.run.frame import Stage, Tensor
-
+from ...run.frame import Stage, Tensor
 from .arrangement import (
     ACROSS,
     DOWN,

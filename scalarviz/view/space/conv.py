@@ -13,8 +13,7 @@ from math import prod
 
 import numpy as np
 
-from scalarviz.run.frame import Stage, Tensor
-
+from ...run.frame import Stage, Tensor
 from .arrangement import ACROSS, DOWN, OUTPUTS_ACROSS, OUTPUTS_DOWN, Arrangement, fitted, inner, plate_for
 from .camera import Rect, Size
 from .plate import Floats, Grid, Plate, grid_for

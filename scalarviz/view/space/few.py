@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from scalarviz.run.frame import Tensor
-
+from ...run.frame import Tensor
 from .arrangement import LYING, LYING_TURNED, Arrangement, inner, plate_for, row_plate, tray_of
 from .camera import Camera, Rect, Size, fit
 from .chain import ChainLayer

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from scalarviz.run.frame import Tensor
-
+from ...run.frame import Tensor
 from .arrangement import ACROSS, DOWN, OUTPUTS_DOWN, Arrangement, fitted, inner, plate_for
 from .camera import Rect, Size
 

@@ -12,9 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from scalarviz.errors import InputError, UnknownNameError, listing
-from scalarviz.run.frame import Stage, Tensor
-
+from ...errors import InputError, UnknownNameError, listing
+from ...run.frame import Stage, Tensor
 from .arrangement import Arrangement, Segments
 from .camera import Camera, Rect, Size
 from .chain import ChainLayer, chain_of, stack, staircase

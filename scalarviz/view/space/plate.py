@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scalarviz.errors import InputError
+from ...errors import InputError
 
 Floats = NDArray[np.float64]
 Kind = Literal["weight", "bias", "activation"]

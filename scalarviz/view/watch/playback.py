@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...run.worker import Worker
-from ..film import DURATION, pace
+from .pace import DURATION, pace
 
 RATE = 60
 """Frames a second that the pace counts on."""

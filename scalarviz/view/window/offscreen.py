@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scalarviz.errors import InputError, MissingDependencyError
-from scalarviz.run.scene import SIDES
+from ...errors import InputError, MissingDependencyError
+from ...run.scene import SIDES
 
 Image = NDArray[np.uint8]
 

@@ -18,11 +18,11 @@ from numba.core import config
 
 from ....scalar import ops
 from .. import compiled
-from ..compiled import conv, few, layers, one, squares, steps, sums
+from ..compiled import conv, few, layers, one, squares, steps, sums, windows
 from ..compiled.noalias import NoAlias
 from ..source.rows import kernel_names, module_source
 from ..source.updates import UPDATES, update_source
-from ..vector import capability, pool
+from ..vector import capability
 from . import units
 
 T = TypeVar("T")
@@ -175,7 +175,7 @@ def _compile_kernel(name: str, dtype: str, cached: bool) -> dict[str, Any]:
     real, words = _POINTERS[dtype], numba.types.CPointer(numba.int64)
     vectors = name in capability.VECTOR_KERNELS and capability.vector_bytes() > 0
     plain = name.removesuffix("_plain")
-    modules = (layers,) if vectors else (sums, conv, one, few, squares, pool)
+    modules = (layers,) if vectors else (sums, conv, one, few, squares, windows)
     source = next(getattr(module, plain) for module in modules if hasattr(module, plain))
     return {name: _kernel_decorator([words, words, words, real, real, real], cached)(source)}
 

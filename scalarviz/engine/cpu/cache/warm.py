@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from ....scalar.ops import TABLE
-from ...choose import processors
+from ...processors import processors
 from ..source.rows import DTYPES
 from ..wire import CALLS, KERNELS
 from .loader import function, kernel_address, row_addresses

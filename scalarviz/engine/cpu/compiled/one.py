@@ -12,7 +12,7 @@ from typing import Any
 
 from numba import njit
 
-from ..encode.shift import COLUMNS
+from ..vector.capability import COLUMNS
 from ..vector.emitter import TALL, TILE_ROWS, lanes_of
 from ..vector.shift import SIDE, shift_outer_tile, shifts_narrow, shifts_wide
 from ..wire import BASE

@@ -16,7 +16,6 @@ import numba
 import numpy as np
 from numba import njit
 
-from ..team import meet
 from ..wire import (
     BACKWARD,
     BASE,
@@ -31,6 +30,7 @@ from ..wire import (
     HEIGHT,
     INPUT_INDEX,
     INPUT_ROWS,
+    LINE,
     LOSS,
     NUMBERS,
     OUTPUTS,
@@ -40,11 +40,9 @@ from ..wire import (
     STRIDE,
 )
 from .intrinsics import address_of, call_kernel, row_at, size_of, word_at, zero_of
+from .meet import meet
 from .order import batch_order
 from .tiles import SUMS, Row, Words, fill, row_of
-
-LINE = 64
-"""Rows begin at cache lines, which are also the widest vectors."""
 
 CROWDED = 1024
 """Rows this many bytes apart, or a multiple of it, would crowd into a few sets of the first-level cache."""

@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....tape import Instruction
-
-SIDE = 4
-"""Most rows and columns of a tile."""
+from ..wire import FEW
 
 FEW_SUMS = 2
 """Most tiles of a layer forward: with more, the loops of the usual kernel are as quick."""
@@ -23,7 +21,7 @@ def pieces(rows: NDArray[np.int64]) -> list[tuple[int, int]]:
     """Spans ``(start, length)`` of up to four neighbours in a list of rows."""
     numbered = groupby(enumerate(rows.tolist()), key=lambda item: item[1] - item[0])
     spans = [[position for position, _ in group] for _, group in numbered]
-    return [(first, min(SIDE, span[-1] + 1 - first)) for span in spans for first in range(span[0], span[-1] + 1, SIDE)]
+    return [(first, min(FEW, span[-1] + 1 - first)) for span in spans for first in range(span[0], span[-1] + 1, FEW)]
 
 
 def tiles_of(i: Instruction, most: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:

@@ -8,14 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..vector.capability import wide_vectors
+from ..vector.capability import COLUMNS
 from .conv import Operands
 
 Words = NDArray[np.int64]
 Keep = Callable[[Words], int]
-
-COLUMNS = 6 if wide_vectors() == 4 else 3
-"""Columns of a tile of weight gradients: its sums, one for each column and four outputs, fill the registers."""
 
 
 @dataclass(frozen=True, slots=True)

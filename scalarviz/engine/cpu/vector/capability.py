@@ -55,3 +55,7 @@ def describe() -> str:
     if found is None:
         return "plain tiles (no AVX-512, AVX2 with FMA, or NEON)"
     return f"vector kernels of {8 * found[1]} bits ({found[0]})"
+
+
+COLUMNS = 6 if wide_vectors() == 4 else 3
+"""Columns of a tile of weight gradients: its sums, one for each column and four outputs, fill the registers."""

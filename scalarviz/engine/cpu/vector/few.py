@@ -13,10 +13,10 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from ..encode.few import SIDE
+from ..wire import FEW
 from .emitter import BYTE, INDEX, WORD, Emitter, cases
 
-QUARTER = SIDE
+QUARTER = FEW
 """Lanes of the shortest vector: as many sums as a row of a tile has."""
 
 _SUMS = (
@@ -31,7 +31,7 @@ def _tiles(names: tuple[str, ...], write: Callable[[Emitter, int, int, dict[str,
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         emitter = Emitter(builder, signature.args[0])
         named = dict(zip(names, args, strict=True))
-        sides = range(1, SIDE + 1)
+        sides = range(1, FEW + 1)
         with cases(builder, builder.add(builder.mul(named["rows"], WORD(8)), named["columns"])) as case:
             for rows in sides:
                 for columns in sides:

@@ -14,9 +14,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from ..compiled.tiles import Row, Words
 from ..wire import HEIGHT
-from .emitter import WORD, lanes_of
+from .emitter import WORD
 from .shift import MaskedEmitter
 
 
@@ -121,19 +120,3 @@ def _addresses(e: _Windows, named: dict[str, Any], run: Any) -> tuple[Any, Any, 
     lower = b.gep(upper, [b.mul(named["down"], WORD(e.bytes))])
     result = b.add(b.add(named["to"], named["lane"]), b.mul(run, named["width"]))
     return upper, lower, e.number_at(named["space"], result)
-
-
-def windows_one(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
-    """``rows[to + j]`` = the largest of window j. Fields: to, windows of a run, `down`, list of runs, its length."""
-    for lane in range(0, code[3], lanes_of(theta)):
-        window_maxima(space, pool, theta, code[2], code[3], code[4], code[5], code[6], lane)
-
-
-def windows_back_one(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
-    """Adjoints of the operands of `windows_one`. Further fields: row of the first adjoint, 1 to add (0 stores)."""
-    for lane in range(0, code[3], lanes_of(theta)):
-        window_adjoints(space, pool, theta, code[2], code[3], code[4], code[5], code[6], lane, code[7], code[8])

@@ -13,8 +13,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from ..encode.shift import COLUMNS
 from ..wire import BASE
+from .capability import COLUMNS
 from .emitter import BYTE, TALL, TILE_ROWS, WIDE, WORD, Emitter, add_sums, cases
 
 SIDE = 3 if WIDE == 4 else 1

@@ -1,4 +1,4 @@
-"""`Terms`: the gradient that one sample alone asks for, in float64, to show where a batch's gradient comes from."""
+"""`SampleGradient`: what one sample alone asks for, in float64, to show where a batch's gradient comes from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .run import Run
 
 
-class Terms:
+class SampleGradient:
     """Forward and backward of single samples, on arrays of its own: the run's store is never touched.
 
     Parameters

@@ -1,4 +1,4 @@
-"""`Look`: forward passes of a run for pictures and predictions, on values that are handed in."""
+"""`Forward`: forward passes of a run for pictures and predictions, on values that are handed in."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PROBE_NUMBERS = 1 << 18
 """What their forward pass may compute: it is done at every frame, so a large net is asked with fewer samples."""
 
 
-class Look:
+class Forward:
     """Forward passes on flat values; never touches the live store.
 
     Parameters
