@@ -47,6 +47,7 @@ class DataEdits:
         if new.shape != old.shape:
             raise InputError(f"set_targets: the shape must be {old.shape}, got {new.shape}")
         self.problem.data[...] = self._encoded(inputs, new)
+        self._training.data_changed = True
 
     def add_samples(self, inputs: ArrayLike, targets: ArrayLike) -> None:
         """Learn from more samples as well, from the next step on.
@@ -75,6 +76,7 @@ class DataEdits:
         problem.data = np.concatenate([problem.data, new], axis=1)
         if whole:
             self.batch_size = problem.batch = problem.data.shape[1]
+        self._training.data_changed = True
         self._training.trainer = self._make_trainer(problem)  # engines prepare for the number of samples
 
     def _encoded(self, inputs: NDArray[Any], targets: NDArray[Any]) -> NDArray[Any]:

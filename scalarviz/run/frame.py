@@ -114,6 +114,11 @@ class Frame:
         data: 256 of them, of a large net fewer (at least 32).
     curve : Curve
         The history up to this step.
+    edited : bool
+        Whether weights or data were changed from outside since the step: `loss`, `gradient`, `update` and the end of
+        `curve` belong to the numbers before.
+    next_lr : float or None
+        Learning rate of the coming step, None where nobody trains.
     """
 
     step: int
@@ -127,6 +132,8 @@ class Frame:
     activations: Mapping[str, FloatArray] = field(default_factory=dict)
     dead: Mapping[str, BoolArray] = field(default_factory=dict)
     curve: Curve = NO_CURVE
+    edited: bool = False
+    next_lr: float | None = None
 
     def with_activations(self, activations: Mapping[str, FloatArray]) -> Frame:
         """The same frame with the rows of a probe sample."""

@@ -214,6 +214,7 @@ class Run(Engines, DataEdits):
         with np.errstate(invalid="ignore", over="ignore"):
             self.problem.previous[span] += new - self._store.value[span]
         self._store.value[span] = new
+        self._store.revision += 1
 
     @property
     def gate(self) -> Gate | None:
@@ -288,6 +289,8 @@ class Run(Engines, DataEdits):
             activations=activations,
             dead=self._forward.dead(values),
             curve=self.history.curve(),
+            edited=self._training.edited,
+            next_lr=self.lr,
         )
 
     def activations(self, probe: ArrayLike, values: NDArray[Any] | None = None) -> dict[str, NDArray[Any]]:
@@ -334,6 +337,7 @@ class Run(Engines, DataEdits):
             targets |= {f"{n}.": a for n, a in zip(self.optimizer.state, self.problem.state, strict=True)}
         restore(self.tensors, targets, {**without_buffers(self.model, tensors), **optimizer_state})
         self.problem.previous[:] = self._store.value
+        self._store.revision += 1
         self._training.steps = steps
 
     def save(self, path: str | Path, notes: Mapping[str, str] | None = None) -> None:

@@ -66,6 +66,8 @@ class Training:
     history : History
     call_seconds : float
         See `CALL_SECONDS`. How steps are cut into calls changes no bit.
+    data_changed : bool
+        Set by whoever changes the data between two steps; the next step clears it.
     """
 
     def __init__(
@@ -75,6 +77,8 @@ class Training:
         self.steps = 0
         self.history = History()
         self.call_seconds = CALL_SECONDS
+        self.data_changed = False
+        self._revision = problem.store.revision
         self._held, self._name_of = held, name_of
         self._seconds_a_step = math.inf
         self._seconds, self._timed = 0.0, 0
@@ -89,6 +93,11 @@ class Training:
     def steps_per_second(self) -> float:
         """Speed of the engine so far, everything else left out; NaN before its first step."""
         return self._timed / self._seconds if self._seconds > 0 else math.nan
+
+    @property
+    def edited(self) -> bool:
+        """Whether weights or data were changed from outside since the last step: its loss is not that of these."""
+        return self.data_changed or self.problem.store.revision != self._revision
 
     def advance(self, most: int, lr: float) -> int:
         """One call of the engine: at most `most` steps, as many as fit into `call_seconds`.
@@ -126,6 +135,7 @@ class Training:
         self.problem.store.computed[:] = 1
         self.history.extend(self.steps, losses, lr)
         self.steps += len(losses)
+        self.data_changed, self._revision = False, self.problem.store.revision
 
     def _finite(self, losses: NDArray[np.float64]) -> bool:
         return bool(np.isfinite(losses).all() and np.isfinite(self.problem.store.value).all())

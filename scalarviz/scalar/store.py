@@ -51,9 +51,12 @@ class Store:
         The Run that trains these weights.
     gate : Gate or None
         Reads and writes of single weights go through it while the Run trains in a thread.
+    revision : int
+        Counts changes of values from outside, those of an optimiser left out: whoever kept numbers that were computed
+        from the values sees by it whether they still belong together. Writing into a live view is not seen.
     """
 
-    __slots__ = ("__weakref__", "computed", "frozen", "gate", "grad", "owner", "value")
+    __slots__ = ("__weakref__", "computed", "frozen", "gate", "grad", "owner", "revision", "value")
 
     def __init__(self, size: int, dtype: DTypeLike = np.float64) -> None:
         self.value: NDArray[Any] = np.zeros(size, dtype)
@@ -62,6 +65,7 @@ class Store:
         self.frozen = np.zeros(size, np.uint8)
         self.owner: weakref.ref[Any] | None = None
         self.gate: Gate | None = None
+        self.revision = 0
 
 
 class Block:
@@ -114,6 +118,7 @@ class Block:
         """Set the values from flat index `start` of the block on; `numbers` is flat."""
         if self.store.gate is None:
             self.flat_value[start : start + len(numbers)] = numbers
+            self.store.revision += 1
         else:
             self.store.gate.write(self.start + start, numbers.tolist())
 

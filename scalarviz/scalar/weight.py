@@ -100,6 +100,7 @@ class Weight(Value):
             block.store.gate.write(block.start + self._index, [value])
         else:
             block.values[self._index] = value
+            block.store.revision += 1
 
     @property
     def grad(self) -> float:
