@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
 from ..errors import InputError
+from .streams import empty
 
 LINE_SECONDS = 10.0  # between two lines where there is no terminal for a bar
 
 
 def say(message: str) -> None:
-    """One message on stderr."""
-    print(message, file=sys.stderr, flush=True)
+    """One message on stderr; where nobody can be told (a full disk, a closed terminal) the work goes on."""
+    try:
+        print(message, file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        empty(sys.stderr)
 
 
 def fail(message: str, hint: str = "") -> int:
@@ -37,10 +41,7 @@ def tell(line: str = "") -> None:
 
 def unwritable(error: OSError) -> InputError:
     """The error of a stdout that takes nothing; what is still in its buffer is dropped."""
-    with suppress(OSError, ValueError):  # the buffer would fail once more at the end of the process
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+    empty(sys.stdout)
     return InputError(f"cannot write the result to stdout: {(error.strerror or str(error)).lower()}")
 
 
@@ -81,7 +82,8 @@ class Progress:
     def update(self, done: int, note: str) -> None:
         """Show that `done` are done, and a few words."""
         if self._bar is not None:
-            self._bar.update(self._task, completed=done, note=note)
+            with _whatever_the_terminal_says():
+                self._bar.update(self._task, completed=done, note=note)
         elif time.monotonic() >= self._next_line:
             self._next_line = time.monotonic() + LINE_SECONDS
             say(f"{self.title}: {done:,} of {self.last:,}, {note}")
@@ -90,4 +92,14 @@ class Progress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._bar is not None:
-            self._bar.stop()
+            with _whatever_the_terminal_says():
+                self._bar.stop()
+
+
+@contextmanager
+def _whatever_the_terminal_says() -> Iterator[None]:
+    """A terminal that was closed takes no bar; the training goes on, and what it leaves is written."""
+    try:
+        yield
+    except OSError:
+        empty(sys.stderr)

@@ -1,7 +1,7 @@
 """The command line: which command, its flags, its exit code. The work is done below this floor.
 
 Exit codes: 0 done; 2 wrong use or input, or a file that could not be written (one line or two, no traceback);
-130 after Ctrl-C and 143 after SIGTERM (what was asked for is written).
+130 after Ctrl-C, 143 after SIGTERM and 129 after SIGHUP (what was asked for is written).
 Nothing heavy is imported at the top: ``scalarviz --help`` answers at once.
 """
 
@@ -16,6 +16,7 @@ from typing import Any
 
 from ..errors import ScalarvizError, listing
 from .console import fail, say, tell, unwritable
+from .streams import usable
 
 INTERRUPTED = 130
 COMMANDS = {
@@ -39,6 +40,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit code.
     """
     arguments = list(sys.argv[1:] if argv is None else argv) or ["--help"]
+    with usable():
+        return _answered(arguments)
+
+
+def _answered(arguments: list[str]) -> int:
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import DivergedError, InputError, MissingDependencyError, ScalarvizError
 from ..io import check_target
+from ..io.weights import OPTIMIZER, checksum
 from .console import Progress, fail, say, tell
 from .pictures import Outputs, check_look, plan_outputs
 from .scene import LoadedScene
@@ -23,6 +24,7 @@ from .warmup import warm_up_beside
 from .window import InWindow, wants_window
 
 if TYPE_CHECKING:
+    from ..run.run import Run
     from ..run.scene import Scene
 
 
@@ -32,6 +34,8 @@ class Ending:
 
     Attributes
     ----------
+    began : tuple
+        What a file of weights would have held at the start (:func:`_content`); empty where none is to be written.
     seconds : float
     error : Exception or None
         What stopped the training.
@@ -44,6 +48,7 @@ class Ending:
         Why something is missing that was asked for.
     """
 
+    began: tuple[object, ...] = ()
     seconds: float = 0.0
     error: Exception | None = None
     saved: bool = False
@@ -55,9 +60,9 @@ class Ending:
 def run_scene(loaded: LoadedScene, options: Any) -> int:
     """Train a scene as its options say; returns the exit code.
 
-    Everything that would stop a file from being written afterwards is said before the training begins. Ctrl-C and
-    SIGTERM end the training at the next boundary of a step; what was asked for is written all the same. After a second
-    one it is only the weights.
+    Everything that would stop a file from being written afterwards is said before the training begins. Ctrl-C, SIGTERM
+    and SIGHUP end the training at the next boundary of a step; what was asked for is written all the same. After a
+    second one it is only the weights.
     """
     if options.save:
         check_target(options.save)
@@ -70,7 +75,7 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
     beside = _beside(loaded.name, scene, options)
     if window is not None:
         window.first_start = bool(beside)
-    ending = Ending(outputs=outputs)
+    ending = Ending(outputs=outputs, began=_content(scene.run) if options.save else ())
     with Stop() as stop:
         for line in [*scene.notes, _engine_line(loaded.name, scene, options.threads), *beside]:
             say(line)
@@ -214,6 +219,9 @@ def _keep(scene: Scene, options: Any, ending: Ending, diverged: bool = False) ->
     ending.saved = True
     if not options.save:
         return
+    if options.save.exists() and _content(scene.run) == ending.began:
+        say(f"{scene.name}: {options.save} is as it was, since no step was done and nothing was edited")
+        return
     if diverged or not np.isfinite(scene.run.values).all():
         was = "; the file is as it was" if options.save.exists() else ""
         say(f"{scene.name}: {options.save} was not written, since the training diverged{was}")
@@ -223,6 +231,12 @@ def _keep(scene: Scene, options: Any, ending: Ending, diverged: bool = False) ->
         ending.written.append(options.save)
     except ScalarvizError as error:
         ending.failures.append(str(error))
+
+
+def _content(run: Run) -> tuple[object, ...]:
+    """What a file of weights holds of a run: equal tuples, equal files."""
+    numbers = checksum({**run.state_dict(), **{f"{OPTIMIZER}{n}": a for n, a in run.optimizer_state().items()}})
+    return run.steps, run.optimizer.hyperparameters(), numbers
 
 
 def _write(loaded: LoadedScene, scene: Scene, options: Any, stop: Stop, ending: Ending) -> None:

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a run at the next boundary of a step, so that what was asked for is still written."""
+"""Ctrl-C, SIGTERM and SIGHUP end a run at the next boundary of a step: what was asked for is still written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+from ..run.signals import ending_signals
+
 AGAIN = 0.1  # seconds until a signal that came before the window listens is sent once more
 
 
@@ -45,7 +46,7 @@ class Stop:
 
     @property
     def code(self) -> int:
-        """The exit code that a shell expects: 130 after Ctrl-C, 143 after SIGTERM; 0 without a signal."""
+        """The exit code that a shell expects: 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP; 0 without one."""
         return 128 + self.number if self.number else 0
 
     @property
@@ -55,7 +56,7 @@ class Stop:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            for number in SIGNALS:
+            for number in ending_signals():
                 self._former[number] = signal.signal(number, self._handle)
         return self
 
@@ -125,7 +126,7 @@ class Stop:
             if self._again is not None:
                 self._again.cancel()
             signal.set_wakeup_fd(before)
-            self.number = self.number or next((n for n in _received(reader) if n in SIGNALS), 0)
+            self.number = self.number or next((n for n in _received(reader) if n in self._former), 0)
             reader.close()
             writer.close()
 

@@ -62,6 +62,12 @@ class Handle:
         self.close()
 
 
+def _note(line: str) -> None:
+    """A line on stderr, where there is one: without it `print` would write among the results on stdout."""
+    if sys.stderr is not None:
+        print(line, file=sys.stderr)
+
+
 def show(
     x: object,
     *,
@@ -73,7 +79,7 @@ def show(
     cmap: str | None = None,
     playing: bool = True,
     first_start: bool = False,
-    on_note: Callable[[str], None] = lambda line: print(line, file=sys.stderr),
+    on_note: Callable[[str], None] = _note,
     on_lost: Callable[[], object] = lambda: None,
 ) -> Handle:
     """Open a window on `x`.

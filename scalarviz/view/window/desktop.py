@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any, Self
 
 from ...errors import MissingDependencyError, StateError
+from ...run.signals import ending_signals
 from ..draw.places import SMALLEST
 from ..watch.viewer import Viewer
 from .display import DisplayWatch, application, connection_lost, qt_core, survive_lost_display
@@ -97,7 +98,7 @@ class Window:
         return self
 
     def run(self) -> None:
-        """Serve the window until it is closed; Ctrl-C and SIGTERM close it."""
+        """Serve the window until it is closed; Ctrl-C, SIGTERM and SIGHUP close it."""
         self.show()
         with _signals(self._ask_to_close):
             self._serving = True
@@ -268,7 +269,7 @@ class Window:
 
 
 class _signals:
-    """Ctrl-C and SIGTERM call `stop` while the block runs (only in the main thread, where signals arrive)."""
+    """Ctrl-C, SIGTERM and SIGHUP call `stop` while the block runs (only in the main thread, where signals arrive)."""
 
     def __init__(self, stop: Callable[[], None]) -> None:
         self._stop = stop
@@ -278,7 +279,7 @@ class _signals:
         def handle(number: int, frame: FrameType | None) -> None:
             self._stop()
 
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in ending_signals():
             try:
                 self._former[number] = signal.signal(number, handle)
             except ValueError:

@@ -127,7 +127,8 @@ class DisplayWatch:
                 try:
                     self._rescue()
                 finally:
-                    sys.stderr.flush()
+                    if sys.stderr is not None:
+                        sys.stderr.flush()
                     os._exit(2)
 
 
