@@ -139,7 +139,7 @@ class Workbench:
             self._key_line.append(keys(x + MARGIN, self.places.keys, width - 2 * MARGIN, self.theme, self._keys))
         self._place_scenery(None)
         self._strip = Strip(self.subject, self.theme, self.colouring, self.activations, rows=self._has_rows,
-                            story=self._scenery.flow is not None, density=self.scale)  # fmt: skip
+                            single=self._scenery.flow is not None, density=self.scale)  # fmt: skip
         self._numbers: list[Sketch] = []
         self._moving: list[Sketch] = []
         self._touched: list[list[Sketch]] = []

@@ -267,7 +267,7 @@ def test_an_edit_before_the_first_step_is_seen() -> None:
 
 
 def test_weights_alone_have_names_without_a_meaning() -> None:
-    story = arrays_subject({"x": [1.0]})[0].story
-    subject = Subject((Tensor("w", (), 0), Tensor("b", (2,), 1)), (), None, None, story)
+    sample = arrays_subject({"x": [1.0]})[0].sample
+    subject = Subject((Tensor("w", (), 0), Tensor("b", (2,), 1)), (), None, None, sample)
     assert [who(subject, k).name for k in range(3)] == ["w", "b[0]", "b[1]"]
     assert who(subject, 0).meaning == ""

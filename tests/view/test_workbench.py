@@ -20,7 +20,7 @@ from scalarviz.view.draw.text import CAP_HEIGHT, measure, number
 from scalarviz.view.draw.theme import DARK, rgb
 from scalarviz.view.flow.layer import _signed_sum, loss_line
 from scalarviz.view.panels.strip import Strip
-from scalarviz.view.shown.subject import Story
+from scalarviz.view.shown.subject import Sample
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
@@ -264,7 +264,7 @@ def test_a_deeper_network_shows_the_probes_outcome(deep: Scene) -> None:
     assert deep.probe_target is not None
     output = deep.run.predict(deep.probe[None], frame.values)[0]
     assert f"loss of this colour {np.mean((output - deep.probe_target) ** 2):.4f}" in words(bench)
-    assert loss_line(Story((), (), colours=True), 2.9e-5) == "loss of this colour 2.9e−5"  # never a rounded 0.0000
+    assert loss_line(Sample((), (), colours=True), 2.9e-5) == "loss of this colour 2.9e−5"  # never a rounded 0.0000
     picture = picture_of(bench).astype(float)
     for name, colour in (("input", deep.probe), ("output", output), ("target", deep.probe_target)):
         label = [t for t in texts(bench) if t.text == name][-1]  # the row of cubes has its own, placed before
@@ -422,7 +422,7 @@ def test_the_legends_of_a_narrow_picture_are_no_wider_than_they_need(single: Sce
     assert bench.places.strip is not None
     for rows in (False, True):
         strip = Strip(
-            bench.subject, bench.theme, bench.colouring, bench.activations, rows=rows, story=False, density=1.0
+            bench.subject, bench.theme, bench.colouring, bench.activations, rows=rows, single=False, density=1.0
         )
         bars = [
             image.rect[2]

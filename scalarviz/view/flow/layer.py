@@ -17,7 +17,7 @@ from ..draw.places import CHANNEL, LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import chip_text, loss_text, measure
 from ..draw.theme import Theme
-from ..shown.subject import Story
+from ..shown.subject import Sample
 from ..space.layout import Layout
 from ..space.plate import Plate
 from .labels import Taken
@@ -67,14 +67,14 @@ class FewFlow:
         layout: Layout,
         stages: Sequence[Stage],
         theme: Theme,
-        story: Story,
+        sample: Sample,
         project: Project,
         box: Box,
         taken: Taken | None = None,
     ) -> None:
         linear = next(s for s in stages if s.weight is not None)
         assert linear.weight is not None
-        self._theme, self._story, self._project, self._box = theme, story, project, box
+        self._theme, self._sample, self._project, self._box = theme, sample, project, box
         self._taken = taken
         self._input_style = _INPUTS[0]
         self._sums, self._last = linear.name, stages[-1]
@@ -160,7 +160,7 @@ class FewFlow:
             return ()
         for offsets in (WIDE, TIGHT):
             self._at = offsets
-            if room >= offsets.target + offsets.width / 2 + 4 and self._story.target is not None:
+            if room >= offsets.target + offsets.width / 2 + 4 and self._sample.target is not None:
                 return ("sum", "output", "target")
         return ("sum", "output") if room >= TIGHT.output + TIGHT.width / 2 + 4 else ()
 
@@ -195,7 +195,7 @@ class FewFlow:
             return
         left = -0.62 * plate.axes[0] - plate.depth * plate.axes[2]
         edge = self._project([plate.cell_centre(i, 0) + left for i in range(plate.shape[0])])
-        for name, (x, y) in zip(self._story.outputs, edge, strict=False):
+        for name, (x, y) in zip(self._sample.outputs, edge, strict=False):
             wide = measure(f"to {name}", LABEL)
             if x - 12 - wide > 4 and self._free(x - 12 - wide / 2, y, wide + 10, 26):
                 sketch.text(x - 12, y + 4, f"to {name}", LABEL, self._theme.text3, anchor="right")
@@ -207,7 +207,7 @@ class FewFlow:
             sketch.line((start[0] + _SWATCH, start[1] + 18), (chips[0, 0] - wide / 2, chips[0, 1] + 1), theme.flow, 1.2)
             sketch.text(start[0] + _SWATCH / 2, start[1] - 9, "input", LABEL, theme.text2, anchor="middle")
         backs = self._project([self._back_edge(self._weight, j) for j in range(len(chips))])
-        for (x, y), name in zip(chips, self._story.inputs, strict=False):
+        for (x, y), name in zip(chips, self._sample.inputs, strict=False):
             if boxed:
                 self._chip(sketch, x, y, wide, strong=True)
             sketch.text(x, y - high / 2 - (7 if boxed else 1), name, CHANNEL, theme.text2, bold=True, anchor="middle")
@@ -252,7 +252,7 @@ class FewFlow:
 
     def _swatch_place(self) -> tuple[float, float] | None:
         """Top left of the input's swatch, left of the first chip; None where there is no room."""
-        if self._chips is None or not self._story.colours or len(self._chips) != 3:
+        if self._chips is None or not self._sample.colours or len(self._chips) != 3:
             return None
         x = self._chips[0, 0] - CHIP[0] / 2 - 25 - _SWATCH
         y = self._chips[0, 1] - 13
@@ -263,7 +263,7 @@ class FewFlow:
     def _swatches(self) -> bool:
         y = self._lowest[1]
         fits = y + 100 < self._box[1] + self._box[3] + 8
-        return self._story.colours and self._below and len(self._anchors) == 3 and fits
+        return self._sample.colours and self._below and len(self._anchors) == 3 and fits
 
     # what changes every frame
 
@@ -295,7 +295,7 @@ class FewFlow:
     @property
     def _target(self) -> NDArray[np.floating] | None:
         """The target where it has a column."""
-        return self._story.target if "target" in self._columns else None
+        return self._sample.target if "target" in self._columns else None
 
     def _outcome(self, sketch: Sketch, outputs: NDArray[np.floating], loss: float | None) -> None:
         x, y = self._lowest
@@ -307,19 +307,19 @@ class FewFlow:
             below = y + 76
         fits = self._below and below + 24 < self._box[1] + self._box[3] + 12
         if loss is not None and self._target is not None and fits:
-            text = loss_line(self._story, loss)
+            text = loss_line(self._sample, loss)
             sketch.text(x + at.target + at.width / 2, below + 20, text, LABEL, self._theme.text1, anchor="right")
 
     def _swatch(self, sketch: Sketch, x: float, y: float, wide: float, high: float, colour: ArrayLike) -> None:
         sketch.rect(x, y, wide, high, radius=5, fill=displayed(colour), stroke=self._theme.flow)
 
 
-def loss_line(story: Story, loss: float) -> str:
+def loss_line(sample: Sample, loss: float) -> str:
     """The loss of the one sample that is drawn."""
-    return f"loss of this {'colour' if story.colours else 'sample'} {loss_text(loss)}"
+    return f"loss of this {'colour' if sample.colours else 'sample'} {loss_text(loss)}"
 
 
-def formulas(frame: Frame, stages: Sequence[Stage], story: Story) -> list[str]:
+def formulas(frame: Frame, stages: Sequence[Stage], sample: Sample) -> list[str]:
     """Each output written out with its numbers: ``r = σ(−1.99·0.92 + … + 0.69) = σ(−0.98) = 0.27``."""
     linear = next(s for s in stages if s.weight is not None)
     if "input" not in frame.activations or linear.weight is None:
@@ -334,7 +334,7 @@ def formulas(frame: Frame, stages: Sequence[Stage], story: Story) -> list[str]:
         terms = [(float(w), f"·{_factor(x)}") for w, x in zip(row, inputs, strict=True)]
         terms += [(float(bias[i]), "")] if bias is not None else []
         total = _signed_sum(terms)
-        label = story.outputs[i] if i < len(story.outputs) else str(i)
+        label = sample.outputs[i] if i < len(sample.outputs) else str(i)
         if last is linear:
             lines.append(f"{label} = {total} = {chip_text(sums[i])}")
         else:

@@ -15,7 +15,7 @@ from ..draw.places import CHANNEL, LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import chip_text
 from ..draw.theme import Theme
-from ..shown.subject import Story
+from ..shown.subject import Sample
 from .layer import loss_line
 
 MOST = 4  # outputs that are written out
@@ -24,29 +24,29 @@ _CHIP = 52.0
 _LINE = 172.0  # of the loss, in the longest case
 
 
-def outcome_size(story: Story) -> tuple[float, float] | None:
+def outcome_size(sample: Sample) -> tuple[float, float] | None:
     """Width and height that the panel needs; None where there is nothing it could say."""
-    if story.target is None:
+    if sample.target is None:
         return None
-    if story.colours:
+    if sample.colours:
         return 3 * _SWATCH + _ARROW + (_STEP - _SWATCH), 20 + _SWATCH + 24
-    count = len(story.outputs)
+    count = len(sample.outputs)
     chips = 56 + count * (_CHIP + 6) - 6
     return (max(chips, _LINE), 20 + 28 + 6 + 28 + 24) if 0 < count <= MOST else None
 
 
-def outcome(box: Box, theme: Theme, story: Story, frame: Frame, last: str, loss: float | None) -> Sketch:
+def outcome(box: Box, theme: Theme, sample: Sample, frame: Frame, last: str, loss: float | None) -> Sketch:
     """The panel for one frame; `last` names the stage whose row is the output."""
     sketch = Sketch()
-    if "input" not in frame.activations or story.target is None:
+    if "input" not in frame.activations or sample.target is None:
         return sketch
     output = frame.activations[last]
-    if story.colours:
-        _swatches(sketch, box, theme, (frame.activations["input"], output, story.target))
+    if sample.colours:
+        _swatches(sketch, box, theme, (frame.activations["input"], output, sample.target))
     else:
-        _numbers(sketch, box, theme, story, output)
+        _numbers(sketch, box, theme, sample, output)
     if loss is not None:
-        sketch.text(box[0] + box[2], box[1] + box[3] - 4, loss_line(story, loss), LABEL, theme.text1, anchor="right")
+        sketch.text(box[0] + box[2], box[1] + box[3] - 4, loss_line(sample, loss), LABEL, theme.text1, anchor="right")
     return sketch
 
 
@@ -60,10 +60,10 @@ def _swatches(sketch: Sketch, box: Box, theme: Theme, colours: tuple[NDArray[np.
     sketch.arrow((x + _SWATCH + 4, middle), (places[1] - 4, middle), theme.flow, 1.4)
 
 
-def _numbers(sketch: Sketch, box: Box, theme: Theme, story: Story, output: NDArray[np.floating]) -> None:
-    assert story.target is not None
-    x, y = box[0] + box[2] - len(story.outputs) * (_CHIP + 6) + 6, box[1] + 20
-    for row, (title, values) in enumerate((("output", output), ("target", story.target))):
+def _numbers(sketch: Sketch, box: Box, theme: Theme, sample: Sample, output: NDArray[np.floating]) -> None:
+    assert sample.target is not None
+    x, y = box[0] + box[2] - len(sample.outputs) * (_CHIP + 6) + 6, box[1] + 20
+    for row, (title, values) in enumerate((("output", output), ("target", sample.target))):
         top = y + 34 * row
         sketch.text(x - 10, top + 19, title, LABEL, theme.text2, anchor="right")
         for k, value in enumerate(values):
@@ -78,6 +78,6 @@ def _numbers(sketch: Sketch, box: Box, theme: Theme, story: Story, output: NDArr
                 bold=not row,
                 anchor="middle",
             )
-    if len(story.outputs) > 1:
-        for k, name in enumerate(story.outputs):
+    if len(sample.outputs) > 1:
+        for k, name in enumerate(sample.outputs):
             sketch.text(x + k * (_CHIP + 6) + _CHIP / 2, y - 7, name, LABEL, theme.text2, anchor="middle")

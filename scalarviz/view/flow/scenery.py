@@ -64,21 +64,21 @@ class Scenery:
         self._values = CubeValues(layout, theme, project, moved, decades=quantity != "weight",
                                   window=window_of(box, panels, layout.size))  # fmt: skip
         layers = sum(s.weight is not None for s in subject.stages)
-        story = layers == 1 and layout.mode == "few"
+        single = layers == 1 and layout.mode == "few"
         taken = None
-        if story and moved is not None:
+        if single and moved is not None:
             taken = Taken(box)
             for plate in layout.plates:
                 for element in range(plate.size):
                     taken.add_polygon(project(plate.corners_of(element)))
-        self.flow = FewFlow(layout, subject.stages, theme, subject.story, project, box, taken) if story else None
+        self.flow = FewFlow(layout, subject.stages, theme, subject.sample, project, box, taken) if single else None
         shapes = {t.name: t.shape for t in subject.tensors if layers == 0 or t.role != "bias"}
         former: FlowLabels | None = None if before is None or moved is None else before._labels
         names = self._row_names()
         self._labels: FlowLabels | None = None
-        if not story:
+        if not single:
             self._labels = FlowLabels(layout, theme, shapes, names, project, box, former)
-        size = outcome_size(subject.story) if self._labels is not None and subject.stages and panels else None
+        size = outcome_size(subject.sample) if self._labels is not None and subject.stages and panels else None
         there: Box | None = None if former is None or before is None else before._outcome
         self._outcome: Box | None = None
         if self._labels is not None and size is not None:
@@ -110,7 +110,7 @@ class Scenery:
             sketches.append(self._labels.ranges(colouring.extents()))
         if self._outcome is not None:
             last = self._subject.stages[-1].name
-            sketches.append(outcome(self._outcome, self._theme, self._subject.story, frame, last, loss))
+            sketches.append(outcome(self._outcome, self._theme, self._subject.sample, frame, last, loss))
         return sketches
 
 

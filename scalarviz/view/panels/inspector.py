@@ -67,7 +67,7 @@ def _meaning(subject: Subject, tensor: Tensor, place: tuple[int, ...]) -> str:
 def _source(subject: Subject, at: int, number: int) -> str:
     """What feeds input `number` of the layer at place `at` of the chain."""
     if at == 0:
-        return _named(subject.story.inputs, number, "input")
+        return _named(subject.sample.inputs, number, "input")
     return f"{_kind(subject.stages[at - 1])} {number}"
 
 
@@ -75,7 +75,7 @@ def _target(subject: Subject, at: int, number: int) -> str:
     """What output `number` of that layer becomes: the activation after it, or an output with a name."""
     after = at + 1 if at + 1 < len(subject.stages) and subject.stages[at + 1].weight is None else at
     if after == len(subject.stages) - 1:
-        return _named(subject.story.outputs, number, "output")
+        return _named(subject.sample.outputs, number, "output")
     return f"{_kind(subject.stages[after])} {number}"
 
 
@@ -164,11 +164,11 @@ class Inspector:
         subject, run = self._subject, self._subject.run
         assert run is not None
         shown = frame.activations.get("input")
-        if (self._terms is None or subject.probe is None or subject.story.target is None or shown is None
+        if (self._terms is None or subject.probe is None or subject.sample.target is None or shown is None
                 or len(frame.values) > LARGEST or not np.array_equal(shown, subject.probe)):  # fmt: skip
             return ""  # a sample that was drawn by hand has no target that it should become
         before = frame.values.astype(np.float64) - frame.update
-        gradient = self._terms.gradient(subject.probe, subject.story.target, before)
+        gradient = self._terms.gradient(subject.probe, subject.sample.target, before)
         inputs = run.activations(subject.probe, before)
         delta, x, own = self._factors(gradient, inputs)
         if abs(delta * x - own) > 1e-9 * max(abs(own), abs(delta * x), 1e-12):

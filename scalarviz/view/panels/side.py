@@ -177,7 +177,7 @@ class SidePanels:
         return sketch
 
     def _probe(self, frame: Frame) -> Sketch:
-        pad, names = self._subject.pad, self._subject.story.outputs
+        pad, names = self._subject.pad, self._subject.sample.outputs
         logits = frame.activations.get(self._subject.stages[-1].name) if self._subject.stages else None
         if pad is None or logits is None:
             return Sketch()

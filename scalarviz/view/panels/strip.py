@@ -30,7 +30,7 @@ class Strip:
     ----------
     rows : bool
         Whether activation rows are drawn, which need a legend.
-    story : bool
+    single : bool
         Whether there is one layer, whose formulas can be written out.
     density : float
         Device pixels per logical pixel.
@@ -44,12 +44,12 @@ class Strip:
         activations: ActivationScale,
         *,
         rows: bool,
-        story: bool,
+        single: bool,
         density: float,
     ) -> None:
         self._subject, self._theme = subject, theme
         self._colouring, self._activations = colouring, activations
-        self._rows, self._story, self._density = rows, story, density
+        self._rows, self._single, self._density = rows, single, density
         self._bars: dict[tuple[str, int], NDArray[np.uint8]] = {}
 
     def sketches(self, box: Box, frame: Frame, *, selected: int | None = None) -> list[Sketch]:
@@ -73,7 +73,7 @@ class Strip:
             sketches.append(
                 legend((x, y, part, height), self._theme, self._activations.legend(), self._bar("activation", part))
             )
-        elif self._story:
+        elif self._single:
             sketches.append(self._formulas(frame, (x, y, left, height)))
         return [*sketches, self._legend((x + width - own, y, own, height))]
 
@@ -100,7 +100,7 @@ class Strip:
     def _formulas(self, frame: Frame, box: Box) -> Sketch:
         """Each output as its formula, in the largest type that fits; nothing where none does."""
         sketch = Sketch()
-        lines = formulas(frame, self._subject.stages, self._subject.story)
+        lines = formulas(frame, self._subject.stages, self._subject.sample)
         for size, step in ((CHANNEL, 23.0), (LABEL, 20.0)):
             fits = len(lines) * step <= box[3] and all(measure(line, size) <= box[2] for line in lines)
             if lines and fits:

@@ -21,8 +21,8 @@ Float = NDArray[np.floating]
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
-    """What the flow tells: the sample's names, its target and which numbers are colours.
+class Sample:
+    """The one sample whose way is drawn: its names, its target and whether its numbers are colours.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Subject:
         None for arrays alone: no HUD, no curve, no pictures.
     probe : ndarray or None
         The sample whose way is drawn.
-    story : Story
+    sample : Sample
         Its names and target.
     pad : DigitPad or None
         Where a hand can draw another sample: it changes `probe` in place.
@@ -62,7 +62,7 @@ class Subject:
     stages: tuple[Stage, ...]
     run: Run | None
     probe: Float | None
-    story: Story
+    sample: Sample
     curve_label: str = "batch"
     pictures: Pictures | None = None
     colour_cube: ColourCube | None = None
@@ -90,9 +90,9 @@ class Subject:
 
     def probe_loss(self, frame: Frame) -> float | None:
         """The loss of the probe sample alone at the values of a frame; None where it has no target."""
-        if self.run is None or self.probe is None or self.story.target is None:
+        if self.run is None or self.probe is None or self.sample.target is None:
             return None
-        return float(self.run.evaluate(self.probe[None], self.story.target[None], frame.values))
+        return float(self.run.evaluate(self.probe[None], self.sample.target[None], frame.values))
 
 
 def subject_of(scene: Scene) -> Subject:
@@ -103,7 +103,7 @@ def subject_of(scene: Scene) -> Subject:
     outs = stages[-1].outputs if stages else 0
     colours = ins == outs == 3 and (scene.colour_cube is not None or scene.pictures is not None)
     inputs, outputs = _names(scene.input_names, ins, "x"), _names(scene.output_names, outs, "y")
-    story = Story(inputs, outputs, scene.probe_target, colours)
+    sample = Sample(inputs, outputs, scene.probe_target, colours)
     probe = scene.probe if scene.probe is not None or not ins else np.full(ins, 0.5)
     pad = None
     if scene.digits is not None and probe is not None:
@@ -114,7 +114,7 @@ def subject_of(scene: Scene) -> Subject:
         stages,
         run,
         probe,
-        story,
+        sample,
         scene.curve_label,
         scene.pictures,
         scene.colour_cube,
@@ -149,7 +149,7 @@ def arrays_subject(arrays: Mapping[str, ArrayLike]) -> tuple[Subject, Frame]:
     nothing = np.zeros_like(flat)
     flags = np.zeros(len(flat), bool)
     frame = Frame(0, float("nan"), 0.0, flat, nothing, nothing, flags, flags)
-    return Subject(tuple(tensors), (), None, None, Story((), ())), frame
+    return Subject(tuple(tensors), (), None, None, Sample((), ())), frame
 
 
 def _block(name: str, value: ArrayLike) -> Float:
