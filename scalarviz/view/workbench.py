@@ -186,10 +186,12 @@ class Workbench:
         self._view.camera = camera
         self._outdated = True
 
-    def orbit(self, dx: float, dy: float) -> None:
-        """Turn around the middle of the scene by a drag of device pixels."""
+    def orbit(self, dx: float, dy: float, start: Point | None = None) -> None:
+        """Turn what a drag by device pixels begins on: a colour cube, else the scene around its middle."""
         self.hover(None)
-        self._view.orbit(*self.to_logical((dx, dy)))
+        turn = self._side.turn_cube if start and self._side.cube_at(*self.to_logical(start)) else self._view.orbit
+        turn(*self.to_logical((dx, dy)))
+        self._outdated = True
 
     def pan(self, dx: float, dy: float) -> None:
         """Shift the picture by device pixels."""
@@ -202,17 +204,16 @@ class Workbench:
         self._view.zoom(factor, self._to_camera(at))
 
     def fit_camera(self) -> None:
-        """Glide back to the camera that shows everything."""
+        """Glide back to the camera that shows everything; a turned colour cube turns back."""
         self.hover(None)
         self._view.fit()
+        self._side.fit_cube()
 
     @property
     def moving(self) -> bool:
         """Whether the picture goes on changing by itself: camera, range of the colours, text that lags behind."""
         growing = self.colouring.growing or self.activations.growing
         return growing or self._view.gliding or self._late or self._side.moving
-
-    # a look
 
     def set_look(
         self, *, quantity: str | None = None, cmap: str | None = None, theme: str | Theme | None = None
@@ -245,8 +246,6 @@ class Workbench:
         if self.colouring.quantity == "weight" or self._frame is None:
             return self.colouring.range.high
         return extent(self._frame.values)
-
-    # a frame
 
     def update(self, frame: Frame, pace_text: str = "", seconds: float | None = None) -> None:
         """Take over one frame.

@@ -10,20 +10,24 @@ from ..draw.places import LABEL, Box
 from ..draw.sketch import Float, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
-from ..space.camera import Camera, fit
+from ..space.camera import Camera, Rect, fit
+from ..space.pose import camera_of, pose_of, turn_by, zoomed
 
 Colours = NDArray[np.floating]
 _CORNERS = np.array([[r, g, b] for r in (0, 1) for g in (0, 1) for b in (0, 1)], dtype=float)
 _CUBE = 146.0  # width of one cube
 _LARGEST = 24.0  # diameter of a disc
-_AZIMUTH, _ELEVATION, _DISTANCE = 53.0, 26.0, 3.6
+_DISTANCE = 3.6
+Turn = tuple[float, float]
+"""Azimuth and elevation in degrees."""
+FITTED: Turn = (53.0, 26.0)
+"""White is the nearest corner, black the farthest, blue runs downwards."""
 
 
 class CubePlaces:
-    """Where the discs of one colour cube lie, and which of them can be seen; computed once.
+    """Where the discs of one colour cube lie, and which of them can be seen; computed once an angle.
 
-    White is the nearest corner and black the farthest, blue runs downwards. Discs that others hide are left out:
-    with a full grid of 16 x 16 x 16 colours five in six are inside.
+    Discs that others hide are left out: with a full grid of 16 x 16 x 16 colours five in six are inside.
 
     Parameters
     ----------
@@ -31,6 +35,8 @@ class CubePlaces:
         sRGB in 0..1.
     box : Box
         Where the cube is drawn.
+    turn : (float, float)
+        From where it is seen.
 
     Attributes
     ----------
@@ -41,19 +47,18 @@ class CubePlaces:
     diameter : float
     """
 
-    def __init__(self, inputs: Colours, box: Box) -> None:
+    def __init__(self, inputs: Colours, box: Box, turn: Turn = FITTED) -> None:
         x, y, width, height = box
-        corners = _place(_CORNERS)
         size = (round(x + width) + 64, round(y + height) + 64)
         side = max(2.0, round(len(inputs) ** (1 / 3)))
         air = 3.0 if side > 4 else 0.5 * _LARGEST + 1.0  # a few colours are large discs, which reach over the corners
         rect = (x + air, y + air, x + width - air, y + height - air)
-        self._camera = fit(
-            corners, size, rect, azimuth=_AZIMUTH, elevation=_ELEVATION, distance=_DISTANCE, align=(0.5, 0.0)
-        )
-        where = _place(inputs)
-        spacing = self._pixels(corners) / (side - 1)
+        self._camera = fitted = _camera(FITTED, size, rect)
+        spacing = self._pixels(_place(_CORNERS)) / (side - 1)
         self.diameter = float(min(max(1.32 * spacing, 3.0), _LARGEST))
+        if turn != FITTED:
+            self._camera = _no_larger(_camera(turn, size, rect), fitted, rect)
+        where = _place(inputs)
         order = np.argsort(_nearness(self._camera, where), kind="stable")
         flat = self._camera.project(where[order])
         seen = _uncovered(flat, self.diameter)
@@ -75,8 +80,28 @@ class CubePlaces:
         """The cube's outline, front edges left out: (E, 2, 2)."""
         pairs = [(a, b) for a in range(8) for b in range(a) if np.abs(_CORNERS[a] - _CORNERS[b]).sum() == 1]
         ends = self._camera.project(_place(_CORNERS))
-        rim = [(a, b) for a, b in pairs if 7 not in (a, b)]
+        front = int(np.argmax(_nearness(self._camera, _place(_CORNERS))))
+        rim = [(a, b) for a, b in pairs if front not in (a, b)]
         return np.array([[ends[a], ends[b]] for a, b in rim], dtype=np.float32)
+
+
+def turned(turn: Turn, dx: float, dy: float) -> Turn:
+    """`turn` after a drag of pixels: the near side follows the pointer."""
+    return turn_by(*turn, dx, dy)
+
+
+def _camera(turn: Turn, size: tuple[int, int], rect: Rect) -> Camera:
+    azimuth, elevation = turn
+    corners = _place(_CORNERS)
+    return fit(corners, size, rect, azimuth=azimuth, elevation=elevation, distance=_DISTANCE, align=(0.5, 0.0))
+
+
+def _no_larger(camera: Camera, fitted: Camera, rect: Rect) -> Camera:
+    """`camera`, not nearer than the fitted one: a cube that is turned does not grow."""
+    share = min(1.0, fitted.scale / camera.scale)
+    middle = (rect[0] + rect[2]) / 2, (rect[1] + rect[3]) / 2
+    corners = _place(_CORNERS)
+    return camera_of(zoomed(pose_of(camera, corners.mean(axis=0)), share, middle), camera.size, corners)
 
 
 def _place(rgb: ArrayLike) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from ..draw.places import Box
 from ..draw.sketch import Sketch
 from ..draw.theme import Theme
 from ..shown.subject import Subject
-from .colours import CubePlaces, colours_discs, colours_title, cube_boxes
+from .colours import FITTED, CubePlaces, Turn, colours_discs, colours_title, cube_boxes, turned
 from .digit import field_box, probe_panel
 from .digits import DigitColumns
 from .loss import LossCurve, loss_panel
@@ -72,6 +72,7 @@ class SidePanels:
         self._waited = float("inf")
         self._read: tuple[Frame, NDArray[np.integer]] | None = None
         self._hints, self._late = hints, False
+        self._turn: Turn = FITTED
         self._pause = _ACCURACY_SECONDS if hints else 0.0
         self.columns = None if subject.digits is None else DigitColumns(subject.digits, theme)
         if subject.pictures is not None:
@@ -90,7 +91,7 @@ class SidePanels:
             self._subject.pad.box = field_box(boxes["probe"]) if "probe" in boxes else None
         cube = self._subject.colour_cube
         if cube is not None and "colours" in boxes:
-            near, far = (CubePlaces(cube.inputs, box) for box in cube_boxes(boxes["colours"]))
+            near, far = (CubePlaces(cube.inputs, box, self._turn) for box in cube_boxes(boxes["colours"]))
             self._cube = near
             self._cubes = {"source": near, "target": far}
             self._cube_inputs = np.asarray(cube.inputs)[near.visible]
@@ -110,6 +111,24 @@ class SidePanels:
         if cube is not None and "target" in self._cubes:
             far = self._cubes["target"]
             self._static[-1] = colours_discs(far, np.asarray(cube.targets)[far.visible])
+
+    def cube_at(self, x: float, y: float) -> bool:
+        """Whether a point (logical pixels) is on a colour cube or close beside it."""
+        return bool(self._cubes) and any(
+            left <= x < left + width and top <= y < top + height
+            for left, top, width, height in cube_boxes(self._boxes["colours"])
+        )
+
+    def turn_cube(self, dx: float, dy: float) -> None:
+        """Both colour cubes turn by a drag of logical pixels."""
+        self._turn = turned(self._turn, dx, dy)
+        self.place(self._boxes)
+
+    def fit_cube(self) -> None:
+        """The colour cubes as they were at first."""
+        if self._turn != FITTED:
+            self._turn = FITTED
+            self.place(self._boxes)
 
     def disc_at(self, x: float, y: float) -> Disc | None:
         """The disc of a colour cube that is seen at a point (logical pixels); None beside them."""

@@ -80,8 +80,14 @@ def camera_of(pose: Pose, size: Size, points: ArrayLike) -> Camera:
 
 def turned(pose: Pose, dx: float, dy: float) -> Pose:
     """Turned by a drag of (`dx`, `dy`) pixels: the near side of the scene follows the pointer."""
-    elevation = float(np.clip(pose.elevation + DEGREES_PER_PIXEL * dy, -LIMIT, LIMIT))
-    return replace(pose, azimuth=pose.azimuth - DEGREES_PER_PIXEL * dx, elevation=elevation)
+    azimuth, elevation = turn_by(pose.azimuth, pose.elevation, dx, dy)
+    return replace(pose, azimuth=azimuth, elevation=elevation)
+
+
+def turn_by(azimuth: float, elevation: float, dx: float, dy: float) -> tuple[float, float]:
+    """Both angles after that drag; the eye stops before the pole."""
+    lifted = float(np.clip(elevation + DEGREES_PER_PIXEL * dy, -LIMIT, LIMIT))
+    return azimuth - DEGREES_PER_PIXEL * dx, lifted
 
 
 def shifted(pose: Pose, dx: float, dy: float) -> Pose:

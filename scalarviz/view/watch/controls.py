@@ -111,7 +111,7 @@ def markdown() -> str:
 
 
 MOUSE: tuple[tuple[str, str, str], ...] = (
-    ("Drag", "move", "turn the scene (right button: shift it)"),
+    ("Drag", "move", "turn the scene, or the colour cube (right button: shift)"),
     ("Wheel", "scroll", "zoom; over a cube: change that weight"),
     ("Click", "click", "a cube: look into it"),
     ("Click", "retarget", "a colour of the cube, then its new target"),

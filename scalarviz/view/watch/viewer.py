@@ -57,6 +57,7 @@ class Viewer:
         self._shown: Frame | None = None
         self._dirty = True
         self._pressed: tuple[Point, str] | None = None
+        self._start: Point = (0.0, 0.0)  # of the press
         self._dragging = False
 
     # ---- what a subclass says
@@ -201,10 +202,10 @@ class Viewer:
 
     def press(self, at: Point, button: str = "left") -> None:
         """A button went down."""
-        self._pressed, self._dragging = (at, button), False
+        self._pressed, self._start, self._dragging = (at, button), at, False
 
     def move(self, at: Point) -> None:
-        """The pointer is at `at`: a drag turns (left) or shifts (other buttons) the camera, else it hovers."""
+        """The pointer is at `at`: a drag turns what it began on (left) or shifts the scene, else it hovers."""
         if self._pressed is None:
             if self.bench.hover(at):
                 self.refresh()
@@ -215,8 +216,10 @@ class Viewer:
             return
         self._dragging = True
         self._pressed = (at, button)
-        turn = self.bench.orbit if button == "left" else self.bench.pan
-        turn(dx, dy)
+        if button == "left":
+            self.bench.orbit(dx, dy, self._start)
+        else:
+            self.bench.pan(dx, dy)
         self.refresh()
 
     def release(self, at: Point) -> None:
