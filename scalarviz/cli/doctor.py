@@ -130,7 +130,8 @@ def _example() -> tuple[bool, str]:
 
 
 def _cache() -> tuple[bool, str]:
-    from ..engine.cpu.cache.units import cache_is_warm, folder
+    from ..engine.cpu.cache.place import folder
+    from ..engine.cpu.cache.units import cache_is_warm
     from ..engine.cpu.cache.writable import refusal
     from ..scalar import ops
 

@@ -18,6 +18,7 @@ import pytest
 
 from scalarviz.engine.arrays.trainer import NumpyTrainer
 from scalarviz.engine.cpu import warmup
+from scalarviz.engine.cpu.cache import place
 from scalarviz.engine.cpu.cache import units as cache
 from scalarviz.errors import MissingDependencyError
 from scalarviz.io import load_picture, load_tensors, read_cube, save_picture
@@ -347,7 +348,7 @@ def test_a_first_start_goes_on_with_numba_when_the_kernels_are_there(program, tm
     """The process that compiles is played by this one, which has the kernels already."""
     warmup(("float32",))
     folder = tmp_path / "cache"
-    version = folder / cache.key()
+    version = folder / place.key()
     version.mkdir(parents=True)
     owner = {"pid": os.getpid(), "host": socket.gethostname(), "token": "x"}
     (version / "warmup.lock").write_text(json.dumps(owner))

@@ -15,7 +15,7 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.engine import cpu
-from scalarviz.engine.cpu.cache import loader, warm
+from scalarviz.engine.cpu.cache import loader, place, warm
 from scalarviz.engine.cpu.cache import units as cache
 from scalarviz.scalar import ops
 
@@ -142,7 +142,7 @@ def test_a_full_disk_costs_one_line(tmp_path, monkeypatch):
     with pytest.warns(RuntimeWarning, match="No space left"):
         assert loader.row_addresses("neg", "float32")["forward"]
     assert loader.row_addresses("lt", "float32")["forward"]  # silently: a warning would be an error here
-    assert [p.name for p in cache.folder().iterdir()] == ["rows"]
+    assert list(cache.folder().iterdir()) == []
 
 
 def test_warm_means_every_unit_is_there(tmp_path, monkeypatch):
@@ -177,7 +177,7 @@ def test_a_new_operation_compiles_its_own_rows_alone(tmp_path, monkeypatch):
     for name in ("neg", "test_double"):
         loader.row_addresses(name, "float32")
     new = {name.split(os.sep)[1] for name in set(files(tmp_path)) - set(before)}
-    assert new == {"rows", cache.rows_unit(op, "float32")}
+    assert new == {cache.rows_unit(op, "float32")}
     assert {k: v for k, v in files(tmp_path).items() if k in before} == before
 
 
@@ -197,7 +197,7 @@ def never_compiled(monkeypatch):
 
     monkeypatch.setattr(compiler.CompilerBase, "_compile_core", compiled)
     # the folder itself tells nothing: other tests may fill it at the same time
-    monkeypatch.setattr(loader, "_build", written)
+    monkeypatch.setattr(loader, "_fill", written)
     monkeypatch.setattr(caching.IndexDataCacheFile, "save", written)
 
 
@@ -355,5 +355,5 @@ def test_the_folder_is_the_platforms_own(monkeypatch, platform, variables, expec
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(cache.sys, "platform", platform)
-    assert cache.user_cache().as_posix() == expected
+    monkeypatch.setattr(place.sys, "platform", platform)
+    assert place.user_cache().as_posix() == expected

@@ -21,11 +21,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .units import folder
+from .place import closed, folder, make_folder
 
 SWITCH = "SCALARVIZ_WARMUP"
 """Environment variable; ``0`` turns the process off."""
 TOKEN = "SCALARVIZ_WARMUP_TOKEN"
+LOCK = "warmup.lock"
 STALE_SECONDS = 1800.0
 """Age from which a lock counts for nothing: compiling takes a minute or two, process ids come again."""
 
@@ -48,7 +49,7 @@ class Owner:
 
 def lock_path() -> Path:
     """The lock of this version's cache."""
-    return folder() / "warmup.lock"
+    return folder() / LOCK
 
 
 def running() -> bool:
@@ -117,9 +118,10 @@ def holding() -> Iterator[bool]:
 
 def _take(token: str) -> bool:
     """Take the lock if it is free or its owner is gone."""
-    path = lock_path()
+    if closed():
+        return False
     with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path = make_folder() / LOCK
         if running():
             return False
         path.unlink(missing_ok=True)  # a dead process's

@@ -7,31 +7,25 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-import numba
-from numba.core import config
-
 from ....scalar import ops
-from .. import compiled
-from ..compiled import conv, few, layers, one, squares, steps, sums, windows
-from ..compiled.noalias import NoAlias
-from ..source.rows import kernel_names, module_source
-from ..source.updates import UPDATES, update_source
-from ..vector import capability
+from ....scalar.sources import remember
+from ..compiled import build
+from ..source.rows import kernel_names
+from ..source.updates import UPDATES
 from . import units
+from .key import key
+from .locator import kept_in, trouble
+from .place import closed, folder, make_folder, user_cache
 
 T = TypeVar("T")
-KERNELS = compiled.__name__
-"""Where generated sources find what they call."""
 
 _LOCK = threading.RLock()
 _LOADED: dict[str, dict[str, Any]] = {}
-_POINTERS = {"float32": numba.types.CPointer(numba.float32), "float64": numba.types.CPointer(numba.float64)}
 
 
 def load(unit: str, compile_with: Callable[[bool], T]) -> T:
@@ -49,21 +43,24 @@ def load(unit: str, compile_with: Callable[[bool], T]) -> T:
     What `compile_with` returns.
     """
     with _LOCK:
-        home = units.folder() / unit
+        if reason := trouble() or closed(unit):
+            units.warn_once(f"{reason}; compiling in memory")
+            return compile_with(False)
+        home = folder() / unit
         if home.is_dir():
             if units.intact(home):
                 try:
-                    with _directory(home):
+                    with kept_in(home, _stamp(unit), filling=False):
                         return compile_with(True)
                 except Exception:
                     pass  # whatever numba makes of a strange file; an error of ours comes again when it is compiled
             units.warn_once(f"compiled kernels in {home} are damaged and are made anew")
             units.remove(home)
         try:
-            return _build(home, compile_with)
+            return _fill(unit, compile_with)
         except OSError as error:
             units.warn_once(
-                f"cannot keep compiled kernels in {units.user_cache()} ({error.strerror or error}); "
+                f"cannot keep compiled kernels in {user_cache()} ({error.strerror or error}); "
                 "compiling in memory. Free some space, or set SCALARVIZ_CACHE_DIR to a folder that can be written"
             )
             return compile_with(False)
@@ -77,16 +74,17 @@ def row_addresses(name: str, dtype: str) -> dict[str, int]:
 
 
 def kernel_address(name: str, dtype: str) -> int:
-    """Address of another kernel: one of ``layout.KERNELS``, or one with ``_plain`` behind its name."""
-    return _addresses(units.core_unit(name, dtype), lambda cached: _compile_kernel(name, dtype, cached))[name]
+    """Address of another kernel: one of ``wire.KERNELS``, or one with ``_plain`` behind its name."""
+    unit = units.core_unit(name, dtype)
+    return _addresses(unit, lambda cached: _compile_kernel(name, dtype, unit, cached))[name]
 
 
 def function(name: str, dtype: str) -> Any:
-    """One of the functions of ``layout.CALLS``, compiled for `dtype`."""
+    """One of the functions of ``wire.CALLS``, compiled for `dtype`."""
     unit = units.core_unit(name, dtype)
     with _LOCK:
         if unit not in _LOADED:
-            _LOADED[unit] = {name: load(unit, lambda cached: _compile_function(name, dtype, cached))}
+            _LOADED[unit] = {name: load(unit, lambda cached: build.function(name, dtype, cached))}
         return _LOADED[unit][name]
 
 
@@ -119,74 +117,41 @@ def callable_at(address: int) -> Callable[..., None]:
     return call
 
 
-def _build(home: Path, compile_with: Callable[[bool], T]) -> T:
-    home.parent.mkdir(parents=True, exist_ok=True)
-    build = Path(tempfile.mkdtemp(prefix="build-", dir=home.parent))
+def _fill(unit: str, compile_with: Callable[[bool], T]) -> T:
+    home = make_folder() / unit
+    making = Path(tempfile.mkdtemp(prefix="build-", dir=home.parent))  # this user's alone
     try:
-        with _directory(build):
+        with kept_in(making, _stamp(unit), filling=True):
             result = compile_with(True)
-        units.seal(build)
+        units.seal(making)
         try:
-            os.rename(build, home)
+            os.rename(making, home)
         except OSError:
             if not home.is_dir():  # else another process was first
                 raise
     finally:
-        units.remove(build)
+        units.remove(making)
     units.prune()
     return result
 
 
-@contextmanager
-def _directory(path: Path) -> Iterator[None]:
-    """Point numba's cache directory at `path` for our own decorators; the user's setting comes back."""
-    before = config.CACHE_DIR
-    config.CACHE_DIR = str(path)
-    try:
-        yield
-    finally:
-        config.CACHE_DIR = before
+def _stamp(unit: str) -> str:
+    return f"{key()}/{unit}"
 
 
 def _compile_rows(op: ops.Op, dtype: str, unit: str, cached: bool) -> dict[str, Any]:
-    module = _written(unit, module_source(op, dtype, KERNELS), cached)
-    decorate = _kernel_decorator([_POINTERS[dtype]] * 6, cached, pipeline_class=NoAlias)
-    return {kernel: decorate(getattr(module, kernel)) for kernel in kernel_names(op)}
+    module = _module(unit, units.rows_source(op, dtype))
+    return build.rows(module, kernel_names(op), dtype, cached)
 
 
-def _compile_update(name: str, dtype: str, cached: bool) -> dict[str, Any]:
-    module = _written(units.core_unit(name, dtype), update_source(name, dtype, KERNELS), cached)
-    # nothing is contracted: the bits are those of the operations one by one
-    decorate = _kernel_decorator([_POINTERS[dtype]] * 6, cached, pipeline_class=NoAlias, fastmath=False)
-    return {name: decorate(getattr(module, name))}
-
-
-def _written(unit: str, source: str, cached: bool) -> ModuleType:
-    """The module of a source that we have made ourselves."""
-    path = units.write_source(unit, source) if cached else unit
-    module = sys.modules[f"scalarviz_rows.{unit}"] = ModuleType(f"scalarviz_rows.{unit}")  # numba looks it up
-    exec(compile(source, str(path), "exec"), module.__dict__)
-    return module
-
-
-def _compile_kernel(name: str, dtype: str, cached: bool) -> dict[str, Any]:
+def _compile_kernel(name: str, dtype: str, unit: str, cached: bool) -> dict[str, Any]:
     if name in UPDATES:
-        return _compile_update(name, dtype, cached)
-    real, words = _POINTERS[dtype], numba.types.CPointer(numba.int64)
-    vectors = name in capability.VECTOR_KERNELS and capability.vector_bytes() > 0
-    plain = name.removesuffix("_plain")
-    modules = (layers,) if vectors else (sums, conv, one, few, squares, windows)
-    source = next(getattr(module, plain) for module in modules if hasattr(module, plain))
-    return {name: _kernel_decorator([words, words, words, real, real, real], cached)(source)}
+        return build.update(_module(unit, units.updates_source(name, dtype)), name, dtype, cached)
+    return build.kernel(name, dtype, cached)
 
 
-def _kernel_decorator(pointers: list[Any], cached: bool, **options: Any) -> Any:
-    signature = numba.void(*pointers, numba.int64, numba.int64)
-    return numba.cfunc(signature, cache=cached, error_model="numpy", **{"fastmath": {"contract"}, **options})
-
-
-def _compile_function(name: str, dtype: str, cached: bool) -> Any:
-    function = numba.njit(cache=cached, nogil=True, error_model="numpy")(getattr(steps, name))
-    function.compile(steps.signature(name, dtype))
-    function.disable_compile()
-    return function
+def _module(unit: str, source: str) -> ModuleType:
+    """The module of a source that we have made ourselves."""
+    module = sys.modules[f"scalarviz_rows.{unit}"] = ModuleType(f"scalarviz_rows.{unit}")  # numba looks it up
+    exec(compile(source, remember(f"<scalarviz-{unit}>", source), "exec"), module.__dict__)
+    return module

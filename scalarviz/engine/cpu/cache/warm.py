@@ -13,8 +13,10 @@ from ....scalar.ops import TABLE
 from ...processors import processors
 from ..source.rows import DTYPES
 from ..wire import CALLS, KERNELS
+from .key import PACKAGE
 from .loader import function, kernel_address, row_addresses
-from .units import PACKAGE, core_unit, folder, has, has_rows
+from .place import closed, make_folder
+from .units import core_unit, has, has_rows
 
 Progress = Callable[[int, int, str], None]
 Unit = tuple[str, str, str]  # kind, name, dtype
@@ -92,12 +94,12 @@ def _make(unit: Unit) -> None:
 
 def _start_helper(units: Sequence[Unit]) -> subprocess.Popen[bytes] | None:
     """A process that compiles `units`; None where there is no second core or no cache to share."""
-    if processors() < 2:
+    if processors() < 2 or closed():
         return None
     code = "import sys; from scalarviz.engine.cpu.cache.warm import help_out; help_out(sys.argv[1])"
     paths = os.pathsep.join([str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
     try:
-        folder().mkdir(parents=True, exist_ok=True)
+        make_folder()
         return subprocess.Popen(
             [sys.executable, "-c", code, json.dumps(units)],
             env={**os.environ, "PYTHONPATH": paths},

@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import tempfile
 
-from .units import user_cache
+from .place import closed, user_cache
 
 SAMPLE = bytes(1 << 16)
 """What is written to see: on a full disk a few bytes may still find a place."""
 
 
 def refusal() -> str:
-    """Why kernels cannot be kept: the folder, the reason and what to do, as one clause; empty if they can.
+    """Why kernels are not kept or not loaded: the folder, the reason and what to do, as one clause; empty if they are.
 
     A folder that is not there yet is not made.
     """
+    if reason := closed():
+        return reason
     folder = user_cache()
     nearest = next(path for path in (folder, *folder.parents) if os.path.exists(path))  # Path.exists() may raise
     try:

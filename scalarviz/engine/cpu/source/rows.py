@@ -7,7 +7,6 @@ kernel an operand, so that LLVM has few pointers to compare before it vectorises
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 from textwrap import indent
@@ -63,11 +62,6 @@ def module_source(op: ops.Op, dtype: str, package: str) -> str:
 def header(name: str, dtype: str, package: str) -> str:
     """What stands at the top of a module file of kernels."""
     return _HEADER.format(name=name, dtype=dtype, package=package)
-
-
-def digest(op: ops.Op) -> str:
-    """Short hash of the formulas: another formula under the same name is another module."""
-    return hashlib.sha256(repr((op.args, op.expressions())).encode()).hexdigest()[:12]
 
 
 def _forward(op: ops.Op) -> str:

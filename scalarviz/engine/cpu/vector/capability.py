@@ -6,7 +6,7 @@ import os
 from functools import cache
 
 VECTOR_KERNELS = ("combine", "outer", "conv", "conv_outer")
-"""Kernels of ``layout.KERNELS`` with a form in vector code; the plain one can be had as ``<name>_plain``."""
+"""Kernels of ``wire.KERNELS`` with a form in vector code; the plain one can be had as ``<name>_plain``."""
 
 _FEATURES = (("avx512f", 64, 32), ("avx2", 32, 16), ("neon", 16, 32))
 """Feature of the processor, bytes of a vector, vector registers. Fused multiply-add comes with each."""
