@@ -1,14 +1,17 @@
-"""Pictures on disk: any mode and size that pillow reads, as sRGB in 0..1, and back."""
+"""Pictures on disk: any mode of the usual formats, as sRGB in 0..1, and back."""
 
 from __future__ import annotations
 
 import io
+import logging
+import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +19,21 @@ from numpy.typing import NDArray
 from ..errors import FileFormatError, InputError, MissingDependencyError, listing
 from .atomic import StrPath, check_target, write_bytes
 from .grey import is_deep, level
+from .readable import check_source, unreadable
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PillowImage
+    from PIL.ImageFile import ImageFile
 
 Array = NDArray[np.float32]
 Floating = NDArray[np.floating]
 
 FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".webp": "WEBP", ".tif": "TIFF", ".tiff": "TIFF"}
+READ = ("PNG", "JPEG", "WEBP", "AVIF", "BMP", "GIF", "TIFF", "PPM")
+"""What is read, by pillow's names: those that people have. It knows thirty more, made for other things."""
+LARGEST = 2**26
+"""Pixels that are read at most: above those of most cameras, below what fills the memory."""
+_NOWHERE = logging.NullHandler()
 EXAMPLE_FILE = "data/chelsea.png"  # Stefan van der Walt's cat, CC0, in scikit-image's wheel
 EXAMPLE_CROP = (138, 20, 378, 260)  # its face, square
 
@@ -70,43 +80,83 @@ def load_picture(path: StrPath) -> Picture:
     InputError
         If there is no such file or it cannot be read.
     FileFormatError
-        If it is no picture, or a damaged one, or nothing tells which of its numbers is white.
+        If it is no picture of a kind in `READ`, or a damaged one, or larger than `LARGEST` pixels, or nothing tells
+        which of its numbers is white.
     """
-    from PIL import Image, ImageOps, UnidentifiedImageError
+    from PIL import Image, UnidentifiedImageError
 
+    source = check_source(path, "picture")
+    logging.getLogger("PIL").addHandler(_NOWHERE)  # without one of its own, Python prints what it logs
     try:
         with warnings.catch_warnings():
             # pillow warns of large pictures and of odd metadata; neither is the user's to mend
             warnings.simplefilter("ignore")
-            with Image.open(Path(path)) as opened:
-                opened.load()
-                tags = getattr(opened, "tag_v2", {})  # turning makes a picture without them
-                return _decode(ImageOps.exif_transpose(opened), tags)
-    except FileNotFoundError:
-        raise InputError(f"there is no picture {path}") from None
-    except IsADirectoryError:
-        raise InputError(f"{path} is a folder, not a picture") from None
-    except PermissionError:
-        raise InputError(f"no permission to read {path}") from None
+            with source.open("rb") as file, Image.open(file, formats=_kinds()) as opened:
+                return _decode(opened)
     except UnidentifiedImageError:
-        raise FileFormatError(f"{path} is not a picture that pillow can read") from None
-    except Image.DecompressionBombError as error:
-        raise FileFormatError(f"{path} is too large: {error}") from None
+        raise FileFormatError(f"{path} is not a picture; those that are read are {listing(_kinds())}") from None
     except FileFormatError as error:
         raise FileFormatError(f"{path}: {error}") from None
-    except (OSError, ValueError, SyntaxError, EOFError) as error:
-        # pillow's decoders raise SyntaxError for broken PNG chunks, ValueError for modes it cannot convert
-        raise FileFormatError(f"{path} is damaged or of an unsupported kind: {error}") from None
+    except PermissionError as error:
+        raise unreadable(path, error) from None
+    except Image.DecompressionBombError:
+        raise FileFormatError(f"{path} is too large: it has more than {LARGEST:,} pixels; make it smaller") from None
+    except MemoryError:
+        raise FileFormatError(f"{path} is too large for the memory of this machine; make it smaller") from None
+    except Exception as error:  # pillow's decoders raise whatever they stumble over, from TypeError to struct.error
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise FileFormatError(f"{path} is damaged or of an unsupported kind: {reason}") from None
 
 
-def _decode(image: PillowImage, tags: Mapping[int, Any]) -> Picture:
+def _kinds() -> tuple[str, ...]:
+    """`READ` without what this pillow is too old for: it raises KeyError at a format that it has never heard of."""
+    return READ if find_spec("PIL.AvifImagePlugin") else tuple(kind for kind in READ if kind != "AVIF")
+
+
+def _decode(opened: ImageFile) -> Picture:
+    from PIL import ImageOps
+
+    width, height = opened.size
+    if width * height > LARGEST:
+        raise FileFormatError(
+            f"it is too large: {width:,} x {height:,} = {width * height:,} pixels, at most {LARGEST:,}; make it smaller"
+        )
+    if width * height == 0:
+        raise FileFormatError(f"it has no pixel: {width} x {height}")
+    with _libtiff_silent() if opened.format == "TIFF" else nullcontext():
+        opened.load()
+    tags = getattr(opened, "tag_v2", {})  # turning makes a picture without them
+    image = ImageOps.exif_transpose(opened)
     if is_deep(image):
         return Picture(np.repeat(level(image, tags)[..., None], 3, axis=2))
     image = _as_srgb(image)
     if image.has_transparency_data:
-        rgba = np.asarray(image.convert("RGBA"), dtype=np.float32) / np.float32(255)
+        rgba = _in_unit_range(image.convert("RGBA"))
         return Picture(rgba[..., :3], rgba[..., 3])
-    return Picture(np.asarray(image.convert("RGB"), dtype=np.float32) / np.float32(255))
+    return Picture(_in_unit_range(image.convert("RGB")))
+
+
+@contextmanager
+def _libtiff_silent() -> Iterator[None]:
+    """Its decoders print to the process's stderr what they stumble over; the error that follows says it."""
+    try:
+        former = os.dup(2)
+    except OSError:  # closed
+        yield
+        return
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(former, 2)
+        os.close(former)
+
+
+def _in_unit_range(image: PillowImage) -> Array:
+    numbers = np.asarray(image, dtype=np.float32)  # a copy: pillow's own has bytes
+    numbers /= np.float32(255)
+    return numbers
 
 
 def _as_srgb(image: PillowImage) -> PillowImage:

@@ -207,6 +207,9 @@ def test_a_picture_cut_off(tmp_path):
 
 def test_a_bomb(tmp_path, monkeypatch):
     save_picture(tmp_path / "x.png", np.zeros((50, 50, 3)))
+    monkeypatch.setattr("scalarviz.io.pictures.LARGEST", 2499)
+    with pytest.raises(FileFormatError, match="too large: 50 x 50 = 2,500 pixels, at most 2,499"):
+        load_picture(tmp_path / "x.png")
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)
     with pytest.raises(FileFormatError, match="too large"):
         load_picture(tmp_path / "x.png")

@@ -1,0 +1,52 @@
+"""What is asked of every file before it is opened for reading: that it is there, and that it is a file."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from ..errors import InputError
+from .atomic import StrPath
+
+LONGEST = 240  # letters of a path that a message shows
+
+
+def check_source(path: StrPath, what: str) -> Path:
+    """`path`, if it is a regular file. A device or a pipe would be read for ever, or never.
+
+    Parameters
+    ----------
+    path : path
+    what : str
+        For the message, as ``"picture"``.
+
+    Raises
+    ------
+    InputError
+        There is none, it is something else, or the name can be no file's.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        raise InputError(f"there is no {what} {shown(path)}") from None
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except ValueError as error:  # a NUL, or letters that the file system's encoding has not
+        raise InputError(f"{shown(path)!a} can be no file's name: {error}") from None
+    if stat.S_ISDIR(mode):
+        raise InputError(f"{shown(path)} is a folder, not a {what}")
+    if not stat.S_ISREG(mode):
+        raise InputError(f"{shown(path)} is no regular file but a device or a pipe; copy what it gives into a file")
+    return Path(path)
+
+
+def unreadable(path: StrPath, error: OSError) -> InputError:
+    """The error of a file that cannot be read."""
+    return InputError(f"cannot read {shown(path)}: {(error.strerror or str(error)).lower()}")
+
+
+def shown(path: StrPath) -> str:
+    """A path for a message, its middle left out if it is very long."""
+    text = str(path)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
