@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..engine.arrays.plan import PlanRunner
 from ..engine.problem import Problem
+from ..errors import UnknownNameError, listing
 from ..tape import Tape, lower
 from .frame import Stage
 from .samples import Shape, as_samples, fitting
@@ -53,6 +54,28 @@ class Forward:
         sample = fitting(as_samples(one, "probe").astype(float), self.shape, "probe")
         rows = self._tap_rows(self._probe_runner, self._taps, sample.T, values)
         return {"input": sample[0], **{s.name: r[:, 0] for s, r in zip(self.stages, rows, strict=True)}}
+
+    def rows(self, inputs: ArrayLike, stages: Sequence[str], values: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """The rows of the named stages for samples (N, n_inputs), each (N, outputs), in float64.
+
+        ``"input"`` is the samples themselves.
+
+        Raises
+        ------
+        UnknownNameError
+            No such stage.
+        InputError
+            Samples of another shape, or not finite.
+        """
+        taps = dict(zip((s.name for s in self.stages), self._taps, strict=True))
+        unknown = [name for name in stages if name != "input" and name not in taps]
+        if unknown:
+            raise UnknownNameError(f"there is no stage {unknown[0]!r}; allowed: {listing(('input', *taps))}")
+        samples = fitting(inputs, self.shape, "rows: the inputs").astype(np.float64)
+        inner = [name for name in stages if name != "input"]
+        found = self._tap_rows(self._probe_runner, [taps[name] for name in inner], samples.T, values)
+        rows = {"input": samples} | {name: row.T for name, row in zip(inner, found, strict=True)}
+        return {name: rows[name] for name in stages}
 
     def dead(self, values: NDArray[Any]) -> dict[str, NDArray[np.bool_]]:
         """Per rectifier stage, the units that are 0 for every one of the first samples of the data.

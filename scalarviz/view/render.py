@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from .draw.places import check_size
 from .draw.theme import Theme
-from .shown.source import source_of
+from .shown.subject import subject_of
 from .window.offscreen import offscreen
 from .workbench import Workbench
 
@@ -55,10 +55,10 @@ def render(
         Where nothing can draw; the message says what to install.
     """
     size = check_size(size)
-    source = source_of(x)
-    subject, frame = source.subject, source.frame()
-    if subject.run is not None and not pace_text:
-        pace_text = str(subject.run.engine)
+    subject = subject_of(x)
+    frame, facts = subject.frame(), subject.source.facts
+    if facts is not None and not pace_text:
+        pace_text = facts.engine
     with offscreen():
         bench = Workbench(subject, size, theme, cmap, quantity, supersample=supersample)
         bench.update(frame, pace_text)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from ..run import Run, Scene
-from .shown.source import source_of
+from .shown.subject import subject_of
 from .watch.live import LiveView
 from .watch.mirror import Mirror
 from .watch.viewer import Viewer
@@ -144,8 +144,8 @@ def _maker(x: Any, block: bool, steps: int, duration: float, theme: str, cmap: s
             playing=playing,
             first_start=first_start,
         )
-    source = source_of(x)
-    return lambda size: Mirror(source, size, theme=theme, cmap=cmap)
+    subject = subject_of(x)
+    return lambda size: Mirror(subject, size, theme=theme, cmap=cmap)
 
 
 def _name(x: object) -> str:

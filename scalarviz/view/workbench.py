@@ -114,7 +114,7 @@ class Workbench:
         shown = self.panels_shown
         self.size = (wide * self._supersample, high * self._supersample)
         self.places: Places = arrange((wide, high), self.subject.panels if shown else (),
-                                      hud=shown and self.subject.run is not None, strip=shown,
+                                      hud=shown and self.subject.source.facts is not None, strip=shown,
                                       keys=shown and bool(self._keys))  # fmt: skip
         logical = self.places.size
         # The camera counts in whole pixels; the difference to the logical size is a fraction of one.
@@ -284,9 +284,9 @@ class Workbench:
         if self.places.strip is not None:
             sketches += self._strip.sketches(self.places.strip, frame, selected=self.selected)
         sketches += self._scenery.around(frame, self.colouring, self.subject.probe_loss(frame))
-        run = self.subject.run
-        if run is not None and self.places.hud is not None:
-            state = HudState(frame.step, frame.loss, frame.lr, type(run.optimizer).__name__, run.batch_size, pace_text,
+        facts = self.subject.source.facts
+        if facts is not None and self.places.hud is not None:
+            state = HudState(frame.step, frame.loss, frame.lr, facts.optimizer, facts.batch_size, pace_text,
                              self.colouring.quantity, self._side.accuracy)  # fmt: skip
             sketches.append(hud(self.places.hud, self.theme, state))
         return sketches

@@ -10,12 +10,11 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import nn, optim
-from scalarviz.run.frame import Tensor
 from scalarviz.run.sample_gradient import SampleGradient
 from scalarviz.run.scene import Scene
 from scalarviz.view.draw.theme import DARK
 from scalarviz.view.panels.inspector import POINTS, Inspector, ValueHistory, figure, who
-from scalarviz.view.shown.subject import Subject, arrays_subject, subject_of
+from scalarviz.view.shown.subject import arrays_subject, subject_of
 
 MINUS = "\N{MINUS SIGN}"
 PROBE, TARGET = np.array([0.92, 0.58, 0.18]), np.array([0.1, 0.4, 0.8])
@@ -45,7 +44,7 @@ def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
 
 
 def explanation(scene: Scene, index: int) -> tuple[str, ...]:
-    return Inspector(subject_of(scene), index, SampleGradient(scene.run)).explanation(scene.run.frame(scene.probe))
+    return Inspector(subject_of(scene), index).explanation(scene.run.frame(scene.probe))
 
 
 # who it is
@@ -174,7 +173,7 @@ def test_nothing_is_explained_before_the_first_step() -> None:
 
 def words(scene: Scene, index: int, width: float = 524.0) -> list[str]:
     frame = scene.run.frame(scene.probe)
-    inspector = Inspector(subject_of(scene), index, SampleGradient(scene.run))
+    inspector = Inspector(subject_of(scene), index)
     inspector.follow(frame)
     sketch = inspector.sketch((0.0, 0.0, width, 106.0), DARK, frame, inspector.explanation(frame))
     return [item.text for item in sketch.texts]
@@ -210,7 +209,7 @@ def test_nothing_is_wider_than_the_panel(scene: Scene, width: float) -> None:
 
     frame = scene.run.frame(scene.probe)
     for index in (0, scene.run.n_weights - 1):
-        inspector = Inspector(subject_of(scene), index, SampleGradient(scene.run))
+        inspector = Inspector(subject_of(scene), index)
         inspector.follow(frame)
         sketch = inspector.sketch((0.0, 0.0, width, 106.0), DARK, frame, inspector.explanation(frame))
         for item in sketch.texts:
@@ -267,7 +266,6 @@ def test_an_edit_before_the_first_step_is_seen() -> None:
 
 
 def test_weights_alone_have_names_without_a_meaning() -> None:
-    sample = arrays_subject({"x": [1.0]})[0].sample
-    subject = Subject((Tensor("w", (), 0), Tensor("b", (2,), 1)), (), None, None, sample)
+    subject, _ = arrays_subject({"w": 1.0, "b": [1.0, 2.0]})
     assert [who(subject, k).name for k in range(3)] == ["w", "b[0]", "b[1]"]
     assert who(subject, 0).meaning == ""

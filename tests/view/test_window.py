@@ -12,7 +12,7 @@ import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.run import ColourCube, Scene
 from scalarviz.view.show import show
-from scalarviz.view.shown.source import source_of
+from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch import controls
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.mirror import Mirror
@@ -397,4 +397,4 @@ def test_show_takes_anything_with_weights(screen, kind):
 @pytest.mark.parametrize("thing", [None, 3, "weights", [1, 2], object()])
 def test_show_refuses_the_rest(screen, thing):
     with pytest.raises(TypeError, match="allowed: a Scene, a Run, a Module"):
-        source_of(thing)
+        subject_of(thing)

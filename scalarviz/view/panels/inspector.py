@@ -8,7 +8,6 @@ import numpy as np
 
 from ...run.frame import Frame, Stage, Tensor
 from ...run.gather import weight_name
-from ...run.sample_gradient import SampleGradient
 from ..cubes.outline import Floats
 from ..draw.places import LABEL, TITLE, Box
 from ..draw.sketch import Sketch
@@ -130,10 +129,10 @@ class Inspector:
         Flat.
     """
 
-    def __init__(self, subject: Subject, index: int, terms: SampleGradient | None) -> None:
+    def __init__(self, subject: Subject, index: int) -> None:
         self.index = index
         self.who = who(subject, index)
-        self._subject, self._tensor, self._terms = subject, _tensor(subject, index), terms
+        self._subject, self._tensor = subject, _tensor(subject, index)
         self._history = ValueHistory()
         self._stage = next((k for k, s in enumerate(subject.stages) if self._tensor in (s.weight, s.bias)), None)
 
@@ -145,12 +144,11 @@ class Inspector:
 
     def explanation(self, frame: Frame) -> tuple[str, ...]:
         """``gradient = mean of 4,096 terms δ·x; here −0.0455 × 0.92 = −0.0418``, in two parts; as much as is true."""
-        run = self._subject.run
-        if run is None or self._stage is None or not frame.computed[self.index] or frame.step == 0:
+        facts = self._subject.source.facts
+        if facts is None or self._stage is None or not frame.computed[self.index] or frame.step == 0:
             return ()
         bias = self._tensor is self._subject.stages[self._stage].bias
-        count = run.batch_size
-        kind = "mean" if run.problem.reduction == "mean" else "sum"
+        count, kind = facts.batch_size, facts.reduction
         term = "δ" if bias else "δ·x"
         said = f"gradient = {kind} of {count:,} terms {term}" if count > 1 else f"gradient = {term}"
         parts = self._probe_term(frame, bias)
@@ -161,15 +159,14 @@ class Inspector:
 
         Empty where that cannot be told, None where the gradient is no such sum (a penalty in the loss, tied weights).
         """
-        subject, run = self._subject, self._subject.run
-        assert run is not None
+        subject, source = self._subject, self._subject.source
         shown = frame.activations.get("input")
-        if (self._terms is None or subject.probe is None or subject.sample.target is None or shown is None
+        if (not source.can.predict or subject.probe is None or subject.sample.target is None or shown is None
                 or len(frame.values) > LARGEST or not np.array_equal(shown, subject.probe)):  # fmt: skip
             return ""  # a sample that was drawn by hand has no target that it should become
         before = frame.values.astype(np.float64) - frame.update
-        gradient = self._terms.gradient(subject.probe, subject.sample.target, before)
-        inputs = run.activations(subject.probe, before)
+        gradient = source.sample_gradient(subject.probe, subject.sample.target, before)
+        inputs = source.activations(subject.probe, before)
         delta, x, own = self._factors(gradient, inputs)
         if abs(delta * x - own) > 1e-9 * max(abs(own), abs(delta * x), 1e-12):
             return None
@@ -235,7 +232,7 @@ class Inspector:
         step = min(width / 3, 98.0)
         computed = bool(frame.computed[self.index])
         shown = [("value", figure(float(frame.values[self.index])))]
-        if self._subject.run is not None or frame.computed.any():
+        if self._subject.source.facts is not None or frame.computed.any():
             missing = "not computed yet" if step * 2 > measure("not computed yet", LABEL) + 8 else "\N{EN DASH}"
             shown.append(("gradient", figure(float(frame.gradient[self.index])) if computed else missing))
             if frame.frozen[self.index]:

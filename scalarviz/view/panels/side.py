@@ -213,8 +213,7 @@ class SidePanels:
         )
 
     def _predict(self, frame: Frame, inputs: NDArray[np.floating]) -> NDArray[np.floating]:
-        assert self._subject.run is not None  # pictures and colours come with a run
-        return np.asarray(self._subject.run.predict(inputs, frame.values))
+        return np.asarray(self._subject.source.predict(inputs, frame.values))
 
     def _pictures(self, frame: Frame) -> Sketch:
         assert self._subject.pictures is not None
@@ -236,9 +235,9 @@ class SidePanels:
 
     def _extend_test(self, frame: Frame) -> None:
         """Measure the dashed curve, thinned as the run grows; a frame before its end cuts it there."""
-        test, run, steps = self._subject.test, self._subject.run, self._test_steps
+        test, source, steps = self._subject.test, self._subject.source, self._test_steps
         self._late = False
-        if test is None or run is None or "loss" not in self._boxes:
+        if test is None or not source.can.predict or "loss" not in self._boxes:
             return
         while steps and steps[-1] > frame.step:
             self._forget_last()
@@ -255,7 +254,7 @@ class SidePanels:
             self._accuracies.append(float(np.mean(read == np.ravel(test.targets))))
         if due:
             steps.append(frame.step)
-            self._test_losses.append(float(run.evaluate(test.inputs, test.targets, frame.values)))
+            self._test_losses.append(float(source.evaluate(test.inputs, test.targets, frame.values)))
 
     def _forget_last(self) -> None:
         for measured in (self._test_steps, self._test_losses, self._accuracies):

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...run.frame import Frame
-from ...run.sample_gradient import SampleGradient
 from ..cubes.outline import brackets, outline
 from ..draw.places import GAP, LABEL, Places
 from ..draw.sketch import Sketch
@@ -86,7 +85,6 @@ class Touch:
         self.message = self.notice = ""
         self.help = False
         self.table: tuple[tuple[str, str], ...] = ()
-        self._terms: SampleGradient | None = None
         self._explanation: tuple[str, ...] = ()
 
     def hover(self, index: int | None, pointer: tuple[float, float] = (0.0, 0.0), disc: Disc | None = None) -> bool:
@@ -102,9 +100,7 @@ class Touch:
         if index is None:
             self.inspector = None
             return
-        if self._terms is None and self._subject.run is not None and self._subject.stages:
-            self._terms = SampleGradient(self._subject.run)
-        self.inspector = Inspector(self._subject, index, self._terms)
+        self.inspector = Inspector(self._subject, index)
         if frame is not None:
             self.follow(frame)
             self.explain(frame)

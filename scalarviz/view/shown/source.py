@@ -1,112 +1,92 @@
-"""`Source`: anything that has weights, as something to show, to read again and to change."""
+"""What has weights and is no run, as a :class:`~scalarviz.run.source.Source`: named arrays, a hand loop's weights."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ...errors import TypeMismatchError
-from ...run.frame import Frame
-from ...run.scene import Scene
+from ...errors import InputError
+from ...run.frame import Frame, Role, Tensor
+from ...run.source import Can, Source
 from ...scalar import Block
-from .subject import Subject, arrays_subject, subject_of
 
-ALLOWED = "a Scene, a Run, a Module, Weights (one or a list), or named arrays (a dict)"
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """What a picture is made from.
-
-    Attributes
-    ----------
-    subject : Subject
-        What stays the same.
-    frame : callable
-        The numbers as they are now.
-    nudge : callable
-        ``nudge(index, amount)`` adds to one flat weight.
-    """
-
-    subject: Subject
-    frame: Callable[[], Frame]
-    nudge: Callable[[int, float], None]
+Float = NDArray[np.floating]
 
 
-def source_of(x: object) -> Source:
-    """The source of anything that can be shown.
+class ArraysSource(Source):
+    """Named arrays. They are looked at, not touched: they are somebody's data.
 
     Parameters
     ----------
-    x : Scene, Run, Module, Weight, Parameter, sequence of these, or mapping of str to array
+    arrays : mapping of str to array_like
+        Read anew for every frame; those without elements are left out.
 
     Raises
     ------
-    TypeMismatchError
-        Anything else.
     InputError
-        Arrays without numbers.
+        No arrays, only empty ones, or one that is not made of real numbers.
     """
-    from ...nn import Module
-    from ...run import Run
 
-    if isinstance(x, Run):
-        x = Scene("run", x)
-    if isinstance(x, Scene):
-        return _of_scene(x)
-    if isinstance(x, Module):
-        return _of_blocks(dict(x.named_parameters()))
-    if isinstance(x, Mapping):
-        return _of_arrays(x)
-    return _of_blocks(_named(x))
+    what = "an array"
 
+    def __init__(self, arrays: Mapping[str, ArrayLike]) -> None:
+        self._arrays = arrays
+        self._tensors = _tensors(_blocks(arrays))
 
-def _of_scene(scene: Scene) -> Source:
-    run = scene.run
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """One for each array."""
+        return self._tensors
 
-    def nudge(index: int, amount: float) -> None:
-        run.set_weights(index, [float(run.values[index]) + amount])
-
-    subject = subject_of(scene)
-    return Source(subject, subject.frame, nudge)
+    def frame(self, probe: ArrayLike | None = None) -> Frame:
+        """The numbers as they are now."""
+        flat = np.concatenate([block.ravel() for block in _blocks(self._arrays).values()])
+        nothing = np.zeros_like(flat)
+        flags = np.zeros(len(flat), bool)
+        return Frame(0, float("nan"), 0.0, flat, nothing, nothing, flags, flags)
 
 
-def _of_arrays(arrays: Mapping[str, Any]) -> Source:
-    subject, _ = arrays_subject(arrays)
+class WeightsSource(Source):
+    """Weights and Parameters by name, as a loop of the user's own changes them.
 
-    def nudge(index: int, amount: float) -> None:
-        """Arrays are looked at, not touched: they are somebody's data."""
+    Parameters
+    ----------
+    parts : mapping of str to Weight or Parameter
+    """
 
-    return Source(subject, lambda: arrays_subject(arrays)[1], nudge)
+    what, can = "a weight", Can(edit=True)
 
+    def __init__(self, parts: Mapping[str, Any]) -> None:
+        self._parts = parts
+        self._tensors = _tensors(_blocks({name: part.data for name, part in parts.items()}))
 
-def _of_blocks(parts: Mapping[str, Any]) -> Source:
-    """Weights and Parameters by name."""
-    subject, _ = arrays_subject({name: part.data for name, part in parts.items()})
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """One for each part."""
+        return self._tensors
 
-    def gathered(attribute: str) -> NDArray[Any]:
-        return np.concatenate([np.ravel(getattr(part, attribute)) for part in parts.values()])
-
-    def frame() -> Frame:
-        values = gathered("data").astype(float)
-        flags = [_flags(part) for part in parts.values()]
+    def frame(self, probe: ArrayLike | None = None) -> Frame:
+        """Values, gradients and flags as they are now; nobody counts steps."""
+        values = self._gathered("data").astype(float)
+        flags = [_flags(part) for part in self._parts.values()]
         computed, frozen = (np.concatenate([pair[k] for pair in flags]).astype(bool) for k in (0, 1))
-        return Frame(0, float("nan"), 0.0, values, gathered("grad"), np.zeros_like(values), computed, frozen)
+        return Frame(0, float("nan"), 0.0, values, self._gathered("grad"), np.zeros_like(values), computed, frozen)
 
-    def nudge(index: int, amount: float) -> None:
-        for part in parts.values():
+    def _gathered(self, attribute: str) -> NDArray[Any]:
+        return np.concatenate([np.ravel(getattr(part, attribute)) for part in self._parts.values()])
+
+    def nudge(self, index: int, amount: float) -> None:
+        """Change the object itself."""
+        for part in self._parts.values():
             size = np.size(part.data)
             if index < size:
                 weight = part.weight(index) if isinstance(part, Block) else part
                 weight.data += amount
                 return
             index -= size
-
-    return Source(subject, frame, nudge)
 
 
 def _flags(part: Any) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -116,16 +96,28 @@ def _flags(part: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     return np.array([part.has_grad]), np.array([part.frozen])
 
 
-def _named(x: object) -> dict[str, Any]:
-    """Weights, one or a list (Parameters too), by name; a name that comes twice is counted."""
-    from ...nn import Parameter
-    from ...scalar import Weight
+def _tensors(blocks: Mapping[str, Float]) -> tuple[Tensor, ...]:
+    tensors, start = [], 0
+    for name, block in blocks.items():
+        role: Role = "bias" if name.rpartition(".")[2] == "bias" else "weight"
+        tensors.append(Tensor(name, block.shape, start, role))
+        start += block.size
+    return tuple(tensors)
 
-    several = list(x) if isinstance(x, Sequence) and not isinstance(x, str | bytes) else [x]
-    parts: dict[str, Any] = {}
-    for k, part in enumerate(several):
-        if not isinstance(part, Weight | Parameter):
-            raise TypeMismatchError(f"nothing to show: got {type(part).__name__}; allowed: {ALLOWED}")
-        name = getattr(part, "name", None) or f"w{k}"
-        parts[name if name not in parts else f"{name} ({k})"] = part
-    return parts
+
+def _blocks(arrays: Mapping[str, ArrayLike]) -> dict[str, Float]:
+    blocks = {str(name): _block(str(name), value) for name, value in arrays.items()}
+    blocks = {name: block for name, block in blocks.items() if block.size}
+    if not blocks:
+        raise InputError("nothing to draw: got no numbers; allowed: at least one array with at least one element")
+    return blocks
+
+
+def _block(name: str, value: ArrayLike) -> Float:
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind not in "fiub":
+            raise TypeError(f"dtype {array.dtype}")
+        return np.asarray(array, np.float32 if array.dtype == np.float32 else np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise InputError(f"array {name!r}: got {type(value).__name__} ({error}); allowed: real numbers") from error

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import InputError, TypeMismatchError
-from ...run.frame import Frame, Role, Stage, Tensor
+from ...errors import TypeMismatchError
+from ...run.frame import Frame, Stage, Tensor
+from ...run.run import Run
+from ...run.run_source import RunSource
 from ...run.scene import ColourCube, DigitBoard, Pictures, Scene, TestCurve
+from ...run.source import Source
 from .pad import DigitPad
+from .source import ArraysSource, WeightsSource
 
-if TYPE_CHECKING:
-    from ...run.run import Run
-
+ALLOWED = "a Scene, a Run, a Module, Weights (one or a list), or named arrays (a dict)"
 Float = NDArray[np.floating]
 
 
@@ -40,16 +42,17 @@ class Sample:
     colours: bool = False
 
 
+NOTHING = Sample((), ())
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Subject:
     """Everything that stays the same while a picture changes.
 
     Attributes
     ----------
-    tensors, stages : tuple
-        What has cubes; the chain from input to output, empty for none.
-    run : Run or None
-        None for arrays alone: no HUD, no curve, no pictures.
+    source : Source
+        Where the numbers come from.
     probe : ndarray or None
         The sample whose way is drawn.
     sample : Sample
@@ -58,17 +61,25 @@ class Subject:
         Where a hand can draw another sample: it changes `probe` in place.
     """
 
-    tensors: tuple[Tensor, ...]
-    stages: tuple[Stage, ...]
-    run: Run | None
-    probe: Float | None
-    sample: Sample
+    source: Source
+    probe: Float | None = None
+    sample: Sample = NOTHING
     curve_label: str = "batch"
     pictures: Pictures | None = None
     colour_cube: ColourCube | None = None
     test: TestCurve | None = None
     digits: DigitBoard | None = None
     pad: DigitPad | None = None
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """What has cubes."""
+        return self.source.tensors
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The chain from input to output, empty for none."""
+        return self.source.stages
 
     @property
     def panels(self) -> tuple[str, ...]:
@@ -78,28 +89,52 @@ class Subject:
             "colours": self.colour_cube,
             "digits": self.digits,
             "probe": self.pad,
-            "loss": self.run,
+            "loss": self.source.facts,
         }
         return tuple(name for name, content in there.items() if content is not None)
 
     def frame(self) -> Frame:
-        """A snapshot of the run now."""
-        if self.run is None:
-            raise TypeMismatchError("there is no run to take a frame of: the subject is made of arrays")
-        return self.run.frame(self.probe)
+        """The numbers as they are now, with the activations of the sample."""
+        return self.source.frame(self.probe)
 
     def probe_loss(self, frame: Frame) -> float | None:
         """The loss of the probe sample alone at the values of a frame; None where it has no target."""
-        if self.run is None or self.probe is None or self.sample.target is None:
+        if not self.source.can.predict or self.probe is None or self.sample.target is None:
             return None
-        return float(self.run.evaluate(self.probe[None], self.sample.target[None], frame.values))
+        return float(self.source.evaluate(self.probe[None], self.sample.target[None], frame.values))
 
 
-def subject_of(scene: Scene) -> Subject:
-    """The subject of a scene."""
-    run = scene.run
-    stages = tuple(run.stages)
-    ins = run.n_inputs if any(s.weight is not None for s in stages) else 0
+def subject_of(x: object) -> Subject:
+    """The subject of anything that can be shown.
+
+    Parameters
+    ----------
+    x : Scene, Run, Module, Weight, Parameter, sequence of these, or mapping of str to array
+
+    Raises
+    ------
+    TypeMismatchError
+        Anything else.
+    InputError
+        Arrays without numbers.
+    """
+    from ...nn import Module
+
+    if isinstance(x, Run):
+        x = Scene("run", x)
+    if isinstance(x, Scene):
+        return scene_subject(x, RunSource(x.run))
+    if isinstance(x, Module):
+        return Subject(WeightsSource(dict(x.named_parameters())))
+    if isinstance(x, Mapping):
+        return Subject(ArraysSource(x))
+    return Subject(WeightsSource(_named(x)))
+
+
+def scene_subject(scene: Scene, source: Source) -> Subject:
+    """The subject of a scene whose numbers come from `source`: its run, or what trains it in a thread."""
+    stages = source.stages
+    ins = source.n_inputs if any(s.weight is not None for s in stages) else 0
     outs = stages[-1].outputs if stages else 0
     colours = ins == outs == 3 and (scene.colour_cube is not None or scene.pictures is not None)
     inputs, outputs = _names(scene.input_names, ins, "x"), _names(scene.output_names, outs, "y")
@@ -109,19 +144,8 @@ def subject_of(scene: Scene) -> Subject:
     if scene.digits is not None and probe is not None:
         probe = np.array(probe, np.float64).ravel()  # its own: a hand may draw on it
         pad = DigitPad(scene.digits, probe, None if scene.probe_target is None else int(scene.probe_target[0]))
-    return Subject(
-        tuple(run.tensors),
-        stages,
-        run,
-        probe,
-        sample,
-        scene.curve_label,
-        scene.pictures,
-        scene.colour_cube,
-        scene.test,
-        scene.digits,
-        pad,
-    )
+    return Subject(source, probe, sample, scene.curve_label, scene.pictures, scene.colour_cube, scene.test,
+                   scene.digits, pad)  # fmt: skip
 
 
 def _names(given: tuple[str, ...], count: int, letter: str) -> tuple[str, ...]:
@@ -129,34 +153,21 @@ def _names(given: tuple[str, ...], count: int, letter: str) -> tuple[str, ...]:
 
 
 def arrays_subject(arrays: Mapping[str, ArrayLike]) -> tuple[Subject, Frame]:
-    """The subject of named arrays, and the one frame that shows them.
-
-    Raises
-    ------
-    InputError
-        No arrays, only empty ones, or one that is not made of real numbers.
-    """
-    blocks = {str(name): _block(str(name), value) for name, value in arrays.items()}
-    blocks = {name: block for name, block in blocks.items() if block.size}
-    if not blocks:
-        raise InputError("nothing to draw: got no numbers; allowed: at least one array with at least one element")
-    tensors, start = [], 0
-    for name, block in blocks.items():
-        role: Role = "bias" if name.rpartition(".")[2] == "bias" else "weight"
-        tensors.append(Tensor(name, block.shape, start, role))
-        start += block.size
-    flat = np.concatenate([block.ravel() for block in blocks.values()])
-    nothing = np.zeros_like(flat)
-    flags = np.zeros(len(flat), bool)
-    frame = Frame(0, float("nan"), 0.0, flat, nothing, nothing, flags, flags)
-    return Subject(tuple(tensors), (), None, None, Sample((), ())), frame
+    """The subject of named arrays, and a frame that shows them as they are now; errors as of `subject_of`."""
+    subject = Subject(ArraysSource(arrays))
+    return subject, subject.frame()
 
 
-def _block(name: str, value: ArrayLike) -> Float:
-    try:
-        array = np.asarray(value)
-        if array.dtype.kind not in "fiub":
-            raise TypeError(f"dtype {array.dtype}")
-        return np.ascontiguousarray(array, np.float32 if array.dtype == np.float32 else np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"array {name!r}: got {type(value).__name__} ({error}); allowed: real numbers") from error
+def _named(x: object) -> dict[str, Any]:
+    """Weights, one or a list (Parameters too), by name; a name that comes twice is counted."""
+    from ...nn import Parameter
+    from ...scalar import Weight
+
+    several = list(x) if isinstance(x, Sequence) and not isinstance(x, str | bytes) else [x]
+    parts: dict[str, Any] = {}
+    for k, part in enumerate(several):
+        if not isinstance(part, Weight | Parameter):
+            raise TypeMismatchError(f"nothing to show: got {type(part).__name__}; allowed: {ALLOWED}")
+        name = getattr(part, "name", None) or f"w{k}"
+        parts[name if name not in parts else f"{name} ({k})"] = part
+    return parts

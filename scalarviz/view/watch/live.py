@@ -111,7 +111,7 @@ class LiveView(DigitHands):
         if frame is not self._raw or self._with_rows is None:
             self._raw = frame
             probe = self.bench.subject.probe
-            rows = {} if probe is None else self.run.activations(probe, frame.values)
+            rows = {} if probe is None else self.bench.subject.source.activations(probe, frame.values)
             self._with_rows = frame.with_activations(rows)
             self._steps.mark(frame.step)
         return self._with_rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..shown.source import Source
+from ..shown.subject import Subject
 from ..workbench import Workbench
 from .controls import bottom_line
 from .viewer import Viewer
@@ -14,33 +14,34 @@ if TYPE_CHECKING:
 
 
 class Mirror(Viewer):
-    """Follows a `Source`.
+    """Follows the source of a `Subject`.
 
     Parameters
     ----------
-    source : Source
-        What is shown, and how to read and change it.
+    subject : Subject
+        What is shown.
     size : (int, int)
         Device pixels.
     theme, cmap : str
         See :class:`~scalarviz.view.workbench.Workbench`.
     """
 
-    def __init__(self, source: Source, size: tuple[int, int], *, theme: str = "dark", cmap: str | None = None) -> None:
-        super().__init__(
-            Workbench(source.subject, size, theme, cmap, keys=bottom_line(type(self)), text_hz=10.0), theme
-        )
-        self.source = source
+    def __init__(
+        self, subject: Subject, size: tuple[int, int], *, theme: str = "dark", cmap: str | None = None
+    ) -> None:
+        super().__init__(Workbench(subject, size, theme, cmap, keys=bottom_line(type(self)), text_hz=10.0), theme)
+        self.subject = subject
 
     def frame(self) -> Frame:
         """The numbers as they are now."""
-        return self.source.frame()
+        return self.subject.frame()
 
     def pace_text(self) -> str:
         """The engine, if there is one."""
-        run = self.source.subject.run
-        return "" if run is None else str(run.engine)
+        facts = self.subject.source.facts
+        return "" if facts is None else facts.engine
 
     def nudge(self, index: int, amount: float) -> None:
-        """Change the object itself."""
-        self.source.nudge(index, amount)
+        """Change the object itself; plain arrays are somebody's data and stay as they are."""
+        if self.subject.source.can.edit:
+            self.subject.source.nudge(index, amount)

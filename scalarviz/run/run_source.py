@@ -1,0 +1,124 @@
+"""`RunSource`: a live Run as a :class:`Source`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .frame import Curve, Frame, Stage, Tensor
+from .run import Run
+from .sample_gradient import SampleGradient
+from .source import Can, Facts, Source
+
+
+class RunSource(Source):
+    """A run as it stands, changed between two of its steps.
+
+    Parameters
+    ----------
+    run : Run
+    """
+
+    what, can = "the run", Can(predict=True, train=True, edit=True)
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The weights that the run knows."""
+        return tuple(self.run.tensors)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The way from input to output."""
+        return tuple(self.run.stages)
+
+    @property
+    def n_inputs(self) -> int:
+        """Numbers of one sample."""
+        return self.run.n_inputs
+
+    @property
+    def facts(self) -> Facts:
+        """Optimiser, batch and engine as they are now."""
+        run = self.run
+        return Facts(type(run.optimizer).__name__, run.batch_size, run.problem.reduction, str(run.engine))
+
+    @property
+    def curve(self) -> Curve:
+        """The history of the run."""
+        return self.run.history.curve()
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The step where the run stands: it keeps no past."""
+        return self.run.steps, self.run.steps
+
+    def frame(self, probe: ArrayLike | None = None) -> Frame:
+        """See :meth:`Run.frame`."""
+        return self.run.frame(probe)
+
+    def activations(self, probe: ArrayLike, values: NDArray[Any] | None = None) -> dict[str, NDArray[Any]]:
+        """See :meth:`Run.activations`."""
+        return self.run.activations(probe, values)
+
+    def rows(
+        self, inputs: ArrayLike, stages: Sequence[str], values: NDArray[Any] | None = None
+    ) -> dict[str, NDArray[Any]]:
+        """The rows of some stages for many samples, in float64.
+
+        Parameters
+        ----------
+        inputs : array_like, shape (N, n_inputs)
+            Pictures may come as N x C x H x W.
+        stages : sequence of str
+            Names of stages; ``"input"`` is the samples themselves.
+        values : ndarray, shape (P,), optional
+            Default: the values now.
+
+        Raises
+        ------
+        UnknownNameError
+            No such stage.
+        InputError
+            Samples of another shape, or not finite.
+        """
+        run = self.run
+        return run._forward.rows(inputs, stages, run._values(values))
+
+    def predict(self, inputs: ArrayLike, values: NDArray[Any] | None = None) -> NDArray[Any]:
+        """See :meth:`Run.predict`."""
+        return self.run.predict(inputs, values)
+
+    def evaluate(self, inputs: ArrayLike, targets: ArrayLike, values: NDArray[Any] | None = None) -> float:
+        """See :meth:`Run.evaluate`."""
+        return self.run.evaluate(inputs, targets, values)
+
+    def sample_gradient(self, sample: ArrayLike, target: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:
+        """In float64."""
+        return self._gradient.gradient(sample, target, values)
+
+    @cached_property
+    def _gradient(self) -> SampleGradient:
+        return SampleGradient(self.run)
+
+    def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """See :meth:`Run.samples`."""
+        return self.run.samples()
+
+    def train(self, count: int = 1) -> None:
+        """See :meth:`Run.step`."""
+        self.run.step(count)
+
+    def edit(self, change: Callable[[Run], None], what: str) -> None:
+        """Change the run at once."""
+        change(self.run)
+
+    def nudge(self, index: int, amount: float) -> None:
+        """Add `amount` to a weight at once."""
+        self.run.set_weights(index, [float(self.run.values[index]) + amount])

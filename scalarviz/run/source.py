@@ -1,0 +1,163 @@
+"""`Source`: what a picture may ask of whatever has weights, and what it can do. A live Run is one.
+
+A view knows a Source and nothing behind it, so that it shows a run, weights, arrays or a recording alike. What a source
+cannot do it says beforehand (:attr:`Source.can`); asked all the same it raises.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import StateError
+from .frame import NO_CURVE, Curve, Frame, Stage, Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .run import Run
+
+Float = NDArray[np.floating]
+
+
+@dataclass(frozen=True, slots=True)
+class Can:
+    """What a source can do.
+
+    Attributes
+    ----------
+    predict : bool
+        Send samples through the network, at the values of any frame: ``predict``, ``rows``, ``evaluate``.
+    train : bool
+        Do more steps.
+    edit : bool
+        Be changed by hand.
+    go : bool
+        Stand at another step than the last.
+    """
+
+    predict: bool = False
+    train: bool = False
+    edit: bool = False
+    go: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What trains it, in the words that a picture prints.
+
+    Attributes
+    ----------
+    optimizer : str
+        Class name.
+    batch_size : int
+    reduction : str
+        How the losses of a batch are joined, ``"mean"`` or ``"sum"``.
+    engine : str
+        ``"numba, 1 thread"``.
+    """
+
+    optimizer: str
+    batch_size: int
+    reduction: str
+    engine: str
+
+
+class Source(Protocol):
+    """What is asked and done. A class that inherits from it has refusals for all that it does not define itself.
+
+    Attributes
+    ----------
+    what : str
+        What it is, for messages.
+    can : Can
+    """
+
+    what: str = "this"
+    can: Can = Can()
+
+    @property
+    @abstractmethod
+    def tensors(self) -> tuple[Tensor, ...]:
+        """What has cubes."""
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The way from input to output; empty where there is no network."""
+        return ()
+
+    @property
+    def n_inputs(self) -> int:
+        """Numbers of one sample; 0 where there is no network."""
+        return 0
+
+    @property
+    def facts(self) -> Facts | None:
+        """What trains it; None where nothing does."""
+        return None
+
+    @property
+    def curve(self) -> Curve:
+        """Step, loss and learning rate of every step so far."""
+        return NO_CURVE
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """First and last step at which it can stand."""
+        return 0, 0
+
+    @abstractmethod
+    def frame(self, probe: ArrayLike | None = None) -> Frame:
+        """One consistent snapshot; `probe` is one sample (n_inputs,) whose activations are wanted."""
+
+    def activations(self, probe: ArrayLike, values: NDArray[Any] | None = None) -> dict[str, NDArray[Any]]:
+        """``"input"`` and the row of every stage for one sample (n_inputs,), at flat `values` (default now)."""
+        raise self._cannot("send a sample through a network")
+
+    def rows(
+        self, inputs: ArrayLike, stages: Sequence[str], values: NDArray[Any] | None = None
+    ) -> dict[str, NDArray[Any]]:
+        """The rows of some stages for many samples (N, n_inputs), each (N, outputs), at flat `values` (default now)."""
+        raise self._cannot("send samples through a network")
+
+    def predict(self, inputs: ArrayLike, values: NDArray[Any] | None = None) -> NDArray[Any]:
+        """The outputs for `inputs` (N, n_inputs), shape (N, n_outputs), at flat `values` (default now)."""
+        raise self._cannot("predict")
+
+    def evaluate(self, inputs: ArrayLike, targets: ArrayLike, values: NDArray[Any] | None = None) -> float:
+        """The loss on other data, all samples as one batch, at flat `values` (default now)."""
+        raise self._cannot("evaluate a loss")
+
+    def sample_gradient(self, sample: ArrayLike, target: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:
+        """What one sample alone asks for: the gradient (P,) of its loss at flat `values`."""
+        raise self._cannot("take a gradient")
+
+    def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Copies of the inputs (N, n_inputs) and targets (N, n_targets) that are learnt from."""
+        raise self._cannot("name its data")
+
+    def train(self, count: int = 1) -> None:
+        """Do `count` more steps."""
+        raise self._cannot("be trained")
+
+    def edit(self, change: Callable[[Run], None], what: str) -> None:
+        """Change it by hand between two steps; `what` says how in one line."""
+        raise self._cannot("be changed by hand")
+
+    def nudge(self, index: int, amount: float) -> None:
+        """Add `amount` to the flat weight `index`."""
+        raise self._cannot("be changed by hand")
+
+    def to(self, step: int) -> None:
+        """Stand at `step`, which lies in :attr:`span`."""
+        first, last = self.span
+        if not first <= step <= last:
+            raise StateError(f"{self.what} cannot go to step {step:,}; allowed: {first:,} to {last:,}")
+
+    def _cannot(self, do: str) -> StateError:
+        return StateError(f"{self.what} cannot {do}; try a Run or a Scene")
