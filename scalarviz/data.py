@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import rng
-from .errors import InputError, UnknownNameError, listing
+from .errors import InputError, UnknownNameError, listing, shown
 
 __all__ = ["TARGETS", "Target", "colour_grid", "hex_colour", "parse_colour", "parse_pair", "random_colours", "target"]
 
@@ -79,7 +79,7 @@ TARGETS: dict[str, Target] = {
 def target(name: str) -> Target:
     """The entry of :data:`TARGETS`; UnknownNameError for another name."""
     if name not in TARGETS:
-        raise UnknownNameError(f"there is no target {name!r}; there are {listing(TARGETS)}")
+        raise UnknownNameError(f"there is no target {shown(name)}; there are {listing(TARGETS)}")
     return TARGETS[name]
 
 
@@ -100,7 +100,7 @@ def parse_colour(text: str) -> NDArray[np.float64]:
     if len(digits) == 3:
         digits = "".join(2 * digit for digit in digits)
     if not re.fullmatch(r"[0-9a-fA-F]{6}", digits):
-        raise InputError(f"{text!r} is no colour; write it as #rrggbb or #rgb, for example #ff8800")
+        raise InputError(f"{shown(text)} is no colour; write it as #rrggbb or #rgb, for example #ff8800")
     return np.array([int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)])
 
 
@@ -108,11 +108,11 @@ def parse_pair(text: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """``#ff8800:#0044cc`` as two colours: what goes in and what should come out; InputError otherwise."""
     halves = text.split(":")
     if len(halves) != 2:
-        raise InputError(f'{text!r} is no pair of colours; write it as "#ff8800:#0044cc"')
+        raise InputError(f'{shown(text)} is no pair of colours; write it as "#ff8800:#0044cc"')
     try:
         return parse_colour(halves[0]), parse_colour(halves[1])
     except InputError as error:
-        raise InputError(f"in the pair {text!r}: {error}") from None
+        raise InputError(f"in the pair {shown(text)}: {error}") from None
 
 
 def hex_colour(colour: Colours) -> str:

@@ -25,6 +25,10 @@ class UnknownNameError(ScalarvizError, KeyError):
         return str(self.args[0]) if self.args else ""
 
 
+class UnknownAttributeError(ScalarvizError, AttributeError):
+    """A name that an object does not have, assigned to it: nothing would read it."""
+
+
 class TracingError(ScalarvizError, RuntimeError):
     """A symbolic value was asked for its number while a graph was being recorded."""
 
@@ -48,3 +52,12 @@ class FileFormatError(ScalarvizError, ValueError):
 def listing(names: object) -> str:
     """``a, b, c`` for the "allowed" part of a message."""
     return ", ".join(str(n) for n in names)  # type: ignore[attr-defined]
+
+
+def shown(x: object, most: int = 60) -> str:
+    """`x` as the "got" part of a message shows it: one line of at most `most` characters, whatever `x` is."""
+    try:
+        text = " ".join(repr(x).split())
+    except Exception:  # a whole number of 5,000 digits, lists in lists in lists, a class with a bad __repr__
+        return f"<{type(x).__name__}>"
+    return text if len(text) <= most else f"{text[: most - 3]}..."

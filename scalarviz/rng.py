@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from .errors import InputError
+from .errors import InputError, shown
 
 __all__ = [
     "Stream",
@@ -132,7 +132,7 @@ def split(number: int, name: str = "seed") -> tuple[np.uint64, np.uint64]:
             raise TypeError
         value = operator.index(number)
     except TypeError:
-        raise InputError(f"{name} must be a whole number, got {number!r}") from None
+        raise InputError(f"{name} must be a whole number, got {shown(number)}") from None
     if not 0 <= value < 2**64:
         raise InputError(f"{name} must be in 0 .. 2**64 - 1, got {value}")
     return np.uint64(value & 0xFFFFFFFF), np.uint64(value >> 32)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
-from ..errors import InputError, ScalarvizError, listing
+from ..errors import InputError, ScalarvizError, listing, shown
 
 NAMES = ("auto", "objects", "numpy", "numba", "cuda")
 
@@ -54,9 +55,10 @@ def choose(engine: str, dtype: str, operations: Iterable[str]) -> EngineChoice:
     ScalarvizError
         ``"cuda"``: not in this version.
     """
-    base = str(engine).split(":", 1)[0]
+    given: Any = engine
+    base = given.split(":", 1)[0] if isinstance(given, str) else ""
     if base not in NAMES or (engine != base and base != "cuda"):
-        raise InputError(f"engine must be one of {listing(NAMES)}, got {engine!r}")
+        raise InputError(f"engine must be one of {listing(NAMES)}, got {shown(engine)}")
     if base == "cuda":
         raise ScalarvizError('engine="cuda" is not in this version; use "numba" (compiled, on the processor) or "auto"')
     if base != "auto":

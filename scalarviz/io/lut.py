@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FileFormatError, InputError
+from ..errors import FileFormatError, InputError, shown
 from .atomic import StrPath, check_target, write_bytes
 
 Floats = NDArray[np.float64]
@@ -140,7 +140,7 @@ def _three(words: list[str], where: str) -> list[float]:
     except ValueError:
         numbers = []
     if len(numbers) != 3 or not np.isfinite(numbers).all():
-        raise FileFormatError(f"{where}: wanted three numbers, got {' '.join(words)[:40]!r}")
+        raise FileFormatError(f"{where}: wanted three numbers, got {shown(' '.join(words)[:40])}")
     return numbers
 
 
@@ -150,7 +150,7 @@ def _assemble(path: StrPath, head: dict[str, list[str]], rows: list[list[float]]
         raise FileFormatError(f"{path} is {kind}: a 3-D LUT has a line LUT_3D_SIZE")
     size = "".join(head["LUT_3D_SIZE"]).strip()
     if not size.isdigit() or not SMALLEST <= int(size) <= LARGEST:
-        raise FileFormatError(f"{path}: LUT_3D_SIZE must be {SMALLEST} to {LARGEST}, got {size!r}")
+        raise FileFormatError(f"{path}: LUT_3D_SIZE must be {SMALLEST} to {LARGEST}, got {shown(size)}")
     points = int(size)
     if len(rows) != points**3:
         raise FileFormatError(f"{path} has {len(rows)} colours, LUT_3D_SIZE {points} needs {points**3}")

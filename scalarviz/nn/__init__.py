@@ -1,6 +1,8 @@
 """Networks: modules, layers, activations, losses and initialisers, in PyTorch's words."""
 
+from ..arguments import explain
 from . import init
+from ._absent import COMMON
 from ._activations import Activation, Identity, LeakyReLU, ReLU, Sigmoid, Softplus, Tanh
 from ._classify import CrossEntropyLoss, Softmax
 from ._conv import Conv2d
@@ -21,3 +23,7 @@ __all__ = [
     "MaxPool2d", "Module", "Network", "Parameter", "ParameterView", "Perceptron", "PerceptronView", "ReLU",
     "Sequential", "Sigmoid", "Softmax", "Softplus", "Tanh", "Unflatten", "batch_reduction", "init",
 ]  # fmt: skip
+
+for _kind in [thing for thing in map(globals().get, __all__) if isinstance(thing, type)]:
+    if issubclass(_kind, Module | Loss) and _kind is not Module:  # users' modules have Python's own check
+        explain(_kind, COMMON)

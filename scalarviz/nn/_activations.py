@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from ..errors import InputError
+from ..errors import InputError, shown
 from ..scalar import Value
 from ..scalar.kernel import kernel
 from ..scalar.value import apply, apply_each, as_number
@@ -65,11 +65,12 @@ class LeakyReLU(Activation):
     """
 
     op = "leaky_relu"
+    negative_slope: float
 
     def __init__(self, negative_slope: float = 0.01) -> None:
         self.negative_slope = as_number(negative_slope, "LeakyReLU: negative_slope")
         if not math.isfinite(self.negative_slope):
-            raise InputError(f"LeakyReLU: negative_slope must be finite, got {negative_slope!r}; try 0.01")
+            raise InputError(f"LeakyReLU: negative_slope must be finite, got {shown(negative_slope)}; try 0.01")
 
     def constants(self) -> tuple[float, ...]:
         """The slope."""
@@ -81,9 +82,47 @@ class LeakyReLU(Activation):
 
 
 class Softplus(Activation):
-    """``log(1 + exp(x))``, without overflow."""
+    """``log(1 + exp(beta * x)) / beta``, without overflow.
+
+    Parameters
+    ----------
+    beta : float
+        How sharply it bends at 0; > 0.
+
+    Raises
+    ------
+    InputError
+        `beta` is not positive and finite.
+
+    Notes
+    -----
+    PyTorch's `threshold`, above which it returns ``x``, is not needed: the operation is exact for every ``x``.
+    """
 
     op = "softplus"
+    beta: float
+
+    def __init__(self, beta: float = 1.0) -> None:
+        self.beta = as_number(beta, "Softplus: beta")
+        if not (math.isfinite(self.beta) and self.beta > 0):
+            raise InputError(f"Softplus: beta must be a finite number > 0, got {shown(beta)}; try 1")
+
+    @property
+    def stage(self) -> str | None:
+        """What a picture calls it where it is more than one operation; see :class:`scalarviz.run.frame.Stage`."""
+        return None if self.beta == 1.0 else self.op
+
+    def forward(self, x: Any) -> Any:
+        """One Value for one Value, a list for a list, nested lists for nested lists."""
+        if self.beta == 1.0:
+            return super().forward(x)
+        if isinstance(x, list):
+            return [self.forward(part) for part in x]
+        return super().forward(x * self.beta) * (1.0 / self.beta)
+
+    def extra_repr(self) -> str:
+        """The sharpness, where it is not 1."""
+        return "" if self.beta == 1.0 else f"beta={self.beta:g}"
 
 
 class Identity(Activation):

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ..errors import InputError, shown
 from ..scalar import Value, functions
 from ..scalar.kernel import kernel
 from ..scalar.nested import shape_of
@@ -40,11 +40,13 @@ class Softmax(Module):
     """
 
     stage: ClassVar[str] = "softmax"
+    dim: int
 
     def __init__(self, dim: int = -1) -> None:
-        if dim not in (1, -1):
-            raise InputError(f"Softmax: dim must be 1 or -1, the classes of an N x C batch; got {dim!r}")
-        self.dim = dim
+        given: Any = dim
+        if isinstance(given, bool) or not isinstance(given, int | np.integer) or given not in (1, -1):
+            raise InputError(f"Softmax: dim must be 1 or -1, the classes of an N x C batch; got {shown(dim)}")
+        self.dim = int(dim)
 
     def forward(self, x: Any) -> list[Value]:
         """The probabilities of one row."""
@@ -158,7 +160,7 @@ def _class(target: Any, classes: int) -> int:
     if not real or not 0 <= number < classes or number != int(number):
         raise InputError(
             f"CrossEntropyLoss: a target is the number of a class, a whole number 0 .. {classes - 1} for {classes} "
-            f"outputs; got {number!r}"
+            f"outputs; got {shown(number)}"
         )
     return int(number)
 

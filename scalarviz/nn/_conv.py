@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..arguments import flag
 from ..scalar import Value, Weight
 from ..scalar.layer import affine_each
 from ..scalar.nested import nest
@@ -14,7 +15,7 @@ from ._inputs import titled
 from ._linear import count
 from ._module import Module
 from ._parameter import Parameter
-from ._pictures import bordered, pair, picture, positions, windows
+from ._pictures import Pair, bordered, pair, picture, positions, windows
 
 
 class Conv2d(Module):
@@ -28,7 +29,7 @@ class Conv2d(Module):
     kernel_size, stride, padding : int or (int, int)
         Rows and columns. The padding is a border of zeros.
     bias : bool
-        Whether to add one.
+        Whether to add one. By its name only: PyTorch has other arguments at its place.
     init, seed
         As for :class:`Linear`.
 
@@ -40,7 +41,8 @@ class Conv2d(Module):
     Raises
     ------
     InputError
-        A size is too small; when called: no picture of `in_channels` x H x W, or one smaller than the kernel.
+        A size is too small, or there is no memory for so many weights; when called: no picture of `in_channels` x
+        H x W, or one smaller than the kernel.
 
     Notes
     -----
@@ -51,6 +53,13 @@ class Conv2d(Module):
     """
 
     stage: ClassVar[str] = "conv2d"
+    in_channels: int
+    out_channels: int
+    kernel_size: Pair
+    stride: Pair
+    padding: Pair
+    weight: Parameter
+    bias: Parameter | None
 
     def __init__(
         self,
@@ -59,8 +68,9 @@ class Conv2d(Module):
         kernel_size: int | tuple[int, int],
         stride: int | tuple[int, int] = 1,
         padding: int | tuple[int, int] = 0,
+        *,
         bias: bool = True,
-        init: Any = None,
+        init: initialisers.Function | None = None,
         seed: int | None = None,
     ) -> None:
         self.in_channels = count(in_channels, "Conv2d: in_channels")
@@ -68,8 +78,9 @@ class Conv2d(Module):
         self.kernel_size = pair(kernel_size, "Conv2d: kernel_size", 1)
         self.stride = pair(stride, "Conv2d: stride", 1)
         self.padding = pair(padding, "Conv2d: padding", 0)
-        self.weight = Parameter(np.zeros((self.out_channels, self.in_channels, *self.kernel_size)))
-        self.bias = Parameter(np.zeros(self.out_channels)) if bias else None
+        shape = (self.out_channels, self.in_channels, *self.kernel_size)
+        self.weight = Parameter.filled(0.0, shape, f"Conv2d{shape[1::-1]}")
+        self.bias = Parameter(np.zeros(self.out_channels)) if flag(bias, "Conv2d: bias") else None
         initialisers.apply(self, init, seed)
 
     def forward(self, x: Any) -> list[list[list[Value]]]:

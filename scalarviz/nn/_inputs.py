@@ -7,7 +7,7 @@ from typing import Any, SupportsFloat
 
 import numpy as np
 
-from ..errors import TypeMismatchError
+from ..errors import TypeMismatchError, shown
 from ..scalar import Value
 from ..scalar.value import as_value
 
@@ -31,7 +31,7 @@ def as_input(x: Any, module: object) -> Any:
     if isinstance(x, str) or not isinstance(x, SupportsFloat):
         if isinstance(x, Sequence) and not isinstance(x, str):
             return [as_value(v) for v in x]
-        raise TypeMismatchError(f"{type(module).__name__}: an input is a number or a sequence of them, got {x!r:.40}")
+        raise TypeMismatchError(f"{type(module).__name__}: an input is a number or a sequence of them, got {shown(x)}")
     return Value(x)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, TypeMismatchError
+from ..arguments import flag
+from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Value, Weight
 from ..scalar.layer import affine
 from ..scalar.nested import shape_of
@@ -14,6 +16,9 @@ from . import init as initialisers
 from ._inputs import titled
 from ._module import Module
 from ._parameter import Parameter
+
+MOST = 1 << 40
+"""Of inputs, outputs, channels: what a layer of them takes is checked when it is made."""
 
 
 def count(number: object, what: str) -> int:
@@ -25,7 +30,9 @@ def count(number: object, what: str) -> int:
         It is no whole number, or below 1.
     """
     if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-        raise InputError(f"{what} must be a whole number >= 1, got {number!r}")
+        raise InputError(f"{what} must be a whole number >= 1, got {shown(number)}")
+    if number > MOST:
+        raise InputError(f"{what} is {shown(number)}, more than any computer holds; at most {MOST}")
     return int(number)
 
 
@@ -72,14 +79,28 @@ class Linear(Module):
     Raises
     ------
     InputError
-        A size is below 1; when called: not `n_in` inputs.
+        A size is below 1, or there is no memory for so many weights; when called: not `n_in` inputs.
+    TypeMismatchError
+        `bias` is neither True nor False, `init` no function.
     """
 
-    def __init__(self, n_in: int, n_out: int, bias: bool = True, init: Any = None, seed: int | None = None) -> None:
+    in_features: int
+    out_features: int
+    weight: Parameter
+    bias: Parameter | None
+
+    def __init__(
+        self,
+        n_in: int,
+        n_out: int,
+        bias: bool = True,
+        init: initialisers.Function | None = None,
+        seed: int | None = None,
+    ) -> None:
         self.in_features = count(n_in, "Linear: n_in")
         self.out_features = count(n_out, "Linear: n_out")
-        self.weight = Parameter(np.zeros((n_out, n_in)))
-        self.bias = Parameter(np.zeros(n_out)) if bias else None
+        self.weight = Parameter.filled(0.0, (self.out_features, self.in_features), self._title())
+        self.bias = Parameter(np.zeros(self.out_features)) if flag(bias, "Linear: bias") else None
         initialisers.apply(self, init, seed)
 
     def forward(self, x: Any) -> list[Value]:
@@ -127,14 +148,25 @@ class Perceptron(Module):
         `activation` cannot be called.
     """
 
+    in_features: int
+    weight: Parameter
+    bias: Weight | None
+    activation: Callable[[Any], Any] | None
+
     def __init__(
-        self, n_in: int, activation: Any = None, bias: bool = True, init: Any = None, seed: int | None = None
+        self,
+        n_in: int,
+        activation: Callable[[Any], Any] | None = None,
+        bias: bool = True,
+        init: initialisers.Function | None = None,
+        seed: int | None = None,
     ) -> None:
         self.in_features = count(n_in, "Perceptron: n_in")
-        self.weight = Parameter(np.zeros(n_in))
-        self.bias = Weight() if bias else None
+        activation = callable_or_none(activation, "Perceptron: activation")
+        self.weight = Parameter.filled(0.0, (self.in_features,), f"Perceptron({self.in_features})")
+        self.bias = Weight() if flag(bias, "Perceptron: bias") else None
         initialisers.apply(self, init, seed)
-        self.activation = callable_or_none(activation, "Perceptron: activation")
+        self.activation = activation
 
     def forward(self, x: Any) -> Value:
         """The output for one sample of `n_in` numbers, a single Value."""
@@ -164,5 +196,5 @@ def callable_or_none(activation: Any, what: str) -> Any:
     """
     if activation is not None and (not callable(activation) or isinstance(activation, type)):
         hint = f"; did you mean {activation.__name__}()?" if isinstance(activation, type) else ""
-        raise TypeMismatchError(f"{what} must be a module such as nn.Sigmoid(), got {activation!r:.60}{hint}")
+        raise TypeMismatchError(f"{what} must be a module such as nn.Sigmoid(), got {shown(activation)}{hint}")
     return activation

@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..errors import InputError, TypeMismatchError
+from ..arguments import one_of
+from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Value, functions, tracing
 from ..scalar.kernel import kernel
 from ..scalar.value import apply, as_number
@@ -35,10 +36,11 @@ class Loss:
         Another reduction; when called: numbers of outputs and targets that differ.
     """
 
+    reduction: Reduction
+    factor: float
+
     def __init__(self, reduction: Reduction = "mean") -> None:
-        if reduction not in ("mean", "sum"):
-            raise InputError(f"{type(self).__name__}: reduction must be 'mean' or 'sum', got {reduction!r}")
-        self.reduction: Reduction = reduction
+        self.reduction = _reduction(reduction, f"{type(self).__name__}: reduction")
         self.factor = 1.0
 
     @property
@@ -89,7 +91,7 @@ class MSELoss(Loss):
         super().__init__(reduction)
         self.factor = as_number(factor, "MSELoss: factor")
         if self.factor not in (1.0, 0.5):
-            raise InputError(f"MSELoss: factor must be 1 or 0.5, got {factor!r}")
+            raise InputError(f"MSELoss: factor must be 1 or 0.5, got {shown(factor)}")
 
     def term(self, output: Any, target: Any) -> Value:
         """``(output - target)**2``."""
@@ -132,7 +134,7 @@ class HuberLoss(Loss):
         super().__init__(reduction)
         self.delta = as_number(delta, "HuberLoss: delta")
         if not (math.isfinite(self.delta) and self.delta > 0):
-            raise InputError(f"HuberLoss: delta must be a finite number > 0, got {delta!r}")
+            raise InputError(f"HuberLoss: delta must be a finite number > 0, got {shown(delta)}")
 
     def term(self, output: Any, target: Any) -> Value:
         """The loss of one output."""
@@ -193,6 +195,8 @@ def batch_reduction(loss: Callable[[Any, Any], Any]) -> Reduction:
         The attribute is neither ``"mean"`` nor ``"sum"``.
     """
     how = getattr(loss, "batch_reduction", "mean")
-    if how not in ("mean", "sum"):
-        raise InputError(f"the loss's batch_reduction must be 'mean' or 'sum', got {how!r}")
-    return "sum" if how == "sum" else "mean"
+    return _reduction(how, "the loss's batch_reduction")
+
+
+def _reduction(given: object, what: str) -> Reduction:
+    return "sum" if one_of(given, ("mean", "sum"), what) == "sum" else "mean"

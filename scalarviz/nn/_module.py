@@ -22,14 +22,16 @@ from ._state import LoadResult, entries, load, matching, register
 Inputs = Value | SupportsFloat | Sequence[Any]
 
 
-class _LastCall:
-    """What a module remembers of its last call, for `Module.backward`."""
+class _Books:
+    """What a module keeps of its own: its last call, who holds it, which attributes are buffers."""
 
-    __slots__ = ("inputs", "outputs")
+    __slots__ = ("buffers", "inputs", "outputs", "owners")
 
     def __init__(self) -> None:
         self.inputs: Any = ()
         self.outputs: Any = None
+        self.owners: list[weakref.ref[Module]] = []
+        self.buffers: tuple[str, ...] = ()
 
 
 class Module:
@@ -50,21 +52,25 @@ class Module:
     7.0
     """
 
-    # Book-keeping lives in slots, so that vars(self) holds what the user set and nothing else.
-    __slots__ = ("__dict__", "__weakref__", "_buffers", "_last", "_owners")
+    # Book-keeping lives in a slot, so that vars(self) holds what the user set and nothing else.
+    __slots__ = ("__dict__", "__weakref__", "_kept")
 
     training: bool = True
-    _last: _LastCall
-    _owners: list[weakref.ref[Module]]
-    _buffers: tuple[str, ...]
+    _kept: _Books
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Set up the book-keeping, so that a subclass need not call ``super().__init__()``."""
-        self = super().__new__(cls)
-        object.__setattr__(self, "_last", _LastCall())
-        object.__setattr__(self, "_owners", [])
-        object.__setattr__(self, "_buffers", ())
-        return self
+    @property
+    def _books(self) -> _Books:
+        """Made when it is first asked for, so that a subclass need not call ``super().__init__()``.
+
+        Not in a ``__new__``: one that takes any arguments would switch off Python's own check of them, and hide the
+        signature of every layer from editors.
+        """
+        try:
+            return self._kept
+        except AttributeError:
+            books = _Books()
+            object.__setattr__(self, "_kept", books)
+            return books
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -91,7 +97,7 @@ class Module:
         if recorder is not None:
             recorder.taps.append((self, flatten(result)))
         else:
-            last = self._last
+            last = self._books
             last.inputs = given
             last.outputs = tuple(result) if isinstance(result, list) else result  # the caller may change his list
         return result
@@ -116,14 +122,14 @@ class Module:
         InputError
             Not one number for every output.
         """
-        outputs, title = flatten(self._last.outputs), type(self).__name__
+        outputs, title = flatten(self._books.outputs), type(self).__name__
         if not outputs:
             raise StateError(f"{title}.backward: nothing to walk; call the module with a sample first")
         given = list(upstreams) if isinstance(upstreams, Sequence | np.ndarray) else [upstreams] * len(outputs)
         if len(given) != len(outputs):
             raise InputError(f"{title}.backward: {len(given)} upstream gradients for {len(outputs)} outputs")
         numbers = [as_number(u, f"{title}.backward: an upstream gradient") for u in given]
-        return backward_between(outputs, numbers, flatten(self._last.inputs))
+        return backward_between(outputs, numbers, flatten(self._books.inputs))
 
     # ---- parts
 
@@ -139,7 +145,7 @@ class Module:
                 return
             owners: list[weakref.ref[Any]] = part._block.owners
         else:
-            owners = part._owners if isinstance(part, Module) else part.owners
+            owners = part._books.owners if isinstance(part, Module) else part.owners
         if not any(ref() is self for ref in owners):
             owners[:] = [ref for ref in owners if ref() is not None]
             owners.append(weakref.ref(self))
@@ -153,7 +159,7 @@ class Module:
         return None
 
     def _path(self, below: tuple[Module, ...]) -> str:
-        for ref in self._owners:
+        for ref in self._books.owners:
             owner = ref()
             # a module that holds its own parent would go round for ever
             path = owner.path_of(self, below) if owner is not None and not any(owner is m for m in below) else None
@@ -327,17 +333,19 @@ class Module:
     def __deepcopy__(self, memo: dict[int, object]) -> Module:
         twin: Module = type(self).__new__(type(self))
         memo[id(self)] = twin
-        twin._buffers = self._buffers
+        twin._books.buffers = self._books.buffers
         for name, value in vars(self).items():
             setattr(twin, name, copy.deepcopy(value, memo))
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_buffers": self._buffers}  # the ways back to the owners are made anew
+        return {**vars(self), "_buffers": self._books.buffers}  # the ways back to the owners are made anew
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        self._books.buffers = state["_buffers"]
         for name, value in state.items():
-            setattr(self, name, value)
+            if name != "_buffers":
+                setattr(self, name, value)
 
     # ---- printing
 

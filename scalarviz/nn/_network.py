@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..errors import TypeMismatchError
+import numpy as np
+
+from ..errors import TypeMismatchError, shown
 from ..scalar import Value, Weight
 from ..scalar.dot import Dot, Row
 from ..scalar.value import as_value
 from ._linear import Linear, as_row, callable_or_none
+from ._module import Module
 from ._parameter import ParameterView
 from ._sequential import Sequential
+from .init import Function
 
 SHOWN = 8  # perceptrons and weights of each that are printed
 
@@ -35,6 +39,8 @@ class PerceptronView:
 
     def summation(self, x: Sequence[Any]) -> Value:
         """The weighted sum ``sum(weight[j] * x[j]) + bias`` of one sample."""
+        if not isinstance(x, Sequence | np.ndarray):
+            raise TypeMismatchError(f"perceptron {self.index} takes a row of numbers, got {shown(x)}")
         row = as_row([as_value(v) for v in x], len(self.weight), f"perceptron {self.index}")
         weights = Row(self.weight.parameter, self.weight.start, len(self.weight))
         return Dot.of(weights, tuple(row), None if self.bias is None else Row(self.bias._block, self.index, 1))
@@ -97,19 +103,22 @@ class Network(Sequential):
         `activation` is no module, or `loss` cannot be called.
     """
 
+    loss: Callable[[Any, Any], Value] | None
+
     def __init__(
         self,
         n_in: int,
         n_out: int,
-        activation: Any = None,
-        loss: Any = None,
+        activation: Module | None = None,
+        loss: Callable[[Any, Any], Value] | None = None,
         bias: bool = True,
-        init: Any = None,
+        init: Function | None = None,
         seed: int | None = None,
     ) -> None:
         callable_or_none(activation, "Network: activation")
-        if loss is not None and (not callable(loss) or isinstance(loss, type)):
-            raise TypeMismatchError(f"Network: loss must be a function such as nn.MSELoss(), got {loss!r:.60}")
+        given: Any = loss
+        if given is not None and (not callable(given) or isinstance(given, type)):
+            raise TypeMismatchError(f"Network: loss must be a function such as nn.MSELoss(), got {shown(given)}")
         super().__init__(Linear(n_in, n_out, bias=bias, init=init, seed=seed))
         if activation is not None:
             self.append(activation)
@@ -153,6 +162,8 @@ class Perceptrons(Sequence[PerceptronView]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
+        if isinstance(index, bool) or not hasattr(index, "__index__"):
+            raise TypeMismatchError(f"perceptrons[{shown(index)}]: an index is a whole number")
         if not -len(self) <= index < len(self):
             raise IndexError(f"the network has {len(self)} perceptrons, there is no number {index}")
         return PerceptronView(self._network, index % len(self))

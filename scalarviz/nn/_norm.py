@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, StateError
+from ..arguments import flag
+from ..errors import InputError, StateError, shown
 from ..scalar import Value, Weight, dot, functions
 from ..scalar.dot import Dot, Row
 from ..scalar.nested import flatten, nest, shape_of
@@ -16,7 +17,7 @@ from ..scalar.value import as_number
 from ._inputs import titled
 from ._linear import count
 from ._module import Module
-from ._parameter import Parameter
+from ._parameter import Parameter, fits
 
 
 class Norm(Module):
@@ -55,6 +56,8 @@ class LayerNorm(Norm):
     """
 
     stage: ClassVar[str] = "layer_norm"
+    normalized_shape: tuple[int, ...]
+    eps: float
 
     def __init__(
         self,
@@ -68,8 +71,11 @@ class LayerNorm(Norm):
             raise InputError("LayerNorm: normalized_shape must have at least one side, got ()")
         self.normalized_shape = tuple(count(side, "LayerNorm: a side of normalized_shape") for side in sides)
         self.eps = epsilon(eps, "LayerNorm")
-        self.weight = Parameter(np.ones(self.normalized_shape)) if elementwise_affine else None
-        self.bias = Parameter(np.zeros(self.normalized_shape)) if elementwise_affine and bias else None
+        title = f"LayerNorm({self.normalized_shape})"
+        affine = flag(elementwise_affine, "LayerNorm: elementwise_affine")
+        biased = flag(bias, "LayerNorm: bias") and affine
+        self.weight = Parameter.filled(1.0, self.normalized_shape, title) if affine else None
+        self.bias = Parameter.filled(0.0, self.normalized_shape, title) if biased else None
 
     def forward(self, x: Any) -> Any:
         """The normalised numbers, in the shape of `x`."""
@@ -133,6 +139,8 @@ class BatchNorm(Norm):
     """
 
     layouts: ClassVar[dict[int, str]] = {}
+    num_features: int
+    eps: float
     running_mean: NDArray[Any]
     running_var: NDArray[Any]
     num_batches_tracked: NDArray[Any]
@@ -141,10 +149,13 @@ class BatchNorm(Norm):
         name = type(self).__name__
         self.num_features = count(num_features, f"{name}: num_features")
         self.eps = epsilon(eps, name)
-        self.weight = Parameter(np.ones(num_features)) if affine else None
-        self.bias = Parameter(np.zeros(num_features)) if affine else None
-        self.register_buffer("running_mean", np.zeros(num_features))
-        self.register_buffer("running_var", np.ones(num_features))
+        shape, title = (self.num_features,), f"{name}({self.num_features})"
+        fits(shape, title)
+        self.weight, self.bias = None, None
+        if flag(affine, f"{name}: affine"):
+            self.weight, self.bias = Parameter.filled(1.0, shape, title), Parameter.filled(0.0, shape, title)
+        self.register_buffer("running_mean", np.zeros(shape))
+        self.register_buffer("running_var", np.ones(shape))
         self.register_buffer("num_batches_tracked", np.array(0, np.int64))
 
     def forward(self, x: Any) -> Any:
@@ -205,5 +216,5 @@ def epsilon(eps: float, name: str) -> float:
     """
     number = as_number(eps, f"{name}: eps")
     if not (math.isfinite(number) and number >= 0.0):
-        raise InputError(f"{name}: eps must be a finite number >= 0, got {eps!r}; try 1e-5")
+        raise InputError(f"{name}: eps must be a finite number >= 0, got {shown(eps)}; try 1e-5")
     return number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from math import prod
 from typing import Any
@@ -9,10 +10,39 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError, TypeMismatchError
+from ..arguments import flag
+from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Block, Weight
 
 FloatArray = NDArray[np.floating]
+
+BYTES = 26
+"""Of memory that a weight takes while it is made: value, gradient, two flags, and the number that it starts from."""
+
+
+def fits(shape: tuple[int, ...], title: str, what: str = "weights") -> None:
+    """Check that this computer could hold so many numbers.
+
+    Raises
+    ------
+    InputError
+        It could not; names `title` and how much memory they would take.
+    """
+    count = prod(shape)
+    needed, there = count * BYTES, _memory()
+    if needed > there or len(shape) > 32:  # NumPy has 64 dimensions, 32 in its first version
+        raise InputError(
+            f"{title} has {count:,} {what} in {len(shape)} dimensions, which take {shown(needed // 10**9)} GB; this "
+            f"computer has {there // 10**9} GB. Take smaller layers"
+        )
+
+
+def _memory() -> int:
+    """Bytes of memory in this computer; 64 GB where the system does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # Windows has no sysconf, other systems not these names
+        return 1 << 36
 
 
 class Parameter(Block):
@@ -53,6 +83,18 @@ class Parameter(Block):
         self.shape = array.shape
         self.flat_value[:] = array.ravel()
 
+    @classmethod
+    def filled(cls, number: float, shape: tuple[int, ...], title: str) -> Parameter:
+        """A Parameter of equal numbers.
+
+        Raises
+        ------
+        InputError
+            See :func:`fits`.
+        """
+        fits(shape, title)
+        return cls(np.full(shape, number))
+
     # ---- as arrays
 
     @property
@@ -62,7 +104,7 @@ class Parameter(Block):
 
     @data.setter
     def data(self, array: ArrayLike) -> None:
-        self.write(0, fitted(array, self.shape, f"{self._title()}.data").ravel())
+        self._write(0, fitted(array, self.shape, f"{self._title()}.data").ravel())
 
     @property
     def grad(self) -> FloatArray:
@@ -97,7 +139,7 @@ class Parameter(Block):
 
     @frozen.setter
     def frozen(self, frozen: bool) -> None:
-        self.frozen_flags[:] = bool(frozen)
+        self.frozen_flags[:] = flag(frozen, f"{self._title()}.frozen")
 
     @property
     def requires_grad(self) -> bool:
@@ -106,7 +148,7 @@ class Parameter(Block):
 
     @requires_grad.setter
     def requires_grad(self, requires: bool) -> None:
-        self.frozen = not requires
+        self.frozen = not flag(requires, f"{self._title()}.requires_grad")
 
     # ---- as objects
 
@@ -169,7 +211,7 @@ class ParameterView:
 
     @data.setter
     def data(self, array: ArrayLike) -> None:
-        self.parameter.write(self.start, fitted(array, self.shape, f"{self.name or 'a row'}.data").ravel())
+        self.parameter._write(self.start, fitted(array, self.shape, f"{self.name or 'a row'}.data").ravel())
 
     @property
     def grad(self) -> FloatArray:
@@ -194,7 +236,7 @@ class ParameterView:
 
     @frozen.setter
     def frozen(self, frozen: bool) -> None:
-        self.parameter.frozen_flags[self._span] = bool(frozen)
+        self.parameter.frozen_flags[self._span] = flag(frozen, f"{self.name or 'a row'}.frozen")
 
     def numel(self) -> int:
         """Number of scalars."""
@@ -226,7 +268,9 @@ def _pick(parameter: Parameter, start: int, shape: tuple[int, ...], index: Any) 
         raise InputError(f"{parameter._title()}: {len(indices)} indices for the {len(shape)} dimensions of {shape}")
     for i in indices:
         if isinstance(i, bool) or not hasattr(i, "__index__"):
-            raise TypeMismatchError(f"{parameter._title()}[{i!r}]: an index is a whole number; for slices use .data")
+            raise TypeMismatchError(
+                f"{parameter._title()}[{shown(i)}]: an index is a whole number; for slices use .data"
+            )
         side, *rest = shape
         position = i.__index__()
         if not -side <= position < side:  # IndexError, not InputError: Python's own protocols look for it

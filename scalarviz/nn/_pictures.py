@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, shown
 from ..scalar.nested import shape_of
+from ._parameter import fits
 
 Pair = tuple[int, int]
+WIDEST = 1 << 16
+"""Of a window, its stride and a border: so many places are looked at one by one."""
 
 
 def pair(given: Any, what: str, least: int) -> Pair:
@@ -24,7 +27,11 @@ def pair(given: Any, what: str, least: int) -> Pair:
     sides = tuple(given) if isinstance(given, tuple | list) else (given, given)
     whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in sides)
     if len(sides) != 2 or not whole or min(sides) < least:
-        raise InputError(f"{what} must be a whole number >= {least} or a pair of them (rows, columns), got {given!r}")
+        raise InputError(
+            f"{what} must be a whole number >= {least} or a pair of them (rows, columns), got {shown(given)}"
+        )
+    if max(sides) > WIDEST:
+        raise InputError(f"{what} is {shown(given)}, wider than any picture here; at most {WIDEST}")
     return int(sides[0]), int(sides[1])
 
 
@@ -62,6 +69,7 @@ def positions(sides: Pair, size: Pair, stride: Pair, padding: Pair, title: str) 
         border = f" with its padding {padding}" if padding != (0, 0) else ""
         raise InputError(f"{title}: a window of {size} is larger than the picture{border}, {padded}")
     rows, columns = (range(0, p - s + 1, step) for p, s, step in zip(padded, size, stride, strict=True))
+    fits((len(rows), len(columns), *size), title, "numbers to read")
     return rows, columns
 
 

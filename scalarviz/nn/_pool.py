@@ -9,7 +9,7 @@ from ..scalar import Value, dot, functions
 from ..scalar.nested import nest
 from ._inputs import titled
 from ._module import Module
-from ._pictures import bordered, brief, pair, picture, positions, windows
+from ._pictures import Pair, bordered, brief, pair, picture, positions, windows
 
 
 class Pool2d(Module):
@@ -30,6 +30,10 @@ class Pool2d(Module):
         A size is too small, or the padding too large; when called: no picture C x H x W, or one smaller than the
         window.
     """
+
+    kernel_size: Pair
+    stride: Pair
+    padding: Pair
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterator
 from typing import Any
 
-from ..errors import TypeMismatchError
+from ..errors import TypeMismatchError, shown
 from ._module import Module
 
 
@@ -46,7 +46,7 @@ class Sequential(Module):
         given: Any = module
         if not isinstance(given, Module):
             hint = f"; did you mean {given.__name__}()?" if isinstance(given, type) else ""
-            raise TypeMismatchError(f"Sequential: part {len(self)} must be a Module, got {given!r:.60}{hint}")
+            raise TypeMismatchError(f"Sequential: part {len(self)} must be a Module, got {shown(given)}{hint}")
         setattr(self, str(len(self)), module)
         return self
 
@@ -71,7 +71,7 @@ class Sequential(Module):
         try:
             position = operator.index(index)
         except TypeError:
-            raise TypeMismatchError(f"Sequential[{index!r}]: an index is a whole number") from None
+            raise TypeMismatchError(f"Sequential[{shown(index)}]: an index is a whole number") from None
         items = self._items()
         if not -len(items) <= position < len(items):
             raise IndexError(f"Sequential has {len(items)} modules, there is no number {position}")

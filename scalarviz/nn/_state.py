@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, TypeMismatchError, listing
+from ..errors import InputError, TypeMismatchError, listing, shown
 from ..scalar import Weight
 from ._parameter import Parameter, ParameterView, fitted, real_array
 
@@ -31,20 +31,21 @@ def register(module: Module, name: str, array: Any) -> None:
     """See :meth:`Module.register_buffer`."""
     title = f"register_buffer of {type(module).__name__}"
     if not str(name).isidentifier():
-        raise InputError(f"{title}: the name must be an identifier, got {name!r}")
-    if hasattr(module, name) and name not in module._buffers:
-        raise InputError(f"{title}: {name!r} exists already and is no buffer; choose another name")
+        raise InputError(f"{title}: the name must be an identifier, got {shown(name)}")
+    if hasattr(module, name) and name not in module._books.buffers:
+        raise InputError(f"{title}: {shown(name)} exists already and is no buffer; choose another name")
     numbers = real_array(array, f"{title}: {name}")
     kept = np.asarray(array).dtype
     setattr(module, name, numbers.astype(kept if kept.kind in "biu" else np.float64))
-    module._buffers = tuple(dict.fromkeys((*module._buffers, name)))
+    books = module._books
+    books.buffers = tuple(dict.fromkeys((*books.buffers, name)))
 
 
 def entries(module: Module, prefix: str = "") -> Iterator[tuple[str, Parameter | Weight | NDArray[Any]]]:
     """Parameters and buffers by path in PyTorch's order: of each module its parameters, then its buffers."""
     for path, owner in module._walk(prefix, ()):
         own = [(n, p) for n, p in owner._members() if isinstance(p, Parameter | Weight)]
-        for name, part in (*own, *((n, getattr(owner, n)) for n in owner._buffers)):
+        for name, part in (*own, *((n, getattr(owner, n)) for n in owner._books.buffers)):
             yield (f"{path}.{name}" if path else name), part
 
 
@@ -80,7 +81,7 @@ def load(module: Module, state_dict: Mapping[str, Any], strict: bool) -> LoadRes
 def matching(module: Module, pattern: str) -> list[Parameter | ParameterView | Weight]:
     """The parameters whose name matches, or the one row or Weight that `pattern` names with subscripts."""
     if not isinstance(pattern, str):
-        raise TypeMismatchError(f"a pattern of parameters is a text such as '0.*', got {pattern!r:.40}")
+        raise TypeMismatchError(f"a pattern of parameters is a text such as '0.*', got {shown(pattern)}")
     named = dict(module.named_parameters(remove_duplicate=False))
     found: list[Parameter | ParameterView | Weight] = [p for name, p in named.items() if fnmatchcase(name, pattern)]
     if found:
@@ -89,4 +90,4 @@ def matching(module: Module, pattern: str) -> list[Parameter | ParameterView | W
     part = named.get(subscripts[1]) if subscripts else None
     if subscripts and isinstance(part, Parameter):
         return [part[tuple(int(i) for i in re.findall(r"\d+", subscripts[2]))]]
-    raise InputError(f"no parameter of {type(module).__name__} is called {pattern!r}; there are {listing(named)}")
+    raise InputError(f"no parameter of {type(module).__name__} is called {shown(pattern)}; there are {listing(named)}")

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import rng
-from ..errors import InputError, TypeMismatchError
+from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Weight
 from ..scalar.value import as_number
 from ._parameter import Parameter, fitted
@@ -110,7 +110,7 @@ def uniform(a: float = 0.0, b: float = 1.0) -> Initializer:
     """
     low, high = as_number(a, "uniform: a"), as_number(b, "uniform: b")
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-        raise InputError(f"uniform needs finite numbers a <= b, got a={a!r}, b={b!r}")
+        raise InputError(f"uniform needs finite numbers a <= b, got a={shown(a)}, b={shown(b)}")
 
     def weight(shape: Shape, fan_in: int, fan_out: int, draw: Draw) -> FloatArray:
         return _between(low, high, shape, draw)
@@ -128,7 +128,7 @@ def normal(mean: float = 0.0, std: float = 1.0) -> Initializer:
     """
     centre, width = as_number(mean, "normal: mean"), as_number(std, "normal: std")
     if not (math.isfinite(centre) and math.isfinite(width) and width >= 0):
-        raise InputError(f"normal needs a finite mean and a finite std >= 0, got mean={mean!r}, std={std!r}")
+        raise InputError(f"normal needs a finite mean and a finite std >= 0, got mean={shown(mean)}, std={shown(std)}")
 
     def weight(shape: Shape, fan_in: int, fan_out: int, draw: Draw) -> FloatArray:
         return centre + width * draw.normal(shape)
@@ -191,7 +191,7 @@ def kaiming_uniform(gain: float = math.sqrt(2.0)) -> Initializer:
 def _positive(number: float, what: str) -> float:
     value = as_number(number, what)
     if not (math.isfinite(value) and value > 0):
-        raise InputError(f"{what} must be a finite number > 0, got {number!r}")
+        raise InputError(f"{what} must be a finite number > 0, got {shown(number)}")
     return value
 
 
@@ -238,7 +238,9 @@ def apply(module: Module, initializer: Function | None = None, seed: int | None 
     """
     rule = pytorch_default() if initializer is None else initializer
     if not callable(rule):
-        raise TypeMismatchError(f"an initialiser is a function (shape, fan_in, fan_out, draw), got {initializer!r}")
+        raise TypeMismatchError(
+            f"an initialiser is a function (shape, fan_in, fan_out, draw), got {shown(initializer)}"
+        )
     done: set[int] = set()
     for path, owner in module.named_modules():
         for name, part in owner._members():

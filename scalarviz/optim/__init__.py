@@ -1,7 +1,12 @@
 """Optimisers: rules that turn a weight, its gradient and some state into the weight's next value."""
 
+from ..arguments import explain
+from ._absent import COMMON
 from ._adam import Adam, AdamW
 from ._optimizer import Optimizer, overrides_step
 from ._sgd import SGD
 
 __all__ = ["SGD", "Adam", "AdamW", "Optimizer", "overrides_step"]
+
+for _kind in (SGD, Adam, AdamW):
+    explain(_kind, COMMON)

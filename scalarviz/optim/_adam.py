@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ..errors import InputError
+from ..errors import InputError, shown
 from ..scalar import Block, Value, Weight
 from ._optimizer import Optimizer, Update, at_least_zero, below_one
 
@@ -45,7 +45,7 @@ class Adam(Optimizer):
         try:
             first, second = betas
         except (TypeError, ValueError):
-            raise InputError(f"{title}: betas must be two numbers, such as (0.9, 0.999), got {betas!r}") from None
+            raise InputError(f"{title}: betas must be two numbers, such as (0.9, 0.999), got {shown(betas)}") from None
         self.betas = below_one(first, f"{title}: betas[0]"), below_one(second, f"{title}: betas[1]")
         self.eps = at_least_zero(eps, f"{title}: eps")
         self.weight_decay = at_least_zero(weight_decay, f"{title}: weight_decay")

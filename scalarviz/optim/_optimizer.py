@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from functools import wraps
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, TracingError, TypeMismatchError, listing
+from ..errors import InputError, TracingError, TypeMismatchError, UnknownAttributeError, listing, shown
 from ..scalar import Block, Value, Weight
 from ..scalar.value import as_number
 from ..tape import Tape, record
@@ -19,6 +21,29 @@ from ._vector import run_tape
 Indices = NDArray[np.intp]
 FloatArray = NDArray[np.float64]
 Update = tuple[Any, Mapping[str, Any]]
+
+
+def _closing(init: Callable[..., None]) -> Callable[..., None]:
+    """The constructor `init`, which notes that it is done: the outermost one of a class and its bases."""
+
+    @wraps(init)
+    def constructor(self: Optimizer, *args: Any, **kwargs: Any) -> None:
+        outermost = vars(self).get("_done") is not False
+        self._done = False
+        init(self, *args, **kwargs)
+        self._done = outermost
+
+    return constructor
+
+
+def _unknown(optimizer: Optimizer, name: str) -> str:
+    title, numbers = type(optimizer).__name__, list(optimizer.hyperparameters())
+    near = get_close_matches(name, numbers, 1)
+    meant = f"; did you mean {near[0]!r}?" if near else "."
+    return (
+        f"{title} has no {shown(name)}, a step would not read it{meant} It has {listing(numbers)}; a class of your own "
+        "sets further attributes in its __init__"
+    )
 
 
 class Optimizer:
@@ -35,6 +60,8 @@ class Optimizer:
     lr : float
         Learning rate, finite and >= 0.
 
+    A name that the class and its constructor do not know cannot be set: nothing would read it.
+
     Attributes
     ----------
     state : tuple of str
@@ -44,6 +71,8 @@ class Optimizer:
 
     Raises
     ------
+    UnknownAttributeError
+        Setting an attribute that there is not.
     InputError
         No parameters, or a learning rate that cannot be used.
     TypeMismatchError
@@ -65,6 +94,20 @@ class Optimizer:
 
     state: tuple[str, ...] = ()
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Know when the constructor of a subclass is done; from then on a new name is a slip."""
+        super().__init_subclass__(**options)
+        own: Any = cls
+        if "__init__" in vars(cls):
+            own.__init__ = _closing(own.__init__)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        known = name.startswith("_") or hasattr(type(self), name) or name in vars(self)
+        if not known and vars(self).get("_done", False):
+            raise UnknownAttributeError(_unknown(self, name))
+        object.__setattr__(self, name, value)
+
+    @_closing
     def __init__(self, params: Iterable[Block | Weight], lr: float) -> None:
         title = type(self).__name__
         if type(self).update is Optimizer.update and not overrides_step(self):
@@ -261,7 +304,7 @@ class Optimizer:
         result: Any = self.update(w, g, dict(zip(self.state, numbers, strict=True)), lr, t)
         title = f"{type(self).__name__}.update"
         if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], Mapping)):
-            raise InputError(f"{title} must return (new_w, new_state), a Value and a dict, got {result!r:.60}")
+            raise InputError(f"{title} must return (new_w, new_state), a Value and a dict, got {shown(result)}")
         new_w, new_state = result
         if set(new_state) != set(self.state):
             raise InputError(f"{title}: the state is ({listing(self.state)}), it returned ({listing(new_state)})")
@@ -303,7 +346,7 @@ def at_least_zero(number: float, what: str) -> float:
     """
     value = as_number(number, what)
     if not (math.isfinite(value) and value >= 0):
-        raise InputError(f"{what} must be a finite number >= 0, got {number!r}")
+        raise InputError(f"{what} must be a finite number >= 0, got {shown(number)}")
     return value
 
 
@@ -317,5 +360,5 @@ def below_one(number: float, what: str) -> float:
     """
     value = as_number(number, what)
     if not 0 <= value < 1:
-        raise InputError(f"{what} must lie in 0 <= x < 1, got {number!r}")
+        raise InputError(f"{what} must lie in 0 <= x < 1, got {shown(number)}")
     return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from ..arguments import flag
 from ..errors import InputError
 from ..scalar import Block, Value, Weight
 from ._optimizer import Optimizer, Update, at_least_zero
@@ -35,12 +36,13 @@ class SGD(Optimizer):
         params: Iterable[Block | Weight],
         lr: float = 1e-3,
         momentum: float = 0.0,
+        *,
         nesterov: bool = False,
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(params, lr)
         self.momentum = at_least_zero(momentum, "SGD: momentum")
-        self.nesterov = bool(nesterov)
+        self.nesterov = flag(nesterov, "SGD: nesterov")
         self.weight_decay = at_least_zero(weight_decay, "SGD: weight_decay")
         if self.nesterov and self.momentum == 0:
             raise InputError("SGD: nesterov=True needs momentum > 0, such as 0.9")

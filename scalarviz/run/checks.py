@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import rng
-from ..errors import InputError
+from ..errors import InputError, shown
 from ..tape import Plan
 
 
 def integer(name: str, number: Any, least: int) -> int:
     """`number` as an int of at least `least`; InputError otherwise."""
     if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
-        raise InputError(f"{name} must be a whole number, at least {least}; got {number!r}")
+        raise InputError(f"{name} must be a whole number, at least {least}; got {shown(number)}")
     return int(number)
 
 

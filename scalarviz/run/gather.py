@@ -82,7 +82,7 @@ def gather(blocks: Iterable[Block], dtype: str, owner: Any) -> tuple[Store, list
         old = block.store.owner() if block.store.owner is not None else None
         if old is not None and old is not owner and old not in former:
             former.append(old)
-        block.move(store, start)
+        block._move(store, start)
         start += block.size
     return store, former
 
@@ -91,7 +91,7 @@ def release(blocks: Iterable[Block], store: Store) -> None:
     """Give every block that still points into `store` a float64 store of its own."""
     for block in blocks:
         if block.store is store:
-            block.move(Store(block.size), 0)
+            block._move(Store(block.size), 0)
 
 
 def tensors_of(blocks: Iterable[Block]) -> tuple[Tensor, ...]:

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError, UnknownNameError, listing
+from ..errors import InputError, UnknownNameError, listing, shown
 from .frame import Tensor
 
 Floats = NDArray[np.float64]
@@ -67,7 +67,7 @@ class Range:
 
     def __post_init__(self) -> None:
         if self.scale not in SCALES:
-            raise UnknownNameError(f"colour scale {self.scale!r} is not known; allowed: {listing(SCALES)}")
+            raise UnknownNameError(f"colour scale {shown(self.scale)} is not known; allowed: {listing(SCALES)}")
         if not (np.isfinite(self.low) and np.isfinite(self.high) and self.low < self.high):
             raise InputError(f"a colour range needs finite ends, low < high; got {self.low} .. {self.high}")
         if self.scale == "symlog" and self.low != -self.high:
@@ -116,7 +116,7 @@ def clipped_share(values: ArrayLike, v: float) -> float:
 def group_of(tensor: Tensor, scope: Scope) -> str:
     """Name of the group that shares a range: ``""`` (network), the module path (layer) or the tensor's name."""
     if scope not in SCOPES:
-        raise UnknownNameError(f"range scope {scope!r} is not known; allowed: {listing(SCOPES)}")
+        raise UnknownNameError(f"range scope {shown(scope)} is not known; allowed: {listing(SCOPES)}")
     if scope == "network":
         return ""
     return tensor.name.rpartition(".")[0] if scope == "layer" else tensor.name

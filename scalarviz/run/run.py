@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arguments import explained, one_of
 from ..engine.arrays.plan import PlanRunner
 from ..engine.choose import EngineChoice, choose
 from ..engine.problem import Problem
@@ -33,6 +34,7 @@ from .stages import chain
 from .training import Training
 
 DTYPES = ("float32", "float64")
+_STEPS = "run.step(n) does n steps; an epoch has N // batch_size of them"
 
 
 class Run(Engines, DataEdits):
@@ -75,6 +77,7 @@ class Run(Engines, DataEdits):
     raises at its next step. :meth:`close` returns the weights to stand-alone float64.
     """
 
+    @explained({"device": "it is engine= here", "epochs": _STEPS, "optim": "it is called optimizer"}, "Run")
     def __init__(
         self,
         model: Callable[..., Any],
@@ -89,8 +92,7 @@ class Run(Engines, DataEdits):
         threads: int | None = 1,
     ) -> None:
         self._threads = processors() if threads is None else integer("threads", threads, 1)
-        if dtype not in DTYPES:
-            raise InputError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
+        one_of(dtype, DTYPES, "dtype")
         for what, thing in (("model", model), ("loss", loss)):
             if not callable(thing):
                 raise TypeMismatchError(f"{what} must be a module or a function of Values, got {type(thing).__name__}")

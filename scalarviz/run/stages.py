@@ -32,7 +32,9 @@ def chain(model: Any, tape: Tape, tensors: Sequence[Tensor], shape: Shape) -> li
         if kind is None:
             return []
         if kind == "identity":
-            shape = (len(rows),) if isinstance(module, Flatten) else getattr(module, "unflattened_size", shape)
+            shape = (
+                module.flat_shape(shape) if isinstance(module, Flatten) else getattr(module, "unflattened_size", shape)
+            )
             continue
         weight, bias = (
             (tensor_of.get(_block(module, n)) for n in ("weight", "bias")) if kind == "linear" else (None, None)

@@ -23,12 +23,12 @@ def _pull(node: Dot) -> None:
         x.grad += upstream * w
     terms = [upstream * x for x in node.xs_data]
     if isinstance(node.weights, Row):
-        node.weights.block.accumulate(node.weights.start, terms)
+        node.weights.block._accumulate(node.weights.start, terms)
     else:
         for weight, term in zip(node.weights, terms, strict=True):
             weight.grad += term
     if isinstance(node.bias, Row):
-        node.bias.block.accumulate(node.bias.start, [upstream])
+        node.bias.block._accumulate(node.bias.start, [upstream])
     elif node.bias is not None:
         node.bias.grad += upstream
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import InputError, listing
+from ..errors import InputError, listing, shown
 
 FUNCTIONS = {"exp": 1, "log": 1, "log1p": 1, "sqrt": 1, "sin": 1, "cos": 1, "tanh": 1, "abs": 1, "where": 3}
 """Functions of the vocabulary and how many arguments they take."""
@@ -95,7 +95,7 @@ def translate(
         try:
             trees.append(ast.parse(expression, mode="eval").body)
         except SyntaxError as error:
-            raise InputError(f"{where}: {expression!r} is no expression ({error.msg})") from None
+            raise InputError(f"{where}: {shown(expression)} is no expression ({error.msg})") from None
     return _Writer(names, dialect, f"{where}: {', '.join(expressions)!r}").run(trees)
 
 
@@ -159,7 +159,7 @@ class _Writer:
 
     def refuse(self, node: ast.expr) -> InputError:
         return InputError(
-            f"{self.where} uses {ast.unparse(node)!r}; allowed are numbers, {listing(self.names)}, + - * / **, "
+            f"{self.where} uses {shown(ast.unparse(node))}; allowed are numbers, {listing(self.names)}, + - * / **, "
             f"one comparison at a time, and {listing(FUNCTIONS)}"
         )
 

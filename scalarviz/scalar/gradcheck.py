@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import InputError, TypeMismatchError
+from ..errors import InputError, TypeMismatchError, shown
 from .value import Value, as_number
 
 
@@ -68,7 +68,7 @@ def gradcheck(fn: Callable[..., Value], *points: float, step: float = 1e-5, tole
     numbers = tuple(as_number(p, "gradcheck: a point") for p in points)
     width = as_number(step, "gradcheck: step")
     if not (math.isfinite(width) and width > 0):
-        raise InputError(f"gradcheck: step must be a finite number > 0, got {step!r}; try 1e-5")
+        raise InputError(f"gradcheck: step must be a finite number > 0, got {shown(step)}; try 1e-5")
     leaves = [Value(p) for p in numbers]
     result: Any = fn(*leaves)
     if not isinstance(result, Value):

@@ -15,7 +15,7 @@ from __future__ import annotations
 import keyword
 from dataclasses import dataclass
 
-from ..errors import InputError, TypeMismatchError, UnknownNameError, listing
+from ..errors import InputError, TypeMismatchError, UnknownNameError, listing, shown
 from . import emit
 
 
@@ -92,10 +92,10 @@ def register(
     names = tuple(args.split()) if isinstance(args, str) else tuple(args)
     _check_entry(name, names, partials)
     op = Op(name, names, value, tuple(partials), latex or name, kink)
-    emit.check(value, names, where=f"the value of operation {name!r}")
+    emit.check(value, names, where=f"the value of operation {shown(name)}")
     for arg, partial in zip(names, op.partials, strict=True):
         if partial is not None:
-            emit.check(partial, (*names, "y"), where=f"the derivative of {name!r} by {arg!r}")
+            emit.check(partial, (*names, "y"), where=f"the derivative of {shown(name)} by {shown(arg)}")
     TABLE[name] = op
     return op
 
@@ -103,20 +103,28 @@ def register(
 def _check_kinds(name: object, args: object, value: object, partials: object) -> None:
     texts = [name, value, *(args if isinstance(args, list | tuple) else [args])]
     if not all(isinstance(text, str) for text in texts):
-        raise TypeMismatchError(f"register {name!r}: the name, the operands and the value are texts, got {texts!r:.80}")
+        raise TypeMismatchError(
+            f"register {shown(name)}: the name, the operands and the value are texts, got {shown(texts)}"
+        )
     if not isinstance(partials, list | tuple) or not all(p is None or isinstance(p, str) for p in partials):
-        raise TypeMismatchError(f"register {name!r}: derivatives are a tuple of texts or None, got {partials!r:.80}")
+        raise TypeMismatchError(
+            f"register {shown(name)}: derivatives are a tuple of texts or None, got {shown(partials)}"
+        )
 
 
 def _check_entry(name: str, args: tuple[str, ...], partials: tuple[str | None, ...]) -> None:
     if not name.isidentifier() or keyword.iskeyword(name):
-        raise InputError(f"register: the name must be a Python identifier, got {name!r}")
+        raise InputError(f"register: the name must be a Python identifier, got {shown(name)}")
     if name in TABLE:
-        raise InputError(f"register: an operation {name!r} exists already; choose another name")
+        raise InputError(f"register: an operation {shown(name)} exists already; choose another name")
     if not 1 <= len(args) <= 3 or len(set(args)) != len(args) or "y" in args or not all(a.isidentifier() for a in args):
-        raise InputError(f"register {name!r}: one to three different operand names other than 'y', got {args!r}")
+        raise InputError(
+            f"register {shown(name)}: one to three different operand names other than 'y', got {shown(args)}"
+        )
     if len(partials) != len(args):
-        raise InputError(f"register {name!r}: {len(args)} operands need {len(args)} derivatives, got {len(partials)}")
+        raise InputError(
+            f"register {shown(name)}: {len(args)} operands need {len(args)} derivatives, got {len(partials)}"
+        )
 
 
 def get(name: str) -> Op:
@@ -130,7 +138,7 @@ def get(name: str) -> Op:
     try:
         return TABLE[name]
     except KeyError:
-        raise UnknownNameError(f"no operation {name!r}; there are {listing(TABLE)}") from None
+        raise UnknownNameError(f"no operation {shown(name)}; there are {listing(TABLE)}") from None
 
 
 _SIGMOID = "where(a >= 0, 1, exp(-abs(a))) / (1 + exp(-abs(a)))"  # two branches: neither overflows

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ..errors import StateError
+
 if TYPE_CHECKING:
     from .weight import Weight
 
@@ -93,9 +95,9 @@ class Block:
         # a stand-alone weight has a block of its own, and no dictionary: that would be a third of its memory
         self._only: weakref.ref[Weight] | None = None
         self._proxies: weakref.WeakValueDictionary[int, Weight] | None = None
-        self.point(Store(size, dtype), 0)
+        self._point(Store(size, dtype), 0)
 
-    def point(self, store: Store, start: int) -> None:
+    def _point(self, store: Store, start: int) -> None:
         """Let the block mean ``store[start : start + size]`` from now on (no numbers are copied)."""
         self.store, self.start = store, start
         parts = store.value, store.grad, store.computed, store.frozen
@@ -107,20 +109,26 @@ class Block:
         self.values: Any = memoryview(self.flat_value.data)
         self.grads: Any = memoryview(self.flat_grad.data)
 
-    def move(self, store: Store, start: int) -> None:
+    def _move(self, store: Store, start: int) -> None:
         """Copy the block's numbers to ``store[start : start + size]`` and point there."""
         old = (self.flat_value, self.flat_grad, self.computed, self.frozen_flags)
-        self.point(store, start)
+        self._point(store, start)
         for new, array in zip((self.flat_value, self.flat_grad, self.computed, self.frozen_flags), old, strict=True):
             new[:] = array
 
-    def write(self, start: int, numbers: NDArray[Any]) -> None:
+    def _write(self, start: int, numbers: NDArray[Any]) -> None:
         """Set the values from flat index `start` of the block on; `numbers` is flat."""
         if self.store.gate is None:
             self.flat_value[start : start + len(numbers)] = numbers
             self.store.revision += 1
         else:
             self.store.gate.write(self.start + start, numbers.tolist())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise StateError(
+            "what an optimiser or a graph holds of a Weight cannot be copied or pickled by itself; copy the Weight and "
+            "make the optimiser anew from the copy"
+        )
 
     def weight(self, index: int) -> Weight:
         """The `Weight` at flat `index` (kept while somebody holds it)."""
@@ -131,10 +139,12 @@ class Block:
             self._proxies = weakref.WeakValueDictionary()
         proxy = self._proxies.get(index)
         if proxy is None:
+            if not 0 <= index < self.size:  # IndexError: Python's own protocols look for it
+                raise IndexError(f"{self.name or 'a block'}: there is no weight {index}, it has {self.size}")
             proxy = self._proxies[index] = Block.proxy(self, index)
         return proxy
 
-    def adopt(self, weight: Weight) -> None:
+    def _adopt(self, weight: Weight) -> None:
         """Make `weight` the proxy of a block of one (a stand-alone Weight is the proxy of its own block)."""
         self._only = weakref.ref(weight)
 
@@ -165,7 +175,7 @@ class Block:
         for proxy in self.held():
             proxy._inputs = None
 
-    def accumulate(self, start: int, terms: list[float]) -> None:
+    def _accumulate(self, start: int, terms: list[float]) -> None:
         """Add `terms` to the gradients from flat index `start` on."""
         stop = start + len(terms)
         if stop - start < 16:  # below this a loop over the memoryview beats NumPy's call overhead

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, ClassVar, SupportsFloat
 
-from ..errors import InputError, StateError, TracingError, TypeMismatchError
+from ..errors import InputError, StateError, TracingError, TypeMismatchError, shown
 from . import tracing
 from .kernel import Kernel, kernel
 
@@ -286,7 +286,7 @@ def as_number(x: SupportsFloat, what: str) -> float:
             raise TypeError
         return float(x)
     except (TypeError, ValueError):
-        raise TypeMismatchError(f"{what} must be a number, got {type(x).__name__} {x!r:.40}") from None
+        raise TypeMismatchError(f"{what} must be a number, got {type(x).__name__} {shown(x)}") from None
     except OverflowError:
         raise InputError(f"{what} must be a float64 number, at most about 1.8e308; got a larger whole number") from None
 

@@ -6,7 +6,8 @@ import math
 from typing import Any, SupportsFloat, overload
 
 from .. import rng
-from ..errors import InputError
+from ..arguments import flag
+from ..errors import InputError, TypeMismatchError, shown
 from . import tracing
 from .store import Block
 from .value import Value, _next_order, as_number
@@ -52,8 +53,8 @@ class Weight(Value):
     def __init__(self, data: SupportsFloat = 0.0, name: str = "") -> None:
         block = Block(1)
         block.values[0] = as_number(data, "Weight: the value")
-        self._attach(block, 0, name)
-        block.adopt(self)
+        self._attach(block, 0, _text(name))
+        block._adopt(self)
 
     @classmethod
     def _at(cls, block: Block, index: int) -> Weight:
@@ -75,7 +76,7 @@ class Weight(Value):
 
     @name.setter
     def name(self, name: str) -> None:
-        self._name = str(name)
+        self._name = _text(name)
 
     @property
     def _title(self) -> str:
@@ -125,7 +126,7 @@ class Weight(Value):
 
     @frozen.setter
     def frozen(self, frozen: bool) -> None:
-        self._block.frozen_flags[self._index] = bool(frozen)
+        self._block.frozen_flags[self._index] = flag(frozen, f"{self._title}: frozen")
 
     @property
     def requires_grad(self) -> bool:
@@ -134,7 +135,7 @@ class Weight(Value):
 
     @requires_grad.setter
     def requires_grad(self, requires: bool) -> None:
-        self.frozen = not requires
+        self.frozen = not flag(requires, f"{self._title}: requires_grad")
 
     @overload
     def forward(self, x: Value) -> Value: ...  # type: ignore[overload-overlap]
@@ -179,7 +180,7 @@ class Weight(Value):
         """
         rate = as_number(lr, "lr")
         if not (math.isfinite(rate) and rate >= 0):
-            raise InputError(f"{self._title}: lr must be a finite number >= 0, got {rate!r}; try 0.01")
+            raise InputError(f"{self._title}: lr must be a finite number >= 0, got {shown(rate)}; try 0.01")
         if not self.frozen:
             self.data -= rate * self.grad
 
@@ -199,7 +200,7 @@ class Weight(Value):
         """
         low, high = (as_number(bound, f"{self._title}: a bound of initialize") for bound in (low, high))
         if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-            raise InputError(f"{self._title}: initialize needs finite low <= high, got {low!r} and {high!r}")
+            raise InputError(f"{self._title}: initialize needs finite low <= high, got {shown(low)} and {shown(high)}")
         number = rng.uniform(seed, rng.Stream.WEIGHTS, 0, 1, start=self._index)[0]
         self.data = low + (high - low) * float(number)
 
@@ -221,6 +222,12 @@ class Weight(Value):
         block, i = self._block, self._index
         flags = bool(block.computed[i]), self.frozen
         return _restored, (float(block.values[i]), float(block.grads[i]), self._name, *flags)
+
+
+def _text(name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeMismatchError(f"the name of a Weight is a text, got {type(name).__name__} {shown(name)}")
+    return str(name)
 
 
 def _restored(data: float, grad: float, name: str, computed: bool, frozen: bool) -> Weight:

@@ -7,7 +7,7 @@ from numbers import Integral
 from operator import attrgetter
 from typing import Any
 
-from ..errors import InputError, TypeMismatchError
+from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import tracing
 from ..scalar.dot import Dot, Row
 from ..scalar.nested import flatten
@@ -97,7 +97,8 @@ def _check(fn: Any, n_inputs: Any, n_targets: Any, loss: Any) -> None:
             raise TypeMismatchError(f"record: {what} must be a function of Values, got {type(function).__name__}")
     if not all(isinstance(n, Integral) and int(n) >= 0 for n in (n_inputs, n_targets)):
         raise InputError(
-            f"record: n_inputs and n_targets must be whole numbers, at least 0; got {n_inputs!r} and {n_targets!r}"
+            f"record: n_inputs and n_targets must be whole numbers, at least 0; got {shown(n_inputs)} "
+            f"and {shown(n_targets)}"
         )
 
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, MissingDependencyError
+from ..errors import InputError, MissingDependencyError, shown
 from ..io import replacing
 from .watch.pace import FPS
 from .window.files import check_picture
@@ -45,7 +45,7 @@ class Film:
         check_video()
         self.path = Path(path)
         if self.path.suffix.lower() != ".mp4":
-            raise InputError(f"film: got {self.path.name!r}; allowed: a name that ends in .mp4")
+            raise InputError(f"film: got {shown(self.path.name)}; allowed: a name that ends in .mp4")
         self.size, self.fps, self.frames = size, fps, 0
         self._even = (size[0] + size[0] % 2, size[1] + size[1] % 2)
         self._target = replacing(path)

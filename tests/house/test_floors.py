@@ -16,6 +16,7 @@ PACKAGE = ROOT / "scalarviz"
 # but for the pairs named below.
 FLOORS = {
     "scalarviz.errors": 0,  # everybody raises
+    "scalarviz.arguments": 1,
     "scalarviz.rng": 1,
     "scalarviz.data": 1,
     "scalarviz.scalar": 2,

@@ -296,7 +296,7 @@ def test_passing_owners_are_forgotten():
     layer = nn.Linear(2, 2)
     for _ in range(5):
         nn.Sequential(layer)
-    assert len(layer._owners) <= 1
+    assert len(layer._books.owners) <= 1
 
 
 def test_backward_through_an_identity_and_a_returned_parameter():

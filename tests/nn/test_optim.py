@@ -249,7 +249,7 @@ def test_float32_stores_are_trained_in_their_precision():
     from scalarviz.scalar import Store
 
     p = nn.Parameter([1.0, 2.0])
-    p.move(Store(4, np.float32), 1)
+    p._move(Store(4, np.float32), 1)
     p.grad = [0.1, 0.2]
     optim.SGD([p], lr=0.1).step()
     np.testing.assert_allclose(p.data, np.float32([0.99, 1.98]), rtol=1e-7)

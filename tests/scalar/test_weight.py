@@ -170,7 +170,7 @@ def test_held_weights_follow_when_their_block_moves():
     w = block.weight(1)
     w.data, w.grad, w.frozen = 0.1, 2.0, True
     store = Store(5, np.float32)
-    block.move(store, 3)
+    block._move(store, 3)
     assert store.value.tolist() == [0, 0, 0, 0, np.float32(0.1)]
     assert w.data == float(np.float32(0.1))
     assert (w.grad, w.frozen, w.has_grad) == (2.0, True, True)

@@ -12,7 +12,7 @@ from math import ceil
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import InputError, UnknownNameError, listing
+from ...errors import InputError, UnknownNameError, listing, shown
 from ..space.plate import Plate
 
 ATLAS_WIDTH = 4096
@@ -86,7 +86,7 @@ class Atlas:
         block = np.asarray(values).reshape(-1)
         if block.size != span.stop - span.start:
             raise InputError(
-                f"slab values of {name!r}: got {block.size} values, the plate has {span.stop - span.start}"
+                f"slab values of {shown(name)}: got {block.size} values, the plate has {span.stop - span.start}"
             )
         self._put(span, block)
 

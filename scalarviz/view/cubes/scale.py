@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import UnknownNameError, listing
+from ...errors import UnknownNameError, listing, shown
 from ...run.frame import Frame, Stage, Tensor
 from ...run.ranges import Range, RangeTracker, Scale, clipped_share, extent, extents
 from ..draw.maps import Colormap, get_map
@@ -53,7 +53,7 @@ class Coloring:
         self, tensors: Sequence[Tensor], theme: Theme, quantity: str = "weight", cmap: str | None = None
     ) -> None:
         if quantity not in _SCALES:
-            raise UnknownNameError(f"quantity {quantity!r} is not known; allowed: {listing(_SCALES)}")
+            raise UnknownNameError(f"quantity {shown(quantity)} is not known; allowed: {listing(_SCALES)}")
         self.quantity = quantity
         self.cmap: Colormap = get_map(quantity if cmap is None else cmap, theme)
         self.range = Range.symmetric(1.0, _SCALES[quantity])
@@ -71,7 +71,7 @@ class Coloring:
             For unknown names; nothing is changed then.
         """
         if quantity not in _SCALES:
-            raise UnknownNameError(f"quantity {quantity!r} is not known; allowed: {listing(_SCALES)}")
+            raise UnknownNameError(f"quantity {shown(quantity)} is not known; allowed: {listing(_SCALES)}")
         self.cmap = get_map(quantity if cmap is None else cmap, theme)
         if quantity != self.quantity:
             self.quantity = quantity

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import UnknownNameError, listing
+from ...errors import UnknownNameError, listing, shown
 from .theme import Theme, get_theme, rgb
 
 Floats = NDArray[np.float64]
@@ -112,7 +112,7 @@ def _get(name: str, theme: str) -> Colormap:
         return _sampled("viridis")
     if name in _vispy_names():
         return _sampled(name)
-    raise UnknownNameError(f"colour map {name!r} is not known; allowed: {listing(map_names())}")
+    raise UnknownNameError(f"colour map {shown(name)} is not known; allowed: {listing(map_names())}")
 
 
 def get_map(name: str, theme: str | Theme = "dark") -> Colormap:

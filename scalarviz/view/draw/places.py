@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from ...errors import InputError
+from ...errors import InputError, shown
 from ...run.scene import SIDES
 
 Box = tuple[float, float, float, float]
@@ -78,7 +78,7 @@ def check_size(size: tuple[int, int]) -> tuple[int, int]:
     least, most = SIDES
     if not exact or not all(least <= n <= most for n in (width, height)):
         raise InputError(
-            f"size: got {size!r}; allowed: (width, height), whole numbers from {least} to {most} pixels; "
+            f"size: got {shown(size)}; allowed: (width, height), whole numbers from {least} to {most} pixels; "
             "try (1280, 720)"
         )
     return width, height

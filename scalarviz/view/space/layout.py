@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from ...errors import InputError, UnknownNameError, listing
+from ...errors import InputError, UnknownNameError, listing, shown
 from ...run.frame import Stage, Tensor
 from .arrangement import Arrangement, Segments
 from .camera import Camera, Rect, Size
@@ -76,7 +76,7 @@ class Layout:
         for plate in sorted(self.plates, key=lambda p: p.kind == "activation"):
             if plate.name == name:
                 return plate
-        raise UnknownNameError(f"no plate {name!r}; there are {listing(p.name for p in self.plates)}")
+        raise UnknownNameError(f"no plate {shown(name)}; there are {listing(p.name for p in self.plates)}")
 
     def activation(self, name: str) -> Plate | None:
         """The row of a stage (or of ``"input"``), None if it is not drawn."""

@@ -1,0 +1,143 @@
+"""Arguments: what is said of those that a call does not have, and checks of names and flags.
+
+A function or a class is marked by :func:`explained`. A call that fits costs one more Python call; one that does not
+fit is refused by Python itself, and only then is it looked at here.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from functools import wraps
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .errors import InputError, ScalarvizError, TypeMismatchError, listing, shown
+
+Called = TypeVar("Called", bound=Callable[..., Any])
+
+
+def explained(absent: Mapping[str, str] | None = None, name: str = "") -> Callable[[Called], Called]:
+    """A decorator of functions and methods: arguments that do not fit raise TypeMismatchError with the allowed ones.
+
+    Parameters
+    ----------
+    absent : mapping of str to str, optional
+        Arguments that people expect, from PyTorch above all, and what is said of each.
+    name : str
+        What messages call the function; default: its own name.
+    """
+
+    def decorate(function: Called) -> Called:
+        title = name or function.__name__
+
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return function(*args, **kwargs)
+            except TypeError as error:
+                said = None if isinstance(error, ScalarvizError) else misfit(title, function, args, kwargs, absent)
+                if said is None:  # the arguments fit: the error comes from inside
+                    raise
+            raise TypeMismatchError(said)
+
+        call._plain = function  # type: ignore[attr-defined]
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def explain(kind: type, absent: Mapping[str, str] | None = None) -> None:
+    """Let the constructor of `kind` refuse arguments in words; see :func:`explained`."""
+    made: Any = kind
+    start = getattr(made.__init__, "_plain", made.__init__)  # an inherited one would speak of its own class
+    made.__init__ = explained(absent, kind.__name__)(_nothing if start is object.__init__ else start)
+
+
+def flag(given: object, what: str) -> bool:
+    """`given` as True or False.
+
+    Raises
+    ------
+    TypeMismatchError
+        It is neither (nor 0 or 1): the truth of a text, a list or an array is rarely what was meant.
+    """
+    if isinstance(given, bool | int | np.bool_) and given in (0, 1):
+        return bool(given)
+    raise TypeMismatchError(f"{what} must be True or False, got {type(given).__name__} {shown(given)}")
+
+
+def one_of(given: object, allowed: Iterable[str], what: str) -> str:
+    """`given` if it is one of the names `allowed`.
+
+    Raises
+    ------
+    InputError
+        It is another one, or no text at all.
+    """
+    names = tuple(allowed)
+    if isinstance(given, str) and given in names:
+        return given
+    raise InputError(f"{what} must be one of {listing(names)}, got {shown(given)}")
+
+
+def _nothing(self: object) -> None:
+    """The constructor of a class without one."""
+
+
+def misfit(
+    title: str,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    absent: Mapping[str, str] | None = None,
+) -> str | None:
+    """What is wrong with these arguments of `function`; None if they fit.
+
+    A first parameter ``self`` is not spoken of.
+    """
+    signature = inspect.signature(function)
+    try:
+        signature.bind(*args, **kwargs)
+        return None
+    except TypeError:
+        pass
+    parameters = {n: p for n, p in signature.parameters.items() if n != "self"}
+    given = args[len(signature.parameters) - len(parameters) :]
+    allowed = f"It takes {listing(map(_brief, parameters.values()))}" if parameters else "It takes none"
+    unknown = next((n for n in kwargs if n not in parameters), None)
+    if unknown is not None:
+        return f"{title} has no argument {unknown!r}{_hint(unknown, parameters, absent or {})} {allowed}"
+    by_place = [n for n, p in parameters.items() if p.kind is not inspect.Parameter.KEYWORD_ONLY]
+    if len(given) > len(by_place):
+        named = [f"{n}=" for n in parameters if n not in by_place]
+        advice = f"; write the name before the others ({listing(named)})" if named else ""
+        return f"{title} takes {_many(len(by_place))} without a name, got {len(given)}{advice}. {allowed}"
+    twice = [n for n in by_place[: len(given)] if n in kwargs]
+    if twice:
+        return f"{title}: {listing(twice)} is given twice, by its place and by its name. {allowed}"
+    return f"{title}: {listing(_missing(parameters, by_place[: len(given)], kwargs))} must be given. {allowed}"
+
+
+def _hint(unknown: str, parameters: Mapping[str, Any], absent: Mapping[str, str]) -> str:
+    if unknown in absent:
+        return f": {absent[unknown]}."
+    near = get_close_matches(unknown, parameters, 1)
+    return f"; did you mean {near[0]!r}?" if near else "."
+
+
+def _missing(parameters: Mapping[str, inspect.Parameter], placed: list[str], kwargs: Mapping[str, Any]) -> list[str]:
+    needed = (n for n, p in parameters.items() if p.default is p.empty and p.kind is not p.VAR_POSITIONAL)
+    return [n for n in needed if n not in placed and n not in kwargs]
+
+
+def _brief(parameter: inspect.Parameter) -> str:
+    if parameter.kind is parameter.VAR_POSITIONAL:
+        return f"*{parameter.name}"
+    return parameter.name if parameter.default is parameter.empty else f"{parameter.name}={parameter.default!r:.30}"
+
+
+def _many(count: int) -> str:
+    return {0: "no argument", 1: "one argument"}.get(count, f"at most {count} arguments")

@@ -1,0 +1,33 @@
+"""PyTorch's arguments that layers and losses do not have, and what is said of each: refused, never dropped."""
+
+from __future__ import annotations
+
+_PLACE = "a network lies where its Run computes: sv.Run(..., engine=, dtype=)"
+_NEVER = "the numbers of a graph are never overwritten, so there is nothing to save; leave it out"
+_REDUCTION = "take reduction='mean' or reduction='sum'"
+_BATCH = "normalisation by the batch is not there, the running statistics are those of the state_dict"
+
+COMMON = {
+    "device": _PLACE,
+    "dtype": _PLACE,
+    "inplace": _NEVER,
+    "size_average": _REDUCTION,
+    "reduce": _REDUCTION,
+    "weight": "every class and every output counts alike; a loss of your own is a function (outputs, targets) -> Value",
+    "pos_weight": "every class and every output counts alike; a loss of your own is a function (outputs, targets)",
+    "ignore_index": "leave such samples out of the data",
+    "label_smoothing": "the target is one class; a loss of your own is a function (outputs, targets) -> Value",
+    "in_features": "it is called n_in here",
+    "out_features": "it is called n_out here",
+    "groups": "every output channel reads all input channels; a module of your own may split them",
+    "dilation": "the kernel reads neighbouring places",
+    "padding_mode": "the border is zeros",
+    "ceil_mode": "a rest that fills no window is left out; padding= makes room for it",
+    "return_indices": "the outputs come back alone",
+    "count_include_pad": "the zeros of the border are counted",
+    "divisor_override": "the divisor is the number of places; multiply the outputs by a number of your own",
+    "momentum": _BATCH,
+    "track_running_stats": _BATCH,
+    "threshold": "softplus is exact and without overflow for every x, so it needs none; leave it out",
+    "dim": "a sample has no batch dimension here: Unflatten((C, H, W))",
+}
