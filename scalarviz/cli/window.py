@@ -77,7 +77,7 @@ class InWindow:
         from ..view.show import show
 
         options = self._options
-        say(f"{scene.name}: Space runs and pauses, ? shows the keys, Esc closes the window")
+        say(f"{scene.name}: Space runs and pauses, ? shows the keys, Ctrl+Q closes the window")
         return show(
             scene,
             size=options.size,

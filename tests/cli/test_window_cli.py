@@ -119,10 +119,13 @@ def test_a_window_opens_trains_stays_and_escape_closes_it(program, tmp_path):
     assert run.process.poll() is None  # at the end of the steps it stays, paused
     assert files(tmp_path) == []  # written when it is closed
     run.key("Escape")
+    time.sleep(0.5)
+    assert run.process.poll() is None  # asks to be pressed again
+    run.key("Escape")
     assert run.ended() == 0, run.err
     assert files(tmp_path) == ["w.safetensors"]
     assert json.loads(run.out)["steps"] == 50
-    assert "Esc closes the window" in run.err
+    assert "Ctrl+Q closes the window" in run.err
     assert "wrote w.safetensors" in run.err
     assert "Traceback" not in run.err
     assert "WARNING" not in run.err
@@ -131,7 +134,7 @@ def test_a_window_opens_trains_stays_and_escape_closes_it(program, tmp_path):
 def test_what_a_window_trained_is_what_a_blind_run_trains(program, cli, tmp_path):
     run = rgb(program, "--steps", 40, "--duration", 0.5, "--theme", "light", "--save", "seen.safetensors").opened()
     time.sleep(1.5)
-    run.key("Escape")
+    run.key("ctrl+q")
     assert run.ended() == 0, run.err
     assert cli("rgb", "--engine", "numpy", "--headless", "--steps", 40, "--save", "blind.safetensors").code == 0
     seen, blind = load_tensors(tmp_path / "seen.safetensors")[0], load_tensors(tmp_path / "blind.safetensors")[0]
@@ -153,7 +156,7 @@ def test_signals_close_it_and_everything_is_written(program, tmp_path, number, c
     assert "Traceback" not in run.err
 
 
-@pytest.mark.parametrize("line", ["rgb: numpy", "Esc closes"])
+@pytest.mark.parametrize("line", ["rgb: numpy", "Ctrl+Q closes"])
 def test_a_signal_before_the_window_is_up_ends_it_too(program, line):
     run = rgb(program, "--save", "w.safetensors")
     run.until(lambda: line in run.err)
@@ -196,7 +199,7 @@ def build(options):
 def test_a_scene_of_ones_own_has_a_window(program, tmp_path):
     (tmp_path / "mine.py").write_text(OWN.format(last=10**9, error="ValueError"))
     run = program("mine.py", *SMALL, "--steps", 20, "--duration", 0.3).opened()
-    run.key("Escape")
+    run.key("ctrl+q")
     assert run.ended() == 0, run.err
 
 
@@ -209,7 +212,7 @@ def test_what_stops_the_training_is_said_with_its_step(program, tmp_path, headle
         run.opened()
         time.sleep(1.5)
         assert run.process.poll() is None  # the window stays and shows it
-        run.key("Escape")
+        run.key("ctrl+q")
     assert run.ended() == 2, run.err
     last = run.err.splitlines()[-1]
     assert last.startswith("scalarviz: training stopped after step ")
@@ -228,7 +231,7 @@ def test_a_diverged_run_keeps_the_former_weights(program, tmp_path, headless):
         run.opened()
         time.sleep(1.0)
         assert run.process.poll() is None
-        run.key("Escape")
+        run.key("ctrl+q")
     assert run.ended() == 2, run.err
     assert (tmp_path / "w.safetensors").read_bytes() == b"the former weights"
     assert sum("w.safetensors was not written" in line for line in run.err.splitlines()) == 1
@@ -361,7 +364,7 @@ def test_a_first_start_goes_on_with_numba_when_the_kernels_are_there(program, tm
         # whole or not there at all, as the process does it
         shutil.copytree(unit, version / f"copy-{unit.name}").rename(version / unit.name)
     run.until(lambda: "the fast kernels are ready: numba from step" in run.err, 60.0)
-    run.key("Escape")
+    run.key("ctrl+q")
     assert run.ended() == 0
     assert "nan steps/s" not in run.err
     assert (tmp_path / "w.safetensors").is_file()

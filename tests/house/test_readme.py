@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from scalarviz.view.watch.controls import markdown
+from scalarviz.view.watch.actions import markdown
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
 PROGRAMS = [block for block in BLOCKS if "def build(" not in block]  # scene files are run in tests/cli
 KEYS = re.compile(
-    r"<!-- keys: made by scalarviz\.view\.watch\.controls\.markdown\(\) -->\n(.*?)<!-- end of keys -->", re.DOTALL
+    r"<!-- keys: made by scalarviz\.view\.watch\.actions\.markdown\(\) -->\n(.*?)<!-- end of keys -->", re.DOTALL
 )
 
 
@@ -50,7 +50,7 @@ def test_code_runs_as_pasted_in_an_empty_folder(tmp_path, block, request):
 
 def test_the_keys_are_those_of_the_program():
     (table,) = KEYS.findall(README)
-    assert table == markdown(), "README.md: put scalarviz.view.watch.controls.markdown() between the two comments"
+    assert table == markdown(), "README.md: put scalarviz.view.watch.actions.markdown() between the two comments"
 
 
 def test_the_figures_are_those_of_the_result_files():

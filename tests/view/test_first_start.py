@@ -68,7 +68,7 @@ def test_the_change_is_said_for_a_while_and_the_hud_names_the_engine(kernels, pl
             assert note in words(view)[1]
             assert f"{view.run.full_speed:,.0f} steps/s" in view.pace_text()
             assert [edit.what for edit in view.worker.log] == ["engine numpy -> numba"]
-            view.tick(module.NOTICE_SECONDS)
+            view.tick(module.ENGINE_SECONDS)
             view.tick(0.1)
             assert words(view)[1] == ""
         finally:
@@ -128,15 +128,19 @@ def test_the_list_of_keys_speaks_of_no_colour_cube_where_there_is_none():
     assert any("a cube: look into it" in does for _, does in view.bench.touch.table)
 
 
-def test_what_went_wrong_comes_before_what_went_well(kernels):
+@pytest.mark.parametrize(("size", "first"), [((1280, 720), "a message"), ((600, 300), "5 times as fast")])
+def test_trouble_and_news_are_both_said_and_in_a_low_picture_one_after_the_other(kernels, size, first):
     with offscreen():
-        view = LiveView(scene(), (1280, 720), playing=False, first_start=True)
+        view = LiveView(scene(), size, playing=False, first_start=True)
         try:
             view._changed(Change(1, 1.0, 5.0))
             view.tick(0.01)
             assert "5 times as fast" in words(view)[1]
             view.worker._error = ValueError("a message")
             view.tick(0.01)
+            assert first in words(view)[1]
+            assert ("as fast" in words(view)[1]) == (size[1] > 300 or first != "a message")
+            view.tick(9.0)
             assert "a message" in words(view)[1]
             assert "as fast" not in words(view)[1]
         finally:

@@ -19,9 +19,9 @@ from scalarviz.view.draw.text import CAP_HEIGHT, measure
 from scalarviz.view.draw.theme import DARK, LIGHT, rgb
 from scalarviz.view.panels.overlay import banner, help_panel, pointer_label, wrapped
 from scalarviz.view.panels.touch import HINT, hexed, plate_of
-from scalarviz.view.shown.subject import arrays_subject
+from scalarviz.view.shown.subject import arrays_subject, subject_of
 from scalarviz.view.space.pose import between, camera_of, pose_of, turned
-from scalarviz.view.watch.controls import help_lines, mouse_lines
+from scalarviz.view.watch.actions import ACTIONS, Here, help_lines
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
@@ -556,11 +556,11 @@ def test_without_panels_there_are_only_cubes(scene: Scene) -> None:
 
 def test_help_lists_every_key_on_a_dimmed_picture(single: Scene) -> None:
     bench = bench_of(single)
-    bench.touch.table = (*help_lines(), *mouse_lines())
+    lines = bench.touch.table = help_lines(Here(bench.subject))
     before = picture_of(bench)
     bench.help = True
     said = said_above(bench)
-    for key, does in (*help_lines(), *mouse_lines()):
+    for key, does in lines:
         assert key in said
         assert does in said
     assert picture_of(bench)[:, :400].mean() < 0.7 * before[:, :400].mean()
@@ -569,10 +569,11 @@ def test_help_lists_every_key_on_a_dimmed_picture(single: Scene) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_help_fits_every_size(size: tuple[int, int]) -> None:
-    sketch = help_panel(size, [*help_lines(), *mouse_lines()], DARK)
+def test_help_fits_every_size(single: Scene, size: tuple[int, int]) -> None:
+    lines = help_lines(Here(subject_of(single)))
+    sketch = help_panel(size, lines, DARK)
     assert_no_overlap([sketch], size)
-    keys = {key.partition(" or ")[0] for key, _ in help_lines()}
+    keys = {action.keys[0] for action in ACTIONS}
     if min(size) >= 360:
         assert keys <= {text.partition(" or ")[0] for text in words([sketch])}
 
@@ -717,18 +718,6 @@ def test_plain_arrays_can_be_touched_too() -> None:
     bench.orbit(80.0, 10.0)
     picture_of(bench)
     assert_no_overlap(bench.sketches, bench.places.size)
-
-
-def test_the_list_of_keys_has_those_that_do_something() -> None:
-    from scalarviz.view.watch.live import LiveView
-    from scalarviz.view.watch.viewer import Viewer
-
-    assert help_lines(LiveView) == help_lines()
-    assert mouse_lines(LiveView) == mouse_lines()
-    fewer = dict(help_lines(Viewer))
-    assert "W" in fewer
-    assert "Right" not in fewer
-    assert len(mouse_lines(Viewer)) == len(mouse_lines()) - 1
 
 
 def test_names_stay_on_their_side_while_the_scene_turns(deep: Scene) -> None:

@@ -1,15 +1,12 @@
-"""`Playback` on a hand-driven clock, and the table of keys."""
+"""`Playback` on a hand-driven clock."""
 
 from __future__ import annotations
-
-import re
 
 import numpy as np
 import pytest
 
 from scalarviz import Run, nn, optim
 from scalarviz.run.worker import Worker
-from scalarviz.view.watch import controls
 from scalarviz.view.watch.playback import RATE, Playback
 
 X = np.random.default_rng(0).random((8, 3))
@@ -123,38 +120,3 @@ def test_an_error_stops_the_clock(worker):
     playback.tick(0.1)
     assert not playback.running
     assert playback.text() == "stopped"
-
-
-# ---- keys
-
-
-def test_no_key_stands_twice_and_every_line_says_what_it_does():
-    names = [name for key in controls.TABLE for name in key.keys]
-    assert len(names) == len(set(names))
-    assert all(key.does and key.action.isidentifier() for key in controls.TABLE)
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "expected"),
-    [
-        ("Right", "", "Right"), ("ArrowRight", "", "Right"), ("w", "w", "W"), ("KeyW", "", "W"), ("W", "W", "W"),
-        ("Space", " ", "Space"), (" ", " ", "Space"), ("/", "?", "?"), ("ß", "?", "?"), ("Escape", "", "Escape"),
-        ("Esc", "", "Escape"), ("F11", "", "F11"), ("Tab", "\t", "Tab"), ("[", "[", "["), ("8", "[", "["),
-        ("Backslash", "\\", "\\"), ("0", "0", "0"), ("Digit0", "", "0"), ("UP", "", "Up"), (None, "", ""),
-        (None, "g", "G"), ("Backspace", "", "Backspace"),
-    ],
-)  # fmt: skip
-def test_keys_have_one_name_on_every_backend(name, text, expected):
-    assert controls.normalised(name, text) == expected
-
-
-def test_every_key_of_the_table_is_found():
-    for key in controls.TABLE:
-        for name in key.keys:
-            assert controls.find(controls.normalised(name)) is key
-    assert controls.find("Q") is None
-
-
-def test_the_markdown_has_every_line():
-    rows = re.findall(r"^\| `(.+)` \| (.+) \|$", controls.markdown(), re.M)
-    assert len(rows) == len(controls.TABLE)

@@ -13,9 +13,8 @@ from scalarviz import Run, nn, optim
 from scalarviz.run import ColourCube, Scene
 from scalarviz.view.show import show
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.watch import controls
+from scalarviz.view.watch.actions import Here, bottom_line
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.watch.mirror import Mirror
 from scalarviz.view.window.desktop import Window
 from scalarviz.view.window.offscreen import offscreen
 
@@ -146,14 +145,20 @@ def test_every_key_of_the_table_does_something(live):
     assert not bench.help
     assert not live.window.closed
     live.key("l", "0", "f")
-    live.key("Escape")
+    live.key("ctrl+q")
     live.until(lambda: live.window.closed)
 
 
-def test_table_and_viewers_agree():
-    for key in controls.TABLE:
-        assert hasattr(LiveView, key.action), key
-    assert {k for k, _ in controls.bottom_line(Mirror)} < {k for k, _ in controls.bottom_line(LiveView)}
+def test_escape_closes_the_window_when_it_is_pressed_twice_and_only_then(live):
+    live.key("Escape")
+    assert live.view.notice() == "Escape again closes the window"
+    live.spin(2.2)
+    assert live.view.notice() == ""
+    live.key("Escape", "g", "Escape")
+    live.spin(0.1)
+    assert not live.window.closed
+    live.key("Escape")
+    live.until(lambda: live.window.closed)
 
 
 def test_training_moves_cubes_and_leaves_the_frame_of_the_picture(live):
@@ -205,21 +210,58 @@ def test_hover_and_click_show_a_weight(live):
     assert not live.window.closed
 
 
-def test_scrolling_over_a_cube_changes_it_and_training_heals_it(live):
+def test_shift_and_the_wheel_over_a_cube_change_it_and_training_heals_it(live):
     view = live.view
     before = float(view.run.values[0])
     live.point(*live.top_of(0))
+    live.xdo("keydown", "shift")
     for _ in range(6):
         live.xdo("click", 4)  # the wheel, one notch up
+    live.spin(0.1)
+    live.xdo("keyup", "shift")
     live.until(lambda: view.run.values[0] > before + 0.1)
     live.until(lambda: view._shown.values[0] == view.run.values[0])
-    assert len(view.worker.log) >= 6
     scrolled = float(view.run.values[0])
     loss = view.run.evaluate(X, 1 - X)
     view.step(300)
     view.worker.settle()
     assert float(view.run.values[0]) < scrolled
     assert view.run.evaluate(X, 1 - X) < loss
+
+
+def test_the_wheel_on_its_side_changes_a_weight_too_with_shift_and_nothing_without(live):
+    view = live.view
+    before = view.run.values.copy()
+    live.point(*live.top_of(0))
+    camera = view.bench.camera
+    live.xdo("click", 6)  # a wheel on its side
+    live.spin(0.1)
+    assert np.array_equal(view.run.values, before)
+    assert view.bench.camera is camera
+    live.xdo("keydown", "shift")
+    live.xdo("click", 6)
+    live.spin(0.1)
+    live.xdo("keyup", "shift")
+    live.until(lambda: view.run.values[0] != before[0])
+    assert np.array_equal(view.run.values[1:], before[1:])
+
+
+@pytest.mark.parametrize("over_a_cube", [True, False])
+def test_the_wheel_zooms_to_the_pointer_and_touches_no_weight(live, over_a_cube):
+    view, before = live.view, live.view.run.values.copy()
+    at = live.top_of(4) if over_a_cube else np.array([200.0, 480.0])
+    live.point(*at)
+    scale = view.bench.camera.scale
+    for _ in range(3):
+        live.xdo("click", 4)
+    live.until(lambda: view.bench.camera.scale == pytest.approx(scale * 1.15**3))
+    if over_a_cube:
+        assert live.top_of(4) == pytest.approx(at, abs=1.5)
+    for _ in range(3):
+        live.xdo("click", 5)
+    live.until(lambda: view.bench.camera.scale == pytest.approx(scale))
+    assert np.array_equal(view.run.values, before)
+    assert view.worker.log == []
 
 
 def test_a_drag_turns_the_camera_and_f_fits_it(live):
@@ -260,7 +302,7 @@ def test_the_window_and_offscreen_draw_the_same_picture(live):
     from scalarviz.view.workbench import Workbench
 
     with offscreen():
-        bench = Workbench(view.scene, view.bench.size, keys=controls.bottom_line(LiveView))
+        bench = Workbench(view.scene, view.bench.size, keys=bottom_line(Here(view.bench.subject)))
         bench.update(view._shown, view.pace_text())
     picture = offscreen().render(bench.draw, view.bench.size).astype(int)
     assert np.abs(window - picture).max(axis=2).mean() < 0.1

@@ -94,10 +94,10 @@ def help_panel(size: tuple[float, float], table: Sequence[tuple[str, str]], them
     sketch.rect(0, 0, *size, fill=rgba(theme.background, 0.72))
     short = [(key.partition(" or ")[0], _beginning(does)) for key, does in table]
     room = size[0] - 8 - 2 * _SIDE, size[1] - 8 - _HEAD
-    plans = [(lines, columns, step) for lines in (list(table), short) for step in (24.0, 21.0, 18.0)
+    plans = [(lines, columns, step) for lines in (list(table), short) for step in (24.0, 21.0, 18.0, 16.0)
              for columns in (1, 2, 3) if -(-len(lines) // columns) * step <= room[1]]  # fmt: skip
     fitting = [plan for plan in plans if sum(_widths(plan[0], plan[1])) <= room[0]]
-    lines, columns, step = fitting[0] if fitting else (short[: max(1, int(room[1] / 18.0))], 1, 18.0)
+    lines, columns, step = fitting[0] if fitting else (short[: max(1, int(room[1] / 16.0))], 1, 16.0)
     widths = _widths(lines, columns)
     rows = -(-len(lines) // columns)
     width, height = min(sum(widths) + 2 * _SIDE, size[0] - 8), rows * step + _HEAD

@@ -25,6 +25,7 @@ from .strip import LEGEND, room_beside
 
 Project = Callable[[ArrayLike], NDArray[np.float64]]
 HINT = "now click its new colour in the target cube"
+_BOTH_FROM = 420.0  # least height (logical pixels) with room for trouble and news at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,10 @@ class Touch:
     marked : (r, g, b) or None
         A source colour that waits for its target.
     message, notice : str
-        What went wrong; what happened that is no trouble, shown while nothing is wrong.
+        What went wrong; what happened that is no trouble.
     help : bool
+    teaches : bool
+        Whether a click on a colour begins to teach it another one.
     table : tuple of (str, str)
         Keys and gestures, and what they do: the list that help shows.
     """
@@ -83,7 +86,7 @@ class Touch:
         self.inspector: Inspector | None = None
         self.marked: RGB | None = None
         self.message = self.notice = ""
-        self.help = False
+        self.help = self.teaches = False
         self.table: tuple[tuple[str, str], ...] = ()
         self._explanation: tuple[str, ...] = ()
 
@@ -129,8 +132,7 @@ class Touch:
             middle += self._hovered(self.hovered, frame, view)
         if self.disc is not None:
             middle += self._disc(self.disc, side.output_of(self.disc.source, frame), view)
-        if self.message or self.notice:
-            middle.append(self._banner(view))
+        middle += self._banners(view)
         top = [help_panel(view.places.size, self.table, view.theme)] if self.help else []
         return [lowest, middle, top]
 
@@ -171,25 +173,29 @@ class Touch:
         x, y, diameter = disc.ring
         sketch.disc(x, y, diameter / 2 + 3, stroke=view.theme.background, border=4)
         sketch.disc(x, y, diameter / 2 + 2, stroke=view.theme.selection, border=1.6)
-        teaches = any(does.startswith("a colour") for _, does in self.table)
         if disc.which == "source":
             name, value, more = hexed(disc.source), f"is now {hexed(output)}", [f"wanted: {hexed(disc.target)}"]
-            more += ["click to teach it another colour"] if teaches else []
+            more += ["click to teach it another colour"] if self.teaches else []
         else:
             name, value, more = hexed(disc.target), f"wanted for {hexed(disc.source)}", []
             if self.marked is not None:
                 more.append(f"click: {hexed(self.marked)} becomes this")
         return [sketch, pointer_label(self.pointer, view.places.size, name, value, more, view.theme)]
 
-    def _banner(self, view: View) -> Sketch:
-        """What is wrong stands below the HUD; news stand over the line of keys, not before what is learning."""
-        places = view.places
+    def _banners(self, view: View) -> list[Sketch]:
+        """What is wrong stands below the HUD; news stand over the line of keys, not before what is learning.
+
+        In a low picture there is room for one: news, which go by themselves.
+        """
+        places, banners = view.places, []
         x, _, width, _ = places.scene
-        if self.message:
+        if self.message and not (self.notice and places.size[1] < _BOTH_FROM):
             top = places.hud[1] + 60 if places.hud is not None else 12.0
-            return banner(self.message, places.size, top, x + width, view.theme)
-        top = places.size[1] if places.keys is None else places.keys - 24
-        return banner(self.notice, places.size, top, x + width, view.theme, alarm=False)
+            banners.append(banner(self.message, places.size, top, x + width, view.theme))
+        if self.notice:
+            top = places.size[1] if places.keys is None else places.keys - 24
+            banners.append(banner(self.notice, places.size, top, x + width, view.theme, alarm=False))
+        return banners
 
 
 def hexed(colour: RGB) -> str:

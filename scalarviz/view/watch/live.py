@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...run.first_start import Change, FirstStart
 from ...run.worker import Worker
+from ..shown.subject import subject_of
 from ..workbench import Workbench
-from .controls import bottom_line
-from .live_digits import TABLE, DigitHands
+from .actions import Here, bottom_line
+from .live_digits import GESTURES, DigitHands
 from .playback import Playback
 from .viewer import Colour, Point
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 REACH = 0.2
 """How far (as a colour difference in 0..1) a new target for one colour pulls its neighbours along."""
-NOTICE_SECONDS = 8.0
-"""How long a notice stays."""
+ENGINE_SECONDS = 8.0
+"""How long it is said that another engine goes on."""
 
 
 class LiveView(DigitHands):
@@ -47,6 +48,8 @@ class LiveView(DigitHands):
         goes on with numba when that is done.
     """
 
+    trains = True
+
     def __init__(
         self,
         scene: Scene,
@@ -59,9 +62,14 @@ class LiveView(DigitHands):
         playing: bool = True,
         first_start: bool = False,
     ) -> None:
-        super().__init__(Workbench(scene, size, theme, cmap, keys=bottom_line(type(self)), text_hz=10.0), theme)
-        table = (line for line in self.bench.touch.table if scene.colour_cube or not line[1].startswith("a colour"))
-        self.bench.touch.table = (*table, *(() if self.pad is None else TABLE))
+        subject = subject_of(scene)
+        bench = Workbench(subject, size, theme, cmap, keys=bottom_line(Here(subject)), text_hz=10.0)
+        super().__init__(bench, theme, GESTURES)
+        self.bench.touch.teaches = True
+        self.handlers |= {
+            "toggle_run": self.toggle_run, "step": self.step, "slower": self.slower, "faster": self.faster,
+            "normal_speed": self.normal_speed, "raise_rate": self.raise_rate, "lower_rate": self.lower_rate,
+        }  # fmt: skip
         self.scene, self.run = scene, scene.run
         self._full_speed = self.run.full_speed  # before the thread starts: it reads the numbers
         self.worker = Worker(self.run).start()
@@ -70,7 +78,6 @@ class LiveView(DigitHands):
         may_change = first_start and self.run.engine.provisional
         self._first_start = FirstStart(self.worker, self._changed) if may_change else None
         self._change: Change | None = None
-        self._notice, self._notice_left = "", 0.0
         self._raw: Frame | None = None
         self._with_rows: Frame | None = None
         if self._first_start is not None:
@@ -88,13 +95,13 @@ class LiveView(DigitHands):
 
     def advance(self, seconds: float) -> None:
         """Training goes on at its pace, seen or not."""
+        super().advance(seconds)
         self.playback.tick(seconds)
-        self._notice_left -= seconds
         change, self._change = self._change, None
         if change is not None:
             self._full_speed = change.after
-            self._notice, self._notice_left = str(change), NOTICE_SECONDS
-            self.notes.append(self._notice)
+            self.say(str(change), ENGINE_SECONDS)
+            self.notes.append(str(change))
             if self.playback.running:
                 self.playback.resume_here()  # the other engine may lag behind: this one is to be watched, not to leap
             self.refresh()  # the HUD names the engine, also while nothing moves
@@ -124,10 +131,6 @@ class LiveView(DigitHands):
     def message(self) -> str:
         """What stopped the training."""
         return str(self.worker.error) if self.worker.error is not None else ""
-
-    def notice(self) -> str:
-        """That another engine took over, for a while."""
-        return self._notice if self._notice_left > 0 else ""
 
     def _changed(self, change: Change) -> None:
         """Another thread tells: the next tick shows it."""

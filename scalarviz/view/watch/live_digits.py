@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .controls import normalised
+from .actions import Gesture, Here
+from .keys import normalised
 from .viewer import Point, Viewer
 
 if TYPE_CHECKING:
@@ -13,10 +14,15 @@ if TYPE_CHECKING:
     from ..shown.pad import DigitPad
     from .playback import Playback
 
-TABLE = (
-    ("Drag", "on the digit: draw one (right button: erase)"),
-    ("0\N{EN DASH}9", "on the digit: learn it as that digit"),
-    ("Backspace", "on the digit: clear it"),
+
+def _no_digit(here: Here) -> str:
+    return "there is no digit to draw on" if here.subject.pad is None else ""
+
+
+GESTURES = (
+    Gesture("Drag", "view", "on the digit: draw one (right button: erase)", _no_digit),
+    Gesture("0\N{EN DASH}9", "edit", "on the digit: learn it as that digit", _no_digit),
+    Gesture("Backspace", "view", "on the digit: clear it", _no_digit),
 )
 """For the list of keys of a scene that has a digit to draw on."""
 
@@ -76,10 +82,10 @@ class DigitHands(Viewer):
             self.refresh()
         super().leave()
 
-    def key(self, name: str | None, text: str = "", *, shift: bool = False) -> bool:
+    def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
         """A key was pressed; returns whether it means something here."""
         pad = self.pad
-        if pad is not None and pad.active and not self.bench.help:
+        if pad is not None and pad.active and not self.bench.help and not ctrl:
             if len(text) == 1 and text in "0123456789":
                 self.learn(int(text))
                 return True
@@ -87,7 +93,7 @@ class DigitHands(Viewer):
                 pad.clear()
                 self._redrawn()
                 return True
-        return super().key(name, text, shift=shift)
+        return super().key(name, text, shift=shift, ctrl=ctrl)
 
     def learn(self, label: int) -> None:
         """Add the digit to the data as what it is, at the next call boundary, and go on training."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..shown.subject import Subject
 from ..workbench import Workbench
-from .controls import bottom_line
+from .actions import Here, bottom_line
 from .viewer import Viewer
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ class Mirror(Viewer):
     def __init__(
         self, subject: Subject, size: tuple[int, int], *, theme: str = "dark", cmap: str | None = None
     ) -> None:
-        super().__init__(Workbench(subject, size, theme, cmap, keys=bottom_line(type(self)), text_hz=10.0), theme)
+        keys = bottom_line(Here(subject, trains=self.trains))
+        super().__init__(Workbench(subject, size, theme, cmap, keys=keys, text_hz=10.0), theme)
         self.subject = subject
 
     def frame(self) -> Frame:

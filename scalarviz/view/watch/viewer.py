@@ -1,19 +1,21 @@
 """`Viewer`: a picture that is watched and touched. Knows no window system: it is told keys, pointer and time.
 
 A window, a notebook or a test owns one, calls `tick` about 60 times a second and draws when it says so. What a user
-can do is a method named in the table of keys, or a pointer event. Where the numbers come from is the business of the
-subclasses: `live.LiveView` trains a run, `mirror.Mirror` follows objects that somebody else changes.
+can do is an action of the table in `actions`, told by its name, or a pointer event. Where the numbers come from is the
+business of the subclasses: `live.LiveView` trains a run, `mirror.Mirror` follows objects that somebody else changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...errors import InputError
 from ..workbench import Workbench
-from .controls import find, help_lines, mouse_lines, normalised
+from .actions import Gesture, Here, action_of, find, help_lines, no_edits
+from .keys import normalised
 
 if TYPE_CHECKING:
     from ...run.frame import Frame
@@ -24,9 +26,13 @@ Colour = tuple[float, float, float]
 MAPS = ("", "grey", "viridis", "coolwarm")
 """What the key for the next colour map goes through; empty: the quantity's own."""
 SCROLL = 0.05
-"""Share of the colour range by which one notch of the wheel moves a weight."""
+"""Share of the colour range by which one notch of the wheel moves a weight, with Shift."""
 ZOOM = 1.15
-"""Factor of one notch of the wheel beside the cubes."""
+"""Factor of one notch of the wheel."""
+NOTICE_SECONDS = 4.0
+"""How long a notice stays."""
+AGAIN_SECONDS = 2.0
+"""Within which Escape closes the window when it is pressed again."""
 _DRAG = 4.0  # device pixels before a press becomes a drag
 
 
@@ -46,9 +52,12 @@ class Viewer:
         Lines that the owner is to tell and take out.
     """
 
-    def __init__(self, bench: Workbench, theme: str = "dark") -> None:
+    trains = False
+    """Whether it trains what it shows."""
+
+    def __init__(self, bench: Workbench, theme: str = "dark", gestures: Sequence[Gesture] = ()) -> None:
         self.bench = bench
-        bench.touch.table = (*help_lines(type(self)), *mouse_lines(type(self)))
+        bench.touch.table = help_lines(self.here(in_general=True), gestures)
         self.closing = False
         self.full_screen = False
         self.screenshot_wanted = False
@@ -59,6 +68,16 @@ class Viewer:
         self._pressed: tuple[Point, str] | None = None
         self._start: Point = (0.0, 0.0)  # of the press
         self._dragging = False
+        self._clock = 0.0
+        self._notice, self._notice_until = "", 0.0
+        self._escape_until = 0.0
+        self.handlers: dict[str, Callable[..., None]] = {
+            "show_weights": self.show_weights, "show_gradients": self.show_gradients,
+            "show_updates": self.show_updates, "next_map": self.next_map, "refit_range": self.refit_range,
+            "fit": self.fit, "screenshot": self.screenshot, "toggle_panels": self.toggle_panels,
+            "toggle_theme": self.toggle_theme, "toggle_full_screen": self.toggle_full_screen,
+            "toggle_help": self.toggle_help, "escape": self.escape, "close": self.ask_to_close,
+        }  # fmt: skip
 
     # ---- what a subclass says
 
@@ -74,10 +93,6 @@ class Viewer:
         """What went wrong, empty if nothing did."""
         return ""
 
-    def notice(self) -> str:
-        """What happened that is no trouble, for as long as it is to be shown."""
-        return ""
-
     def nudge(self, index: int, amount: float) -> None:
         """Add `amount` to the flat weight `index`."""
 
@@ -88,6 +103,15 @@ class Viewer:
 
     def advance(self, seconds: float) -> None:
         """`seconds` have passed and nobody can see the picture: only what is shown goes on."""
+        self._clock += seconds
+
+    def say(self, line: str, seconds: float = NOTICE_SECONDS) -> None:
+        """Show a line of news for a while."""
+        self._notice, self._notice_until = line, self._clock + seconds
+
+    def notice(self) -> str:
+        """The news, for as long as they are to be shown."""
+        return self._notice if self._clock < self._notice_until else ""
 
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
@@ -127,19 +151,62 @@ class Viewer:
         self.bench.resize(size)
         self.refresh()
 
-    # ---- keys
+    # ---- actions
 
-    def key(self, name: str | None, text: str = "", *, shift: bool = False) -> bool:
-        """A key was pressed; returns whether it means something here."""
-        entry = find(normalised(name, text))
-        action: Callable[..., None] | None = getattr(self, entry.action, None) if entry else None
-        if entry is None or action is None:
-            return False
-        if entry.action == "step":
-            action(10 if shift else 1)
+    def here(self, *, in_general: bool = False) -> Here:
+        """Where an action would happen now, or `in_general`: with a window and after a step."""
+        computed = in_general or (self._shown is not None and bool(self._shown.computed.any()))
+        return Here(self.bench.subject, trains=self.trains, computed=computed)
+
+    def send(self, name: str, value: int | None = None) -> bool:
+        """Do an action.
+
+        Parameters
+        ----------
+        name : str
+            As in `actions.ACTIONS`.
+        value : int, optional
+            For an action that takes one; default: what its key sends.
+
+        Returns
+        -------
+        bool
+            Whether it applies here; if not, a notice says why.
+
+        Raises
+        ------
+        UnknownNameError
+            There is no such action.
+        TypeMismatchError, InputError
+            A value that it does not take.
+        """
+        action = action_of(name)
+        if action.values is None and value is not None:
+            raise InputError(f"{name}: got {value!r:.60}; allowed: no value")
+        values = [] if action.values is None else [action.values.checked(name, value)]
+        here, said = self.here(), action.keys[0] if action.keys else name
+        reason = action.missing(here)
+        if reason:
+            self.say(f"{said}: {reason}")
         else:
-            action()
+            if name != "escape":
+                self._escape_until = 0.0
+            self.handlers[name](*values)
+            if remark := action.remark(here):
+                self.say(f"{said}: {remark}")
         self.refresh()
+        return not reason
+
+    def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
+        """A key was pressed; returns whether it means something. What means nothing here says why."""
+        pressed = normalised(name, text, ctrl=ctrl)
+        action = find(pressed)
+        if action is None:
+            if pressed:
+                self.say(f"{pressed} does nothing here; ? shows the keys")
+                self.refresh()
+            return False
+        self.send(action.name, action.values.shifted if action.values is not None and shift else None)
         return True
 
     def show_weights(self) -> None:
@@ -189,14 +256,25 @@ class Viewer:
         self.bench.help = not self.bench.help
 
     def escape(self) -> None:
-        """Close the list of keys, else let go of a cube or colour, else the window."""
+        """Close the list of keys, else let go of a cube or colour, else leave full screen; twice: close the window."""
         if self.bench.help:
             self.bench.help = False
         elif self.bench.selected is not None or self.bench.marked_colour is not None:
             self.bench.select(None)
             self.bench.mark_colour(None)
-        else:
+        elif self.full_screen:
+            self.full_screen = False
+        elif self._clock < self._escape_until:
             self.closing = True
+        else:
+            self._escape_until = self._clock + AGAIN_SECONDS
+            self.say("Escape again closes the window", AGAIN_SECONDS)
+            return
+        self._escape_until = 0.0
+
+    def ask_to_close(self) -> None:
+        """Let the owner close the window."""
+        self.closing = True
 
     # ---- pointer, in device pixels
 
@@ -238,11 +316,22 @@ class Viewer:
         """Select the cube under the pointer, or nothing."""
         self.bench.select(self.bench.pick(at))
 
-    def scroll(self, at: Point, notches: float) -> None:
-        """The wheel turned: over a cube it changes that weight, elsewhere it zooms."""
-        index = self.bench.pick(at)
-        if index is None:
-            self.bench.zoom(ZOOM**notches, at)
+    def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
+        """The wheel turned by `notches` across and up: it zooms; with Shift it changes the weight below the pointer.
+
+        With Shift the notches may come in either direction: macOS and browsers turn the wheel on its side then.
+        """
+        across, up = notches
+        if not shift:
+            if up:
+                self.bench.zoom(ZOOM**up, at)
+        elif reason := no_edits(self.here()):
+            self.say(f"Shift+wheel: {reason}")
         else:
-            self.nudge(index, SCROLL * notches * self.bench.extent_of(index))
+            turned = up if abs(up) >= abs(across) else across
+            index = self.bench.pick(at)
+            if index is None:
+                self.say("Shift+wheel changes the weight below the pointer: there is no cube")
+            else:
+                self.nudge(index, SCROLL * turned * self.bench.extent_of(index))
         self.refresh()

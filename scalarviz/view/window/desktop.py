@@ -240,9 +240,10 @@ class Window:
 
     def _on_key_press(self, event: Any) -> None:
         name = event.key.name if event.key is not None else None
-        shift = any(getattr(m, "name", m) == "Shift" for m in event.modifiers)
-        self.canvas.set_current()
-        self.view.key(name, event.text or "", shift=shift)
+        held = _modifiers(event)
+        if not held & {"Alt", "Meta"}:  # those belong to the desktop
+            self.canvas.set_current()
+            self.view.key(name, event.text or "", shift="Shift" in held, ctrl="Control" in held)
 
     def _at(self, event: Any) -> tuple[float, float]:
         scale = self.canvas.pixel_scale
@@ -261,11 +262,17 @@ class Window:
 
     def _on_mouse_wheel(self, event: Any) -> None:
         self.canvas.set_current()
-        self.view.scroll(self._at(event), float(event.delta[1]))
+        across, up = (float(notches) for notches in event.delta)
+        self.view.scroll(self._at(event), (across, up), shift="Shift" in _modifiers(event))
 
     def _on_close(self, event: Any) -> None:
         if self._end():  # the widget is in the middle of its own event: it dies after that
             qt_core().QTimer.singleShot(0, self._destroy)
+
+
+def _modifiers(event: Any) -> set[str]:
+    """Names of the keys that are held down besides."""
+    return {str(getattr(key, "name", key)) for key in event.modifiers}
 
 
 class _signals:

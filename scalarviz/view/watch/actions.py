@@ -1,0 +1,268 @@
+"""What can be done to a picture that is watched: one table of actions and one of gestures.
+
+Keys, the list of keys over the picture, the line below it and the README read them; a viewer is told an action by name
+and value (``viewer.send("step", 10)``). Where an action does nothing, the table says why in a few words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from ...errors import InputError, TypeMismatchError, UnknownNameError, listing
+
+if TYPE_CHECKING:
+    from ..shown.subject import Subject
+
+Kind = Literal["view", "time", "edit", "file", "host"]
+"""What it changes: the picture, where training stands, the run, a file, or the window around the picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """Where an action is to happen.
+
+    Attributes
+    ----------
+    subject : Subject
+        What is shown.
+    trains : bool
+        Whether the viewer trains it; else somebody else may.
+    computed : bool
+        Whether there is a gradient now.
+    host : bool
+        Whether there is a window (or a notebook's cell) around the picture.
+    """
+
+    subject: Subject
+    trains: bool = True
+    computed: bool = True
+    host: bool = True
+
+    @property
+    def learns(self) -> bool:
+        """Whether there can be gradients: plain arrays have none."""
+        source = self.subject.source
+        return source.can.edit or source.facts is not None
+
+
+Reason = Callable[[Here], str]
+"""Why not, in a few words; empty if there is no reason."""
+
+
+def _nothing(here: Here) -> str:
+    return ""
+
+
+def _no_training(here: Here) -> str:
+    return "" if here.trains else "this window only shows, it does not train"
+
+
+def _no_gradients(here: Here) -> str:
+    return "" if here.learns else "plain numbers have no gradient"
+
+
+def _no_gradient_yet(here: Here) -> str:
+    return "" if here.computed else "no gradient yet: take a step"
+
+
+def _no_updates(here: Here) -> str:
+    return "" if here.learns else "plain numbers are not trained"
+
+
+def _no_update_yet(here: Here) -> str:
+    return "" if here.computed else "no update yet: take a step"
+
+
+def _no_host(here: Here) -> str:
+    return "" if here.host else "there is no window"
+
+
+def no_edits(here: Here) -> str:
+    """Why weights cannot be changed by hand there."""
+    return "" if here.subject.source.can.edit else "these numbers are looked at, not touched"
+
+
+def _no_colour_cube(here: Here) -> str:
+    return "there is no colour cube" if here.subject.colour_cube is None else ""
+
+
+def _no_colours_to_teach(here: Here) -> str:
+    return _no_colour_cube(here) or _no_training(here)
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The value that an action takes.
+
+    Attributes
+    ----------
+    least, most : int
+        Its range, whole numbers.
+    usual, shifted : int
+        What its key sends, alone and with Shift.
+    """
+
+    least: int
+    most: int
+    usual: int
+    shifted: int
+
+    def checked(self, name: str, value: object) -> int:
+        """`value`, or the usual one for None.
+
+        Raises
+        ------
+        TypeMismatchError, InputError
+            No whole number, or one that is out of range.
+        """
+        if value is None:
+            return self.usual
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeMismatchError(f"{name}: got {value!r:.60}; allowed: a whole number, such as {self.usual}")
+        if not self.least <= value <= self.most:
+            raise InputError(f"{name}: got {value}; allowed: {self.least:,} to {self.most:,}")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something that a viewer does when it is told to.
+
+    Attributes
+    ----------
+    name : str
+        As in ``viewer.send(name)``.
+    kind : Kind
+    keys : tuple of str
+        As `keys.normalised` gives them; the first is the one shown, the others are aliases.
+    does : str
+        What the list of keys says.
+    words : str
+        What the line at the bottom says; empty leaves it out.
+    values : Values or None
+        The value that it takes, None for none.
+    missing : callable
+        Why it does nothing somewhere.
+    remark : callable
+        What is said besides when it is done, empty for nothing.
+    """
+
+    name: str
+    kind: Kind
+    keys: tuple[str, ...]
+    does: str
+    words: str = ""
+    values: Values | None = None
+    missing: Reason = _nothing
+    remark: Reason = _nothing
+
+    def applies(self, here: Here) -> bool:
+        """Whether it does something there."""
+        return not self.missing(here)
+
+
+@dataclass(frozen=True, slots=True)
+class Gesture:
+    """Something that hands do with pointer and wheel.
+
+    Attributes
+    ----------
+    hand : str
+        What they do ("Drag").
+    kind : Kind
+    does : str
+        What happens.
+    missing : callable
+        Why nothing happens somewhere.
+    """
+
+    hand: str
+    kind: Kind
+    does: str
+    missing: Reason = _nothing
+
+    def applies(self, here: Here) -> bool:
+        """Whether it does something there."""
+        return not self.missing(here)
+
+
+STEPS = Values(1, 10**9, 1, 10)
+
+ACTIONS: tuple[Action, ...] = (
+    Action("toggle_run", "time", ("Space", "T"), "run or pause", "run", missing=_no_training),
+    Action("step", "time", ("Right",), "one training step (Shift: ten)", "step", STEPS, _no_training),
+    Action("slower", "time", ("[",), "half the speed", missing=_no_training),
+    Action("faster", "time", ("]",), "twice the speed, in the end no limit", "faster", missing=_no_training),
+    Action("normal_speed", "time", ("\\",), "normal speed", missing=_no_training),
+    Action("show_weights", "view", ("W",), "colour by value"),
+    Action("show_gradients", "view", ("G",), "colour by gradient", "gradient",
+           missing=_no_gradients, remark=_no_gradient_yet),
+    Action("show_updates", "view", ("U",), "colour by last update", missing=_no_updates, remark=_no_update_yet),
+    Action("raise_rate", "edit", ("Up",), "twice the learning rate", missing=_no_training),
+    Action("lower_rate", "edit", ("Down",), "half the learning rate", missing=_no_training),
+    Action("next_map", "view", ("C",), "next colour map"),
+    Action("refit_range", "view", ("0",), "fit the range of the colours anew"),
+    Action("fit", "view", ("F", "R"), "fit the camera, and the colour cube"),
+    Action("screenshot", "file", ("S",), "save a screenshot", missing=_no_host),
+    Action("toggle_panels", "view", ("Tab",), "hide or show all panels", "hide panels"),
+    Action("toggle_theme", "view", ("L",), "light or dark"),
+    Action("toggle_full_screen", "host", ("F11",), "full screen", missing=_no_host),
+    Action("toggle_help", "view", ("?", "H"), "show or hide these keys", "all keys"),
+    Action("escape", "view", ("Escape",), "close what is open; twice: the window"),
+    Action("close", "host", ("Ctrl+Q",), "close the window", missing=_no_host),
+)  # fmt: skip
+
+GESTURES: tuple[Gesture, ...] = (
+    Gesture("Drag", "view", "turn the scene, or the colour cube below the pointer"),
+    Gesture("Right drag", "view", "shift the scene"),
+    Gesture("Wheel", "view", "zoom to the pointer"),
+    Gesture("Click", "view", "a cube: look into it"),
+    Gesture("Click", "edit", "a colour of the cube, then its new target", _no_colours_to_teach),
+    Gesture("Shift+Wheel", "edit", "over a cube: change that weight", no_edits),
+)
+"""What no viewer needs to be told by name."""
+
+BY_NAME = {action.name: action for action in ACTIONS}
+_BY_KEY = {key: action for action in ACTIONS for key in action.keys}
+
+
+def action_of(name: str) -> Action:
+    """The action of a name.
+
+    Raises
+    ------
+    UnknownNameError
+    """
+    try:
+        return BY_NAME[name]
+    except (KeyError, TypeError):
+        raise UnknownNameError(f"no action {name!r:.60}; there are {listing(BY_NAME)}") from None
+
+
+def find(key: str) -> Action | None:
+    """The action that a normalised key belongs to."""
+    return _BY_KEY.get(key)
+
+
+def bottom_line(here: Here) -> tuple[tuple[str, str], ...]:
+    """Key and words of the actions that the line at the bottom shows there."""
+    return tuple((a.keys[0], a.words) for a in ACTIONS if a.words and a.applies(here))
+
+
+def help_lines(here: Here, more: Sequence[Gesture] = ()) -> tuple[tuple[str, str], ...]:
+    """Keys and gestures, and what they do there: the list over the picture. `more` comes last."""
+    keys = tuple((" or ".join(a.keys), a.does) for a in ACTIONS if a.keys and a.applies(here))
+    return keys + tuple((g.hand, g.does) for g in (*GESTURES, *more) if g.applies(here))
+
+
+def markdown() -> str:
+    """Both tables as the README prints them."""
+    keys = [(" or ".join(f"`{name}`" for name in a.keys), a.does) for a in ACTIONS if a.keys]
+    return f"{_table('key', keys)}\n{_table('mouse', [(g.hand, g.does) for g in GESTURES])}"
+
+
+def _table(head: str, lines: Sequence[tuple[str, str]]) -> str:
+    rows = "\n".join(f"| {first} | {does} |" for first, does in lines)
+    return f"| {head} | does |\n|---|---|\n{rows}\n"
