@@ -40,7 +40,7 @@ class Painter:
 
     def _update(self, pace_text: str, seconds: float | None) -> None:
         with self._screen:
-            self._bench.update(self.scene.run.frame(self.scene.probe), pace_text, seconds)
+            self._bench.update(self._bench.subject.frame(), pace_text, seconds)
 
 
 class Reel:

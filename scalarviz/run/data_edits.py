@@ -34,6 +34,12 @@ class DataEdits:
         n, m = self._tape.n_inputs, self._tape.n_targets
         return self.problem.data[:n].T.copy(), self.problem.data[n : n + m].T.copy()
 
+    def sample(self, index: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Inputs (n_inputs,) and targets (n_targets,) of one sample, as they are trained on."""
+        n, m = self._tape.n_inputs, self._tape.n_targets
+        numbers = self.problem.data[: n + m, index].astype(np.float64)
+        return numbers[:n], numbers[n:]
+
     def set_targets(self, targets: ArrayLike) -> None:
         """Train towards other targets (N, n_targets) from the next step on.
 

@@ -107,6 +107,11 @@ class RunSource(Source):
     def _gradient(self) -> SampleGradient:
         return SampleGradient(self.run)
 
+    @property
+    def first_sample(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """See :meth:`Run.sample`."""
+        return self.run.sample(0)
+
     def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """See :meth:`Run.samples`."""
         return self.run.samples()

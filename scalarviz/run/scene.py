@@ -97,7 +97,8 @@ class Scene:
     run : Run
         What trains.
     probe, probe_target : ndarray or None
-        The one sample whose way through the network is drawn, shapes (n_in,) and (n_out,).
+        The one sample whose way through the network is drawn, and its target, shapes (n_in,) and (n_targets,).
+        Without a probe it is the first sample of the data, with its target.
     input_names, output_names : tuple of str
         One name an input (``("r", "g", "b")``), one an output.
     curve_label : str

@@ -141,6 +141,11 @@ class Source(Protocol):
         """Copies of the inputs (N, n_inputs) and targets (N, n_targets) that are learnt from."""
         raise self._cannot("name its data")
 
+    @property
+    def first_sample(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """Inputs (n_inputs,) and targets (n_targets,) of the first sample of the data; None where there is none."""
+        return None
+
     def train(self, count: int = 1) -> None:
         """Do `count` more steps."""
         raise self._cannot("be trained")

@@ -280,7 +280,7 @@ class Workbench:
         self._touched = self.touch.layers(frame, seen, self._side)
 
     def _texts(self, frame: Frame, pace_text: str) -> list[Sketch]:
-        sketches = [self._scenery.cubes(frame, self.colouring)]
+        sketches = self._scenery.cubes(frame, self.colouring, self.activations)
         if self.places.strip is not None:
             sketches += self._strip.sketches(self.places.strip, frame, selected=self.selected)
         sketches += self._scenery.around(frame, self.colouring, self.subject.probe_loss(frame))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,68 +12,17 @@ from ..draw.places import CHANNEL, LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import measure, short
 from ..draw.theme import Theme
-from ..space.hull import convex_hull
 from ..space.layout import Layout
 from ..space.plate import Plate
+from .rows import row_names, write
+from .taken import Taken
 
 Floats = NDArray[np.float64]
 Project = Callable[[ArrayLike], Floats]
-_CELL = 4.0  # pixels of a cell of the map of taken places
 _LINE = 19.0
 _FAR = (41.0, 53.0, 67.0, 82.0)  # pixels from a plate up to its name, where no place near it is free
+_UNITS = 90.0  # what the names of a row's numbers may take behind its own
 _STAY = 0.8  # what it is worth to stay
-_LONGEST = 4096  # points of a line: zoomed in by hand, most of it is outside
-
-
-class Taken:
-    """Which parts of the scene are covered, on a coarse raster. Lines count little, cubes and texts fully."""
-
-    def __init__(self, box: Box) -> None:
-        self.box = box
-        self._cost = np.zeros((int(box[3] / _CELL) + 2, int(box[2] / _CELL) + 2), np.float32)
-        rows, columns = np.indices(self._cost.shape)
-        self._x, self._y = box[0] + (columns + 0.5) * _CELL, box[1] + (rows + 0.5) * _CELL
-
-    def add_polygon(self, corners: Floats) -> None:
-        """Mark the convex hull of points (N, 2), with a little air around it."""
-        ring = convex_hull(corners)
-        low, high = corners.min(axis=0) - 2 * _CELL, corners.max(axis=0) + 2 * _CELL
-        limit = np.array(self._cost.shape[::-1]) * _CELL + 4 * _CELL
-        low, high = (np.clip(c, np.array(self.box[:2]) - 4 * _CELL, self.box[:2] + limit) for c in (low, high))
-        part = self._window((low[0], low[1], high[0] - low[0], high[1] - low[1]))
-        across, down = self._x[part], self._y[part]
-        inside = np.ones(across.shape, bool)
-        for p, q in zip(ring, np.roll(ring, -1, axis=0), strict=True):
-            edge = q - p
-            length = float(np.hypot(*edge)) or 1.0
-            distance = (edge[0] * (down - p[1]) - edge[1] * (across - p[0])) / length
-            inside &= distance > -_CELL
-        self._cost[part][inside] += 1.0
-
-    def add_line(self, start: Floats, end: Floats) -> None:
-        """Mark a thin line."""
-        count = min(max(2, int(np.hypot(*(end - start)) / _CELL) + 1), _LONGEST)
-        points = start + np.linspace(0, 1, count)[:, None] * (end - start)
-        at = (np.clip(points - self.box[:2], -1e6, 1e6) / _CELL).astype(int)
-        inside = np.all((at >= 0) & (at < np.array(self._cost.shape)[::-1]), axis=1)
-        self._cost[at[inside, 1], at[inside, 0]] += 0.12
-
-    def add_box(self, box: Box) -> None:
-        """Mark a rectangle as full."""
-        self._cost[self._window(box)] += 1.0
-
-    def cost(self, box: Box) -> float:
-        """Covered cells below `box`; infinite when it leaves the scene."""
-        x, y, width, height = box
-        left, top, wide, high = self.box
-        if x < left + 4 or y < top or x + width > left + wide - 4 or y + height > top + high:
-            return float("inf")
-        return float(self._cost[self._window(box)].sum())
-
-    def _window(self, box: Box) -> tuple[slice, slice]:
-        left, top = (int((box[k] - self.box[k]) / _CELL) for k in (0, 1))
-        right, bottom = (int((box[k] + box[k + 2] - self.box[k]) / _CELL) + 1 for k in (0, 1))
-        return slice(max(top, 0), max(bottom, 0)), slice(max(left, 0), max(right, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +69,12 @@ def _above(points: Floats, width: float, height: float) -> list[tuple[float, flo
     return [(float(x), float(low[1] - height - gap)) for gap in _FAR for x in starts]
 
 
+def _together(names: Sequence[str]) -> str:
+    """``r, g, b``; of many the first and the last."""
+    line = ", ".join(names)
+    return line if measure(line, LABEL) <= _UNITS else f"{names[0]} \N{HORIZONTAL ELLIPSIS} {names[-1]}"
+
+
 class FlowLabels:
     """Places the labels of a layout once; writes their ranges anew with every frame.
 
@@ -131,6 +86,8 @@ class FlowLabels:
         Stage name to what its row is called (``"tanh"``); the input's row is ``"input"``.
     box : Box
         The scene.
+    units : mapping of str to sequence of str
+        Names of the numbers of a row, by stage: one beside each cube where there is room, else after the row's name.
     before : FlowLabels, optional
         Of the camera a moment ago: a name stays on its side of a plate while there is room, so that names do not jump
         about while the scene turns.
@@ -149,6 +106,7 @@ class FlowLabels:
         kinds: Mapping[str, str],
         project: Project,
         box: Box,
+        units: Mapping[str, Sequence[str]] | None = None,
         before: FlowLabels | None = None,
     ) -> None:
         self._theme = theme
@@ -166,7 +124,9 @@ class FlowLabels:
                 self._place_plate(plate.name, shapes[plate.name], _hull(plate, project))
         for plate in layout.plates:
             if plate.kind == "activation" and plate.name in kinds:
-                self._place_row(plate.name, kinds[plate.name], _hull(plate, project))
+                names = tuple((units or {}).get(plate.name, ()))
+                beside = self._place_units(plate, names, layout, project)
+                self._place_row(plate.name, kinds[plate.name], _hull(plate, project), () if beside else names)
 
     def _best(
         self, key: str, places: list[tuple[float, float]], size: tuple[float, float], limit: float
@@ -202,13 +162,33 @@ class FlowLabels:
                     self.static.text(spot[0], spot[1] + 14, name, CHANNEL, self._theme.text1, bold=True)
                     return
 
-    def _place_row(self, name: str, text: str, points: Floats) -> None:
-        width = measure(text, LABEL)
-        places = _around(points, width, _LINE)
-        near = [places[k] for k in (1, 3, 5, 8, 0, 2, 4, 7, 6)]
-        spot = self._best(f"row {name}", near + places[9:], (width, _LINE), limit=2.0)
-        if spot is not None:
-            self.static.text(spot[0], spot[1] + 14, text, LABEL, self._theme.text3)
+    def _place_units(self, plate: Plate, names: Sequence[str], layout: Layout, project: Project) -> bool:
+        """A name beside each of several cubes of a row, on the side away from its layer; whether they have room."""
+        if len(names) < 2:
+            return False  # one name is shorter behind the row's own
+        others = [p for p in layout.plates if p is not plate]
+        middle = plate.bounds.mean(axis=0)
+        nearest = min(others, key=lambda p: float(np.abs(p.bounds.mean(axis=0) - middle).sum()), default=None)
+        away = 1.0 if nearest is None else float((middle - nearest.bounds.mean(axis=0)) @ plate.axes[0])
+        for side in (1, -1) if away >= 0 else (-1, 1):
+            found = row_names(plate, names, side, project, self._taken)
+            if found:
+                write(self.static, found, self._theme)
+                return True
+        return False
+
+    def _place_row(self, name: str, text: str, points: Floats, units: Sequence[str]) -> None:
+        after = f"  {_together(units)}" if units else ""
+        for more in dict.fromkeys((after, "")):
+            width = measure(text, LABEL) + measure(more, LABEL)
+            places = _around(points, width, _LINE)
+            near = [places[k] for k in (1, 3, 5, 8, 0, 2, 4, 7, 6)]
+            key = f"row {name}" if more == after else f"row {name} alone"
+            spot = self._best(key, near + places[9:], (width, _LINE), limit=0.9 if more else 2.0)
+            if spot is not None:
+                self.static.text(spot[0], spot[1] + 14, text, LABEL, self._theme.text3)
+                self.static.text(spot[0] + measure(text, LABEL), spot[1] + 14, more, LABEL, self._theme.text2)
+                return
 
     def free_place(self, width: float, height: float, before: Box | None = None) -> Box | None:
         """A free rectangle of this size: `before` or as far to the lower right of the scene as there is one.

@@ -20,7 +20,8 @@ from ..draw.theme import Theme
 from ..shown.subject import Sample
 from ..space.layout import Layout
 from ..space.plate import Plate
-from .labels import Taken
+from .rows import row_names, write
+from .taken import Taken
 from .turned import level
 
 Floats = NDArray[np.float64]
@@ -58,8 +59,10 @@ class FewFlow:
         World points to logical pixels.
     box : Box
         The scene; what would leave it is left out.
-    taken : Taken, optional
-        Where the cubes are, for a camera moved by hand: what would lie on them is left out.
+    taken : Taken
+        Where the cubes are.
+    moved : bool
+        Whether the camera was moved by hand: what would then lie on cubes is left out.
     """
 
     def __init__(
@@ -70,12 +73,14 @@ class FewFlow:
         sample: Sample,
         project: Project,
         box: Box,
-        taken: Taken | None = None,
+        taken: Taken,
+        moved: bool = False,
     ) -> None:
         linear = next(s for s in stages if s.weight is not None)
         assert linear.weight is not None
         self._theme, self._sample, self._project, self._box = theme, sample, project, box
-        self._taken = taken
+        self._taken, self._moved = taken, moved
+        self._trays = {layout.plates[k].name: project(c) for k, c in zip(layout.tray_plates, layout.trays, strict=True)}
         self._input_style = _INPUTS[0]
         self._sums, self._last = linear.name, stages[-1]
         self._weight = layout.plate(linear.weight.name)
@@ -85,7 +90,7 @@ class FewFlow:
         self._at = WIDE
         self._columns = self._fitting_columns()
         self._below = True  # whether swatches and loss have their place below the last row
-        if taken is not None:
+        if moved:
             self._leave_out_hidden()
         self._swatch_at = self._swatch_place()
         self.static = self._boxes()
@@ -109,7 +114,7 @@ class FewFlow:
 
     def _free(self, x: float, y: float, width: float, height: float, air: float = 7.0) -> bool:
         """Whether a box around (x, y) is off the cubes; takes it. Always, where the camera is the layout's own."""
-        if self._taken is None:
+        if not self._moved:
             return True
         box = (x - width / 2 + air, y - height / 2 + air, width - 2 * air, height - 2 * air)
         if self._taken.cost(box) > 0.0:
@@ -124,16 +129,19 @@ class FewFlow:
             if not all(self._free(x, y - 8, wide + 6, CHIP[1] + 20) for x, y in self._chips):
                 self._chips = None
         if self._columns:
-            end = getattr(self._at, self._columns[-1]) + self._at.width / 2
-            assert self._taken is not None
-            anchors = level(self._tips, self._taken, end, CHIP[1])
+            anchors = level(self._tips, self._taken, self._end, CHIP[1])
             if anchors is None:
                 self._columns = ()
             else:
                 self._anchors = anchors
-        if "target" in self._columns:
-            (x, y), wide = self._lowest, 172.0
-            self._below = self._free(x + self._at.target + self._at.width / 2 - wide / 2, y + 65, wide + 8, 78)
+        if self._columns:
+            (x, y), wide = self._lowest, measure(loss_line(self._sample, 0.0), LABEL)
+            self._below = self._free(x + self._end - wide / 2, y + 65, wide + 8, 78)
+
+    @property
+    def _end(self) -> float:
+        """From a row's anchor to the right edge of its last chip."""
+        return float(getattr(self._at, self._columns[-1])) + self._at.width / 2
 
     @property
     def _lowest(self) -> Floats:
@@ -144,7 +152,7 @@ class FewFlow:
         """Where each row's flow starts: a little right of the nearest corner of its last cube's top face."""
         plate = self._bias or self._weight
         column = plate.shape[1] - 1
-        if self._taken is not None:  # of each cube the corner that is furthest to the right
+        if self._moved:  # of each cube the corner that is furthest to the right
             ends = [self._project(plate.cell_corners(i, column)) for i in range(plate.shape[0])]
             return np.asarray(np.stack([c[int(np.argmax(c[:, 0]))] for c in ends]) + np.array([4.0, 0.0]))
         corner = plate.depth * plate.axes[2] + plate.half * (plate.axes[0] + plate.axes[1])
@@ -153,14 +161,14 @@ class FewFlow:
 
     def _fitting_columns(self) -> tuple[str, ...]:
         """Which of sum, output and target fit between the cubes and the scene's edge, and below each other."""
-        if self._taken is None and len(self._anchors) > 1 and np.diff(self._anchors[:, 1]).min() < CHIP[1] + 3:
+        if not self._moved and len(self._anchors) > 1 and np.diff(self._anchors[:, 1]).min() < CHIP[1] + 3:
             return ()
         room = self._box[0] + self._box[2] - self._anchors[:, 0].max()
         if self._weight.grid.folded:
             return ()
         for offsets in (WIDE, TIGHT):
             self._at = offsets
-            if room >= offsets.target + offsets.width / 2 + 4 and self._sample.target is not None:
+            if room >= offsets.target + offsets.width / 2 + 4 and self._sample.wanted is not None:
                 return ("sum", "output", "target")
         return ("sum", "output") if room >= TIGHT.output + TIGHT.width / 2 + 4 else ()
 
@@ -189,16 +197,14 @@ class FewFlow:
         return np.asarray(plate.cell_centre(0, j) + plate.depth * plate.axes[2] - plate.half * plate.axes[1])
 
     def _row_names(self, sketch: Sketch) -> None:
-        plate = self._weight
-        spacing = np.abs(np.diff(self._tips[:, 1])).min() if len(self._tips) > 1 else np.inf
-        if plate.grid.folded or spacing < 15:
-            return
-        left = -0.62 * plate.axes[0] - plate.depth * plate.axes[2]
-        edge = self._project([plate.cell_centre(i, 0) + left for i in range(plate.shape[0])])
-        for name, (x, y) in zip(self._sample.outputs, edge, strict=False):
-            wide = measure(f"to {name}", LABEL)
-            if x - 12 - wide > 4 and self._free(x - 12 - wide / 2, y, wide + 10, 26):
-                sketch.text(x - 12, y + 4, f"to {name}", LABEL, self._theme.text3, anchor="right")
+        names = [f"to {name}" for name in self._sample.outputs]
+        for plate, side in (
+            ((self._weight, -1), (self._bias or self._weight, 1)) if self._moved else ((self._weight, -1),)
+        ):
+            found = row_names(plate, names, side, self._project, self._taken, tray=self._trays.get(plate.name))
+            if found:
+                write(sketch, found, self._theme)
+                return
 
     def _input_boxes(self, sketch: Sketch, chips: Floats) -> None:
         theme, high, (wide, _, boxed) = self._theme, CHIP[1], self._input_style
@@ -295,7 +301,7 @@ class FewFlow:
     @property
     def _target(self) -> NDArray[np.floating] | None:
         """The target where it has a column."""
-        return self._sample.target if "target" in self._columns else None
+        return self._sample.wanted if "target" in self._columns else None
 
     def _outcome(self, sketch: Sketch, outputs: NDArray[np.floating], loss: float | None) -> None:
         x, y = self._lowest
@@ -306,17 +312,18 @@ class FewFlow:
                     self._swatch(sketch, round(x + middle - at.width / 2), round(y + 36), at.width, 40, colour)
             below = y + 76
         fits = self._below and below + 24 < self._box[1] + self._box[3] + 12
-        if loss is not None and self._target is not None and fits:
+        if loss is not None and fits:
             text = loss_line(self._sample, loss)
-            sketch.text(x + at.target + at.width / 2, below + 20, text, LABEL, self._theme.text1, anchor="right")
+            sketch.text(x + self._end, below + 20, text, LABEL, self._theme.text1, anchor="right")
 
     def _swatch(self, sketch: Sketch, x: float, y: float, wide: float, high: float, colour: ArrayLike) -> None:
         sketch.rect(x, y, wide, high, radius=5, fill=displayed(colour), stroke=self._theme.flow)
 
 
 def loss_line(sample: Sample, loss: float) -> str:
-    """The loss of the one sample that is drawn."""
-    return f"loss of this {'colour' if sample.colours else 'sample'} {loss_text(loss)}"
+    """The loss of the one sample that is drawn, after the class that is wanted where the target is one."""
+    wanted = f"wanted {sample.outputs[sample.label]} \N{MIDDLE DOT} " if sample.label is not None else ""
+    return f"{wanted}loss of this {'colour' if sample.colours else 'sample'} {loss_text(loss)}"
 
 
 def formulas(frame: Frame, stages: Sequence[Stage], sample: Sample) -> list[str]:

@@ -13,7 +13,7 @@ from ...run.frame import Frame
 from ..draw.maps import displayed
 from ..draw.places import CHANNEL, LABEL, Box
 from ..draw.sketch import Sketch
-from ..draw.text import chip_text
+from ..draw.text import chip_text, measure
 from ..draw.theme import Theme
 from ..shown.subject import Sample
 from .layer import loss_line
@@ -21,28 +21,29 @@ from .layer import loss_line
 MOST = 4  # outputs that are written out
 _SWATCH, _STEP, _ARROW = 46.0, 60.0, 44.0
 _CHIP = 52.0
-_LINE = 172.0  # of the loss, in the longest case
 
 
 def outcome_size(sample: Sample) -> tuple[float, float] | None:
     """Width and height that the panel needs; None where there is nothing it could say."""
-    if sample.target is None:
+    if sample.wanted is None and sample.label is None:
         return None
     if sample.colours:
         return 3 * _SWATCH + _ARROW + (_STEP - _SWATCH), 20 + _SWATCH + 24
     count = len(sample.outputs)
     chips = 56 + count * (_CHIP + 6) - 6
-    return (max(chips, _LINE), 20 + 28 + 6 + 28 + 24) if 0 < count <= MOST else None
+    rows = 1 if sample.wanted is None else 2
+    longest = measure(loss_line(sample, 8.8888), LABEL)
+    return (max(chips, longest), 20 + 34 * rows - 6 + 24) if 0 < count <= MOST else None
 
 
 def outcome(box: Box, theme: Theme, sample: Sample, frame: Frame, last: str, loss: float | None) -> Sketch:
     """The panel for one frame; `last` names the stage whose row is the output."""
     sketch = Sketch()
-    if "input" not in frame.activations or sample.target is None:
+    if "input" not in frame.activations:
         return sketch
     output = frame.activations[last]
-    if sample.colours:
-        _swatches(sketch, box, theme, (frame.activations["input"], output, sample.target))
+    if sample.colours and sample.wanted is not None:
+        _swatches(sketch, box, theme, (frame.activations["input"], output, sample.wanted))
     else:
         _numbers(sketch, box, theme, sample, output)
     if loss is not None:
@@ -61,9 +62,9 @@ def _swatches(sketch: Sketch, box: Box, theme: Theme, colours: tuple[NDArray[np.
 
 
 def _numbers(sketch: Sketch, box: Box, theme: Theme, sample: Sample, output: NDArray[np.floating]) -> None:
-    assert sample.target is not None
     x, y = box[0] + box[2] - len(sample.outputs) * (_CHIP + 6) + 6, box[1] + 20
-    for row, (title, values) in enumerate((("output", output), ("target", sample.target))):
+    rows = [("output", output)] if sample.wanted is None else [("output", output), ("target", sample.wanted)]
+    for row, (title, values) in enumerate(rows):
         top = y + 34 * row
         sketch.text(x - 10, top + 19, title, LABEL, theme.text2, anchor="right")
         for k, value in enumerate(values):

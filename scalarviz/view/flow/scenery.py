@@ -8,16 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...run.frame import Frame
-from ..cubes.scale import Coloring, rows_of
+from ..cubes.scale import ActivationScale, Coloring, rows_of
 from ..draw.places import Box
 from ..draw.sketch import Sketch
 from ..draw.theme import Theme
 from ..shown.subject import Subject
 from ..space.camera import Camera
 from ..space.layout import FEW, Layout
-from .labels import FlowLabels, Taken
+from .labels import FlowLabels
 from .layer import FewFlow
 from .outcome import outcome, outcome_size
+from .taken import Taken
 from .values import CubeValues
 
 _CHIPS_ABOVE, _CHIPS_BESIDE = 58.0, 238.0  # what the flow around a single layer takes
@@ -65,19 +66,19 @@ class Scenery:
                                   window=window_of(box, panels, layout.size))  # fmt: skip
         layers = sum(s.weight is not None for s in subject.stages)
         single = layers == 1 and layout.mode == "few"
-        taken = None
-        if single and moved is not None:
+        self.flow: FewFlow | None = None
+        if single:
             taken = Taken(box)
             for plate in layout.plates:
                 for element in range(plate.size):
                     taken.add_polygon(project(plate.corners_of(element)))
-        self.flow = FewFlow(layout, subject.stages, theme, subject.sample, project, box, taken) if single else None
+            self.flow = FewFlow(layout, subject.stages, theme, subject.sample, project, box, taken, moved is not None)
         shapes = {t.name: t.shape for t in subject.tensors if layers == 0 or t.role != "bias"}
         former: FlowLabels | None = None if before is None or moved is None else before._labels
         names = self._row_names()
         self._labels: FlowLabels | None = None
         if not single:
-            self._labels = FlowLabels(layout, theme, shapes, names, project, box, former)
+            self._labels = FlowLabels(layout, theme, shapes, names, project, box, self._unit_names(), former)
         size = outcome_size(subject.sample) if self._labels is not None and subject.stages and panels else None
         there: Box | None = None if former is None or before is None else before._outcome
         self._outcome: Box | None = None
@@ -93,13 +94,22 @@ class Scenery:
             rows["input"] = "input, 0 to 1"
         return rows
 
-    def cubes(self, frame: Frame, colouring: Coloring) -> Sketch:
-        """The numbers on the cubes."""
+    def _unit_names(self) -> dict[str, tuple[str, ...]]:
+        """Names of the inputs and the outputs; the pad's picture speaks for itself."""
+        stages, sample = self._subject.stages, self._subject.sample
+        if not stages:
+            return {}
+        units = {} if self._subject.pad is not None else {"input": sample.inputs}
+        return {**units, stages[-1].name: sample.outputs}
+
+    def cubes(self, frame: Frame, colouring: Coloring, activations: ActivationScale) -> list[Sketch]:
+        """The numbers on the cubes: weights, and rows of activations."""
         missing = None
         if colouring.quantity != "weight" and not frame.computed.all():
             weights = np.where(frame.computed, np.nan, frame.values)
             missing = {t.name: t.of(weights) for t in self._subject.tensors}
-        return self._values.sketch(colouring.values(), colouring.units(), colouring.cmap, missing)
+        weights_of = self._values.sketch(colouring.values(), colouring.units(), colouring.cmap, missing)
+        return [weights_of, self._values.rows(frame, activations)]
 
     def around(self, frame: Frame, colouring: Coloring, loss: float | None) -> list[Sketch]:
         """The numbers beside them; `loss` is the probe sample's own."""

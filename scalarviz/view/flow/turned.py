@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from .labels import Taken
+from .taken import Taken
 
 Floats = NDArray[np.float64]
 

@@ -7,6 +7,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...run.frame import Frame
+from ..cubes.picking import Picker
+from ..cubes.scale import ActivationScale
 from ..draw.maps import Colormap, text_colour
 from ..draw.places import Box
 from ..draw.sketch import Sketch
@@ -18,6 +21,7 @@ from ..space.plate import Plate
 
 Floats = NDArray[np.float64]
 Project = Callable[[ArrayLike], Floats]
+_Key = tuple[bool, str]  # whether it is a row of activations, and its name
 _SIZES = (22, 20, 18, 16, 15, 14, 13)
 _MIDDLE = 0.357  # from the baseline to half the height of a digit, of the size
 
@@ -56,26 +60,26 @@ class CubeValues:
         decades: bool = False,
         window: Box | None = None,
     ) -> None:
-        plates = [p for p in layout.plates if p.kind != "activation"]
-        self._theme, self._plates = theme, plates
-        few = sum(p.size for p in plates) <= FEW
+        plates = layout.plates
+        self._theme = theme
+        few = sum(p.size for p in plates if p.kind != "activation") <= FEW
         self._decades = decades
         widest = "+0.0e\N{MINUS SIGN}0" if decades else "+0.00"
-        self._seen: dict[str, NDArray[np.bool_]] = {}
+        self._seen: dict[_Key, NDArray[np.bool_]] = {}
         if few and moved is not None:
             self._seen, self.size = _readable(layout, moved, project, widest)
         else:
             self.size = min((_fitting(p, project, widest) for p in plates), default=0) if few else 0
         self._centres = {
-            p.name: project([p.cell_centre_top(*divmod(k, p.shape[1])) for k in range(p.size)])
+            _key(p): project([p.cell_centre_top(*divmod(k, p.shape[1])) for k in range(p.size)])
             for p in plates
             if self.size
         }
         if window is not None and moved is not None:
             reach = np.array([measure(widest, self.size, True), self.size]) / 2
             low, high = np.array(window[:2]) + reach, np.array(window[:2]) + np.array(window[2:]) - reach
-            for name, middles in self._centres.items():
-                self._seen[name] &= np.all((middles >= low) & (middles <= high), axis=1)
+            for key, middles in self._centres.items():
+                self._seen[key] &= np.all((middles >= low) & (middles <= high), axis=1)
 
     def sketch(
         self,
@@ -96,8 +100,10 @@ class CubeValues:
             there, small, since a zero would be read as a result.
         """
         sketch = Sketch()
-        for name, centres in self._centres.items():
-            seen = self._seen.get(name, np.ones(len(centres), bool))
+        for (row, name), centres in self._centres.items():
+            if row:
+                continue
+            seen = self._seen.get((row, name), np.ones(len(centres), bool))
             weights = np.full(len(centres), np.nan) if missing is None else np.asarray(missing[name]).ravel()
             colours = colours_at(cmap, units[name].ravel())
             rows = zip(centres[seen], values[name].ravel()[seen], colours[seen], weights[seen], strict=True)
@@ -110,15 +116,34 @@ class CubeValues:
                     self._print(sketch, float(x), float(y), float(value), colour)
         return sketch
 
+    def rows(self, frame: Frame, scale: ActivationScale) -> Sketch:
+        """The numbers of one frame's rows of activations; a dead unit has its cross alone."""
+        sketch = Sketch()
+        for (row, name), centres in self._centres.items():
+            if row and name in frame.activations:
+                numbers = np.asarray(frame.activations[name], float)
+                alive = np.ones(len(centres), bool) if name not in frame.dead else ~np.asarray(frame.dead[name])
+                seen = alive & self._seen.get((row, name), np.ones(len(centres), bool))
+                colours = colours_at(scale.cmap, scale.range.unit(numbers))
+                for (x, y), value, colour in zip(centres[seen], numbers[seen], colours[seen], strict=True):
+                    self._write(sketch, float(x), float(y), chip_text(value), colour)
+        return sketch
+
     def _print(self, sketch: Sketch, x: float, y: float, value: float, colour: Floats) -> None:
         decades = self._decades and bool(np.isfinite(value))
-        text = exponent(value, signed=True) if decades else chip_text(value, signed=True)
+        self._write(sketch, x, y, exponent(value, signed=True) if decades else chip_text(value, signed=True), colour)
+
+    def _write(self, sketch: Sketch, x: float, y: float, text: str, colour: Floats) -> None:
         ink = text_colour(colour)
-        if value != value:  # the mark below is a checkerboard: a patch keeps the word readable
+        if text == "NaN":  # the mark below is a checkerboard: a patch keeps the word readable
             wide = measure(text, self.size, True) + 10
             sketch.rect(x - wide / 2, y - self.size * 0.62, wide, self.size * 1.24, fill=self._theme.ink)
             ink = self._theme.paper
         sketch.text(x, y + _MIDDLE * self.size, text, self.size, ink, bold=True, anchor="middle")
+
+
+def _key(plate: Plate) -> _Key:
+    return plate.kind == "activation", plate.name
 
 
 def _fitting(plate: Plate, project: Project, widest: str) -> int:
@@ -139,22 +164,33 @@ def _air(size: int) -> float:
 
 def _readable(
     layout: Layout, camera: Camera, project: Project, widest: str
-) -> tuple[dict[str, NDArray[np.bool_]], int]:
-    """Which cubes, by plate, show a main face that holds a number, and the size of type for all of them.
-
-    Plates with numbers lie in one plane: no main face hides another.
-    """
-    seen: dict[str, NDArray[np.bool_]] = {}
-    sizes: dict[str, NDArray[np.intp]] = {}
+) -> tuple[dict[_Key, NDArray[np.bool_]], int]:
+    """Which cubes, by plate, show a main face that holds a number, and the size of type for all of them."""
+    seen: dict[_Key, NDArray[np.bool_]] = {}
+    sizes: dict[_Key, NDArray[np.intp]] = {}
     for plate in layout.plates:
-        if plate.kind != "activation":
-            tops = np.array([plate.centre_of(k) + plate.depth * plate.axes[2] for k in range(plate.size)])
-            ways = camera.eye[:3] - camera.eye[3] * tops
-            seen[plate.name] = ways @ plate.axes[2] > 1e-6
-            sizes[plate.name] = _sizes(tops, plate, project, widest)
-    usable = [s for name, given in sizes.items() for s in given[seen[name]] if s > 0]
+        tops = np.array([plate.centre_of(k) + plate.depth * plate.axes[2] for k in range(plate.size)])
+        ways = camera.eye[:3] - camera.eye[3] * tops
+        seen[_key(plate)] = ways @ plate.axes[2] > 1e-6
+        sizes[_key(plate)] = _sizes(tops, plate, project, widest)
+    usable = [s for key, given in sizes.items() for s in given[seen[key]] if s > 0]
     size = int(min(usable, default=0))
-    return {name: seen[name] & (sizes[name] >= max(size, 1)) for name in seen}, size
+    found = {key: seen[key] & (sizes[key] >= max(size, 1)) for key in seen}
+    if size:
+        _leave_out_covered(found, layout, camera, measure(widest, size, True))
+    return found, size
+
+
+def _leave_out_covered(seen: dict[_Key, NDArray[np.bool_]], layout: Layout, camera: Camera, width: float) -> None:
+    """Take away the numbers that would stand on a cube in front of their own, at either end or in the middle."""
+    picker = Picker(layout)
+    for index, plate in enumerate(layout.plates):
+        marks = seen[_key(plate)]
+        tops = np.array([plate.centre_of(k) + plate.depth * plate.axes[2] for k in range(plate.size)])
+        for element, (x, y) in enumerate(camera.project(tops)):
+            if marks[element]:
+                hits = [picker.pick(camera, (float(x + shift), float(y))) for shift in (0.0, -width / 2, width / 2)]
+                marks[element] = all(hit is not None and hit[:2] == (index, element) for hit in hits)
 
 
 def _sizes(tops: Floats, plate: Plate, project: Project, widest: str) -> NDArray[np.intp]:

@@ -31,7 +31,7 @@ class Sample:
     inputs, outputs : tuple of str
         A name for each.
     target : ndarray or None
-        Shape (n_out,).
+        Shape (n_targets,): what the loss takes.
     colours : bool
         Whether three inputs and three outputs are to be shown as swatches.
     """
@@ -40,6 +40,19 @@ class Sample:
     outputs: tuple[str, ...]
     target: NDArray[np.floating] | None = None
     colours: bool = False
+
+    @property
+    def wanted(self) -> NDArray[np.floating] | None:
+        """The target as numbers that stand beside the outputs; None where it is none, or no number for each output."""
+        return self.target if self.target is not None and len(self.target) == len(self.outputs) else None
+
+    @property
+    def label(self) -> int | None:
+        """The target as the number of an output, as losses over classes have it; None for any other."""
+        if self.target is None or self.wanted is not None or len(self.target) != 1:
+            return None
+        number = float(self.target[0])
+        return int(number) if number.is_integer() and 0 <= number < len(self.outputs) else None
 
 
 NOTHING = Sample((), ())
@@ -132,18 +145,24 @@ def subject_of(x: object) -> Subject:
 
 
 def scene_subject(scene: Scene, source: Source) -> Subject:
-    """The subject of a scene whose numbers come from `source`: its run, or what trains it in a thread."""
+    """The subject of a scene whose numbers come from `source`: its run, or what trains it in a thread.
+
+    Without a probe, the first sample of the data is the one whose way is drawn.
+    """
     stages = source.stages
-    ins = source.n_inputs if any(s.weight is not None for s in stages) else 0
+    ins = source.n_inputs if stages else 0
     outs = stages[-1].outputs if stages else 0
     colours = ins == outs == 3 and (scene.colour_cube is not None or scene.pictures is not None)
     inputs, outputs = _names(scene.input_names, ins, "x"), _names(scene.output_names, outs, "y")
-    sample = Sample(inputs, outputs, scene.probe_target, colours)
-    probe = scene.probe if scene.probe is not None or not ins else np.full(ins, 0.5)
+    probe, target = scene.probe, scene.probe_target
+    first = source.first_sample if probe is None and stages else None
+    if first is not None:
+        probe, target = first[0], first[1] if target is None else target
+    sample = Sample(inputs, outputs, None if target is None else np.ravel(target), colours)
     pad = None
     if scene.digits is not None and probe is not None:
         probe = np.array(probe, np.float64).ravel()  # its own: a hand may draw on it
-        pad = DigitPad(scene.digits, probe, None if scene.probe_target is None else int(scene.probe_target[0]))
+        pad = DigitPad(scene.digits, probe, None if target is None else int(np.ravel(target)[0]))
     return Subject(source, probe, sample, scene.curve_label, scene.pictures, scene.colour_cube, scene.test,
                    scene.digits, pad)  # fmt: skip
 
