@@ -33,7 +33,7 @@ def hidden_sizes_in(path: Path, inputs: int, outputs: int) -> tuple[int, ...]:
         If the file holds no chain of layers from `inputs` numbers to `outputs`.
     """
     tensors, _ = load_tensors(path)
-    found = {int(m[1]): a.shape for n, a in tensors.items() if (m := re.fullmatch(r"(\d+)\.weight", n))}
+    found = {int(m[1]): a.shape for n, a in tensors.items() if (m := re.fullmatch(r"([0-9]{1,6})\.weight", n))}
     shapes = [found[number] for number in sorted(found)]
     sizes = [inputs, *(shape[0] for shape in shapes if len(shape) == 2)]
     fits = shapes == list(zip(sizes[1:], sizes[:-1], strict=True)) and sizes[-1] == outputs
@@ -54,7 +54,7 @@ def channels_in(path: Path, side: tuple[int, int], classes: int) -> tuple[int, .
         The file's tensors are not those of a network for pictures of `side` pixels and so many classes.
     """
     found = {name: array.shape for name, array in load_tensors(path)[0].items() if name.endswith(".weight")}
-    first, second = (found.get(name, (0,))[0] for name in ("0.weight", "3.weight"))
+    first, second = ((*found.get(name, ()), 0)[0] for name in ("0.weight", "3.weight"))
     rest = (side[0] // 4) * (side[1] // 4)
     wanted = {"0.weight": (first, 1, 3, 3), "3.weight": (second, first, 3, 3), "7.weight": (classes, second * rest)}
     if not all(found.get(name) == shape for name, shape in wanted.items()) or 0 in (first, second):

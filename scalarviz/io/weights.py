@@ -1,4 +1,4 @@
-"""Weights on disk: safetensors, written whole or not at all, with a checksum.
+"""Weights on disk: safetensors, written whole or not at all, with a checksum over numbers and text.
 
 A file holds named arrays and text. The names of weights are PyTorch's (``"0.weight"``), so a PyTorch state_dict saved
 as safetensors reads the same way, without our text. An optimiser's state lies beside them under the prefix
@@ -8,6 +8,8 @@ as safetensors reads the same way, without our text. An optimiser's state lies b
 from __future__ import annotations
 
 import hashlib
+import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,12 +19,17 @@ from numpy.typing import NDArray
 
 from ..errors import FileFormatError, InputError
 from .atomic import StrPath, write_bytes
+from .readable import check_source, unreadable
 
 Array = NDArray[Any]
 
-FORMAT_KEY, FORMAT = "scalarviz.format", "1"
-SUM_KEY = "scalarviz.sha256"
+OURS = "scalarviz."
+FORMAT_KEY, FORMAT = OURS + "format", "2"
+NUMBERS_ONLY = "1"
+"""The format before: its checksum left the text out. Such a file is read, and told by this number alone."""
+SUM_KEY = OURS + "sha256"
 OPTIMIZER = "optimizer."
+LONGEST_HEADER = 100_000_000  # bytes; safetensors' own limit
 
 
 def save_tensors(path: StrPath, tensors: Mapping[str, Array], metadata: Mapping[str, str] | None = None) -> None:
@@ -46,8 +53,12 @@ def save_tensors(path: StrPath, tensors: Mapping[str, Array], metadata: Mapping[
 
     # safetensors stores the buffer as it lies: an array that is not contiguous would come back with wrong values
     arrays = {name: _plain(name, array) for name, array in tensors.items()}
-    text = {**(metadata or {}), FORMAT_KEY: FORMAT, SUM_KEY: checksum(arrays)}
-    write_bytes(path, save(arrays, metadata=text))
+    text = {**(metadata or {}), FORMAT_KEY: FORMAT}
+    try:
+        encoded = save(arrays, metadata={**text, SUM_KEY: checksum(arrays, text)})
+    except UnicodeEncodeError as error:
+        raise InputError(f"cannot write {path}: a name or a note is no text that UTF-8 can hold: {error}") from None
+    write_bytes(path, encoded)
 
 
 def load_tensors(path: StrPath) -> tuple[dict[str, Array], dict[str, str]]:
@@ -64,36 +75,80 @@ def load_tensors(path: StrPath) -> tuple[dict[str, Array], dict[str, str]]:
     InputError
         If there is no such file or it cannot be read.
     FileFormatError
-        If it is no safetensors file, a damaged one, or one of a newer version of this package.
+        If it is no safetensors file, a damaged one, one that was edited, or one of a newer version of this package.
     """
-    from safetensors import SafetensorError, safe_open
+    from safetensors import safe_open
 
-    if Path(path).is_dir():
-        raise InputError(f"{path} is a folder, not a file of weights")
+    source = check_source(path, "file of weights")
     try:
-        with safe_open(str(path), framework="numpy") as opened:
+        _check_header(source)
+        with safe_open(str(source), framework="numpy") as opened:
             metadata = dict(opened.metadata() or {})
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (not a dict)
-    except FileNotFoundError:
-        raise InputError(f"there is no file of weights {path}") from None
     except OSError as error:
-        raise InputError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
-    except (SafetensorError, TypeError, AttributeError) as error:  # the latter two: a dtype that NumPy lacks (bfloat16)
-        raise FileFormatError(f"{path} is not a file of weights that can be read: {error}") from None
-    if metadata.get(FORMAT_KEY, FORMAT) != FORMAT:
-        raise FileFormatError(f"{path} has format {metadata[FORMAT_KEY]}, known is {FORMAT}; update scalarviz")
-    if SUM_KEY in metadata and metadata[SUM_KEY] != checksum(tensors):
-        raise FileFormatError(f"{path} is damaged: its numbers do not match its checksum")
+        raise unreadable(path, error) from None
+    except Exception as error:  # safetensors' own, and what NumPy raises at dtypes and shapes that it has not
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise FileFormatError(f"{path} is not a file of weights that can be read: {reason}") from None
+    _verify(path, tensors, metadata)
     return tensors, metadata
 
 
-def checksum(tensors: Mapping[str, Array]) -> str:
-    """SHA-256 over names, dtypes, shapes and numbers, in the order of the names."""
+def _check_header(path: Path) -> None:
+    """ValueError if a name stands twice in the header: safetensors would take one of the two without a word."""
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        text = file.read(size) if size <= LONGEST_HEADER else b""  # safetensors refuses a longer one
+    try:
+        parse_json(text.decode())
+    except RecursionError:
+        raise ValueError("its header is nested too deeply") from None
+
+
+def parse_json(text: str) -> Any:
+    """JSON as the standard has it, without NaN and infinities, each name once; ValueError otherwise."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} stands there twice")
+        return found
+
+    def finite(number: str) -> float:
+        if not math.isfinite(float(number)):
+            raise ValueError(f"{number[:40]} is no finite number")
+        return float(number)
+
+    return json.loads(text, object_pairs_hook=once, parse_float=finite, parse_constant=finite)
+
+
+def _verify(path: StrPath, tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> None:
+    """FileFormatError if our text says another format, or the checksum is not that of the file."""
+    if not any(key.startswith(OURS) for key in metadata):  # another program's
+        return
+    known = metadata.get(FORMAT_KEY, "none")
+    if known not in (NUMBERS_ONLY, FORMAT):
+        raise FileFormatError(f"{path} has format {known[:40]}, known are {NUMBERS_ONLY}, {FORMAT}; update scalarviz")
+    said = metadata.get(SUM_KEY)
+    if known == NUMBERS_ONLY and said is None:
+        return
+    text = {key: value for key, value in metadata.items() if key != SUM_KEY}
+    if said != checksum(tensors, None if known == NUMBERS_ONLY else text):
+        raise FileFormatError(
+            f"{path} is damaged or was edited by hand: its numbers and its text do not match its checksum"
+        )
+
+
+def checksum(tensors: Mapping[str, Array], text: Mapping[str, str] | None = None) -> str:
+    """SHA-256 over names, dtypes, shapes and numbers, in the order of the names; then over the text, if any."""
     digest = hashlib.sha256()
     for name in sorted(tensors):
         array = np.asarray(tensors[name], order="C")
         digest.update(f"{name}\0{array.dtype.str}\0{array.shape}\0".encode())
         digest.update(array.tobytes())
+    if text is not None:
+        digest.update(json.dumps(dict(text), sort_keys=True).encode())
     return digest.hexdigest()
 
 

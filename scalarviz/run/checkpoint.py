@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FileFormatError, InputError
-from ..io.weights import OPTIMIZER, load_tensors, save_tensors, under
+from ..io.weights import OPTIMIZER, OURS, load_tensors, parse_json, save_tensors, under
+from .checks import DTYPES, seed_of, steps_of
 
 if TYPE_CHECKING:
     from .run import Run
 
-KEY = "scalarviz.run"
+KEY = OURS + "run"
+SHOWN = 60  # letters of a wrong entry that a message shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +74,8 @@ def save_run(run: Run, path: str | Path, notes: Mapping[str, str] | None = None)
         "seed": run.seed,
         "dtype": run.dtype,
         "optimizer": type(run.optimizer).__name__,
-        "hyperparameters": run.optimizer.hyperparameters(),
-        "notes": dict(notes or {}),
+        "hyperparameters": {name: _plain(number) for name, number in run.optimizer.hyperparameters().items()},
+        "notes": {str(key): str(text) for key, text in (notes or {}).items()},
     }
     state = {OPTIMIZER + name: array for name, array in run.optimizer_state().items()}
     save_tensors(path, {**run.state_dict(), **state}, {KEY: json.dumps(about)})
@@ -86,22 +90,67 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
         No such file, or not one of weights, or damaged.
     """
     tensors, metadata = load_tensors(path)
-    state = under(OPTIMIZER, tensors)
     weights = {name: array for name, array in tensors.items() if not name.startswith(OPTIMIZER)}
     try:
-        about = json.loads(metadata.get(KEY, "{}"))
-        return Checkpoint(
-            tensors=weights,
-            optimizer_state=state,
-            steps=int(about.get("steps", 0)),
-            seed=int(about.get("seed", 0)),
-            dtype=str(about.get("dtype", "")),
-            optimizer=str(about.get("optimizer", "")),
-            hyperparameters=dict(about.get("hyperparameters", {})),
-            notes={str(k): str(v) for k, v in about.get("notes", {}).items()},
-        )
-    except (ValueError, TypeError, AttributeError) as error:
-        raise FileFormatError(f"{path}: its description of the run cannot be read ({error})") from None
+        about = _check(parse_json(metadata.get(KEY, "{}")))
+    except RecursionError:
+        raise FileFormatError(f"{path}: its description of the run is nested too deeply") from None
+    except ValueError as error:
+        raise FileFormatError(f"{path}: its description of the run cannot be used: {error}") from None
+    return Checkpoint(
+        tensors=weights,
+        optimizer_state=under(OPTIMIZER, tensors),
+        steps=about.get("steps", 0),
+        seed=about.get("seed", 0),
+        dtype=about.get("dtype", ""),
+        optimizer=about.get("optimizer", ""),
+        hyperparameters=about.get("hyperparameters", {}),
+        notes=about.get("notes", {}),
+    )
+
+
+def _check(about: Any) -> dict[str, Any]:
+    """What is written about a run and read of it; InputError for the first entry that has another type or range."""
+    checks: dict[str, Callable[[Any], bool]] = {
+        "steps": lambda steps: steps_of(steps) >= 0,
+        "seed": lambda seed: seed_of(seed) >= 0,
+        "dtype": lambda dtype: dtype in ("", *DTYPES),
+        "optimizer": lambda name: isinstance(name, str),
+        "hyperparameters": lambda numbers: isinstance(numbers, dict) and all(map(_storable, numbers.values())),
+        "notes": lambda notes: isinstance(notes, dict) and all(isinstance(text, str) for text in notes.values()),
+    }
+    if not isinstance(about, dict):
+        raise InputError(f"wanted names and values, got {_short(about)}")
+    for name, fits in checks.items():
+        if name in about and not fits(about[name]):
+            raise InputError(f"{name} cannot be {_short(about[name])}")
+    lr = about.get("hyperparameters", {}).get("lr", 0.0)
+    if isinstance(lr, bool) or not isinstance(lr, int | float) or lr < 0:
+        raise InputError(f"lr must be a number, at least 0; got {_short(lr)}")
+    return about
+
+
+def _storable(value: Any) -> bool:
+    """Whether a number of an optimiser fits into JSON: a finite number, a switch, a text, nothing, or some of these."""
+    if isinstance(value, list):
+        return all(_storable(one) and not isinstance(one, list) for one in value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return abs(value) < math.inf  # false for NaN, too
+    return value is None or isinstance(value, bool | str)
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold of an optimiser's number: of NumPy's kinds Python's, of a function or an object its text."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, list | tuple):
+        value = [_plain(one) for one in value]
+    return value if _storable(value) else _short(value)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= SHOWN else text[:SHOWN] + " ..."
 
 
 def load_run(run: Run, path: str | Path, *, optimizer: bool = True) -> Checkpoint:
@@ -110,7 +159,8 @@ def load_run(run: Run, path: str | Path, *, optimizer: bool = True) -> Checkpoin
     Raises
     ------
     InputError
-        Tensors are missing, unexpected or misshapen (all are listed), or the optimiser is another one.
+        Tensors are missing, unexpected or misshapen (all are listed), or the optimiser is another one, or a number is
+        not finite or too large for the run's dtype. Nothing is changed then.
     """
     saved = read_checkpoint(path)
     own = type(run.optimizer).__name__
@@ -119,5 +169,8 @@ def load_run(run: Run, path: str | Path, *, optimizer: bool = True) -> Checkpoin
             f"{path} was trained with {saved.optimizer}, this run uses {own}; use {saved.optimizer}, or load with "
             "optimizer=False to keep the weights and the step alone"
         )
-    run.restore(saved.tensors, saved.optimizer_state if optimizer else {}, saved.steps)
+    try:
+        run.restore(saved.tensors, saved.optimizer_state if optimizer else {}, saved.steps)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
     return saved

@@ -11,12 +11,24 @@ from .. import rng
 from ..errors import InputError, shown
 from ..tape import Plan
 
+DTYPES = ("float32", "float64")
+LAST_STEP = 2**53
+"""A larger step number is not exact as a float, which Adam's bias correction makes of it."""
+
 
 def integer(name: str, number: Any, least: int) -> int:
     """`number` as an int of at least `least`; InputError otherwise."""
     if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
         raise InputError(f"{name} must be a whole number, at least {least}; got {shown(number)}")
     return int(number)
+
+
+def steps_of(steps: Any) -> int:
+    """`steps` as a count of training steps; InputError otherwise."""
+    number = integer("steps", steps, 0)
+    if number > LAST_STEP:
+        raise InputError(f"steps must be at most 2**53; got a number of {number.bit_length()} bits")
+    return number
 
 
 def batch_of(batch_size: int | None, samples: int) -> int:

@@ -1,4 +1,4 @@
-"""`History`: step, loss and learning rate of every step, thinned when there are more than a million."""
+"""`History`: step, loss and learning rate of every step of a line, thinned when there are more than a million."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ LIMIT = 1_000_000
 
 
 class History:
-    """Growing arrays of equal length.
+    """Growing arrays of equal length: the line of steps that is being trained.
+
+    Where training goes on from other numbers (a loaded file, an earlier step), a new line begins; the former ones are
+    kept. So the steps of a line always rise, and nothing that was computed is lost.
 
     Attributes
     ----------
     step : ndarray of int64
-        Counts from 1.
+        Counts from 1; the first one of a line that began at a loaded step is the next one.
     loss, lr : ndarray of float64
         Loss at the values before the step's update; learning rate of the step.
 
@@ -27,6 +30,10 @@ class History:
     """
 
     def __init__(self) -> None:
+        self._former: list[Curve] = []
+        self._empty()
+
+    def _empty(self) -> None:
         self._size = 0
         self._step = np.empty(1024, np.int64)
         self._loss = np.empty(1024)
@@ -50,8 +57,21 @@ class History:
         """Learning rate of the step."""
         return self._lr[: self._size]
 
+    @property
+    def lines(self) -> tuple[Curve, ...]:
+        """Every line that was trained, the oldest first; the last one is the line of now, perhaps still empty."""
+        return (*self._former, self.curve())
+
+    def begin(self) -> None:
+        """Begin a new line: the numbers that the next step starts from are not those that the last one left."""
+        if self._size:
+            self._former.append(Curve(self.step.copy(), self.loss.copy(), self.lr.copy()))  # without the spare room
+            self._empty()
+
     def extend(self, first: int, losses: NDArray[np.float64], lr: float) -> None:
-        """Append the steps ``first + 1 .. first + len(losses)``."""
+        """Append the steps ``first + 1 .. first + len(losses)``; a new line if they do not follow the last one."""
+        if self._size and self._step[self._size - 1] != first:
+            self.begin()
         stop = self._size + len(losses)
         if stop > len(self._step):
             self._grow(max(stop, 2 * len(self._step)))

@@ -123,7 +123,8 @@ def restore(tensors: Sequence[Tensor], targets: Mapping[str, NDArray[Any]], save
     Raises
     ------
     InputError
-        Names or shapes differ; everything that is wrong is listed, and nothing is changed.
+        Names or shapes differ, and everything that is wrong is listed; or a number is not finite in the flat array's
+        dtype. Nothing is changed.
     """
     wanted = {prefix + t.name: (t, flat) for prefix, flat in targets.items() for t in tensors}
     problems = [f"missing {name}" for name in wanted if name not in saved]
@@ -135,5 +136,20 @@ def restore(tensors: Sequence[Tensor], targets: Mapping[str, NDArray[Any]], save
     ]
     if problems:
         raise InputError(f"the saved numbers do not fit this model: {'; '.join(problems)}")
+    new = {name: _finite(name, saved[name], flat.dtype) for name, (_, flat) in wanted.items()}
     for name, (tensor, flat) in wanted.items():
-        tensor.of(flat)[...] = saved[name]
+        tensor.of(flat)[...] = new[name]
+
+
+def _finite(name: str, array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """`array` in `dtype`; InputError, which names the number, if one is not finite or becomes so."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        cast = array.astype(dtype)
+    bad = np.argwhere(~np.isfinite(cast))
+    if len(bad):
+        place = tuple(bad[0].tolist())
+        number = array[place]
+        why = f"too large for {dtype}" if np.isfinite(number) else "not a finite number"
+        where = name + "".join(f"[{i}]" for i in place)
+        raise InputError(f"the saved {where} is {number}, {why}; nothing was changed")
+    return cast

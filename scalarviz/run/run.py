@@ -21,7 +21,7 @@ from ..nn import batch_reduction
 from ..scalar.store import Gate
 from ..tape import Plan, Tape, lower, record
 from .checkpoint import Checkpoint, load_run, save_run
-from .checks import batch_of, check_targets, flat, integer, operations, seed_of
+from .checks import DTYPES, batch_of, check_targets, flat, integer, operations, seed_of, steps_of
 from .data_edits import DataEdits
 from .engines import Engines
 from .forward import Forward
@@ -33,7 +33,6 @@ from .samples import as_pair, fitting, on_rows, sample_shape
 from .stages import chain
 from .training import Training
 
-DTYPES = ("float32", "float64")
 _STEPS = "run.step(n) does n steps; an epoch has N // batch_size of them"
 
 
@@ -330,10 +329,15 @@ class Run(Engines, DataEdits):
         Raises
         ------
         InputError
-            Lists every missing, unexpected and misshapen tensor at once; nothing is changed then.
+            Lists every missing, unexpected and misshapen tensor at once; or a number is not finite, or too large for
+            the run's dtype. Nothing is changed then.
+
+        Notes
+        -----
+        The history begins a new line: what was computed before stays in :attr:`History.lines`.
         """
         self._check_live()
-        steps = integer("steps", steps, 0)
+        steps = steps_of(steps)
         targets = {"": self._store.value}
         if optimizer_state:
             targets |= {f"{n}.": a for n, a in zip(self.optimizer.state, self.problem.state, strict=True)}
@@ -341,6 +345,7 @@ class Run(Engines, DataEdits):
         self.problem.previous[:] = self._store.value
         self._store.revision += 1
         self._training.steps = steps
+        self.history.begin()
 
     def save(self, path: str | Path, notes: Mapping[str, str] | None = None) -> None:
         """Write weights, optimiser state and step; see :func:`scalarviz.run.checkpoint.save_run`."""
