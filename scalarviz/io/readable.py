@@ -29,24 +29,24 @@ def check_source(path: StrPath, what: str) -> Path:
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:
-        raise InputError(f"there is no {what} {shown(path)}") from None
+        raise InputError(f"there is no {what} {path_text(path)}") from None
     except OSError as error:
         raise unreadable(path, error) from None
     except ValueError as error:  # a NUL, or letters that the file system's encoding has not
-        raise InputError(f"{shown(path)!a} can be no file's name: {error}") from None
+        raise InputError(f"{path_text(path)!a} can be no file's name: {error}") from None
     if stat.S_ISDIR(mode):
-        raise InputError(f"{shown(path)} is a folder, not a {what}")
+        raise InputError(f"{path_text(path)} is a folder, not a {what}")
     if not stat.S_ISREG(mode):
-        raise InputError(f"{shown(path)} is no regular file but a device or a pipe; copy what it gives into a file")
+        raise InputError(f"{path_text(path)} is no regular file but a device or a pipe; copy what it gives into a file")
     return Path(path)
 
 
 def unreadable(path: StrPath, error: OSError) -> InputError:
     """The error of a file that cannot be read."""
-    return InputError(f"cannot read {shown(path)}: {(error.strerror or str(error)).lower()}")
+    return InputError(f"cannot read {path_text(path)}: {(error.strerror or str(error)).lower()}")
 
 
-def shown(path: StrPath) -> str:
-    """A path for a message, its middle left out if it is very long."""
+def path_text(path: StrPath) -> str:
+    """A path for a message; of a very long one the middle is left out, so that its name is seen."""
     text = str(path)
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FileFormatError, InputError
+from ..errors import FileFormatError, InputError, shown
 from ..io.weights import OPTIMIZER, OURS, load_tensors, parse_json, save_tensors, under
 from .checks import DTYPES, seed_of, steps_of
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from .run import Run
 
 KEY = OURS + "run"
-SHOWN = 60  # letters of a wrong entry that a message shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +119,13 @@ def _check(about: Any) -> dict[str, Any]:
         "notes": lambda notes: isinstance(notes, dict) and all(isinstance(text, str) for text in notes.values()),
     }
     if not isinstance(about, dict):
-        raise InputError(f"wanted names and values, got {_short(about)}")
+        raise InputError(f"wanted names and values, got {shown(about)}")
     for name, fits in checks.items():
         if name in about and not fits(about[name]):
-            raise InputError(f"{name} cannot be {_short(about[name])}")
+            raise InputError(f"{name} cannot be {shown(about[name])}")
     lr = about.get("hyperparameters", {}).get("lr", 0.0)
     if isinstance(lr, bool) or not isinstance(lr, int | float) or lr < 0:
-        raise InputError(f"lr must be a number, at least 0; got {_short(lr)}")
+        raise InputError(f"lr must be a number, at least 0; got {shown(lr)}")
     return about
 
 
@@ -145,12 +144,7 @@ def _plain(value: Any) -> Any:
         value = value.item()
     if isinstance(value, list | tuple):
         value = [_plain(one) for one in value]
-    return value if _storable(value) else _short(value)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= SHOWN else text[:SHOWN] + " ..."
+    return value if _storable(value) else shown(value)
 
 
 def load_run(run: Run, path: str | Path, *, optimizer: bool = True) -> Checkpoint:
