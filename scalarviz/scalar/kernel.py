@@ -7,6 +7,7 @@ from typing import Any
 
 from . import ops
 from .emit import PYTHON, PYTHON_NAMES, function_source, translate
+from .sources import define
 
 
 class Kernel:
@@ -20,17 +21,30 @@ class Kernel:
         Operands (floats) to the result.
     pull : callable
         Takes a node of this operation and adds ``node.grad * partial`` to the ``grad`` of each parent.
+    source : str
+        What is made of the entry, as a debugger shows it: its formulas, then the Python of `value` and `pull`.
+
+    Examples
+    --------
+    >>> print(kernel("square").source.partition("def")[0])
+    # square(a) = a * a
+    # its derivative by a: 2 * a
+    <BLANKLINE>
+    <BLANKLINE>
     """
 
-    __slots__ = ("arity", "entry", "name", "pull", "value")
+    __slots__ = ("arity", "entry", "name", "pull", "source", "value")
 
     value: Callable[..., float]
     pull: Callable[[Any], None]
 
     def __init__(self, entry: ops.Op, pull: Callable[[Any], None] | None = None) -> None:
         self.entry, self.name, self.arity = entry, entry.name, len(entry.args)
-        self.value = _compiled("f", function_source("f", entry.args, (entry.value,), PYTHON))
-        self.pull = pull or _compiled("pull", pull_source(entry))
+        self.source = _source(entry, with_pull=pull is None)
+        namespace = dict(PYTHON_NAMES)
+        define(entry.name, self.source, namespace)
+        self.value = namespace["value"]
+        self.pull = pull or namespace["pull"]
 
     def __deepcopy__(self, memo: dict[int, object]) -> Kernel:
         return self  # one a table entry: nodes are told apart by it
@@ -69,11 +83,14 @@ def pull_source(entry: ops.Op) -> str:
     return "\n    ".join(["def pull(_node):", *lines]) + "\n"
 
 
-def _compiled(name: str, source: str) -> Callable[..., Any]:
-    namespace = dict(PYTHON_NAMES)
-    exec(source, namespace)
-    function: Callable[..., Any] = namespace[name]
-    return function
+def _source(entry: ops.Op, with_pull: bool) -> str:
+    lines = [f"# {entry.name}({', '.join(entry.args)}) = {entry.value}"]
+    for arg, partial in zip(entry.args, entry.partials, strict=True):
+        lines.append(f"# its derivative by {arg}: {partial or 'none flows there'}")
+    parts = ["\n".join(lines) + "\n", function_source("value", entry.args, (entry.value,), PYTHON)]
+    if with_pull:
+        parts.append("\n" + pull_source(entry))
+    return "\n".join(parts)
 
 
 _KERNELS: dict[str, Kernel] = {}

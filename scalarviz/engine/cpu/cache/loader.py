@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from ....scalar import ops
-from ....scalar.sources import remember
+from ....scalar.sources import define
 from ..compiled import build
 from ..source.rows import kernel_names
 from ..source.updates import UPDATES
@@ -153,5 +153,5 @@ def _compile_kernel(name: str, dtype: str, unit: str, cached: bool) -> dict[str,
 def _module(unit: str, source: str) -> ModuleType:
     """The module of a source that we have made ourselves."""
     module = sys.modules[f"scalarviz_rows.{unit}"] = ModuleType(f"scalarviz_rows.{unit}")  # numba looks it up
-    exec(compile(source, remember(f"<scalarviz-{unit}>", source), "exec"), module.__dict__)
+    define(unit, source, module.__dict__)
     return module
