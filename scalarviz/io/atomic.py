@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..errors import InputError
+from ..process import place, runs
 
 StrPath = str | os.PathLike[str]
 
@@ -50,7 +52,8 @@ def check_target(path: StrPath) -> Path:
 def replacing(path: StrPath) -> Iterator[Path]:
     """Give a new file's name beside `path`; what was written there becomes `path` when the block ends well.
 
-    Missing folders are made. After an error the new file is gone and an old `path` is untouched.
+    Missing folders are made. After an error the new file is gone and an old `path` is untouched. What a process that
+    was killed while it wrote the same `path` has left behind is removed.
 
     Yields
     ------
@@ -63,9 +66,11 @@ def replacing(path: StrPath) -> Iterator[Path]:
         If the file cannot be written (folder, permission, full disk); the message says which.
     """
     target = check_target(path)
-    fresh = target.with_name(f".{target.stem[:80]}.{secrets.token_hex(4)}.part{target.suffix}")
+    begin, end = _beginning(target), f".part{target.suffix}"
+    fresh = target.with_name(f"{begin}{os.getpid()}-{secrets.token_hex(4)}{end}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(target.parent, begin, end)
         yield fresh
         with open(fresh, "rb+") as written:
             os.fsync(written.fileno())
@@ -82,6 +87,23 @@ def write_bytes(path: StrPath, data: bytes) -> None:
     """Write `data` to `path`, whole or not at all; InputError if that cannot be done."""
     with replacing(path) as fresh:
         fresh.write_bytes(data)
+
+
+def _beginning(target: Path) -> str:
+    """How the new files' names begin on this machine: with as much of the target's as a name has room for."""
+    stem = target.stem
+    while len(os.fsencode(stem)) > 80:
+        stem = stem[:-1]
+    return f".{stem}.{place()}-"
+
+
+def _sweep(folder: Path, begin: str, end: str) -> None:
+    """Remove the new files of processes that are no more; one of a living process is never touched."""
+    mine = re.compile(rf"{re.escape(begin)}(\d+)-[0-9a-f]{{8}}{re.escape(end)}")
+    with suppress(OSError):  # a courtesy: what cannot be looked at or removed stays
+        for name in os.listdir(folder):
+            if (found := mine.fullmatch(name)) and not runs(int(found[1])):
+                (folder / name).unlink(missing_ok=True)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import errno
 import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from scalarviz import process
 from scalarviz.errors import InputError
-from scalarviz.io import check_target, replacing, write_bytes
+from scalarviz.io import check_target, load_tensors, replacing, write_bytes
 
 
 def test_a_file_is_written_and_nothing_is_left_beside_it(tmp_path):
@@ -86,3 +93,132 @@ def test_a_link_stays_a_link(tmp_path):
 def test_a_name_that_is_too_long(tmp_path):
     with pytest.raises(InputError, match="too long"):
         write_bytes(tmp_path / ("x" * 300), b"")
+
+
+def test_a_long_name_of_many_bytes(tmp_path):
+    path = tmp_path / ("\N{GRINNING FACE}" * 61 + ".bin")
+    write_bytes(path, b"new")
+    assert os.listdir(tmp_path) == [path.name]
+
+
+HALF = """
+import sys, time
+from scalarviz.io import replacing
+with replacing(sys.argv[1]) as fresh:
+    with open(fresh, "wb") as file:
+        file.write(b"half")
+        file.flush()
+        print("half", flush=True)
+        sys.stdin.readline()
+        file.write(b" and half")
+"""
+
+
+def writer(path: Path) -> subprocess.Popen:
+    """A process that has written half of `path`, and goes on when it is told."""
+    started = subprocess.Popen(
+        [sys.executable, "-c", HALF, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert started.stdout.readline() == "half\n"
+    return started
+
+
+def kill(started: subprocess.Popen, wait: bool = True) -> None:
+    started.send_signal(signal.SIGKILL)
+    if wait:
+        started.communicate()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no kill -9")
+@pytest.mark.parametrize("name", ["a.bin", "no suffix", "[*]?.{4}.bin", ".hidden", "x" * 200])
+def test_the_next_save_removes_what_a_killed_process_left(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(b"old")
+    kill(writer(path))
+    (left,) = set(os.listdir(tmp_path)) - {name}
+    assert (tmp_path / left).read_bytes() == b"half"
+    assert path.read_bytes() == b"old"
+    write_bytes(path, b"new")
+    assert os.listdir(tmp_path) == [name]
+    assert path.read_bytes() == b"new"
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no kill -9")
+def test_a_killed_process_that_nobody_waited_for_is_dead(tmp_path):
+    path = tmp_path / "a.bin"
+    started = writer(path)
+    kill(started, wait=False)
+    deadline = time.monotonic() + 10
+    while process.runs(started.pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    write_bytes(path, b"new")
+    assert os.listdir(tmp_path) == ["a.bin"]
+    started.communicate()
+
+
+def test_the_file_of_a_living_process_stays(tmp_path):
+    path = tmp_path / "a.bin"
+    other = writer(path)
+    write_bytes(path, b"mine")
+    with replacing(path) as fresh:  # and one of this process
+        fresh.write_bytes(b"first")
+        write_bytes(path, b"second")
+    assert path.read_bytes() == b"first"
+    assert len(os.listdir(tmp_path)) == 2
+    other.communicate("go on\n")
+    assert other.returncode == 0
+    assert path.read_bytes() == b"half and half"
+    assert os.listdir(tmp_path) == ["a.bin"]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no kill -9")
+def test_nothing_else_is_removed(tmp_path, monkeypatch):
+    """Not another target's, not another machine's, not what only looks like one."""
+    kill(writer(tmp_path / "b.bin"))
+    (other,) = os.listdir(tmp_path)
+    monkeypatch.setattr(socket, "gethostname", lambda: "another machine")
+    foreign = f".a.{process.place()}-{2**22 + 1}-01234567.part.bin"
+    monkeypatch.undo()
+    kept = {other, foreign, ".a.01234567.part.bin", f".a.{process.place()}-{2**22 + 1}-01234567.part.bin.bak"}
+    for name in kept - {other}:
+        (tmp_path / name).write_bytes(b"")
+    dead = tmp_path / f".a.{process.place()}-{2**22 + 1}-01234567.part.bin"  # no process has such a high number
+    dead.write_bytes(b"")
+    write_bytes(tmp_path / "a.bin", b"new")
+    assert set(os.listdir(tmp_path)) == kept | {"a.bin"}
+
+
+SAVING = """
+import sys
+from scalarviz.io import save_tensors
+import numpy as np
+numbers = np.zeros(2_000_000, np.float32)
+print("begins", flush=True)
+while True:
+    save_tensors(sys.argv[1], {"w": numbers}, {})
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no kill -9")
+def test_weights_that_were_killed_while_they_were_saved(tmp_path):
+    """At moments that nobody chose: the file is whole or not there, and the next save leaves it alone in its folder."""
+    path, moments = tmp_path / "w.safetensors", random.Random(7)
+    for _ in range(6):
+        saving = subprocess.Popen([sys.executable, "-c", SAVING, path], stdout=subprocess.PIPE, text=True)
+        assert saving.stdout.readline() == "begins\n"
+        time.sleep(moments.uniform(0.0, 0.1))
+        kill(saving)
+        assert len(set(os.listdir(tmp_path)) - {path.name}) <= 1  # never one a kill
+        if path.exists():
+            load_tensors(path)
+    write_bytes(path, b"new")
+    assert os.listdir(tmp_path) == [path.name]
+
+
+def test_who_runs():
+    assert process.runs(os.getpid())
+    assert process.runs(1)
+    over = subprocess.Popen([sys.executable, "-c", ""])
+    over.wait()
+    assert not process.runs(over.pid)
+    assert not process.runs(10**30)

@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ....process import runs
 from .place import closed, folder, make_folder
 
 SWITCH = "SCALARVIZ_WARMUP"
@@ -44,7 +45,7 @@ class Owner:
     @property
     def alive(self) -> bool:
         """Whether the process runs; of another machine that is taken for granted."""
-        return self.host != socket.gethostname() or _runs(self.pid)
+        return self.host != socket.gethostname() or runs(self.pid)
 
 
 def lock_path() -> Path:
@@ -166,22 +167,6 @@ def _old() -> bool:
         return time.time() - lock_path().stat().st_mtime > STALE_SECONDS
     except OSError:
         return True
-
-
-def _runs(pid: int) -> bool:
-    """Whether a process with this id runs on this machine."""
-    if sys.platform == "win32":  # os.kill(pid, 0) would end it there
-        listed = subprocess.run(
-            ["tasklist", "/FI", f"PID eq {pid}", "/NH"], capture_output=True, text=True, check=False
-        )
-        return str(pid) in listed.stdout.split()
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # somebody else's
-        return True
-    return True
 
 
 def _detached() -> dict[str, Any]:
