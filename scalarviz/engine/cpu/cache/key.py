@@ -18,6 +18,8 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[3]
 SOURCES = ("engine/cpu/compiled/*.py", "engine/cpu/vector/*.py", "engine/cpu/wire.py", "rng.py")
+FORM = 2
+"""How `loader` and `locator` name and write the files of a unit: counts on when that changes."""
 SETTINGS = (
     "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX", "NUMBA_OPT", "NUMBA_LOOP_VECTORIZE",
     "NUMBA_SLP_VECTORIZE", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO", "NUMBA_DISABLE_INTEL_SVML",
@@ -40,7 +42,7 @@ def key() -> str:
     """
     settings = [os.environ.get(name) for name in SETTINGS]
     versions = sys.version, _version("numba"), _version("llvmlite")
-    hasher = hashlib.sha256(repr((versions, _processor(), settings, _settings_file())).encode())
+    hasher = hashlib.sha256(repr((FORM, versions, _processor(), settings, _settings_file())).encode())
     for name, text in sources(PACKAGE):
         hasher.update(f"\0{name}\0{text}".encode())
     return hasher.hexdigest()[:16]
