@@ -47,7 +47,8 @@ class RunSource(Source):
     def facts(self) -> Facts:
         """Optimiser, batch and engine as they are now."""
         run = self.run
-        return Facts(type(run.optimizer).__name__, run.batch_size, run.problem.reduction, str(run.engine))
+        count = run.problem.data.shape[1]
+        return Facts(type(run.optimizer).__name__, run.batch_size, count, run.problem.reduction, str(run.engine))
 
     @property
     def curve(self) -> Curve:

@@ -56,6 +56,8 @@ class Facts:
     optimizer : str
         Class name.
     batch_size : int
+    samples : int
+        That there are.
     reduction : str
         How the losses of a batch are joined, ``"mean"`` or ``"sum"``.
     engine : str
@@ -64,6 +66,7 @@ class Facts:
 
     optimizer: str
     batch_size: int
+    samples: int
     reduction: str
     engine: str
 

@@ -22,7 +22,8 @@ from .draw.places import MARGIN, Box, Places, arrange, check_size
 from .draw.sketch import Sketch
 from .draw.theme import Theme, get_theme
 from .flow.scenery import Scenery, cubes_box, window_of
-from .panels.hud import HudState, hud, keys
+from .panels.hud import hud, keys, state_of
+from .panels.moments import changed_by_hand
 from .panels.side import RGB, SidePanels, Which
 from .panels.strip import Strip
 from .panels.touch import Touch, View
@@ -268,7 +269,7 @@ class Workbench:
         paint(self.slab, frame, self.colouring, self.activations, rows=self._has_rows)
         self._moving = self._side.update(frame, seconds)
         self.touch.follow(frame)
-        self._since_text += float("inf") if seconds is None or _edited(old, frame) else seconds
+        self._since_text += float("inf") if seconds is None or changed_by_hand(old, frame) else seconds
         self._late = self._since_text < self._text_pause and frame is not self._written
         if self._since_text >= self._text_pause:
             self._since_text, self._written = 0.0, frame
@@ -284,10 +285,8 @@ class Workbench:
         if self.places.strip is not None:
             sketches += self._strip.sketches(self.places.strip, frame, selected=self.selected)
         sketches += self._scenery.around(frame, self.colouring, self.subject.probe_loss(frame))
-        facts = self.subject.source.facts
-        if facts is not None and self.places.hud is not None:
-            state = HudState(frame.step, frame.loss, frame.lr, facts.optimizer, facts.batch_size, pace_text,
-                             self.colouring.quantity, self._side.accuracy)  # fmt: skip
+        if self.subject.source.facts is not None and self.places.hud is not None:
+            state = state_of(self.subject, frame, pace_text, self.colouring.quantity, self._side.accuracy)
             sketches.append(hud(self.places.hud, self.theme, state))
         return sketches
 
@@ -392,8 +391,3 @@ class Workbench:
                 while len(self._above) <= index:
                     self._above.append(Painter(self.places.size, self.scale))
                 self._above[index].draw(layer)
-
-
-def _edited(old: Frame | None, new: Frame) -> bool:
-    """Whether weights were changed by hand between two frames of one step: text answers at once."""
-    return old is not None and old is not new and old.step == new.step and not np.array_equal(old.values, new.values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from scalarviz import nn, optim
 from scalarviz.run.sample_gradient import SampleGradient
 from scalarviz.run.scene import Scene
 from scalarviz.view.draw.theme import DARK
+from scalarviz.view.panels.explanation import Lines
 from scalarviz.view.panels.inspector import POINTS, Inspector, ValueHistory, figure, who
 from scalarviz.view.shown.subject import arrays_subject, subject_of
 
@@ -43,7 +45,7 @@ def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
     made.run.close()
 
 
-def explanation(scene: Scene, index: int) -> tuple[str, ...]:
+def explanation(scene: Scene, index: int) -> Lines:
     return Inspector(subject_of(scene), index).explanation(scene.run.frame(scene.probe))
 
 
@@ -111,8 +113,13 @@ def test_looking_at_terms_leaves_the_run_as_it_is(scene: Scene) -> None:
     assert np.array_equal(run.frame().gradient, before[1])
 
 
-def number_in(text: str) -> float:
-    return float(text.strip("()").replace(MINUS, "-"))
+def exact(text: str) -> Decimal:
+    return Decimal(text.strip("()").replace(MINUS, "-"))
+
+
+def half_a_digit(text: str) -> Decimal:
+    """Half of what the last printed digit is worth."""
+    return Decimal(1).scaleb(int(exact(text).as_tuple().exponent)) / 2
 
 
 def test_the_line_multiplies_out(scene: Scene) -> None:
@@ -121,26 +128,43 @@ def test_the_line_multiplies_out(scene: Scene) -> None:
     gradient = SampleGradient(run).gradient(PROBE, TARGET, frame.values - frame.update)
     for tensor in run.tensors:
         for index in range(tensor.start, tensor.start + tensor.size, 3):
-            said, here = explanation(scene, index)
+            line = explanation(scene, index)[0][0]
             if tensor.role == "bias":
-                assert said == "gradient = mean of 64 terms δ"
-                assert number_in(here.removeprefix("here +").removeprefix("here ")) == pytest.approx(
-                    gradient[index], rel=0.06, abs=6e-5
-                )
-                continue
-            assert said == "gradient = mean of 64 terms δ·x"
-            delta, x, product = re.fullmatch(r"here (\S+) × (\S+) = (\S+)", here).groups()  # type: ignore[union-attr]
-            assert number_in(product) == pytest.approx(gradient[index], rel=0.06, abs=6e-5)
-            # each factor is rounded to its digits
-            near = abs(number_in(x)) * max(6e-5, 0.06 * abs(number_in(delta))) + 0.006 * abs(number_in(delta))
-            assert number_in(delta) * number_in(x) == pytest.approx(number_in(product), abs=near + 6e-5)
+                said, own = re.fullmatch(r"(.*); of this sample (\S+)", line).groups()  # type: ignore[union-attr]
+                assert said == "gradient: mean of 64 samples' δ"
+            else:
+                found = re.fullmatch(r"(.*); of this sample (\S+) × (\S+) = (\S+)", line)
+                said, delta, x, own = found.groups()  # type: ignore[union-attr]
+                assert said == "gradient: mean of 64 samples' δ·x"
+                assert abs(exact(delta) * exact(x) - exact(own)) <= half_a_digit(own)
+            assert abs(Decimal(float(gradient[index])) - exact(own)) <= half_a_digit(own)
+
+
+def test_the_update_line_is_true(scene: Scene) -> None:
+    frame = scene.run.frame(PROBE)
+    for index in range(0, scene.run.n_weights, 3):
+        line = explanation(scene, index)[1][-1]
+        before, lr, g, after = re.fullmatch(rf"(\S+) {MINUS} (\S+) × (\S+) = (\S+)", line).groups()  # type: ignore[union-attr]
+        assert abs(exact(before) - exact(lr) * exact(g) - exact(after)) <= half_a_digit(after)
+        assert exact(lr) == Decimal("0.5")
+        assert abs(Decimal(float(frame.values[index])) - exact(after)) <= half_a_digit(after)
+        assert exact(before) != exact(after) or frame.update[index] == 0
+
+
+def test_another_optimiser_has_no_such_line() -> None:
+    net = nn.Sequential(nn.Linear(3, 3), nn.Sigmoid())
+    net.initialize(nn.init.normal(0, 1), seed=2)
+    colours = np.random.default_rng(1).random((32, 3))
+    run = sv.Run(net, nn.MSELoss(), optim.Adam(net.parameters(), lr=0.1), data=(colours, colours), engine="numpy")
+    run.step(2)
+    scene = Scene("adam", run, PROBE, TARGET)
+    assert len(explanation(scene, 0)) == 1
+    run.close()
 
 
 def test_without_a_bias_the_factor_is_found_too() -> None:
     scene = scene_of(bias=False)
-    said, here = explanation(scene, 4)
-    assert said.endswith("δ·x")
-    assert "× 0.58 =" in here
+    assert " × 0.58 = " in explanation(scene, 4)[0][0]
     scene.run.close()
 
 
@@ -157,8 +181,8 @@ def test_a_loss_with_a_penalty_on_the_weights_gets_no_such_line() -> None:
                  dtype="float64")  # fmt: skip
     run.step(2)
     scene = Scene("penalty", run, PROBE, TARGET)
-    assert explanation(scene, 0) == ()
-    assert explanation(scene, 1)[0].startswith("gradient = mean")
+    assert explanation(scene, 0)[0] == ("gradient: mean of all 32 samples",)
+    assert "δ·x" in explanation(scene, 1)[0][0]
     run.close()
 
 
@@ -175,7 +199,7 @@ def words(scene: Scene, index: int, width: float = 524.0) -> list[str]:
     frame = scene.run.frame(scene.probe)
     inspector = Inspector(subject_of(scene), index)
     inspector.follow(frame)
-    sketch = inspector.sketch((0.0, 0.0, width, 106.0), DARK, frame, inspector.explanation(frame))
+    sketch = inspector.sketch((0.0, 0.0, width, 128.0), DARK, frame, inspector.explanation(frame))
     return [item.text for item in sketch.texts]
 
 
@@ -211,7 +235,7 @@ def test_nothing_is_wider_than_the_panel(scene: Scene, width: float) -> None:
     for index in (0, scene.run.n_weights - 1):
         inspector = Inspector(subject_of(scene), index)
         inspector.follow(frame)
-        sketch = inspector.sketch((0.0, 0.0, width, 106.0), DARK, frame, inspector.explanation(frame))
+        sketch = inspector.sketch((0.0, 0.0, width, 128.0), DARK, frame, inspector.explanation(frame))
         for item in sketch.texts:
             wide = measure(item.text, item.size, item.bold)
             left = item.x - (wide if item.anchor == "right" else 0.0)

@@ -26,6 +26,7 @@ _PADDING = 1
 _LARGEST = 2048
 _SHIFT = {"left": 0.0, "middle": 0.5, "right": 1.0}
 _TRIANGLES = np.array([(x, y, x + 4, y + 4) for x, y in ((0, 1), (2, 1), (2, 3), (0, 1), (2, 3), (0, 3))])
+MINUS = "\N{MINUS SIGN}"
 CAP_HEIGHT = 0.714  # of the size, from the font's own metrics
 
 
@@ -167,10 +168,10 @@ def number(value: float, digits: int = 2, *, signed: bool = False) -> str:
     if value != value:
         return "NaN"
     if value in (float("inf"), float("-inf")):
-        return "+∞" if value > 0 else "\N{MINUS SIGN}∞"
+        return "+∞" if value > 0 else f"{MINUS}∞"
     body = f"{abs(value):.{digits}f}"
     zero = not float(body)
-    sign = "\N{MINUS SIGN}" if value < 0 and not zero else ("+" if signed and not zero else "")
+    sign = MINUS if value < 0 and not zero else ("+" if signed and not zero else "")
     return sign + body
 
 
@@ -190,15 +191,20 @@ def exponent(value: float, *, signed: bool = False) -> str:
     if value == 0:
         return "0"
     mantissa, power = f"{abs(value):.1e}".split("e")
-    sign = "\N{MINUS SIGN}" if value < 0 else ("+" if signed else "")
-    return f"{sign}{mantissa}e{chr(0x2212) if int(power) < 0 else ''}{abs(int(power))}"
+    sign = MINUS if value < 0 else ("+" if signed else "")
+    return f"{sign}{mantissa}e{MINUS if int(power) < 0 else ''}{abs(int(power))}"
+
+
+def chip_digits(value: float, digits: int = 2) -> int:
+    """Decimals of a number on a chip: `digits`, one fewer from 10 on, two fewer from 100 on."""
+    size = abs(value)
+    return digits if size < 9.995 else max(0, digits - (1 if size < 99.95 else 2))
 
 
 def chip_text(value: float, *, signed: bool = False) -> str:
     """A number that fits a chip: four characters and a sign."""
     value = float(value)
-    size = abs(value)
-    return number(value, 2 if size < 9.995 else (1 if size < 99.95 else 0), signed=signed)
+    return number(value, chip_digits(value), signed=signed)
 
 
 def loss_text(loss: float) -> str:
@@ -216,4 +222,4 @@ def loss_text(loss: float) -> str:
 def rate_text(lr: float) -> str:
     """A learning rate as people write it: ``1.0``, ``0.01``, ``3e−4``."""
     text = f"{lr:g}"
-    return (text if "." in text or "e" in text else text + ".0").replace("e-0", "e-").replace("-", "\N{MINUS SIGN}")
+    return (text if "." in text or "e" in text else text + ".0").replace("e-0", "e-").replace("-", MINUS)

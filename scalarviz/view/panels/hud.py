@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...run.frame import Frame
 from ..draw.places import BIG, LABEL, TITLE, Box
 from ..draw.sketch import Sketch
 from ..draw.text import loss_text, measure, rate_text
 from ..draw.theme import Theme
+from ..shown.subject import Subject
+from .moments import BEFORE, said_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +21,10 @@ class HudState:
     Attributes
     ----------
     step : int
-    loss, lr : float
-        Of that step; NaN loss before the first.
+    loss : float
+        Of that step; NaN before the first.
+    lr : float
+        Of the coming step.
     optimiser : str
         Class name.
     batch : int
@@ -29,6 +34,10 @@ class HudState:
         What the cubes show.
     accuracy : float or None
         Share of test samples read rightly, where it is measured.
+    about : str
+        Whose numbers the cubes show: of how many samples, of which moment.
+    before : str
+        Of which moment the loss is, where it is not that of the numbers shown: it is dimmed then.
     """
 
     step: int
@@ -39,6 +48,26 @@ class HudState:
     pace: str
     quantity: str
     accuracy: float | None = None
+    about: str = ""
+    before: str = ""
+
+
+def state_of(subject: Subject, frame: Frame, pace: str, quantity: str, accuracy: float | None) -> HudState:
+    """What the lines say of one frame of a subject that somebody trains."""
+    facts = subject.source.facts
+    assert facts is not None
+    return HudState(
+        frame.step,
+        frame.loss,
+        frame.lr if frame.next_lr is None else frame.next_lr,
+        facts.optimizer,
+        facts.batch_size,
+        pace,
+        quantity,
+        accuracy,
+        said_of(quantity, subject, frame),
+        BEFORE if frame.edited else "",
+    )
 
 
 def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
@@ -48,22 +77,31 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
     baseline, right = y + 24, x + width
     shown = _quantity(sketch, right, baseline, theme, state.quantity) if width >= 480 else right
     end = x
-    large = [("step", f"{state.step:,}"), ("loss", loss_text(state.loss))]
+    old = state.before if state.loss == state.loss else ""
+    large = [("step", f"{state.step:,}", ""), ("loss", loss_text(state.loss), old)]
     if state.accuracy is not None:
-        large.append(("test accuracy", f"{100 * state.accuracy:.1f} %"))
-    for word, value in large:
+        large.append(("test accuracy", f"{100 * state.accuracy:.1f} %", ""))
+    for word, value, when in large:
         value_x = end + measure(word, TITLE) + 8
         if value_x + measure(value, BIG, True) > shown:
             break
         sketch.text(end, baseline, word, TITLE, theme.text3)
-        sketch.text(value_x, baseline, value, BIG, theme.text1, bold=True)
-        end = value_x + measure(value, BIG, True) + 26
+        sketch.text(value_x, baseline, value, BIG, theme.text3 if when else theme.text1, bold=True)
+        end = value_x + measure(value, BIG, True)
+        if when and end + 8 + measure(when, TITLE) <= shown:
+            sketch.text(end + 8, baseline, when, TITLE, theme.text2)
+            end += 8 + measure(when, TITLE)
+        end += 26
     for part in (f"lr {rate_text(state.lr)}", state.optimiser, f"batch {state.batch:,}"):
         if end + measure(part, TITLE) > shown:
             break
         sketch.text(end, baseline, part, TITLE, theme.text2)
         end += measure(part, TITLE) + 15
-    sketch.text(x, y + 48, fitted(state.pace, width), LABEL, theme.text3)
+    room = width
+    if state.about and width >= 480:
+        sketch.text(right, y + 48, state.about, LABEL, theme.text2, anchor="right")
+        room -= measure(state.about, LABEL) + 16
+    sketch.text(x, y + 48, fitted(state.pace, room), LABEL, theme.text3)
     return sketch
 
 

@@ -8,17 +8,16 @@ import numpy as np
 
 from ...run.frame import Frame, Stage, Tensor
 from ...run.gather import weight_name
-from ..cubes.outline import Floats
 from ..draw.places import LABEL, TITLE, Box
 from ..draw.sketch import Sketch
-from ..draw.text import chip_text, exponent, measure, number
+from ..draw.text import exponent, measure, number
 from ..draw.theme import Theme
 from ..shown.subject import Subject
+from .explanation import Explanation, Lines
+from .moments import batch_of
 
-WIDE, HIGH, LOW = 524.0, 106.0, 84.0
-"""Width, and the heights with and without the line about the terms."""
-LARGEST = 20_000
-"""Weights up to which a sample's own gradient is worked out at every change of the text."""
+WIDE, LOW, LINE = 524.0, 84.0, 22.0
+"""Width, the height without lines that explain, and that of such a line."""
 POINTS = 400
 _CURVE_FROM = 440.0
 
@@ -132,69 +131,21 @@ class Inspector:
     def __init__(self, subject: Subject, index: int) -> None:
         self.index = index
         self.who = who(subject, index)
-        self._subject, self._tensor = subject, _tensor(subject, index)
+        self._subject = subject
+        self._explanation = Explanation(subject, index, _tensor(subject, index))
         self._history = ValueHistory()
-        self._stage = next((k for k, s in enumerate(subject.stages) if self._tensor in (s.weight, s.bias)), None)
 
     def follow(self, frame: Frame) -> None:
         """Take over the value of a frame."""
         self._history.add(frame.step, float(frame.values[self.index]))
 
-    # where its gradient comes from
-
-    def explanation(self, frame: Frame) -> tuple[str, ...]:
-        """``gradient = mean of 4,096 terms δ·x; here −0.0455 × 0.92 = −0.0418``, in two parts; as much as is true."""
-        facts = self._subject.source.facts
-        if facts is None or self._stage is None or not frame.computed[self.index] or frame.step == 0:
-            return ()
-        bias = self._tensor is self._subject.stages[self._stage].bias
-        count, kind = facts.batch_size, facts.reduction
-        term = "δ" if bias else "δ·x"
-        said = f"gradient = {kind} of {count:,} terms {term}" if count > 1 else f"gradient = {term}"
-        parts = self._probe_term(frame, bias)
-        return () if parts is None else (said, parts)
-
-    def _probe_term(self, frame: Frame, bias: bool) -> str | None:
-        """The drawn sample's own term, at the values at which the step took its gradient.
-
-        Empty where that cannot be told, None where the gradient is no such sum (a penalty in the loss, tied weights).
-        """
-        subject, source = self._subject, self._subject.source
-        shown = frame.activations.get("input")
-        if (not source.can.predict or subject.probe is None or subject.sample.target is None or shown is None
-                or len(frame.values) > LARGEST or not np.array_equal(shown, subject.probe)):  # fmt: skip
-            return ""  # a sample that was drawn by hand has no target that it should become
-        before = frame.values.astype(np.float64) - frame.update
-        gradient = source.sample_gradient(subject.probe, subject.sample.target, before)
-        inputs = source.activations(subject.probe, before)
-        delta, x, own = self._factors(gradient, inputs)
-        if abs(delta * x - own) > 1e-9 * max(abs(own), abs(delta * x), 1e-12):
-            return None
-        if bias:
-            return f"here {figure(own)}"
-        factor = chip_text(x)
-        return f"here {figure(delta)} × {factor if x >= 0 else f'({factor})'} = {figure(own)}".replace("+", "")
-
-    def _factors(self, gradient: Floats, activations: object) -> tuple[float, float, float]:
-        """δ of the unit, x of the input, and the gradient itself, for one sample."""
-        assert self._stage is not None
-        assert isinstance(activations, dict)
-        stage = self._subject.stages[self._stage]
-        assert stage.weight is not None  # only layers are looked into
-        own = float(gradient[self.index])
-        x = activations["input" if self._stage == 0 else self._subject.stages[self._stage - 1].name]
-        bias = self._tensor is stage.bias
-        i, j = (self.index - self._tensor.start, 0) if bias else divmod(self.index - self._tensor.start, len(x))
-        if stage.bias is not None and not bias:
-            return float(gradient[stage.bias.start + i]), float(x[j]), own
-        # δ from the weight with the largest input, so that a bias is checked as well
-        row, largest = stage.weight.of(gradient)[i], int(np.argmax(np.abs(x)))
-        delta = float(row[largest] / x[largest]) if x[largest] else (own if bias else 0.0)
-        return delta, 1.0 if bias else float(x[j]), own
+    def explanation(self, frame: Frame) -> Lines:
+        """Where its gradient comes from and what the last step did with it; as much as is true."""
+        return self._explanation.lines(frame)
 
     # the panel
 
-    def sketch(self, box: Box, theme: Theme, frame: Frame, explanation: tuple[str, ...]) -> Sketch:
+    def sketch(self, box: Box, theme: Theme, frame: Frame, explanation: Lines) -> Sketch:
         """The panel in `box`; what does not fit is left out."""
         sketch = Sketch()
         x, y, width, height = box
@@ -210,12 +161,9 @@ class Inspector:
             self._numbers(sketch, x + pad, y + 50, (x + 330 if curve else right) - x - pad, theme, frame)
         if curve:
             self._curve(sketch, (x + 346, y + 38, right - x - 346 - 4, 38), theme)
-        if height >= HIGH:
-            line = "; ".join(part for part in explanation if part)
-            if measure(line, LABEL) > width - 2 * pad and explanation:
-                line = explanation[0]
-            if measure(line, LABEL) <= width - 2 * pad:
-                sketch.text(x + pad, y + 94, line, LABEL, theme.text2)
+        for row, ways in enumerate(explanation[: max(0, int((height - LOW) // LINE))]):
+            line = next((way for way in ways if measure(way, LABEL) <= width - 2 * pad), "")
+            sketch.text(x + pad, y + 94 + (LINE - 2) * row, line, LABEL, theme.text2)
         return sketch
 
     def _heading(self, sketch: Sketch, x: float, y: float, right: float, theme: Theme) -> None:
@@ -231,19 +179,26 @@ class Inspector:
         """Value, gradient and last update in columns."""
         step = min(width / 3, 98.0)
         computed = bool(frame.computed[self.index])
-        shown = [("value", figure(float(frame.values[self.index])))]
+        batch = batch_of(self._subject)
+        mean = batch is not None and batch.count > 1 and batch.kind == "mean"
+        names: tuple[str, ...] = ("mean gradient", "gradient") if mean else ("gradient",)
+        shown: list[tuple[tuple[str, ...], str, bool]]  # words, number, whether it is older
+        shown = [(("value",), figure(float(frame.values[self.index])), False)]
         if self._subject.source.facts is not None or frame.computed.any():
             missing = "not computed yet" if step * 2 > measure("not computed yet", LABEL) + 8 else "\N{EN DASH}"
-            shown.append(("gradient", figure(float(frame.gradient[self.index])) if computed else missing))
+            text = figure(float(frame.gradient[self.index])) if computed else missing
+            shown.append((names, text, frame.edited))
             if frame.frozen[self.index]:
-                shown.append(("last update", "frozen"))
+                shown.append((("last update",), "frozen", False))
             elif computed:
-                shown.append(("last update", figure(float(frame.update[self.index]))))
-        for k, (word, value) in enumerate(shown):
+                shown.append((("last update",), figure(float(frame.update[self.index])), frame.edited))
+        for k, (words, value, older) in enumerate(shown):
             size = TITLE if k == 0 or computed else LABEL
-            if measure(word, LABEL) <= step - 4 or k == 0:
+            word = next((w for w in words if measure(w, LABEL) <= step - 4), words[0] if k == 0 else "")
+            if word:
+                colour = theme.text3 if older or size == LABEL else theme.text1
                 sketch.text(x + k * step, y, word, LABEL, theme.text3)
-                sketch.text(x + k * step, y + 21, value, size, theme.text1 if size == TITLE else theme.text3)
+                sketch.text(x + k * step, y + 21, value, size, colour)
 
     def _curve(self, sketch: Sketch, box: Box, theme: Theme) -> None:
         """The value since it was selected: start as a thin line across, the end as a disc."""

@@ -111,8 +111,11 @@ def thin_out(steps: Array, losses: Array, columns: int) -> tuple[Array, Array, A
     return middle, mean, np.minimum.reduceat(losses, begin), np.maximum.reduceat(losses, begin)
 
 
-def loss_panel(box: Box, theme: Theme, curves: Sequence[LossCurve], note: str = "") -> Sketch:
-    """Title with a note beside it, gridlines, curves, their names and the end point of the first."""
+def loss_panel(box: Box, theme: Theme, curves: Sequence[LossCurve], note: str = "", before: str = "") -> Sketch:
+    """Title with a note beside it, gridlines, curves, their names and the end point of the first.
+
+    `before` says of which moment that end is, where it is not that of the picture: then it is a dim ring.
+    """
     sketch = Sketch()
     x, y, width, height = box
     plot = (x + _AXIS, y + 30.0, width - _AXIS, height - 30.0 - 22)
@@ -129,7 +132,10 @@ def loss_panel(box: Box, theme: Theme, curves: Sequence[LossCurve], note: str = 
     sketch.text(x + width, y + 14, "log" if scale.log else "linear", LABEL, theme.text3, anchor="right")
     _grid(sketch, plot, theme, scale, (first, last))
     for curve, data in sorted(zip(curves, reduced, strict=True), key=lambda pair: not pair[0].dashed):
-        _draw_curve(sketch, plot, theme, scale, curve, data, (first, last))
+        _draw_curve(sketch, plot, theme, scale, curve, data, (first, last), older=bool(before))
+    ending = f"end: {before}"
+    if before and measure(ending, LABEL) + 90 <= plot[2]:  # between the numbers of the steps
+        sketch.text(plot[0] + plot[2] / 2, plot[1] + plot[3] + 18, ending, LABEL, theme.text2, anchor="middle")
     _names(sketch, plot, theme, curves)
     return sketch
 
@@ -166,6 +172,8 @@ def _draw_curve(
     curve: LossCurve,
     data: tuple[Array, Array, Array, Array],
     span: tuple[float, float],
+    *,
+    older: bool = False,
 ) -> None:
     steps, mean, low, high = data
     if not len(steps):
@@ -183,7 +191,11 @@ def _draw_curve(
     path = points(mean)
     sketch.polyline(path, colour, 1.6 if curve.dashed else 2.0, dash=(6, 4) if curve.dashed else None)
     if not curve.dashed:
-        sketch.disc(float(path[-1, 0]), float(path[-1, 1]), 4.5, colour)
+        end = float(path[-1, 0]), float(path[-1, 1])
+        if older:
+            sketch.disc(*end, 4.5, theme.background, stroke=theme.text3, border=1.6)
+        else:
+            sketch.disc(*end, 4.5, colour)
 
 
 def _names(sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[LossCurve]) -> None:

@@ -18,6 +18,7 @@ from .colours import FITTED, CubePlaces, Turn, colours_discs, colours_title, cub
 from .digit import field_box, probe_panel
 from .digits import DigitColumns
 from .loss import LossCurve, loss_panel
+from .moments import BEFORE
 from .pictures import pictures, thumbnail, to_bytes
 
 Which = Literal["source", "target"]
@@ -231,7 +232,7 @@ class SidePanels:
             steps, losses = np.array(self._test_steps), np.array(self._test_losses)
             curves.append(LossCurve(self._subject.test.label, steps, losses, dashed=True))
         note = "" if self.accuracy is None else f"test accuracy {100 * self.accuracy:.1f} %"
-        return loss_panel(self._boxes["loss"], self._theme, curves, note)
+        return loss_panel(self._boxes["loss"], self._theme, curves, note, BEFORE if frame.edited else "")
 
     def _extend_test(self, frame: Frame) -> None:
         """Measure the dashed curve, thinned as the run grows; a frame before its end cuts it there."""
@@ -242,6 +243,10 @@ class SidePanels:
         while steps and steps[-1] > frame.step:
             self._forget_last()
         due = not steps or frame.step - steps[-1] >= max(1.0, frame.step * _TEST_SHARE)
+        if frame.edited and not test.accuracy and frame is not self._measured:  # its end is that of the numbers now
+            if steps and steps[-1] == frame.step:
+                self._forget_last()
+            due, self._measured = True, frame
         if test.accuracy:
             if steps and (frame is self._measured or self._waited < self._pause):
                 self._late = frame is not self._measured

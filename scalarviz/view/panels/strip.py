@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ...run.frame import Frame
 from ..cubes.scale import ActivationScale, Coloring
-from ..draw.places import CHANNEL, GAP, LABEL, Box
+from ..draw.places import CHANNEL, GAP, LABEL, TITLE, Box
 from ..draw.sketch import Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
-from ..flow.layer import formulas
+from ..flow.formulas import formulas, template
 from ..shown.subject import Subject
 from .legend import bar_pixels, legend
+from .moments import said_of
 
 LEGEND, ACTIVATION = 344.0, 220.0
 """Widths."""
@@ -63,7 +66,7 @@ class Strip:
             if not room_beside(width):
                 return []
             place = (x + width - LEGEND, y, LEGEND, height)
-            return [self._legend(place), self._mark(place, selected)]
+            return [self._legend(place, frame), self._mark(place, selected)]
         sketches = []
         own = min(LEGEND, max(_NOTED, 0.4 * width), width)
         left = width - own - GAP
@@ -75,10 +78,19 @@ class Strip:
             )
         elif self._single:
             sketches.append(self._formulas(frame, (x, y, left, height)))
-        return [*sketches, self._legend((x + width - own, y, own, height))]
+        return [*sketches, self._legend((x + width - own, y, own, height), frame)]
 
-    def _legend(self, box: Box) -> Sketch:
-        return legend(box, self._theme, self._colouring.legend(), self._bar("value", box[2]))
+    def _legend(self, box: Box, frame: Frame) -> Sketch:
+        scale = self._colouring.legend()
+        about = said_of(self._colouring.quantity, self._subject, frame)
+        if about:  # whose gradient it is says more than how its scale is divided
+            clipped = scale.note.rpartition(" · ")[2]
+            log = ["log · "] if self._colouring.range.scale == "symlog" else []
+            texts = (about, about.rpartition(", ")[2])
+            notes = [f"{text} · {more}{clipped}" for text in texts for more in (*log, "")]
+            room = box[2] - measure(scale.title, TITLE, True) - 16
+            scale = replace(scale, note=next((n for n in notes if measure(n, LABEL) <= room), scale.note))
+        return legend(box, self._theme, scale, self._bar("value", box[2]))
 
     def _mark(self, box: Box, index: int) -> Sketch:
         """Where one weight stands on the legend."""
@@ -98,15 +110,21 @@ class Strip:
         return self._bars[which, count]
 
     def _formulas(self, frame: Frame, box: Box) -> Sketch:
-        """Each output as its formula, in the largest type that fits; nothing where none does."""
+        """Each output as its formula, in the largest type that holds formulas of this kind; nothing where none fits.
+
+        The type does not depend on the numbers, so it stays the same from frame to frame.
+        """
         sketch = Sketch()
-        lines = formulas(frame, self._subject.stages, self._subject.sample)
-        for size, step in ((CHANNEL, 23.0), (LABEL, 20.0)):
-            fits = len(lines) * step <= box[3] and all(measure(line, size) <= box[2] for line in lines)
-            if lines and fits:
-                for row, line in enumerate(lines):
-                    sketch.text(box[0], box[1] + 16 + step * row, line, size, self._theme.text2)
-                break
+        stages, sample = self._subject.stages, self._subject.sample
+        written = formulas(frame, stages, sample)
+        longest = template(frame, stages, sample)
+        size, step = (CHANNEL, 23.0) if measure(longest, CHANNEL) <= box[2] else (LABEL, 20.0)
+        if len(written) * step > box[3]:
+            size, step = LABEL, 20.0
+        lines = [next((line for line in ways if measure(line, size) <= box[2]), "") for ways in written]
+        if all(lines) and len(lines) * step <= box[3]:
+            for row, line in enumerate(lines):
+                sketch.text(box[0], box[1] + 16 + step * row, line, size, self._theme.text2)
         return sketch
 
 

@@ -18,7 +18,9 @@ from ..shown.subject import Subject
 from ..space.camera import Camera
 from ..space.layout import Layout
 from ..space.plate import Plate
-from .inspector import HIGH, LOW, WIDE, Inspector, figure, who
+from .explanation import Lines
+from .inspector import LINE, LOW, WIDE, Inspector, figure, who
+from .moments import said_of
 from .overlay import banner, help_panel, pointer_label
 from .side import RGB, Disc, Ring, SidePanels
 from .strip import LEGEND, room_beside
@@ -88,7 +90,7 @@ class Touch:
         self.message = self.notice = ""
         self.help = self.teaches = False
         self.table: tuple[tuple[str, str], ...] = ()
-        self._explanation: tuple[str, ...] = ()
+        self._explanation: Lines = ()
 
     def hover(self, index: int | None, pointer: tuple[float, float] = (0.0, 0.0), disc: Disc | None = None) -> bool:
         """The pointer is over a weight, a disc of a colour cube or nothing; returns whether the picture changes."""
@@ -140,7 +142,7 @@ class Touch:
         plate = plate_of(view.layout, inspector.index)
         sketch = Sketch()
         ring = outline(plate, inspector.index - plate.start, view.camera, view.project)
-        box = inspector_box(view.places, bool(self._explanation)) if view.panels else None
+        box = inspector_box(view.places, len(self._explanation)) if view.panels else None
         if ring is not None and _visible(ring, view):
             sketch.polyline(np.concatenate([ring, ring[:1]]), view.theme.selection, 2.6)
             if box is not None:
@@ -163,7 +165,8 @@ class Touch:
         if view.quantity != "weight":
             number = frame.gradient if view.quantity == "gradient" else frame.update
             shown = figure(float(number[index])) if frame.computed[index] else "not computed yet"
-            more.append(f"{view.quantity} {shown}")
+            about = said_of(view.quantity, self._subject, frame) if frame.computed[index] else ""
+            more += [f"{view.quantity} {shown}", *([about] if about else [])]
         value = figure(float(frame.values[index]))
         return [sketch, pointer_label(self.pointer, view.places.size, known.name, value, more, view.theme)]
 
@@ -208,8 +211,11 @@ def plate_of(layout: Layout, index: int) -> Plate:
     return next(p for p in layout.plates if p.kind != "activation" and p.start <= index < p.start + p.size)
 
 
-def inspector_box(places: Places, explained: bool) -> tuple[float, float, float, float] | None:
-    """Where the inspector stands: left of the legend, in a narrow picture instead of it; None in a tiny one."""
+def inspector_box(places: Places, explained: int) -> tuple[float, float, float, float] | None:
+    """Where the inspector stands: left of the legend, in a narrow picture instead of it; None in a tiny one.
+
+    `explained` is how many lines it would like to have below its numbers; it gets those that there is room for.
+    """
     size = places.size
     bottom = size[1] - 8.0 if places.strip is None else places.strip[1] + places.strip[3] + 4
     if places.strip is None and places.keys is not None:
@@ -217,8 +223,8 @@ def inspector_box(places: Places, explained: bool) -> tuple[float, float, float,
     across = places.strip[2] if places.strip is not None else size[0] - 16.0
     left = places.strip[0] if places.strip is not None else 8.0
     width = min(WIDE, across - LEGEND - GAP if room_beside(across) else across)
-    wanted = HIGH if explained else LOW
-    height = next((h for h in (wanted, LOW, 42.0) if h <= 0.34 * size[1]), None)
+    wanted = [LOW + LINE * lines for lines in range(explained, -1, -1)]
+    height = next((h for h in (*wanted, 42.0) if h <= 0.34 * size[1]), None)
     return None if height is None or width < 120 else (left, bottom - height, width, height)
 
 

@@ -1,0 +1,76 @@
+"""Of which samples and of which moment a number is, in the words that stand beside it.
+
+The chips of a picture show one sample, its cubes a gradient of many; and after a change by hand the loss and the
+gradient are still those of the numbers before. Beside such a number one of these stands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...run.frame import Frame
+from ..shown.subject import Subject
+
+BEFORE = "before the change"
+"""What is said of a loss, gradient or update that belongs to weights or data as they were before a change by hand."""
+
+
+def noun(subject: Subject, count: int = 1) -> str:
+    """What one sample is called: ``colour`` or ``sample``."""
+    return ("colour" if subject.sample.colours else "sample") + ("s" if count != 1 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What a gradient and a loss are made of.
+
+    Attributes
+    ----------
+    kind : {"mean", "sum"}
+        How the samples are joined.
+    count : int
+    samples : str
+        ``1,024 colours``, ``all 64 samples``, ``one colour``.
+    """
+
+    kind: str
+    count: int
+    samples: str
+
+    def __str__(self) -> str:
+        return f"of {self.samples}" if self.count == 1 else f"{self.kind} of {self.samples}"
+
+
+def batch_of(subject: Subject) -> Batch | None:
+    """The batch of a subject; None where nobody trains."""
+    facts = subject.source.facts
+    if facts is None:
+        return None
+    count, name = facts.batch_size, noun(subject, facts.batch_size)
+    whole = "all " if count == facts.samples else ""
+    return Batch(facts.reduction, count, f"{whole}{count:,} {name}" if count > 1 else f"one {name}")
+
+
+def gradient_words(subject: Subject, frame: Frame) -> str:
+    """What is to be said of the gradients of a frame, apart from their numbers."""
+    batch = batch_of(subject)
+    if batch is None or not frame.computed.any():
+        return ""
+    return f"{batch}, {BEFORE}" if frame.edited else str(batch)
+
+
+def said_of(quantity: str, subject: Subject, frame: Frame) -> str:
+    """The same for whatever the cubes show; nothing for the weights, which are always those of now."""
+    if quantity == "gradient":
+        return gradient_words(subject, frame)
+    return BEFORE if quantity == "update" and frame.edited and frame.computed.any() else ""
+
+
+def changed_by_hand(old: Frame | None, new: Frame) -> bool:
+    """Whether something was changed between two frames of one step: then text answers at once."""
+    if old is None or old is new or old.step != new.step:
+        return False
+    told = (old.edited, old.next_lr) != (new.edited, new.next_lr)
+    return told or not np.array_equal(old.values, new.values, equal_nan=True)
