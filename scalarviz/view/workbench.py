@@ -74,6 +74,8 @@ class Workbench:
         self.theme = get_theme(theme)
         self.cmap_name = cmap or ""
         self.colouring = Coloring(self.subject.tensors, self.theme, quantity, cmap or None)
+        if not self.subject.stages:
+            self.colouring.scope = "all numbers"
         self.activations = ActivationScale(self.subject.stages, self.theme, sheet=self.subject.pad is not None)
         self._keys = tuple(keys)
         self._text_pause = 0.0 if text_hz is None else 1.0 / text_hz

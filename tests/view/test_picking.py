@@ -52,6 +52,7 @@ LAYOUTS = {
     "folded": (tensors_of((1, 300), (100,)), []),
     "tiles": (tensors_of((5, 3, 3, 3), (4, 2, 5)), []),
     "many": (tensors_of((1000, 1000)), []),
+    "unequal": (tensors_of((1,), (10,), (40, 3), (1, 6400)), []),
 }
 
 

@@ -44,7 +44,7 @@ def brackets(plate: Plate, element: int, camera: Camera, project: Project) -> li
     corners = plate.corners_of(element)
     if not in_front(camera, corners):
         return None
-    outward = _OUTWARD @ plate.axes
+    outward = _OUTWARD @ plate.axes / plate.pitch
     faces = corners[_FACES].mean(axis=1)
     ways = np.array([camera.towards_eye(face) for face in faces])
     towards = (outward * ways).sum(axis=1) / np.linalg.norm(ways, axis=1)

@@ -44,7 +44,10 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Slab:
-    """A plate's constants as Python numbers; coordinates are cells, cell c spans c..c+1."""
+    """A plate's constants as Python numbers; coordinates are cells, cell c spans c..c+1.
+
+    `axes` lead from the world to cells: as long as one over the pitch.
+    """
 
     origin: Vector
     axes: tuple[Vector, Vector, Vector]
@@ -72,7 +75,7 @@ def _slab(plate: Plate) -> _Slab:
     rows, cols = plate.grid.cells
     origin = plate.origin - 0.5 * (plate.axes[0] + plate.axes[1])
     last = plate.size - (rows - 1) * cols if plate.grid.folded else cols
-    u, v, w = (_vector(axis) for axis in plate.axes)
+    u, v, w = (_vector(axis) for axis in plate.axes / plate.pitch**2)
     return _Slab(_vector(origin), (u, v, w), rows, cols, plate.half, plate.depth, plate.grid.period,
                  plate.grid.strides, last)  # fmt: skip
 

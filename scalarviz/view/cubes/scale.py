@@ -47,7 +47,11 @@ class Coloring:
         Of the last `update`.
     growing : bool
         Whether that range is still on its way outward.
+    scope : str
+        What has this range, in the legend's words.
     """
+
+    scope = "the network"
 
     def __init__(
         self, tensors: Sequence[Tensor], theme: Theme, quantity: str = "weight", cmap: str | None = None
@@ -110,7 +114,7 @@ class Coloring:
         places = self.range.unit(ticks)
         form = exponent if log and v < 0.1 else short  # one form for all five
         labels = [(float(p), form(t, signed=True)) for p, t in zip(places, ticks, strict=True)]
-        scope = "log both ways from 0" if log else "±V of the network"
+        scope = "log both ways from 0" if log else f"±V of {self.scope}"
         marks = self.range.unit(self.flat) if len(self.flat) <= FEW else np.empty(0)
         note = f"{scope} · {share_text(clipped_share(self.flat, v))} clipped"
         return LegendScale(self.quantity, note, self.cmap, labels, marks[np.isfinite(marks)])

@@ -30,7 +30,7 @@ attribute vec4 a_range;      // low, high, symmetric log?, row of the colour tab
 // Factor of the u sides, of the v sides, cells in the last row, and what is down for marks: 0 v (lying plate),
 // 1 v (standing), 2 u (standing), 3 u (lying).
 attribute vec4 a_style;
-varying vec3 v_pos; varying vec3 v_ray; varying vec4 v_clip;
+varying vec4 v_pos; varying vec3 v_ray; varying vec4 v_clip;   // v_pos.w: world units from cell to cell
 varying vec4 v_dims; varying vec4 v_place; varying vec4 v_strides; varying vec4 v_range; varying vec4 v_style;
 void main() {
   vec3 world = a_origin + a_u * a_pos.x + a_v * a_pos.y + a_w * a_pos.z;
@@ -38,8 +38,8 @@ void main() {
   vec4 clip = u_matrix * vec4(world, 1.0);
   vec4 along = u_matrix * vec4(ray, 0.0);
   gl_Position = clip;
-  v_pos = a_pos;
-  v_ray = vec3(dot(ray, a_u), dot(ray, a_v), dot(ray, a_w));
+  v_pos = vec4(a_pos, length(a_u));
+  v_ray = vec3(dot(ray, a_u), dot(ray, a_v), dot(ray, a_w)) / dot(a_u, a_u);   // in cells
   v_clip = vec4(clip.zw, along.zw);
   v_dims = a_dims; v_place = a_place; v_strides = a_strides; v_range = a_range; v_style = a_style;
 }
@@ -52,7 +52,7 @@ uniform vec2 u_atlas; uniform vec2 u_texel;   // width and height in texels, and
 uniform float u_scale;       // device pixels of a world unit at w = 1
 uniform vec4 u_shading;      // factors: rim of the main face, rim of a side, foot of a side, rim width / half
 uniform vec3 u_ink; uniform vec3 u_paper; uniform vec3 u_blank; uniform vec3 u_line;
-varying vec3 v_pos; varying vec3 v_ray; varying vec4 v_clip;
+varying vec4 v_pos; varying vec3 v_ray; varying vec4 v_clip;
 varying vec4 v_dims; varying vec4 v_place; varying vec4 v_strides; varying vec4 v_range; varying vec4 v_style;
 
 // Constants of a plate travel as varyings; interpolation may disturb their last bits.
@@ -162,7 +162,7 @@ void main() {
   float dim = length(v_ray);
   vec3 d = v_ray; vec3 tiny = vec3(1e-6) * dim;
   d = mix(d, tiny, vec3(lessThan(abs(d), tiny)));
-  vec3 p = v_pos; vec3 iv = 1.0 / d; vec3 sg = sign(d);
+  vec3 p = v_pos.xyz; vec3 iv = 1.0 / d; vec3 sg = sign(d);
   vec2 size = floor(v_dims.xy + 0.5); float depth = v_dims.w;
 #ifdef DETAIL
   float half_side = v_dims.z;
@@ -215,7 +215,7 @@ void main() {
   vec2 a = v_style.w > 1.5 ? f.yx : f;
 #ifdef DETAIL
   // Pixels per unit across the lines x = const and y = const of this face: its area on screen over the other side.
-  vec3 n = d / dim; vec3 o = sqrt(max(1.0 - n * n, 1e-4)); float ppu = u_scale / zw.y;
+  vec3 n = d / dim; vec3 o = sqrt(max(1.0 - n * n, 1e-4)); float ppu = u_scale * v_pos.w / zw.y;
   vec2 across = front ? abs(n.z) / o.yx : (side.x > 0.5 ? abs(n.x) / o.zy : abs(n.y) / o.zx);
   vec2 extent = front ? vec2(half_side) : vec2(half_side, depth);
   vec2 px = max(across * ppu * extent, 1e-3);

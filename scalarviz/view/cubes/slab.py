@@ -247,8 +247,8 @@ def cells_per_pixel(plate: Plate, camera: Camera, density: float) -> float:
     """How many rows or columns of a plate, whichever are denser, one device pixel covers at its middle."""
     middle = plate.bounds.mean(0)
     ray = camera.towards_eye(middle)
-    across, down, out = plate.axes @ (ray / np.linalg.norm(ray))
-    size = float(camera.pixels_per_unit(middle)[0]) * density
+    across, down, out = plate.axes @ (ray / np.linalg.norm(ray)) / plate.pitch
+    size = float(camera.pixels_per_unit(middle)[0]) * density * plate.pitch
     return float(np.sqrt(max(1.0 - min(across**2, down**2), 1e-9)) / (size * max(abs(out), 1e-3)))
 
 
@@ -288,17 +288,17 @@ def _vertices(layout: Layout, atlas: Atlas, theme: Theme) -> NDArray[np.void]:
 def _side_factors(plate: Plate, theme: Theme) -> tuple[float, float]:
     """Shading of the two kinds of side: the one that looks along y faces the viewer more than the other."""
     shading = theme.shading
-    along_y: Floats = np.abs(plate.axes[:2, 1])
+    along_y: Floats = np.abs(plate.axes[:2, 1]) / plate.pitch
     u, v = (shading.side_front if part > 0.5 else shading.side_other for part in along_y)
     return u, v
 
 
 def _upright(plate: Plate) -> int:
     """Which of a plate's directions is down for its marks: see ``a_style`` in the shader."""
-    u, v = np.abs(plate.axes[:2, 2]) > 0.5
+    u, v = np.abs(plate.axes[:2, 2]) > 0.5 * plate.pitch
     if u or v:
         return 2 if u else 1
-    return 3 if abs(plate.axes[0][1]) > 0.5 else 0  # lying: down is towards the viewer
+    return 3 if abs(plate.axes[0][1]) > 0.5 * plate.pitch else 0  # lying: down is towards the viewer
 
 
 def _last_row(plate: Plate) -> int:

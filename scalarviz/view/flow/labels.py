@@ -69,6 +69,15 @@ def _above(points: Floats, width: float, height: float) -> list[tuple[float, flo
     return [(float(x), float(low[1] - height - gap)) for gap in _FAR for x in starts]
 
 
+def shape_text(plate: Plate, shape: tuple[int, ...]) -> str:
+    """``16×3``; of an array that is folded also how; nothing of a lone number, whose value is its range."""
+    if not shape or shape == (1,):
+        return ""
+    rows, cols = plate.grid.cells
+    fold = f" in rows of {cols:,}" if plate.grid.folded and rows > 1 else ""
+    return "×".join(f"{n:,}" for n in shape) + fold
+
+
 def _together(names: Sequence[str]) -> str:
     """``r, g, b``; of many the first and the last."""
     line = ", ".join(names)
@@ -115,13 +124,14 @@ class FlowLabels:
         self._taken = Taken(box)
         for plate in layout.plates:
             self._taken.add_polygon(_hull(plate, project))
-        for start, end in layout.flow:
+        edges = [np.stack([tray, np.roll(tray, -1, axis=0)], axis=1) for tray in layout.trays]
+        for start, end in np.concatenate([layout.flow, *edges]):
             self._taken.add_line(*project([start, end]))
         self.static = Sketch()
         self.plates: list[PlateLabel] = []
         for plate in layout.plates:
             if plate.kind != "activation" and plate.name in shapes:
-                self._place_plate(plate.name, shapes[plate.name], _hull(plate, project))
+                self._place_plate(plate, shapes[plate.name], _hull(plate, project))
         for plate in layout.plates:
             if plate.kind == "activation" and plate.name in kinds:
                 names = tuple((units or {}).get(plate.name, ()))
@@ -143,13 +153,13 @@ class FlowLabels:
         self._taken.add_box((*places[best], width, height))
         return places[best]
 
-    def _place_plate(self, name: str, shape: tuple[int, ...], hull: Floats) -> None:
-        lone = not shape or shape == (1,)  # its value is its range
-        second = "" if lone else "×".join(str(n) for n in shape)
+    def _place_plate(self, plate: Plate, shape: tuple[int, ...], hull: Floats) -> None:
+        name = plate.name
+        second = shape_text(plate, shape)
         # The widest text the second line can become: places must not depend on the numbers.
         widest = measure(f"{second}   ±8.8e\N{MINUS SIGN}88", LABEL) if second else 0.0
         own = measure(name, CHANNEL, True)
-        two, one = _LINE if lone else 2 * _LINE, _LINE
+        two, one = 2 * _LINE if second else _LINE, _LINE
         least = max(own, measure(second, LABEL))
         # First what stands after the name gives way, the range before the shape: a name rather than none.
         for text, width, height in ((second, max(own, widest), two), (second, least, two), ("", own, one)):

@@ -25,6 +25,8 @@ BEHIND = 1.75
 """From a row of activations to a layer that stands in front of it and would hide it."""
 BIAS_GAP = 1.27
 """From the last column of weights to the biases."""
+MOST = 150.0
+"""Pixels of a pitch at 1280x720 at most, for numbers that are no layer."""
 
 
 def one_layer(layer: ChainLayer, size: Size, box: Rect) -> Arrangement:
@@ -106,7 +108,15 @@ def few_gallery(tensors: Sequence[Tensor], size: Size, box: Rect) -> Arrangement
     aspect = (box[2] - box[0]) / (box[3] - box[1]) / 1.3  # seen from above, depth is foreshortened
     spots = shelves([p.grid.cells for p in plates], gap=0.9, aspect=aspect)
     placed = [p.moved((col, -row, 0.0)) for p, (row, col) in zip(plates, spots, strict=True)]
-    return Arrangement(_camera(placed, size, inner(box, 85, 35, 85, 0)), placed, True)
+    room = inner(box, 85, 35, 85, 0)
+    scene = Arrangement(_camera(placed, size, room), placed, True)
+    largest = MOST * min(1.0, max(0.6, size[1] / 720))
+    if scene.pixels_per_cube() > largest:  # one number would fill the picture
+        share = 0.5 * (1.0 - largest / scene.pixels_per_cube())
+        across, down = share * (room[2] - room[0]), share * (room[3] - room[1])
+        smaller = (room[0] + across, room[1] + down, room[2] - across, room[3] - down)
+        scene = Arrangement(_camera(placed, size, smaller), placed, True)
+    return scene
 
 
 def _camera(plates: Sequence[Plate], size: Size, box: Rect) -> Camera:

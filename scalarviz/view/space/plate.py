@@ -1,4 +1,7 @@
-"""`Plate`: one block of numbers as a slab of cubes in space, one cube thick. The pitch of cubes is 1 everywhere."""
+"""`Plate`: one block of numbers as a slab of cubes in space, one cube thick.
+
+The pitch of cubes is 1, but for small arrays beside very large ones, whose cubes would be too small to be seen.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +97,7 @@ def grid_for(shape: Sequence[int], *, strip: bool = False) -> Grid:
 
 def _fold(shape: tuple[int, int]) -> Grid:
     size = shape[0] * shape[1]
-    cols = size if size <= 8 else ceil(sqrt(1.6 * size))
+    cols = size if size <= 8 else ceil(sqrt(size))
     return Grid(shape, (ceil(size / cols), cols), folded=True, strides=(0, cols, 0, 1))
 
 
@@ -127,12 +130,12 @@ class Plate:
     origin : ndarray, shape (3,)
         World position of the middle of cell (row 0, column 0).
     axes : ndarray, shape (3, 3)
-        Unit vectors: the direction in which columns (index j) count, in which rows (index i) count, and out of the
-        main face, which looks at the viewer.
+        The direction in which columns (index j) count, in which rows (index i) count, and out of the main face, which
+        looks at the viewer: at right angles, each as long as the pitch.
     half : float
-        Half the side of a cube's main face.
+        Half the side of a cube's main face, in pitches.
     depth : float
-        Half the thickness.
+        Half the thickness, in pitches.
     start : int
         Index of the first element in a frame's flat arrays; -1 for an activation row.
     """
@@ -146,6 +149,11 @@ class Plate:
     half: float
     depth: float
     start: int = -1
+
+    @property
+    def pitch(self) -> float:
+        """World units from one cube to the next."""
+        return float(np.linalg.norm(self.axes[0]))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -191,6 +199,10 @@ class Plate:
     def bounds(self) -> Floats:
         """Low and high corner of the box around the slab in the world, shape (2, 3)."""
         return np.stack([self.corners.min(0), self.corners.max(0)])
+
+    def scaled(self, pitch: float) -> Plate:
+        """The same plate with larger or smaller cubes; its first cube's middle stays."""
+        return replace(self, axes=self.axes * (pitch / self.pitch))
 
     def moved(self, shift: ArrayLike) -> Plate:
         """The same plate elsewhere."""

@@ -1,0 +1,113 @@
+"""One number, ten and a million in one picture: each is seen, named, coloured and picked at a sensible size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from scalarviz.run.frame import Tensor
+from scalarviz.view.draw.text import CAP_HEIGHT, measure
+from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.space.layout import Layout, layout_for
+from scalarviz.view.space.plate import grid_for
+from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.workbench import Workbench
+
+pytestmark = pytest.mark.gl
+SIZES = [(1280, 720), (640, 360), (1920, 1080)]
+
+
+def bench_of(x: object, size: tuple[int, int]) -> Workbench:
+    subject = subject_of(x)
+    with offscreen():
+        bench = Workbench(subject, size)
+        bench.update(subject.frame())
+    return bench
+
+
+def together() -> dict[str, np.ndarray]:
+    return {"one": np.array(0.5), "ten": np.linspace(-1, 1, 10), "million": np.sin(np.arange(10**6) / 1e4)}
+
+
+def said(bench: Workbench) -> list[str]:
+    return [t.text for sketch in bench.sketches for t in sketch.texts]
+
+
+def face(layout: Layout, name: str, element: int) -> np.ndarray:
+    """The main face of a cube on screen (4, 2)."""
+    return layout.camera.project(layout.plate(name).corners_of(element)[4:])
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_small_arrays_beside_a_million_numbers_are_seen_picked_and_have_their_colour(size: tuple[int, int]) -> None:
+    arrays = together()
+    bench = bench_of(arrays, size)
+    picture = offscreen().render(bench.draw, bench.size)
+    least = 12 if size[0] < 1000 else 20
+    start = 0
+    for name, array in arrays.items():
+        plate = bench.layout.plate(name)
+        side = np.ptp(bench.project(plate.corners), axis=0).max()
+        assert side > (0.45 * bench.places.size[1] if array.size > 1000 else least)
+        for element in range(array.size) if array.size < 100 else ():
+            corners = bench.project(plate.corners_of(element)[4:])
+            assert np.ptp(corners[:, 1]).min() > 0.7 * least
+            middle = corners.mean(axis=0) * bench.scale
+            assert bench.pick((float(middle[0]), float(middle[1]))) == start + element
+            unit = bench.colouring.range.unit(float(array.ravel()[element]))
+            wanted = 255 * bench.colouring.cmap(2.0 * unit - 1.0)
+            x, y = (int(c) for c in middle)
+            assert np.abs(picture[y, x].astype(float) - wanted).max() <= 4, (name, element)
+        start += array.size
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_each_has_its_name_near_it_and_the_fold_is_said(size: tuple[int, int]) -> None:
+    bench = bench_of(together(), size)
+    items = {t.text: t for sketch in bench.sketches for t in sketch.texts}
+    for name in together():
+        at, corners = items[name], bench.project(bench.layout.plate(name).corners)
+        low, high = corners.min(axis=0), corners.max(axis=0)
+        left, right = at.x, at.x + measure(name, at.size, True)
+        across = max(low[0] - right, left - high[0], 0.0)
+        down = max(low[1] - at.y, at.y - CAP_HEIGHT * at.size - high[1], 0.0)
+        assert np.hypot(across, down) < 90
+    assert any(text.startswith("1,000,000 in rows of 1,000") for text in items)
+
+
+def test_a_million_numbers_in_a_row_are_a_square_whatever_their_shape() -> None:
+    for shape in ((10**6,), (1, 10**6), (10**6, 1)):
+        assert grid_for(shape).cells == (1000, 1000)
+        assert "in rows of 1,000" in " ".join(said(bench_of({"a": np.zeros(shape)}, (1280, 720))))
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("make", [lambda: sv.Weight(0.7, name="w"), lambda: {"w": np.array(0.7)}, lambda: {"w": 0.7}])
+def test_a_single_number_is_one_cube_of_sensible_size_with_its_name_and_value(
+    make: object, size: tuple[int, int]
+) -> None:
+    bench = bench_of(make(), size)  # type: ignore[operator]
+    corners = bench.project(bench.layout.plates[0].corners)
+    assert np.ptp(corners, axis=0).max() < 0.45 * bench.places.size[1]  # a cube, not a wall
+    assert np.ptp(face(bench.layout, "w", 0), axis=0).min() > 30
+    assert {"w", "+0.70"} <= set(said(bench))
+    assert "±V of all numbers" in " ".join(said(bench))
+    drawn = sv.view.render(make(), size)  # type: ignore[operator]
+    assert np.array_equal(drawn, offscreen().render(bench.draw, bench.size))
+
+
+def test_ten_numbers_carry_their_values() -> None:
+    values = np.linspace(-1, 1, 10)
+    shown = said(bench_of({"ten": values}, (1280, 720)))
+    for value in values:
+        assert f"{value:+.2f}".replace("-", "\N{MINUS SIGN}") in shown
+
+
+def test_arrays_of_like_size_have_cubes_of_one_size() -> None:
+    tensors, start = [], 0
+    for k, shape in enumerate([(40, 60), (30, 30), (20, 10), (64,)]):
+        tensors.append(Tensor(f"t{k}", shape, start))
+        start += int(np.prod(shape))
+    layout = layout_for(tensors, [], (1280, 720))
+    assert {round(p.pitch, 9) for p in layout.plates} == {1.0}
