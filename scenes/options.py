@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from scalarviz.engine.choose import NAMES as ENGINES
+from scalarviz.engine.table import NAMES as ENGINES
 from scalarviz.errors import InputError, listing
 from scalarviz.run.scene import SIDES
 

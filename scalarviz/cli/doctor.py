@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
+from ..engine.problem import DTYPES
 from ..errors import MissingDependencyError, ScalarvizError, listing
 from .console import tell
 
-DTYPES = ("float32", "float64")
 PACKAGES = (
     *("numpy", "numba", "llvmlite", "vispy", "typer", "rich", "pydantic", "pillow", "safetensors"),
     *("imageio-ffmpeg", "scikit-image", "scikit-learn", "PySide6-Essentials", "jupyterlab", "ipykernel"),

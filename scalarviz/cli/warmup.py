@@ -9,10 +9,10 @@ from contextlib import suppress
 
 from ..engine.cpu.cache import background
 from ..engine.cpu.cache.writable import refusal
+from ..engine.problem import DTYPES
 from ..errors import InputError
 from .console import Progress, say
 
-DTYPES = ("float32", "float64")
 # the modules are found where this process found them, not in whatever folder the user stands in
 _CODE = "import sys; sys.path[:] = {path!r}; from scalarviz.cli.main import main; sys.exit(main(['warmup', '--quiet']))"
 

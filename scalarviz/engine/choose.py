@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-from ..errors import InputError, ScalarvizError, listing, shown
-
-NAMES = ("auto", "objects", "numpy", "numba", "cuda")
+from .table import ENGINES, find, usable
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +14,8 @@ class EngineChoice:
 
     Attributes
     ----------
-    name : {"objects", "numpy", "numba"}
+    name : str
+        As in the table of engines, with the number of a device (``"cuda:1"``).
     why : str
         One clause: asked for, or the reason of ``"auto"``.
     threads : int
@@ -38,12 +36,26 @@ class EngineChoice:
         return f"{self.name}, {self.threads} thread{'s' if self.threads > 1 else ''}"
 
 
+def known(engine: object) -> str:
+    """`engine`, a name that may be asked for; "auto" is one.
+
+    Raises
+    ------
+    InputError
+        No such engine.
+    """
+    if not (isinstance(engine, str) and engine == "auto"):
+        find(engine)
+    return str(engine)
+
+
 def choose(engine: str, dtype: str, operations: Iterable[str]) -> EngineChoice:
     """Resolve ``engine="auto"`` and refuse what is not there.
 
     Parameters
     ----------
     engine : {"auto", "objects", "numpy", "numba", "cuda"}
+        ``"cuda:1"`` names a device and keeps its number.
     dtype : {"float32", "float64"}
     operations : iterable of str
         The table operations that the run needs (a cache is warm for these).
@@ -53,20 +65,14 @@ def choose(engine: str, dtype: str, operations: Iterable[str]) -> EngineChoice:
     InputError
         No such engine.
     ScalarvizError
-        ``"cuda"``: not in this version.
+        It is not there; the message says why.
     """
-    given: Any = engine
-    base = given.split(":", 1)[0] if isinstance(given, str) else ""
-    if base not in NAMES or (engine != base and base != "cuda"):
-        raise InputError(f"engine must be one of {listing(NAMES)}, got {shown(engine)}")
-    if base == "cuda":
-        raise ScalarvizError('engine="cuda" is not in this version; use "numba" (compiled, on the processor) or "auto"')
-    if base != "auto":
-        return EngineChoice(base, "asked for")
-    from .cpu import cache_is_warm
+    if known(engine) != "auto":
+        usable(engine, dtype)
+        return EngineChoice(engine, "asked for")
     from .cpu.cache.writable import refusal
 
-    if cache_is_warm(dtype, operations):
+    if ENGINES["numba"].warm(dtype, operations):
         return EngineChoice("numba", "its cache is warm")
     why = f"numba's cache is cold; {refusal() or '`scalarviz warmup` fills it'}"
     return EngineChoice("numpy", why, provisional=True)

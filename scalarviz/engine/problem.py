@@ -14,6 +14,9 @@ from ..tape import Plan
 
 Array = NDArray[Any]
 
+DTYPES = ("float32", "float64")
+"""In which a run may compute."""
+
 CACHE_BYTES = 512 * 1024
 """What the rows of a block may fill: half of a usual second-level cache. The same on every machine, for the bits."""
 Reduction = Literal["mean", "sum"]

@@ -99,8 +99,8 @@ class Parameter(Block):
 
     @property
     def data(self) -> FloatArray:
-        """The values, shape `shape`: a live view. Assigning copies into it."""
-        return self.flat_value.reshape(self.shape)
+        """The values, shape `shape`: a live view (a read-only copy beside a training thread). Assigning copies."""
+        return self._seen_values(0, self.size).reshape(self.shape)
 
     @data.setter
     def data(self, array: ArrayLike) -> None:
@@ -108,12 +108,14 @@ class Parameter(Block):
 
     @property
     def grad(self) -> FloatArray:
-        """The gradients, shape `shape`: a live view; 0 before any backward. Assigning copies and marks as computed."""
-        return self.flat_grad.reshape(self.shape)
+        """The gradients, shape `shape`, as `data`; 0 before any backward. Assigning copies and marks as computed."""
+        return self._seen_grads(0, self.size).reshape(self.shape)
 
     @grad.setter
     def grad(self, array: ArrayLike) -> None:
-        self.grad[...] = fitted(array, self.shape, f"{self._title()}.grad")
+        new = fitted(array, self.shape, f"{self._title()}.grad")
+        self._own_grads()
+        self.grad[...] = new
         self.computed[:] = 1
 
     def numel(self) -> int:
@@ -135,11 +137,11 @@ class Parameter(Block):
     @property
     def frozen(self) -> bool:
         """Whether optimisers leave every one of the weights alone. Assigning sets all."""
-        return bool(self.frozen_flags.all())
+        return bool(self._seen_frozen(0, self.size).all())
 
     @frozen.setter
     def frozen(self, frozen: bool) -> None:
-        self.frozen_flags[:] = flag(frozen, f"{self._title()}.frozen")
+        self._freeze(0, np.full(self.size, flag(frozen, f"{self._title()}.frozen")))
 
     @property
     def requires_grad(self) -> bool:
@@ -180,7 +182,7 @@ class Parameter(Block):
         return _restored, self._numbers()
 
     def _numbers(self) -> tuple[NDArray[Any], ...]:
-        return self.data, self.flat_grad, self.computed, self.frozen_flags
+        return self.data, self.grad.ravel(), self.computed, self._seen_frozen(0, self.size)
 
 
 def _restored(data: Any, grad: Any, computed: Any, frozen: Any) -> Parameter:
@@ -201,13 +203,13 @@ class ParameterView:
         self.parameter, self.start, self.shape = parameter, start, shape
 
     @property
-    def _span(self) -> slice:
-        return slice(self.start, self.start + prod(self.shape))
+    def _span(self) -> tuple[int, int]:
+        return self.start, self.start + prod(self.shape)
 
     @property
     def data(self) -> FloatArray:
-        """The values: a live view. Assigning copies into it."""
-        return self.parameter.flat_value[self._span].reshape(self.shape)
+        """The values: a live view (a read-only copy beside a training thread). Assigning copies into it."""
+        return self.parameter._seen_values(*self._span).reshape(self.shape)
 
     @data.setter
     def data(self, array: ArrayLike) -> None:
@@ -215,13 +217,15 @@ class ParameterView:
 
     @property
     def grad(self) -> FloatArray:
-        """The gradients: a live view. Assigning copies and marks as computed."""
-        return self.parameter.flat_grad[self._span].reshape(self.shape)
+        """The gradients, as `data`. Assigning copies and marks as computed."""
+        return self.parameter._seen_grads(*self._span).reshape(self.shape)
 
     @grad.setter
     def grad(self, array: ArrayLike) -> None:
-        self.grad[...] = fitted(array, self.shape, f"{self.name or 'a row'}.grad")
-        self.parameter.computed[self._span] = 1
+        new = fitted(array, self.shape, f"{self.name or 'a row'}.grad")
+        self.parameter._own_grads()
+        self.grad[...] = new
+        self.parameter.computed[slice(*self._span)] = 1
 
     @property
     def name(self) -> str:
@@ -232,11 +236,11 @@ class ParameterView:
     @property
     def frozen(self) -> bool:
         """Whether every weight of the row is frozen. Assigning sets all."""
-        return bool(self.parameter.frozen_flags[self._span].all())
+        return bool(self.parameter._seen_frozen(*self._span).all())
 
     @frozen.setter
     def frozen(self, frozen: bool) -> None:
-        self.parameter.frozen_flags[self._span] = flag(frozen, f"{self.name or 'a row'}.frozen")
+        self.parameter._freeze(self.start, np.full(self.numel(), flag(frozen, f"{self.name or 'a row'}.frozen")))
 
     def numel(self) -> int:
         """Number of scalars."""

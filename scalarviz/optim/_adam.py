@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ..errors import InputError, shown
 from ..scalar import Block, Value, Weight
@@ -31,6 +32,9 @@ class Adam(Optimizer):
     """
 
     state = ("exp_avg", "exp_avg_sq")
+    betas: tuple[float, float]
+    eps: float
+    weight_decay: float
 
     def __init__(
         self,
@@ -41,14 +45,18 @@ class Adam(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(params, lr)
-        title = type(self).__name__
-        try:
-            first, second = betas
-        except (TypeError, ValueError):
-            raise InputError(f"{title}: betas must be two numbers, such as (0.9, 0.999), got {shown(betas)}") from None
-        self.betas = below_one(first, f"{title}: betas[0]"), below_one(second, f"{title}: betas[1]")
-        self.eps = at_least_zero(eps, f"{title}: eps")
-        self.weight_decay = at_least_zero(weight_decay, f"{title}: weight_decay")
+        self.betas, self.eps, self.weight_decay = betas, eps, weight_decay
+
+    def check_number(self, name: str, number: Any) -> Any:
+        """Betas lie in ``0 <= beta < 1``, eps and weight decay are >= 0."""
+        what = f"{type(self).__name__}: {name}"
+        if name == "betas":
+            try:
+                first, second = number
+            except (TypeError, ValueError):
+                raise InputError(f"{what} must be two numbers, such as (0.9, 0.999), got {shown(number)}") from None
+            return below_one(first, f"{what}[0]"), below_one(second, f"{what}[1]")
+        return at_least_zero(number, what) if name in ("eps", "weight_decay") else super().check_number(name, number)
 
     def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
         """``w -= lr * m_hat / (sqrt(v_hat) + eps)`` with the bias-corrected running means m_hat and v_hat."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import inspect
 import math
+import weakref
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
-from functools import wraps
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,34 +15,12 @@ from ..errors import InputError, TracingError, TypeMismatchError, UnknownAttribu
 from ..scalar import Block, Value, Weight
 from ..scalar.value import as_number
 from ..tape import Tape, record
+from ._names import closing, unknown
 from ._vector import run_tape
 
 Indices = NDArray[np.intp]
 FloatArray = NDArray[np.float64]
 Update = tuple[Any, Mapping[str, Any]]
-
-
-def _closing(init: Callable[..., None]) -> Callable[..., None]:
-    """The constructor `init`, which notes that it is done: the outermost one of a class and its bases."""
-
-    @wraps(init)
-    def constructor(self: Optimizer, *args: Any, **kwargs: Any) -> None:
-        outermost = vars(self).get("_done") is not False
-        self._done = False
-        init(self, *args, **kwargs)
-        self._done = outermost
-
-    return constructor
-
-
-def _unknown(optimizer: Optimizer, name: str) -> str:
-    title, numbers = type(optimizer).__name__, list(optimizer.hyperparameters())
-    near = get_close_matches(name, numbers, 1)
-    meant = f"; did you mean {near[0]!r}?" if near else "."
-    return (
-        f"{title} has no {shown(name)}, a step would not read it{meant} It has {listing(numbers)}; a class of your own "
-        "sets further attributes in its __init__"
-    )
 
 
 class Optimizer:
@@ -64,6 +41,9 @@ class Optimizer:
 
     Attributes
     ----------
+    lr : float
+        Learning rate. It and the other arguments of the constructor may be set at any time; while a Run trains with
+        the optimiser that is an edit of the run (``run.log`` has it).
     state : tuple of str
         Names of the numbers kept for each weight; all start at 0.
     steps : int
@@ -93,21 +73,36 @@ class Optimizer:
     """
 
     state: tuple[str, ...] = ()
+    lr: float
+    _edit: weakref.WeakMethod[Callable[[dict[str, Any]], None]] | None = None
+    """Who is told of a number that is set, while a Run trains with the optimiser."""
+    _arguments: ClassVar[tuple[str, ...]] = ("lr",)
+    """Names of the constructor's arguments, the parameters apart."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Know when the constructor of a subclass is done; from then on a new name is a slip."""
+        """Know the arguments of a subclass, and when its constructor is done: from then on a new name is a slip."""
         super().__init_subclass__(**options)
         own: Any = cls
         if "__init__" in vars(cls):
-            own.__init__ = _closing(own.__init__)
+            own.__init__ = closing(own.__init__)
+        names = inspect.signature(own.__init__).parameters
+        own._arguments = tuple(dict.fromkeys(name for name in ("lr", *names) if name not in ("self", "params")))
 
     def __setattr__(self, name: str, value: Any) -> None:
         known = name.startswith("_") or hasattr(type(self), name) or name in vars(self)
         if not known and vars(self).get("_done", False):
-            raise UnknownAttributeError(_unknown(self, name))
-        object.__setattr__(self, name, value)
+            raise UnknownAttributeError(unknown(self, name))
+        if name not in self._arguments:
+            object.__setattr__(self, name, value)
+            return
+        found = self.checked({name: value})
+        edit = None if self._edit is None else self._edit()
+        if edit is None:
+            self.assign(found)
+        else:
+            edit(found)
 
-    @_closing
+    @closing
     def __init__(self, params: Iterable[Block | Weight], lr: float) -> None:
         title = type(self).__name__
         if type(self).update is Optimizer.update and not overrides_step(self):
@@ -145,7 +140,8 @@ class Optimizer:
             return
         flat = np.concatenate([places for places, _ in moving])
         w, g = self._gather("flat_value", moving), self._gather("flat_grad", moving)
-        rows = np.stack([w, g, *(self.state_arrays()[name][flat] for name in self.state)])
+        arrays = self.state_arrays()  # a number may have changed which there are
+        rows = np.stack([w, g, *(arrays[name][flat] for name in self.state)])
         new_w, *new_state = self._next(rows, np.array([self.lr, self.steps], np.float64))
         for name, row in zip(self.state, new_state, strict=True):
             self._state[name][flat] = row
@@ -199,25 +195,51 @@ class Optimizer:
         """How many weights are held."""
         return sum(len(held) for _, held in self._held)
 
-    @property
-    def lr(self) -> float:
-        """Learning rate; settable at any time.
+    # ---- its numbers
+
+    def hyperparameters(self) -> dict[str, Any]:
+        """The arguments of the constructor by name, as they are now."""
+        return {name: getattr(self, name) for name in self._arguments if hasattr(self, name)}
+
+    def checked(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
+        """`numbers` as they would be kept; nothing is changed.
 
         Raises
         ------
         InputError
-            Setting it to something that is not a finite number >= 0.
+            There is no such number, or one is out of its range, or they do not go together.
         """
-        return self._lr
+        there = self._arguments
+        unknown = [name for name in numbers if name not in there]
+        if unknown:
+            raise InputError(f"{type(self).__name__} has no {listing(unknown)}; there are {listing(there)}")
+        found = {name: self.check_number(name, number) for name, number in numbers.items()}
+        self.check_together({**self.hyperparameters(), **found})
+        return found
 
-    @lr.setter
-    def lr(self, lr: float) -> None:
-        self._lr = at_least_zero(lr, f"{type(self).__name__}: lr")
+    def check_number(self, name: str, number: Any) -> Any:
+        """One number as it is kept; a subclass says here what it takes.
 
-    def hyperparameters(self) -> dict[str, Any]:
-        """The arguments of the constructor by name, as they are now."""
-        names = inspect.signature(type(self).__init__).parameters
-        return {n: getattr(self, n) for n in ("lr", *names) if n not in ("self", "params") and hasattr(self, n)}
+        Raises
+        ------
+        InputError
+        """
+        return at_least_zero(number, f"{type(self).__name__}: {name}") if name == "lr" else number
+
+    def check_together(self, numbers: Mapping[str, Any]) -> None:
+        """Raise InputError if all numbers together make no sense; a subclass says here when."""
+
+    def assign(self, numbers: Mapping[str, Any]) -> None:
+        """Set checked numbers, whoever trains with the optimiser."""
+        for name, number in numbers.items():
+            object.__setattr__(self, name, number)
+
+    def attach(self, edit: Callable[[dict[str, Any]], None] | None) -> None:
+        """Let a bound method be told of numbers that are set from now on (held weakly), or nobody."""
+        self._edit = None if edit is None else weakref.WeakMethod(edit)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: part for name, part in self.__dict__.items() if name != "_edit"}
 
     # ---- its state
 

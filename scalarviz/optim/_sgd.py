@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ..arguments import flag
 from ..errors import InputError
@@ -31,6 +32,10 @@ class SGD(Optimizer):
         A hyper-parameter is out of its range.
     """
 
+    momentum: float
+    nesterov: bool
+    weight_decay: float
+
     def __init__(
         self,
         params: Iterable[Block | Weight],
@@ -41,12 +46,24 @@ class SGD(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(params, lr)
-        self.momentum = at_least_zero(momentum, "SGD: momentum")
-        self.nesterov = flag(nesterov, "SGD: nesterov")
-        self.weight_decay = at_least_zero(weight_decay, "SGD: weight_decay")
-        if self.nesterov and self.momentum == 0:
+        self.momentum, self.nesterov, self.weight_decay = momentum, nesterov, weight_decay
+
+    def check_number(self, name: str, number: Any) -> Any:
+        """Momentum and weight decay are >= 0."""
+        if name in ("momentum", "weight_decay"):
+            return at_least_zero(number, f"SGD: {name}")
+        return flag(number, "SGD: nesterov") if name == "nesterov" else super().check_number(name, number)
+
+    def check_together(self, numbers: Mapping[str, Any]) -> None:
+        """Nesterov's momentum needs one."""
+        if numbers.get("nesterov") and numbers.get("momentum") == 0:
             raise InputError("SGD: nesterov=True needs momentum > 0, such as 0.9")
-        self.state = ("momentum_buffer",) if self.momentum else ()
+
+    def assign(self, numbers: Mapping[str, Any]) -> None:
+        """Without momentum there is no state."""
+        super().assign(numbers)
+        if "momentum" in numbers:
+            self.state = ("momentum_buffer",) if self.momentum else ()
 
     def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
         """``v = momentum * v + g; w -= lr * v`` (Nesterov: ``w -= lr * (g + momentum * v)``)."""

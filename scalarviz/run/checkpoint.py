@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engine.problem import DTYPES
 from ..errors import FileFormatError, InputError, shown
 from ..io.weights import OPTIMIZER, OURS, load_tensors, parse_json, save_tensors, under
-from .checks import DTYPES, seed_of, steps_of
+from .checks import seed_of, steps_of
 
 if TYPE_CHECKING:
     from .run import Run

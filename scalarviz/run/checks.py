@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 
 from .. import rng
 from ..errors import InputError, shown
-from ..tape import Plan
 
-DTYPES = ("float32", "float64")
 LAST_STEP = 2**53
 """A larger step number is not exact as a float, which Adam's bias correction makes of it."""
 
@@ -60,9 +58,3 @@ def check_targets(loss: Any, targets: NDArray[Any], n_outputs: int) -> None:
     check = getattr(loss, "check_targets", None)
     if callable(check):
         check(targets, n_outputs)
-
-
-def operations(*plans: Plan) -> set[str]:
-    """Names of the table operations that the plans use."""
-    programs = [p for plan in plans for p in (plan.prologue, plan.encode, plan.body) if p is not None]
-    return {i.op for program in programs for i in program.instructions if i.kind == "op"}

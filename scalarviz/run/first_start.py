@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..engine.cpu import cache_is_warm
-from .checks import operations
+from ..engine.table import operations
 from .worker import Worker
 
 if TYPE_CHECKING:

@@ -74,17 +74,20 @@ def gather(blocks: Iterable[Block], dtype: str, owner: Any) -> tuple[Store, list
         Live owners that these weights are taken from.
     """
     blocks = list(blocks)
+    former = [run for run in owners_of(blocks) if run is not owner]
     store = Store(sum(b.size for b in blocks), np.dtype(dtype))
     store.owner = weakref.ref(owner)
-    former: list[Any] = []
     start = 0
     for block in blocks:
-        old = block.store.owner() if block.store.owner is not None else None
-        if old is not None and old is not owner and old not in former:
-            former.append(old)
         block._move(store, start)
         start += block.size
     return store, former
+
+
+def owners_of(blocks: Iterable[Block]) -> list[Any]:
+    """The living runs that train some of `blocks`, each once."""
+    owners = (block.store.owner() for block in blocks if block.store.owner is not None)
+    return list(dict.fromkeys(owner for owner in owners if owner is not None))
 
 
 def release(blocks: Iterable[Block], store: Store) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,29 +13,33 @@ from numpy.typing import ArrayLike, NDArray
 from ..arguments import explained, one_of
 from ..engine.arrays.plan import PlanRunner
 from ..engine.choose import EngineChoice, choose
-from ..engine.problem import Problem
+from ..engine.problem import DTYPES, Problem
 from ..engine.processors import processors
+from ..engine.table import operations
 from ..errors import InputError, StateError, TypeMismatchError
 from ..nn import batch_reduction
-from ..scalar.store import Gate
+from ..scalar.store import Gate, Store
 from ..tape import Plan, Tape, lower, record
-from .checkpoint import Checkpoint, load_run, save_run
-from .checks import DTYPES, batch_of, check_targets, flat, integer, operations, seed_of, steps_of
-from .data_edits import DataEdits
+from .checks import batch_of, check_targets, flat, integer, seed_of
+from .dataset import Dataset
+from .editing import Applied, Editing
+from .edits import SetFrozen, SetWeights
 from .engines import Engines
 from .forward import Forward
 from .frame import Frame, Stage, Tensor
-from .gather import blocks_of, buffers_of, gather, release, tensors_of, weight_name, without_buffers
+from .gather import blocks_of, gather, owners_of, release, tensors_of, weight_name
 from .history import History
-from .optimizer import by_name, flat_state, hand_back, record_update, restore, trained_indices
+from .keeping import Keeping
+from .optimizer import flat_state, hand_back, record_update, trained_indices
 from .samples import as_pair, fitting, on_rows, sample_shape
 from .stages import chain
 from .training import Training
+from .turns import in_turn
 
 _STEPS = "run.step(n) does n steps; an epoch has N // batch_size of them"
 
 
-class Run(Engines, DataEdits):
+class Run(Engines, Editing, Keeping):
     """Model + loss + optimiser + data, trained by one engine.
 
     Parameters
@@ -100,26 +103,26 @@ class Run(Engines, DataEdits):
         self._on_rows = on_rows(model, self._shapes[0])
         self.model, self.loss_function, self.optimizer = model, loss, optimizer
         self.seed, self.dtype = seed_of(seed), dtype
-        self.batch_size = batch_of(batch_size, len(inputs))
+        batch = batch_of(batch_size, len(inputs))
         update = record_update(optimizer)
         self._tape = self._record(inputs.shape[1], targets.shape[1])
         check_targets(loss, targets, len(self._tape.outputs))
         plan = lower(self._tape.only(loss=True))
         self.engine: EngineChoice = choose(engine, dtype, operations(plan, update))
         held = trained_indices(optimizer, self._tape)  # before any weight is taken over
-        self._store, former = gather(self._tape.blocks, dtype, self)
-        for run in former:
-            run._hand_over(self)
+        self._store = self._take_over()
+        self.log: list[Applied] = []
         self._taken_by: Run | None = None
         self._closed = False
         self.tensors: tuple[Tensor, ...] = tensors_of(self._tape.blocks)
-        self.problem = self._problem(plan, update, inputs, targets)
+        self.problem = self._problem(plan, update, self._encoded(plan, inputs, targets), batch)
         self._training = Training(
             self.problem, self._make_trainer(self.problem), held, partial(weight_name, self.tensors)
         )
         shape = self._shapes[0]
         self._forward = Forward(self._tape, self.problem, chain(model, self._tape, self.tensors, shape), shape)
         self.stages: tuple[Stage, ...] = self._forward.stages
+        optimizer.attach(self._optimizer_edited)
 
     # ---- building
 
@@ -130,15 +133,36 @@ class Run(Engines, DataEdits):
             raise InputError("the model has no weights and the optimiser holds none; there is nothing to train")
         return tape
 
-    def _problem(self, plan: Plan, update: Plan, inputs: NDArray[Any], targets: NDArray[Any]) -> Problem:
+    def _take_over(self) -> Store:
+        """The weights in a store of this run; runs that trained them until now give them away between two steps."""
+        take: Callable[[], Store] = partial(self._gathered)
+        for run in owners_of(self._tape.blocks):
+            take = partial(run._in_turn, take)
+        return take()
+
+    def _gathered(self) -> Store:
+        store, former = gather(self._tape.blocks, self.dtype, self)
+        for run in former:
+            run._hand_over(self)
+        return store
+
+    @in_turn
+    def _in_turn(self, function: Callable[[], Any]) -> Any:
+        return function()
+
+    def _encoded(self, plan: Plan, inputs: NDArray[Any], targets: NDArray[Any]) -> Dataset:
         numbers = np.concatenate([inputs, targets], axis=1).T
+        return Dataset(PlanRunner(plan, self.dtype).encode(numbers))
+
+    def _problem(self, plan: Plan, update: Plan, data: Dataset, batch: int) -> Problem:
+        self._dataset = data
         return Problem(
             plan=plan,
             update=update,
             store=self._store,
             state=flat_state(self.optimizer, self._tape, self.dtype),
-            data=PlanRunner(plan, self.dtype).encode(numbers),
-            batch=self.batch_size,
+            data=data.joined(),
+            batch=batch,
             seed=self.seed,
             reduction=batch_reduction(self.loss_function),
             trained=np.zeros(self._tape.n_parameters, bool),
@@ -149,6 +173,7 @@ class Run(Engines, DataEdits):
 
     # ---- training
 
+    @in_turn
     def step(self, n: int = 1, *, progress: Callable[[Run], bool | None] | None = None) -> None:
         """Do `n` training steps.
 
@@ -197,25 +222,38 @@ class Run(Engines, DataEdits):
 
     @property
     def values(self) -> NDArray[Any]:
-        """The live flat values (P,), in the order of `tensors`. Change them with :meth:`set_weights`."""
-        return self._store.value
+        """The live flat values (P,), in the order of `tensors`; beside a training thread a copy of one moment.
 
-    def set_weights(self, start: int, numbers: Sequence[float]) -> None:
-        """Set the flat weights from `start` on, between two steps; `Frame.update` stays that of the last step.
-
-        Raises
-        ------
-        InputError
-            Not all of them are weights of this run.
+        Change them with :meth:`set_weights`.
         """
-        span = slice(start, start + len(numbers))
-        if not 0 <= start <= span.stop <= self.n_weights:
-            raise InputError(f"weights {start} to {span.stop - 1} are not all among the {self.n_weights} of the run")
-        new = np.asarray(numbers, self._store.value.dtype)
-        with np.errstate(invalid="ignore", over="ignore"):
-            self.problem.previous[span] += new - self._store.value[span]
-        self._store.value[span] = new
-        self._store.revision += 1
+        gate = self.gate
+        return self._store.value if gate is None or gate.mine() else gate.values(slice(0, self.n_weights))
+
+    def _write(self, start: int, numbers: NDArray[Any]) -> None:
+        """``w.data = ...``: beside a training thread it waits for its turn, and is seen at once."""
+        if self.gate is not None and not self.gate.mine():
+            self.gate.write(start, numbers)
+        else:
+            self.do(SetWeights(start, numbers), gesture="data")
+
+    def _freeze(self, start: int, flags: NDArray[np.bool_]) -> None:
+        """``w.frozen = ...``, likewise."""
+        if self.gate is not None and not self.gate.mine():
+            self.gate.freeze(start, flags)
+        else:
+            self.do(SetFrozen(start, flags), gesture="frozen")
+
+    @in_turn
+    def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Copies of the inputs (N, n_inputs) and targets (N, n_targets), in the run's dtype."""
+        n, m = self._tape.n_inputs, self._tape.n_targets
+        return self.problem.data[:n].T.copy(), self.problem.data[n : n + m].T.copy()
+
+    def sample(self, index: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Inputs (n_inputs,) and targets (n_targets,) of one sample, as they are trained on."""
+        n, m = self._tape.n_inputs, self._tape.n_targets
+        numbers = self.problem.data[: n + m, index].astype(np.float64)
+        return numbers[:n], numbers[n:]
 
     @property
     def gate(self) -> Gate | None:
@@ -244,15 +282,6 @@ class Run(Engines, DataEdits):
         return float(self.history.loss[-1]) if len(self.history) else math.nan
 
     @property
-    def lr(self) -> float:
-        """The optimiser's learning rate; may be set between steps."""
-        return float(self.optimizer.lr)
-
-    @lr.setter
-    def lr(self, lr: float) -> None:
-        self.optimizer.lr = lr
-
-    @property
     def steps_per_second(self) -> float:
         """Speed of the engine so far, drawing left out; NaN before its first step."""
         return self._training.steps_per_second
@@ -271,6 +300,7 @@ class Run(Engines, DataEdits):
         """Name of the scalar at flat `index`, as ``0.weight[4][2]``."""
         return weight_name(self.tensors, index)
 
+    @in_turn
     def frame(self, probe: ArrayLike | None = None) -> Frame:
         """One consistent snapshot; `probe` is one sample (n_inputs,) whose activations are wanted."""
         store = self._store
@@ -311,50 +341,11 @@ class Run(Engines, DataEdits):
         return self._forward.evaluate(x, y, self._values(values))
 
     def _values(self, values: NDArray[Any] | None) -> NDArray[Any]:
-        return self._store.value if values is None else flat(values, self.n_weights)
+        return self.values if values is None else flat(values, self.n_weights)
 
-    # ---- keeping
+    # ---- the end
 
-    def state_dict(self) -> dict[str, NDArray[Any]]:
-        """Every tensor, and the model's buffers, by name (copies)."""
-        return {t.name: t.of(self._store.value).copy() for t in self.tensors} | buffers_of(self.model)
-
-    def optimizer_state(self) -> dict[str, NDArray[Any]]:
-        """The optimiser's state by ``"<state>.<tensor>"`` (copies)."""
-        return by_name(self.optimizer, self.problem.state, self.tensors)
-
-    def restore(self, tensors: dict[str, NDArray[Any]], optimizer_state: dict[str, NDArray[Any]], steps: int) -> None:
-        """Take over saved values (by name, all of them), optimiser state and step count.
-
-        Raises
-        ------
-        InputError
-            Lists every missing, unexpected and misshapen tensor at once; or a number is not finite, or too large for
-            the run's dtype. Nothing is changed then.
-
-        Notes
-        -----
-        The history begins a new line: what was computed before stays in :attr:`History.lines`.
-        """
-        self._check_live()
-        steps = steps_of(steps)
-        targets = {"": self._store.value}
-        if optimizer_state:
-            targets |= {f"{n}.": a for n, a in zip(self.optimizer.state, self.problem.state, strict=True)}
-        restore(self.tensors, targets, {**without_buffers(self.model, tensors), **optimizer_state})
-        self.problem.previous[:] = self._store.value
-        self._store.revision += 1
-        self._training.steps = steps
-        self.history.begin()
-
-    def save(self, path: str | Path, notes: Mapping[str, str] | None = None) -> None:
-        """Write weights, optimiser state and step; see :func:`scalarviz.run.checkpoint.save_run`."""
-        save_run(self, path, notes)
-
-    def load(self, path: str | Path, *, optimizer: bool = True) -> Checkpoint:
-        """Go on from a file; see :func:`scalarviz.run.checkpoint.load_run`."""
-        return load_run(self, path, optimizer=optimizer)
-
+    @in_turn
     def close(self) -> None:
         """Return the weights to stand-alone float64. Looking at the past stays possible; stepping does not."""
         if not self._closed:
@@ -365,6 +356,7 @@ class Run(Engines, DataEdits):
     def _hand_over(self, taker: Run | None = None) -> None:
         """Give the optimiser its state, so that `taker` or a hand-written loop can go on."""
         if self._taken_by is None:
+            self.optimizer.attach(None)
             hand_back(self.optimizer, self._tape, self.problem.state, self.problem.t_start + self.steps)
             self._taken_by = taker
 
@@ -378,4 +370,6 @@ class Run(Engines, DataEdits):
         self.close()
 
     def __repr__(self) -> str:
+        if "_training" not in self.__dict__:  # the run that it takes its weights from may name it
+            return "Run(being made)"
         return f"Run({self.n_weights} weights, step {self.steps}, loss {self.loss:.4g}, {self.engine})"

@@ -1,9 +1,12 @@
 """`Worker`: a thread that trains a run while somebody watches.
 
 The viewer never waits for training and training never waits for drawing. Between two calls of the engine (a *call
-boundary*, some milliseconds apart) the worker does what was asked for meanwhile: it applies edits and, if the viewer
-wants one, publishes a new `Frame`. A frame is made of fresh copies and handed over by one assignment, so it always
-holds one step's values and no lock is held while training.
+boundary*, some milliseconds apart) the worker does what was asked for meanwhile: it does edits, calls what other
+threads want to be called, and, if the viewer wants one, publishes a new `Frame`. A frame is made of fresh copies and
+handed over by one assignment, so it always holds one step's values and no lock is held while training.
+
+It is the *gate* of the run's weights: other threads read the last frame with their own edits over it, and what they
+write waits for the boundary.
 """
 
 from __future__ import annotations
@@ -12,25 +15,43 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import StateError
+from .edits import Call, Edit, SetFrozen, SetOptimizer, SetWeights
 from .frame import Frame
 
 if TYPE_CHECKING:
+    from .editing import Applied
     from .run import Run
+
+R = TypeVar("R")
 
 CALL_SECONDS = 0.006
 """Wall time of one engine call while somebody watches: how long an edit may have to wait."""
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """A change from outside, with the step after which it was applied."""
+class _Asked:
+    """A call that another thread waits for: its result or error, and whether it is done."""
 
-    step: int
-    what: str
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self.function = function
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.done = threading.Event()
+
+    def __call__(self) -> None:
+        try:
+            self.result = self.function()
+        except BaseException as error:  # it belongs to whoever asked
+            self.error = error
+
+    def forget(self) -> None:
+        """Nobody waits any more: if it has not begun, it is not called."""
+        self.function = lambda: None
 
 
 class Worker:
@@ -39,20 +60,15 @@ class Worker:
     Parameters
     ----------
     run : Run
-        Must not be stepped by anybody else until :meth:`close`.
-
-    Attributes
-    ----------
-    log : list of Edit
-        Edits in the order in which they were applied.
+        Other threads may go on using it: what they call takes its turn at a call boundary.
     """
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.log: list[Edit] = []
         self._condition = threading.Condition()
-        self._edits: deque[tuple[Callable[[Run], None], str, dict[int, float]]] = deque()
-        self._overlay: dict[int, float] = {}
+        self._waiting: deque[tuple[Edit, str] | _Asked] = deque()
+        self._serving = threading.RLock()
+        self._logged = len(run.log)
         self._target = run.steps
         self._wanted = False
         self._closing = False
@@ -60,6 +76,11 @@ class Worker:
         self._latest = run.frame()
         self._error: Exception | None = None
         self._thread = threading.Thread(target=self._loop, name="scalarviz-training", daemon=True)
+
+    @property
+    def log(self) -> list[Applied]:
+        """What was done to the run since this worker was made."""
+        return self.run.log[self._logged :]
 
     # ---- life
 
@@ -148,29 +169,101 @@ class Worker:
             self._wanted = True
             self._condition.notify_all()
 
-    def edit(self, change: Callable[[Run], None], what: str) -> None:
+    def do(self, edit: Edit, *, gesture: str = "") -> None:
+        """Let an edit be done at the next call boundary, without waiting for it; see :meth:`Run.do`.
+
+        Raises
+        ------
+        InputError
+            It does not fit the run as it is now. What is found only at the boundary stands in `error`.
+        """
+        edit.check(self.run.hands)
+        self._queue((edit, gesture))
+
+    def edit(self, change: Callable[[Run], object], what: str) -> None:
         """Let `change(run)` happen at the next call boundary; it is logged as `what` with its step."""
-        self._queue(change, what, {})
+        self._queue((Call(change, what), ""))
 
     # ---- the gate: weights of a run that is being trained
 
+    def mine(self) -> bool:
+        """Whether this is the thread that trains, or none does."""
+        return threading.current_thread() is self._thread or self._thread.ident is None
+
+    def call(self, function: Callable[[], R]) -> R:
+        """What `function` returns or raises, called at the next call boundary; waits for it."""
+        asked = _Asked(function)
+        self._queue(asked)
+        try:
+            while not asked.done.wait(0.1):
+                if not self._thread.is_alive():  # it ended before it came to it
+                    self._serve()
+        except BaseException:
+            asked.forget()
+            raise
+        if asked.error is not None:
+            raise asked.error
+        result: R = asked.result
+        return result
+
+    def number(self, name: str) -> Any:
+        """A number of the optimiser: an own edit that waits, else as it is."""
+        for edit in self._edits(SetOptimizer):
+            if name in dict(edit.numbers):
+                return dict(edit.numbers)[name]
+        return getattr(self.run.optimizer, name)
+
     def read(self, index: int) -> float:
         """Value of the flat weight `index`: an own edit that waits, else that of the last frame."""
-        if threading.current_thread() is self._thread:
-            return float(self.run.values[index])
-        pending = self._overlay.get(index)
-        return float(self._latest.values[index]) if pending is None else pending
+        if self.mine():
+            return float(self.run._store.value[index])
+        for edit in self._edits(SetWeights):
+            if edit.start <= index < edit.start + len(edit.numbers):
+                return float(edit.numbers[index - edit.start])
+        return float(self._latest.values[index])
 
-    def write(self, start: int, numbers: list[float]) -> None:
+    def read_gradient(self, index: int) -> float:
+        """Gradient of the flat weight `index`, of the last frame."""
+        return float(self.run._store.grad[index] if self.mine() else self._latest.gradient[index])
+
+    def values(self, span: slice) -> NDArray[Any]:
+        """A read-only copy of flat weights: the last frame's, with own edits that wait."""
+        return self._seen(self._latest.values[span], span, SetWeights)
+
+    def gradients(self, span: slice) -> NDArray[Any]:
+        """A read-only copy of flat gradients, of the last frame."""
+        return self._seen(self._latest.gradient[span], span, None)
+
+    def frozen(self, span: slice) -> NDArray[Any]:
+        """A read-only copy of the flags of frozen weights, with own edits that wait."""
+        return self._seen(self._latest.frozen[span], span, SetFrozen)
+
+    def write(self, start: int, numbers: NDArray[Any]) -> None:
         """Set the flat weights from `start` on at the next call boundary."""
-        pairs = dict(enumerate(numbers, start))
-        name = self.run.weight_name(start) + (" ..." if len(numbers) > 1 else "")
-        self._queue(lambda run: run.set_weights(start, numbers), f"{name} = {numbers[0]:.6g}", pairs)
+        self.do(SetWeights(start, numbers), gesture="data")
 
-    def _queue(self, change: Callable[[Run], None], what: str, overlay: dict[int, float]) -> None:
+    def freeze(self, start: int, flags: NDArray[np.bool_]) -> None:
+        """Set which weights the optimiser leaves alone, at the next call boundary."""
+        self.do(SetFrozen(start, flags), gesture="frozen")
+
+    def _edits(self, kind: type[Any]) -> list[Any]:
+        """Edits of a kind that wait, the latest first."""
+        waiting = (item[0] for item in reversed(list(self._waiting)) if not isinstance(item, _Asked))
+        return [edit for edit in waiting if isinstance(edit, kind)]
+
+    def _seen(self, numbers: NDArray[Any], span: slice, kind: type[Any] | None) -> NDArray[Any]:
+        seen = numbers.copy()
+        for edit in reversed(self._edits(kind)) if kind is not None else ():
+            new = edit.numbers if isinstance(edit, SetWeights) else edit.flags
+            first, last = max(span.start, edit.start), min(span.stop, edit.start + len(new))
+            if first < last:
+                seen[first - span.start : last - span.start] = new[first - edit.start : last - edit.start]
+        seen.flags.writeable = False
+        return seen
+
+    def _queue(self, item: tuple[Edit, str] | _Asked) -> None:
         with self._condition:
-            self._overlay = {**self._overlay, **overlay}
-            self._edits.append((change, what, overlay))
+            self._waiting.append(item)
             self._condition.notify_all()
 
     # ---- the thread
@@ -194,26 +287,36 @@ class Worker:
                 self._publish()
 
     def _called(self) -> bool:
-        return bool(self._closing or self._edits or self._wanted or self.busy)
+        return bool(self._closing or self._waiting or self._wanted or self.busy)
 
     def _after_call(self, run: Run) -> bool:
         self._boundary()
         return not self._closing and run.steps < self._target
 
     def _boundary(self) -> None:
-        """Apply edits in order, then publish if anybody wants to see."""
-        applied: list[dict[int, float]] = []
-        while self._edits:
-            change, what, overlay = self._edits.popleft()
-            change(self.run)
-            self.log.append(Edit(self.run.steps, what))
-            applied.append(overlay)
-        if applied or self._wanted:
+        """Do what waits, in order, then publish if anybody wants to see."""
+        if self._serve() or self._wanted:
             self._publish()
-        if applied:
-            with self._condition:  # the frame holds these edits now, unless a later one waits for the same weight
-                waiting: dict[int, Any] = {k: v for _, _, overlay in self._edits for k, v in overlay.items()}
-                self._overlay = waiting
+
+    def _serve(self) -> bool:
+        """Do what waits; returns whether there was anything."""
+        with self._serving:
+            served = 0
+            try:
+                while served < len(self._waiting):
+                    item, served = self._waiting[served], served + 1
+                    if isinstance(item, _Asked):
+                        item()
+                        self._latest = self.run.frame()  # before its asker looks
+                        item.done.set()
+                    else:
+                        self.run.do(item[0], gesture=item[1])
+            finally:
+                if served:  # an edit waits, for whoever reads, until a frame holds it
+                    self._latest = self.run.frame()
+                    for _ in range(served):
+                        self._waiting.popleft()
+        return served > 0
 
     def _publish(self) -> None:
         self._wanted = False

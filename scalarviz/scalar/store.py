@@ -23,12 +23,56 @@ if TYPE_CHECKING:
 class Gate(Protocol):
     """Stands before the numbers of a store while another thread changes them."""
 
+    def mine(self) -> bool:
+        """Whether the thread that asks is that one, and may touch the arrays."""
+        ...
+
+    def call(self, function: Callable[[], Any]) -> Any:
+        """What `function` gives, called when the arrays may be touched; waits for it."""
+        ...
+
+    def number(self, name: str) -> Any:
+        """A number of the optimiser, with what waits to be set."""
+        ...
+
     def read(self, index: int) -> float:
         """Value at `index` of the store, of one consistent moment."""
         ...
 
-    def write(self, start: int, numbers: list[float]) -> None:
-        """Set the values from `start` on, when it is safe."""
+    def read_gradient(self, index: int) -> float:
+        """Gradient at `index` of the store, of one consistent moment."""
+        ...
+
+    def values(self, span: slice) -> NDArray[Any]:
+        """A read-only copy of values."""
+        ...
+
+    def gradients(self, span: slice) -> NDArray[Any]:
+        """A read-only copy of gradients."""
+        ...
+
+    def frozen(self, span: slice) -> NDArray[Any]:
+        """A read-only copy of the flags of frozen weights."""
+        ...
+
+    def write(self, start: int, numbers: NDArray[Any]) -> None:
+        """Set values when the arrays may be touched; does not wait, and is seen at once."""
+        ...
+
+    def freeze(self, start: int, flags: NDArray[np.bool_]) -> None:
+        """Set which values the optimiser leaves alone, likewise."""
+        ...
+
+
+class Owner(Protocol):
+    """Trains the numbers of a store: what is set from outside is an edit of it."""
+
+    def _write(self, start: int, numbers: NDArray[Any]) -> None:
+        """Set the values from `start` on."""
+        ...
+
+    def _freeze(self, start: int, flags: NDArray[np.bool_]) -> None:
+        """Set which values are left alone by the optimiser."""
         ...
 
 
@@ -49,10 +93,10 @@ class Store:
         1 where a gradient has been computed since the last ``zero_grad``.
     frozen : ndarray of uint8
         1 where the optimiser must leave the value alone.
-    owner : object or None
-        The Run that trains these weights.
+    owner : weak reference to an Owner, or None
+        The Run that trains these weights; what is written from outside goes through it.
     gate : Gate or None
-        Reads and writes of single weights go through it while the Run trains in a thread.
+        What is read goes through it while the Run trains in a thread.
     revision : int
         Counts changes of values from outside, those of an optimiser left out: whoever kept numbers that were computed
         from the values sees by it whether they still belong together. Writing into a live view is not seen.
@@ -65,7 +109,7 @@ class Store:
         self.grad: NDArray[Any] = np.zeros(size, dtype)
         self.computed = np.zeros(size, np.uint8)
         self.frozen = np.zeros(size, np.uint8)
-        self.owner: weakref.ref[Any] | None = None
+        self.owner: weakref.ref[Owner] | None = None
         self.gate: Gate | None = None
         self.revision = 0
 
@@ -116,13 +160,65 @@ class Block:
         for new, array in zip((self.flat_value, self.flat_grad, self.computed, self.frozen_flags), old, strict=True):
             new[:] = array
 
+    # ---- from outside: beside a thread that trains the numbers nobody touches them
+
     def _write(self, start: int, numbers: NDArray[Any]) -> None:
-        """Set the values from flat index `start` of the block on; `numbers` is flat."""
-        if self.store.gate is None:
+        """Set the values from flat index `start` of the block on; `numbers` is flat. Of a Run's weights: an edit."""
+        owner = self._owner()
+        if owner is None:
             self.flat_value[start : start + len(numbers)] = numbers
             self.store.revision += 1
         else:
-            self.store.gate.write(self.start + start, numbers.tolist())
+            owner._write(self.start + start, numbers)
+
+    def _freeze(self, start: int, flags: NDArray[np.bool_]) -> None:
+        """Set which values from `start` on an optimiser leaves alone. Of a Run's weights: an edit."""
+        owner = self._owner()
+        if owner is None:
+            self.frozen_flags[start : start + len(flags)] = flags
+        else:
+            owner._freeze(self.start + start, flags)
+
+    def _owner(self) -> Owner | None:
+        return None if self.store.owner is None else self.store.owner()
+
+    def _gate(self) -> Gate | None:
+        """What this thread has to go through, if anything."""
+        gate = self.store.gate
+        return None if gate is None or gate.mine() else gate
+
+    def _span(self, start: int, stop: int) -> slice:
+        return slice(self.start + start, self.start + stop)
+
+    def _seen_values(self, start: int, stop: int) -> NDArray[Any]:
+        """Values: a live view, or a read-only copy beside a thread that trains them."""
+        gate = self._gate()
+        return self.flat_value[start:stop] if gate is None else gate.values(self._span(start, stop))
+
+    def _seen_grads(self, start: int, stop: int) -> NDArray[Any]:
+        """Gradients, likewise."""
+        gate = self._gate()
+        return self.flat_grad[start:stop] if gate is None else gate.gradients(self._span(start, stop))
+
+    def _seen_frozen(self, start: int, stop: int) -> NDArray[Any]:
+        """Flags of frozen values, likewise."""
+        gate = self._gate()
+        return self.frozen_flags[start:stop] if gate is None else gate.frozen(self._span(start, stop))
+
+    def _own_grads(self) -> None:
+        """Raise unless gradients may be written.
+
+        Raises
+        ------
+        StateError
+            A thread trains these weights: the gradient is its own.
+        """
+        if self._gate() is not None:
+            name = self.name or "a weight"
+            raise StateError(
+                f"{name}: its Run trains in a thread, which computes the gradient at every step; read .grad, or close "
+                "the window (or the Worker) and then set it"
+            )
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise StateError(
@@ -170,6 +266,7 @@ class Block:
 
     def zero_grad(self) -> None:
         """Set every gradient to 0, "not computed yet", and forget the inputs that ``Weight.forward`` pushed."""
+        self._own_grads()
         self.flat_grad[:] = 0
         self.computed[:] = 0
         for proxy in self.held():
@@ -177,6 +274,8 @@ class Block:
 
     def _accumulate(self, start: int, terms: list[float]) -> None:
         """Add `terms` to the gradients from flat index `start` on."""
+        if self.store.gate is not None:
+            self._own_grads()
         stop = start + len(terms)
         if stop - start < 16:  # below this a loop over the memoryview beats NumPy's call overhead
             grads = self.grads

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, SupportsFloat, overload
 
+import numpy as np
+
 from .. import rng
 from ..arguments import flag
 from ..errors import InputError, TypeMismatchError, shown
@@ -97,8 +99,8 @@ class Weight(Value):
     @data.setter
     def data(self, number: SupportsFloat) -> None:
         block, value = self._block, as_number(number, f"{self._title}: the value")
-        if block.store.gate is not None:
-            block.store.gate.write(block.start + self._index, [value])
+        if block.store.owner is not None:
+            block._write(self._index, np.array([value]))
         else:
             block.values[self._index] = value
             block.store.revision += 1
@@ -106,13 +108,19 @@ class Weight(Value):
     @property
     def grad(self) -> float:
         """Accumulated derivative; 0.0 before any backward (see `has_grad`)."""
-        number: float = self._block.grads[self._index]
+        block = self._block
+        if block.store.gate is not None:
+            return block.store.gate.read_gradient(block.start + self._index)
+        number: float = block.grads[self._index]
         return number
 
     @grad.setter
     def grad(self, number: SupportsFloat) -> None:
-        self._block.grads[self._index] = as_number(number, f"{self._title}: the gradient")
-        self._block.computed[self._index] = 1
+        block = self._block
+        if block.store.gate is not None:
+            block._own_grads()
+        block.grads[self._index] = as_number(number, f"{self._title}: the gradient")
+        block.computed[self._index] = 1
 
     @property
     def has_grad(self) -> bool:
@@ -122,11 +130,11 @@ class Weight(Value):
     @property
     def frozen(self) -> bool:
         """Whether the value is left alone by `step` and by optimisers."""
-        return bool(self._block.frozen_flags[self._index])
+        return bool(self._block._seen_frozen(self._index, self._index + 1)[0])
 
     @frozen.setter
     def frozen(self, frozen: bool) -> None:
-        self._block.frozen_flags[self._index] = flag(frozen, f"{self._title}: frozen")
+        self._block._freeze(self._index, np.array([flag(frozen, f"{self._title}: frozen")]))
 
     @property
     def requires_grad(self) -> bool:
@@ -186,6 +194,8 @@ class Weight(Value):
 
     def zero_grad(self) -> None:
         """Set the gradient to 0, "not computed yet", and forget remembered inputs."""
+        if self._block.store.gate is not None:
+            self._block._own_grads()
         self._block.grads[self._index] = 0.0
         self._block.computed[self._index] = 0
         self._inputs = None
@@ -209,9 +219,8 @@ class Weight(Value):
         return tuple(self._inputs or ())
 
     def __repr__(self) -> str:
-        block, i = self._block, self._index
         name = f"{self.name!r}, " if self.name else ""
-        return f"Weight({name}data={float(block.values[i]):.6g}, grad={float(block.grads[i]):.6g})"
+        return f"Weight({name}data={self.data:.6g}, grad={self.grad:.6g})"
 
     def __deepcopy__(self, memo: dict[int, object]) -> Weight:
         make, numbers = self.__reduce__()
@@ -219,9 +228,7 @@ class Weight(Value):
         return copy
 
     def __reduce__(self) -> tuple[Any, ...]:
-        block, i = self._block, self._index
-        flags = bool(block.computed[i]), self.frozen
-        return _restored, (float(block.values[i]), float(block.grads[i]), self._name, *flags)
+        return _restored, (self.data, self.grad, self._name, self.has_grad, self.frozen)
 
 
 def _text(name: object) -> str:

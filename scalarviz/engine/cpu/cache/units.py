@@ -23,8 +23,9 @@ from os import utime
 from pathlib import Path
 
 from ....scalar import ops
+from ...problem import DTYPES
 from .. import compiled
-from ..source.rows import DTYPES, module_source
+from ..source.rows import module_source
 from ..source.updates import UPDATES, update_source
 from ..wire import CALLS, KERNELS
 from .place import closed, folder

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from ....scalar.ops import TABLE
+from ...problem import DTYPES
 from ...processors import processors
-from ..source.rows import DTYPES
 from ..wire import CALLS, KERNELS
 from .key import PACKAGE
 from .loader import function, kernel_address, row_addresses

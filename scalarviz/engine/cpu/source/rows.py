@@ -14,7 +14,6 @@ from textwrap import indent
 from ....scalar import ops
 from ....scalar.emit import FUNCTIONS, Dialect, translate
 
-DTYPES = ("float32", "float64")
 POINTERS = ("_a", "_b", "_c", "_y", "_g", "_d")
 
 

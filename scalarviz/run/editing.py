@@ -1,0 +1,235 @@
+"""`Editing`: the part of a run through which all changes from outside go: ``run.do(edit)``, and shorthand for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..engine.problem import Problem
+from ..errors import TypeMismatchError
+from ..optim import Optimizer
+from ..scalar.store import Gate
+from .edits import AddSamples, Call, Edit, Refill, SetBatchSize, SetEngine, SetOptimizer, SetTargets, SetWeights
+from .hands import RunHands
+from .training import Training
+from .turns import in_turn
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """An edit that was done.
+
+    Attributes
+    ----------
+    step : int
+        Steps that the run had done.
+    edit : Edit
+        In absolute numbers.
+    what : str
+        One line, with the names of the weights.
+    gesture : str
+        Edits of one gesture after the same step stand as one.
+    """
+
+    step: int
+    edit: Edit
+    what: str
+    gesture: str = ""
+
+
+class Editing:
+    """Doing edits, and the shorthand for them."""
+
+    optimizer: Optimizer
+    problem: Problem
+    gate: Gate | None
+    log: list[Applied]
+    _training: Training
+    weight_name: Callable[[int], str]
+    _check_live: Callable[[], None]
+    _said = ""  # how the function that is being called was announced
+
+    @property
+    def hands(self) -> RunHands:
+        """What edits work with."""
+        return RunHands(self)  # type: ignore[arg-type]  # a Run is the only Editing
+
+    @in_turn
+    def do(self, edit: Edit, *, gesture: str = "") -> None:
+        """Change the run between two steps; what was done stands in ``run.log``.
+
+        Parameters
+        ----------
+        edit : Edit
+            One of :mod:`scalarviz.run.edits`.
+        gesture : str, optional
+            A name for a movement of the hand: several edits of it that leave nothing of each other are one.
+
+        Raises
+        ------
+        TypeMismatchError
+            Not an Edit.
+        InputError
+            It does not fit this run; nothing is changed then.
+        StateError
+            The run is closed, or another Run took its weights.
+        """
+        if not isinstance(edit, Edit):
+            raise TypeMismatchError(f"do: an Edit is wanted, such as SetWeights(0, [0.5]); got {type(edit).__name__}")
+        self._check_live()
+        edit = edit.resolved(self.hands)
+        edit.check(self.hands)
+        logged, self._said = len(self.log), self._said or (edit.words() if isinstance(edit, Call) else "")
+        try:
+            edit.apply(self.hands)
+            if not isinstance(edit, Call) or len(self.log) == logged:  # what a function did by edits says more than it
+                self._note(edit, gesture)
+        finally:
+            if isinstance(edit, Call):
+                self._said = ""
+
+    def _note(self, edit: Edit, gesture: str) -> None:
+        done = Applied(self._training.steps, edit, self._said or edit.words(self.weight_name), gesture)
+        if gesture and self.log and _continued(self.log[-1], done):
+            self.log[-1] = done
+        else:
+            self.log.append(done)
+
+    # ---- in short
+
+    def change(self, *, batch_size: int | None = None, engine: str | None = None, **numbers: Any) -> None:
+        """Change how the run trains, from the next step on.
+
+        Parameters
+        ----------
+        batch_size : int, optional
+            Samples a step.
+        engine : str, optional
+            Another engine. It rounds differently, so the bits of the steps to come are not those without the change.
+        **numbers
+            Of the optimiser: ``lr``, ``momentum``, ``betas``, ...
+
+        Raises
+        ------
+        InputError
+            One of them does not fit; nothing is changed then.
+
+        Examples
+        --------
+        ``run.change(lr=0.01, momentum=0.9, batch_size=32)``
+        """
+        edits: list[Edit] = [] if not numbers else [SetOptimizer(tuple(numbers.items()))]
+        edits += [] if batch_size is None else [SetBatchSize(batch_size)]
+        edits += [] if engine is None else [SetEngine(engine)]
+        for edit in edits:
+            edit.check(self.hands)
+        for edit in edits:
+            self.do(edit)
+
+    @property
+    def lr(self) -> float:
+        """The optimiser's learning rate; setting it is an edit."""
+        gate = self.gate
+        return float(self.optimizer.lr if gate is None or gate.mine() else gate.number("lr"))
+
+    @lr.setter
+    def lr(self, lr: float) -> None:
+        self.change(lr=lr)
+
+    @property
+    def batch_size(self) -> int:
+        """Samples a step; setting it is an edit."""
+        return self.problem.batch
+
+    @batch_size.setter
+    def batch_size(self, batch_size: int) -> None:
+        self.change(batch_size=batch_size)
+
+    def _optimizer_edited(self, numbers: dict[str, Any]) -> None:
+        """``optimizer.momentum = 0.9`` while this run trains with it."""
+        self.change(**numbers)
+
+    def adopt_engine(self, engine: str, why: str = "asked for") -> None:
+        """Go on with another engine from the next step on.
+
+        Between two steps. Weights, gradients, the optimiser's state, frozen flags, data, the order of the samples and
+        the history stay as they are; ``run.engine`` says the step since which the new engine computes. It rounds
+        differently, so the bits of the steps to come are not those of a run without the change.
+
+        Parameters
+        ----------
+        engine : {"objects", "numpy", "numba"}
+        why : str
+            What ``run.engine.why`` is to say.
+
+        Raises
+        ------
+        InputError
+            No such engine, or "auto", which chooses once, when a run starts.
+        StateError
+            The run is closed, or another Run took its weights.
+        """
+        self.do(SetEngine(engine, why))
+
+    def set_weights(self, start: int, numbers: Sequence[float] | NDArray[Any]) -> None:
+        """Set the flat weights from `start` on, between two steps; `Frame.update` stays that of the last step.
+
+        Raises
+        ------
+        InputError
+            Not all of them are weights of this run.
+        """
+        self.do(SetWeights(start, np.asarray(numbers)))
+
+    def set_targets(self, targets: ArrayLike) -> None:
+        """Train towards other targets (N, n_targets) from the next step on.
+
+        Raises
+        ------
+        InputError
+            Another shape, or numbers that are not finite, or targets that the loss cannot use.
+        """
+        self.do(SetTargets(np.asarray(targets)))
+
+    def add_samples(self, inputs: ArrayLike, targets: ArrayLike) -> None:
+        """Learn from more samples as well, from the next step on.
+
+        Parameters
+        ----------
+        inputs, targets : array_like, shapes (K, n_inputs) and (K, n_targets)
+            Of the shapes of the run's data; pictures may come as rows.
+
+        Raises
+        ------
+        InputError
+            Shapes that do not fit, numbers that are not finite, targets that the loss cannot use; nothing is
+            changed then.
+
+        Notes
+        -----
+        Where a batch was all the data it still is, and so grows. Otherwise its size stays, and the order of the
+        samples from here on is that of the larger set.
+        """
+        self.do(AddSamples(np.asarray(inputs), np.asarray(targets)))
+
+    def refill(self, inputs: ArrayLike, targets: ArrayLike) -> None:
+        """Learn from other data (N, n_inputs) and (N, n_targets) instead, from the next step on; any N.
+
+        Raises
+        ------
+        InputError
+            As for :meth:`add_samples`.
+
+        Notes
+        -----
+        Where a batch was all the data it still is; one that is larger than the new data becomes all of it.
+        """
+        self.do(Refill(np.asarray(inputs), np.asarray(targets)))
+
+
+def _continued(last: Applied, new: Applied) -> bool:
+    return (last.gesture, last.step) == (new.gesture, new.step) and new.edit.continues(last.edit)

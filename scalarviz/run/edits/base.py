@@ -1,0 +1,164 @@
+"""What an edit is: a change of a run from outside, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InputError
+
+Names = Callable[[int], str]
+"""Flat index of a weight to its name."""
+
+
+class Hands(Protocol):
+    """What an edit may do to a run, between two steps. The checks change nothing and raise InputError."""
+
+    @property
+    def n_weights(self) -> int:
+        """Number of scalar parameters."""
+        ...
+
+    def values(self, start: int, count: int) -> NDArray[Any]:
+        """A copy of some flat weights."""
+        ...
+
+    def put_weights(self, start: int, numbers: NDArray[Any]) -> None:
+        """Set flat weights."""
+        ...
+
+    def put_frozen(self, start: int, flags: NDArray[np.bool_]) -> None:
+        """Set which weights the optimiser leaves alone."""
+        ...
+
+    def check_numbers(self, numbers: Mapping[str, Any]) -> None:
+        """Whether the optimiser has numbers of these names and takes them."""
+        ...
+
+    def put_numbers(self, numbers: Mapping[str, Any]) -> None:
+        """Set numbers of the optimiser."""
+        ...
+
+    def check_batch(self, batch_size: int) -> None:
+        """Whether there are so many samples."""
+        ...
+
+    def put_batch(self, batch_size: int) -> None:
+        """Set how many samples a step has."""
+        ...
+
+    def check_engine(self, engine: str) -> None:
+        """Whether there is such an engine here."""
+        ...
+
+    def put_engine(self, engine: str, why: str) -> None:
+        """Let another engine go on."""
+        ...
+
+    def check_targets(self, targets: NDArray[Any]) -> None:
+        """Whether there is a target that the loss can use for every sample."""
+        ...
+
+    def put_targets(self, targets: NDArray[Any]) -> None:
+        """Set the targets of the samples there are."""
+        ...
+
+    def check_samples(self, inputs: NDArray[Any], targets: NDArray[Any], what: str) -> None:
+        """Whether these samples fit model and loss."""
+        ...
+
+    def put_samples(self, inputs: NDArray[Any], targets: NDArray[Any], *, more: bool) -> None:
+        """Train on these samples, or on them as well."""
+        ...
+
+    def call(self, function: Callable[[Any], object]) -> None:
+        """Call a function of the run."""
+        ...
+
+
+def numbered(index: int) -> str:
+    """How a weight is called where nobody knows its name."""
+    return f"weight {index}"
+
+
+class Edit:
+    """Base of the edits. Two are equal if they are of one kind and every number has the same bits."""
+
+    __slots__ = ()
+
+    kinds: ClassVar[dict[str, type[Edit]]] = {}
+    """Every kind by its name, as it is written."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        Edit.kinds[cls.__name__] = cls
+
+    def resolved(self, hands: Hands) -> Edit:
+        """The same in absolute numbers, for a run as it is now."""
+        return self
+
+    def check(self, hands: Hands) -> None:
+        """Raise unless the edit fits the run; nothing is changed.
+
+        Raises
+        ------
+        InputError
+        """
+
+    def apply(self, hands: Hands) -> None:
+        """Do it, between two steps."""
+        raise TypeError(f"{type(self).__name__} must say what it does")
+
+    def words(self, name: Names = numbered) -> str:
+        """One line; `name` gives the name of the weight at a flat index."""
+        raise TypeError(f"{type(self).__name__} must say what it does in words")
+
+    def continues(self, earlier: Edit) -> bool:
+        """Whether it leaves nothing of `earlier`, an edit of the same gesture after the same step."""
+        return False
+
+    def _bits(self) -> tuple[Any, ...]:
+        return type(self), *(bits(getattr(self, field.name)) for field in fields(self))  # type: ignore[arg-type]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Edit) and self._bits() == other._bits()
+
+    def __hash__(self) -> int:
+        return hash(self._bits())
+
+    def __str__(self) -> str:
+        return self.words()
+
+
+def bits(part: Any) -> Any:
+    """Something hashable that differs where a bit does: 0.0 and -0.0, float32 and float64, two shapes."""
+    if isinstance(part, np.ndarray):
+        return part.dtype.str, part.shape, part.tobytes()
+    if isinstance(part, tuple):
+        return tuple(map(bits, part))
+    return type(part).__name__, part.hex() if isinstance(part, float) else part
+
+
+def fix(edit: Edit, **parts: Any) -> None:
+    """Set checked fields of a frozen dataclass; arrays become read-only copies."""
+    for name, part in parts.items():
+        own = part.copy() if isinstance(part, np.ndarray) else part
+        if isinstance(own, np.ndarray):
+            own.flags.writeable = False
+        object.__setattr__(edit, name, own)
+
+
+def within(hands: Hands, start: int, count: int) -> None:
+    """Raise InputError unless there are weights from `start` on."""
+    stop = start + count
+    if stop > hands.n_weights:
+        raise InputError(f"weights {start} to {stop - 1} are not all among the {hands.n_weights} of the run")
+
+
+def several(name: Names, start: int, count: int) -> str:
+    """``0.weight[4][2] and 7 more``."""
+    return name(start) + (f" and {count - 1:,} more" if count > 1 else "")

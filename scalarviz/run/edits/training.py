@@ -1,0 +1,158 @@
+"""Edits of how a run trains: the optimiser's numbers, the batch, the engine; and any function of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...engine.choose import known
+from ...errors import InputError, TypeMismatchError
+from ..checks import integer
+from .base import Edit, Hands, Names, fix, numbered
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetOptimizer(Edit):
+    """Numbers of the optimiser: learning rate, momentum, betas, weight decay, eps, those of a class of one's own.
+
+    Parameters
+    ----------
+    numbers : mapping or sequence of (str, number)
+        By the names of the constructor's arguments.
+    """
+
+    numbers: tuple[tuple[str, Any], ...]
+
+    def __post_init__(self) -> None:
+        given: Any = self.numbers
+        try:
+            given = dict(given)
+        except (TypeError, ValueError):
+            raise TypeMismatchError(f"SetOptimizer: names with numbers are wanted, got {given!r:.60}") from None
+        pairs = tuple((str(name), _plain(number)) for name, number in given.items())
+        if not pairs:
+            raise InputError("SetOptimizer: no number is named; such as SetOptimizer({'momentum': 0.9})")
+        fix(self, numbers=pairs)
+
+    def check(self, hands: Hands) -> None:
+        """Raise unless the optimiser has these numbers and takes them."""
+        hands.check_numbers(dict(self.numbers))
+
+    def apply(self, hands: Hands) -> None:
+        """Set them; where the update becomes another one, its state goes on by name."""
+        hands.put_numbers(dict(self.numbers))
+
+    def words(self, name: Names = numbered) -> str:
+        """``momentum = 0.9, weight_decay = 0.01``."""
+        return ", ".join(f"{key} = {_short(number)}" for key, number in self.numbers)
+
+    def continues(self, earlier: Edit) -> bool:
+        """Whether it sets the same numbers."""
+        return isinstance(earlier, SetOptimizer) and {k for k, _ in earlier.numbers} == {k for k, _ in self.numbers}
+
+
+def _plain(number: Any) -> Any:
+    """Something that can be written: numbers, truth values, words, rows of them."""
+    if isinstance(number, np.generic):
+        number = number.item()
+    if isinstance(number, list | tuple):
+        return tuple(map(_plain, number))
+    if isinstance(number, bool | int | float | str) or number is None:
+        return number
+    raise TypeMismatchError(f"SetOptimizer: numbers, words or rows of them are wanted, got {type(number).__name__}")
+
+
+def _short(number: Any) -> str:
+    if isinstance(number, tuple):
+        return f"({', '.join(map(_short, number))})"
+    return f"{number:.6g}" if isinstance(number, float) else str(number)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetBatchSize(Edit):
+    """Samples a step, from the next step on."""
+
+    batch_size: int
+
+    def __post_init__(self) -> None:
+        fix(self, batch_size=integer("batch_size", self.batch_size, 1))
+
+    def check(self, hands: Hands) -> None:
+        """Raise if there are fewer samples."""
+        hands.check_batch(self.batch_size)
+
+    def apply(self, hands: Hands) -> None:
+        """Set it."""
+        hands.put_batch(self.batch_size)
+
+    def words(self, name: Names = numbered) -> str:
+        """``batch size = 32``."""
+        return f"batch size = {self.batch_size:,}"
+
+    def continues(self, earlier: Edit) -> bool:
+        """Whether it is of the same kind."""
+        return isinstance(earlier, SetBatchSize)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetEngine(Edit):
+    """Another engine computes from the next step on."""
+
+    engine: str
+    why: str = "asked for"
+
+    def __post_init__(self) -> None:
+        known(self.engine)
+        if not isinstance(self.why, str):
+            raise TypeMismatchError(f"SetEngine: why must be text, got {type(self.why).__name__}")
+
+    def check(self, hands: Hands) -> None:
+        """Raise if there is no such engine here."""
+        hands.check_engine(self.engine)
+
+    def apply(self, hands: Hands) -> None:
+        """Make it."""
+        hands.put_engine(self.engine, self.why)
+
+    def words(self, name: Names = numbered) -> str:
+        """``engine = numba``."""
+        return f"engine = {self.engine}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call(Edit):
+    """Whatever a function of the run does. It can be written by name, and not read back.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(run)``, called between two steps.
+    what : str
+        What the log says; default: the function's name.
+    """
+
+    function: Callable[[Any], object]
+    what: str = ""
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise TypeMismatchError(f"Call: a function of the run is wanted, got {type(self.function).__name__}")
+        fix(self, what=str(self.what) or self.name)
+
+    @property
+    def name(self) -> str:
+        """Module and name of the function."""
+        kind = type(self.function)
+        module = getattr(self.function, "__module__", kind.__module__)
+        return f"{module}.{getattr(self.function, '__qualname__', kind.__qualname__)}"
+
+    def apply(self, hands: Hands) -> None:
+        """Call it."""
+        hands.call(self.function)
+
+    def words(self, name: Names = numbered) -> str:
+        """What it was called."""
+        return self.what

@@ -1,0 +1,170 @@
+"""`RunHands`: how an edit reaches into a run. Nobody else changes a run from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engine.arrays.plan import PlanRunner
+from ..engine.table import usable
+from ..errors import InputError
+from .checks import batch_of, check_targets
+from .dataset import Dataset
+from .optimizer import record_update
+from .samples import as_pair, fitting
+
+if TYPE_CHECKING:
+    from .run import Run
+
+
+class RunHands:
+    """What :class:`scalarviz.run.edits.base.Hands` promises, for one run, between two of its steps.
+
+    Parameters
+    ----------
+    run : Run
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    # ---- weights
+
+    @property
+    def n_weights(self) -> int:
+        """Number of scalar parameters."""
+        return self.run.n_weights
+
+    def values(self, start: int, count: int) -> NDArray[Any]:
+        """A copy of some flat weights."""
+        return self.run._store.value[start : start + count].copy()
+
+    def put_weights(self, start: int, numbers: NDArray[Any]) -> None:
+        """Set flat weights; the update of the last step stays what it was."""
+        store, span = self.run._store, slice(start, start + len(numbers))
+        with np.errstate(invalid="ignore", over="ignore"):
+            new = numbers.astype(store.value.dtype)
+            self.run.problem.previous[span] += new - store.value[span]
+        store.value[span] = new
+        store.revision += 1
+
+    def put_frozen(self, start: int, flags: NDArray[np.bool_]) -> None:
+        """Set which weights the optimiser leaves alone."""
+        self.run._store.frozen[start : start + len(flags)] = flags
+
+    # ---- how it trains
+
+    def check_numbers(self, numbers: Mapping[str, Any]) -> None:
+        """Whether the optimiser has numbers of these names and takes them."""
+        self.run.optimizer.checked(numbers)
+
+    def put_numbers(self, numbers: Mapping[str, Any]) -> None:
+        """Set numbers of the optimiser; state of the same name goes on, other state begins at 0."""
+        run, optimizer = self.run, self.run.optimizer
+        found, before = optimizer.checked(numbers), optimizer.hyperparameters()
+        if set(found) == {"lr"}:  # an input of the update, not a part of it
+            optimizer.assign(found)
+            return
+        known = dict(zip(optimizer.state, run.problem.state, strict=True))
+        optimizer.assign(found)
+        try:
+            update = record_update(optimizer)
+            state = [known[n] if n in known else np.zeros_like(run._store.value) for n in optimizer.state]
+            self._use(update=update, state=state)
+        except BaseException:
+            optimizer.assign(before)
+            raise
+
+    def check_batch(self, batch_size: int) -> None:
+        """Whether there are so many samples."""
+        batch_of(batch_size, len(self.run._dataset))
+
+    def put_batch(self, batch_size: int) -> None:
+        """Set how many samples a step has."""
+        self._use(batch=batch_size)
+
+    def check_engine(self, engine: str) -> None:
+        """Whether there is such an engine here."""
+        if engine == "auto":
+            raise InputError("adopt_engine: 'auto' chooses when a run starts; name an engine, as 'numba'")
+        usable(engine, self.run.dtype)
+
+    def put_engine(self, engine: str, why: str) -> None:
+        """Let another engine go on."""
+        self.run._go_on_with(engine, why)
+
+    # ---- what it learns from
+
+    def check_targets(self, targets: NDArray[Any]) -> None:
+        """Whether there is a target that the loss can use for every sample."""
+        self._targets(targets)
+
+    def _targets(self, targets: NDArray[Any]) -> NDArray[Any]:
+        run = self.run
+        new, wanted = fitting(targets, run._shapes[1], "set_targets: the targets"), len(run._dataset)
+        if len(new) != wanted:
+            raise InputError(f"set_targets: there are {wanted} samples, got {len(new)} targets")
+        check_targets(run.loss_function, new, len(run._tape.outputs))
+        return new
+
+    def put_targets(self, targets: NDArray[Any]) -> None:
+        """Set the targets of the samples there are."""
+        inputs = self.run.problem.data[: self.run.n_inputs].T
+        self._learn_from(Dataset(self._encoded(inputs, self._targets(targets))))
+
+    def check_samples(self, inputs: NDArray[Any], targets: NDArray[Any], what: str) -> None:
+        """Whether these samples fit model and loss."""
+        self._samples(inputs, targets, what)
+
+    def _samples(self, inputs: NDArray[Any], targets: NDArray[Any], what: str) -> tuple[NDArray[Any], NDArray[Any]]:
+        run = self.run
+        as_pair((inputs, targets))
+        x = fitting(inputs, run._shapes[0], f"{what}: the inputs")
+        y = fitting(targets, run._shapes[1], f"{what}: the targets")
+        check_targets(run.loss_function, y, len(run._tape.outputs))
+        return x, y
+
+    def put_samples(self, inputs: NDArray[Any], targets: NDArray[Any], *, more: bool) -> None:
+        """Train on these samples, or on them as well."""
+        new = self._encoded(*self._samples(inputs, targets, "add_samples" if more else "refill"))
+        self._learn_from(self.run._dataset.with_more(new) if more else Dataset(new))
+
+    def _encoded(self, inputs: NDArray[Any], targets: NDArray[Any]) -> NDArray[Any]:
+        """Checked samples as the engines take them: a column each."""
+        numbers = np.concatenate([inputs, targets], axis=1).T
+        return PlanRunner(self.run.problem.plan, self.run.dtype).encode(numbers)
+
+    def _learn_from(self, data: Dataset) -> None:
+        """Where a batch was all the data it still is, and where it no longer fits it becomes all of it."""
+        run, count = self.run, len(data)
+        before = len(run._dataset)
+        if count == before:  # engines read the array anew at every call
+            run.problem.data = data.joined()
+        else:
+            batch = count if run.problem.batch == before else min(run.problem.batch, count)
+            self._use(data=data.joined(), batch=batch)
+        run._dataset = data
+        run._training.data_changed = True
+
+    # ---- anything
+
+    def call(self, function: Callable[[Any], object]) -> None:
+        """Call a function of the run."""
+        function(self.run)
+
+    def _use(self, **parts: Any) -> None:
+        """Let the engine prepare for a problem of other parts; if it cannot, nothing has changed."""
+        run = self.run
+        before = {name: getattr(run.problem, name) for name in parts}
+        try:
+            for name, part in parts.items():
+                setattr(run.problem, name, part)
+            trainer = run._make_trainer(run.problem)
+        except BaseException:
+            for name, part in before.items():
+                setattr(run.problem, name, part)
+            raise
+        run._training.change(trainer)

@@ -1,0 +1,77 @@
+"""`Keeping`: the part of a run that gives its numbers by name, takes them back, and has them on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ..engine.problem import Problem
+from ..optim import Optimizer
+from ..scalar.store import Store
+from .checkpoint import Checkpoint, load_run, save_run
+from .checks import steps_of
+from .frame import Tensor
+from .gather import buffers_of, without_buffers
+from .optimizer import by_name, restore
+from .training import Training
+from .turns import in_turn
+
+
+class Keeping:
+    """State dicts and files."""
+
+    model: Callable[..., Any]
+    optimizer: Optimizer
+    problem: Problem
+    tensors: tuple[Tensor, ...]
+    _store: Store
+    _training: Training
+    _check_live: Callable[[], None]
+
+    @in_turn
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """Every tensor, and the model's buffers, by name (copies)."""
+        return {t.name: t.of(self._store.value).copy() for t in self.tensors} | buffers_of(self.model)
+
+    @in_turn
+    def optimizer_state(self) -> dict[str, NDArray[Any]]:
+        """The optimiser's state by ``"<state>.<tensor>"`` (copies)."""
+        return by_name(self.optimizer, self.problem.state, self.tensors)
+
+    @in_turn
+    def restore(self, tensors: dict[str, NDArray[Any]], optimizer_state: dict[str, NDArray[Any]], steps: int) -> None:
+        """Take over saved values (by name, all of them), optimiser state and step count.
+
+        Raises
+        ------
+        InputError
+            Lists every missing, unexpected and misshapen tensor at once; or a number is not finite, or too large for
+            the run's dtype. Nothing is changed then.
+
+        Notes
+        -----
+        The history begins a new line: what was computed before stays in :attr:`History.lines`.
+        """
+        self._check_live()
+        steps = steps_of(steps)
+        targets = {"": self._store.value}
+        if optimizer_state:
+            targets |= {f"{n}.": a for n, a in zip(self.optimizer.state, self.problem.state, strict=True)}
+        restore(self.tensors, targets, {**without_buffers(self.model, tensors), **optimizer_state})
+        self.problem.previous[:] = self._store.value
+        self._store.revision += 1
+        self._training.steps = steps
+        self._training.history.begin()
+
+    @in_turn
+    def save(self, path: str | Path, notes: Mapping[str, str] | None = None) -> None:
+        """Write weights, optimiser state and step; see :func:`scalarviz.run.checkpoint.save_run`."""
+        save_run(self, path, notes)  # type: ignore[arg-type]  # a Run is the only Keeping
+
+    @in_turn
+    def load(self, path: str | Path, *, optimizer: bool = True) -> Checkpoint:
+        """Go on from a file; see :func:`scalarviz.run.checkpoint.load_run`."""
+        return load_run(self, path, optimizer=optimizer)  # type: ignore[arg-type]
