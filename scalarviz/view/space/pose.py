@@ -18,8 +18,6 @@ DEGREES_PER_PIXEL = 0.4
 """How far a drag turns the scene."""
 LIMIT = 89.0
 """The eye never goes over the pole: up stays up."""
-ZOOM = (0.2, 40.0)
-"""Least and most, of the fitted size."""
 NEAREST = 0.01
 """The near plane, as a share of the far one, where the scene reaches behind the eye."""
 

@@ -9,8 +9,11 @@ from numpy.typing import NDArray
 
 from .camera import Camera
 from .layout import Layout
-from .pose import LIMIT, ZOOM, Pose, between, camera_of, pose_of, shifted, turned, zoomed
+from .leash import way_back
+from .pose import LIMIT, Pose, between, camera_of, pose_of, shifted, turned, zoomed
 
+LEAST = 0.2
+"""Of the fitted size: the picture is never smaller. It is never larger than one cube that fills its place."""
 GLIDE = 0.3
 """Seconds of the way back to the fitted camera."""
 
@@ -44,6 +47,8 @@ class Viewpoint:
                                                            + list(layout.trays))  # fmt: skip
         self._centre = layout.bounds.mean(axis=0)
         self._fitted = pose_of(layout.camera, self._centre)
+        x0, y0, x1, y1 = layout.rect
+        self._most = max(2.0, min(x1 - x0, y1 - y0) / layout.pixels_per_cube())
 
     @property
     def camera(self) -> Camera:
@@ -73,17 +78,21 @@ class Viewpoint:
         self._go(turned(self.pose, dx, dy))
 
     def pan(self, dx: float, dy: float) -> None:
-        """Shift by pixels."""
+        """Shift by pixels, as far as something stays in sight."""
         self._go(shifted(self.pose, dx, dy))
 
     def zoom(self, factor: float, at: tuple[float, float]) -> None:
         """Enlarge around a pixel, within limits."""
         now, fitted = self._camera.scale, self._fitted.scale
-        wanted = float(np.clip(now * factor, ZOOM[0] * fitted, ZOOM[1] * fitted))
+        wanted = float(np.clip(now * factor, LEAST * fitted, self._most * fitted))
         self._go(zoomed(self.pose, wanted / now, at))
 
     def _go(self, pose: Pose) -> None:
-        self.camera = camera_of(pose, self._camera.size, self._points)
+        moved = camera_of(pose, self._camera.size, self._points)
+        shift = way_back(moved, [plate.corners for plate in self._layout.plates], self._layout.rect)
+        if shift.any():
+            moved = camera_of(shifted(pose, *shift), self._camera.size, self._points)
+        self.camera = moved
 
     def fit(self) -> None:
         """Start the way back."""
