@@ -54,6 +54,7 @@ class RunHands:
     def put_frozen(self, start: int, flags: NDArray[np.bool_]) -> None:
         """Set which weights the optimiser leaves alone."""
         self.run._store.frozen[start : start + len(flags)] = flags
+        self.run._training.flags_changed = True
 
     # ---- how it trains
 
@@ -139,15 +140,18 @@ class RunHands:
 
     def _learn_from(self, data: Dataset) -> None:
         """Where a batch was all the data it still is, and where it no longer fits it becomes all of it."""
+        count, batch, before = len(data), self.run.problem.batch, len(self.run._dataset)
+        self.put_data(data, count if batch == before else min(batch, count))
+        self.run._training.data_changed = True
+
+    def put_data(self, data: Dataset, batch: int | None = None) -> None:
+        """Learn from samples as the engines take them, so many a step (default: as now, if there are so many)."""
         run, count = self.run, len(data)
-        before = len(run._dataset)
-        if count == before:  # engines read the array anew at every call
+        if count == len(run._dataset):  # engines read the array anew at every call
             run.problem.data = data.joined()
         else:
-            batch = count if run.problem.batch == before else min(run.problem.batch, count)
-            self._use(data=data.joined(), batch=batch)
+            self._use(data=data.joined(), batch=batch or min(run.problem.batch, count))
         run._dataset = data
-        run._training.data_changed = True
 
     # ---- anything
 

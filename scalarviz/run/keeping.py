@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from ..engine.problem import Problem
 from ..optim import Optimizer
 from ..scalar.store import Store
+from . import state
 from .checkpoint import Checkpoint, load_run, save_run
 from .checks import steps_of
 from .frame import Tensor
 from .gather import buffers_of, without_buffers
 from .optimizer import by_name, restore
+from .state import State
 from .training import Training
 from .turns import in_turn
 
@@ -65,6 +67,33 @@ class Keeping:
         self._store.revision += 1
         self._training.steps = steps
         self._training.history.begin()
+
+    @in_turn
+    def state(self) -> State:
+        """All that the run is now, to go back to with :meth:`take`."""
+        return state.give(self)  # type: ignore[arg-type]  # a Run is the only Keeping
+
+    @in_turn
+    def take(self, moment: State) -> None:
+        """Go back to a state of this run: the next steps have the same bits as those that followed it.
+
+        Raises
+        ------
+        InputError
+            It is of another run; nothing is changed then.
+        StateError
+            The run is closed, or another Run took its weights.
+
+        Notes
+        -----
+        The history begins a new line: what was computed since stays in :attr:`History.lines`.
+
+        Examples
+        --------
+        ``before = run.state(); run.step(100); run.take(before)``
+        """
+        self._check_live()
+        state.take(self, moment)  # type: ignore[arg-type]
 
     @in_turn
     def save(self, path: str | Path, notes: Mapping[str, str] | None = None) -> None:

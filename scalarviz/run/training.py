@@ -66,8 +66,8 @@ class Training:
     history : History
     call_seconds : float
         See `CALL_SECONDS`. How steps are cut into calls changes no bit.
-    data_changed : bool
-        Set by whoever changes the data between two steps; the next step clears it.
+    data_changed, flags_changed : bool
+        Set by whoever changes the data, or the flags of frozen weights, between two steps; the next step clears them.
     """
 
     def __init__(
@@ -77,7 +77,8 @@ class Training:
         self.steps = 0
         self.history = History()
         self.call_seconds = CALL_SECONDS
-        self.data_changed = False
+        self.data_changed, self.flags_changed = False, True
+        self._kept: list[NDArray[Any]] = []
         self._revision = problem.store.revision
         self._held, self._name_of = held, name_of
         self._seconds_a_step = math.inf
@@ -114,7 +115,7 @@ class Training:
         """
         fitting = self.call_seconds / self._seconds_a_step
         count = max(1, min(most, _LONGEST, int(min(fitting, 8.0 * max(1, self._timed)))))
-        before = self._snapshot()
+        before = self._snapshot() if count > 1 else None  # one step alone stands at the bad step anyhow
         start = time.perf_counter()
         losses = self._train(count, lr)
         seconds = time.perf_counter() - start
@@ -128,7 +129,9 @@ class Training:
 
     def _train(self, count: int, lr: float) -> NDArray[np.float64]:
         problem = self.problem
-        np.copyto(problem.trained, self._held & (problem.store.frozen == 0))
+        if self.flags_changed:
+            np.copyto(problem.trained, self._held & (problem.store.frozen == 0))
+            self.flags_changed = False
         return self.trainer.train(self.steps, count, lr)
 
     def _book(self, losses: NDArray[np.float64], lr: float) -> None:
@@ -142,29 +145,37 @@ class Training:
 
     # ---- divergence
 
-    def _state(self) -> tuple[NDArray[Any], ...]:
+    def _changing(self) -> tuple[NDArray[Any], ...]:
+        """What a step changes and the next one reads."""
         problem = self.problem
         return (problem.store.value, problem.previous, *problem.state)
 
     def _snapshot(self) -> list[NDArray[Any]]:
-        return [array.copy() for array in self._state()]
+        """Copies of it, in arrays that are used again: fresh memory costs more than copying."""
+        arrays = self._changing()
+        if [array.shape for array in self._kept] != [array.shape for array in arrays]:
+            self._kept = [np.empty_like(array) for array in arrays]
+        for kept, array in zip(self._kept, arrays, strict=True):
+            np.copyto(kept, array)
+        return self._kept
 
-    def _stop_at_divergence(self, before: list[NDArray[Any]], losses: NDArray[np.float64], lr: float) -> None:
+    def _stop_at_divergence(self, before: list[NDArray[Any]] | None, losses: NDArray[np.float64], lr: float) -> None:
         """Replay to the first step with a loss or weight that is not finite (the same bits), then raise."""
         bad = np.flatnonzero(~np.isfinite(losses))
         last = int(bad[0]) + 1 if len(bad) else len(losses)
-        for count in range(max(1, last - 1), last + 1):  # a bad update shows in the next step's loss
-            for array, old in zip(self._state(), before, strict=True):
+        for count in range(max(1, last - 1), last + 1) if before is not None else ():
+            for array, old in zip(self._changing(), before or (), strict=True):
                 array[:] = old
-            losses = self._train(count, lr)
+            losses = self._train(count, lr)  # a bad update shows in the next step's loss
             if not self._finite(losses):
                 break
+        given = self.problem.previous if before is None else before[0]
         self._book(losses, lr)
         weights = np.flatnonzero(~np.isfinite(self.problem.store.value))
         where = f"; the first weight is {self._name_of(int(weights[0]))}" if len(weights) else ""
         advice = f". lr is {lr:g}; try a tenth"
-        given = np.flatnonzero(~np.isfinite(before[0]))
-        if len(given):
-            first = int(given[0])
-            advice = f". {self._name_of(first)} was {before[0][first]:g} before it: set it to a number, or load others"
+        wrong = np.flatnonzero(~np.isfinite(given))
+        if len(wrong):
+            first = int(wrong[0])
+            advice = f". {self._name_of(first)} was {given[first]:g} before it: set it to a number, or load others"
         raise DivergedError(f"training diverged at step {self.steps}: the loss is {losses[-1]:g}{where}{advice}")

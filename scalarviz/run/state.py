@@ -1,0 +1,292 @@
+"""`State`: all that a run is between two steps, as named parts that their owners give and take.
+
+Random numbers come from the step, so nothing else is needed to go on with the same bits. Each part is copied when it is
+given, but for what is never written to (data, functions, the recorded graph): that is referred to. How many arrays an
+optimiser has, and how many samples there are, may differ between two states of one run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError, TypeMismatchError, listing
+from .dataset import Dataset
+from .gather import buffers_of
+
+if TYPE_CHECKING:
+    from ..engine.choose import EngineChoice
+    from .run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A moment of a run: ``run.state()`` gives one, ``run.take(state)`` goes back to it.
+
+    Attributes
+    ----------
+    parts : mapping of str to object
+        By the names of :data:`PARTS`.
+    """
+
+    parts: Mapping[str, Any]
+
+    @property
+    def step(self) -> int:
+        """Steps that the run had done."""
+        return int(self.parts["step"])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays that it holds alone; data that is referred to is not counted."""
+        return sum(_bytes(part) for part in self.parts.values())
+
+
+def _bytes(part: Any) -> int:
+    if isinstance(part, np.ndarray):
+        return part.nbytes
+    if isinstance(part, Mapping):
+        return sum(map(_bytes, part.values()))
+    return part.nbytes if isinstance(part, Weights) else 0
+
+
+T = TypeVar("T")
+
+
+class Part(Protocol[T]):
+    """One part of a state and its owner's way of giving and taking it."""
+
+    owns: frozenset[str]
+    """The attributes of a run (``"problem.batch"``) that it is responsible for."""
+
+    def give(self, run: Run) -> T:
+        """The part as it is now."""
+        ...
+
+    def check(self, run: Run, part: T) -> None:
+        """Raise InputError if the run cannot take it; nothing is changed."""
+        ...
+
+    def take(self, run: Run, part: T) -> None:
+        """Go back to it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Values, gradient, the values before the last step, flags, each of shape (P,)."""
+
+    values: NDArray[Any]
+    gradient: NDArray[Any]
+    previous: NDArray[Any]
+    computed: NDArray[np.uint8]
+    frozen: NDArray[np.uint8]
+    edited: bool
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(a.nbytes for a in (self.values, self.gradient, self.previous, self.computed, self.frozen))
+
+
+class _Weights:
+    owns = frozenset({
+        "_store.value", "_store.grad", "_store.computed", "_store.frozen", "_store.revision", "problem.store",
+        "problem.previous", "problem.trained", "_training.data_changed", "_training.flags_changed",
+        "_training._revision",
+    })  # fmt: skip
+
+    def give(self, run: Run) -> Weights:
+        store, previous = run._store, run.problem.previous.copy()
+        flags = store.computed.copy(), store.frozen.copy()
+        return Weights(store.value.copy(), store.grad.copy(), previous, *flags, run._training.edited)
+
+    def check(self, run: Run, part: Weights) -> None:
+        own = run._store.value
+        if part.values.shape != own.shape or part.values.dtype != own.dtype:
+            raise InputError(
+                f"the state has {len(part.values)} weights in {part.values.dtype}, the run {len(own)} in {own.dtype}"
+            )
+
+    def take(self, run: Run, part: Weights) -> None:
+        store, training = run._store, run._training
+        arrays = (store.value, store.grad, run.problem.previous, store.computed, store.frozen)
+        given = (part.values, part.gradient, part.previous, part.computed, part.frozen)
+        for array, kept in zip(arrays, given, strict=True):
+            np.copyto(array, kept)
+        store.revision += 1
+        training._revision, training.data_changed, training.flags_changed = store.revision, part.edited, True
+
+
+class _Optimizer:
+    owns = frozenset({
+        "optimizer", "optimizer.state", "optimizer.steps", "optimizer._state", "optimizer.numbers", "problem.state",
+        "problem.update", "problem.t_start",
+    })  # fmt: skip
+
+    def give(self, run: Run) -> dict[str, Any]:
+        arrays = zip(run.optimizer.state, run.problem.state, strict=True)
+        return {
+            "class": type(run.optimizer).__name__,
+            "numbers": run.optimizer.hyperparameters(),
+            "before": run.problem.t_start,
+            "arrays": {name: array.copy() for name, array in arrays},
+        }
+
+    def check(self, run: Run, part: Mapping[str, Any]) -> None:
+        own = type(run.optimizer).__name__
+        if part["class"] != own:
+            raise InputError(f"the state is of a run with {part['class']}, this one has {own}")
+        run.optimizer.checked(part["numbers"])
+
+    def take(self, run: Run, part: Mapping[str, Any]) -> None:
+        if run.optimizer.hyperparameters() != part["numbers"]:
+            run.hands.put_numbers(part["numbers"])
+        run.problem.t_start = part["before"]
+        run.problem.state = [part["arrays"][name].copy() for name in run.optimizer.state]
+
+
+class _Buffers:
+    owns = frozenset({"model.buffers"})
+
+    def give(self, run: Run) -> dict[str, NDArray[Any]]:
+        return buffers_of(run.model)
+
+    def check(self, run: Run, part: Mapping[str, NDArray[Any]]) -> None:
+        own = buffers_of(run.model)
+        other = [name for name in part if name not in own or not np.array_equal(own[name], part[name], equal_nan=True)]
+        if other or len(own) != len(part):
+            raise InputError(
+                f"the state's numbers of {listing(other or sorted(set(own) ^ set(part)))} are not the model's, which "
+                "its recorded graph holds as constants; put them back into the model first"
+            )
+
+    def take(self, run: Run, part: Mapping[str, NDArray[Any]]) -> None:
+        """They are constants of the recorded graph: `check` has found them unchanged."""
+
+
+class _Modes:
+    owns = frozenset({"model.training"})
+
+    def give(self, run: Run) -> dict[str, bool]:
+        modules = getattr(run.model, "named_modules", None)
+        return {name: module.training for name, module in modules()} if callable(modules) else {}
+
+    def check(self, run: Run, part: Mapping[str, bool]) -> None:
+        if part.keys() != self.give(run).keys():
+            raise InputError(f"the state is of a model with other modules: {listing(sorted(part))}")
+
+    def take(self, run: Run, part: Mapping[str, bool]) -> None:
+        modules = getattr(run.model, "named_modules", None)
+        for name, module in modules() if callable(modules) else ():
+            module.training = part[name]
+
+
+class _Sampler:
+    owns = frozenset({"seed", "problem.seed", "problem.batch"})
+
+    def give(self, run: Run) -> tuple[int, int]:
+        return run.problem.seed, run.problem.batch
+
+    def check(self, run: Run, part: tuple[int, int]) -> None:
+        if part[0] != run.problem.seed:
+            raise InputError(f"the state is of a run with seed {part[0]}, this one has {run.problem.seed}")
+
+    def take(self, run: Run, part: tuple[int, int]) -> None:
+        if run.problem.batch != part[1]:
+            run.hands.put_batch(part[1])
+
+
+class _Data:
+    owns = frozenset({"_dataset", "problem.data"})
+
+    def give(self, run: Run) -> Dataset:
+        return run._dataset
+
+    def check(self, run: Run, part: Dataset) -> None:
+        """Any samples that this model was given fit it."""
+
+    def take(self, run: Run, part: Dataset) -> None:
+        if part is not run._dataset:
+            run.hands.put_data(part)
+
+
+class _Engine:
+    owns = frozenset({"engine", "_training.trainer", "_threads", "problem.threads", "full_speed"})
+
+    def give(self, run: Run) -> EngineChoice:
+        return run.engine
+
+    def check(self, run: Run, part: EngineChoice) -> None:
+        run.hands.check_engine(part.name)
+
+    def take(self, run: Run, part: EngineChoice) -> None:
+        if part.name != run.engine.name:
+            run.hands.put_engine(part.name, part.why)
+        run.engine = part
+
+
+class _Step:
+    owns = frozenset({"_training.steps", "_training.history"})
+
+    def give(self, run: Run) -> int:
+        return run.steps
+
+    def check(self, run: Run, part: int) -> None:
+        """Any step may come next: random numbers are made of its number."""
+
+    def take(self, run: Run, part: int) -> None:
+        run._training.steps = part
+        run._training.history.begin()  # what was computed stays, in a line of its own
+
+
+class _Graph:
+    owns = frozenset({
+        "model", "loss_function", "_on_rows", "_tape", "_shapes", "_forward", "stages", "tensors", "dtype",
+        "problem.plan", "problem.reduction", "problem.block", "_training._held", "_training._name_of",
+    })  # fmt: skip
+
+    def give(self, run: Run) -> Any:
+        return run._tape
+
+    def check(self, run: Run, part: Any) -> None:
+        if part is not run._tape:
+            raise InputError("the state is of another Run: its model and loss were recorded for that one")
+
+    def take(self, run: Run, part: Any) -> None:
+        """It is never changed: `check` has found it the same."""
+
+
+PARTS: Mapping[str, Part[Any]] = MappingProxyType({
+    "graph": _Graph(), "engine": _Engine(), "data": _Data(), "sampler": _Sampler(), "optimizer": _Optimizer(),
+    "buffers": _Buffers(), "modes": _Modes(), "weights": _Weights(), "step": _Step(),
+})  # fmt: skip
+"""In the order in which they are taken: what others are prepared for comes first."""
+
+
+def give(run: Run) -> State:
+    """All parts of a run as they are now."""
+    return State(MappingProxyType({name: part.give(run) for name, part in PARTS.items()}))
+
+
+def take(run: Run, state: State) -> None:
+    """Go back to a state; all parts are checked before the first one is taken.
+
+    Raises
+    ------
+    TypeMismatchError
+        Not a State.
+    InputError
+        It is of another run.
+    """
+    if not isinstance(state, State):
+        raise TypeMismatchError(f"take: a State is wanted, as run.state() gives it; got {type(state).__name__}")
+    for name, part in PARTS.items():
+        part.check(run, state.parts[name])
+    for name, part in PARTS.items():
+        part.take(run, state.parts[name])
