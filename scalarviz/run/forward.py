@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,13 @@ PROBE_SET = 256
 FEWEST_PROBES = 32
 PROBE_NUMBERS = 1 << 18
 """What their forward pass may compute: it is done at every frame, so a large net is asked with fewer samples."""
+FLAT = 1e-3
+"""Share of its largest slope below which an activation is called saturated."""
+_BENDS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
+    "tanh": lambda y: 1 - y * y,
+    "sigmoid": lambda y: 4 * y * (1 - y),
+}
+"""By kind, the slope at an output, as a share of the largest."""
 
 
 class Forward:
@@ -77,19 +84,33 @@ class Forward:
         rows = {"input": samples} | {name: row.T for name, row in zip(inner, found, strict=True)}
         return {name: rows[name] for name in stages}
 
-    def dead(self, values: NDArray[Any]) -> dict[str, NDArray[np.bool_]]:
-        """Per rectifier stage, the units that are 0 for every one of the first samples of the data.
+    def units(self, values: NDArray[Any]) -> tuple[dict[str, NDArray[np.bool_]], dict[str, NDArray[np.floating]]]:
+        """What becomes of the units at the first samples of the data, by stage.
 
         In the run's dtype, as the engine computes them. There are `PROBE_SET` samples, of a large net fewer.
+
+        Returns
+        -------
+        dead : dict of str to ndarray of bool
+            Of rectifiers: whether a unit is 0 for every one of the samples.
+        saturated : dict of str to ndarray
+            Of sigmoid and tanh: the share of the samples at which its slope is below `FLAT` of its largest.
         """
-        rectifiers = [(s, tap) for s, tap in zip(self.stages, self._taps, strict=True) if s.kind == "relu"]
-        if not rectifiers:
-            return {}
+        watched = [(s, tap) for s, tap in zip(self.stages, self._taps, strict=True) if s.kind in ("relu", *_BENDS)]
+        if not watched:
+            return {}, {}
         runner = self._dead_runner
         samples = max(FEWEST_PROBES, min(PROBE_SET, PROBE_NUMBERS // runner.plan.body.n_rows))
         data = self.problem.data[: self.tape.n_inputs, :samples]
-        rows = self._tap_rows(runner, [tap for _, tap in rectifiers], data, values)
-        return {s.name: np.asarray(~r.any(axis=1)) for (s, _), r in zip(rectifiers, rows, strict=True)}
+        rows = self._tap_rows(runner, [tap for _, tap in watched], data, values)
+        found = {stage: row for (stage, _), row in zip(watched, rows, strict=True)}
+        dead = {stage.name: np.asarray(~row.any(axis=1)) for stage, row in found.items() if stage.kind == "relu"}
+        flat = {
+            stage.name: np.asarray(np.mean(_BENDS[stage.kind](row) < FLAT, axis=1))
+            for stage, row in found.items()
+            if stage.kind in _BENDS
+        }
+        return dead, flat
 
     def _tap_rows(
         self, runner: PlanRunner, taps: Sequence[int], data: NDArray[Any], values: NDArray[Any]

@@ -112,6 +112,9 @@ class Frame:
     dead : mapping of str to ndarray of bool
         Per rectifier stage, the units that are zero, at these values, for every one of the first samples of the
         data: 256 of them, of a large net fewer (at least 32).
+    saturated : mapping of str to ndarray
+        Per sigmoid and tanh stage and unit, the share of those samples at which it is flat: its slope is below a
+        thousandth of its largest.
     curve : Curve
         The history up to this step.
     edited : bool
@@ -131,6 +134,7 @@ class Frame:
     frozen: BoolArray
     activations: Mapping[str, FloatArray] = field(default_factory=dict)
     dead: Mapping[str, BoolArray] = field(default_factory=dict)
+    saturated: Mapping[str, FloatArray] = field(default_factory=dict)
     curve: Curve = NO_CURVE
     edited: bool = False
     next_lr: float | None = None

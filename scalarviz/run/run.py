@@ -308,6 +308,7 @@ class Run(Engines, Editing, Keeping):
         activations = {} if probe is None else self.activations(probe, values)
         with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
             update = values - self.problem.previous
+            dead, saturated = self._forward.units(values)
         return Frame(
             step=self.steps,
             loss=self.loss,
@@ -318,7 +319,8 @@ class Run(Engines, Editing, Keeping):
             computed=store.computed.astype(bool),
             frozen=store.frozen.astype(bool),
             activations=activations,
-            dead=self._forward.dead(values),
+            dead=dead,
+            saturated=saturated,
             curve=self.history.curve(),
             edited=self._training.edited,
             next_lr=self.lr,

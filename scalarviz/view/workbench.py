@@ -287,8 +287,10 @@ class Workbench:
         if self.places.strip is not None:
             sketches += self._strip.sketches(self.places.strip, frame, selected=self.selected)
         sketches += self._scenery.around(frame, self.colouring, self.subject.probe_loss(frame))
+        sketches.append(self._scenery.trouble(frame, [*self._static, *sketches]))
         if self.subject.source.facts is not None and self.places.hud is not None:
-            state = state_of(self.subject, frame, pace_text, self.colouring.quantity, self._side.accuracy)
+            second = "  ·  ".join([*self._scenery.homeless, pace_text])  # where there is no room at the layer
+            state = state_of(self.subject, frame, second, self.colouring.quantity, self._side.accuracy)
             sketches.append(hud(self.places.hud, self.theme, state))
         return sketches
 

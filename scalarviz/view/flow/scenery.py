@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...run.diagnosis import diagnose
 from ...run.frame import Frame
 from ..cubes.scale import ActivationScale, Coloring, rows_of
 from ..draw.places import Box
@@ -19,6 +20,7 @@ from .labels import FlowLabels
 from .layer import FewFlow
 from .outcome import outcome, outcome_size
 from .taken import Taken
+from .trouble import TroubleNotes
 from .values import CubeValues
 
 _CHIPS_ABOVE, _CHIPS_BESIDE = 58.0, 238.0  # what the flow around a single layer takes
@@ -84,6 +86,7 @@ class Scenery:
         self._outcome: Box | None = None
         if self._labels is not None and size is not None:
             self._outcome = self._labels.free_place(*size, there)
+        self._trouble = TroubleNotes(layout, theme, project, box) if panels else None
         self.static: list[Sketch] = [part.static for part in (self.flow, self._labels) if part is not None]
 
     def _row_names(self) -> dict[str, str]:
@@ -122,6 +125,17 @@ class Scenery:
             last = self._subject.stages[-1].name
             sketches.append(outcome(self._outcome, self._theme, self._subject.sample, frame, last, loss))
         return sketches
+
+    def trouble(self, frame: Frame, around: Sequence[Sketch]) -> Sketch:
+        """What is wrong with a layer, beside its cubes; `around` holds the texts that are there already."""
+        if self._trouble is None:
+            return Sketch()
+        return self._trouble.sketch(diagnose(frame, self._subject.tensors, self._subject.stages), around)
+
+    @property
+    def homeless(self) -> tuple[str, ...]:
+        """What of it found no place there."""
+        return () if self._trouble is None else self._trouble.homeless
 
 
 def cubes_box(subject: Subject, scene: Box) -> Box:

@@ -1,0 +1,173 @@
+"""What is wrong with a network in training, in words: dead, saturated, without a gradient, no longer finite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .frame import Frame, Stage, Tensor
+
+MOSTLY = 0.95
+"""Share of units and samples from which on a stage is called saturated."""
+HARDLY = 1e-2
+"""Share of the next layer's gradient below which next to nothing of it has come through a saturated stage."""
+LOST = 1e-4
+"""Share of the loss below which a gradient is next to nothing, behind a saturated last stage."""
+WRONG = 1e-2
+"""A loss above which a saturated last stage is no success."""
+
+Kind = Literal["not finite", "dead", "saturated", "no gradient"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something that keeps a network from learning.
+
+    Attributes
+    ----------
+    kind : {"not finite", "dead", "saturated", "no gradient"}
+    where : str
+        Name of the tensor that it is about.
+    text : str
+        One line without a full stop.
+    """
+
+    kind: Kind
+    where: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """A layer's weights, and the stages after them up to the next layer."""
+
+    weight: Tensor
+    after: tuple[Stage, ...]
+
+
+def diagnose(frame: Frame, tensors: Sequence[Tensor], stages: Sequence[Stage]) -> tuple[Trouble, ...]:
+    """What is wrong at a frame, from input to output; empty for a network that learns.
+
+    Parameters
+    ----------
+    frame : Frame
+        Its gradient is left out of account where it is not of these values, or not computed.
+    tensors : sequence of Tensor
+    stages : sequence of Stage
+        The way from input to output; without one only numbers that are not finite are found.
+
+    Returns
+    -------
+    tuple of Trouble
+        A cause is told once, at the layer before it: what follows from it is not.
+    """
+    known = not frame.edited and frame.step > 0 and bool(frame.computed.all())
+    broken = _not_finite(frame, tensors, known)
+    if broken:
+        return (broken,)
+    layers = _layers(tensors, stages)
+    found: list[Trouble] = []
+    for at, layer in enumerate(layers):
+        following = layers[at + 1] if at + 1 < len(layers) else None
+        trouble = _dead(frame, layer, known) or _saturated(frame, layer, following, known)
+        if trouble is None and known and not (at > 0 and _dead(frame, layers[at - 1], known)):  # its inputs are 0
+            trouble = _without_gradient(frame, layers, at)
+        if trouble is not None:
+            found.append(trouble)
+        if trouble is not None and trouble.kind == "dead":
+            break  # what comes after it sees zeros alone
+    return tuple(found)
+
+
+def _not_finite(frame: Frame, tensors: Sequence[Tensor], known: bool) -> Trouble | None:
+    """The first tensor with such values, or else with such gradients: the others follow from it."""
+    for what, flat in (("weights", frame.values), ("gradients", frame.gradient))[: 1 + known]:
+        for tensor in tensors:
+            block = tensor.of(flat)
+            bad = int(np.count_nonzero(~np.isfinite(block)))
+            if bad:
+                kind = "NaN" if np.isnan(block).any() else "infinite"
+                count = f"{bad:,} of {block.size:,} {what}" if block.size > 1 else what.rstrip("s")
+                return Trouble("not finite", tensor.name, f"{tensor.name}: {count} {_is(bad)} {kind}")
+    if known and not np.isfinite(frame.loss):
+        return Trouble("not finite", tensors[-1].name, f"the loss is {'NaN' if np.isnan(frame.loss) else 'infinite'}")
+    return None
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _layers(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[_Layer]:
+    """Layers with weights in the order of the way; a convolution's tensor is found by its module's name."""
+    named = {t.name: t for t in tensors}
+    weights = [s.weight or named.get(f"{s.name}.weight" if s.name else "weight") for s in stages]
+    at = [k for k, weight in enumerate(weights) if weight is not None]
+    found = []
+    for here, there in pairwise([*at, len(stages)]):
+        weight = weights[here]
+        assert weight is not None  # those without were left out
+        found.append(_Layer(weight, tuple(stages[here + 1 : there])))
+    return found
+
+
+def _dead(frame: Frame, layer: _Layer, known: bool) -> Trouble | None:
+    """Rectifiers that are all 0 for all samples looked at, and let nothing through for any other."""
+    for stage in layer.after:
+        units = frame.dead.get(stage.name)
+        if units is not None and len(units) and bool(np.all(units)) and not (known and _size(frame, layer.weight) > 0):
+            what = f"all {len(units):,} units of {stage.kind} are" if len(units) > 1 else f"the unit of {stage.kind} is"
+            return Trouble("dead", layer.weight.name, f"no gradient reaches {layer.weight.name}: {what} dead")
+    return None
+
+
+def _saturated(frame: Frame, layer: _Layer, following: _Layer | None, known: bool) -> Trouble | None:
+    """Activations so flat that next to nothing of the gradient behind them has come through."""
+    own = _size(frame, layer.weight)
+    for stage in layer.after:
+        shares = frame.saturated.get(stage.name)
+        share = float(np.mean(shares)) if shares is not None and len(shares) else 0.0
+        if share >= MOSTLY and _blocks(frame, share, own, following, known):
+            amount = "no" if known and own == 0 else "hardly any"
+            text = f"{amount} gradient reaches {layer.weight.name}: {stage.kind} is saturated"
+            return Trouble("saturated", layer.weight.name, text)
+    return None
+
+
+def _blocks(frame: Frame, share: float, own: float, following: _Layer | None, known: bool) -> bool:
+    """Whether a saturated stage does harm: outputs may be what they should be, and the few steep units may do."""
+    if not known:
+        return following is not None and share == 1.0
+    if following is None:
+        return frame.loss > WRONG and own < LOST * frame.loss
+    behind = _size(frame, following.weight)
+    return own < HARDLY * behind  # nothing behind it either: then it is told there
+
+
+def _without_gradient(frame: Frame, layers: Sequence[_Layer], at: int) -> Trouble | None:
+    """All gradients of a layer 0, and not those behind it: something between them lets none through."""
+    layer = layers[at]
+    if at + 1 == len(layers) or _size(frame, layer.weight) != 0:
+        return None
+    following = layers[at + 1].weight
+    why = ""
+    if not following.of(frame.values).any():
+        why = f": all weights of {following.name} are 0"
+    if _size(frame, following) == 0 or not (why or all(s.kind in _SMOOTH for s in layer.after)):
+        return None  # told behind it, or the few samples of this step miss every unit
+    return Trouble("no gradient", layer.weight.name, f"no gradient reaches {layer.weight.name}{why}")
+
+
+_SMOOTH = ("tanh", "sigmoid", "softplus")
+"""Activations whose slope is 0 at single points at most; a rectifier's unit may rest for the samples of one step."""
+
+
+def _size(frame: Frame, tensor: Tensor) -> float:
+    """Root mean square of a tensor's gradient."""
+    block: NDArray[np.floating] = tensor.of(frame.gradient).astype(np.float64)
+    return float(np.sqrt(np.mean(block * block))) if block.size else 0.0

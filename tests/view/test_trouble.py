@@ -1,0 +1,134 @@
+"""What is wrong stands in words beside its layer, and covers neither cubes nor other words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from scalarviz import nn, optim
+from scalarviz.run.scene import Scene
+from scalarviz.view.draw.sketch import Sketch
+from scalarviz.view.draw.text import measure
+from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.workbench import Workbench
+
+pytestmark = pytest.mark.gl
+X = np.random.default_rng(0).random((64, 3))
+
+
+def scene_of(activation: Callable[[], nn.Module], width: int, bias: float) -> Scene:
+    net = nn.Sequential(nn.Linear(3, width), activation(), nn.Linear(width, width), nn.Tanh(), nn.Linear(width, 3))
+    net.initialize(nn.init.normal(0, 0.5), seed=1)
+    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data=(X, 1 - X), engine="numpy")
+    net[0].bias.data = np.full(width, bias)
+    run.step(2)
+    return Scene("trouble", run, X[0], 1 - X[0], ("r", "g", "b"), ("r", "g", "b"))
+
+
+@pytest.fixture
+def dead() -> Iterator[Scene]:
+    scene = scene_of(nn.ReLU, 8, -100.0)
+    yield scene
+    scene.run.close()
+
+
+def bench_of(scene: Scene, size: tuple[int, int] = (1280, 720)) -> Workbench:
+    with offscreen():
+        bench = Workbench(scene, size)
+        bench.update(scene.run.frame(scene.probe))
+    return bench
+
+
+def lines(bench: Workbench) -> list[str]:
+    return [item.text for sketch in bench.sketches for item in sketch.texts]
+
+
+SAID = "no gradient reaches 0.weight: all 8 units of relu are dead"
+
+
+def note_of(bench: Workbench) -> Sketch:
+    return next(s for s in bench.sketches if any(item.text == "!" for item in s.texts))
+
+
+@pytest.mark.parametrize("width", [4, 8, 32])
+def test_it_is_said(width: int) -> None:
+    for activation, bias, why in ((nn.ReLU, -100.0, f"all {width} units of relu are dead"),
+                                  (nn.Tanh, 30.0, "tanh is saturated")):  # fmt: skip
+        scene = scene_of(activation, width, bias)
+        assert f"no gradient reaches 0.weight: {why}" in lines(bench_of(scene))
+        scene.run.close()
+
+
+def test_it_goes_with_the_trouble(dead: Scene) -> None:
+    bench = bench_of(dead)
+    assert SAID in lines(bench)
+    dead.run.model[0].bias.data = np.ones(8)
+    dead.run.step(1)
+    with offscreen():
+        bench.update(dead.run.frame(dead.probe))
+    assert not any("gradient reaches" in line or line == "!" for line in lines(bench))
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (960, 540), (640, 360), (400, 400), (2000, 500)])
+def test_it_is_said_at_any_size(dead: Scene, size: tuple[int, int]) -> None:
+    assert any("no gradient reaches 0.weight" in line for line in lines(bench_of(dead, size)))
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (960, 540), (720, 1280)])
+def test_it_covers_no_cube_and_no_word(dead: Scene, size: tuple[int, int]) -> None:
+    bench = bench_of(dead, size)
+    with_note = offscreen().render(bench.draw, bench.size).astype(int)
+    note = note_of(bench)
+    bench._numbers.remove(note)
+    without = offscreen().render(bench.draw, bench.size).astype(int)
+    changed = np.abs(with_note - without).max(axis=2) > 0
+    assert changed.sum() > 100
+    bench._static, bench._numbers, bench._moving = [], [], []
+    cubes = offscreen().render(bench.draw, bench.size).astype(int)
+    hidden = bench.slab
+    bench.slab = _Nothing()  # type: ignore[assignment]
+    ground = offscreen().render(bench.draw, bench.size).astype(int)
+    bench.slab = hidden
+    assert not np.any(changed & (np.abs(cubes - ground).max(axis=2) > 12))  # shadows and trays are darker by less
+    assert not np.any(changed & (np.abs(without - cubes).max(axis=2) > 12))
+
+
+class _Nothing:
+    def draw(self, *_: object, **__: object) -> None:
+        """No cubes."""
+
+
+def test_it_stands_nearer_to_its_own_layer_than_to_others(dead: Scene) -> None:
+    bench = bench_of(dead)
+    item = next(t for t in note_of(bench).texts if t.text == SAID)
+    middle = np.array([item.x + measure(SAID, item.size) / 2, item.y])
+
+    def away(name: str) -> float:
+        points = bench.project(bench.layout.plate(name).corners)
+        low, high = points.min(axis=0), points.max(axis=0)
+        return float(np.hypot(*np.maximum(np.maximum(low - middle, middle - high), 0.0)))
+
+    assert away("0.weight") <= min(away("2.weight"), away("4.weight"))
+
+
+def test_it_stays_where_it_is_while_numbers_change(dead: Scene) -> None:
+    bench = bench_of(dead)
+    places = set()
+    for _ in range(4):
+        dead.run.step(1)
+        with offscreen():
+            bench.update(dead.run.frame(dead.probe), "", 0.5)
+        item = next(t for t in note_of(bench).texts if t.text == SAID)
+        places.add((item.x, item.y))
+    assert len(places) == 1
+
+
+def test_without_panels_there_are_only_cubes(dead: Scene) -> None:
+    bench = bench_of(dead)
+    with offscreen():
+        bench.show_panels(False)
+        bench.update(dead.run.frame(dead.probe))
+    assert "!" not in lines(bench)
