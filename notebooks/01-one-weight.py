@@ -28,7 +28,8 @@ from PIL import Image
 
 import scalarviz as sv
 from scalarviz import nn, optim
-from scalarviz.run.scene import ColourCube, Scene
+from scalarviz.run import Scene
+from scalarviz.run.panels import ColourCube, LossCurve
 
 # %% [markdown]
 # Pictures are drawn by `sv.view.render`, which returns an array of pixels.
@@ -302,7 +303,8 @@ sgd = optim.SGD(net.parameters(), lr=0.5)
 data = (colours, 1 - colours)
 run = sv.Run(net, nn.MSELoss(), sgd, data=data, engine="numpy", dtype="float64")
 orange, names = np.array([0.9, 0.5, 0.1]), ("r", "g", "b")
-scene = Scene("invert", run, orange, 1 - orange, names, names, colour_cube=ColourCube(*data))
+panels = ColourCube(*data), LossCurve()
+scene = Scene("invert", run, orange, 1 - orange, names, names, panels)
 show(scene)
 
 # %% [markdown]

@@ -8,7 +8,7 @@ from types import ModuleType
 
 from . import nn, optim
 from .errors import ScalarvizError
-from .run import Run
+from .run import Run, Scene, panels
 from .scalar import (
     Value,
     Weight,
@@ -46,9 +46,9 @@ from .tape import record
 __version__ = "0.1.0"
 
 __all__ = [
-    "Run", "ScalarvizError", "Value", "Weight", "abs", "add", "clip", "cos", "div", "dot", "exp", "gradcheck",
-    "leaky_relu", "log", "logsumexp", "max", "maximum", "minimum", "mul", "neg", "nn", "optim", "pow", "record",
-    "register", "relu", "sigmoid", "sin", "softplus", "sqrt", "square", "sub", "sum", "tanh", "view", "where",
+    "Run", "ScalarvizError", "Scene", "Value", "Weight", "abs", "add", "clip", "cos", "div", "dot", "exp", "gradcheck",
+    "leaky_relu", "log", "logsumexp", "max", "maximum", "minimum", "mul", "neg", "nn", "optim", "panels", "pow",
+    "record", "register", "relu", "sigmoid", "sin", "softplus", "sqrt", "square", "sub", "sum", "tanh", "view", "where",
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What the scene `rgb` learns from, and what it shows: a formula, pairs of colours, or a pair of pictures."""
+"""What the scene `rgb` learns, and what stands beside it: a formula, pairs of colours, or a pair of pictures."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 from scalarviz import data
 from scalarviz.errors import InputError, MissingDependencyError
 from scalarviz.io import example_photo, load_picture, shrink
-from scalarviz.run.scene import ColourCube, Pictures, TestCurve
+from scalarviz.run.panels import ColourCube, LossCurve, Panel, Pictures, TestCurve
 
 if TYPE_CHECKING:
-    from scalarviz.run.run import Run
-
     from .rgb import Options
 
 Colours = NDArray[np.floating]
@@ -31,7 +29,24 @@ PROBE = "#eb942e"  # the colour whose way through the network is drawn
 
 @dataclass(slots=True)
 class Task:
-    """Data and what belongs to them on screen; the fields are those of ``Scene``."""
+    """What is learnt: colours and what they are to become.
+
+    Attributes
+    ----------
+    inputs, targets : ndarray, shape (N, 3)
+    label : str
+        What they are ("1,024 colours").
+    probe, probe_target : ndarray, shape (3,)
+        The colour whose way through the network is drawn.
+    cube : ColourCube
+        Colours that are shown all the time.
+    pictures : Pictures or None
+        A picture that is.
+    test : TestCurve or None
+        Colours that are not learnt.
+    notes : list of str
+        What the console should say.
+    """
 
     inputs: Colours
     targets: Colours
@@ -42,6 +57,12 @@ class Task:
     pictures: Pictures | None = None
     test: TestCurve | None = None
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def panels(self) -> tuple[Panel, ...]:
+        """From top to bottom."""
+        pictures = () if self.pictures is None else (self.pictures,)
+        return (*pictures, self.cube, LossCurve(self.label, self.test))
 
 
 def task_of(options: Options) -> Task:
@@ -124,9 +145,3 @@ def _spread(rows: NDArray[Any], most: int) -> NDArray[Any]:
     """At most `most` of the rows, evenly spread."""
     some: NDArray[Any] = rows[np.unique(np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(int))]
     return some
-
-
-def predict_colours(run: Run, colours: Colours) -> Colours:
-    """What the network makes of colours, shape (N, 3); in pieces, so that a large picture fits into memory."""
-    pieces = [run.predict(colours[i : i + 2**18]) for i in range(0, len(colours), 2**18)]
-    return np.concatenate(pieces) if pieces else np.empty((0, 3))

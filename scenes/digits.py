@@ -8,7 +8,7 @@ from pydantic import Field
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
-from scalarviz.run.scene import DigitBoard, Scene, TestCurve
+from scalarviz.run.panels import DigitBoard, DigitPad, LossCurve, TestCurve
 
 from ._digits_data import CLASSES, Digits, load_digits
 from ._resume import channels_in, settings_in
@@ -35,7 +35,7 @@ class Options(SceneOptions):
     batch: int = Field(64, ge=1, le=10**7, description="pictures a step")
 
 
-def build(options: Options) -> Scene:
+def build(options: Options) -> sv.Scene:
     """Put the scene together: data, network, loss, optimiser, and what to show.
 
     Raises
@@ -66,15 +66,17 @@ def build(options: Options) -> Scene:
         dtype=options.dtype,
         threads=options.run_threads,
     )
-    return Scene(
+    return sv.Scene(
         name="digits",
         run=run,
         probe=digits.test[0].ravel(),
         probe_target=digits.test_labels[:1].astype(np.float64),
         output_names=tuple(map(str, range(CLASSES))),
-        curve_label=f"{len(digits.train):,} digits",
-        test=_test_curve(digits),
-        digits=DigitBoard(digits.test.reshape(len(digits.test), -1), digits.test_labels, digits.side),
+        panels=(
+            DigitBoard(digits.test.reshape(len(digits.test), -1), digits.test_labels, digits.side),
+            DigitPad(digits.side),
+            LossCurve(f"{len(digits.train):,} digits", _test_curve(digits)),
+        ),
         notes=notes,
     )
 
@@ -96,15 +98,15 @@ def network(side: tuple[int, int], channels: tuple[int, ...]) -> nn.Sequential:
     )  # fmt: skip
 
 
-def accuracy(scene: Scene) -> float:
+def accuracy(scene: sv.Scene) -> float:
     """Share of the test's digits that the network reads rightly."""
-    assert scene.digits is not None
-    inputs, labels = scene.digits.inputs, scene.digits.labels
+    board = next(panel for panel in scene.panels if isinstance(panel, DigitBoard))
+    inputs, labels = board.inputs, board.labels
     parts = [slice(i, i + PIECE) for i in range(0, len(inputs), PIECE)]
     return float(np.concatenate([scene.run.predict(inputs[p]).argmax(axis=1) == labels[p] for p in parts]).mean())
 
 
-def report(scene: Scene) -> dict[str, float]:
+def report(scene: sv.Scene) -> dict[str, float]:
     """What the last line and the JSON say beyond what they say of every scene."""
     return {"accuracy": round(accuracy(scene), 4)}
 

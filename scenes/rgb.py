@@ -12,11 +12,10 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.data import TARGETS
 from scalarviz.errors import InputError
-from scalarviz.io import check_lut_name, check_picture_name, load_picture, sample, save_picture, write_cube
-from scalarviz.run.scene import Scene
 
 from ._resume import hidden_sizes_in, settings_in
-from ._rgb_task import predict_colours, task_of
+from ._rgb_files import check_files, write_files
+from ._rgb_task import task_of
 from .options import SceneOptions, WholeNumbers, one_of
 
 OPTIMIZERS = {"sgd": (optim.SGD, 0.5), "adam": (optim.Adam, 0.01), "adamw": (optim.AdamW, 0.01)}  # with their usual lr
@@ -73,7 +72,7 @@ class Options(SceneOptions):
     batch: int = Field(1024, ge=1, le=10**7, description="colours a step")
 
 
-def build(options: Options) -> Scene:
+def build(options: Options) -> sv.Scene:
     """Put the scene together: data, network, loss, optimiser, and what to show.
 
     Raises
@@ -81,7 +80,7 @@ def build(options: Options) -> Scene:
     InputError, FileFormatError
         For options that contradict each other and files that cannot be used; before anything is written.
     """
-    _check_files(options)
+    check_files(options)
     options = _resumed(options)
     task = task_of(options)
     hidden = options.hidden
@@ -108,34 +107,21 @@ def build(options: Options) -> Scene:
         dtype=options.dtype,
         threads=options.run_threads,
     )
-    return Scene(
+    return sv.Scene(
         name="rgb",
         run=run,
         probe=task.probe,
         probe_target=task.probe_target,
         input_names=("r", "g", "b"),
         output_names=("r", "g", "b"),
-        curve_label=task.label,
-        pictures=task.pictures,
-        colour_cube=task.cube,
-        test=task.test,
+        panels=task.panels,
         notes=task.notes,
     )
 
 
-def finish(scene: Scene, options: Options) -> list[Path]:
+def finish(scene: sv.Scene, options: Options) -> list[Path]:
     """Write what the options ask for beyond pictures of the network; returns the files."""
-    written = []
-    if options.apply and options.output:
-        picture = load_picture(options.apply)
-        graded = picture.with_colours(predict_colours(scene.run, picture.pixels))
-        save_picture(options.output, graded.rgb, graded.alpha)
-        written.append(options.output)
-    if options.export_lut:
-        title = f"scalarviz rgb, {scene.run.steps} steps"
-        write_cube(options.export_lut, sample(lambda colours: predict_colours(scene.run, colours), title=title))
-        written.append(options.export_lut)
-    return written
+    return write_files(scene.run, options)
 
 
 def _resumed(options: Options) -> Options:
@@ -153,14 +139,3 @@ def _resumed(options: Options) -> Options:
         )
     settings = {k: v for k, v in saved.items() if not options.given(k)}
     return options.model_copy(update={"hidden": hidden, **settings})
-
-
-def _check_files(options: Options) -> None:
-    if (options.apply is None) != (options.output is None):
-        raise InputError("--apply in.png and --output out.png belong together; one is missing")
-    if options.apply and options.output:
-        check_picture_name(options.output)
-        if load_picture(options.apply).alpha is not None and options.output.suffix.lower() in (".jpg", ".jpeg"):
-            raise InputError(f"{options.apply} has transparency and JPEG has none; name --output as .png")
-    if options.export_lut:
-        check_lut_name(options.export_lut)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..errors import InputError, TypeMismatchError
+from .panels import LossCurve, Panel
 
 if TYPE_CHECKING:
     from .run import Run
@@ -16,74 +19,13 @@ Float = NDArray[np.floating]
 SIDES = (160, 8192)
 """Fewest and most pixels of a picture's side: less shows nothing, a framebuffer holds no more."""
 
-
-@dataclass(frozen=True, slots=True)
-class Pictures:
-    """A picture before and as the target; the network's version is drawn between them.
-
-    Attributes
-    ----------
-    source, target : ndarray, shape (H, W, 3)
-        sRGB in 0..1. Same shape.
-    label : str
-        What the source is ("photo").
-    """
-
-    source: Float
-    target: Float
-    label: str = "photo"
-
-
-@dataclass(frozen=True, slots=True)
-class ColourCube:
-    """Sample colours drawn at their RGB place, painted with the network's output and with the target.
-
-    Attributes
-    ----------
-    inputs, targets : ndarray, shape (N, 3)
-        sRGB in 0..1.
-    """
-
-    inputs: Float
-    targets: Float
-
-
-@dataclass(frozen=True, slots=True)
-class TestCurve:
-    """A second, dashed loss curve, measured on data that is not trained on.
-
-    Attributes
-    ----------
-    label : str
-    inputs, targets : ndarray
-        As for ``Run.evaluate``.
-    accuracy : bool
-        The targets are numbers of classes: the share that is read rightly stands beside the curve.
-    """
-
-    label: str
-    inputs: Float
-    targets: NDArray[np.number]
-    accuracy: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class DigitBoard:
-    """Digits that are not trained on; the picture lets them stand in the column of the class that they are read as.
-
-    Attributes
-    ----------
-    inputs : ndarray, shape (N, H * W)
-        0 is paper, 1 is ink.
-    labels : ndarray of int, shape (N,)
-        The classes, 0 .. 9.
-    side : (int, int)
-        H and W.
-    """
-
-    inputs: Float
-    labels: NDArray[np.integer]
-    side: tuple[int, int]
+_NOW_PANELS = {
+    "pictures": "Pictures(...)",
+    "colour_cube": "ColourCube(...)",
+    "digits": "DigitBoard(...), DigitPad(side)",
+    "test": "LossCurve(label, test=TestCurve(...))",
+    "curve_label": "LossCurve(label)",
+}
 
 
 @dataclass(slots=True)
@@ -101,10 +43,17 @@ class Scene:
         Without a probe it is the first sample of the data, with its target.
     input_names, output_names : tuple of str
         One name an input (``("r", "g", "b")``), one an output.
-    curve_label : str
-        What the solid loss curve is measured on ("1,024 colours").
-    pictures, colour_cube, test, digits : optional panels
-        None leaves the panel out.
+    panels : sequence of Panel
+        All that stands beside the cubes, from top to bottom (:mod:`scalarviz.run.panels`). Default: the loss curve.
+    notes : list of str
+        Lines for the console.
+
+    Raises
+    ------
+    InputError
+        For a field that has become a panel; the message names it.
+    TypeMismatchError
+        For panels that are none.
     """
 
     name: str
@@ -113,9 +62,32 @@ class Scene:
     probe_target: Float | None = None
     input_names: tuple[str, ...] = ()
     output_names: tuple[str, ...] = ()
-    curve_label: str = "batch"
-    pictures: Pictures | None = None
-    colour_cube: ColourCube | None = None
-    test: TestCurve | None = None
-    digits: DigitBoard | None = None
+    panels: tuple[Panel, ...] = (LossCurve(),)
     notes: list[str] = field(default_factory=list)
+
+    def __new__(cls, *args: Any, **named: Any) -> Self:
+        """Say where the fields of former scene files are now; everything else is for ``__init__`` to check."""
+        gone = [name for name in named if name in _NOW_PANELS]
+        if gone:
+            panels = ", ".join(_NOW_PANELS[name] for name in gone)
+            raise InputError(
+                f"Scene has no {gone[0]}=; what stands beside the cubes is listed in panels=, as "
+                f"panels=({panels},) with the kinds of scalarviz.run.panels"
+            )
+        return object.__new__(cls)
+
+    def __post_init__(self) -> None:
+        given: Any = self.panels  # a scene file may say anything
+        if not isinstance(given, tuple | list):
+            kind = type(given).__name__
+            raise TypeMismatchError(
+                f"Scene: panels= is a tuple of panels, got {kind}; "
+                f"try panels=({kind if isinstance(given, Panel) else 'LossCurve'}(...),)"
+            )
+        for panel in given:
+            if not isinstance(panel, Panel):
+                raise TypeMismatchError(
+                    f"Scene: panels= holds {type(panel).__name__}, which is no Panel; allowed are the kinds of "
+                    "scalarviz.run.panels (LossCurve, Image, Table, ...) and subclasses of Panel"
+                )
+        self.panels = tuple(given)

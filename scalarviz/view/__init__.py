@@ -6,10 +6,12 @@ require_vispy()  # before a module that imports it: what is missing is said, not
 
 # ruff: noqa: E402
 from .film import Film
+from .panels.drawer import Drawer
+from .panels.registry import register_panel
 from .render import render
 from .show import Handle, show
 from .watch.pace import pace
 from .window.files import save_png
 from .workbench import Workbench
 
-__all__ = ["Film", "Handle", "Workbench", "pace", "render", "save_png", "show"]
+__all__ = ["Drawer", "Film", "Handle", "Workbench", "pace", "register_panel", "render", "save_png", "show"]

@@ -24,7 +24,7 @@ from .draw.theme import Theme, get_theme
 from .flow.scenery import Scenery, cubes_box, window_of
 from .panels.hud import hud, keys, state_of
 from .panels.moments import changed_by_hand
-from .panels.side import RGB, SidePanels, Which
+from .panels.side import SidePanels
 from .panels.strip import Strip
 from .panels.touch import Touch, View
 from .shown.subject import Subject, subject_of
@@ -76,10 +76,10 @@ class Workbench:
         self.colouring = Coloring(self.subject.tensors, self.theme, quantity, cmap or None)
         if not self.subject.stages:
             self.colouring.scope = "all numbers"
-        self.activations = ActivationScale(self.subject.stages, self.theme, sheet=self.subject.pad is not None)
+        self.activations = ActivationScale(self.subject.stages, self.theme, sheet=self.subject.sample.sheet)
         self._keys = tuple(keys)
         self._text_pause = 0.0 if text_hz is None else 1.0 / text_hz
-        self._side = SidePanels(self.subject, self.theme, hints=bool(keys))
+        self.side = SidePanels(self.subject, self.theme, hints=bool(keys))
         self.touch = Touch(self.subject)  # its `table` is the list of keys
         self._frame: Frame | None = None
         self._pace = ""
@@ -116,7 +116,7 @@ class Workbench:
         wide, high = self._output
         shown = self.panels_shown
         self.size = (wide * self._supersample, high * self._supersample)
-        self.places: Places = arrange((wide, high), self.subject.panels if shown else (),
+        self.places: Places = arrange((wide, high), self.side.wanted() if shown else (),
                                       hud=shown and self.subject.source.facts is not None, strip=shown,
                                       keys=shown and bool(self._keys))  # fmt: skip
         logical = self.places.size
@@ -129,7 +129,7 @@ class Workbench:
         self._ratio = ratio
         self.painter = Painter(logical, self.scale)
         self._above: list[Painter] = []
-        self._side.place(self.places.panels)
+        self.side.place(self.places.panels, self.places.left_out if shown else (), self.places.more)
         self._picker = Picker(self.layout)
 
     def _dress(self) -> None:
@@ -155,6 +155,7 @@ class Workbench:
         self._scenery = Scenery(self.subject, self.layout, self.theme, self.project, self.places.scene, moved=moved,
                                 panels=self.panels_shown, quantity=quantity, before=before)  # fmt: skip
         self._static = [*self._scenery.static, *self._key_line]
+        self.side.float_over(self.layout, self.project, self.places.scene if self.panels_shown else None)
         self._since_text, self._outdated = float("inf"), True
 
     # pixels and points
@@ -189,12 +190,10 @@ class Workbench:
         self._view.camera = camera
         self._outdated = True
 
-    def orbit(self, dx: float, dy: float, start: Point | None = None) -> None:
-        """Turn what a drag by device pixels begins on: a colour cube, else the scene around its middle."""
+    def orbit(self, dx: float, dy: float) -> None:
+        """Turn around the middle of the scene by a drag of device pixels."""
         self.hover(None)
-        turn = self._side.turn_cube if start and self._side.cube_at(*self.to_logical(start)) else self._view.orbit
-        turn(*self.to_logical((dx, dy)))
-        self._outdated = True
+        self._view.orbit(*self.to_logical((dx, dy)))
 
     def pan(self, dx: float, dy: float) -> None:
         """Shift the picture by device pixels."""
@@ -207,16 +206,17 @@ class Workbench:
         self._view.zoom(factor, self._to_camera(at))
 
     def fit_camera(self) -> None:
-        """Glide back to the camera that shows everything; a turned colour cube turns back."""
+        """Glide back to the camera that shows everything; what is turned in a panel turns back."""
         self.hover(None)
         self._view.fit()
-        self._side.fit_cube()
+        self.side.fit()
+        self._outdated = True
 
     @property
     def moving(self) -> bool:
         """Whether the picture goes on changing by itself: camera, range of the colours, text that lags behind."""
         growing = self.colouring.growing or self.activations.growing
-        return growing or self._view.gliding or self._late or self._side.moving
+        return growing or self._view.gliding or self._late or self.side.moving
 
     def set_look(
         self, *, quantity: str | None = None, cmap: str | None = None, theme: str | Theme | None = None
@@ -235,7 +235,7 @@ class Workbench:
         self.cmap_name = name
         if look is not self.theme:
             self.theme = look
-            self._side.change(look)
+            self.side.change(look)
         self._dress()
 
     def refit_range(self) -> None:
@@ -269,7 +269,7 @@ class Workbench:
         self.colouring.update(frame, seconds)
         self.activations.update(frame, seconds)
         paint(self.slab, frame, self.colouring, self.activations, rows=self._has_rows)
-        self._moving = self._side.update(frame, seconds)
+        self._moving = self.side.update(frame, seconds)
         self.touch.follow(frame)
         self._since_text += float("inf") if seconds is None or changed_by_hand(old, frame) else seconds
         self._late = self._since_text < self._text_pause and frame is not self._written
@@ -280,7 +280,8 @@ class Workbench:
         self._outdated = False
         seen = View(self.layout, self.camera, self.project, self.places, self.theme, self.colouring.quantity,
                     self.panels_shown)  # fmt: skip
-        self._touched = self.touch.layers(frame, seen, self._side)
+        floating = self.side.floating()
+        self._touched = [*([floating] if floating else []), *self.touch.layers(frame, seen, self.side)]
 
     def _texts(self, frame: Frame, pace_text: str) -> list[Sketch]:
         sketches = self._scenery.cubes(frame, self.colouring, self.activations)
@@ -290,7 +291,7 @@ class Workbench:
         sketches.append(self._scenery.trouble(frame, [*self._static, *sketches]))
         if self.subject.source.facts is not None and self.places.hud is not None:
             second = "  ·  ".join([*self._scenery.homeless, pace_text])  # where there is no room at the layer
-            state = state_of(self.subject, frame, second, self.colouring.quantity, self._side.accuracy)
+            state = state_of(self.subject, frame, second, self.colouring.quantity, self.side.headlines)
             sketches.append(hud(self.places.hud, self.theme, state))
         return sketches
 
@@ -308,13 +309,29 @@ class Workbench:
 
     def hover(self, at: Point | None) -> bool:
         """The pointer is over a point in device pixels (None: gone); returns whether the picture changes."""
-        index, disc = None, None
-        if at is not None:
-            index = self.pick(at)
-            disc = self._side.disc_at(*self.to_logical(at)) if index is None else None
-        changed = self.touch.hover(index, self.to_logical(at or (0.0, 0.0)), disc)
+        point = None if at is None else self.to_logical(at)
+        index = None if at is None or point is None or self.side.covers(point) else self.pick(at)
+        of_panels = self.side.hover(point if index is None else None)
+        changed = self.touch.hover(index, point or (0.0, 0.0)) or of_panels
         self._outdated |= changed
         return changed
+
+    def click(self, at: Point) -> None:
+        """A panel answers, or else the cube at a point in device pixels is selected, or nothing."""
+        point = self.to_logical(at)
+        if self.side.on_more(point):
+            self.side.turn_page()
+            self._lay_out()
+        elif not self.side.click(point) and not self.side.covers(point):
+            self.select(self.pick(at))
+        self._outdated = True
+
+    def let_go(self) -> bool:
+        """Give up what is selected or begun; returns whether there was something."""
+        there = self.side.let_go() or self.selected is not None
+        self.select(None)
+        self._outdated |= there
+        return there
 
     @property
     def selected(self) -> int | None:
@@ -326,25 +343,6 @@ class Workbench:
         if index != self.selected:
             self.touch.select(index, self._frame)
             self._since_text, self._outdated = float("inf"), True
-
-    def colour_at(self, at: Point) -> tuple[Which, RGB] | None:
-        """The disc of a colour cube at a point in device pixels: its input, in the other cube its target."""
-        disc = self._side.disc_at(*self.to_logical(at))
-        return None if disc is None else (disc.which, disc.source if disc.which == "source" else disc.target)
-
-    @property
-    def marked_colour(self) -> RGB | None:
-        """The source colour that waits for its new target."""
-        return self.touch.marked
-
-    def mark_colour(self, rgb: RGB | None) -> None:
-        """Ring a source colour in both cubes, or take the rings away."""
-        self.touch.marked, self._outdated = rgb, True
-
-    def targets_changed(self) -> None:
-        """The scene's targets of the colour cube were changed in place: paint them anew."""
-        self._side.targets_changed()
-        self._outdated = True
 
     @property
     def help(self) -> bool:

@@ -103,7 +103,7 @@ def test_an_unwritable_output_is_said_after_the_weights_are_kept(rgb, tmp_path, 
     def fails(*_, **__):
         raise InputError("cannot write x.cube: no space left on device")
 
-    monkeypatch.setattr("scalarviz.scenes.rgb.write_cube", fails)
+    monkeypatch.setattr("scalarviz.scenes._rgb_files.write_cube", fails)
     result = rgb("--steps", 3, "--save", "w.safetensors", "--export-lut", "x.cube", "--json")
     assert (result.code, result.json["steps"]) == (2, 3)
     assert result.err.splitlines()[-1] == "scalarviz: cannot write x.cube: no space left on device"

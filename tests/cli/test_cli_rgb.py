@@ -14,6 +14,7 @@ import scalarviz as sv
 from scalarviz import data
 from scalarviz.cli.console import Progress
 from scalarviz.io import load_picture, load_tensors, read_cube, save_picture
+from scalarviz.run.panels import ColourCube, LossCurve, Pictures
 
 
 def test_the_json_line(rgb):
@@ -89,6 +90,10 @@ def test_pairs_of_colours(rgb):
     np.testing.assert_allclose(got, data.parse_colour("#0044cc"), atol=0.05)
 
 
+def panel_of(scene, kind):
+    return next(panel for panel in scene.panels if isinstance(panel, kind))
+
+
 @pytest.fixture
 def pictures(tmp_path):
     """A photograph-like picture, its grade, and another picture with alpha, turned by its EXIF data."""
@@ -123,7 +128,7 @@ def test_of_a_huge_pair_of_pictures_an_even_share_is_learnt(monkeypatch, picture
     monkeypatch.setattr("scalarviz.scenes._rgb_task.LEARNT", 100)
     paths = {"source": tmp_path / "photo.png", "graded": tmp_path / "graded.png"}
     scene = scene_rgb.build(scene_rgb.Options(**paths, engine="numpy"))
-    assert scene.curve_label == "100 pixels"
+    assert panel_of(scene, LossCurve).label == "100 pixels"
     assert scene.notes == ["learning from 100 of 768 pixels, evenly spread"]
 
 
@@ -132,15 +137,16 @@ def test_pixels_under_full_transparency_are_not_learnt_from(rgb, tmp_path):
     rgb_values[0, 1:] = 1
     save_picture(tmp_path / "a.png", rgb_values, alpha)
     scene = scene_rgb.build(scene_rgb.Options(source=tmp_path / "a.png", graded=tmp_path / "a.png", engine="numpy"))
-    assert scene.curve_label == "1 pixel"
-    assert scene.colour_cube.inputs.tolist() == [[0, 0, 0]]
+    assert panel_of(scene, LossCurve).label == "1 pixel"
+    assert panel_of(scene, ColourCube).inputs.tolist() == [[0, 0, 0]]
 
 
 def test_the_shown_picture(tmp_path):
     save_picture(tmp_path / "my.jpg", np.random.default_rng(0).random((30, 600, 3)))
     scene = scene_rgb.build(scene_rgb.Options(picture=tmp_path / "my.jpg", target="gray", engine="numpy"))
-    assert scene.pictures.source.shape == (8, 160, 3)
-    np.testing.assert_allclose(scene.pictures.target, data.target("gray")(scene.pictures.source))
+    pictures = panel_of(scene, Pictures)
+    assert pictures.source.shape == (8, 160, 3)
+    np.testing.assert_allclose(pictures.target, data.target("gray")(pictures.source))
     assert scene.notes == []
 
 

@@ -17,7 +17,8 @@ from PIL import Image
 
 import scalarviz as sv
 from scalarviz import nn, optim
-from scalarviz.run.scene import ColourCube, Scene
+from scalarviz.run import Scene
+from scalarviz.run.panels import ColourCube, LossCurve
 from scalarviz.view.draw.theme import LIGHT, rgb
 from scalarviz.view.shown.subject import arrays_subject
 from scalarviz.view.window.offscreen import offscreen
@@ -182,7 +183,8 @@ def network_faces(size):
     data = np.eye(3), 1 - np.eye(3)
     run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), data=data, engine="numpy")
     names = ("r", "g", "b")
-    found = faces(Scene("invert", run, data[0][0], data[1][0], names, names, colour_cube=ColourCube(*data)), size)
+    panels = ColourCube(*data), LossCurve()
+    found = faces(Scene("invert", run, data[0][0], data[1][0], names, names, panels), size)
     run.close()
     return np.concatenate([found["0.weight"], found["0.bias"]])
 

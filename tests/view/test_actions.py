@@ -10,7 +10,9 @@ import pytest
 import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
-from scalarviz.run import ColourCube, Scene
+from scalarviz.run import Scene
+from scalarviz.run.panels import ColourCube
+from scalarviz.view.panels.registry import OWN
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch import actions
 from scalarviz.view.watch.actions import ACTIONS, GESTURES, Here
@@ -30,7 +32,7 @@ def run():
 
 def made(kind):
     if kind in ("live", "live without a colour cube"):
-        return LiveView(Scene("t", run(), colour_cube=None if "out" in kind else ColourCube(X, 1 - X)), (1280, 720),
+        return LiveView(Scene("t", run(), panels=() if "out" in kind else (ColourCube(X, 1 - X),)), (1280, 720),
                         playing=False)  # fmt: skip
     things = {"run": run, "weight": lambda: sv.Weight(1.0, name="w"), "arrays": lambda: {"a": np.eye(3)}}
     return Mirror(subject_of(things[kind]()), (1280, 720))
@@ -93,7 +95,9 @@ def test_every_key_of_the_table_is_found():
 def test_the_markdown_has_every_line():
     rows = re.findall(r"^\| (.+) \| (.+) \|$", actions.markdown(), re.M)
     said = [does for _, does in rows if does != "does"]
-    assert said == [line.does for line in (*ACTIONS, *GESTURES)]
+    panels = [does for drawer in OWN.values() for _, does in (*drawer.gestures, *drawer.lessons)]
+    assert said == [*(line.does for line in (*ACTIONS, *GESTURES)), *panels]
+    assert "a colour of the cube, then its new target" in panels
 
 
 @pytest.mark.parametrize(
@@ -140,6 +144,8 @@ def test_lists_hold_what_applies_and_no_more(view):
     listed = [does for _, does in view.bench.touch.table]
     for line in (*ACTIONS, *GESTURES):
         assert (line.does in listed) == line.applies(here), line
+    lines = [does for drawer in view.bench.side.drawers.values() for _, does in (*drawer.gestures, *drawer.lessons)]
+    assert set(lines) <= set(listed)
     assert [words for _, words in actions.bottom_line(here)] == [
         a.words for a in ACTIONS if a.words and a.applies(here)
     ]
@@ -226,12 +232,13 @@ def test_only_names_of_the_table_are_done(live, name):
 def test_escape_closes_one_thing_after_the_other_and_the_window_by_two_presses(live):
     live.send("toggle_help")
     live.bench.select(2)
-    live.bench.mark_colour((1.0, 0.0, 0.0))
+    cube = live.bench.side.drawer(ColourCube)
+    cube.marked = (1.0, 0.0, 0.0)
     live.send("escape")
     assert not live.bench.help
     assert live.bench.selected == 2
     live.send("escape")
-    assert live.bench.selected is live.bench.marked_colour is None
+    assert live.bench.selected is cube.marked is None
     assert not live.closing
     live.send("escape")
     assert live.notice() == "Escape again closes the window"

@@ -11,14 +11,16 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import UnknownNameError
-from scalarviz.run import scene as described
+from scalarviz.run import panels as described
 from scalarviz.run.frame import Frame
-from scalarviz.run.scene import ColourCube, Pictures, Scene
+from scalarviz.run.panels import ColourCube, LossCurve, Pictures
+from scalarviz.run.scene import Scene
 from scalarviz.view.draw.sketch import Sketch, TextItem
 from scalarviz.view.draw.text import CAP_HEIGHT, measure
 from scalarviz.view.draw.theme import DARK, LIGHT, rgb
+from scalarviz.view.panels.colour_cube import HINT, hexed
 from scalarviz.view.panels.overlay import banner, help_panel, pointer_label, wrapped
-from scalarviz.view.panels.touch import HINT, hexed, plate_of
+from scalarviz.view.panels.touch import plate_of
 from scalarviz.view.shown.subject import arrays_subject, subject_of
 from scalarviz.view.space.pose import between, camera_of, pose_of, turned
 from scalarviz.view.watch.actions import ACTIONS, Here, help_lines
@@ -52,8 +54,8 @@ def make_scene(*hidden: int, steps: int = 20) -> Scene:
     photo = rng.random((24, 36, 3))
     probe, names = np.array([0.92, 0.58, 0.18]), ("r", "g", "b")
     test = described.TestCurve("the photo", photo.reshape(-1, 3), 1 - photo.reshape(-1, 3))
-    return Scene("rgb", run, probe, 1 - probe, names, names, "64 colours", Pictures(photo, 1 - photo),
-                 ColourCube(cube, 1 - cube), test)  # fmt: skip
+    return Scene("rgb", run, probe, 1 - probe, names, names,
+                 (Pictures(photo, 1 - photo), ColourCube(cube, 1 - cube), LossCurve("64 colours", test)))  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -437,14 +439,14 @@ def test_a_look_keeps_camera_selection_and_test_curve(scene: Scene) -> None:
     bench = bench_of(scene)
     bench.orbit(20.0, 0.0)
     bench.select(3)
-    camera, losses = bench.camera, list(bench._side._test_losses)
+    camera, losses = bench.camera, list(bench.side.drawer(LossCurve).losses)
     with offscreen():
         bench.set_look(theme="light", cmap="viridis")
     picture = picture_of(bench)
     assert bench.camera is camera
     assert bench.selected == 3
     assert bench.cmap_name == "viridis"
-    assert bench._side._test_losses == losses
+    assert bench.side.drawer(LossCurve).losses == losses
     assert np.array_equal(picture[0, 0], [round(255 * c) for c in rgb(LIGHT.background)])
     with offscreen():
         bench.set_look(theme="dark", cmap="")
@@ -591,17 +593,22 @@ def test_long_words_are_broken_not_cut() -> None:
 # the colour cube
 
 
+def colour_at(bench: Workbench, x: float, y: float) -> tuple[str, tuple[float, float, float]] | None:
+    """The disc at a point: its input, in the other cube its target."""
+    disc = bench.side.drawer(ColourCube).disc_at(x, y)
+    return None if disc is None else (disc.which, disc.source if disc.which == "source" else disc.target)
+
+
 def test_discs_are_found_where_they_are_seen(single: Scene) -> None:
     bench = bench_of(single)
     picture = picture_of(bench)
-    cube = single.colour_cube
-    assert cube is not None
+    cube = bench.side.drawer(ColourCube)
     box = bench.places.panels["colours"]
     rng, found = np.random.default_rng(0), 0
     low, high = (int(box[0]), int(box[1]) + 24), (int(box[0] + box[2]), int(box[1] + box[3]))
     for x, y in rng.integers(low, high, (800, 2)) + 0.5:
-        seen = bench.colour_at((x, y))
-        if seen is None or any(bench.colour_at((x + a, y + b)) != seen for a, b in ((1, 0), (-1, 0), (0, 1), (0, -1))):
+        seen = colour_at(bench, x, y)
+        if seen is None or any(colour_at(bench, x + a, y + b) != seen for a, b in ((1, 0), (-1, 0), (0, 1), (0, -1))):
             continue  # at an edge, where colours are mixed
         which, colour = seen
         if which == "target":  # painted as it is; the disc's edge is darker
@@ -612,14 +619,14 @@ def test_discs_are_found_where_they_are_seen(single: Scene) -> None:
         else:
             assert np.abs(cube.inputs - colour).max(axis=1).min() < 1e-9
     assert found > 60
-    assert bench.colour_at((box[0] - 20, box[1])) is None
+    assert colour_at(bench, box[0] - 20, box[1]) is None
 
 
 def test_hovering_a_colour_says_what_it_is_to_become(single: Scene) -> None:
     bench = bench_of(single)
     before = picture_of(bench)
     for x, which in ((1020.0, "source"), (1180.0, "target")):
-        seen = bench.colour_at((x, 250.0))
+        seen = colour_at(bench, x, 250.0)
         assert seen is not None
         assert seen[0] == which
         assert bench.hover((x, 250.0))
@@ -641,32 +648,34 @@ def test_hovering_a_colour_says_what_it_is_to_become(single: Scene) -> None:
 def test_a_marked_colour_is_ringed_in_both_cubes(single: Scene) -> None:
     bench = bench_of(single)
     before = picture_of(bench)
-    bench.mark_colour((1.0, 1.0, 1.0))
-    assert bench.marked_colour == (1.0, 1.0, 1.0)
+    cube = bench.side.drawer(ColourCube)
+    cube.marked = (1.0, 1.0, 1.0)
+    bench.update(bench._frame, bench._pace)
     assert HINT in said_above(bench)
     moved = np.abs(picture_of(bench) - before).max(axis=2) > 60
-    for x, y, diameter in bench._side.rings((1.0, 1.0, 1.0)):
+    for x, y, diameter in cube.rings((1.0, 1.0, 1.0)):
         reach = int(diameter / 2 + 5)
         assert moved[int(y) - reach : int(y) + reach, int(x) - reach : int(x) + reach].any()
-    bench.mark_colour(None)
+    assert bench.let_go()
+    assert not bench.let_go()
     assert np.array_equal(picture_of(bench), before)
 
 
 def test_changed_targets_are_painted(single: Scene) -> None:
     bench = bench_of(single)
-    cube = single.colour_cube
-    assert cube is not None
-    before, kept = picture_of(bench), cube.targets.copy()
-    cube.targets[...] = 0.5
-    bench.targets_changed()
+    cube, run = bench.side.drawer(ColourCube), single.run
+    before, data = picture_of(bench), run.samples()[1]
+    cube.retarget((1.0, 0.0, 0.0), (1.0, 1.0, 1.0))
+    bench.update(bench._frame, bench._pace)
     after = picture_of(bench)
     x = int(bench.places.panels["colours"][0])
     moved = np.any(after != before, axis=2)
     assert moved[:, x + 158 :].any()
     assert not moved[:, : x + 150].any()
-    cube.targets[...] = kept
-    bench.targets_changed()
-    assert np.array_equal(picture_of(bench), before)
+    scene_cube = next(panel for panel in single.panels if isinstance(panel, ColourCube))
+    np.testing.assert_array_equal(scene_cube.targets, 1 - scene_cube.inputs)  # a description stays what it says
+    assert not np.array_equal(run.samples()[1], data)
+    run.set_targets(data)
 
 
 # nothing of it touches the training

@@ -10,8 +10,9 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import nn, optim
-from scalarviz.run import scene as described
-from scalarviz.run.scene import ColourCube, Scene
+from scalarviz.run import panels as described
+from scalarviz.run.panels import ColourCube, LossCurve
+from scalarviz.run.scene import Scene
 from scalarviz.view.draw.sketch import TextItem, rgba
 from scalarviz.view.draw.theme import DARK
 from scalarviz.view.panels.inspector import figure
@@ -34,9 +35,9 @@ def scene_of(
     run = sv.Run(net, loss, optim.SGD(net.parameters(), lr=0.5), data=(x, 1 - x), batch_size=batch,
                  engine="numpy")  # fmt: skip
     run.step(steps)
-    cube = ColourCube(x, 1 - x) if colours else None
-    return Scene("s", run, PROBE, TARGET, ("r", "g", "b"), ("r", "g", "b"), colour_cube=cube,
-                 test=described.TestCurve("test", x[:8], 1 - x[:8]))  # fmt: skip
+    cube = (ColourCube(x, 1 - x),) if colours else ()
+    curve = LossCurve(test=described.TestCurve("test", x[:8], 1 - x[:8]))
+    return Scene("s", run, PROBE, TARGET, ("r", "g", "b"), ("r", "g", "b"), (*cube, curve))
 
 
 @pytest.fixture
@@ -209,10 +210,10 @@ def test_the_test_curve_ends_at_the_weights_now(scene: Scene) -> None:
         show(bench, scene)
     scene.run.set_weights(0, [5.0, -5.0])
     show(bench, scene)
-    x = scene.test.inputs  # type: ignore[union-attr]
-    now = scene.run.evaluate(x, scene.test.targets)  # type: ignore[union-attr]
-    assert bench._side._test_losses[-1] == pytest.approx(now)
-    assert bench._side._test_steps == sorted(set(bench._side._test_steps))
+    curve = bench.side.drawer(LossCurve)
+    now = scene.run.evaluate(curve.panel.test.inputs, curve.panel.test.targets)
+    assert curve.losses[-1] == pytest.approx(now)
+    assert curve.steps == sorted(set(curve.steps))
 
 
 def test_a_window_draws_again_when_only_the_moment_changed(scene: Scene) -> None:

@@ -9,20 +9,22 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import nn, optim
-from scalarviz.run.scene import DigitBoard, Scene
-from scalarviz.run.scene import TestCurve as Curve
-from scalarviz.view.draw.places import arrange
+from scalarviz.run import Scene
+from scalarviz.run.panels import DigitBoard, DigitPad, LossCurve
+from scalarviz.run.panels import TestCurve as Curve
+from scalarviz.view.draw.places import Wanted, arrange
 from scalarviz.view.draw.text import measure
 from scalarviz.view.draw.theme import DARK, LIGHT
 from scalarviz.view.panels.digit import field_box, probe_panel, shares
 from scalarviz.view.panels.digits import EASE, DigitColumns
-from scalarviz.view.shown.pad import DigitPad
+from scalarviz.view.panels.sheet import Sheet
 from scalarviz.view.window.offscreen import offscreen, render
 from scalarviz.view.workbench import Workbench
 
 BOX = (10.0, 20.0, 304.0, 240.0)
 RNG = np.random.default_rng(2)
 LABELS = np.arange(80) % 10
+WANTED = (Wanted("digits", 240, worth=2), Wanted("probe", 152, worth=1), Wanted("loss", 150, 420))
 BOARD = DigitBoard(RNG.random((80, 64)), LABELS, (8, 8))
 
 
@@ -174,7 +176,7 @@ def test_outputs_that_are_not_finite_are_no_share():
 
 @pytest.mark.parametrize("side", [8, 28])
 def test_a_stroke_covers_its_line_softly_and_nothing_far_away(side):
-    pad = DigitPad(DigitBoard(np.zeros((1, side * side)), np.zeros(1, int), (side, side)), np.zeros(side * side), None)
+    pad = Sheet((side, side), np.zeros(side * side), None)
     across = side / 2
     pad.stroke((across, 1.0), (across, side - 1.0))
     ink = pad.pixels
@@ -190,7 +192,7 @@ def test_a_stroke_covers_its_line_softly_and_nothing_far_away(side):
 
 def test_the_first_stroke_replaces_a_digit_and_the_next_ones_add():
     picture = np.ones(64)
-    pad = DigitPad(BOARD, picture, 3)
+    pad = Sheet((8, 8), picture, 3)
     assert (pad.title, pad.truth) == ("test digit", "is 3")
     pad.stroke((1, 1), (1, 1))
     assert (pad.title, pad.truth) == ("your drawing", "")
@@ -201,7 +203,7 @@ def test_the_first_stroke_replaces_a_digit_and_the_next_ones_add():
 
 
 def test_places_on_the_sheet():
-    pad = DigitPad(BOARD, np.zeros(64), None)
+    pad = Sheet((8, 8), np.zeros(64), None)
     assert pad.place((5, 5)) is None  # not shown
     pad.box = (100, 50, 80, 80)
     assert pad.place((100, 50)) == (0, 0)
@@ -217,7 +219,7 @@ def test_places_on_the_sheet():
 )
 @pytest.mark.parametrize("keys", [False, True])
 def test_panels_are_inside_and_apart_at_every_size(size, keys):
-    places = arrange(size, ("digits", "probe", "loss"), keys=keys)
+    places = arrange(size, WANTED, keys=keys)
     boxes = [*places.panels.values(), places.scene]
     for k, (x, y, wide, high) in enumerate(boxes):
         assert x >= 0
@@ -228,14 +230,17 @@ def test_panels_are_inside_and_apart_at_every_size(size, keys):
             assert x >= a + width or a >= x + wide or y >= b + height or b >= y + high
 
 
+TEST = Curve("test", RNG.random((40, 1, 8, 8)), np.arange(40) % 10, accuracy=True)
+
+
 @pytest.fixture(scope="module")
 def scene():
     net = nn.Sequential(nn.Flatten(), nn.Linear(64, 10, seed=1))
-    x, y = RNG.random((40, 1, 8, 8)), np.arange(40) % 10
+    x, y = TEST.inputs, TEST.targets
     run = sv.Run(net, nn.CrossEntropyLoss(), optim.Adam(net.parameters(), lr=0.02), (x, y), engine="numpy")
     return Scene(
         "test", run, probe=x[0].ravel(), probe_target=y[:1].astype(float), output_names=tuple("0123456789"),
-        test=Curve("test", x, y, accuracy=True), digits=DigitBoard(x.reshape(40, 64), y, (8, 8)),
+        panels=(DigitBoard(x.reshape(40, 64), y, (8, 8)), DigitPad((8, 8)), LossCurve(test=TEST)),
     )  # fmt: skip
 
 
@@ -246,8 +251,7 @@ def test_the_accuracy_on_screen_is_that_of_the_frame(scene):
         for _ in range(4):
             scene.run.step(5)
             bench.update(scene.run.frame(scene.probe), "", 1 / 30)
-            inputs, labels = scene.digits.inputs, scene.digits.labels
-            right = np.mean(scene.run.predict(inputs).argmax(axis=1) == labels)
+            right = np.mean(scene.run.predict(TEST.inputs).argmax(axis=1) == TEST.targets)
             said = [item.text for sketch in bench.sketches for item in sketch.texts]
             assert said.count(f"{100 * right:.1f} %") == 1
             assert f"test accuracy {100 * right:.1f} %" in said
@@ -258,16 +262,16 @@ def test_a_window_measures_it_four_times_a_second_and_at_rest(scene):
     with offscreen():
         bench = Workbench(scene, (1280, 720), keys=(("Space", "run"),))
         bench.update(scene.run.frame(scene.probe), "", 0.02)
-        before = list(bench._side._test_steps)
+        before = list(bench.side.drawer(LossCurve).steps)
         scene.run.step(1)
         last = scene.run.frame(scene.probe)
         bench.update(last, "", 0.02)
-        assert bench._side._test_steps == before
+        assert bench.side.drawer(LossCurve).steps == before
         assert bench.moving
         for _ in range(30):
             bench.update(last, "", 0.02)
-        assert bench._side._test_steps[-1] == last.step
-        assert not bench._side.moving
+        assert bench.side.drawer(LossCurve).steps[-1] == last.step
+        assert not bench.side.moving
 
 
 @pytest.mark.gl
@@ -275,6 +279,6 @@ def test_drawing_on_the_picture_leaves_the_scenes_own_sample_alone(scene):
     with offscreen():
         bench = Workbench(scene, (1280, 720))
     before = scene.probe.copy()
-    bench.subject.pad.stroke((1, 1), (5, 5))
+    bench.side.drawer(DigitPad).sheet.stroke((1, 1), (5, 5))
     np.testing.assert_array_equal(scene.probe, before)
     assert not np.array_equal(bench.subject.probe, before)

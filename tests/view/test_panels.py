@@ -9,18 +9,19 @@ from hypothesis import strategies as st
 
 from scalarviz.view.cubes.scale import LegendScale
 from scalarviz.view.draw.maps import displayed, get_map
-from scalarviz.view.draw.places import MARGIN, arrange, check_size
+from scalarviz.view.draw.places import MARGIN, Wanted, arrange, check_size
 from scalarviz.view.draw.sketch import Sketch
 from scalarviz.view.draw.text import loss_text, measure, rate_text
 from scalarviz.view.draw.theme import DARK
 from scalarviz.view.panels.colours import CubePlaces, colours_discs
 from scalarviz.view.panels.hud import HudState, fitted, hud
 from scalarviz.view.panels.legend import bar_pixels, legend
-from scalarviz.view.panels.loss import LossCurve, axis, loss_panel, thin_out, tick_text
+from scalarviz.view.panels.loss import Line, axis, loss_panel, thin_out, tick_text
 from scalarviz.view.panels.pictures import picture_boxes, thumbnail, to_bytes
 from scalarviz.view.window.offscreen import render
 
 BOX = (24.0, 40.0, 344.0, 76.0)
+WANTED = (Wanted("pictures", 117), Wanted("colours", 166, worth=2), Wanted("loss", 150, 420))
 
 
 def _painted(*sketches: Sketch, size: tuple[int, int] = (400, 300)) -> np.ndarray:
@@ -100,7 +101,7 @@ def test_a_thinned_curve_keeps_means_extremes_and_its_ends() -> None:
 def test_the_curve_passes_where_the_axis_says() -> None:
     steps = np.arange(1, 161)
     losses = 0.1 * np.exp(-steps / 60)
-    sketch = loss_panel((20, 10, 304, 280), DARK, [LossCurve("batch", steps, losses)])
+    sketch = loss_panel((20, 10, 304, 280), DARK, [Line("batch", steps, losses)])
     picture = _painted(sketch, size=(360, 300))
     scale = axis(losses, most=6)
     plot_top, plot_height, left, width = 10 + 30, 280 - 52, 20 + 40, 264 - 6
@@ -115,12 +116,12 @@ def test_the_curve_passes_where_the_axis_says() -> None:
     "curves",
     [
         [],
-        [LossCurve("b", np.empty(0), np.empty(0))],
-        [LossCurve("b", np.array([1]), np.array([np.nan]))],
-        [LossCurve("b", np.array([1]), np.array([0.5]))],
+        [Line("b", np.empty(0), np.empty(0))],
+        [Line("b", np.array([1]), np.array([np.nan]))],
+        [Line("b", np.array([1]), np.array([0.5]))],
     ],
 )
-def test_a_curve_without_points_is_an_empty_frame(curves: list[LossCurve]) -> None:
+def test_a_curve_without_points_is_an_empty_frame(curves: list[Line]) -> None:
     sketch = loss_panel((20, 10, 304, 280), DARK, curves)
     assert sketch.texts[0].text == "loss"
     assert np.isfinite(sketch.shapes).all()
@@ -290,7 +291,7 @@ def test_a_line_loses_its_last_parts_first() -> None:
 @settings(max_examples=200, deadline=None)
 @given(width=st.integers(160, 4000), height=st.integers(160, 4000), keys=st.booleans())
 def test_boxes_never_overlap_nor_leave_the_picture(width: int, height: int, keys: bool) -> None:
-    places = arrange((width, height), ("pictures", "colours", "loss"), keys=keys)
+    places = arrange((width, height), WANTED, keys=keys)
     boxes = [places.scene, *places.panels.values(), *(b for b in (places.hud, places.strip) if b)]
     for k, (x, y, w, h) in enumerate(boxes):
         assert x >= 0
@@ -305,12 +306,12 @@ def test_boxes_never_overlap_nor_leave_the_picture(width: int, height: int, keys
 
 
 def test_the_grid_of_the_standard_size() -> None:
-    places = arrange((1280, 720), ("pictures", "colours", "loss"))
+    places = arrange((1280, 720), WANTED)
     assert places.scale == 1
     assert places.scene[:3] == (0, 84, 936)
     assert places.panels["pictures"][0] == 952
     assert set(places.panels) == {"pictures", "colours", "loss"}
-    assert arrange((1920, 1080), ("loss",)).scale == 1.5
+    assert arrange((1920, 1080), WANTED[-1:]).scale == 1.5
 
 
 @pytest.mark.parametrize(
@@ -333,7 +334,7 @@ def test_the_discs_of_a_few_colours_stay_below_the_title() -> None:
 
 @pytest.mark.parametrize("size", [(720, 1280), (1080, 1920)])
 def test_an_upright_scene_keeps_the_margin(size: tuple[int, int]) -> None:
-    places = arrange(size, ("pictures", "colours", "loss"))
+    places = arrange(size, WANTED)
     x, _, width, _ = places.scene
     assert x >= 20
     assert x + width <= places.size[0] - 20

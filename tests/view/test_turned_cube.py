@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from scalarviz import Run, nn, optim
-from scalarviz.run import ColourCube, Scene
+from scalarviz.run import Scene
+from scalarviz.run.panels import ColourCube
 from scalarviz.view.panels.colours import FITTED, CubePlaces, cube_boxes, turned
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.offscreen import offscreen
@@ -24,7 +25,7 @@ def view():
     net = nn.Sequential(nn.Linear(3, 3, seed=1), nn.Sigmoid())
     run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), (GRID, 1 - GRID), engine="numpy")
     with offscreen():
-        made = LiveView(Scene("test", run, colour_cube=ColourCube(GRID, 1 - GRID)), (1280, 720), playing=False)
+        made = LiveView(Scene("test", run, panels=(ColourCube(GRID, 1 - GRID),)), (1280, 720), playing=False)
         made.tick(0.0)
     yield made
     made.close()
@@ -88,7 +89,7 @@ def test_a_drag_on_a_colour_cube_turns_both_and_no_camera(view, number):
     drag(view, at, (120.0, 20.0))
     after = picture(view)
     assert view.bench.camera is camera
-    assert view.bench.marked_colour is None  # a drag is no click
+    assert view.bench.side.drawer(ColourCube).marked is None  # a drag is no click
     assert view.run.steps == steps
     moved = (np.abs(after - before).max(axis=2) > 20).any(axis=0)
     for k in (0, 1):
@@ -108,24 +109,25 @@ def test_colours_are_found_where_they_are_seen_after_a_turn(view):
     x, y, width, height = cube_boxes(view.bench.places.panels["colours"])[1]
     for px, py in np.random.default_rng(0).uniform((x, y), (x + width, y + height), (400, 2)):
         at = (float(int(px)) + 0.5, float(int(py)) + 0.5)
-        hits = {view.bench.colour_at((at[0] + a, at[1] + b)) for a, b in ((0, 0), (2, 0), (-2, 0), (0, 2), (0, -2))}
+        beside = ((0, 0), (2, 0), (-2, 0), (0, 2), (0, -2))
+        hits = {view.bench.side.drawer(ColourCube).disc_at(at[0] + a, at[1] + b) for a, b in beside}
         if len(hits) == 1 and (hit := hits.pop()) is not None:
             found += 1
-            drawn, colour = seen[int(at[1]), int(at[0])] / 255, np.array(hit[1])
+            drawn, colour = seen[int(at[1]), int(at[0])] / 255, np.array(hit.target)
             assert np.all(drawn <= colour + 0.02)
             assert np.all(drawn >= 0.8 * colour - 0.02)
     assert found > 40
 
 
 def test_a_drag_on_the_scene_turns_the_scene_alone(view):
-    before, places = view.bench.camera.azimuth, view.bench._side._cube
+    before, places = view.bench.camera.azimuth, view.bench.side.drawer(ColourCube)._cubes["source"]
     drag(view, (400.0, 300.0), (80.0, 0.0))
     assert view.bench.camera.azimuth != before
-    assert view.bench._side._cube is places
+    assert view.bench.side.drawer(ColourCube)._cubes["source"] is places
 
 
 def test_a_drag_that_began_on_the_scene_goes_on_over_the_cube(view):
-    places = view.bench._side._cube
+    places = view.bench.side.drawer(ColourCube)._cubes["source"]
     end = middle_of(view, 0)
     drag(view, (600.0, 300.0), (end[0] - 600.0, end[1] - 300.0))
-    assert view.bench._side._cube is places
+    assert view.bench.side.drawer(ColourCube)._cubes["source"] is places

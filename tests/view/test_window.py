@@ -10,7 +10,8 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import Run, nn, optim
-from scalarviz.run import ColourCube, Scene
+from scalarviz.run import Scene
+from scalarviz.run.panels import ColourCube
 from scalarviz.view.show import show
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.actions import Here, bottom_line
@@ -32,7 +33,7 @@ def scene(seed=1):
     colours = np.stack(np.meshgrid(*[np.linspace(0, 1, 4)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
     return Scene(
         "test", run, probe=np.array([0.9, 0.5, 0.1]), probe_target=np.array([0.1, 0.5, 0.9]),
-        input_names=("r", "g", "b"), output_names=("r", "g", "b"), colour_cube=ColourCube(colours, 1 - colours),
+        input_names=("r", "g", "b"), output_names=("r", "g", "b"), panels=(ColourCube(colours, 1 - colours),),
     )  # fmt: skip
 
 
@@ -282,7 +283,8 @@ def test_a_drag_turns_the_camera_and_f_fits_it(live):
 def test_a_new_target_for_one_colour_is_learnt(live):
     view = live.view
     source, target = (1.0, 0.0, 0.0), (1.0, 1.0, 1.0)
-    view.retarget(source, target)
+    cube = view.bench.side.drawer(ColourCube)
+    cube.retarget(source, target)
     live.until(lambda: view.run.steps > 40)
     for _ in range(4):
         view.faster()
@@ -291,9 +293,7 @@ def test_a_new_target_for_one_colour_is_learnt(live):
     untouched = scene().run
     untouched.step(view.worker.settle().step)
     assert view.run.predict([source])[0, 0] > untouched.predict([source])[0, 0] + 0.03  # red keeps more of its red
-    assert view.scene.colour_cube.targets[np.argmin(np.abs(view.scene.colour_cube.inputs - source).sum(axis=1))] == (
-        pytest.approx(target)
-    )
+    assert cube.targets[np.argmin(np.abs(cube.inputs - source).sum(axis=1))] == pytest.approx(target)
 
 
 def test_the_window_and_offscreen_draw_the_same_picture(live):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scalarviz.scenes import digits as scene_digits
 
+from scalarviz.run.panels import DigitPad
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.desktop import Window
 
@@ -22,7 +23,7 @@ class Hand:
     """A window, a mouse and a keyboard."""
 
     def __init__(self, window):
-        self.window, self.view, self.pad = window, window.view, window.view.pad
+        self.window, self.view, self.pad = window, window.view, window.view.bench.side.drawer(DigitPad).sheet
 
     def xdo(self, *words):
         subprocess.run(["xdotool", *map(str, words)], check=True)

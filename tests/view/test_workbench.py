@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from itertools import pairwise
 from math import prod
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +16,9 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import UnknownNameError
-from scalarviz.run import scene as described
-from scalarviz.run.scene import ColourCube, Pictures, Scene
+from scalarviz.run import panels as described
+from scalarviz.run.panels import ColourCube, LossCurve, Pictures
+from scalarviz.run.scene import Scene
 from scalarviz.view.draw.sketch import Sketch, TextItem
 from scalarviz.view.draw.text import CAP_HEIGHT, measure, number
 from scalarviz.view.draw.theme import DARK, rgb
@@ -75,11 +77,13 @@ def make_scene(*hidden: int, steps: int = 20, seed: int = 0) -> Scene:
         1 - probe,
         names,
         names,
-        "64 colours",
-        Pictures(photo, 1 - photo),
-        ColourCube(cube, 1 - cube),
-        test,
+        (Pictures(photo, 1 - photo), ColourCube(cube, 1 - cube), LossCurve("64 colours", test)),
     )
+
+
+def panel_of(scene: Scene, kind: type) -> Any:
+    """The scene's panel of a kind."""
+    return next(panel for panel in scene.panels if isinstance(panel, kind))
 
 
 @pytest.fixture(scope="module")
@@ -303,11 +307,10 @@ def test_pictures_and_colours_are_the_networks_own(single: Scene) -> None:
     bench = bench_of(single)
     frame = single.run.frame(single.probe)
     images = [i for s in bench.sketches for i in s.images if i.pixels.shape[0] > 1]
-    assert single.pictures is not None
-    assert single.colour_cube is not None
-    made = single.run.predict(single.pictures.source.reshape(-1, 3), frame.values).reshape(24, 36, 3)
+    pictures = panel_of(single, Pictures)
+    made = single.run.predict(pictures.source.reshape(-1, 3), frame.values).reshape(24, 36, 3)
     assert np.abs(images[1].pixels - 255 * made).max() <= 0.51
-    assert np.abs(images[2].pixels - 255 * single.pictures.target).max() <= 0.51
+    assert np.abs(images[2].pixels - 255 * pictures.target).max() <= 0.51
     painted = {tuple(np.round(c, 3)) for s in bench.sketches for p in s.points for c in p.colours}
     corner = single.run.predict(np.ones((1, 3)), frame.values)[0]  # white, the nearest corner
     assert tuple(np.round(corner.astype(np.float32), 3)) in painted
@@ -372,18 +375,17 @@ def test_colour_ranges_grow_slowly_and_fit_at_once_without_a_clock() -> None:
 def test_the_dashed_curve_is_measured_as_the_run_goes_and_survives_a_new_size() -> None:
     scene = make_scene(steps=0)
     bench = bench_of(scene)
-    assert scene.test is not None
-    wanted = []
+    test, wanted = panel_of(scene, LossCurve).test, []
     for _ in range(4):
         frame = scene.run.frame(scene.probe)
-        wanted.append(np.mean((scene.run.predict(scene.test.inputs, frame.values) - scene.test.targets) ** 2))
+        wanted.append(np.mean((scene.run.predict(test.inputs, frame.values) - test.targets) ** 2))
         with offscreen():
             bench.update(frame, "", 0.1)
         scene.run.step(2)
     with offscreen():
         bench.resize((960, 540), 2)
-    assert np.allclose(bench._side._test_losses, wanted, rtol=1e-5)
-    assert bench._side._test_steps == [0, 2, 4, 6]
+    assert np.allclose(bench.side.drawer(LossCurve).losses, wanted, rtol=1e-5)
+    assert bench.side.drawer(LossCurve).steps == [0, 2, 4, 6]
     assert picture_of(bench).shape == (1080, 1920, 3)
     scene.run.close()
 

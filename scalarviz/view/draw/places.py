@@ -7,7 +7,7 @@ ones in a block at the bottom.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...errors import InputError, shown
@@ -28,9 +28,34 @@ SMALLEST = SIDES[0]
 BIG, TITLE, CHANNEL, LABEL = 26, 16, 15, 13
 CUBE = 22
 
-_HEIGHTS = {"pictures": 117, "colours": 166, "digits": 240, "probe": 152}  # with their titles
-_LOSS_LEAST, _LOSS_MOST = 150, 420
+_SPACE = 24  # between panels one above the other
 _SCENE_LEAST = (380, 240)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A panel that is to stand beside the cubes.
+
+    Attributes
+    ----------
+    name : str
+    height : float
+        With its title.
+    most : float
+        A panel whose `most` is larger grows into the room that the others leave, up to that.
+    worth : int
+        Where a narrow picture has room for some only, those of higher worth are kept.
+    """
+
+    name: str
+    height: float
+    most: float = 0.0
+    worth: int = 0
+
+    @property
+    def grows(self) -> bool:
+        """Whether it takes more than its height."""
+        return self.most > self.height
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +73,13 @@ class Places:
     hud, strip : Box or None
         The two lines above, the legends below; None where there is no room.
     panels : dict of str to Box
-        ``pictures``, ``colours``, ``digits``, ``probe`` and ``loss``, as far as they were asked for and fit.
+        Those that were asked for, as far as they fit.
     keys : float or None
         Baseline of the line of keys.
+    left_out : tuple of str
+        Panels for which there is no room.
+    more : Box or None
+        Where a line can say so; None where no panel stands.
     """
 
     size: tuple[float, float]
@@ -60,6 +89,8 @@ class Places:
     strip: Box | None
     panels: dict[str, Box]
     keys: float | None = None
+    left_out: tuple[str, ...] = ()
+    more: Box | None = None
 
 
 def check_size(size: tuple[int, int]) -> tuple[int, int]:
@@ -85,7 +116,7 @@ def check_size(size: tuple[int, int]) -> tuple[int, int]:
 
 
 def arrange(
-    size: tuple[int, int], wanted: Collection[str] = (), *, hud: bool = True, strip: bool = True, keys: bool = False
+    size: tuple[int, int], wanted: Sequence[Wanted] = (), *, hud: bool = True, strip: bool = True, keys: bool = False
 ) -> Places:
     """Boxes for a picture of `size` output pixels that should show the panels `wanted`."""
     wide, high = size
@@ -111,44 +142,84 @@ def arrange(
         hud=(MARGIN, 16, inner, 52) if hud else None,
         strip=(MARGIN, strip_top + 8, inner, STRIP) if strip else None, panels=panels,
         keys=bottom - 4 if keys else None,
+        left_out=tuple(w.name for w in wanted if w.name not in panels),
+        more=_more(panels, height),
     )  # fmt: skip
 
 
-def _column(box: Box, wanted: Collection[str]) -> dict[str, Box]:
-    """Panels one above the other; the loss curve takes the rest."""
+def _more(panels: dict[str, Box], height: float) -> Box | None:
+    """The margin below the panels."""
+    if not panels:
+        return None
+    x = min(box[0] for box in panels.values())
+    return x, height - MARGIN + 2, COLUMN, MARGIN - 6
+
+
+def _column(box: Box, wanted: Sequence[Wanted]) -> dict[str, Box]:
+    """Panels one above the other, first come first served; those that grow share the rest."""
     x, y, width, height = box
-    least = _LOSS_LEAST if "loss" in wanted else 0
+    growing = [w for w in wanted if w.grows]
+    while growing and sum(w.height for w in growing) + GAP * (len(growing) - 1) > height:
+        growing.pop()
+    reserved = sum(w.height + GAP for w in growing)
+    kept, used = {w.name for w in growing}, 0.0
+    for panel in wanted:
+        if not panel.grows and used + panel.height + reserved <= height:
+            kept.add(panel.name)
+            used += panel.height + _SPACE
+    rest = height - used - _SPACE * max(len(growing) - 1, 0)
     panels: dict[str, Box] = {}
-    for name, own in _HEIGHTS.items():
-        if name in wanted and y + own + (GAP + least if least else 0) <= box[1] + height:
-            panels[name] = (x, y, width, own)
-            y += own + GAP - 6
-    if "loss" in wanted and box[1] + height - y >= _LOSS_LEAST:
-        panels["loss"] = (x, y, width, min(box[1] + height - y, _LOSS_MOST))
+    for panel in wanted:
+        if panel.name in kept:
+            own = panel.height
+            if panel.grows:
+                own = min(rest - sum(w.height for w in growing[1:]), rest / len(growing), panel.most)
+                own = max(own, panel.height)
+                rest -= own
+                growing = growing[1:]
+            panels[panel.name] = (x, y, width, own)
+            y += own + _SPACE
     return panels
 
 
-def _block(wanted: Collection[str], width: float, height: float, room: float) -> dict[str, Box]:
-    """Panels at the bottom: one above the other on the left, the loss curve beside them."""
-    for names in ((*_HEIGHTS, "loss"), ("colours", "digits", "loss"), ("probe", "loss"), ("loss",)):
-        chosen = [n for n in names if n in wanted]
-        left = [n for n in chosen if n in _HEIGHTS]
-        beside = "loss" in chosen
-        own = sum(_HEIGHTS[n] for n in left) + 24 * max(len(left) - 1, 0)
-        own = max(own, _LOSS_LEAST + 16 if beside else 0)
-        need = 2 * MARGIN + (COLUMN if left else 0) + (200 if beside else 0) + (GAP if left and beside else 0)
-        if chosen and width >= need and room - own - GAP >= max(_SCENE_LEAST[1], 0.36 * height):
-            return _place_block(left, beside, width, height - MARGIN - own, own)
-    return {}
+def _block(wanted: Sequence[Wanted], width: float, height: float, room: float) -> dict[str, Box]:
+    """Panels at the bottom: one above the other on the left, the first that grows beside them."""
+    beside = next((w for w in wanted if w.grows), None)
+    kept: set[str] = set()
+    for panel in sorted((w for w in wanted if w is not beside), key=lambda w: -w.worth):
+        if _fits(_chosen(wanted, {*kept, panel.name}), beside, width, height, room):
+            kept.add(panel.name)
+    left = _chosen(wanted, kept)
+    if not left and (beside is None or not _fits([], beside, width, height, room)):
+        return {}
+    own = _block_height(left, beside)
+    return _place_block(left, beside, width, height - MARGIN - own, own)
 
 
-def _place_block(left: list[str], beside: bool, width: float, y: float, height: float) -> dict[str, Box]:
+def _chosen(wanted: Sequence[Wanted], names: set[str]) -> list[Wanted]:
+    return [w for w in wanted if w.name in names]
+
+
+def _block_height(left: Sequence[Wanted], beside: Wanted | None) -> float:
+    own = sum(w.height for w in left) + _SPACE * max(len(left) - 1, 0)
+    return max(own, beside.height + 16 if beside else 0)
+
+
+def _fits(left: Sequence[Wanted], beside: Wanted | None, width: float, height: float, room: float) -> bool:
+    """Whether the scene above keeps enough."""
+    need = 2 * MARGIN + (COLUMN if left else 0) + (200 if beside else 0) + (GAP if left and beside else 0)
+    return width >= need and room - _block_height(left, beside) - GAP >= max(_SCENE_LEAST[1], 0.36 * height)
+
+
+def _place_block(
+    left: Sequence[Wanted], beside: Wanted | None, width: float, y: float, height: float
+) -> dict[str, Box]:
     panels: dict[str, Box] = {}
     at = y
-    for name in left:
-        panels[name] = (MARGIN, at, COLUMN, _HEIGHTS[name])
-        at += _HEIGHTS[name] + 24
-    if beside:
+    for panel in left:
+        panels[panel.name] = (MARGIN, at, COLUMN, panel.height)
+        at += panel.height + _SPACE
+    if beside is not None:
         x = MARGIN + (COLUMN + GAP if left else 0)
-        panels["loss"] = (x, y, width - MARGIN - x, height)
+        panels[beside.name] = (x, y, width - MARGIN - x, height)
     return panels

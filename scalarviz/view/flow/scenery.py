@@ -93,7 +93,7 @@ class Scenery:
         rows = rows_of(self._subject.stages)
         if rows and self._subject.stages:
             rows[self._subject.stages[-1].name] = "output"
-        if self._subject.pad is not None:
+        if self._subject.sample.sheet:
             rows["input"] = "input, 0 to 1"
         return rows
 
@@ -102,7 +102,7 @@ class Scenery:
         stages, sample = self._subject.stages, self._subject.sample
         if not stages:
             return {}
-        units = {} if self._subject.pad is not None else {"input": sample.inputs}
+        units = {} if self._subject.sample.sheet else {"input": sample.inputs}
         return {**units, stages[-1].name: sample.outputs}
 
     def cubes(self, frame: Frame, colouring: Coloring, activations: ActivationScale) -> list[Sketch]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.scene import DigitBoard
+from ...run.panels import DigitBoard
 from ..draw.maps import Colormap, get_map
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch, rgba

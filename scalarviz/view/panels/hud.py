@@ -11,6 +11,7 @@ from ..draw.sketch import Sketch
 from ..draw.text import loss_text, measure, rate_text
 from ..draw.theme import Theme
 from ..shown.subject import Subject
+from .drawer import Headline
 from .moments import BEFORE, said_of
 
 
@@ -32,12 +33,12 @@ class HudState:
         The whole second line.
     quantity : str
         What the cubes show.
-    accuracy : float or None
-        Share of test samples read rightly, where it is measured.
     about : str
         Whose numbers the cubes show: of how many samples, of which moment.
     before : str
         Of which moment the loss is, where it is not that of the numbers shown: it is dimmed then.
+    more : sequence of Headline
+        Numbers of panels, such as the share of test samples read rightly; dim where they are of an older frame.
     """
 
     step: int
@@ -47,12 +48,12 @@ class HudState:
     batch: int
     pace: str
     quantity: str
-    accuracy: float | None = None
     about: str = ""
     before: str = ""
+    more: Sequence[Headline] = ()
 
 
-def state_of(subject: Subject, frame: Frame, pace: str, quantity: str, accuracy: float | None) -> HudState:
+def state_of(subject: Subject, frame: Frame, pace: str, quantity: str, more: Sequence[Headline] = ()) -> HudState:
     """What the lines say of one frame of a subject that somebody trains."""
     facts = subject.source.facts
     assert facts is not None
@@ -64,9 +65,9 @@ def state_of(subject: Subject, frame: Frame, pace: str, quantity: str, accuracy:
         facts.batch_size,
         pace,
         quantity,
-        accuracy,
         said_of(quantity, subject, frame),
         BEFORE if frame.edited else "",
+        more,
     )
 
 
@@ -78,15 +79,14 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
     shown = _quantity(sketch, right, baseline, theme, state.quantity) if width >= 480 else right
     end = x
     old = state.before if state.loss == state.loss else ""
-    large = [("step", f"{state.step:,}", ""), ("loss", loss_text(state.loss), old)]
-    if state.accuracy is not None:
-        large.append(("test accuracy", f"{100 * state.accuracy:.1f} %", ""))
-    for word, value, when in large:
+    large = [("step", f"{state.step:,}", "", True), ("loss", loss_text(state.loss), old, not old)]
+    large += [(found.words, found.value, "", found.fresh) for found in state.more]
+    for word, value, when, fresh in large:
         value_x = end + measure(word, TITLE) + 8
         if value_x + measure(value, BIG, True) > shown:
             break
         sketch.text(end, baseline, word, TITLE, theme.text3)
-        sketch.text(value_x, baseline, value, BIG, theme.text3 if when else theme.text1, bold=True)
+        sketch.text(value_x, baseline, value, BIG, theme.text1 if fresh else theme.text3, bold=True)
         end = value_x + measure(value, BIG, True)
         if when and end + 8 + measure(when, TITLE) <= shown:
             sketch.text(end + 8, baseline, when, TITLE, theme.text2)

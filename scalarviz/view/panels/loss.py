@@ -19,7 +19,7 @@ _MANTISSAS = ((1, 1.5, 2, 3, 4, 5, 7), (1, 2, 5), (1, 3), (1,))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LossCurve:
+class Line:
     """One curve: label, steps and losses of the same length (not finite: left out)."""
 
     label: str
@@ -111,10 +111,13 @@ def thin_out(steps: Array, losses: Array, columns: int) -> tuple[Array, Array, A
     return middle, mean, np.minimum.reduceat(losses, begin), np.maximum.reduceat(losses, begin)
 
 
-def loss_panel(box: Box, theme: Theme, curves: Sequence[LossCurve], note: str = "", before: str = "") -> Sketch:
+def loss_panel(
+    box: Box, theme: Theme, curves: Sequence[Line], note: str = "", before: str = "", *, note_old: bool = False
+) -> Sketch:
     """Title with a note beside it, gridlines, curves, their names and the end point of the first.
 
-    `before` says of which moment that end is, where it is not that of the picture: then it is a dim ring.
+    `before` says of which moment that end is, where it is not that of the picture: then it is a dim ring. A note that
+    is old is dim too.
     """
     sketch = Sketch()
     x, y, width, height = box
@@ -122,7 +125,7 @@ def loss_panel(box: Box, theme: Theme, curves: Sequence[LossCurve], note: str = 
     reduced = [_reduced(c, int(plot[2])) for c in curves]
     every = np.concatenate([np.empty(0), *(part for r in reduced for part in r[1:])])
     sketch.text(x, y + 14, "loss", LABEL, theme.text1, bold=True)
-    sketch.text(x + plot[2] / 2 + _AXIS, y + 14, note, LABEL, theme.text1, anchor="middle")
+    sketch.text(x + plot[2] / 2 + _AXIS, y + 14, note, LABEL, theme.text3 if note_old else theme.text1, anchor="middle")
     if not np.isfinite(every).any():
         sketch.text(x + width / 2, y + height / 2, "no step yet", LABEL, theme.text3, anchor="middle")
         return sketch
@@ -140,7 +143,7 @@ def loss_panel(box: Box, theme: Theme, curves: Sequence[LossCurve], note: str = 
     return sketch
 
 
-def _reduced(curve: LossCurve, columns: int) -> tuple[Array, Array, Array, Array]:
+def _reduced(curve: Line, columns: int) -> tuple[Array, Array, Array, Array]:
     steps, losses = np.asarray(curve.steps), np.asarray(curve.losses, float)
     finite = np.isfinite(losses)
     if not finite.all():  # a million steps are copied only if they must be
@@ -169,7 +172,7 @@ def _draw_curve(
     plot: Box,
     theme: Theme,
     scale: Axis,
-    curve: LossCurve,
+    curve: Line,
     data: tuple[Array, Array, Array, Array],
     span: tuple[float, float],
     *,
@@ -198,7 +201,7 @@ def _draw_curve(
             sketch.disc(*end, 4.5, colour)
 
 
-def _names(sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[LossCurve]) -> None:
+def _names(sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[Line]) -> None:
     """Top right, where a falling curve leaves room."""
     x, y, width, height = plot
     if height < 90 or not curves:

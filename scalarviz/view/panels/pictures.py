@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
+from ...run.moment import Moment
+from ...run.panels import Pictures
 from ..draw.maps import displayed
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
+from .drawer import Drawer, Ground
 
 SIDE = 96  # pixels that the network paints at most in each direction
 _GAP = 8.0
@@ -65,3 +70,23 @@ def pictures(box: Box, theme: Theme, images: tuple[NDArray[np.uint8], ...], labe
             sketch.text(place[0], box[1] + 14, title, LABEL, theme.text1 if mine else theme.text2, bold=mine)
         sketch.image(place, image)
     return sketch
+
+
+class PicturesDrawer(Drawer[Pictures]):
+    """The network paints the reduced source anew at every frame."""
+
+    name = "pictures"
+    height = 117.0
+    needs = ("predict",)
+
+    def __init__(self, panel: Pictures, ground: Ground) -> None:
+        super().__init__(panel, ground)
+        self._source = thumbnail(panel.source)
+        self._shown = to_bytes(self._source), to_bytes(thumbnail(panel.target))
+
+    def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
+        """Source, what the network makes of it, target."""
+        high, wide = self._source.shape[:2]
+        made = to_bytes(moment.predict(self._source.reshape(-1, 3)).reshape(high, wide, -1))
+        source, target = self._shown
+        return [pictures(box, self.ground.theme, (source, made, target), self.panel.label)]

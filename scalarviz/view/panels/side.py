@@ -1,56 +1,26 @@
-"""The panels beside the cubes: pictures, colour cubes, loss curve. What the network makes of its data, every frame."""
+"""`SidePanels`: all panels of one picture. Knows places, moments and hands, and no kind of panel."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from ...run.frame import Frame
-from ..draw.maps import displayed
-from ..draw.places import Box
+from ...run.moment import Moment
+from ...run.panels import Panel
+from ..draw.places import LABEL, Box, Wanted
 from ..draw.sketch import Sketch
+from ..draw.text import measure
 from ..draw.theme import Theme
 from ..shown.subject import Subject
-from .colours import FITTED, CubePlaces, Turn, colours_discs, colours_title, cube_boxes, turned
-from .digit import field_box, probe_panel
-from .digits import DigitColumns
-from .loss import LossCurve, loss_panel
-from .moments import BEFORE
-from .pictures import pictures, thumbnail, to_bytes
+from ..space.layout import Layout
+from .drawer import Drawer, Ground, Headline, Point, sentence
+from .floating import GROUND_MARGIN, Project, backed, beside_boxes, check_places, overlay_boxes
+from .image import words_of
+from .registry import drawer_of, is_own
 
-Which = Literal["source", "target"]
-RGB = tuple[float, float, float]
-Ring = tuple[float, float, float]
-"""Centre and diameter."""
-_TEST_SHARE = 1 / 200  # the dashed curve gets a new point when the run is this much longer
-_ACCURACY_SECONDS = 0.25  # how often a window measures the share read rightly, and at rest; a film in every frame
-
-
-class Disc(NamedTuple):
-    """One disc of a colour cube.
-
-    Attributes
-    ----------
-    which : {"source", "target"}
-        Whether it is painted with what the network makes of `source`, or with `target`.
-    source, target : (r, g, b)
-        Its place in the cube, and what that colour is to become.
-    ring : (x, y, diameter)
-        Logical pixels.
-    """
-
-    which: Which
-    source: RGB
-    target: RGB
-    ring: Ring
-
-
-def _rgb(colour: NDArray[np.floating]) -> RGB:
-    r, g, b = (float(c) for c in colour)
-    return r, g, b
+Kind = TypeVar("Kind", bound=Panel)
 
 
 class SidePanels:
@@ -58,210 +28,220 @@ class SidePanels:
 
     Attributes
     ----------
-    columns : DigitColumns or None
-        The board of digits.
+    ground : Ground
+        What the drawers share.
+    drawers : dict of str to Drawer
+        By name, in the order of the scene.
     """
 
     def __init__(self, subject: Subject, theme: Theme, *, hints: bool = False) -> None:
-        self._subject, self._theme = subject, theme
-        self._boxes: Mapping[str, Box] = {}
-        self._test_steps: list[int] = []
-        self._test_losses: list[float] = []
-        self._drawn: dict[str, tuple[object, Sketch]] = {}
-        self._accuracies: list[float] = []
-        self._measured: Frame | None = None
-        self._waited = float("inf")
-        self._read: tuple[Frame, NDArray[np.integer]] | None = None
-        self._hints, self._late = hints, False
-        self._turn: Turn = FITTED
-        self._pause = _ACCURACY_SECONDS if hints else 0.0
-        self.columns = None if subject.digits is None else DigitColumns(subject.digits, theme)
-        if subject.pictures is not None:
-            self._source = thumbnail(subject.pictures.source)
-            self._shown = to_bytes(self._source), to_bytes(thumbnail(subject.pictures.target))
+        self.ground = Ground(subject, theme, hints)
+        self.drawers: dict[str, Drawer[Any]] = {}
+        for panel in subject.panels:
+            drawer = drawer_of(panel, self.ground)
+            count = sum(isinstance(d, type(drawer)) for d in self.drawers.values())
+            self.drawers[f"{drawer.name} {count + 1}" if count else drawer.name] = drawer
+        check_places(subject, self.drawers)
+        self._column = [name for name, drawer in self.drawers.items() if drawer.panel.place == "column"]
+        self._turned = False  # whether another page than the first is shown
+        self._left_out: tuple[str, ...] = ()
+        self._more: Box | None = None
+        self._drawn: dict[str, Sequence[Sketch]] = {}
+        self._frame: Frame | None = None
+        self._over: str | None = None  # the panel under the pointer
+        self._held: str | None = None  # the panel that a button went down on
 
-    def place(self, boxes: Mapping[str, Box]) -> None:
-        """Put the panels into `boxes`; those that have none are left out."""
-        self._boxes = boxes
-        self._drawn.clear()
-        self._static: list[Sketch] = []
-        self._cubes: dict[Which, CubePlaces] = {}
-        if self.columns is not None and "digits" in boxes:
-            self.columns.place(boxes["digits"])
-        if self._subject.pad is not None:
-            self._subject.pad.box = field_box(boxes["probe"]) if "probe" in boxes else None
-        cube = self._subject.colour_cube
-        if cube is not None and "colours" in boxes:
-            near, far = (CubePlaces(cube.inputs, box, self._turn) for box in cube_boxes(boxes["colours"]))
-            self._cube = near
-            self._cubes = {"source": near, "target": far}
-            self._cube_inputs = np.asarray(cube.inputs)[near.visible]
-            self._static.append(colours_title(boxes["colours"], self._theme, len(cube.inputs), (near, far)))
-            self._static.append(colours_discs(far, np.asarray(cube.targets)[far.visible]))
+    def drawer(self, kind: type[Panel]) -> Drawer[Any] | None:
+        """The first drawer whose panel is of a kind; None without one."""
+        return next((d for d in self.drawers.values() if isinstance(d.panel, kind)), None)
+
+    # ---- where
+
+    def wanted(self) -> list[Wanted]:
+        """What the column is to hold, those of this page first."""
+        found = [Wanted(n, d.height, d.most, d.worth) for n, d in ((n, self.drawers[n]) for n in self._column)]
+        return [replace(w, worth=0) for w in found] if self._turned else found
+
+    def place(self, boxes: Mapping[str, Box], left_out: Sequence[str] = (), more: Box | None = None) -> None:
+        """Put the panels of the column into `boxes`; of those `left_out` a line at `more` tells."""
+        self._left_out, self._more = tuple(left_out), more
+        for name in self._column:
+            self._put(name, boxes.get(name))
+
+    def float_over(self, layout: Layout, project: Project, scene: Box | None) -> None:
+        """Put the panels over the scene (None: nowhere) where there is room; called again when the camera moves."""
+        boxes: dict[str, Box] = {}
+        if scene is not None and len(self._column) < len(self.drawers):
+            boxes = overlay_boxes(self.drawers, scene)
+            boxes |= beside_boxes(self.drawers, layout, project, scene, boxes)
+        for name, drawer in self.drawers.items():
+            if name not in self._column and drawer.box != boxes.get(name):
+                self._put(name, boxes.get(name))
+
+    def _put(self, name: str, box: Box | None) -> None:
+        drawer = self.drawers[name]
+        drawer.box, drawer.stale = box, True
+        self._drawn.pop(name, None)
+        if box is not None:
+            drawer.lay_out(box)
+        elif name == self._over:
+            drawer.hover(None)
+            self._over = None
 
     def change(self, theme: Theme) -> None:
-        """Another look; the measured curves stay."""
-        self._theme = theme
-        if self.columns is not None:
-            self.columns.change(theme)
-        self.place(self._boxes)
+        """Another look; what was measured stays."""
+        self.ground.theme = theme
+        for name, drawer in self.drawers.items():
+            self._put(name, drawer.box)
 
-    def targets_changed(self) -> None:
-        """The scene's targets of the colour cube were changed in place: paint them anew."""
-        cube = self._subject.colour_cube
-        if cube is not None and "target" in self._cubes:
-            far = self._cubes["target"]
-            self._static[-1] = colours_discs(far, np.asarray(cube.targets)[far.visible])
-
-    def cube_at(self, x: float, y: float) -> bool:
-        """Whether a point (logical pixels) is on a colour cube or close beside it."""
-        return bool(self._cubes) and any(
-            left <= x < left + width and top <= y < top + height
-            for left, top, width, height in cube_boxes(self._boxes["colours"])
-        )
-
-    def turn_cube(self, dx: float, dy: float) -> None:
-        """Both colour cubes turn by a drag of logical pixels."""
-        self._turn = turned(self._turn, dx, dy)
-        self.place(self._boxes)
-
-    def fit_cube(self) -> None:
-        """The colour cubes as they were at first."""
-        if self._turn != FITTED:
-            self._turn = FITTED
-            self.place(self._boxes)
-
-    def disc_at(self, x: float, y: float) -> Disc | None:
-        """The disc of a colour cube that is seen at a point (logical pixels); None beside them."""
-        cube = self._subject.colour_cube
-        for which, places in self._cubes.items():
-            disc = places.disc_at(x, y)
-            if disc is not None and cube is not None:
-                row = int(places.visible[disc])
-                middle = places.centres[disc]
-                source, target = (_rgb(np.asarray(colours)[row]) for colours in (cube.inputs, cube.targets))
-                return Disc(which, source, target, (float(middle[0]), float(middle[1]), places.diameter))
-        return None
-
-    def output_of(self, colour: RGB, frame: Frame) -> RGB:
-        """What the network makes of a colour."""
-        return _rgb(displayed(self._predict(frame, np.array([colour])))[0])
-
-    def rings(self, rgb: RGB) -> list[Ring]:
-        """Centre and diameter of the disc of the input colour nearest to `rgb`, in each cube where it is seen."""
-        cube = self._subject.colour_cube
-        found = []
-        for places in self._cubes.values():
-            if cube is not None and len(places.visible):
-                away = np.square(np.asarray(cube.inputs, float)[places.visible] - np.asarray(rgb)).sum(axis=1)
-                x, y = places.centres[int(np.argmin(away))]
-                found.append((float(x), float(y), places.diameter))
-        return found
+    # ---- what they look like
 
     @property
     def moving(self) -> bool:
-        """Whether a digit is on its way to another column, or the accuracy is older than the cubes."""
-        return self._late or (self.columns is not None and "digits" in self._boxes and self.columns.moving)
+        """Whether a panel goes on changing while the frame stays."""
+        return any(drawer.moving for drawer in self._shown().values())
 
     @property
-    def accuracy(self) -> float | None:
-        """Share of the test's samples read rightly, when last measured."""
-        return self._accuracies[-1] if self._accuracies else None
+    def headlines(self) -> list[Headline]:
+        """Numbers that the HUD shows too."""
+        found = (drawer.headline for drawer in self._shown().values())
+        return [headline for headline in found if headline is not None]
+
+    def _shown(self) -> dict[str, Drawer[Any]]:
+        return {name: drawer for name, drawer in self.drawers.items() if drawer.box is not None}
 
     def update(self, frame: Frame, seconds: float | None = None) -> list[Sketch]:
-        """Sketches of this frame; a panel whose numbers are the same as last time keeps its sketch."""
-        self._waited += float("inf") if seconds is None else seconds
-        self._extend_test(frame)
-        sketches = list(self._static)
-        panels = {"pictures": self._pictures, "colours": self._colours, "probe": self._probe, "loss": self._loss}
-        for name, draw in panels.items():
-            if name in self._boxes:
-                known = self._drawn.get(name)
-                touched = name == "probe" and self._subject.pad is not None and self._subject.pad.touched()
-                if known is None or known[0] is not frame or touched:
-                    self._drawn[name] = (frame, draw(frame))
-                sketches.append(self._drawn[name][1])
-        if self.columns is not None and "digits" in self._boxes:
-            sketches.append(self._digits(self.columns, frame, seconds))
+        """Sketches of the column for this frame; a panel whose numbers are those of last time keeps its own."""
+        moment = Moment(frame, self.ground.subject.source)
+        for name, drawer in self._shown().items():
+            if frame is not self._frame or drawer.stale or drawer.moving or name not in self._drawn:
+                drawer.stale = False
+                self._drawn[name] = self._draw(drawer, moment, seconds)
+        self._frame = frame
+        sketches = [sketch for name in self._column for sketch in self._drawn.get(name, ())]
+        if self._left_out and self._more is not None:
+            sketches.append(self._more_line(self._more))
         return sketches
 
-    def _digits(self, columns: DigitColumns, frame: Frame, seconds: float | None) -> Sketch:
-        known = self._drawn.get("digits")
-        if known is not None and known[0] is frame and not columns.moving:
-            return known[1]
-        if self._read is None or self._read[0] is not frame:
-            self._read = frame, np.argmax(self._predict(frame, columns.inputs), axis=1)
-        columns.update(self._read[1], seconds)
-        sketch = columns.sketch()
-        self._drawn["digits"] = frame, sketch
+    def floating(self) -> list[Sketch]:
+        """Sketches of the panels over the scene, each on a ground of its own."""
+        found: list[Sketch] = []
+        for name, drawer in self._shown().items():
+            if name not in self._column and drawer.box is not None:
+                found += [backed(drawer.box, self.ground.theme), *self._drawn.get(name, ())]
+        return found
+
+    def _draw(self, drawer: Drawer[Any], moment: Moment, seconds: float | None) -> Sequence[Sketch]:
+        assert drawer.box is not None
+        theme, source = self.ground.theme, moment.source
+        lacking = [need for need in drawer.needs if not getattr(source.can, need)]
+        if lacking:
+            return [sentence(drawer.box, theme, f"{drawer.name}: {source.what} cannot {lacking[0]}")]
+        try:
+            return drawer.draw(moment, drawer.box, seconds)
+        except Exception as error:
+            if is_own(drawer.panel):
+                raise
+            return [sentence(drawer.box, theme, f"{drawer.name}: {words_of(error)}")]
+
+    def _more_line(self, box: Box) -> Sketch:
+        """How many panels have no room, and how to see them."""
+        sketch, count = Sketch(), len(self._left_out)
+        line = f"+{count} panel{'s' if count > 1 else ''}"
+        if self.ground.hints:
+            line += " (click)"
+        sketch.text(box[0], box[1] + box[3] - 4, line, LABEL, self.ground.theme.text3)
         return sketch
 
-    def _probe(self, frame: Frame) -> Sketch:
-        pad, names = self._subject.pad, self._subject.sample.outputs
-        logits = frame.activations.get(self._subject.stages[-1].name) if self._subject.stages else None
-        if pad is None or logits is None:
-            return Sketch()
-        return probe_panel(
-            self._boxes["probe"],
-            self._theme,
-            pad.pixels,
-            logits,
-            names=names,
-            title=pad.title,
-            truth=pad.truth,
-            hint=pad.hint if self._hints else "",
-            active=pad.active and self._hints,
-        )
+    def marks(self) -> list[Sketch]:
+        """What lies right over the panels."""
+        return [sketch for drawer in self._shown().values() for sketch in drawer.marks()]
 
-    def _predict(self, frame: Frame, inputs: NDArray[np.floating]) -> NDArray[np.floating]:
-        return np.asarray(self._subject.source.predict(inputs, frame.values))
+    def label(self, frame: Frame, size: tuple[float, float]) -> list[Sketch]:
+        """What stands beside the pointer."""
+        if self._over is None:
+            return []
+        return list(self.drawers[self._over].label(Moment(frame, self.ground.subject.source), size))
 
-    def _pictures(self, frame: Frame) -> Sketch:
-        assert self._subject.pictures is not None
-        high, wide = self._source.shape[:2]
-        made = to_bytes(self._predict(frame, self._source.reshape(-1, 3)).reshape(high, wide, -1))
-        source, target = self._shown
-        return pictures(self._boxes["pictures"], self._theme, (source, made, target), self._subject.pictures.label)
+    # ---- hands, in logical pixels
 
-    def _colours(self, frame: Frame) -> Sketch:
-        return colours_discs(self._cube, self._predict(frame, self._cube_inputs))
+    @property
+    def gestures(self) -> tuple[tuple[str, str], ...]:
+        """Keys and gestures of all panels, each once."""
+        found = [line for drawer in self.drawers.values() for line in drawer.gestures]
+        if self.ground.teaches:
+            found += [line for drawer in self.drawers.values() for line in drawer.lessons]
+        return tuple(dict.fromkeys(found))
 
-    def _loss(self, frame: Frame) -> Sketch:
-        curves = [LossCurve(self._subject.curve_label, frame.curve.step, frame.curve.loss)]
-        if self._subject.test is not None and len(self._test_steps) > 1:
-            steps, losses = np.array(self._test_steps), np.array(self._test_losses)
-            curves.append(LossCurve(self._subject.test.label, steps, losses, dashed=True))
-        note = "" if self.accuracy is None else f"test accuracy {100 * self.accuracy:.1f} %"
-        return loss_panel(self._boxes["loss"], self._theme, curves, note, BEFORE if frame.edited else "")
+    def at(self, point: Point) -> str | None:
+        """The panel under a point, those over the scene first."""
+        shown = self._shown()
+        for name in sorted(shown, key=lambda n: n in self._column):
+            x, y, width, height = shown[name].box or (0.0, 0.0, 0.0, 0.0)
+            air = 0.0 if name in self._column else GROUND_MARGIN
+            if x - air <= point[0] < x + width + air and y - air <= point[1] < y + height + air:
+                return name
+        return None
 
-    def _extend_test(self, frame: Frame) -> None:
-        """Measure the dashed curve, thinned as the run grows; a frame before its end cuts it there."""
-        test, source, steps = self._subject.test, self._subject.source, self._test_steps
-        self._late = False
-        if test is None or not source.can.predict or "loss" not in self._boxes:
-            return
-        while steps and steps[-1] > frame.step:
-            self._forget_last()
-        due = not steps or frame.step - steps[-1] >= max(1.0, frame.step * _TEST_SHARE)
-        if frame.edited and not test.accuracy and frame is not self._measured:  # its end is that of the numbers now
-            if steps and steps[-1] == frame.step:
-                self._forget_last()
-            due, self._measured = True, frame
-        if test.accuracy:
-            if steps and (frame is self._measured or self._waited < self._pause):
-                self._late = frame is not self._measured
-                return
-            if not due:  # the number is that of this frame; the curve gets no denser
-                self._forget_last()
-            due, self._measured, self._waited = True, frame, 0.0
-            self._drawn.pop("loss", None)
-            read = np.argmax(self._predict(frame, test.inputs), axis=1)
-            self._accuracies.append(float(np.mean(read == np.ravel(test.targets))))
-        if due:
-            steps.append(frame.step)
-            self._test_losses.append(float(source.evaluate(test.inputs, test.targets, frame.values)))
+    def covers(self, point: Point) -> bool:
+        """Whether a panel lies over the scene there."""
+        name = self.at(point)
+        return name is not None and name not in self._column
 
-    def _forget_last(self) -> None:
-        for measured in (self._test_steps, self._test_losses, self._accuracies):
-            if measured:
-                measured.pop()
+    def hover(self, point: Point | None) -> bool:
+        """The pointer is over a point (None: gone, or over a cube); returns whether the picture changes."""
+        name = None if point is None else self.at(point)
+        changed = False
+        if self._over is not None and self._over != name:
+            changed = self.drawers[self._over].hover(None)
+        self._over = name
+        return (name is not None and self.drawers[name].hover(point)) or changed
+
+    def press(self, point: Point | None, button: str) -> bool:
+        """A button went down (None: not for panels); whether all movement until the release belongs to a panel."""
+        self._held = None if point is None else self.at(point)
+        return point is not None and self._held is not None and self.drawers[self._held].press(point, button)
+
+    def drag(self, point: Point, by: Point, button: str) -> bool:
+        """The pointer moved with the button held; whether that belongs to the panel on which it went down."""
+        return self._held is not None and self.drawers[self._held].drag(point, by, button)
+
+    def release(self, point: Point) -> None:
+        """The button went up after a press that was taken."""
+        if self._held is not None:
+            self.drawers[self._held].release(point)
+        self._held = None
+
+    def click(self, point: Point) -> bool:
+        """Pressed and released on one point; whether it meant something to a panel."""
+        name = self.at(point)
+        return name is not None and self.drawers[name].click(point)
+
+    def key(self, name: str, text: str) -> bool:
+        """A key; whether the panel under the pointer takes it."""
+        return self._over is not None and self.drawers[self._over].key(name, text)
+
+    def let_go(self) -> bool:
+        """Escape; whether a panel gave something up."""
+        there = [drawer.let_go() for drawer in self.drawers.values()]  # all of them, not up to the first
+        return any(there)
+
+    def fit(self) -> None:
+        """All panels as they were at first."""
+        for drawer in self.drawers.values():
+            drawer.fit()
+
+    def on_more(self, point: Point) -> bool:
+        """Whether a point is on the line that tells of panels without room."""
+        if self._more is None or not self._left_out:
+            return False
+        x, y, width, height = self._more
+        return x <= point[0] < x + min(width, measure("+99 panels (click)", LABEL)) and y <= point[1] < y + height
+
+    def turn_page(self) -> None:
+        """Those without room come first; lay out again after it."""
+        fixed = [name for name in self._column if self.drawers[name].most <= self.drawers[name].height]
+        order = [n for n in fixed if n in self._left_out] + [n for n in fixed if n not in self._left_out]
+        turned = iter(order)
+        self._column = [next(turned) if name in fixed else name for name in self._column]
+        self._turned = True

@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...run.frame import Frame
 from ..cubes.outline import brackets, outline
-from ..draw.places import GAP, LABEL, Places
+from ..draw.places import GAP, Places
 from ..draw.sketch import Sketch
-from ..draw.text import measure
 from ..draw.theme import Theme
 from ..shown.subject import Subject
 from ..space.camera import Camera
@@ -22,11 +21,10 @@ from .explanation import Lines
 from .inspector import LINE, LOW, WIDE, Inspector, figure, who
 from .moments import said_of
 from .overlay import banner, help_panel, pointer_label
-from .side import RGB, Disc, Ring, SidePanels
+from .side import SidePanels
 from .strip import LEGEND, room_beside
 
 Project = Callable[[ArrayLike], NDArray[np.float64]]
-HINT = "now click its new colour in the target cube"
 _BOTH_FROM = 420.0  # least height (logical pixels) with room for trouble and news at once
 
 
@@ -63,19 +61,13 @@ class Touch:
     ----------
     hovered : int or None
         Flat index of the weight under the pointer.
-    disc : Disc or None
-        Of a colour cube, under the pointer.
     pointer : (float, float)
         Logical pixels.
     inspector : Inspector or None
         Of the selected weight.
-    marked : (r, g, b) or None
-        A source colour that waits for its target.
     message, notice : str
         What went wrong; what happened that is no trouble.
     help : bool
-    teaches : bool
-        Whether a click on a colour begins to teach it another one.
     table : tuple of (str, str)
         Keys and gestures, and what they do: the list that help shows.
     """
@@ -83,22 +75,20 @@ class Touch:
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
         self.hovered: int | None = None
-        self.disc: Disc | None = None
         self.pointer = (0.0, 0.0)
         self.inspector: Inspector | None = None
-        self.marked: RGB | None = None
         self.message = self.notice = ""
-        self.help = self.teaches = False
+        self.help = False
         self.table: tuple[tuple[str, str], ...] = ()
         self._explanation: Lines = ()
 
-    def hover(self, index: int | None, pointer: tuple[float, float] = (0.0, 0.0), disc: Disc | None = None) -> bool:
-        """The pointer is over a weight, a disc of a colour cube or nothing; returns whether the picture changes."""
-        before = self.hovered, self.disc, self.pointer
-        self.hovered, self.disc = index, disc
-        if index is not None or disc is not None:
+    def hover(self, index: int | None, pointer: tuple[float, float] = (0.0, 0.0)) -> bool:
+        """The pointer is over a weight or over none; returns whether the picture changes."""
+        before = self.hovered, self.pointer
+        self.hovered = index
+        if index is not None:
             self.pointer = pointer
-        return before != (self.hovered, self.disc, self.pointer)
+        return before != (self.hovered, self.pointer)
 
     def select(self, index: int | None, frame: Frame | None) -> None:
         """Look into another weight, or none."""
@@ -123,17 +113,14 @@ class Touch:
 
     def layers(self, frame: Frame, view: View, side: SidePanels) -> list[list[Sketch]]:
         """Sketches by layer: text of a lower layer never shows through a panel of a higher one."""
-        rings = [] if self.marked is None else side.rings(self.marked)
         lowest = []
         if self.inspector is not None:
             lowest += self._selected(self.inspector, frame, view)
-        if rings:
-            lowest.append(_rings(rings, view))
+        lowest += side.marks()
         middle = []
         if self.hovered is not None:
             middle += self._hovered(self.hovered, frame, view)
-        if self.disc is not None:
-            middle += self._disc(self.disc, side.output_of(self.disc.source, frame), view)
+        middle += side.label(frame, view.places.size)
         middle += self._banners(view)
         top = [help_panel(view.places.size, self.table, view.theme)] if self.help else []
         return [lowest, middle, top]
@@ -170,21 +157,6 @@ class Touch:
         value = figure(float(frame.values[index]))
         return [sketch, pointer_label(self.pointer, view.places.size, known.name, value, more, view.theme)]
 
-    def _disc(self, disc: Disc, output: RGB, view: View) -> list[Sketch]:
-        """What a colour is to become and has become, and what a click would do."""
-        sketch = Sketch()
-        x, y, diameter = disc.ring
-        sketch.disc(x, y, diameter / 2 + 3, stroke=view.theme.background, border=4)
-        sketch.disc(x, y, diameter / 2 + 2, stroke=view.theme.selection, border=1.6)
-        if disc.which == "source":
-            name, value, more = hexed(disc.source), f"is now {hexed(output)}", [f"wanted: {hexed(disc.target)}"]
-            more += ["click to teach it another colour"] if self.teaches else []
-        else:
-            name, value, more = hexed(disc.target), f"wanted for {hexed(disc.source)}", []
-            if self.marked is not None:
-                more.append(f"click: {hexed(self.marked)} becomes this")
-        return [sketch, pointer_label(self.pointer, view.places.size, name, value, more, view.theme)]
-
     def _banners(self, view: View) -> list[Sketch]:
         """What is wrong stands below the HUD; news stand over the line of keys, not before what is learning.
 
@@ -199,11 +171,6 @@ class Touch:
             top = places.size[1] if places.keys is None else places.keys - 24
             banners.append(banner(self.notice, places.size, top, x + width, view.theme, alarm=False))
         return banners
-
-
-def hexed(colour: RGB) -> str:
-    """``#eb942e``."""
-    return "#" + "".join(f"{round(255 * min(max(c, 0.0), 1.0)):02x}" for c in colour)
 
 
 def plate_of(layout: Layout, index: int) -> Plate:
@@ -247,17 +214,3 @@ def _leader(sketch: Sketch, ring: NDArray[np.float64], box: tuple[float, float, 
     end = min(max(float(start[0]), x + 12), x + width - 12)
     path = [start, (end, y)] if end == start[0] else [start, (end, start[1] + 0.5 * (y - start[1])), (end, y)]
     sketch.polyline(path, theme.selection, 1.4)
-
-
-def _rings(rings: list[Ring], view: View) -> Sketch:
-    """Rings around the marked colour in both cubes, and what to do next."""
-    sketch = Sketch()
-    for x, y, diameter in rings:
-        sketch.disc(x, y, diameter / 2 + 4.5, stroke=view.theme.background, border=5.5)
-        sketch.disc(x, y, diameter / 2 + 3.5, stroke=view.theme.selection, border=2.6)
-    box = view.places.panels.get("colours")
-    if box is not None:  # over the titles, which say less now
-        x, y, width, _ = box
-        sketch.rect(x - 4, y - 3, width + 8, 21, fill=view.theme.background)
-        sketch.text(x, y + 13, HINT, LABEL, view.theme.text1, bold=measure(HINT, LABEL, True) <= width)
-    return sketch

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...errors import TypeMismatchError
 from ...run.frame import Frame, Stage, Tensor
+from ...run.panels import Panel
 from ...run.run import Run
 from ...run.run_source import RunSource
-from ...run.scene import ColourCube, DigitBoard, Pictures, Scene, TestCurve
+from ...run.scene import Scene
 from ...run.source import Source
-from .pad import DigitPad
 from .source import ArraysSource, WeightsSource
 
 ALLOWED = "a Scene, a Run, a Module, Weights (one or a list), or named arrays (a dict)"
@@ -34,12 +34,15 @@ class Sample:
         Shape (n_targets,): what the loss takes.
     colours : bool
         Whether three inputs and three outputs are to be shown as swatches.
+    sheet : bool
+        Whether the inputs are a picture, 0 paper and 1 ink.
     """
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     target: NDArray[np.floating] | None = None
     colours: bool = False
+    sheet: bool = False
 
     @property
     def wanted(self) -> NDArray[np.floating] | None:
@@ -67,22 +70,17 @@ class Subject:
     source : Source
         Where the numbers come from.
     probe : ndarray or None
-        The sample whose way is drawn.
+        The sample whose way is drawn; a hand may change it in place.
     sample : Sample
         Its names and target.
-    pad : DigitPad or None
-        Where a hand can draw another sample: it changes `probe` in place.
+    panels : tuple of Panel
+        What stands beside the cubes.
     """
 
     source: Source
     probe: Float | None = None
     sample: Sample = NOTHING
-    curve_label: str = "batch"
-    pictures: Pictures | None = None
-    colour_cube: ColourCube | None = None
-    test: TestCurve | None = None
-    digits: DigitBoard | None = None
-    pad: DigitPad | None = None
+    panels: tuple[Panel, ...] = ()
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -93,18 +91,6 @@ class Subject:
     def stages(self) -> tuple[Stage, ...]:
         """The chain from input to output, empty for none."""
         return self.source.stages
-
-    @property
-    def panels(self) -> tuple[str, ...]:
-        """Names of the panels that have something to show."""
-        there = {
-            "pictures": self.pictures,
-            "colours": self.colour_cube,
-            "digits": self.digits,
-            "probe": self.pad,
-            "loss": self.source.facts,
-        }
-        return tuple(name for name, content in there.items() if content is not None)
 
     def frame(self) -> Frame:
         """The numbers as they are now, with the activations of the sample."""
@@ -152,19 +138,16 @@ def scene_subject(scene: Scene, source: Source) -> Subject:
     stages = source.stages
     ins = source.n_inputs if stages else 0
     outs = stages[-1].outputs if stages else 0
-    colours = ins == outs == 3 and (scene.colour_cube is not None or scene.pictures is not None)
+    speaks_of = {panel.speaks_of for panel in scene.panels}
+    colours = ins == outs == 3 and "colours" in speaks_of
     inputs, outputs = _names(scene.input_names, ins, "x"), _names(scene.output_names, outs, "y")
     probe, target = scene.probe, scene.probe_target
     first = source.first_sample if probe is None and stages else None
     if first is not None:
         probe, target = first[0], first[1] if target is None else target
-    sample = Sample(inputs, outputs, None if target is None else np.ravel(target), colours)
-    pad = None
-    if scene.digits is not None and probe is not None:
-        probe = np.array(probe, np.float64).ravel()  # its own: a hand may draw on it
-        pad = DigitPad(scene.digits, probe, None if target is None else int(np.ravel(target)[0]))
-    return Subject(source, probe, sample, scene.curve_label, scene.pictures, scene.colour_cube, scene.test,
-                   scene.digits, pad)  # fmt: skip
+    own = None if probe is None else np.array(probe, np.float64)  # a hand may draw on it
+    sample = Sample(inputs, outputs, None if target is None else np.ravel(target), colours, "sheet" in speaks_of)
+    return Subject(source, own, sample, scene.panels)
 
 
 def _names(given: tuple[str, ...], count: int, letter: str) -> tuple[str, ...]:

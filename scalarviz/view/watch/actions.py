@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from ...errors import InputError, TypeMismatchError, UnknownNameError, listing
+from ..panels.registry import OWN
 
 if TYPE_CHECKING:
     from ..shown.subject import Subject
@@ -82,14 +83,6 @@ def _no_host(here: Here) -> str:
 def no_edits(here: Here) -> str:
     """Why weights cannot be changed by hand there."""
     return "" if here.subject.source.can.edit else "these numbers are looked at, not touched"
-
-
-def _no_colour_cube(here: Here) -> str:
-    return "there is no colour cube" if here.subject.colour_cube is None else ""
-
-
-def _no_colours_to_teach(here: Here) -> str:
-    return _no_colour_cube(here) or _no_training(here)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,11 +208,10 @@ ACTIONS: tuple[Action, ...] = (
 )  # fmt: skip
 
 GESTURES: tuple[Gesture, ...] = (
-    Gesture("Drag", "view", "turn the scene, or the colour cube below the pointer"),
+    Gesture("Drag", "view", "turn the scene"),
     Gesture("Right drag", "view", "shift the scene"),
     Gesture("Wheel", "view", "zoom to the pointer"),
     Gesture("Click", "view", "a cube: look into it"),
-    Gesture("Click", "edit", "a colour of the cube, then its new target", _no_colours_to_teach),
     Gesture("Shift+Wheel", "edit", "over a cube: change that weight", no_edits),
 )
 """What no viewer needs to be told by name."""
@@ -251,16 +243,18 @@ def bottom_line(here: Here) -> tuple[tuple[str, str], ...]:
     return tuple((a.keys[0], a.words) for a in ACTIONS if a.words and a.applies(here))
 
 
-def help_lines(here: Here, more: Sequence[Gesture] = ()) -> tuple[tuple[str, str], ...]:
-    """Keys and gestures, and what they do there: the list over the picture. `more` comes last."""
+def help_lines(here: Here) -> tuple[tuple[str, str], ...]:
+    """Keys and gestures, and what they do there: the list over the picture; those of panels come after them."""
     keys = tuple((" or ".join(a.keys), a.does) for a in ACTIONS if a.keys and a.applies(here))
-    return keys + tuple((g.hand, g.does) for g in (*GESTURES, *more) if g.applies(here))
+    return keys + tuple((g.hand, g.does) for g in GESTURES if g.applies(here))
 
 
 def markdown() -> str:
-    """Both tables as the README prints them."""
+    """All tables as the README prints them."""
     keys = [(" or ".join(f"`{name}`" for name in a.keys), a.does) for a in ACTIONS if a.keys]
-    return f"{_table('key', keys)}\n{_table('mouse', [(g.hand, g.does) for g in GESTURES])}"
+    hands = [(g.hand, g.does) for g in GESTURES]
+    panels = [line for drawer in OWN.values() for line in (*drawer.gestures, *drawer.lessons)]
+    return f"{_table('key', keys)}\n{_table('mouse', hands)}\n{_table('on a panel', panels)}"
 
 
 def _table(head: str, lines: Sequence[tuple[str, str]]) -> str:

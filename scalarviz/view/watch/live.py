@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from ...run.first_start import Change, FirstStart
 from ...run.worker import Worker
-from ..shown.subject import subject_of
+from ..shown.subject import scene_subject
 from ..workbench import Workbench
 from .actions import Here, bottom_line
-from .live_digits import GESTURES, DigitHands
+from .live_source import LiveSource
 from .playback import Playback
-from .viewer import Colour, Point
+from .viewer import Viewer
 
 if TYPE_CHECKING:
     from ...run.frame import Frame
+    from ...run.run import Run
     from ...run.scene import Scene
 
-REACH = 0.2
-"""How far (as a colour difference in 0..1) a new target for one colour pulls its neighbours along."""
 ENGINE_SECONDS = 8.0
 """How long it is said that another engine goes on."""
 
 
-class LiveView(DigitHands):
+class LiveView(Viewer):
     """One scene, its worker, its picture.
 
     Parameters
@@ -62,10 +59,9 @@ class LiveView(DigitHands):
         playing: bool = True,
         first_start: bool = False,
     ) -> None:
-        subject = subject_of(scene)
+        subject = scene_subject(scene, LiveSource(scene.run, self._edit))
         bench = Workbench(subject, size, theme, cmap, keys=bottom_line(Here(subject)), text_hz=10.0)
-        super().__init__(bench, theme, GESTURES)
-        self.bench.touch.teaches = True
+        super().__init__(bench, theme)
         self.handlers |= {
             "toggle_run": self.toggle_run, "step": self.step, "slower": self.slower, "faster": self.faster,
             "normal_speed": self.normal_speed, "raise_rate": self.raise_rate, "lower_rate": self.lower_rate,
@@ -80,6 +76,7 @@ class LiveView(DigitHands):
         self._change: Change | None = None
         self._raw: Frame | None = None
         self._with_rows: Frame | None = None
+        self._probes = 0
         if self._first_start is not None:
             self._first_start.start()
         if playing:
@@ -114,9 +111,9 @@ class LiveView(DigitHands):
 
     def frame(self) -> Frame:
         """The worker's last frame, with the activations of the scene's sample."""
-        frame = self.worker.latest
-        if frame is not self._raw or self._with_rows is None:
-            self._raw = frame
+        frame, probes = self.worker.latest, self.bench.side.ground.probes
+        if frame is not self._raw or self._with_rows is None or probes != self._probes:
+            self._raw, self._probes = frame, probes
             probe = self.bench.subject.probe
             rows = {} if probe is None else self.bench.subject.source.activations(probe, frame.values)
             self._with_rows = frame.with_activations(rows)
@@ -191,41 +188,11 @@ class LiveView(DigitHands):
 
         self.worker.edit(change, f"{self.run.weight_name(index)} {amount:+.3g}")
 
-    def click(self, at: Point) -> None:
-        """Select a cube; in the colour cubes first a source colour, then its new target."""
-        found = self.bench.colour_at(at)
-        if found is None or self.scene.colour_cube is None:
-            super().click(at)
-            return
-        which, colour = found
-        source = self.bench.marked_colour
-        if which == "source" or source is None:
-            self.bench.mark_colour(colour if which == "source" else None)
-        else:
-            self.bench.mark_colour(None)
-            self.retarget(source, colour)
-
-    def retarget(self, source: Colour, target: Colour) -> None:
-        """Teach that `source` becomes `target`, fading out with the distance from `source`; training goes on."""
-        cube = self.scene.colour_cube
-        assert cube is not None
-        cube.targets[...] = _pulled(cube.inputs, cube.targets, source, target)
-        self.bench.targets_changed()
-
-        def change(run: Any) -> None:
-            inputs, targets = run.samples()
-            run.set_targets(_pulled(inputs, targets, source, target))
-
-        self.worker.edit(change, f"target of {source} is {target}")
+    def _edit(self, change: Callable[[Run], None], what: str) -> None:
+        """A panel changes what is learnt, at the next call boundary; training goes on."""
+        self.worker.edit(change, what)
         if not self.playback.running:
             self.playback.play()
-
-
-def _pulled(colours: ArrayLike, targets: NDArray[Any], centre: Colour, target: Colour) -> NDArray[Any]:
-    """`targets` drawn towards `target`: wholly at `centre`, falling off as a Gaussian of width `REACH`."""
-    distance = np.square(np.asarray(colours, float) - np.asarray(centre)).sum(axis=1, keepdims=True)
-    pull = np.exp(-distance / (2 * REACH**2))
-    return np.asarray((1 - pull) * targets + pull * np.asarray(target))
 
 
 class _Rate:

@@ -7,21 +7,20 @@ business of the subclasses: `live.LiveView` trains a run, `mirror.Mirror` follow
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...errors import InputError
 from ..workbench import Workbench
-from .actions import Gesture, Here, action_of, find, help_lines, no_edits
+from .actions import Here, action_of, find, help_lines, no_edits
 from .keys import normalised
 
 if TYPE_CHECKING:
     from ...run.frame import Frame
 
 Point = tuple[float, float]
-Colour = tuple[float, float, float]
 
 MAPS = ("", "grey", "viridis", "coolwarm")
 """What the key for the next colour map goes through; empty: the quantity's own."""
@@ -55,9 +54,9 @@ class Viewer:
     trains = False
     """Whether it trains what it shows."""
 
-    def __init__(self, bench: Workbench, theme: str = "dark", gestures: Sequence[Gesture] = ()) -> None:
+    def __init__(self, bench: Workbench, theme: str = "dark") -> None:
         self.bench = bench
-        bench.touch.table = help_lines(self.here(in_general=True), gestures)
+        bench.touch.table = (*help_lines(self.here(in_general=True)), *bench.side.gestures)
         self.closing = False
         self.full_screen = False
         self.screenshot_wanted = False
@@ -66,8 +65,7 @@ class Viewer:
         self._shown: Frame | None = None
         self._dirty = True
         self._pressed: tuple[Point, str] | None = None
-        self._start: Point = (0.0, 0.0)  # of the press
-        self._dragging = False
+        self._dragging = self._taken = False  # taken: by a panel, for which the least movement counts
         self._clock = 0.0
         self._notice, self._notice_until = "", 0.0
         self._escape_until = 0.0
@@ -116,6 +114,9 @@ class Viewer:
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
         self.advance(seconds)
+        told = self.bench.side.ground.notes
+        self.notes += told
+        told.clear()
         frame, said = self.frame(), (self.message(), self.notice())
         touch = self.bench.touch
         if not (self._dirty or self.bench.moving or said != (touch.message, touch.notice) or self._differs(frame)):
@@ -200,6 +201,9 @@ class Viewer:
     def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
         """A key was pressed; returns whether it means something. What means nothing here says why."""
         pressed = normalised(name, text, ctrl=ctrl)
+        if not self.bench.help and not ctrl and self.bench.side.key(pressed, text):
+            self.refresh()
+            return True
         action = find(pressed)
         if action is None:
             if pressed:
@@ -259,9 +263,8 @@ class Viewer:
         """Close the list of keys, else let go of a cube or colour, else leave full screen; twice: close the window."""
         if self.bench.help:
             self.bench.help = False
-        elif self.bench.selected is not None or self.bench.marked_colour is not None:
-            self.bench.select(None)
-            self.bench.mark_colour(None)
+        elif self.bench.let_go():
+            self.refresh()
         elif self.full_screen:
             self.full_screen = False
         elif self._clock < self._escape_until:
@@ -279,33 +282,43 @@ class Viewer:
     # ---- pointer, in device pixels
 
     def press(self, at: Point, button: str = "left") -> None:
-        """A button went down."""
-        self._pressed, self._start, self._dragging = (at, button), at, False
+        """A button went down: perhaps on a panel that takes it."""
+        point = None if self.bench.help else self.bench.to_logical(at)
+        self._pressed, self._dragging = (at, button), False
+        self._taken = self.bench.side.press(point, button)
+        if self._taken:
+            self.refresh()
 
     def move(self, at: Point) -> None:
-        """The pointer is at `at`: a drag turns what it began on (left) or shifts the scene, else it hovers."""
+        """The pointer is at `at`: a drag belongs to the panel that it began on, or moves the scene; else it hovers."""
         if self._pressed is None:
             if self.bench.hover(at):
                 self.refresh()
             return
         (x, y), button = self._pressed
         dx, dy = at[0] - x, at[1] - y
-        if not self._dragging and abs(dx) + abs(dy) < _DRAG:
+        if not (self._dragging or self._taken) and abs(dx) + abs(dy) < _DRAG:
             return
         self._dragging = True
         self._pressed = (at, button)
-        if button == "left":
-            self.bench.orbit(dx, dy, self._start)
+        bench = self.bench
+        if bench.side.drag(bench.to_logical(at), bench.to_logical((dx, dy)), button):
+            if not self._taken:  # what is turned is not pointed at
+                bench.hover(None)
+        elif button == "left":
+            bench.orbit(dx, dy)
         else:
-            self.bench.pan(dx, dy)
+            bench.pan(dx, dy)
         self.refresh()
 
     def release(self, at: Point) -> None:
         """The button went up; without a drag it was a click."""
-        if self._pressed is not None and not self._dragging:
+        if self._taken:
+            self.bench.side.release(self.bench.to_logical(at))
+        elif self._pressed is not None and not self._dragging:
             self.click(at)
-            self.refresh()
-        self._pressed, self._dragging = None, False
+        self._pressed, self._dragging, self._taken = None, False, False
+        self.refresh()
 
     def leave(self) -> None:
         """The pointer left the window."""
@@ -313,8 +326,8 @@ class Viewer:
             self.refresh()
 
     def click(self, at: Point) -> None:
-        """Select the cube under the pointer, or nothing."""
-        self.bench.select(self.bench.pick(at))
+        """A panel answers, or the cube under the pointer is selected, or nothing."""
+        self.bench.click(at)
 
     def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
         """The wheel turned by `notches` across and up: it zooms; with Shift it changes the weight below the pointer.

@@ -1,11 +1,10 @@
-"""`DigitPad`: the picture of the digit whose way is drawn, as something to draw on. No events, no training here."""
+"""`Sheet`: the picture of the digit whose way is drawn, as something to draw on. No events, no training here."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.scene import DigitBoard
 from ..draw.places import Box
 
 Point = tuple[float, float]
@@ -14,13 +13,13 @@ DRAW = "draw on it; the right button erases"
 LABEL_IT = "0\N{EN DASH}9: learn it as that digit   Backspace: clear"
 
 
-class DigitPad:
+class Sheet:
     """One picture, changed in place.
 
     Parameters
     ----------
-    board : DigitBoard
-        Says how many pixels a picture has.
+    side : (int, int)
+        Rows and columns of the picture.
     picture : ndarray, shape (H * W,)
         The sample itself: what is painted goes through the network at the next frame.
     label : int or None
@@ -38,19 +37,12 @@ class DigitPad:
         Where it stands (logical pixels); None where it is not shown.
     """
 
-    def __init__(self, board: DigitBoard, picture: NDArray[np.floating], label: int | None) -> None:
-        self.side = board.side
+    def __init__(self, side: tuple[int, int], picture: NDArray[np.floating], label: int | None) -> None:
+        self.side = side
         self.picture, self.label = picture, label
         self.drawn = self.active = False
         self.learnt = 0
         self.box: Box | None = None
-        self._shown: object = None
-
-    def touched(self) -> bool:
-        """Whether something that the panel shows is other than at the last call."""
-        now = self.picture.tobytes(), self.drawn, self.label, self.hint, self.active
-        before, self._shown = self._shown, now
-        return before != now
 
     @property
     def pixels(self) -> NDArray[np.floating]:

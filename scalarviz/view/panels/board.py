@@ -1,0 +1,56 @@
+"""The drawer of the digits on a board: asks the network for their classes, and lets them walk there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...run.frame import Frame
+from ...run.moment import Moment
+from ...run.panels import DigitBoard
+from ..draw.places import Box
+from ..draw.sketch import Sketch
+from .digits import DigitColumns
+from .drawer import Drawer, Ground
+
+
+class BoardDrawer(Drawer[DigitBoard]):
+    """Six digits of each class.
+
+    Attributes
+    ----------
+    columns : DigitColumns
+        Where they stand and are going.
+    """
+
+    name = "digits"
+    height = 240.0
+    worth = 2
+    needs = ("predict",)
+
+    def __init__(self, panel: DigitBoard, ground: Ground) -> None:
+        super().__init__(panel, ground)
+        self.columns = DigitColumns(panel, ground.theme)
+        self._theme = ground.theme
+        self._read: tuple[Frame, NDArray[np.integer]] | None = None
+
+    def lay_out(self, box: Box) -> None:
+        """The digits jump to their places; measured classes stay."""
+        if self.ground.theme is not self._theme:
+            self._theme = self.ground.theme
+            self.columns.change(self._theme)
+        self.columns.place(box)
+
+    def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
+        """The board `seconds` further on."""
+        if self._read is None or self._read[0] is not moment.frame:
+            self._read = moment.frame, np.argmax(moment.predict(self.columns.inputs), axis=1)
+        self.columns.update(self._read[1], seconds)
+        return [self.columns.sketch()]
+
+    @property
+    def moving(self) -> bool:
+        """Whether a digit is on its way."""
+        return self.columns.moving

@@ -1,0 +1,230 @@
+"""The drawer of the colour cube: turning it, asking a colour what it becomes, and teaching it another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...run.moment import Moment
+from ...run.panels import ColourCube
+from ..draw.maps import displayed
+from ..draw.places import LABEL, Box
+from ..draw.sketch import Sketch
+from ..draw.text import measure
+from .colours import FITTED, CubePlaces, Turn, colours_discs, colours_title, cube_boxes, turned
+from .drawer import Drawer, Ground, Point
+from .overlay import pointer_label
+
+Which = Literal["source", "target"]
+RGB = tuple[float, float, float]
+Ring = tuple[float, float, float]
+"""Centre and diameter."""
+HINT = "now click its new colour in the target cube"
+REACH = 0.2
+"""How far (as a colour difference in 0..1) a new target for one colour pulls its neighbours along."""
+
+
+class Disc(NamedTuple):
+    """One disc of a colour cube.
+
+    Attributes
+    ----------
+    which : {"source", "target"}
+        Whether it is painted with what the network makes of `source`, or with `target`.
+    source, target : (r, g, b)
+        Its place in the cube, and what that colour is to become.
+    ring : (x, y, diameter)
+        Logical pixels.
+    """
+
+    which: Which
+    source: RGB
+    target: RGB
+    ring: Ring
+
+
+class ColourCubeDrawer(Drawer[ColourCube]):
+    """Two cubes: painted by the network, and as they should be.
+
+    Attributes
+    ----------
+    targets : ndarray, shape (N, 3)
+        What the colours are to become, taught ones included.
+    marked : (r, g, b) or None
+        A source colour that waits for its new target.
+    """
+
+    name = "colours"
+    height = 166.0
+    worth = 2
+    needs = ("predict",)
+    gestures = (("Drag", "the colour cube: turn it"),)
+    lessons = (("Click", "a colour of the cube, then its new target"),)
+
+    def __init__(self, panel: ColourCube, ground: Ground) -> None:
+        super().__init__(panel, ground)
+        self.inputs = np.asarray(panel.inputs, float)
+        self.targets = np.array(panel.targets, float)
+        self.marked: RGB | None = None
+        self._turn: Turn = FITTED
+        self._cubes: dict[Which, CubePlaces] = {}
+        self._under: Disc | None = None
+        self._pointer: Point = (0.0, 0.0)
+        self._on_cube = False
+
+    def lay_out(self, box: Box) -> None:
+        """Places of both cubes, titles, and the target's colours."""
+        near, far = (CubePlaces(self.inputs, cube, self._turn) for cube in cube_boxes(box))
+        self._cubes = {"source": near, "target": far}
+        self._title = colours_title(box, self.ground.theme, len(self.inputs), (near, far))
+        self._far = colours_discs(far, self.targets[far.visible])
+
+    def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
+        """Titles, target, and what the network makes of the colours that are seen."""
+        near = self._cubes["source"]
+        return [self._title, self._far, colours_discs(near, moment.predict(self.inputs[near.visible]))]
+
+    # ---- which disc
+
+    def disc_at(self, x: float, y: float) -> Disc | None:
+        """The disc that is seen at a point; None beside them."""
+        for which, places in self._cubes.items():
+            disc = places.disc_at(x, y)
+            if disc is not None:
+                row = int(places.visible[disc])
+                middle = places.centres[disc]
+                ring = (float(middle[0]), float(middle[1]), places.diameter)
+                return Disc(which, _rgb(self.inputs[row]), _rgb(self.targets[row]), ring)
+        return None
+
+    def rings(self, rgb: RGB) -> list[Ring]:
+        """Centre and diameter of the disc of the input colour nearest to `rgb`, in each cube where it is seen."""
+        found = []
+        for places in self._cubes.values():
+            if len(places.visible):
+                away = np.square(self.inputs[places.visible] - np.asarray(rgb)).sum(axis=1)
+                x, y = places.centres[int(np.argmin(away))]
+                found.append((float(x), float(y), places.diameter))
+        return found
+
+    # ---- over it
+
+    def marks(self) -> Sequence[Sketch]:
+        """Rings around the marked colour in both cubes, and what to do next."""
+        if self.marked is None or self.box is None:
+            return ()
+        sketch, theme = Sketch(), self.ground.theme
+        for x, y, diameter in self.rings(self.marked):
+            sketch.disc(x, y, diameter / 2 + 4.5, stroke=theme.background, border=5.5)
+            sketch.disc(x, y, diameter / 2 + 3.5, stroke=theme.selection, border=2.6)
+        x, y, width, _ = self.box  # over the titles, which say less now
+        sketch.rect(x - 4, y - 3, width + 8, 21, fill=theme.background)
+        sketch.text(x, y + 13, HINT, LABEL, theme.text1, bold=measure(HINT, LABEL, True) <= width)
+        return [sketch]
+
+    def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
+        """What a colour is to become and has become, and what a click would do."""
+        disc, theme = self._under, self.ground.theme
+        if disc is None:
+            return ()
+        sketch = Sketch()
+        x, y, diameter = disc.ring
+        sketch.disc(x, y, diameter / 2 + 3, stroke=theme.background, border=4)
+        sketch.disc(x, y, diameter / 2 + 2, stroke=theme.selection, border=1.6)
+        if disc.which == "source":
+            output = _rgb(displayed(moment.predict(np.array([disc.source])))[0])
+            name, value, more = hexed(disc.source), f"is now {hexed(output)}", [f"wanted: {hexed(disc.target)}"]
+            more += ["click to teach it another colour"] if self.ground.teaches else []
+        else:
+            name, value, more = hexed(disc.target), f"wanted for {hexed(disc.source)}", []
+            if self.marked is not None:
+                more.append(f"click: {hexed(self.marked)} becomes this")
+        return [sketch, pointer_label(self._pointer, size, name, value, more, theme)]
+
+    # ---- hands
+
+    def hover(self, at: Point | None) -> bool:
+        """A colour under the pointer says what it is."""
+        before = self._under, self._pointer
+        self._under = None if at is None else self.disc_at(*at)
+        if at is not None and self._under is not None:
+            self._pointer = at
+        return before != (self._under, self._pointer)
+
+    def press(self, at: Point, button: str) -> bool:
+        """Where a drag would begin; it may as well become a click."""
+        self._on_cube = self.box is not None and any(
+            left <= at[0] < left + width and top <= at[1] < top + height
+            for left, top, width, height in cube_boxes(self.box)
+        )
+        return False
+
+    def drag(self, at: Point, by: Point, button: str) -> bool:
+        """Both cubes turn with the pointer."""
+        if button != "left" or not self._on_cube:
+            return False
+        self._turn = turned(self._turn, *by)
+        self._again()
+        return True
+
+    def fit(self) -> None:
+        """Both cubes as they were at first."""
+        if self._turn != FITTED:
+            self._turn = FITTED
+            self._again()
+
+    def click(self, at: Point) -> bool:
+        """First a source colour, then its new target."""
+        found = self.disc_at(*at)
+        if found is None or not self.ground.teaches:
+            return False
+        source = self.marked
+        if found.which == "source" or source is None:
+            self.marked = found.source if found.which == "source" else None
+        else:
+            self.marked = None
+            self.retarget(source, found.target)
+        return True
+
+    def let_go(self) -> bool:
+        """No colour is marked any more."""
+        marked, self.marked = self.marked, None
+        return marked is not None
+
+    def retarget(self, source: RGB, target: RGB) -> None:
+        """Teach that `source` becomes `target`, fading out with the distance from `source`."""
+        self.targets = pulled(self.inputs, self.targets, source, target)
+
+        def change(run: Any) -> None:
+            inputs, targets = run.samples()
+            run.set_targets(pulled(inputs, targets, source, target))
+
+        self.ground.subject.source.edit(change, f"target of {hexed(source)} is {hexed(target)}")
+        self._again()
+
+    def _again(self) -> None:
+        self.stale = True
+        if self.box is not None:
+            self.lay_out(self.box)
+        if self._under is not None:
+            self._under = self.disc_at(*self._pointer)
+
+
+def pulled(colours: ArrayLike, targets: NDArray[Any], centre: RGB, target: RGB) -> NDArray[Any]:
+    """`targets` drawn towards `target`: wholly at `centre`, falling off as a Gaussian of width `REACH`."""
+    distance = np.square(np.asarray(colours, float) - np.asarray(centre)).sum(axis=1, keepdims=True)
+    pull = np.exp(-distance / (2 * REACH**2))
+    return np.asarray((1 - pull) * targets + pull * np.asarray(target))
+
+
+def hexed(colour: RGB) -> str:
+    """``#eb942e``."""
+    return "#" + "".join(f"{round(255 * min(max(c, 0.0), 1.0)):02x}" for c in colour)
+
+
+def _rgb(colour: NDArray[np.floating]) -> RGB:
+    r, g, b = (float(c) for c in colour)
+    return r, g, b

@@ -1,0 +1,113 @@
+"""The drawer of the loss curve: keeps the dashed curve and the accuracy, which are measured as the run goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...run.frame import Frame
+from ...run.moment import Moment
+from ...run.panels import LossCurve, TestCurve
+from ..draw.places import LABEL, Box
+from ..draw.sketch import Sketch
+from ..draw.text import measure
+from .drawer import Drawer, Ground, Headline
+from .loss import Line, loss_panel
+from .moments import BEFORE
+from .pace import Pace
+
+_SHARE = 1 / 200  # the dashed curve gets a new point when the run is this much longer
+_PAUSE = 0.25  # seconds from one measurement of the accuracy to the next in a window, and at rest; a film: every frame
+
+
+class LossDrawer(Drawer[LossCurve]):
+    """The solid curve comes with the frame; the dashed one is measured here, at the values of the frames shown.
+
+    Attributes
+    ----------
+    steps, losses : list
+        Of the dashed curve; a frame before its end cuts it there.
+    """
+
+    name = "loss"
+    height, most = 150.0, 420.0
+
+    def __init__(self, panel: LossCurve, ground: Ground) -> None:
+        super().__init__(panel, ground)
+        self.steps: list[int] = []
+        self.losses: list[float] = []
+        self._accuracies: list[float] = []
+        self._values: object = None  # at which the end of the dashed curve was measured
+        self._pace = Pace(ground.hints, _PAUSE)
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of the test's samples read rightly, when last measured."""
+        return self._accuracies[-1] if self._accuracies else None
+
+    @property
+    def headline(self) -> Headline | None:
+        """The accuracy."""
+        share = self.accuracy
+        return None if share is None else Headline("test accuracy", f"{100 * share:.1f} %", not self._pace.old)
+
+    @property
+    def moving(self) -> bool:
+        """Whether the accuracy is older than the cubes."""
+        return self.accuracy is not None and (self._pace.late or self._pace.old)
+
+    def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
+        """Measure what is due, and draw both curves."""
+        frame, test = moment.frame, self.panel.test
+        if test is not None and moment.source.can.predict:
+            self._extend(test, moment, seconds)
+        curves = [Line(self.panel.label, frame.curve.step, frame.curve.loss)]
+        if test is not None and len(self.steps) > 1:
+            curves.append(Line(test.label, np.array(self.steps), np.array(self.losses), dashed=True))
+        before = BEFORE if frame.edited else ""
+        return [loss_panel(box, self.ground.theme, curves, self._note(box), before, note_old=self._pace.old)]
+
+    def _note(self, box: Box) -> str:
+        """The accuracy; in a window that cannot measure it in every frame also the step that it is of."""
+        found = self.headline
+        if found is None:
+            return ""
+        note = f"{found.words} {found.value}"
+        dated = f"{note} at step {self.steps[-1]:,}"
+        room = box[2] - measure("loss", LABEL, True) - measure("linear", LABEL) - 2 * 12
+        return dated if not found.fresh and measure(dated, LABEL) <= room else note
+
+    def _extend(self, test: TestCurve, moment: Moment, seconds: float | None) -> None:
+        """Measure the dashed curve, thinned as the run grows, and the accuracy at its own pace."""
+        frame, steps = moment.frame, self.steps
+        while steps and steps[-1] > frame.step:
+            self._forget_last()
+        due = not steps or frame.step - steps[-1] >= max(1.0, frame.step * _SHARE)
+        if test.accuracy:
+            if not self._pace.due(frame.values, seconds):
+                return
+            if not due:  # the number is that of this frame; the curve gets no denser
+                self._forget_last()
+            due = True
+            read = np.argmax(moment.predict(test.inputs), axis=1)
+            self._accuracies.append(float(np.mean(read == np.ravel(test.targets))))
+            self._pace.did()
+        elif not due and self._edited(frame):
+            self._forget_last()
+            due = True
+        if due:
+            steps.append(frame.step)
+            self._values = frame.values
+            self.losses.append(moment.evaluate(test.inputs, test.targets))
+
+    def _edited(self, frame: Frame) -> bool:
+        """Whether the end of the dashed curve was measured at this step, but before weights were changed by hand."""
+        if self.steps[-1] != frame.step or self._values is frame.values:
+            return False
+        return not np.array_equal(np.asarray(self._values), frame.values)
+
+    def _forget_last(self) -> None:
+        for measured in (self.steps, self.losses, self._accuracies):
+            if measured:
+                measured.pop()

@@ -1,0 +1,193 @@
+"""`Drawer`: how one kind of panel is drawn and touched.
+
+A kind is a description, a subclass of this, and their entry in the registry; nothing else knows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Generic, NamedTuple, TypeVar
+
+from ...run.moment import Moment
+from ...run.panels import Panel
+from ..draw.places import LABEL, Box
+from ..draw.sketch import Sketch
+from ..draw.text import measure
+from ..draw.theme import Theme
+from ..shown.subject import Subject
+
+P = TypeVar("P", bound=Panel)
+Point = tuple[float, float]
+
+
+@dataclass(slots=True, eq=False)
+class Ground:
+    """What all drawers of one picture share.
+
+    Attributes
+    ----------
+    subject : Subject
+        What is shown; its source is asked and, by a hand, edited.
+    theme : Theme
+    hints : bool
+        Whether there is a hand: a window, which also must not wait for what is dear.
+    probes : int
+        Counts changes of the subject's probe by a hand: activations from before are of another sample.
+    notes : list of str
+        Lines for the console, to be told and taken out.
+    """
+
+    subject: Subject
+    theme: Theme
+    hints: bool = False
+    probes: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def teaches(self) -> bool:
+        """Whether a hand can change what is learnt."""
+        return self.hints and self.subject.source.can.edit
+
+
+class Headline(NamedTuple):
+    """A number of a panel that the HUD shows too.
+
+    Attributes
+    ----------
+    words, value : str
+    fresh : bool
+        Whether it is of the frame that is shown.
+    """
+
+    words: str
+    value: str
+    fresh: bool = True
+
+
+class Drawer(Generic[P]):
+    """Draws and touches one panel. The base takes no touch; subclasses define what they answer to.
+
+    Points are in logical pixels. ``draw`` is called for a new frame, after a touch that set `stale`, and while
+    `moving`.
+
+    Attributes
+    ----------
+    name : str
+        Of the kind.
+    height, most : float
+        Logical pixels, title included; a kind whose `most` is larger takes what the others leave, up to that.
+    beside : (float, float) or None
+        Width and height beside a stage; None: it cannot stand there.
+    worth : int
+        In a narrow picture kinds of higher worth are kept.
+    needs : tuple of str
+        Names of what its source has to be able to (fields of ``Can``); without it a sentence is drawn.
+    gestures, lessons : tuple of (str, str)
+        Keys and gestures that it answers to, and what they do; lessons change what is learnt.
+    stale : bool
+        Set by a touch that changes what is drawn.
+    box : Box or None
+        Where it stands; None: nowhere.
+    """
+
+    name = "panel"
+    height = 120.0
+    most = 0.0
+    beside: tuple[float, float] | None = None
+    worth = 0
+    needs: tuple[str, ...] = ()
+    gestures: tuple[tuple[str, str], ...] = ()
+    lessons: tuple[tuple[str, str], ...] = ()
+
+    def __init__(self, panel: P, ground: Ground) -> None:
+        self.panel, self.ground = panel, ground
+        self.box: Box | None = None
+        self.stale = True
+
+    # ---- what it looks like
+
+    def lay_out(self, box: Box) -> None:
+        """Work out what depends on place and theme alone; called again when one of them changes."""
+
+    def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
+        """The panel at a moment; `seconds` since the last call of a window, None where every moment is drawn."""
+        return ()
+
+    @property
+    def moving(self) -> bool:
+        """Whether it goes on changing while the frame stays."""
+        return False
+
+    @property
+    def headline(self) -> Headline | None:
+        """A number that the HUD shows too."""
+        return None
+
+    def marks(self) -> Sequence[Sketch]:
+        """What lies right over the panel: rings, outlines."""
+        return ()
+
+    def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
+        """What stands beside the pointer while it is over the panel, within a picture of `size`."""
+        return ()
+
+    # ---- hands
+
+    def press(self, at: Point, button: str) -> bool:
+        """A button went down. True: from now on until the release every movement belongs to this panel."""
+        return False
+
+    def drag(self, at: Point, by: Point, button: str) -> bool:
+        """The pointer moved `by` with the button held that went down on this panel. False: turn the scene."""
+        return False
+
+    def release(self, at: Point) -> None:
+        """The button went up after a press that was taken."""
+
+    def click(self, at: Point) -> bool:
+        """Pressed and released on one point; returns whether it meant something."""
+        return False
+
+    def hover(self, at: Point | None) -> bool:
+        """The pointer is over the panel (None: no more); returns whether the picture changes."""
+        return False
+
+    def key(self, name: str, text: str) -> bool:
+        """A key, by its normalised name and what it types, while the pointer is over the panel; whether it is taken."""
+        return False
+
+    def let_go(self) -> bool:
+        """Escape: give up what was begun; returns whether there was something."""
+        return False
+
+    def fit(self) -> None:
+        """As it was at first: what was turned turns back."""
+
+
+def title_of(sketch: Sketch, box: Box, theme: Theme, title: str, note: str = "") -> None:
+    """The line above a panel: bold title, dim note at the right; what does not fit is cut, the note first."""
+    x, y, width, _ = box
+    shown = cut(title, width, bold=True)
+    sketch.text(x, y + 14, shown, LABEL, theme.text1, bold=True)
+    if note and measure(shown, LABEL, True) + 12 + measure(note, LABEL) <= width:
+        sketch.text(x + width, y + 14, note, LABEL, theme.text3, anchor="right")
+
+
+def sentence(box: Box, theme: Theme, text: str) -> Sketch:
+    """One line in the place of a panel that cannot be drawn."""
+    sketch = Sketch()
+    x, y, width, height = box
+    sketch.rect(x, y, width, min(height, 30.0), stroke=theme.border, radius=6)
+    sketch.text(x + 8, y + 20, cut(text, width - 16), LABEL, theme.text2)
+    return sketch
+
+
+def cut(text: str, width: float, *, bold: bool = False) -> str:
+    """`text` as far as it fits, with an ellipsis where something is missing."""
+    line = " ".join(text.split())
+    if measure(line, LABEL, bold) <= width:
+        return line
+    while line and measure(line + "…", LABEL, bold) > width:
+        line = line[:-1]
+    return line.rstrip() + "…" if line else ""

@@ -1,0 +1,121 @@
+"""Where panels stand over the scene: in its upper right corner, or beside a stage or a unit, never on each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import InputError, UnknownNameError, listing
+from ...run.panels import Beside
+from ..draw.places import COLUMN, Box
+from ..draw.sketch import Sketch
+from ..draw.theme import Theme
+from ..shown.subject import Subject
+from ..space.layout import Layout
+from .drawer import Drawer
+
+GROUND_MARGIN = 8.0
+"""How far the ground of a panel over the scene reaches beyond it."""
+_AWAY = 14.0
+_SHARE = 0.45  # of the scene's width that a panel in the corner may take
+Project = Callable[[ArrayLike], NDArray[np.float64]]
+
+
+def check_places(subject: Subject, drawers: Mapping[str, Drawer[Any]]) -> None:
+    """Refuse places that there are not.
+
+    Raises
+    ------
+    UnknownNameError
+        A stage that the network has not.
+    InputError
+        A unit that the stage has not, or a kind of panel that is too large to stand beside one.
+    """
+    sizes = {"input": subject.source.n_inputs, **{stage.name: stage.outputs for stage in subject.stages}}
+    small = sorted({d.name for d in drawers.values() if d.beside is not None} | {"image", "table"})
+    for name, drawer in drawers.items():
+        place = drawer.panel.place
+        if not isinstance(place, Beside):
+            continue
+        if place.stage not in sizes:
+            raise UnknownNameError(f"panel {name}: there is no stage {place.stage!r}; allowed: {listing(sizes)}")
+        if place.unit is not None and not 0 <= place.unit < sizes[place.stage]:
+            raise InputError(
+                f"panel {name}: stage {place.stage!r} has no unit {place.unit}; allowed: 0 to {sizes[place.stage] - 1}"
+            )
+        if drawer.beside is None:
+            raise InputError(f"panel {name}: this kind cannot stand beside a stage; allowed: {listing(small)}")
+
+
+def overlay_boxes(drawers: Mapping[str, Drawer[Any]], scene: Box) -> dict[str, Box]:
+    """One below the other in the upper right corner; those for which there is no room have none."""
+    x, y, width, height = scene
+    wide = min(float(COLUMN), _SHARE * width)
+    boxes: dict[str, Box] = {}
+    top = y + GROUND_MARGIN
+    for name, drawer in drawers.items():
+        if drawer.panel.place != "overlay" or wide < 160 or top + drawer.height > y + 0.8 * height:
+            continue
+        boxes[name] = (x + width - wide - 2 * GROUND_MARGIN, top, wide, drawer.height)
+        top += drawer.height + 3 * GROUND_MARGIN
+    return boxes
+
+
+def beside_boxes(
+    drawers: Mapping[str, Drawer[Any]], layout: Layout, project: Project, scene: Box, taken: Mapping[str, Box]
+) -> dict[str, Box]:
+    """Right of their stage or unit, moved up or down where another stands; none where the stage is not drawn."""
+    boxes: dict[str, Box] = {}
+    for name, drawer in drawers.items():
+        place = drawer.panel.place
+        if not isinstance(place, Beside) or drawer.beside is None:
+            continue
+        point = _anchor(place, layout, project)
+        if point is None:
+            continue
+        free = _free(point, drawer.beside, scene, [*taken.values(), *boxes.values()])
+        if free is not None:
+            boxes[name] = free
+    return boxes
+
+
+def _anchor(place: Beside, layout: Layout, project: Project) -> tuple[float, float] | None:
+    """The rightmost pixel of a row of activations, or of one of its cubes; None where it is not drawn."""
+    plate = layout.activation(place.stage)
+    if plate is None:
+        return None
+    corners = project(plate.corners if place.unit is None else plate.corners_of(place.unit))
+    x, y = corners[np.argmax(corners[:, 0])]
+    return float(x), float(y)
+
+
+def _free(point: tuple[float, float], size: tuple[float, float], scene: Box, taken: list[Box]) -> Box | None:
+    """The place for a panel that is nearest to the right of a point, inside the scene and on no other panel."""
+    (wide, high), (x, y, width, height), m = size, scene, GROUND_MARGIN
+    if wide + 2 * m > width or high + 2 * m > height:
+        return None
+    left = min(max(point[0] + _AWAY, x + m), x + width - wide - m)
+    wished = point[1] - high / 2
+    edges = [top for _, t, _, h in taken for top in (t + h + 2 * m + 1, t - high - 2 * m - 1)]
+    inside = (min(max(edge, y + m), y + height - high - m) for edge in (wished, *edges))
+    for top in sorted(inside, key=lambda edge: abs(edge - wished)):
+        if all(_apart((left, top, wide, high), other, 2 * m) for other in taken):
+            return left, top, wide, high
+    return None
+
+
+def _apart(a: Box, b: Box, gap: float) -> bool:
+    return (
+        a[0] + a[2] + gap <= b[0] or b[0] + b[2] + gap <= a[0] or a[1] + a[3] + gap <= b[1] or b[1] + b[3] + gap <= a[1]
+    )
+
+
+def backed(box: Box, theme: Theme) -> Sketch:
+    """The ground of a panel over the scene."""
+    sketch, m = Sketch(), GROUND_MARGIN
+    x, y, width, height = box
+    sketch.rect(x - m, y - m, width + 2 * m, height + 2 * m, fill=theme.panel, stroke=theme.border, radius=6)
+    return sketch

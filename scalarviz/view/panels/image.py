@@ -1,0 +1,129 @@
+"""The drawer of a picture that a user's function makes of every moment."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import InputError, ScalarvizError
+from ...run.moment import Moment
+from ...run.panels import Image
+from ..draw.places import Box
+from ..draw.sketch import Sketch
+from .drawer import Drawer, Ground, sentence, title_of
+from .pace import Pace
+from .pictures import thumbnail, to_bytes
+
+LARGEST = 512
+"""Pixels of a side that are shown; larger pictures are averaged down."""
+_TOP = 21.0
+Made = TypeVar("Made")
+
+
+class ImageDrawer(Drawer[Image]):
+    """Calls the function, checks what comes, and says in one line what is wrong with it."""
+
+    name = "image"
+    height = 166.0
+    beside = (108.0, 129.0)
+
+    def __init__(self, panel: Image, ground: Ground) -> None:
+        super().__init__(panel, ground)
+        self._asked = Asked(panel.title, ground)
+
+    @property
+    def moving(self) -> bool:
+        """Whether the picture is of a frame before."""
+        return self._asked.moving
+
+    def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
+        """Title and picture, as large as it fits."""
+        made, error = self._asked.ask(moment, seconds, lambda: as_pixels(self.panel.paint(moment)))
+        sketch, (x, y, width, height) = Sketch(), box
+        title_of(sketch, box, self.ground.theme, self.panel.title, self._asked.age or self.panel.note)
+        if made is None:
+            return [sketch, sentence((x, y + _TOP, width, height - _TOP), self.ground.theme, error)]
+        high, wide = made.shape[:2]
+        scale = min(width / wide, (height - _TOP) / high)
+        size = round(max(wide * scale, 1.0)), round(max(high * scale, 1.0))
+        sketch.image((x, y + _TOP, *size), made, linear=self.panel.smooth or scale < 1)
+        return [sketch]
+
+
+class Asked:
+    """What a user's function made last, and when it is asked again; one that raises stops nothing.
+
+    Parameters
+    ----------
+    title : str
+        Of the panel, for the console.
+    ground : Ground
+    """
+
+    def __init__(self, title: str, ground: Ground) -> None:
+        self._title, self._ground = title, ground
+        self._pace = Pace(ground.hints)
+        self._made: Any = None
+        self._error = ""
+        self._step = 0
+
+    @property
+    def moving(self) -> bool:
+        """Whether the answer is of a frame before, or its age was said until a moment ago."""
+        return self._pace.late or self._pace.old
+
+    @property
+    def age(self) -> str:
+        """Which step it is of, where that is not the one shown."""
+        return f"step {self._step:,}" if self._pace.old else ""
+
+    def ask(self, moment: Moment, seconds: float | None, make: Callable[[], Made]) -> tuple[Made | None, str]:
+        """What `make` made of this moment or, where that is too dear, of a former one; or else what went wrong."""
+        if self._pace.due(moment.frame, seconds):
+            start = time.perf_counter()
+            try:
+                self._made, self._error = make(), ""
+            except Exception as error:  # it is a stranger's code: its place says so, and the picture goes on
+                self._made, said = None, words_of(error)
+                if said != self._error:
+                    self._ground.notes.append(f"panel {self._title!r}: {said}{_where(error)}")
+                self._error = said
+            self._step = moment.step
+            self._pace.did(time.perf_counter() - start)
+        return self._made, self._error
+
+
+def words_of(error: Exception) -> str:
+    """An error in one line; our own say what is wrong without their class."""
+    return str(error) if isinstance(error, ScalarvizError) else f"{type(error).__name__}: {error}"
+
+
+def _where(error: Exception) -> str:
+    """`` (my_scene.py, line 12)``: the last line that was reached."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
+
+
+def as_pixels(picture: ArrayLike) -> NDArray[np.uint8]:
+    """What a user's function returned as uint8 (H, W, 3), a copy of its own.
+
+    Raises
+    ------
+    InputError
+        Another shape, no pixels, or another dtype.
+    """
+    array = np.asarray(picture)
+    if array.ndim != 3 or array.shape[2] != 3 or 0 in array.shape:
+        raise InputError(f"paint returned shape {array.shape}; allowed: (H, W, 3)")
+    if array.dtype == np.uint8:
+        if max(array.shape[:2]) <= LARGEST:
+            return array.copy()
+        array = array / np.float32(255)
+    elif array.dtype.kind != "f":
+        raise InputError(f"paint returned dtype {array.dtype}; allowed: uint8, or floats in 0..1")
+    return to_bytes(thumbnail(array, LARGEST))

@@ -1,0 +1,147 @@
+"""The drawer of the digit whose way is drawn: a sheet to draw on, and keys that teach what was drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...errors import InputError
+from ...run.moment import Moment
+from ...run.panels import DigitPad
+from ..draw.places import Box
+from ..draw.sketch import Sketch
+from .digit import field_box, probe_panel
+from .drawer import Drawer, Ground, Point
+from .sheet import DRAW, Sheet
+
+
+class PadDrawer(Drawer[DigitPad]):
+    """While the pointer is on the digit the keys 0 to 9 and Backspace belong to it.
+
+    Raises
+    ------
+    InputError
+        The scene has no sample, or one of another size than the panel says.
+
+    Attributes
+    ----------
+    sheet : Sheet
+        Its picture is the subject's probe itself.
+    """
+
+    name = "probe"
+    height = 152.0
+    worth = 1
+    gestures = (("Drag", "on the digit: draw one (right button: erase)"), ("Backspace", "on the digit: clear it"))
+    lessons = (("0\N{EN DASH}9", "on the digit: learn it as that digit"),)
+
+    def __init__(self, panel: DigitPad, ground: Ground) -> None:
+        super().__init__(panel, ground)
+        subject = ground.subject
+        high, wide = panel.side
+        if subject.probe is None or subject.probe.size != high * wide:
+            got = "none" if subject.probe is None else f"{subject.probe.size} numbers"
+            raise InputError(f"DigitPad of {high} x {wide} pixels: the scene's probe must have as many, got {got}")
+        label = None if subject.sample.target is None else int(subject.sample.target[0])
+        self.sheet = Sheet(panel.side, subject.probe.reshape(-1), label)
+        self._last: Point | None = None  # of a stroke, in pixels of the picture
+        self._erasing = False
+
+    def lay_out(self, box: Box) -> None:
+        """The sheet stands at the left of the panel."""
+        self.sheet.box = field_box(box)
+
+    def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
+        """The sheet and the ten outputs."""
+        stages = self.ground.subject.stages
+        logits = moment.frame.activations.get(stages[-1].name) if stages else None
+        if logits is None:
+            return ()
+        sheet, hints = self.sheet, self.ground.hints
+        hint = sheet.hint if self.ground.teaches else DRAW
+        return [
+            probe_panel(
+                box,
+                self.ground.theme,
+                sheet.pixels,
+                logits,
+                names=self.ground.subject.sample.outputs,
+                title=sheet.title,
+                truth=sheet.truth,
+                hint=hint if hints else "",
+                active=sheet.active and hints,
+            )
+        ]
+
+    # ---- hands
+
+    def press(self, at: Point, button: str) -> bool:
+        """A stroke begins, or the eraser is put down."""
+        place = self.sheet.place(at)
+        if place is None:
+            return False
+        self._erasing = button != "left"
+        self._stroke(place, place)
+        return True
+
+    def drag(self, at: Point, by: Point, button: str) -> bool:
+        """The stroke goes on; off the sheet it waits."""
+        self._activate(at)
+        place = self.sheet.place(at)
+        if self._last is None:
+            return False
+        if place is not None:
+            self._stroke(self._last, place)
+        return True
+
+    def release(self, at: Point) -> None:
+        """The stroke ends."""
+        self._last = None
+
+    def hover(self, at: Point | None) -> bool:
+        """The sheet lights up and takes keys."""
+        return self._activate(at)
+
+    def _activate(self, at: Point | None) -> bool:
+        active = at is not None and self.sheet.place(at) is not None
+        changed = active != self.sheet.active
+        self.sheet.active = active
+        self.stale |= changed
+        return changed
+
+    def key(self, name: str, text: str) -> bool:
+        """A digit: learn the drawing as that; Backspace: an empty sheet."""
+        if not self.sheet.active:
+            return False
+        if len(text) == 1 and text in "0123456789" and self.ground.teaches:
+            self.learn(int(text))
+            return True
+        if name in ("Backspace", "Delete"):
+            self.sheet.clear()
+            self._redrawn()
+            return True
+        return False
+
+    def learn(self, label: int) -> None:
+        """Add the digit to the data as what it is, at the next call boundary; an empty sheet is no digit."""
+        if not self.sheet.picture.any():
+            return
+        sample = self.sheet.picture[None].copy()
+
+        def change(run: Any) -> None:
+            run.add_samples(sample, [[label]])
+
+        self.ground.subject.source.edit(change, f"a drawn {label}")
+        self.sheet.label = label
+        self.sheet.learnt += 1
+        self.stale = True
+
+    def _stroke(self, start: Point, end: Point) -> None:
+        self.sheet.stroke(start, end, erase=self._erasing)
+        self._last = end
+        self._redrawn()
+
+    def _redrawn(self) -> None:
+        """What goes through the network is another sample now."""
+        self.ground.probes += 1
+        self.stale = True

@@ -1,0 +1,84 @@
+"""Which drawer a kind of panel has: one table, which a user's kinds join."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import TypeMismatchError, listing
+from ...run.panels import ColourCube, DigitBoard, DigitPad, Image, LossCurve, Panel, Pictures, Table
+from .board import BoardDrawer
+from .colour_cube import ColourCubeDrawer
+from .curve import LossDrawer
+from .drawer import Drawer, Ground
+from .image import ImageDrawer
+from .pad import PadDrawer
+from .pictures import PicturesDrawer
+from .table import TableDrawer
+
+OWN: dict[type[Panel], type[Drawer[Any]]] = {
+    Pictures: PicturesDrawer,
+    ColourCube: ColourCubeDrawer,
+    DigitBoard: BoardDrawer,
+    DigitPad: PadDrawer,
+    LossCurve: LossDrawer,
+    Image: ImageDrawer,
+    Table: TableDrawer,
+}
+"""The kinds that every scene has."""
+_USERS: dict[type[Panel], type[Drawer[Any]]] = {}
+
+
+def register_panel(kind: type[Panel], drawer: type[Drawer[Any]]) -> None:
+    """Let panels of a kind of your own be drawn. A second registration of the same kind replaces the first.
+
+    Parameters
+    ----------
+    kind : type
+        A subclass of :class:`~scalarviz.run.panels.Panel`, by custom a frozen dataclass.
+    drawer : type
+        A subclass of :class:`Drawer`; ``drawer(panel, ground)`` is made once a picture.
+
+    Raises
+    ------
+    TypeMismatchError
+        Another kind of class, or a kind that scalarviz draws itself.
+    """
+    if not _below(kind, Panel):
+        raise TypeMismatchError(f"register_panel: the kind must be a subclass of Panel, got {_word(kind)}")
+    if not _below(drawer, Drawer):
+        raise TypeMismatchError(f"register_panel: the drawer must be a subclass of Drawer, got {_word(drawer)}")
+    if kind in OWN:
+        raise TypeMismatchError(f"register_panel: {kind.__name__} has a drawer; subclass it and register the subclass")
+    _USERS[kind] = drawer
+
+
+def is_own(panel: Panel) -> bool:
+    """Whether the kind is one of scalarviz's: an error while it is drawn is then a defect of ours."""
+    return type(panel) in OWN
+
+
+def drawer_of(panel: Panel, ground: Ground) -> Drawer[Any]:
+    """The drawer of a panel; that of its nearest registered base class for a subclass.
+
+    Raises
+    ------
+    TypeMismatchError
+        Nobody draws this kind; the message lists those that are drawn.
+    """
+    for kind in type(panel).__mro__:
+        found = _USERS.get(kind) or OWN.get(kind)
+        if found is not None:
+            return found(panel, ground)
+    raise TypeMismatchError(
+        f"no drawer for panels of the kind {_word(type(panel))}; allowed: "
+        f"{listing(k.__name__ for k in (*OWN, *_USERS))}; try sv.view.register_panel({type(panel).__name__}, drawer)"
+    )
+
+
+def _below(kind: object, base: type) -> bool:
+    """Whether it is a class that derives from `base`."""
+    return isinstance(kind, type) and issubclass(kind, base) and kind is not base
+
+
+def _word(thing: object) -> str:
+    return thing.__name__ if isinstance(thing, type) else type(thing).__name__

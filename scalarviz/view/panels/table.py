@@ -1,0 +1,105 @@
+"""The drawer of a table of words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...errors import InputError
+from ...run.moment import Moment
+from ...run.panels import Table
+from ..draw.places import LABEL, Box
+from ..draw.sketch import Sketch
+from ..draw.text import measure
+from .drawer import Drawer, Ground, cut, sentence, title_of
+from .image import Asked
+
+LINE = 19.0
+_TOP, _GAP = 21.0, 14.0
+_SHOWN = 7  # rows for which a table asks room, when a function makes them
+
+
+class TableDrawer(Drawer[Table]):
+    """Columns as wide as their words; rows that do not fit are counted in the last line."""
+
+    name = "table"
+    beside = (132.0, 84.0)
+
+    def __init__(self, panel: Table, ground: Ground) -> None:
+        super().__init__(panel, ground)
+        self._asked = Asked(panel.title, ground)
+        lines = _SHOWN if callable(panel.rows) else len(panel.rows)
+        self.height = _TOP + LINE * (min(lines, 12) + bool(panel.heads)) + 4
+
+    @property
+    def moving(self) -> bool:
+        """Whether the words are of a frame before."""
+        return self._asked.moving
+
+    def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
+        """Title, heads and rows."""
+        rows, error = self._asked.ask(moment, seconds, lambda: self._rows(moment))
+        sketch, (x, y, width, height) = Sketch(), box
+        theme = self.ground.theme
+        title_of(sketch, box, theme, self.panel.title, self._asked.age)
+        inner = (x, y + _TOP, width, height - _TOP)
+        if rows is None:
+            return [sketch, sentence(inner, theme, error)]
+        room = int((height - _TOP) // LINE) - bool(self.panel.heads)
+        shown = rows if len(rows) <= room else rows[: max(room - 1, 0)]
+        heads = (self.panel.heads,) if self.panel.heads else ()
+        ends = _columns([*heads, *shown], width)
+        for number, row in enumerate([*heads, *shown]):
+            at = inner[1] + LINE * number + 14
+            colour = theme.text3 if number < len(heads) else theme.text2
+            for (left, wide), word in zip(ends, row, strict=True):
+                sketch.text(x + left, at, cut(word, wide), LABEL, colour)
+        if len(shown) < len(rows):
+            at = inner[1] + LINE * (len(shown) + len(heads)) + 14
+            sketch.text(x, at, f"and {len(rows) - len(shown):,} more", LABEL, theme.text3)
+        return [sketch]
+
+    def _rows(self, moment: Moment) -> list[tuple[str, ...]]:
+        given = self.panel.rows(moment) if callable(self.panel.rows) else self.panel.rows
+        return as_rows(given, len(self.panel.heads))
+
+
+def as_rows(given: Any, columns: int) -> list[tuple[str, ...]]:
+    """Checked rows.
+
+    Parameters
+    ----------
+    given : sequence of sequences of str
+    columns : int
+        Words of a row; 0: as many as the first has.
+
+    Raises
+    ------
+    InputError
+        Something else.
+    """
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise InputError(f"rows are a list of rows, got {type(given).__name__}")
+    rows: list[tuple[str, ...]] = []
+    for number, row in enumerate(given):
+        if isinstance(row, str) or not isinstance(row, Sequence) or not all(isinstance(word, str) for word in row):
+            raise InputError(f"row {number} must be a list of str, got {row!r}")
+        columns = columns or len(row)
+        if len(row) != columns:
+            raise InputError(f"row {number} has {len(row)} words; allowed: {columns}, as the others")
+        rows.append(tuple(row))
+    return rows
+
+
+def _columns(rows: Sequence[Sequence[str]], width: float) -> list[tuple[float, float]]:
+    """Left edge and width of every column: as wide as its words, all narrower by the same share if need be."""
+    if not rows:
+        return []
+    wanted = [max(measure(row[k], LABEL) for row in rows) for k in range(len(rows[0]))]
+    room = max(width - _GAP * (len(wanted) - 1), 0.0)
+    share = min(1.0, room / max(sum(wanted), 1e-9))
+    ends, left = [], 0.0
+    for wide in wanted:
+        ends.append((left, wide * share + 0.01))
+        left += wide * share + _GAP
+    return ends
