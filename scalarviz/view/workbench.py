@@ -82,14 +82,13 @@ class Workbench:
         self.side = SidePanels(self.subject, self.theme, hints=bool(keys))
         self.touch = Touch(self.subject)  # its `table` is the list of keys
         self._frame: Frame | None = None
-        self._pace = ""
+        self._pace, self._late = "", False
         self._written: Frame | None = None  # what the text shown is about
-        self._late = False
         self.panels_shown = True
         self._output, self._supersample = check_size(size), supersample
         self._arrange()
         self._view = Viewpoint(self.layout)
-        self._dress()
+        self._stand()
 
     # layout
 
@@ -108,7 +107,7 @@ class Workbench:
         self._arrange()
         self._view.relaid(self.layout)
         self.touch.hover(None)
-        self._dress()
+        self._stand()
         self._outdated = True
 
     def _arrange(self) -> None:
@@ -132,20 +131,21 @@ class Workbench:
         self.side.place(self.places.panels, self.places.left_out if shown else (), self.places.more)
         self._picker = Picker(self.layout)
 
-    def _dress(self) -> None:
-        """Everything that depends on layout and look."""
+    def _stand(self) -> None:
+        """What depends on the layout: made once for it, and only dressed anew for another look."""
         self.slab = SlabVisual(self.layout, self.theme, self.colouring.cmap, self.activations.cmap)
         self._has_rows = any(p.kind == "activation" for p in self.layout.plates)
-        self._key_line: list[Sketch] = []
-        if self.places.keys is not None:
-            x, _, width, _ = self.places.scene
-            self._key_line.append(keys(x + MARGIN, self.places.keys, width - 2 * MARGIN, self.theme, self._keys))
         self._place_scenery(None)
         self._strip = Strip(self.subject, self.theme, self.colouring, self.activations, rows=self._has_rows,
                             single=self._scenery.flow is not None, density=self.scale)  # fmt: skip
-        self._numbers: list[Sketch] = []
-        self._moving: list[Sketch] = []
-        self._touched: list[list[Sketch]] = []
+        self._numbers, self._moving, self._touched = list[Sketch](), list[Sketch](), list[list[Sketch]]()
+
+    def _write_static(self) -> None:
+        """The words that stay from frame to frame."""
+        x, y, wide = self.places.scene[0] + MARGIN, self.places.keys, self.places.scene[2] - 2 * MARGIN
+        self._key_line = [] if y is None else [keys(x, y, wide, self.theme, self._keys)]
+        self._static = [*self._scenery.static, *self._key_line]
+        self._since_text, self._outdated = float("inf"), True
 
     def _place_scenery(self, before: Scenery | None) -> None:
         """What depends on the camera too; `before` keeps names on their side."""
@@ -154,9 +154,8 @@ class Workbench:
         moved, quantity = view.camera if view.moved else None, self.colouring.quantity
         self._scenery = Scenery(self.subject, self.layout, self.theme, self.project, self.places.scene, moved=moved,
                                 panels=self.panels_shown, quantity=quantity, before=before)  # fmt: skip
-        self._static = [*self._scenery.static, *self._key_line]
         self.side.float_over(self.layout, self.project, self.places.scene if self.panels_shown else None)
-        self._since_text, self._outdated = float("inf"), True
+        self._write_static()
 
     # pixels and points
 
@@ -236,7 +235,11 @@ class Workbench:
         if look is not self.theme:
             self.theme = look
             self.side.change(look)
-        self._dress()
+            self.slab.set_theme(look)
+        self.slab.set_colours(self.colouring.cmap, self.activations.cmap)
+        self._scenery.change(look, self.colouring.quantity)
+        self._strip.change(look)
+        self._write_static()
 
     def refit_range(self) -> None:
         """Fit the ranges of the colours to the next frame shown."""

@@ -271,9 +271,9 @@ def test_every_plate_of_a_chain_has_its_name_shape_and_range(widths):
     shapes = {t.name: t.shape for t in tensors if t.role == "weight"}
     x0, y0, x1, y1 = layout.rect
     box = (x0, y0, x1 - x0, y1 - y0)
-    labels = FlowLabels(layout, DARK, shapes, {}, layout.camera.project, box)
+    labels = FlowLabels(layout, shapes, {}, layout.camera.project, box)
     assert [label.name for label in labels.plates] == list(shapes)
-    assert len(labels.ranges(dict.fromkeys(shapes, 0.5)).texts) == len(shapes)
+    assert len(labels.ranges(dict.fromkeys(shapes, 0.5), DARK).texts) == len(shapes)
     assert all(label.ranged for label in labels.plates)
 
 
@@ -282,8 +282,8 @@ def test_a_range_gives_way_before_a_name():
     layout = layout_for(tensors, stages, (640, 480))
     shapes = {t.name: t.shape for t in tensors if t.role == "weight"}
     x0, y0, x1, y1 = layout.rect
-    labels = FlowLabels(layout, DARK, shapes, {}, layout.camera.project, (x0, y0, x1 - x0, y1 - y0))
+    labels = FlowLabels(layout, shapes, {}, layout.camera.project, (x0, y0, x1 - x0, y1 - y0))
     assert [label.name for label in labels.plates] == list(shapes)
     assert not all(label.ranged for label in labels.plates)
-    shown = labels.ranges(dict.fromkeys(shapes, 0.5)).texts
+    shown = labels.ranges(dict.fromkeys(shapes, 0.5), DARK).texts
     assert sum("\N{PLUS-MINUS SIGN}" in str(text) for text in shown) == sum(label.ranged for label in labels.plates)

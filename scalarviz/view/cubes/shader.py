@@ -20,6 +20,7 @@ VERTEX = """
 #version 120
 uniform mat4 u_matrix;
 uniform vec4 u_eye;          // position and 1, or direction towards the eye and 0
+uniform vec2 u_sides;        // factor of a side that looks at the viewer, and of the others
 attribute vec3 a_pos;        // corner of the box in cells
 attribute vec3 a_origin;     // world position of cell coordinates (0, 0, 0)
 attribute vec3 a_u; attribute vec3 a_v; attribute vec3 a_w;
@@ -27,8 +28,8 @@ attribute vec4 a_dims;       // columns, rows, half side, half thickness
 attribute vec4 a_place;      // cells per tile and its gap (x, y), first texel (x, y)
 attribute vec4 a_strides;    // tile row, row, tile column, column
 attribute vec4 a_range;      // low, high, symmetric log?, row of the colour table
-// Factor of the u sides, of the v sides, cells in the last row, and what is down for marks: 0 v (lying plate),
-// 1 v (standing), 2 u (standing), 3 u (lying).
+// Whether the u sides look at the viewer, the v sides, cells in the last row, and what is down for marks:
+// 0 v (lying plate), 1 v (standing), 2 u (standing), 3 u (lying).
 attribute vec4 a_style;
 varying vec4 v_pos; varying vec3 v_ray; varying vec4 v_clip;   // v_pos.w: world units from cell to cell
 varying vec4 v_dims; varying vec4 v_place; varying vec4 v_strides; varying vec4 v_range; varying vec4 v_style;
@@ -41,7 +42,8 @@ void main() {
   v_pos = vec4(a_pos, length(a_u));
   v_ray = vec3(dot(ray, a_u), dot(ray, a_v), dot(ray, a_w)) / dot(a_u, a_u);   // in cells
   v_clip = vec4(clip.zw, along.zw);
-  v_dims = a_dims; v_place = a_place; v_strides = a_strides; v_range = a_range; v_style = a_style;
+  v_dims = a_dims; v_place = a_place; v_strides = a_strides; v_range = a_range;
+  v_style = vec4(mix(u_sides.yy, u_sides.xx, a_style.xy), a_style.zw);   // factors of both kinds of side
 }
 """
 

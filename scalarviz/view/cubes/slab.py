@@ -20,7 +20,7 @@ from ..draw.maps import TABLE_SIZE, Colormap, get_map
 from ..draw.theme import Theme, get_theme, rgb
 from ..space.camera import Camera
 from ..space.layout import Layout
-from ..space.plate import Floats, Plate
+from ..space.plate import Plate
 from .atlas import DEAD, FROZEN, NOT_COMPUTED, Atlas
 from .shader import VERTEX, Variant, fragment
 from .tray import TrayVisual
@@ -73,7 +73,7 @@ class SlabVisual:
         self.layout = layout
         self.theme = get_theme(theme)
         self.atlas = Atlas(layout.plates)
-        self._vertices = _vertices(layout, self.atlas, self.theme)
+        self._vertices = _vertices(layout, self.atlas)
         self._buffer = gloo.VertexBuffer(self._vertices)
         self._values: Any = None
         self._flags: Any = None
@@ -152,6 +152,13 @@ class SlabVisual:
         self._maps = [colours or self._maps[0], activations or self._maps[1]]
         self._colours.set_data(self._tables())
 
+    def set_theme(self, theme: str | Theme) -> None:
+        """Another palette and shading; what depends on the layout stays on the card."""
+        self.theme = get_theme(theme)
+        for variant, program in self._programs.items():
+            self._constants(program, walks=not variant.samples)
+        self._trays.set_theme(self.theme)
+
     def draw(self, camera: Camera | None = None, viewport: Viewport | None = None) -> None:
         """Draw into the bound framebuffer, whose depth is cleared here and whose colour is not.
 
@@ -209,6 +216,7 @@ class SlabVisual:
         look, shading = self.theme, self.theme.shading
         program["u_ink"], program["u_paper"] = rgb(look.ink), rgb(look.paper)
         program["u_blank"], program["u_line"] = rgb(look.tray), rgb(look.text3)
+        program["u_sides"] = (shading.side_front, shading.side_other)
         if walks:  # a mean colour has neither rims nor a foot
             rim = 0.0 if self.layout.mode == "big" else RIM
             program["u_shading"] = (shading.rim_top, shading.rim_side, shading.foot, rim)
@@ -264,7 +272,7 @@ def _tiled(plate: Plate) -> bool:
     return plate.grid.tile != (0, 0) or plate.grid.folded
 
 
-def _vertices(layout: Layout, atlas: Atlas, theme: Theme) -> NDArray[np.void]:
+def _vertices(layout: Layout, atlas: Atlas) -> NDArray[np.void]:
     """Eight corners a plate, each carrying the plate's constants."""
     table = np.zeros(8 * len(layout.plates), _VERTEX_TYPE)
     for index, plate in enumerate(layout.plates):
@@ -281,15 +289,13 @@ def _vertices(layout: Layout, atlas: Atlas, theme: Theme) -> NDArray[np.void]:
         period = plate.grid.period
         block["a_place"] = (period[1], period[0], start % width, start // width)
         block["a_strides"] = plate.grid.strides
-        block["a_style"] = (*_side_factors(plate, theme), _last_row(plate), _upright(plate))
+        block["a_style"] = (*_front_sides(plate), _last_row(plate), _upright(plate))
     return table
 
 
-def _side_factors(plate: Plate, theme: Theme) -> tuple[float, float]:
-    """Shading of the two kinds of side: the one that looks along y faces the viewer more than the other."""
-    shading = theme.shading
-    along_y: Floats = np.abs(plate.axes[:2, 1]) / plate.pitch
-    u, v = (shading.side_front if part > 0.5 else shading.side_other for part in along_y)
+def _front_sides(plate: Plate) -> tuple[float, float]:
+    """Which of the two kinds of side looks along y and so at the viewer: 1 or 0."""
+    u, v = (float(part > 0.5 * plate.pitch) for part in np.abs(plate.axes[:2, 1]))
     return u, v
 
 

@@ -81,12 +81,22 @@ class TrayVisual:
     """Trays and flow lines of a layout; drawn before the cubes."""
 
     def __init__(self, layout: Layout, theme: Theme) -> None:
-        self._trays = _tray_program(layout, theme) if len(layout.trays) else None
+        self._trays = _tray_program(layout) if len(layout.trays) else None
         self._tray_indices = _quads(len(layout.trays))
         self._corner = layout.trays[0, 0] if len(layout.trays) else np.zeros(3)
-        self._flow = _flow_program(layout, theme) if len(layout.flow) else None
+        self._flow = _flow_program(layout) if len(layout.flow) else None
         self._width = FLOW_WIDTH if layout.mode == "few" else DENSE_WIDTH
         self._flow_indices = _quads(len(layout.flow))
+        self._alpha = FLOW_ALPHA if layout.mode == "few" else DENSE_ALPHA
+        self.set_theme(theme)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Another palette."""
+        if self._trays is not None:
+            self._trays["u_tray"], self._trays["u_border"] = rgb(theme.tray), rgb(theme.border)
+            self._trays["u_shadow"] = theme.shading.shadow
+        if self._flow is not None:
+            self._flow["u_colour"] = (*rgb(theme.flow), self._alpha)
 
     def draw_trays(self, camera: Camera, viewport: tuple[int, int]) -> None:
         """Draw the trays, opaque, with depth; from below they would hide everything, so they are left out."""
@@ -114,7 +124,7 @@ def _quads(count: int) -> Any:
     return gloo.IndexBuffer((4 * np.arange(count)[:, None, None] + _QUAD).astype(np.uint32).ravel())
 
 
-def _tray_program(layout: Layout, theme: Theme) -> Any:
+def _tray_program(layout: Layout) -> Any:
     table = np.zeros(
         4 * len(layout.trays), [("a_pos", np.float32, 3), ("a_cell", np.float32, 2), ("a_dims", np.float32, 4)]
     )
@@ -129,17 +139,15 @@ def _tray_program(layout: Layout, theme: Theme) -> Any:
         block["a_dims"] = (cols, rows, plate.half, last)
     program = gloo.Program(TRAY_VERTEX, TRAY_FRAGMENT)
     program.bind(gloo.VertexBuffer(table))
-    program["u_tray"], program["u_border"] = rgb(theme.tray), rgb(theme.border)
-    program["u_shadow"], program["u_margin"] = theme.shading.shadow, TRAY_MARGIN
+    program["u_margin"] = TRAY_MARGIN
     return program
 
 
-def _flow_program(layout: Layout, theme: Theme) -> Any:
+def _flow_program(layout: Layout) -> Any:
     segments: NDArray[np.float64] = np.repeat(layout.flow, 4, axis=0)
     table = np.zeros(len(segments), [("a_from", np.float32, 3), ("a_to", np.float32, 3), ("a_end", np.float32, 2)])
     table["a_from"], table["a_to"] = segments[:, 0], segments[:, 1]
     table["a_end"] = np.tile([[0, -1], [1, -1], [1, 1], [0, 1]], (len(layout.flow), 1))
     program = gloo.Program(FLOW_VERTEX, FLOW_FRAGMENT)
     program.bind(gloo.VertexBuffer(table))
-    program["u_colour"] = (*rgb(theme.flow), FLOW_ALPHA if layout.mode == "few" else DENSE_ALPHA)
     return program

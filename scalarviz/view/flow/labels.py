@@ -14,7 +14,7 @@ from ..draw.text import measure, short
 from ..draw.theme import Theme
 from ..space.layout import Layout
 from ..space.plate import Plate
-from .rows import row_names, write
+from .rows import RowName, row_names, write
 from .taken import Taken
 
 Floats = NDArray[np.float64]
@@ -110,7 +110,6 @@ class FlowLabels:
     def __init__(
         self,
         layout: Layout,
-        theme: Theme,
         shapes: Mapping[str, tuple[int, ...]],
         kinds: Mapping[str, str],
         project: Project,
@@ -118,7 +117,6 @@ class FlowLabels:
         units: Mapping[str, Sequence[str]] | None = None,
         before: FlowLabels | None = None,
     ) -> None:
-        self._theme = theme
         self.chosen: dict[str, int] = {}
         self._before = {} if before is None else before.chosen
         self._taken = Taken(box)
@@ -127,7 +125,8 @@ class FlowLabels:
         edges = [np.stack([tray, np.roll(tray, -1, axis=0)], axis=1) for tray in layout.trays]
         for start, end in np.concatenate([layout.flow, *edges]):
             self._taken.add_line(*project([start, end]))
-        self.static = Sketch()
+        self._rows: list[tuple[float, float, str, str]] = []  # place, text, and the names of its numbers behind it
+        self._units: list[RowName] = []
         self.plates: list[PlateLabel] = []
         for plate in layout.plates:
             if plate.kind != "activation" and plate.name in shapes:
@@ -137,6 +136,17 @@ class FlowLabels:
                 names = tuple((units or {}).get(plate.name, ()))
                 beside = self._place_units(plate, names, layout, project)
                 self._place_row(plate.name, kinds[plate.name], _hull(plate, project), () if beside else names)
+
+    def names(self, theme: Theme) -> Sketch:
+        """The words that stay from frame to frame."""
+        sketch = Sketch()
+        for label in self.plates:
+            sketch.text(label.x, label.y, label.name, CHANNEL, theme.text1, bold=True)
+        write(sketch, self._units, theme)
+        for x, y, text, more in self._rows:
+            sketch.text(x, y, text, LABEL, theme.text3)
+            sketch.text(x + measure(text, LABEL), y, more, LABEL, theme.text2)
+        return sketch
 
     def _best(
         self, key: str, places: list[tuple[float, float]], size: tuple[float, float], limit: float
@@ -169,7 +179,6 @@ class FlowLabels:
                 if spot is not None:
                     ranged = width >= widest
                     self.plates.append(PlateLabel(name, text, spot[0], spot[1] + 14, ranged))
-                    self.static.text(spot[0], spot[1] + 14, name, CHANNEL, self._theme.text1, bold=True)
                     return
 
     def _place_units(self, plate: Plate, names: Sequence[str], layout: Layout, project: Project) -> bool:
@@ -183,7 +192,7 @@ class FlowLabels:
         for side in (1, -1) if away >= 0 else (-1, 1):
             found = row_names(plate, names, side, project, self._taken)
             if found:
-                write(self.static, found, self._theme)
+                self._units += found
                 return True
         return False
 
@@ -196,8 +205,7 @@ class FlowLabels:
             key = f"row {name}" if more == after else f"row {name} alone"
             spot = self._best(key, near + places[9:], (width, _LINE), limit=0.9 if more else 2.0)
             if spot is not None:
-                self.static.text(spot[0], spot[1] + 14, text, LABEL, self._theme.text3)
-                self.static.text(spot[0] + measure(text, LABEL), spot[1] + 14, more, LABEL, self._theme.text2)
+                self._rows.append((spot[0], spot[1] + 14, text, more))
                 return
 
     def free_place(self, width: float, height: float, before: Box | None = None) -> Box | None:
@@ -219,11 +227,11 @@ class FlowLabels:
                     return float(x), float(y), width, height
         return None
 
-    def ranges(self, extents: Mapping[str, float]) -> Sketch:
+    def ranges(self, extents: Mapping[str, float], theme: Theme) -> Sketch:
         """The second lines: shape, and ± the range of each tensor in `extents`."""
         sketch = Sketch()
         for label in self.plates:
             span = f"   ±{short(extents[label.name])}" if label.ranged and label.name in extents else ""
             if label.shape:
-                sketch.text(label.x, label.y + _LINE, label.shape + span, LABEL, self._theme.text2)
+                sketch.text(label.x, label.y + _LINE, label.shape + span, LABEL, theme.text2)
         return sketch

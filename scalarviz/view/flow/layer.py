@@ -20,7 +20,7 @@ from ..draw.theme import Theme
 from ..shown.subject import Sample
 from ..space.layout import Layout
 from ..space.plate import Plate
-from .rows import row_names, write
+from .rows import RowName, row_names, write
 from .taken import Taken
 from .turned import level
 
@@ -69,7 +69,6 @@ class FewFlow:
         self,
         layout: Layout,
         stages: Sequence[Stage],
-        theme: Theme,
         sample: Sample,
         project: Project,
         box: Box,
@@ -78,7 +77,7 @@ class FewFlow:
     ) -> None:
         linear = next(s for s in stages if s.weight is not None)
         assert linear.weight is not None
-        self._theme, self._sample, self._project, self._box = theme, sample, project, box
+        self._sample, self._project, self._box = sample, project, box
         self._taken, self._moved = taken, moved
         self._trays = {layout.plates[k].name: project(c) for k, c in zip(layout.tray_plates, layout.trays, strict=True)}
         self._input_style = _INPUTS[0]
@@ -93,6 +92,12 @@ class FewFlow:
         if moved:
             self._leave_out_hidden()
         self._swatch_at = self._swatch_place()
+        self._names = self._row_names()
+        self._bias_at = self._bias_place()
+
+    def change(self, theme: Theme) -> None:
+        """Another look: the same boxes and lines in the same places."""
+        self._theme = theme
         self.static = self._boxes()
 
     # places
@@ -176,11 +181,9 @@ class FewFlow:
 
     def _boxes(self) -> Sketch:
         sketch = Sketch()
-        self._row_names(sketch)
-        if self._bias is not None:
-            top = self._project([self._back_edge(self._bias, 0)])[0]
-            if top[1] - 26 > self._box[1] - 12 and self._free(top[0], top[1] - 15, 40, 24):
-                sketch.text(top[0], top[1] - 10, "bias", CHANNEL, self._theme.text2, bold=True, anchor="middle")
+        write(sketch, self._names, self._theme)
+        if self._bias_at is not None:
+            sketch.text(*self._bias_at, "bias", CHANNEL, self._theme.text2, bold=True, anchor="middle")
         if self._chips is not None:
             self._input_boxes(sketch, self._chips)
         if self._columns:
@@ -196,15 +199,23 @@ class FewFlow:
     def _back_edge(plate: Plate, j: int) -> Floats:
         return np.asarray(plate.cell_centre(0, j) + plate.depth * plate.axes[2] - plate.half * plate.axes[1])
 
-    def _row_names(self, sketch: Sketch) -> None:
+    def _bias_place(self) -> tuple[float, float] | None:
+        """Middle and baseline of the word over the biases; None where it has no room."""
+        if self._bias is None:
+            return None
+        x, y = (float(c) for c in self._project([self._back_edge(self._bias, 0)])[0])
+        return (x, y - 10) if y - 26 > self._box[1] - 12 and self._free(x, y - 15, 40, 24) else None
+
+    def _row_names(self) -> list[RowName]:
+        """The outputs' names beside their rows, where these end on the left or, from another side, on the right."""
         names = [f"to {name}" for name in self._sample.outputs]
         for plate, side in (
             ((self._weight, -1), (self._bias or self._weight, 1)) if self._moved else ((self._weight, -1),)
         ):
             found = row_names(plate, names, side, self._project, self._taken, tray=self._trays.get(plate.name))
             if found:
-                write(sketch, found, self._theme)
-                return
+                return found
+        return []
 
     def _input_boxes(self, sketch: Sketch, chips: Floats) -> None:
         theme, high, (wide, _, boxed) = self._theme, CHIP[1], self._input_style

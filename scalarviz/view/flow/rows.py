@@ -79,6 +79,8 @@ def row_names(
     faces = _faces(plate, 0 if side < 0 else plate.shape[1] - 1, project)
     middles = faces.mean(axis=1)
     edges = faces[:, [0, 2] if side < 0 else [1, 3]].mean(axis=1)
+    if len(names) > 1 and np.abs(np.diff(edges, axis=0)).max(axis=1).min() < CAP_HEIGHT * LABEL:
+        return []  # closer than letters are high
     ways = edges - middles
     ways = ways / np.maximum(np.hypot(ways[:, 0], ways[:, 1]), 1e-9)[:, None]
     for size, further, upright in product((CHANNEL, LABEL), _FURTHER, (False, True)):

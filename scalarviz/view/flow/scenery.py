@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +30,8 @@ Project = Callable[[ArrayLike], NDArray[np.float64]]
 
 class Scenery:
     """Everything flat around the cubes of one layout, seen by one camera. Boxes and names are placed once.
+
+    Another look (`change`) writes the same words in the same places.
 
     Parameters
     ----------
@@ -63,9 +66,10 @@ class Scenery:
         quantity: str = "weight",
         before: Scenery | None = None,
     ) -> None:
-        self._subject, self._theme = subject, theme
-        self._values = CubeValues(layout, theme, project, moved, decades=quantity != "weight",
-                                  window=window_of(box, panels, layout.size))  # fmt: skip
+        self._subject = subject
+        window = window_of(box, panels, layout.size)
+        self._forms: dict[bool, CubeValues] = {}  # how numbers stand on cubes, with exponents and without
+        self._form = partial(CubeValues, layout, theme, project, moved, window=window)
         layers = sum(s.weight is not None for s in subject.stages)
         single = layers == 1 and layout.mode == "few"
         self.flow: FewFlow | None = None
@@ -74,20 +78,36 @@ class Scenery:
             for plate in layout.plates:
                 for element in range(plate.size):
                     taken.add_polygon(project(plate.corners_of(element)))
-            self.flow = FewFlow(layout, subject.stages, theme, subject.sample, project, box, taken, moved is not None)
+            self.flow = FewFlow(layout, subject.stages, subject.sample, project, box, taken, moved is not None)
         shapes = {t.name: t.shape for t in subject.tensors if layers == 0 or t.role != "bias"}
         former: FlowLabels | None = None if before is None or moved is None else before._labels
         names = self._row_names()
         self._labels: FlowLabels | None = None
         if not single:
-            self._labels = FlowLabels(layout, theme, shapes, names, project, box, self._unit_names(), former)
+            self._labels = FlowLabels(layout, shapes, names, project, box, self._unit_names(), former)
         size = outcome_size(subject.sample) if self._labels is not None and subject.stages and panels else None
         there: Box | None = None if former is None or before is None else before._outcome
         self._outcome: Box | None = None
         if self._labels is not None and size is not None:
             self._outcome = self._labels.free_place(*size, there)
         self._trouble = TroubleNotes(layout, theme, project, box) if panels else None
-        self.static: list[Sketch] = [part.static for part in (self.flow, self._labels) if part is not None]
+        self.change(theme, quantity)
+
+    def change(self, theme: Theme, quantity: str) -> None:
+        """Another look."""
+        decades = quantity != "weight"
+        if decades not in self._forms:
+            self._forms[decades] = self._form(decades=decades)
+        self._values, self._theme = self._forms[decades], theme
+        self._values.theme = theme
+        if self._trouble is not None:
+            self._trouble.theme = theme
+        self.static: list[Sketch] = []
+        if self.flow is not None:
+            self.flow.change(theme)
+            self.static.append(self.flow.static)
+        if self._labels is not None:
+            self.static.append(self._labels.names(theme))
 
     def _row_names(self) -> dict[str, str]:
         rows = rows_of(self._subject.stages)
@@ -120,7 +140,7 @@ class Scenery:
         if self.flow is not None:
             sketches.append(self.flow.numbers(frame, loss))
         if self._labels is not None:
-            sketches.append(self._labels.ranges(colouring.extents()))
+            sketches.append(self._labels.ranges(colouring.extents(), self._theme))
         if self._outcome is not None:
             last = self._subject.stages[-1].name
             sketches.append(outcome(self._outcome, self._theme, self._subject.sample, frame, last, loss))

@@ -37,12 +37,14 @@ class TroubleNotes:
     ----------
     homeless : tuple of str
         What found no place in the last sketch, and has to be said elsewhere.
+    theme : Theme
+        May be set: places do not depend on it.
     """
 
     homeless: tuple[str, ...] = ()
 
     def __init__(self, layout: Layout, theme: Theme, project: Project, box: Box) -> None:
-        self._layout, self._theme, self._project, self._box = layout, theme, project, box
+        self._layout, self.theme, self._project, self._box = layout, theme, project, box
         self._places: dict[str, tuple[Box, tuple[str, ...]] | None] = {}
 
     def sketch(self, troubles: Sequence[Trouble], around: Iterable[Sketch]) -> Sketch:
@@ -105,11 +107,11 @@ class TroubleNotes:
 
     def _write(self, sketch: Sketch, box: Box, lines: tuple[str, ...]) -> None:
         x, y = box[:2]
-        colour = self._theme.weight[1]
+        colour = self.theme.weight[1]
         sketch.disc(x + 8, y + 9, 8, colour)
-        sketch.text(x + 8, y + 13.5, "!", LABEL, self._theme.panel, bold=True, anchor="middle")
+        sketch.text(x + 8, y + 13.5, "!", LABEL, self.theme.panel, bold=True, anchor="middle")
         for row, line in enumerate(lines):
-            sketch.text(x + _MARK, y + 14 + _LINE * row, line, LABEL, self._theme.text1)
+            sketch.text(x + _MARK, y + 14 + _LINE * row, line, LABEL, self.theme.text1)
 
 
 def _broken(text: str) -> list[tuple[str, ...]]:

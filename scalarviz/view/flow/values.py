@@ -48,6 +48,8 @@ class CubeValues:
     ----------
     size : int
         Size of type; 0 when there are too many weights or the cubes are too small.
+    theme : Theme
+        May be set: places do not depend on it.
     """
 
     def __init__(
@@ -61,7 +63,7 @@ class CubeValues:
         window: Box | None = None,
     ) -> None:
         plates = layout.plates
-        self._theme = theme
+        self.theme = theme
         few = sum(p.size for p in plates if p.kind != "activation") <= FEW
         self._decades = decades
         widest = "+0.0e\N{MINUS SIGN}0" if decades else "+0.00"
@@ -111,7 +113,7 @@ class CubeValues:
                 if weight == weight:
                     size = min(self.size, 15)
                     text = f"w {chip_text(weight, signed=True)}"
-                    sketch.text(x, y + _MIDDLE * size, text, size, self._theme.text2, anchor="middle")
+                    sketch.text(x, y + _MIDDLE * size, text, size, self.theme.text2, anchor="middle")
                 else:
                     self._print(sketch, float(x), float(y), float(value), colour)
         return sketch
@@ -137,8 +139,8 @@ class CubeValues:
         ink = text_colour(colour)
         if text == "NaN":  # the mark below is a checkerboard: a patch keeps the word readable
             wide = measure(text, self.size, True) + 10
-            sketch.rect(x - wide / 2, y - self.size * 0.62, wide, self.size * 1.24, fill=self._theme.ink)
-            ink = self._theme.paper
+            sketch.rect(x - wide / 2, y - self.size * 0.62, wide, self.size * 1.24, fill=self.theme.ink)
+            ink = self.theme.paper
         sketch.text(x, y + _MIDDLE * self.size, text, self.size, ink, bold=True, anchor="middle")
 
 

@@ -55,6 +55,11 @@ class Strip:
         self._rows, self._single, self._density = rows, single, density
         self._bars: dict[tuple[str, int], NDArray[np.uint8]] = {}
 
+    def change(self, theme: Theme) -> None:
+        """Another look; the scales know theirs."""
+        self._theme = theme
+        self._bars.clear()
+
     def sketches(self, box: Box, frame: Frame, *, selected: int | None = None) -> list[Sketch]:
         """The strip for one frame; in a narrow picture legends are narrower, the weights stay the largest thing.
 
