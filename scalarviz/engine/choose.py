@@ -72,6 +72,8 @@ def choose(engine: str, dtype: str, operations: Iterable[str]) -> EngineChoice:
         return EngineChoice(engine, "asked for")
     from .cpu.cache.writable import refusal
 
+    if missing := ENGINES["numba"].missing(0):
+        return EngineChoice("numpy", f"numba {missing}")
     if ENGINES["numba"].warm(dtype, operations):
         return EngineChoice("numba", "its cache is warm")
     why = f"numba's cache is cold; {refusal() or '`scalarviz warmup` fills it'}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -104,6 +105,14 @@ def _numba(problem: Problem, model: Model, loss: Loss, device: int) -> Trainer:
         return NumbaTrainer(problem)
 
 
+def _no_numba(device: int) -> str:
+    try:
+        there = importlib.util.find_spec("numba") is not None
+    except (ImportError, ValueError):  # somebody blocks it
+        there = False
+    return "" if there else 'needs numba, which is not installed here: pip install numba; or take engine="numpy"'
+
+
 def _numba_is_warm(dtype: str, operations: Iterable[str]) -> bool:
     from .cpu import cache_is_warm
 
@@ -135,7 +144,7 @@ ENGINES = {
     for engine in (
         Engine("objects", _objects),
         Engine("numpy", _numpy),
-        Engine("numba", _numba, warm=_numba_is_warm),
+        Engine("numba", _numba, missing=_no_numba, warm=_numba_is_warm),
         Engine("cuda", _cuda, missing=_no_cuda, devices=True),
     )
 }

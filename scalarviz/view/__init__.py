@@ -1,10 +1,5 @@
-"""Pictures: cubes, panels, films. Loaded when it is first used, because it needs vispy."""
+"""Pictures: cubes, panels, films. Loaded when it is first used; drawing needs vispy, geometry and colours do not."""
 
-from .window.offscreen import require_vispy
-
-require_vispy()  # before a module that imports it: what is missing is said, not met by a traceback
-
-# ruff: noqa: E402
 from .film import Film
 from .panels.drawer import Drawer
 from .panels.registry import register_panel

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from .draw.gl import require_vispy
 from .draw.places import check_size
 from .draw.theme import Theme
 from .shown.subject import subject_of
@@ -55,6 +56,7 @@ def render(
         Where nothing can draw; the message says what to install.
     """
     size = check_size(size)
+    require_vispy()
     subject = subject_of(x)
     frame, facts = subject.frame(), subject.source.facts
     if facts is not None and not pace_text:

@@ -188,3 +188,49 @@ run.step(3)
 print(run.loss > 0)
 """
     assert python(code).strip() == "True"
+
+
+BLOCKED = ["vispy", "numba", "llvmlite", "PySide6", "PyQt5", "PyQt6", "PySide2", "PIL", "OpenGL"]
+
+
+def test_without_vispy_numba_and_qt_the_numpy_engine_trains_and_all_but_drawing_can_be_imported():
+    """As in a browser. Importing any module needs none of them; layout, camera, colours and shader text work."""
+    light = ("scalarviz.engine.cpu", "scalarviz.engine.cpu.cache.units", "scalarviz.engine.cpu.wire")
+    names = [n for n in MODULES if n in light or not n.startswith(("scalarviz.engine.cpu", "scalarviz.__main__"))]
+    code = f"""
+import importlib, sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {BLOCKED!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Blocked())
+for name in {names!r}:
+    importlib.import_module(name)
+import numpy as np
+import scalarviz as sv
+from scalarviz import nn, optim
+X = np.random.default_rng(0).random((64, 3))
+net = nn.Sequential(nn.Linear(3, 3), nn.Sigmoid())
+run = sv.Run(net, nn.MSELoss(), optim.Adam(net.parameters(), lr=0.05), data=(X, 1 - X))
+run.step(50)
+print(run.engine.name, run.history.loss[-1] < run.history.loss[0] / 2)
+from scalarviz.run.ranges import extent
+from scalarviz.view.cubes.shader import VERTEX
+from scalarviz.view.draw.maps import get_map
+from scalarviz.view.draw.theme import get_theme
+from scalarviz.view.space.layout import layout_for
+layout = layout_for(run.tensors, run.stages, (1280, 720), (0, 0, 900, 600))
+theme = get_theme("dark")
+corners = layout.camera.project(layout.plates[0].corners)
+colour = get_map("weight", theme).bytes(np.array([1.0]))
+print(len(layout.plates) > 1, corners.shape, colour.shape, "gl_Position" in VERTEX)
+for attempt in (lambda: sv.view.render(run), lambda: sv.view.show(run, block=False), lambda: run.adopt_engine("numba")):
+    try:
+        attempt()
+    except sv.ScalarvizError as error:
+        print(type(error).__name__)
+"""
+    first, second, *errors = python(code).strip().splitlines()
+    assert first == "numpy True"
+    assert second == "True (8, 2) (1, 3) True"
+    assert errors == ["MissingDependencyError", "MissingDependencyError", "ScalarvizError"]

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from vispy import gloo
 
 from ...errors import InputError, UnknownNameError, listing
 from ...run.ranges import KNEE, Range
+from ..draw.gl import gloo
 from ..draw.maps import TABLE_SIZE, Colormap, get_map
 from ..draw.theme import Theme, get_theme, rgb
 from ..space.camera import Camera

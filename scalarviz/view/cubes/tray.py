@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from vispy import gloo
 
+from ..draw.gl import gloo
 from ..draw.theme import Theme, rgb
 from ..space.arrangement import TRAY_MARGIN
 from ..space.camera import Camera

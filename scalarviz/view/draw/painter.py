@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from vispy import gloo
 
+from .gl import gloo
 from .sketch import VERTEX, Colour, Float, ImageItem, PointsItem, Sketch, SpritesItem, rgba
 from .text import GlyphAtlas
 

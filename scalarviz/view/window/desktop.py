@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from ...errors import MissingDependencyError, StateError
 from ...run.signals import ending_signals
+from ..draw.gl import require_vispy
 from ..draw.places import SMALLEST
 from ..watch.viewer import Viewer
 from .display import DisplayWatch, application, connection_lost, qt_core, survive_lost_display
@@ -54,6 +55,7 @@ class Window:
         shots: str | Path = "out",
         on_note: Callable[[str], None] = lambda line: None,
     ) -> None:
+        require_vispy()
         from vispy import app, gloo
 
         self.application = application()

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ...errors import InputError, MissingDependencyError
 from ...run.scene import SIDES
+from ..draw.gl import NO_GL
 
 Image = NDArray[np.uint8]
 
@@ -24,10 +25,6 @@ MAX_SIDE = SIDES[1]
 """Pixels of the framebuffer: what OpenGL 2 hardware and Mesa both offer."""
 
 _QT = ("pyside6", "pyqt6", "pyqt5")
-_NO_GL = (
-    "no OpenGL to draw with: install EGL (Debian, Ubuntu: apt-get install libegl1 libgl1 libfontconfig1) "
-    'or Qt (pip install "PySide6-Essentials>=6.8,!=6.12.0")'
-)
 
 
 class Offscreen:
@@ -143,14 +140,6 @@ def render(
     return offscreen().render(draw, size, supersample=supersample, background=background)
 
 
-def require_vispy() -> None:
-    """Raise MissingDependencyError, with what to install, where vispy cannot be imported (no fontconfig, no libGL)."""
-    try:
-        from vispy import gloo  # noqa: F401
-    except (ImportError, OSError) as error:
-        raise MissingDependencyError(f"{_NO_GL} ({str(error).splitlines()[0]})") from error
-
-
 def available() -> str:
     """Why nothing can be drawn here, in one line; empty if it can."""
     try:
@@ -169,7 +158,7 @@ def _canvas() -> Any:
                 return _open(backend)
         except Exception as error:  # whatever the platform's loader raises: the next backend may work
             reasons.append(f"{backend}: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
-    raise MissingDependencyError(f"{_NO_GL} ({reasons[0]})")
+    raise MissingDependencyError(f"{NO_GL} ({reasons[0]})")
 
 
 @contextmanager
