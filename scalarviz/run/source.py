@@ -110,6 +110,11 @@ class Source(Protocol):
         return NO_CURVE
 
     @property
+    def counted(self) -> bool:
+        """Whether steps are counted: there is something to say of them."""
+        return self.facts is not None
+
+    @property
     def span(self) -> tuple[int, int]:
         """First and last step at which it can stand."""
         return 0, 0
@@ -160,6 +165,10 @@ class Source(Protocol):
     def nudge(self, index: int, amount: float) -> None:
         """Add `amount` to the flat weight `index`."""
         raise self._cannot("be changed by hand")
+
+    def tell(self, *, step: object = None, loss: object = None, lr: object = None) -> None:
+        """Take over what a loop of the user's own says of its last step; None says nothing."""
+        raise StateError(f"{self.what} counts its steps and knows its loss itself; try update() without them")
 
     def to(self, step: int) -> None:
         """Stand at `step`, which lies in :attr:`span`."""

@@ -18,12 +18,14 @@ from .window.prompt import serve_prompt
 class Handle:
     """A window that stays open while the program goes on.
 
-    ``update()`` repaints after each round of a hand-written loop; at a Python or IPython prompt the window serves
-    itself. A context manager: leaving the block closes the window.
+    ``update()`` repaints after each round of a hand-written loop, ``wait()`` keeps the window after the last one; at a
+    Python or IPython prompt, and in a notebook, the window serves itself. A context manager: leaving the block closes
+    the window.
     """
 
     def __init__(self, window: Window) -> None:
         self.window = window
+        self._serves_itself = False
 
     @property
     def closed(self) -> bool:
@@ -40,16 +42,39 @@ class Handle:
         """What the window shows, for programs that press its keys."""
         return self.window.view
 
-    def update(self) -> bool:
-        """Show what has changed and serve keys and mouse; returns whether the window is still open."""
+    def update(self, *, loss: object = None, step: object = None, lr: object = None) -> bool:
+        """Show what has changed and serve keys and mouse; returns whether the window is still open.
+
+        Parameters
+        ----------
+        loss, lr : number, optional
+            Of the step that the loop has done: they stand in the picture, and losses make a curve.
+        step : int, optional
+            Which step it was; else every change of the numbers is counted as one.
+
+        Raises
+        ------
+        InputError, TypeMismatchError
+            No numbers.
+        StateError
+            What is shown is a Run or Scene, which knows them itself.
+        """
+        if not (loss is None and step is None and lr is None):
+            self.viewer.bench.subject.source.tell(step=step, loss=loss, lr=lr)
         if not self.closed:
             self.window.serve()
         return not self.closed
 
-    def run(self) -> None:
-        """Serve the window until it is closed."""
-        if not self.closed:
+    def wait(self) -> None:
+        """Keep the window until it is closed; Ctrl-C closes it. Where it serves itself this returns at once."""
+        if not self.closed and not self._serves_itself:
             self.window.run()
+
+    def begin(self) -> None:
+        """Bring the window up, and let it serve itself where there is a prompt."""
+        self.window.show()
+        self.window.serve()
+        self._serves_itself = serve_prompt(self.update)
 
     def close(self) -> None:
         """Close the window."""
@@ -90,7 +115,8 @@ def show(
         With `block` a Scene or Run is trained by the window; everything else, and everything without `block`, is
         followed while your own code changes it.
     block : bool
-        True: return when the window is closed. False: return a handle at once; call its ``update()`` in your loop.
+        True: return when the window is closed. False: return a handle at once; call its ``update()`` in your loop, and
+        its ``wait()`` after it.
     size : (int, int)
         Inside of the window in logical pixels.
     steps, duration : int, float
@@ -122,11 +148,9 @@ def show(
     window.on_lost = on_lost
     handle = Handle(window)
     if block:
-        handle.run()
-        return handle
-    window.show()
-    window.serve()
-    serve_prompt(handle.update)
+        handle.wait()
+    else:
+        handle.begin()
     return handle
 
 

@@ -116,7 +116,7 @@ class Workbench:
         shown = self.panels_shown
         self.size = (wide * self._supersample, high * self._supersample)
         self.places: Places = arrange((wide, high), self.side.wanted() if shown else (),
-                                      hud=shown and self.subject.source.facts is not None, strip=shown,
+                                      hud=shown and self.subject.source.counted, strip=shown,
                                       keys=shown and bool(self._keys))  # fmt: skip
         logical = self.places.size
         # The camera counts in whole pixels; the difference to the logical size is a fraction of one.
@@ -292,7 +292,7 @@ class Workbench:
             sketches += self._strip.sketches(self.places.strip, frame, selected=self.selected)
         sketches += self._scenery.around(frame, self.colouring, self.subject.probe_loss(frame))
         sketches.append(self._scenery.trouble(frame, [*self._static, *sketches]))
-        if self.subject.source.facts is not None and self.places.hud is not None:
+        if self.places.hud is not None:
             second = "  ·  ".join([*self._scenery.homeless, pace_text])  # where there is no room at the layer
             state = state_of(self.subject, frame, second, self.colouring.quantity, self.side.headlines)
             sketches.append(hud(self.places.hud, self.theme, state))

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -33,19 +34,33 @@ def test_code_runs_as_pasted_in_an_empty_folder(tmp_path, block, request):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error::RuntimeWarning"}
     if "view.show(" in block:
         environment |= {"DISPLAY": request.getfixturevalue("display"), "QT_QPA_PLATFORM": "xcb"}
-    result = subprocess.run(
-        [sys.executable, "-c", block],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert result.returncode == 0, result.stderr
-    assert "Traceback" not in result.stderr
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", block]
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=pipe, stderr=pipe, text=True) as program:
+        if ".wait()" in block:
+            _close_its_window(program, environment)
+        _, said = program.communicate(timeout=120)
+    assert program.returncode == 0, said
+    assert "Traceback" not in said
     for name in re.findall(r'save_png\("([^"]+)"', block):
         assert (tmp_path / name).stat().st_size > 1000
+
+
+def _close_its_window(program, environment):
+    """Press Ctrl+Q in the program's window, which is still there after the program's loop."""
+    until = time.monotonic() + 100
+    while not _xdo(environment, "search", "--onlyvisible", "--name", "^scalarviz: "):
+        assert time.monotonic() < until
+        assert program.poll() is None, program.communicate()[1]
+        time.sleep(0.2)
+    time.sleep(3)
+    while program.poll() is None and time.monotonic() < until:
+        _xdo(environment, "key", "ctrl+q")
+        time.sleep(0.5)
+
+
+def _xdo(environment, *words):
+    return subprocess.run(["xdotool", *words], env=environment, capture_output=True, text=True, check=False).stdout
 
 
 def test_the_keys_are_those_of_the_program():

@@ -377,10 +377,17 @@ def test_a_hand_written_loop_repaints_its_cubes(screen):
         before = driver.picture()
         for _ in range(20):
             opt.zero_grad()
-            nn.MSELoss()(net([0.9, 0.5, 0.1]), [0.1, 0.5, 0.9]).backward()
+            loss = nn.MSELoss()(net([0.9, 0.5, 0.1]), [0.1, 0.5, 0.9])
+            loss.backward()
+            values = np.concatenate([np.ravel(p.data) for p in net.parameters()])
             opt.step()
-            assert handle.update()
+            assert handle.update(loss=loss)
+            seen = handle.viewer._shown
+            assert np.array_equal(seen.update, seen.values - values)
+        assert (seen.step, seen.loss) == (20, loss.data)
         after = driver.picture()
+        said = [item.text for sketch in handle.viewer.bench.sketches for item in sketch.texts]
+        assert {"step", "20", "loss"} <= set(said)
         assert (np.abs(after - before).max(axis=2) > 12).mean() > 0.005
         assert handle.viewer._shown.computed.all()
     assert handle.closed

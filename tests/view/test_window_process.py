@@ -68,10 +68,60 @@ def test_at_a_prompt_the_window_serves_itself(screen, shell):
         time.sleep(0.7)
         prompt.line("print('sho' + 'wn', h.viewer._shown.values.tolist())")
         prompt.until("shown [-4.0]")
+        prompt.line("h.wait(); print('wai' + 'ted')")  # the window serves itself: nothing to wait for
+        prompt.until("waited")
         prompt.line("h.close(); print('clo' + 'sed', h.closed)")
         prompt.until("closed True")
     finally:
         prompt.close()
+
+
+LOOP = """
+import scalarviz as sv, sys
+w = sv.Weight(-3.0, name="w")
+window = sv.view.show(w, block=False, size=(640, 400))
+for step in range(30):
+    w.zero_grad()
+    y = w.forward(2.0)
+    w.backward(2 * (y - 4.0))
+    w.step(lr=0.01)
+    window.update(loss=(y - 4.0) ** 2)
+print("done", flush=True)
+window.wait()
+shown = window.viewer._shown
+print(shown.step, shown.loss, shown.update[0], w.data, flush=True)
+assert not window.update(loss=1.0)
+window.wait()  # it is closed: nothing to wait for
+"""
+
+
+@pytest.mark.parametrize("way", ["Escape twice", "Ctrl+Q", "Ctrl-C"])
+def test_after_a_hand_written_loop_the_window_stays_until_it_is_closed(screen, way):
+    program = subprocess.Popen(
+        [sys.executable, "-c", LOOP], env=environment(screen), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert program.stdout.readline() == "done\n"
+        time.sleep(1.5)
+        assert program.poll() is None
+        if way == "Ctrl-C":
+            program.send_signal(signal.SIGINT)
+        else:
+            for key in ["Escape", "Escape"] if way == "Escape twice" else ["ctrl+q"]:
+                subprocess.run(["xdotool", "key", key], env=environment(screen), check=True)
+                time.sleep(0.3)
+        out, err = program.communicate(timeout=20)
+    finally:
+        program.kill()
+    assert program.returncode == 0, err
+    assert "Traceback" not in err
+    step, loss, update, value = (float(word) for word in out.split())
+    w = -3.0
+    for _ in range(30):
+        before, expected = w, (2 * w - 4) ** 2
+        w -= 0.01 * 2 * (2 * w - 4) * 2
+    assert (step, loss, value) == (30, pytest.approx(expected), pytest.approx(w))
+    assert update == pytest.approx(w - before)
 
 
 HIDPI = """

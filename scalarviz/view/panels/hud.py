@@ -25,10 +25,11 @@ class HudState:
     loss : float
         Of that step; NaN before the first.
     lr : float
-        Of the coming step.
+        Of the coming step; NaN where nobody said it.
     optimiser : str
-        Class name.
+        Class name; empty where a loop of the user's own trains.
     batch : int
+        0 there.
     pace : str
         The whole second line.
     quantity : str
@@ -54,15 +55,14 @@ class HudState:
 
 
 def state_of(subject: Subject, frame: Frame, pace: str, quantity: str, more: Sequence[Headline] = ()) -> HudState:
-    """What the lines say of one frame of a subject that somebody trains."""
+    """What the lines say of one frame of a subject whose steps are counted."""
     facts = subject.source.facts
-    assert facts is not None
     return HudState(
         frame.step,
         frame.loss,
         frame.lr if frame.next_lr is None else frame.next_lr,
-        facts.optimizer,
-        facts.batch_size,
+        "" if facts is None else facts.optimizer,
+        0 if facts is None else facts.batch_size,
         pace,
         quantity,
         said_of(quantity, subject, frame),
@@ -92,7 +92,8 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
             sketch.text(end + 8, baseline, when, TITLE, theme.text2)
             end += 8 + measure(when, TITLE)
         end += 26
-    for part in (f"lr {rate_text(state.lr)}", state.optimiser, f"batch {state.batch:,}"):
+    rate = f"lr {rate_text(state.lr)}" if state.lr == state.lr else ""
+    for part in filter(None, (rate, state.optimiser, f"batch {state.batch:,}" if state.batch else "")):
         if end + measure(part, TITLE) > shown:
             break
         sketch.text(end, baseline, part, TITLE, theme.text2)

@@ -38,9 +38,7 @@ class SidePanels:
         self.ground = Ground(subject, theme, hints)
         self.drawers: dict[str, Drawer[Any]] = {}
         for panel in subject.panels:
-            drawer = drawer_of(panel, self.ground)
-            count = sum(isinstance(d, type(drawer)) for d in self.drawers.values())
-            self.drawers[f"{drawer.name} {count + 1}" if count else drawer.name] = drawer
+            self._take(panel)
         check_places(subject, self.drawers)
         self._column = [name for name, drawer in self.drawers.items() if drawer.panel.place == "column"]
         self._turned = False  # whether another page than the first is shown
@@ -50,6 +48,18 @@ class SidePanels:
         self._frame: Frame | None = None
         self._over: str | None = None  # the panel under the pointer
         self._held: str | None = None  # the panel that a button went down on
+
+    def _take(self, panel: Panel) -> str:
+        """Give a panel its drawer; returns the name under which it is kept."""
+        drawer = drawer_of(panel, self.ground)
+        count = sum(isinstance(d, type(drawer)) for d in self.drawers.values())
+        name = f"{drawer.name} {count + 1}" if count else drawer.name
+        self.drawers[name] = drawer
+        return name
+
+    def add(self, panel: Panel) -> None:
+        """One more panel in the column; lay out again after it."""
+        self._column.append(self._take(panel))
 
     def drawer(self, kind: type[Panel]) -> Drawer[Any] | None:
         """The first drawer whose panel is of a kind; None without one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,14 +10,49 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError
-from ...run.frame import Frame, Role, Tensor
+from ...run.frame import Curve, Frame, Role, Tensor
 from ...run.source import Can, Source
 from ...scalar import Block
+from .told import Told
 
 Float = NDArray[np.floating]
 
 
-class ArraysSource(Source):
+class Followed(Source):
+    """What somebody else changes: its steps are counted, and may be told."""
+
+    def __init__(self) -> None:
+        self._told = Told()
+        self._counted = False
+
+    @property
+    def counted(self) -> bool:
+        """Whether there was a step yet, or something was told."""
+        return self._counted or self._told.step > 0
+
+    @property
+    def curve(self) -> Curve:
+        """The losses that were told."""
+        return self._told.curve
+
+    def tell(self, *, step: object = None, loss: object = None, lr: object = None) -> None:
+        """Take over what the loop says of its last step.
+
+        Raises
+        ------
+        InputError, TypeMismatchError
+            No numbers.
+        """
+        self._told.look(self.values())
+        self._told.tell(step=step, loss=loss, lr=lr)
+        self._counted = True
+
+    @abstractmethod
+    def values(self) -> Float:
+        """The numbers as they are now, flat."""
+
+
+class ArraysSource(Followed):
     """Named arrays. They are looked at, not touched: they are somebody's data.
 
     Parameters
@@ -33,6 +69,7 @@ class ArraysSource(Source):
     what = "an array"
 
     def __init__(self, arrays: Mapping[str, ArrayLike]) -> None:
+        super().__init__()
         self._arrays = arrays
         self._tensors = _tensors(_blocks(arrays))
 
@@ -43,13 +80,16 @@ class ArraysSource(Source):
 
     def frame(self, probe: ArrayLike | None = None) -> Frame:
         """The numbers as they are now."""
-        flat = np.concatenate([block.ravel() for block in _blocks(self._arrays).values()])
-        nothing = np.zeros_like(flat)
+        flat = self.values()
         flags = np.zeros(len(flat), bool)
-        return Frame(0, float("nan"), 0.0, flat, nothing, nothing, flags, flags)
+        return self._told.frame(flat, np.zeros_like(flat), flags, flags)
+
+    def values(self) -> Float:
+        """The arrays one after the other, a copy."""
+        return np.concatenate([block.ravel() for block in _blocks(self._arrays).values()])
 
 
-class WeightsSource(Source):
+class WeightsSource(Followed):
     """Weights and Parameters by name, as a loop of the user's own changes them.
 
     Parameters
@@ -60,6 +100,7 @@ class WeightsSource(Source):
     what, can = "a weight", Can(edit=True)
 
     def __init__(self, parts: Mapping[str, Any]) -> None:
+        super().__init__()
         self._parts = parts
         self._tensors = _tensors(_blocks({name: part.data for name, part in parts.items()}))
 
@@ -69,11 +110,14 @@ class WeightsSource(Source):
         return self._tensors
 
     def frame(self, probe: ArrayLike | None = None) -> Frame:
-        """Values, gradients and flags as they are now; nobody counts steps."""
-        values = self._gathered("data").astype(float)
+        """Values, gradients and flags as they are now."""
         flags = [_flags(part) for part in self._parts.values()]
         computed, frozen = (np.concatenate([pair[k] for pair in flags]).astype(bool) for k in (0, 1))
-        return Frame(0, float("nan"), 0.0, values, self._gathered("grad"), np.zeros_like(values), computed, frozen)
+        return self._told.frame(self.values(), self._gathered("grad"), computed, frozen)
+
+    def values(self) -> Float:
+        """The weights, a copy."""
+        return np.asarray(self._gathered("data"), float)
 
     def _gathered(self, attribute: str) -> NDArray[Any]:
         return np.concatenate([np.ravel(getattr(part, attribute)) for part in self._parts.values()])
@@ -84,7 +128,9 @@ class WeightsSource(Source):
             size = np.size(part.data)
             if index < size:
                 weight = part.weight(index) if isinstance(part, Block) else part
+                self._told.look(self.values())
                 weight.data += amount
+                self._told.by_hand(self.values())
                 return
             index -= size
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...run.panels import LossCurve
 from ..shown.subject import Subject
 from ..workbench import Workbench
 from .actions import Here, bottom_line
@@ -32,6 +33,22 @@ class Mirror(Viewer):
         keys = bottom_line(Here(subject, trains=self.trains))
         super().__init__(Workbench(subject, size, theme, cmap, keys=keys, text_hz=10.0), theme)
         self.subject = subject
+        self._counted, self._told = subject.source.counted, subject.source.facts is not None
+
+    def tick(self, seconds: float) -> bool:
+        """`seconds` have passed; returns whether the picture has to be drawn again."""
+        self._make_room()
+        return super().tick(seconds)
+
+    def _make_room(self) -> None:
+        """Room for step and loss, as soon as a loop of the user's own counts or tells them."""
+        source, curve = self.subject.source, self._told
+        if not curve and len(source.curve.step):
+            self._told = True
+            self.bench.side.add(LossCurve(label="as the loop says"))
+        if (source.counted, self._told) != (self._counted, curve):
+            self._counted = source.counted
+            self.resize(self.bench.size)
 
     def frame(self) -> Frame:
         """The numbers as they are now."""

@@ -135,7 +135,7 @@ class Viewer:
             or (old.step, old.edited, old.next_lr) != (frame.step, frame.edited, frame.next_lr)
             or not all(
                 np.array_equal(getattr(old, name), getattr(frame, name), equal_nan=name != "frozen")
-                for name in ("values", "gradient", "frozen")
+                for name in ("loss", "values", "gradient", "frozen")
             )
         )
 

@@ -12,19 +12,26 @@ _hook: object | None = None  # the C side keeps only a pointer
 _clients: list[Callable[[], bool]] = []
 
 
-def serve_prompt(update: Callable[[], bool]) -> None:
+def serve_prompt(update: Callable[[], bool]) -> bool:
     """Call `update` while an interactive prompt waits for input, until it returns False.
 
     In IPython its own Qt integration is switched on; at the plain prompt Python's input hook is used where standard
     input can be polled (not on Windows). In a script nothing happens: the loop calls ``update()`` itself.
+
+    Returns
+    -------
+    bool
+        Whether there is such a prompt.
     """
     shell = _ipython()
     if shell is not None:
         shell.enable_gui("qt6")
-        return
+        return True
     if hasattr(sys, "ps1") and sys.platform != "win32":
         _clients.append(update)
         _install()
+        return True
+    return False
 
 
 def _ipython() -> Any:
