@@ -8,6 +8,7 @@ from pydantic import Field
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
+from scalarviz.run.memory import check_run
 from scalarviz.run.panels import DigitBoard, DigitPad, LossCurve, TestCurve
 
 from ._digits_data import CLASSES, Digits, load_digits
@@ -49,6 +50,10 @@ def build(options: Options) -> sv.Scene:
     options = _resumed(options, digits)
     if len(options.channels) != 2:
         raise InputError(f"--channels wants two numbers, such as 6,12; got {','.join(map(str, options.channels))}")
+    first, second = options.channels
+    rest = second * (digits.side[0] // 4) * (digits.side[1] // 4)
+    weights = (9 + 1) * first + (9 * first + 1) * second + (rest + 1) * CLASSES
+    check_run(weights, options.dtype, len(optim.Adam.state), options.engine)
     net = network(digits.side, options.channels)
     net.initialize(nn.init.pytorch_default(), seed=options.seed)
     batch = min(options.batch, len(digits.train))

@@ -7,6 +7,7 @@ dashes. ``json_schema_extra`` may hold ``flag`` (another name on the command lin
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -118,17 +119,18 @@ class SceneOptions(BaseModel):
     @model_validator(mode="after")
     def _one_name_a_file(self) -> Self:
         """Refuse one name for two files: the second would replace the first."""
-        named: dict[Path, str] = {}
+        named: dict[str, str] = {}
         for name, field in type(self).model_fields.items():
             extra, value = field.json_schema_extra, getattr(self, name)
             if not (isinstance(extra, dict) and extra.get("written")) or value is None:
                 continue
             flag = "--" + name.replace("_", "-")
             for path in value if isinstance(value, list) else [value]:
-                if path.resolve() in named:
-                    first = named[path.resolve()]
+                end = os.path.realpath(path)  # pathlib's own raises RuntimeError where links lead in a circle
+                if end in named:
+                    first = named[end]
                     raise InputError(f"{path} is named by {first} and by {flag}; the second would replace the first")
-                named[path.resolve()] = flag
+                named[end] = flag
         return self
 
     @property

@@ -12,13 +12,18 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.data import TARGETS
 from scalarviz.errors import InputError
+from scalarviz.run.memory import check_run
 
 from ._resume import hidden_sizes_in, settings_in
 from ._rgb_files import check_files, write_files
 from ._rgb_task import task_of
 from .options import SceneOptions, WholeNumbers, one_of
 
-OPTIMIZERS = {"sgd": (optim.SGD, 0.5), "adam": (optim.Adam, 0.01), "adamw": (optim.AdamW, 0.01)}  # with their usual lr
+OPTIMIZERS: dict[str, tuple[type[optim.Optimizer], float]] = {  # with their usual learning rate
+    "sgd": (optim.SGD, 0.5),
+    "adam": (optim.Adam, 0.01),
+    "adamw": (optim.AdamW, 0.01),
+}
 
 
 class Options(SceneOptions):
@@ -85,6 +90,8 @@ def build(options: Options) -> sv.Scene:
     task = task_of(options)
     hidden = options.hidden
     sizes = (3, *hidden, 3)
+    weights = sum((n_in + 1) * n_out for n_in, n_out in pairwise(sizes))
+    check_run(weights, options.dtype, len(OPTIMIZERS[options.optimizer][0].state), options.engine)
     layers: list[nn.Module] = []
     for n_in, n_out in pairwise(sizes):
         layers += [nn.Linear(n_in, n_out), nn.Tanh()]

@@ -13,6 +13,7 @@ from ..errors import InputError
 from ..process import place, runs
 
 StrPath = str | os.PathLike[str]
+LONGEST = 240  # letters of a path that a message shows
 
 
 def check_target(path: StrPath) -> Path:
@@ -26,12 +27,15 @@ def check_target(path: StrPath) -> Path:
     Raises
     ------
     InputError
-        If `path` is a folder or a device, or no file can be made there.
+        If `path` is a folder or a device, its link leads in a circle, or no file can be made there.
     """
     target = Path(path)
     try:
+        _check_name(target)
         if target.is_symlink():
-            target = target.resolve()
+            target = Path(os.path.realpath(target))
+        if target.is_symlink():  # pathlib says nothing of it, or raises RuntimeError
+            raise InputError(f"cannot write {path}: its symbolic link leads in a circle")
         if target.is_dir():
             raise InputError(f"cannot write {path}: it is a folder; give a file name")
         if target.exists() and not target.is_file():
@@ -117,4 +121,20 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _refusal(path: StrPath, error: OSError) -> InputError:
-    return InputError(f"cannot write {path}: {(error.strerror or str(error)).lower()}")
+    return InputError(f"cannot write {path_text(path)}: {(error.strerror or str(error)).lower()}")
+
+
+def _check_name(path: Path) -> None:
+    """InputError if no file can have that name; OSError if it is too long or its folder cannot be searched."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except ValueError as error:  # a NUL, or letters that the file system's encoding has not
+        raise InputError(f"cannot write {path_text(path)!a}: no file can have that name ({error})") from None
+
+
+def path_text(path: StrPath) -> str:
+    """A path for a message; of a very long one the middle is left out, so that its name is seen."""
+    text = str(path)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"

@@ -8,7 +8,6 @@ http://yann.lecun.com/exdb/mnist/.
 from __future__ import annotations
 
 import gzip
-import os
 import zlib
 from math import prod
 from pathlib import Path
@@ -18,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FileFormatError, InputError
-
-StrPath = str | os.PathLike[str]
+from .atomic import StrPath
+from .readable import check_source, unreadable
 
 UBYTE = 0x08
 GZIP = b"\x1f\x8b"
@@ -52,8 +51,9 @@ def read_idx(path: StrPath, dimensions: int) -> NDArray[np.uint8]:
     FileFormatError
         Not an IDX file of unsigned bytes with so many dimensions, damaged, too short or too long.
     """
+    source = check_source(path, "file of digits")
     try:
-        with Path(path).open("rb") as plain:
+        with source.open("rb") as plain:
             zipped = plain.read(2) == GZIP
             plain.seek(0)
             if not zipped:
@@ -65,7 +65,7 @@ def read_idx(path: StrPath, dimensions: int) -> NDArray[np.uint8]:
     except (gzip.BadGzipFile, zlib.error) as error:
         raise FileFormatError(f"{path} is damaged: {error}") from None
     except OSError as error:
-        raise InputError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+        raise unreadable(path, error) from None
 
 
 def find_idx(folder: StrPath, name: str) -> Path:

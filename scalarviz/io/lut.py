@@ -5,6 +5,8 @@ Source of the format: Adobe, "Cube LUT Specification", version 1.0 (2013).
 
 from __future__ import annotations
 
+import re
+from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,14 +14,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FileFormatError, InputError, shown
+from ..errors import FileFormatError, InputError, listing, shown
 from .atomic import StrPath, check_target, write_bytes
+from .readable import check_source, unreadable
 
 Floats = NDArray[np.float64]
 Colours = Callable[[Floats], NDArray[np.floating]]
 
 POINTS = 33
 SMALLEST, LARGEST = 2, 256  # of the specification
+LARGEST_FILE = LARGEST**3 * 64  # bytes: three numbers a line, each with more digits than a float64 has
+KEYWORDS = ("TITLE", "LUT_1D_SIZE", "LUT_3D_SIZE", "DOMAIN_MIN", "DOMAIN_MAX")
+NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,5})?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,49 +121,60 @@ def read_cube(path: StrPath) -> Lut:
     FileFormatError
         If it is no 3-D LUT; names the line.
     """
+    source = check_source(path, "LUT")
+    head: dict[str, str] = {}
+    numbers = array("d")
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        if source.stat().st_size > LARGEST_FILE:
+            raise FileFormatError(f"{path} is no .cube file: it has more than {LARGEST_FILE:,} bytes")
+        with source.open(encoding="utf-8-sig") as lines:
+            for number, line in enumerate(lines, 1):
+                _read_line(line, f"{path}, line {number}", head, numbers)
     except OSError as error:
-        raise InputError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+        raise unreadable(path, error) from None
     except UnicodeDecodeError:
-        raise FileFormatError(f"{path} is no .cube file: it is not text") from None
-    head: dict[str, list[str]] = {}
-    rows: list[list[float]] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        words = line.split()
-        if not words or words[0].startswith("#"):
-            continue
-        if words[0][0].isalpha():
-            head[words[0]] = line.split(None, 1)[1:]
-        else:
-            rows.append(_three(words, f"{path}, line {number}"))
-    return _assemble(path, head, rows)
+        raise FileFormatError(f"{path} is no .cube file: it is not text in UTF-8") from None
+    return _assemble(path, head, numbers)
 
 
-def _three(words: list[str], where: str) -> list[float]:
-    try:
-        numbers = [float(word) for word in words]
-    except ValueError:
-        numbers = []
-    if len(numbers) != 3 or not np.isfinite(numbers).all():
-        raise FileFormatError(f"{where}: wanted three numbers, got {shown(' '.join(words)[:40])}")
+def _read_line(line: str, where: str, head: dict[str, str], numbers: array[float]) -> None:
+    word, _, rest = line.strip().replace("\t", " ").partition(" ")
+    if not word or word.startswith("#"):
+        return
+    if word in KEYWORDS:
+        if word in head:
+            raise FileFormatError(f"{where}: {word} stands there a second time")
+        head[word] = rest.strip()
+    elif word[0].isalpha():
+        raise FileFormatError(f"{where}: {word[:40]!r} is no keyword of a LUT; there are {listing(KEYWORDS)}")
+    else:
+        numbers.extend(_three(line, where))
+
+
+def _three(text: str, where: str) -> list[float]:
+    """Three numbers as the format writes them: Python would take other digits, and 1_000, too."""
+    words = text.split()
+    numbers = [float(word) for word in words if re.fullmatch(NUMBER, word)]
+    if len(numbers) != 3 or len(words) != 3 or not np.isfinite(numbers).all():
+        raise FileFormatError(f"{where}: wanted three numbers, got {shown(text.strip())}")
     return numbers
 
 
-def _assemble(path: StrPath, head: dict[str, list[str]], rows: list[list[float]]) -> Lut:
+def _assemble(path: StrPath, head: dict[str, str], numbers: array[float]) -> Lut:
     if "LUT_3D_SIZE" not in head:
         kind = "a 1-D LUT" if "LUT_1D_SIZE" in head else "no .cube file"
         raise FileFormatError(f"{path} is {kind}: a 3-D LUT has a line LUT_3D_SIZE")
-    size = "".join(head["LUT_3D_SIZE"]).strip()
-    if not size.isdigit() or not SMALLEST <= int(size) <= LARGEST:
+    if "LUT_1D_SIZE" in head:
+        raise FileFormatError(f"{path} has a 1-D LUT before its 3-D LUT; export it without the former")
+    size = head["LUT_3D_SIZE"]
+    points = int(size) if re.fullmatch("[0-9]{1,6}", size) else 0
+    if not SMALLEST <= points <= LARGEST:
         raise FileFormatError(f"{path}: LUT_3D_SIZE must be {SMALLEST} to {LARGEST}, got {shown(size)}")
-    points = int(size)
-    if len(rows) != points**3:
-        raise FileFormatError(f"{path} has {len(rows)} colours, LUT_3D_SIZE {points} needs {points**3}")
-    low = _three("".join(head.get("DOMAIN_MIN", ["0 0 0"])).split(), f"{path}, DOMAIN_MIN")
-    high = _three("".join(head.get("DOMAIN_MAX", ["1 1 1"])).split(), f"{path}, DOMAIN_MAX")
+    if len(numbers) != 3 * points**3:
+        raise FileFormatError(f"{path} has {len(numbers) // 3} colours, LUT_3D_SIZE {points} needs {points**3}")
+    low = _three(head.get("DOMAIN_MIN", "0 0 0"), f"{path}, DOMAIN_MIN")
+    high = _three(head.get("DOMAIN_MAX", "1 1 1"), f"{path}, DOMAIN_MAX")
     if any(a >= b for a, b in zip(low, high, strict=True)):
         raise FileFormatError(f"{path}: DOMAIN_MIN {low} is not below DOMAIN_MAX {high}")
-    title = "".join(head.get("TITLE", [""])).strip().strip('"')
-    table = np.array(rows).reshape(points, points, points, 3)
-    return Lut(table, title, (low[0], low[1], low[2]), (high[0], high[1], high[2]))
+    table = np.array(numbers).reshape(points, points, points, 3)
+    return Lut(table, head.get("TITLE", "").strip('"'), (low[0], low[1], low[2]), (high[0], high[1], high[2]))

@@ -7,9 +7,7 @@ import stat
 from pathlib import Path
 
 from ..errors import InputError
-from .atomic import StrPath
-
-LONGEST = 240  # letters of a path that a message shows
+from .atomic import StrPath, path_text
 
 
 def check_source(path: StrPath, what: str) -> Path:
@@ -44,9 +42,3 @@ def check_source(path: StrPath, what: str) -> Path:
 def unreadable(path: StrPath, error: OSError) -> InputError:
     """The error of a file that cannot be read."""
     return InputError(f"cannot read {path_text(path)}: {(error.strerror or str(error)).lower()}")
-
-
-def path_text(path: StrPath) -> str:
-    """A path for a message; of a very long one the middle is left out, so that its name is seen."""
-    text = str(path)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from math import prod
 from typing import Any
@@ -12,12 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import flag
 from ..errors import InputError, TypeMismatchError, shown
+from ..memory import check_memory
 from ..scalar import Block, Weight
 
 FloatArray = NDArray[np.floating]
 
-BYTES = 26
-"""Of memory that a weight takes while it is made: value, gradient, two flags, and the number that it starts from."""
+BYTES = 52
+"""Of memory that a weight takes while it is made: value, gradient, two flags, and drawing what it starts from."""
 
 
 def fits(shape: tuple[int, ...], title: str, what: str = "weights") -> None:
@@ -29,20 +29,9 @@ def fits(shape: tuple[int, ...], title: str, what: str = "weights") -> None:
         It could not; names `title` and how much memory they would take.
     """
     count = prod(shape)
-    needed, there = count * BYTES, _memory()
-    if needed > there or len(shape) > 32:  # NumPy has 64 dimensions, 32 in its first version
-        raise InputError(
-            f"{title} has {count:,} {what} in {len(shape)} dimensions, which take {shown(needed // 10**9)} GB; this "
-            f"computer has {there // 10**9} GB. Take smaller layers"
-        )
-
-
-def _memory() -> int:
-    """Bytes of memory in this computer; 64 GB where the system does not say."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # Windows has no sysconf, other systems not these names
-        return 1 << 36
+    check_memory(count * BYTES, f"{title} has {shown(count)} {what} in {len(shape)} dimensions", "take smaller layers")
+    if len(shape) > 32:  # NumPy has 64 dimensions, 32 in its first version
+        raise InputError(f"{title} has {len(shape)} dimensions; at most 32")
 
 
 class Parameter(Block):

@@ -18,7 +18,7 @@ from ..engine.processors import processors
 from ..engine.table import operations
 from ..errors import InputError, StateError, TypeMismatchError
 from ..nn import batch_reduction
-from ..scalar.store import Gate, Store
+from ..scalar.store import Block, Gate, Store
 from ..tape import Plan, Tape, lower, record
 from .checks import batch_of, check_targets, flat, integer, seed_of
 from .dataset import Dataset
@@ -30,6 +30,7 @@ from .frame import Frame, Stage, Tensor
 from .gather import blocks_of, gather, owners_of, release, tensors_of, weight_name
 from .history import History
 from .keeping import Keeping
+from .memory import check_run
 from .optimizer import flat_state, hand_back, record_update, trained_indices
 from .samples import as_pair, fitting, on_rows, sample_shape
 from .stages import chain
@@ -105,10 +106,13 @@ class Run(Engines, Editing, Keeping):
         self.seed, self.dtype = seed_of(seed), dtype
         batch = batch_of(batch_size, len(inputs))
         update = record_update(optimizer)
-        self._tape = self._record(inputs.shape[1], targets.shape[1])
+        weights = self._blocks()
+        check_run(sum(block.size for block in weights), dtype, len(optimizer.state), engine)
+        self._tape = self._record(weights, inputs.shape[1], targets.shape[1])
         check_targets(loss, targets, len(self._tape.outputs))
         plan = lower(self._tape.only(loss=True))
         self.engine: EngineChoice = choose(engine, dtype, operations(plan, update))
+        check_run(self._tape.n_parameters, dtype, len(optimizer.state), self.engine.name)  # auto has chosen
         held = trained_indices(optimizer, self._tape)  # before any weight is taken over
         self._store = self._take_over()
         self.log: list[Applied] = []
@@ -126,9 +130,12 @@ class Run(Engines, Editing, Keeping):
 
     # ---- building
 
-    def _record(self, n_inputs: int, n_targets: int) -> Tape:
-        blocks = [*blocks_of(self.model), *(block for block, _ in self.optimizer.blocks())]
-        tape = record(self._on_rows, n_inputs, n_targets, loss=self.loss_function, blocks=dict.fromkeys(blocks))
+    def _blocks(self) -> list[Block]:
+        """The weights of the model and the others that the optimiser holds, each block once."""
+        return list(dict.fromkeys([*blocks_of(self.model), *(block for block, _ in self.optimizer.blocks())]))
+
+    def _record(self, blocks: list[Block], n_inputs: int, n_targets: int) -> Tape:
+        tape = record(self._on_rows, n_inputs, n_targets, loss=self.loss_function, blocks=blocks)
         if tape.n_parameters == 0:
             raise InputError("the model has no weights and the optimiser holds none; there is nothing to train")
         return tape

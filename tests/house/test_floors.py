@@ -17,6 +17,7 @@ PACKAGE = ROOT / "scalarviz"
 FLOORS = {
     "scalarviz.errors": 0,  # everybody raises
     "scalarviz.arguments": 1,
+    "scalarviz.memory": 1,
     "scalarviz.process": 1,
     "scalarviz.rng": 1,
     "scalarviz.data": 1,

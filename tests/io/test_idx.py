@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 import struct
 
 import numpy as np
@@ -54,9 +55,9 @@ def test_what_is_no_idx_file_is_one_clear_line(tmp_path, content, says):
 
 
 def test_no_file_and_a_folder(tmp_path):
-    with pytest.raises(InputError, match="no such file"):
+    with pytest.raises(InputError, match="there is no file of digits"):
         read_idx(tmp_path / "none", 3)
-    with pytest.raises(InputError, match="is a directory"):
+    with pytest.raises(InputError, match="is a folder"):
         read_idx(tmp_path, 3)
 
 
@@ -71,3 +72,32 @@ def test_files_that_are_missing_are_named(tmp_path):
         find_idx(tmp_path, "train-images-idx3-ubyte")
     with pytest.raises(InputError, match="there is no folder"):
         find_idx(tmp_path / "none", "train-images-idx3-ubyte")
+
+
+def test_devices_and_names_that_no_file_has(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    for path, says in [
+        ("/dev/zero", "device or a pipe"),
+        (tmp_path / "loop", "too many levels"),
+        (tmp_path / ("n" * 5000), "file name too long"),
+        ("a\0b", "can be no file's name"),
+    ]:
+        with pytest.raises(InputError, match=says):
+            read_idx(path, 3)
+
+
+@pytest.mark.parametrize("pack", [lambda b: b, lambda b: gzip.compress(b, mtime=0)], ids=["plain", "gzipped"])
+def test_seeded_damage_ends_in_an_array_or_in_one_line(tmp_path, pack):
+    path, content, chance = tmp_path / "pictures", pack(idx(PICTURES)), random.Random(0)
+    refused = []
+    for _ in range(500):
+        data = bytearray(content)
+        place = chance.randrange(len(data))
+        data[place : place + chance.randrange(1, 4)] = bytes(chance.randrange(256) for _ in range(chance.randrange(4)))
+        path.write_bytes(data)
+        try:
+            assert read_idx(path, 3).ndim == 3
+        except FileFormatError as error:
+            refused.append(str(error))
+    assert len(refused) > 100
+    assert not any("\n" in line for line in refused)

@@ -76,20 +76,67 @@ def test_a_file_of_another_program(tmp_path):
         ("LUT_3D_SIZE 2\n0 0 0\n", "has 1 colours, LUT_3D_SIZE 2 needs 8"),
         ("LUT_3D_SIZE 2\n0 0\n", "line 2: wanted three numbers"),
         ("LUT_3D_SIZE 2\n0 0 nan\n", "line 2: wanted three numbers"),
+        ("LUT_3D_SIZE 2\nnan 0 0\n", "line 2: 'nan' is no keyword of a LUT; there are TITLE"),
+        ("LUT_3D_SIZE 2\n0 0 1e400\n", "line 2: wanted three numbers, got '0 0 1e400'"),
+        ("LUT_3D_SIZE 2\n0 0 1_000\n", "line 2: wanted three numbers, got '0 0 1_000'"),
+        ("LUT_3D_SIZE 2\n0 0 0x10\n", "line 2: wanted three numbers, got '0 0 0x10'"),
+        ("LUT_3D_SIZE 2\n0 0 \u0661\n", "line 2: wanted three numbers"),
+        ("LUT_3D_SIZE 2\n0 0 \uff11\n", "line 2: wanted three numbers"),
+        ("LUT_3D_SIZE 2\n0 0 0 # black\n", "line 2: wanted three numbers, got '0 0 0 # black'"),
+        ("LUT_3D_SIZE 2\n0 0 0 0\n", "line 2: wanted three numbers, got '0 0 0 0'"),
+        ("LUT_3D_SIZE 2\n0,0,0\n", "line 2: wanted three numbers"),
+        ("LUT_3D_SIZE 2\n-inf 0 0\n", "line 2: wanted three numbers"),
+        ("LUT_3D_SIZE 2\n" + "9" * 5000 + " 0 0\n", "line 2: wanted three numbers"),
+        ("LUT_3D_SIZE \u00b2\n", "must be 2 to 256"),
+        ("LUT_3D_SIZE \u0662\n", "must be 2 to 256"),
+        ("LUT_3D_SIZE 2 # two\n", "must be 2 to 256"),
+        ("LUT_3D_SIZE\n", "must be 2 to 256, got ''"),
+        ("LUT_3D_SIZE 0\n", "must be 2 to 256"),
+        ("LUT_3D_SIZE 1\n0 0 0\n", "must be 2 to 256"),
+        ("LUT_3D_SIZE 257\n", "must be 2 to 256"),
+        ("LUT_3D_SIZE " + "9" * 5000 + "\n", "must be 2 to 256"),
+        ("LUT_3D_SIZE 2\nLUT_3D_SIZE 2\n", "line 2: LUT_3D_SIZE stands there a second time"),
+        ("LUT_1D_SIZE 2\nLUT_3D_SIZE 2\n", "a 1-D LUT before its 3-D LUT"),
+        ("LUT_3D_SIZE 2\nLUT_IN_VIDEO_RANGE\n", "line 2: 'LUT_IN_VIDEO_RANGE' is no keyword"),
+        ("LUT_3D_SIZE 2\nDOMAIN_MIN 0 0\n" + "0 0 0\n" * 8, "DOMAIN_MIN: wanted three numbers"),
+        ("LUT_3D_SIZE 2\nDOMAIN_MAX 1 1 inf\n" + "0 0 0\n" * 8, "DOMAIN_MAX: wanted three numbers"),
+        ("\0" * 100, "no .cube file|wanted three numbers"),
         ("LUT_3D_SIZE 2\nDOMAIN_MAX 0 1 1\n" + "0 0 0\n" * 8, "is not below"),
     ],
 )
 def test_what_is_no_lut(tmp_path, text, says):
     (tmp_path / "x.cube").write_text(text)
-    with pytest.raises(FileFormatError, match=says):
+    with pytest.raises(FileFormatError, match=says) as caught:
         read_cube(tmp_path / "x.cube")
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+def test_what_programs_write_around_the_numbers(tmp_path):
+    rows = "\r".join(f"\t{r}.\t+{g}e0  .{b}E+1 " for b in (0, 1) for g in (0, 1) for r in (0, 1))
+    text = f'\ufeff#\tmade elsewhere\r\n\r\nTITLE\t"a \u2028 b"\r\nLUT_3D_SIZE\t2 \r\n{rows}'
+    (tmp_path / "x.cube").write_bytes(text.encode())
+    lut = read_cube(tmp_path / "x.cube")
+    assert lut.title == "a \u2028 b"
+    np.testing.assert_array_equal(lut.table[1, 0, 1], [1, 0, 1])
+
+
+def test_a_device_or_a_file_without_end_is_no_lut(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero"):
+        with pytest.raises(InputError, match="device or a pipe"):
+            read_cube(path)
+    with (tmp_path / "big.cube").open("wb") as file:
+        file.truncate(10**10)  # sparse: it takes no room
+    with pytest.raises(FileFormatError, match="more than 1,073,741,824 bytes"):
+        read_cube(tmp_path / "big.cube")
 
 
 def test_files_that_cannot_be_used(tmp_path):
     (tmp_path / "x.cube").write_bytes(b"\xff\xfe\x00\x81")
     with pytest.raises(FileFormatError, match="not text"):
         read_cube(tmp_path / "x.cube")
-    with pytest.raises(InputError, match="no such file"):
+    with pytest.raises(InputError, match="there is no LUT"):
         read_cube(tmp_path / "y.cube")
     with pytest.raises(InputError, match=r"ends in \.cube"):
         write_cube(tmp_path / "x.png", sample(grade, 2))
