@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ FloatArray = NDArray[np.float64]
 
 @cache
 def _function(entry: ops.Op) -> Callable[..., Any]:
-    namespace: dict[str, Any] = {"np": np}
+    namespace: dict[str, Any] = {"_np": np, "_infinity": np.inf}
     exec(function_source("value", entry.args, (entry.value,), NUMPY), namespace)
     function: Callable[..., Any] = namespace["value"]
     return function
@@ -47,6 +47,8 @@ def run_tape(tape: Tape, inputs: FloatArray, theta: FloatArray) -> FloatArray:
                 rows.append(np.float64(node.number))
             elif node.code == "dot":
                 rows.append(_dot(node, rows, theta))
+            elif node.code == "max":
+                rows.append(reduce(_function(ops.FIRST_MAX), [rows[a] for a in node.args]))
             else:
                 rows.append(_function(ops.get(node.code))(*[rows[a] for a in node.args]))
     lanes = inputs.shape[1]

@@ -7,8 +7,11 @@ time, and the functions of :data:`FUNCTIONS`. What an engine must say differentl
 * NumPy selects with ``np.where``;
 * numba would promote ``float32 * 2`` to float64: its literals are typed.
 
+What the source needs beside the operands has a name with ``_`` in front, which no operand may have.
+
 Foot-guns this module prevents: a sub-expression that occurs twice is computed once (``exp(-abs(a))`` in the
-sigmoid), so a formula can be written as a book prints it without costing a second exponential.
+sigmoid), so a formula can be written as a book prints it without costing a second exponential; and a branch that is
+the number 0 stays 0 in the chain rule, where a product with an infinite upstream gradient would be NaN (`adjoint`).
 """
 
 from __future__ import annotations
@@ -54,12 +57,14 @@ class Dialect:
     literal: Callable[[float], str] = repr
 
 
+def _literal(number: float) -> str:
+    return repr(number) if math.isfinite(number) else f"({'-' if number < 0 else ''}_infinity)"
+
+
 PYTHON = Dialect(
-    calls={"exp": "_exp", "log": "_log", "log1p": "_log1p", "sqrt": "_sqrt", "sin": "_sin", "cos": "_cos"},
-    divide="_div({a}, {b})",
-    power="_pow({a}, {b})",
+    calls={name: f"_{name}" for name in FUNCTIONS}, divide="_div({a}, {b})", power="_pow({a}, {b})", literal=_literal
 )
-NUMPY = Dialect(calls={name: f"np.{name}" for name in FUNCTIONS}, where="np.where({c}, {a}, {b})")
+NUMPY = Dialect(calls={name: f"_np.{name}" for name in FUNCTIONS}, where="_np.where({c}, {a}, {b})", literal=_literal)
 
 
 def check(expression: str, names: tuple[str, ...], where: str) -> None:
@@ -88,7 +93,7 @@ def translate(
     Returns
     -------
     assignments, results : list of str
-        For the sigmoid ``["_0 = exp((-abs(a)))"]`` and ``["((1.0 if (a >= 0.0) else _0) / (1.0 + _0))"]``.
+        For the sigmoid ``["_0 = _exp((-_abs(a)))"]`` and ``["(1.0 if (a >= 0.0) else _0) / (1.0 + _0)"]``.
     """
     trees = []
     for expression in expressions:
@@ -97,6 +102,49 @@ def translate(
         except SyntaxError as error:
             raise InputError(f"{where}: {shown(expression)} is no expression ({error.msg})") from None
     return _Writer(names, dialect, f"{where}: {', '.join(expressions)!r}").run(trees)
+
+
+UPSTREAM = "_up"
+"""The upstream gradient in an expression that `adjoint` makes. Operands cannot have that name."""
+
+
+def adjoint(partial: str) -> str:
+    """What the chain rule hands on to an operand: the upstream gradient times its partial derivative.
+
+    Parameters
+    ----------
+    partial : str
+        As in the ops table.
+
+    Returns
+    -------
+    str
+        An expression of the same names and :data:`UPSTREAM`. The factor stands inside the branches of ``where``,
+        so that a branch that is the number 0 hands on 0 whatever comes from above, infinities and NaN included.
+
+    Examples
+    --------
+    >>> adjoint("where(a > 0, 1, where(a <= 0, 0, a))")
+    'where(a > 0, _up, where(a <= 0, 0, _up * a))'
+    """
+    return ast.unparse(_times_upstream(ast.parse(partial, mode="eval").body))
+
+
+def _times_upstream(partial: ast.expr) -> ast.expr:
+    upstream = ast.Name(UPSTREAM, ast.Load())
+    match partial:
+        case ast.Call(func=ast.Name(id="where"), args=[condition, a, b]):
+            return ast.Call(partial.func, [condition, _times_upstream(a), _times_upstream(b)], [])
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            negated = _times_upstream(operand)
+            return negated if isinstance(negated, ast.Constant) else ast.UnaryOp(ast.USub(), negated)
+        case ast.Constant(value=number) if number == 0:
+            return ast.Constant(0)
+        case ast.Constant(value=number) if number == 1:
+            return upstream
+        case ast.BinOp(left=ast.Constant(value=number), op=ast.Div(), right=divisor) if number == 1:
+            return ast.BinOp(upstream, ast.Div(), divisor)  # 1 / divisor alone may overflow
+    return ast.BinOp(upstream, ast.Mult(), partial)
 
 
 class _Writer:
@@ -111,7 +159,7 @@ class _Writer:
     def run(self, trees: list[ast.expr]) -> tuple[list[str], list[str]]:
         for tree in trees:
             self.uses.update(ast.dump(n) for n in ast.walk(tree) if isinstance(n, ast.Call | ast.BinOp))
-        results = [self.write(tree) for tree in trees]
+        results = [_bare(self.write(tree)) for tree in trees]
         return self.lines, results
 
     def write(self, node: ast.expr) -> str:
@@ -122,7 +170,7 @@ class _Writer:
             source = self.compound(node)  # first: its own parts may be hoisted before it
             name = f"_{len(self.temporaries)}"
             self.temporaries[key] = name
-            self.lines.append(f"{name} = {source}")
+            self.lines.append(f"{name} = {_bare(source)}")
         return self.temporaries[key]
 
     def compound(self, node: ast.expr) -> str:
@@ -162,6 +210,16 @@ class _Writer:
             f"{self.where} uses {shown(ast.unparse(node))}; allowed are numbers, {listing(self.names)}, + - * / **, "
             f"one comparison at a time, and {listing(FUNCTIONS)}"
         )
+
+
+def _bare(source: str) -> str:
+    """`source` without the parentheses around all of it."""
+    depth = 0
+    for i, letter in enumerate(source):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0 and i < len(source) - 1:
+            return source
+    return source[1:-1] if source.startswith("(") else source
 
 
 def function_source(name: str, args: tuple[str, ...], expressions: tuple[str, ...], dialect: Dialect) -> str:
@@ -215,7 +273,7 @@ def _pow(a: float, b: float) -> float:
 
 PYTHON_NAMES: dict[str, Any] = {
     "_exp": _ieee(math.exp, math.inf), "_log": _log, "_log1p": _log1p, "_sqrt": _ieee(math.sqrt, math.inf),
-    "_sin": _ieee(math.sin, math.nan), "_cos": _ieee(math.cos, math.nan), "tanh": math.tanh,
-    "_div": _div, "_pow": _pow,
+    "_sin": _ieee(math.sin, math.nan), "_cos": _ieee(math.cos, math.nan), "_tanh": math.tanh, "_abs": abs,
+    "_div": _div, "_pow": _pow, "_infinity": math.inf,
 }  # fmt: skip
 """What Python source made here needs in its namespace."""

@@ -10,6 +10,7 @@ from ..errors import InputError, TypeMismatchError
 from . import ops
 from .dot import dot
 from .kernel import kernel
+from .largest import MAX
 from .value import Value, apply, as_value
 
 Operand = Value | SupportsFloat
@@ -32,7 +33,8 @@ def function(name: str) -> Callable[..., Value]:
         return apply(op, *operands)
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"{name}({', '.join(op.entry.args)}) = {op.entry.value}"
+    kink = f"\n\nWhere there is no derivative: {op.entry.kink}." if op.entry.kink else ""
+    call.__doc__ = f"``{name}({', '.join(op.entry.args)}) = {op.entry.value}``{kink}\n"
     return call
 
 
@@ -62,6 +64,29 @@ square, minimum, maximum = function("square"), function("minimum"), function("ma
 clip, where = function("clip"), function("where")
 abs = function("abs")
 
+where.__doc__ = f"""{where.__doc__}
+Notes
+-----
+Both branches are computed, and the one that is not chosen gets the gradient 0, which its own derivatives multiply: an
+infinite one makes NaN of it, as in PyTorch. So keep a dangerous operand out of a branch with a second `where` inside.
+
+Examples
+--------
+The derivative of the root is infinite at 0, although the root is not chosen there:
+
+>>> x = Value(0.0)
+>>> where(x > 0, sqrt(x), 0.0).backward()
+>>> x.grad
+nan
+
+With `where` twice the root never sees the 0:
+
+>>> x = Value(0.0)
+>>> where(x > 0, sqrt(where(x > 0, x, 1.0)), 0.0).backward()
+>>> x.grad
+0.0
+"""
+
 
 def leaky_relu(x: Operand, slope: Operand = 0.01) -> Value:
     """``x`` where positive, else ``slope * x``."""
@@ -81,7 +106,7 @@ def sum(xs: Iterable[Operand]) -> Value:
 
 
 def max(xs: Iterable[Operand]) -> Value:
-    """The largest of `xs`; the gradient goes to the first one that is largest.
+    """The largest of `xs`; the gradient goes to the first one that is largest (to all of them if one is NaN).
 
     Raises
     ------
@@ -90,7 +115,8 @@ def max(xs: Iterable[Operand]) -> Value:
     TypeMismatchError
         `xs` is no sequence of Values and numbers.
     """
-    return _fold("max", "first_max", xs)
+    values = _values("max", xs)
+    return apply(MAX, *values) if len(values) > 2 else reduce(partial(apply, kernel("first_max")), values)
 
 
 def logsumexp(xs: Iterable[Operand]) -> Value:
@@ -103,14 +129,15 @@ def logsumexp(xs: Iterable[Operand]) -> Value:
     TypeMismatchError
         `xs` is no sequence of Values and numbers.
     """
-    return _fold("logsumexp", "logaddexp", xs)
+    return reduce(partial(apply, kernel("logaddexp")), _values("logsumexp", xs))
 
 
-def _fold(name: str, binary: str, xs: Iterable[Operand]) -> Value:
+def _values(name: str, xs: Iterable[Operand]) -> list[Value]:
+    """`xs` as Values, at least one."""
     terms = _operands(name, xs)
     if len(terms) == 0:
         raise InputError(f"{name} of nothing: give at least one Value")
-    return reduce(partial(apply, kernel(binary)), [as_value(x) for x in terms])
+    return [as_value(x) for x in terms]
 
 
 def _operands(name: str, xs: Iterable[Operand]) -> Sequence[Operand]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import ops
-from .emit import PYTHON, PYTHON_NAMES, function_source, translate
+from .emit import PYTHON, PYTHON_NAMES, UPSTREAM, adjoint, function_source, translate
 from .sources import define
 
 
@@ -23,6 +23,10 @@ class Kernel:
         Takes a node of this operation and adds ``node.grad * partial`` to the ``grad`` of each parent.
     source : str
         What is made of the entry, as a debugger shows it: its formulas, then the Python of `value` and `pull`.
+    flowing : tuple of int
+        The operands that a derivative goes to.
+    partly : bool
+        Whether there are others.
 
     Examples
     --------
@@ -33,17 +37,21 @@ class Kernel:
     <BLANKLINE>
     """
 
-    __slots__ = ("arity", "entry", "name", "pull", "source", "value")
+    __slots__ = ("arity", "entry", "flowing", "name", "partly", "pull", "source", "value")
 
     value: Callable[..., float]
     pull: Callable[[Any], None]
 
-    def __init__(self, entry: ops.Op, pull: Callable[[Any], None] | None = None) -> None:
+    def __init__(
+        self, entry: ops.Op, pull: Callable[[Any], None] | None = None, value: Callable[..., float] | None = None
+    ) -> None:
         self.entry, self.name, self.arity = entry, entry.name, len(entry.args)
-        self.source = _source(entry, with_pull=pull is None)
+        self.flowing = tuple(k for k, partial in enumerate(entry.partials) if partial is not None)
+        self.partly = len(self.flowing) < self.arity
+        self.source = _source(entry, with_value=value is None, with_pull=pull is None)
         namespace = dict(PYTHON_NAMES)
         define(entry.name, self.source, namespace)
-        self.value = namespace["value"]
+        self.value = value or namespace["value"]
         self.pull = pull or namespace["pull"]
 
     def __deepcopy__(self, memo: dict[int, object]) -> Kernel:
@@ -70,24 +78,26 @@ def pull_source(entry: ops.Op) -> str:
     if not flowing:
         return "def pull(_node): pass\n"
     parents = [f"_p{k}" for k in range(len(entry.args))]
-    expressions = tuple(entry.partials[k] or "" for k in flowing)
-    assignments, results = translate(expressions, (*entry.args, "y"), PYTHON)
+    expressions = tuple(adjoint(entry.partials[k] or "") for k in flowing)
+    assignments, results = translate(expressions, (*entry.args, "y", UPSTREAM), PYTHON)
     lines = [
         f"({', '.join(parents)},) = _node._parents",
         *(f"{arg} = {parent}.data" for arg, parent in zip(entry.args, parents, strict=True)),
         "y = _node.data",
+        f"{UPSTREAM} = _node.grad",
         *assignments,
-        "_up = _node.grad",
-        *(f"{parents[k]}.grad += _up * {result}" for k, result in zip(flowing, results, strict=True)),
+        *(f"{parents[k]}.grad += {result}" for k, result in zip(flowing, results, strict=True)),
     ]
     return "\n    ".join(["def pull(_node):", *lines]) + "\n"
 
 
-def _source(entry: ops.Op, with_pull: bool) -> str:
+def _source(entry: ops.Op, with_value: bool, with_pull: bool) -> str:
     lines = [f"# {entry.name}({', '.join(entry.args)}) = {entry.value}"]
     for arg, partial in zip(entry.args, entry.partials, strict=True):
         lines.append(f"# its derivative by {arg}: {partial or 'none flows there'}")
-    parts = ["\n".join(lines) + "\n", function_source("value", entry.args, (entry.value,), PYTHON)]
+    parts = ["\n".join(lines) + "\n"]
+    if with_value:
+        parts.append(function_source("value", entry.args, (entry.value,), PYTHON))
     if with_pull:
         parts.append("\n" + pull_source(entry))
     return "\n".join(parts)

@@ -8,6 +8,10 @@ Conventions at the kinks (they agree with PyTorch): relu 0 and abs 0 at 0; leaky
 the bound; binary minimum and maximum half each; the n-ary max gives everything to the first maximum; pow has
 derivative 0 for exponent 0, and for the exponent at base 0. A NaN input gives a NaN value and gradient: that
 is why a ``where`` that would swallow it has one more branch.
+
+Where an entry says that a derivative is the number 0, the operand gets 0 whatever comes from above: inf and NaN too.
+This agrees with PyTorch but for the deliberate differences that stand at ``kink``: abs at 0, clip with equal bounds,
+pow by its exponent at base 0. A derivative that comes out as 0 is multiplied, and so is an upstream gradient of 0.
 """
 
 from __future__ import annotations
@@ -37,7 +41,7 @@ class Op:
     latex : str
         How a book prints it.
     kink : str
-        What the derivative is where there is none.
+        What the derivative is where there is none, and where PyTorch has another one.
     """
 
     name: str
@@ -112,14 +116,22 @@ def _check_kinds(name: object, args: object, value: object, partials: object) ->
         )
 
 
+RESERVED = ("input", "const", "param", "dot", "max", "squares", "layer")
+"""Nodes of a graph or of a tape that are no entries."""
+
+
 def _check_entry(name: str, args: tuple[str, ...], partials: tuple[str | None, ...]) -> None:
     if not name.isidentifier() or keyword.iskeyword(name):
         raise InputError(f"register: the name must be a Python identifier, got {shown(name)}")
+    if name in RESERVED:
+        raise InputError(f"register: {name!r} is a node of graphs already that is no operation; choose another name")
     if name in TABLE:
         raise InputError(f"register: an operation {shown(name)} exists already; choose another name")
-    if not 1 <= len(args) <= 3 or len(set(args)) != len(args) or "y" in args or not all(a.isidentifier() for a in args):
+    names = all(a.isidentifier() and not keyword.iskeyword(a) and not a.startswith("_") and a != "y" for a in args)
+    if not 1 <= len(args) <= 3 or len(set(args)) != len(args) or not names:
         raise InputError(
-            f"register {shown(name)}: one to three different operand names other than 'y', got {shown(args)}"
+            f"register {shown(name)}: one to three different operand names, Python identifiers other than 'y' that do "
+            f"not begin with '_'; got {shown(args)}"
         )
     if len(partials) != len(args):
         raise InputError(
@@ -154,7 +166,8 @@ POW = register(
     "a ** b",
     ("where(b == 0, 0, b * a ** (b - 1))", "where(a == 0, where(b == b, 0, b), y * log(a))"),
     latex="a^{b}",
-    kink="0 by the base for exponent 0; 0 by the exponent at base 0",
+    kink="0 by the base for exponent 0; 0 by the exponent at base 0, whatever comes from above and for negative "
+    "exponents too (PyTorch: -inf for those, else 0 times what comes from above)",
 )
 EXP = register("exp", "a", "exp(a)", ("y",), latex="e^{a}")
 LOG = register("log", "a", "log(a)", ("1 / a",), latex=r"\ln a")
@@ -186,7 +199,7 @@ ABS = register(
     "abs(a)",
     ("where(a > 0, 1, where(a < 0, -1, where(a == 0, 0, a)))",),
     latex="|a|",
-    kink="0 at 0",
+    kink="0 at 0, whatever comes from above (PyTorch multiplies it by 0: NaN in sqrt(abs(0)))",
 )
 SQUARE = register("square", "a", "a * a", ("2 * a",), latex="a^2")
 MINIMUM = register(
@@ -222,7 +235,7 @@ CLIP = register(
         "where(y != y, y, where(a > high, 1, where(high < low, 1, 0)))",
     ),
     latex=r"\min(\max(a, l), h)",
-    kink="1 on the bound",
+    kink="1 on the bound; with equal bounds, 1 to the bound that is crossed (PyTorch: 0 to all three)",
 )
 WHERE = register(
     "where",
@@ -230,14 +243,14 @@ WHERE = register(
     "where(c != c, c, where(c != 0, a, b))",
     (None, "where(c != c, c, where(c != 0, 1, 0))", "where(c != c, c, where(c != 0, 0, 1))"),
     latex=r"c\ ?\ a : b",
-    kink="no gradient to the condition",
+    kink="no gradient to the condition; 0 to the branch that is not chosen",
 )
 LT = register("lt", "a b", "where(a < b, 1, 0)", (None, None), latex="a < b", kink="no gradient")
 LE = register("le", "a b", "where(a <= b, 1, 0)", (None, None), latex=r"a \le b", kink="no gradient")
 GT = register("gt", "a b", "where(a > b, 1, 0)", (None, None), latex="a > b", kink="no gradient")
 GE = register("ge", "a b", "where(a >= b, 1, 0)", (None, None), latex=r"a \ge b", kink="no gradient")
 
-# The n-ary max and logsumexp are folds of these two from the left, so every engine has them for free.
+# The max of two; that of more is a node of its own (see `largest`).
 FIRST_MAX = register(
     "first_max",
     "a b",
@@ -246,6 +259,7 @@ FIRST_MAX = register(
     latex=r"\max(a, b)",
     kink="the first operand where equal",
 )
+# logsumexp is a fold of this one from the left, so every engine has it for free.
 LOGADDEXP = register(
     "logaddexp",
     "a b",

@@ -89,8 +89,9 @@ class Value:
         return self._parents
 
     def _below(self) -> Sequence[Value]:
-        """Where a backward walk goes on from here."""
-        return self._parents
+        """Where a backward walk goes on from here: the operands that a derivative goes to."""
+        op, parents = self._op, self._parents
+        return [parents[k] for k in op.flowing] if op is not None and op.partly else parents
 
     # ---- Python's operators
 
@@ -213,22 +214,41 @@ class Value:
 
 
 def inner_nodes(roots: Iterable[Value], ends: Iterable[Value] = ()) -> list[Value]:
-    """Every node with parents that `roots` depend on, youngest first, gradients cleared.
+    """Every node with parents that a derivative of `roots` goes to, youngest first, gradients cleared.
 
-    The walk does not go below `ends`, which are left out.
+    The walk does not go below `ends`, which are left out. Nodes that it does not come to because an operand has no
+    derivative (the condition of ``where``) have their gradients cleared too: the older call's would be no gradient of
+    `roots`.
     """
     seen = set(ends)
     stack = [root for root in dict.fromkeys(roots) if root._op is not None and root not in seen]
     seen.update(stack)
+    aside: list[Value] = []
     while stack:
         node = stack.pop()
         node.grad = 0.0
+        if node._op.partly:  # type: ignore[union-attr]
+            aside += node._parents  # some of them: the others are met anyhow
         for parent in node._below():
             if parent._op is not None and parent not in seen:
                 seen.add(parent)
                 stack.append(parent)
+    if aside:
+        _clear(aside, seen)
     seen.difference_update(ends)
     return sorted(seen, key=_order_of, reverse=True)
+
+
+def _clear(nodes: list[Value], apart: set[Value]) -> None:
+    """Set the gradients of `nodes` and of all below to 0, except for leaves and for what is `apart`."""
+    done: set[Value] = set()
+    while nodes:
+        node = nodes.pop()
+        op = node._op
+        if op is not None and node not in apart and node not in done:
+            done.add(node)
+            node.grad = 0.0
+            nodes += node._parents if op.partly else node._below()
 
 
 LEFT = "a symbolic Value left its recording; use the numbers of the Run or call the model again"

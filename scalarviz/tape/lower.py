@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from .gradients import gradient_rows, parameters_reached
 from .passes import Needs, fold_constants, needs, plain_dots, rebuild, share_operands, weighted_sums
-from .pools import maxima
 from .program import Instruction, Plan, Program, Rows
 from .shared import Place, is_layer, shared_layers
 from .squares import squared_errors
@@ -29,17 +29,19 @@ def lower(tape: Tape, *, encode: bool = True) -> Plan:
     -------
     Plan
     """
-    tape = maxima(fold_constants(share_operands(tape)))
+    tape = fold_constants(share_operands(tape))
     prologue, encoder, body = _split(tape, encode)
+    gets = gradient_rows(body, body.outputs if body.loss is None else (body.loss,))
+    derived = parameters_reached(body, gets, tape.n_parameters)
     return Plan(
         n_parameters=tape.n_parameters,
         n_derived=len(prologue.outputs) if prologue else 0,
         n_inputs=tape.n_inputs,
         n_targets=tape.n_targets,
         n_features=len(encoder.outputs) if encoder else 0,
-        prologue=_program(prologue) if prologue else None,
-        encode=_program(encoder) if encoder else None,
-        body=_program(body),
+        prologue=_program(prologue, _prologue_rows(prologue, derived, tape.n_parameters)) if prologue else None,
+        encode=_program(encoder, [False] * len(encoder.nodes)) if encoder else None,
+        body=_program(body, gets),
     )
 
 
@@ -70,16 +72,21 @@ def _split(tape: Tape, encode: bool) -> tuple[Tape | None, Tape | None, Tape]:
     return parts[0], parts[1], squared_errors(weighted_sums(body))
 
 
-def _program(tape: Tape) -> Program:
-    tape, shared = _ordered(tape)
+def _prologue_rows(prologue: Tape, derived: set[int], n_parameters: int) -> list[bool]:
+    """Which rows of the prologue get a gradient: those behind the derived parameters that get one in the body."""
+    return gradient_rows(prologue, [row for k, row in enumerate(prologue.outputs) if n_parameters + k in derived])
+
+
+def _program(tape: Tape, gets: list[bool]) -> Program:
+    """`gets`: which rows get a gradient."""
+    tape, gets, shared = _ordered(tape, gets)
     nodes = tape.nodes
     inputs = [(r, n.index) for r, n in enumerate(nodes) if n.code == "input"]
     constants = [(r, n.number) for r, n in enumerate(nodes) if n.code == "const"]
-    gradient = np.array([kind & Needs.PARAMETERS != 0 for kind in needs(tape)], bool)
     return Program(
         n_rows=len(nodes),
         n_theta=tape.n_parameters,
-        instructions=tuple(_instructions(tape, shared)),
+        instructions=tuple(_instructions(tape, gets, shared)),
         input_rows=_rows(r for r, _ in inputs),
         input_index=_rows(i for _, i in inputs),
         constant_rows=_rows(r for r, _ in constants),
@@ -87,7 +94,7 @@ def _program(tape: Tape) -> Program:
         outputs=_rows(tape.outputs),
         loss=-1 if tape.loss is None else tape.loss,
         taps=tuple((module, _rows(rows)) for module, rows in tape.taps),
-        needs_gradient=gradient,
+        needs_gradient=np.array(gets, bool),
     )
 
 
@@ -98,38 +105,41 @@ def _rows(rows: object) -> Rows:
 _FIRST = {"input": 0, "const": 1, "param": 2}
 
 
-def _ordered(tape: Tape) -> tuple[Tape, dict[int, Place]]:
+def _ordered(tape: Tape, gets: list[bool]) -> tuple[Tape, list[bool], dict[int, Place]]:
     """Sort by level, then by what can run together: rows of one operation or layer become neighbours.
 
-    Layers that share weights are sorted by output, then position. Also returns the places of their rows.
+    Rows that get a gradient and rows that get none do not run together: their instruction would multiply the zeros of
+    the latter. Layers that share weights are sorted by output, then position. Also returns which rows get one now,
+    and the places of the rows of such layers.
     """
     level = _levels(tape.nodes)
-    shared = shared_layers(tape.nodes, level)
+    shared = shared_layers(tape.nodes, level, gets)
     names: dict[object, int] = {}
     keys: list[tuple[int, ...]] = []
     for row, node in enumerate(tape.nodes):
         place = shared.get(row)
         if node.code in _FIRST:
-            key = (0, _FIRST[node.code], node.index if node.code != "const" else row, 0, 0)
+            key = (0, _FIRST[node.code], int(not gets[row]), node.index if node.code != "const" else row, 0)
         elif place is not None:
             same = names.setdefault(("shared", place.group), len(names))
             key = (level[row] + 1, 0, same, place.output, place.position)
         elif node.terms is not None:
-            same = names.setdefault((node.args, node.terms.kind, len(node.terms.weights)), len(names))
+            same = names.setdefault((node.args, node.terms.kind, len(node.terms.weights), gets[row]), len(names))
             first = node.terms.weights[0] if node.terms.kind == "param" and len(node.terms.weights) else 0
             key = (level[row] + 1, 0, same, first, 0)
         else:
-            same = names.setdefault((node.code, len(node.args)), len(names))
+            same = names.setdefault((node.code, len(node.args), gets[row]), len(names))
             key = (level[row] + 1, 1, same, 0, 0)
         keys.append((*key, row))
     order = [key[-1] for key in sorted(keys)]
     row_of = {old: new for new, old in enumerate(order)}
     memo: Memo = {}
     nodes = [moved(tape.nodes[old], row_of, memo) for old in order]
-    return tape.rewired(nodes, row_of), {row_of[row]: place for row, place in shared.items()}
+    places = {row_of[row]: place for row, place in shared.items()}
+    return tape.rewired(nodes, row_of), [gets[old] for old in order], places
 
 
-def _instructions(tape: Tape, shared: dict[int, Place]) -> Iterator[Instruction]:
+def _instructions(tape: Tape, gets: list[bool], shared: dict[int, Place]) -> Iterator[Instruction]:
     nodes = tape.nodes
     level = _levels(nodes)
     row = 0
@@ -143,15 +153,19 @@ def _instructions(tape: Tape, shared: dict[int, Place]) -> Iterator[Instruction]
                 count += 1
             yield _conv(nodes, row, count, shared)
         elif node.terms is not None and is_layer(node.terms):
-            while row + count < len(nodes) and _continues(node, nodes[row + count], count):
+            while (
+                row + count < len(nodes)
+                and gets[row + count] == gets[row]
+                and _continues(node, nodes[row + count], count)
+            ):
                 count += 1
             yield _layer(node, row, count)
         elif node.terms is not None:
             yield _sum(node, node.terms, row)
         else:
-            same = (node.code, level[row], len(node.args))
+            same = (node.code, level[row], len(node.args), gets[row])
             while node.code != "squares" and row + count < len(nodes) and same == (
-                nodes[row + count].code, level[row + count], len(nodes[row + count].args)
+                nodes[row + count].code, level[row + count], len(nodes[row + count].args), gets[row + count]
             ):  # fmt: skip
                 count += 1
             yield _elementwise(nodes[row : row + count], row)

@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import replace
 from enum import IntEnum
 
-from ..scalar.kernel import kernel
+from ..scalar.kernel import Kernel, kernel
+from ..scalar.largest import MAX
 from .tape import Kind, Memo, Node, Tape, Terms, moved
 
 
@@ -61,7 +62,7 @@ def needs(tape: Tape) -> list[Needs]:
         own = 0
         if node.code == "input":
             own = inputs
-        elif node.code == "param" or (node.terms is not None and _reads_theta(node.terms)):
+        elif node.code == "param" or (node.terms is not None and reads_theta(node.terms)):
             own = parameters
         if node.args:
             below = known.get(id(node.args)) if _plain(node) else None
@@ -82,8 +83,14 @@ def _plain(node: Node) -> bool:
     return node.terms is None or node.terms.kind != "row"
 
 
-def _reads_theta(terms: Terms) -> bool:
+def reads_theta(terms: Terms) -> bool:
+    """Whether a weighted sum has a parameter among its weights, or as its bias."""
     return terms.bias is not None or terms.kind == "param"
+
+
+def kernel_of(node: Node) -> Kernel:
+    """The kernel of a node that is an operation of the table, or the largest of its operands."""
+    return MAX if node.code == "max" else kernel(node.code)
 
 
 def fold_constants(tape: Tape) -> Tape:
@@ -94,7 +101,7 @@ def fold_constants(tape: Tape) -> Tape:
         if node.code == "const":
             numbers[row] = node.number
         elif node.code not in ("input", "param", "dot") and all(a in numbers for a in node.args):
-            numbers[row] = kernel(node.code).value(*(numbers[a] for a in node.args))
+            numbers[row] = kernel_of(node).value(*(numbers[a] for a in node.args))
             changed[row] = Node("const", number=numbers[row])
         elif node.code == "pow" and numbers.get(node.args[1]) == 2.0:
             changed[row] = Node("square", node.args[:1])

@@ -76,7 +76,8 @@ class Program:
     taps : tuple of (object, ndarray)
         Modules and the rows of their outputs.
     needs_gradient : ndarray of bool, shape (n_rows,)
-        False for rows that depend on no parameter.
+        Which rows get a gradient: the loss depends on them and they on a parameter, both through operands that have a
+        derivative. (Without a loss: the outputs do.) The rows of one instruction agree. Every engine follows this.
     """
 
     n_rows: int

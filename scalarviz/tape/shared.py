@@ -32,18 +32,21 @@ class Place:
     position: int
 
 
-def shared_layers(nodes: Sequence[Node], level: Sequence[int]) -> dict[int, Place]:
-    """The place of every row that belongs to two or more layers over the same weights, at one level."""
-    layers: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+def shared_layers(nodes: Sequence[Node], level: Sequence[int], gets: Sequence[bool]) -> dict[int, Place]:
+    """The place of every row that belongs to two or more layers over the same weights, at one level.
+
+    Their rows get a gradient (`gets`), or none of them does.
+    """
+    layers: dict[tuple[int, bool, tuple[int, ...]], list[int]] = {}
     for row, node in enumerate(nodes):
         if node.terms is not None and is_layer(node.terms):
-            layers.setdefault((level[row], node.args), []).append(row)
+            layers.setdefault((level[row], gets[row], node.args), []).append(row)
     groups: dict[tuple[int, ...], list[list[int]]] = {}
-    for (depth, _), rows in layers.items():
+    for (depth, gets_one, _), rows in layers.items():
         rows.sort(key=lambda r: _first_weight(nodes[r]))
         key = _weights(nodes, rows)
         if key is not None:
-            groups.setdefault((depth, *key), []).append(rows)
+            groups.setdefault((depth, int(gets_one), *key), []).append(rows)
     found = {}
     several = [members for members in groups.values() if len(members) > 1]
     for group, members in enumerate(several):

@@ -44,7 +44,7 @@ class Node:
     Attributes
     ----------
     code : str
-        ``"input"``, ``"const"``, ``"param"``, ``"dot"`` or the name of an operation.
+        ``"input"``, ``"const"``, ``"param"``, ``"dot"``, ``"max"`` (of three or more) or the name of an operation.
     args : tuple of int
         Operand rows (for a dot those of its inputs).
     index : int

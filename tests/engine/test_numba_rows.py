@@ -175,10 +175,10 @@ def test_no_row_kernel_writes_past_its_end(n):
     assert (y[n:] == 7).all()
 
 
-def intermediate_code(name: str) -> str:
-    """LLVM's optimised code of the float32 forward kernel (compiled anew: a cached one keeps machine code only)."""
+def intermediate_code(name: str, row_kernel: str = "forward") -> str:
+    """LLVM's optimised code of a float32 row kernel (compiled anew: a cached one keeps machine code only)."""
     op = ops.get(name)
-    return loader._compile_rows(op, "float32", f"test-{name}", cached=False)["forward"].inspect_llvm()
+    return loader._compile_rows(op, "float32", f"test-{name}", cached=False)[row_kernel].inspect_llvm()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -194,6 +194,14 @@ def test_float32_stays_float32(name):
 )
 def test_rows_are_computed_in_vectors(name):
     assert re.search(r"<\d+ x float>", intermediate_code(name))
+
+
+@pytest.mark.parametrize("name", ["relu", "leaky_relu", "abs", "clip", "maximum", "minimum", "first_max", "where"])
+def test_adjoints_with_branches_are_selected_in_vectors(name):
+    """The upstream gradient stands in the branches: they stay selections, also in float32."""
+    code = intermediate_code(name, "backward_1" if name == "where" else "backward_0")
+    assert re.search(r"select <\d+ x i1>|call <\d+ x float> @llvm\.", code)
+    assert not re.search(r"\bdouble\b", code)
 
 
 def test_operand_names_of_a_user_cannot_clash_with_the_kernel():

@@ -119,6 +119,37 @@ def test_other_pools(name, kind):
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+POOLS = {"of four": nn.MaxPool2d(2), **OTHERS}
+
+
+@pytest.mark.parametrize("twice", [False, True])
+@pytest.mark.parametrize("name", POOLS)
+def test_what_is_not_the_largest_gets_0_whatever_comes_from_above(name, twice):
+    """The largest are 0, where the derivative of the root above the pool is infinite."""
+    shape = (2, 6, 8)
+    x = -np.abs(pictures(shape, "ties"))
+
+    def root(outputs, targets):
+        pooled = len(outputs) - twice * x.size
+        return sv.sum([o.sqrt() for o in outputs[:pooled]] + outputs[pooled:])
+
+    found = {}
+    for engine, samples in [("objects", 1), ("numpy", 3), ("numba", 1), ("numba", 3), ("numba", 40)]:
+        model = Scaled(shape, POOLS[name], twice)
+        data = np.tile(x.ravel(), (samples, 1))
+        with Run(
+            model, root, optim.SGD(model.w, lr=0.1), (data, data[:, :1]), batch_size=samples, engine=engine
+        ) as run:
+            run._training.trainer.gradient(0)
+            # a factor that is -0 makes NaN of an infinite adjoint, as it should: those are the largest
+            found[engine, samples] = run.problem.store.grad.copy()
+    expected = found["objects", 1]
+    assert np.isnan(expected).any()
+    assert np.isfinite(expected).sum() > expected.size // 3
+    for key, gradient in found.items():
+        np.testing.assert_allclose(gradient, expected, rtol=1e-5, err_msg=str(key))
+
+
 def test_windows_are_found_only_where_every_run_is_alike():
     corner = np.array([0, 2, 12, 14])[:, None]
     rows = corner + np.array([0, 1, 6, 7])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 import scalarviz as sv
 from scalarviz.errors import UnknownNameError
 from scalarviz.scalar import function, ops
 from scalarviz.scalar.dot import DOT
-from scalarviz.scalar.emit import NUMPY, PYTHON, function_source
+from scalarviz.scalar.emit import NUMPY, PYTHON, adjoint, function_source
 from scalarviz.scalar.kernel import kernel, pull_source
 
 
@@ -47,6 +48,10 @@ BAD = [
     (("test_x", "a b", "a", ("1",)), "2 operands need 2 derivatives, got 1"),
     (("test_x", "a a", "a", ("1", "1")), "different operand names"),
     (("test_x", "y", "y", ("1",)), "other than 'y'"),
+    (("test_x", "_up", "_up", ("1",)), "do not begin with '_'"),
+    (("test_x", "a if", "a", ("1", None)), "Python identifiers"),
+    (("max", "a b", "a", ("1", None)), "is a node of graphs already"),
+    (("const", "a", "a", ("1",)), "is a node of graphs already"),
     (("test_x", "a b c d", "a", ("1",) * 4), "one to three"),
     (("test_x", (), "1", ()), "one to three"),
     (("test_x", "a", "__import__('os')", ("1",)), "allowed are"),
@@ -86,8 +91,46 @@ def test_a_repeated_part_is_computed_once():
 
 
 def test_the_pull_of_an_operation_reads_as_the_chain_rule():
-    assert "_p0.grad += _up * (2.0 * a)" in pull_source(ops.get("square"))
+    assert "_p0.grad += _up * (2.0 * a)\n" in pull_source(ops.get("square"))
+    assert "_p1.grad += -_up\n" in pull_source(ops.get("sub"))
     assert pull_source(ops.get("lt")) == "def pull(_node): pass\n"
+
+
+@pytest.mark.parametrize(
+    ("partial", "wanted"),
+    [
+        ("0", "0"),
+        ("-0.0", "0"),
+        ("1", "_up"),
+        ("-1", "-_up"),
+        ("a", "_up * a"),
+        ("1 / a", "_up / a"),
+        ("where(a > 0, 1, where(a <= 0, 0, a))", "where(a > 0, _up, where(a <= 0, 0, _up * a))"),
+        ("-where(a > 0, 0, -where(a < b, 0.5, 0))", "-where(a > 0, 0, -where(a < b, _up * 0.5, 0))"),
+        ("2 * where(a > 0, 1, 0)", "_up * (2 * where(a > 0, 1, 0))"),  # a product that comes out as 0
+    ],
+)
+def test_the_upstream_gradient_goes_into_the_branches(partial, wanted):
+    assert adjoint(partial) == wanted
+
+
+@pytest.mark.usefixtures("clean")
+@pytest.mark.parametrize("engine", ["objects", "numpy", "numba"])
+def test_operands_may_be_called_like_anything_and_infinities_are_numbers(engine):
+    odd = sv.register(
+        "test_odd", "np tanh inf", "where(np < 1e999, tanh(np) * abs(tanh), -1e999 * inf)",
+        ("where(np < 1e999, (1 - tanh(np) * tanh(np)) * tanh, 0)", "tanh(np)", None),
+    )  # fmt: skip
+    w = [sv.Weight(x) for x in (0.5, 2.0, 3.0)]
+    data = np.ones((2, 1))
+    with sv.Run(
+        lambda x: odd(w[0] * x[0], w[1] * x[0], w[2] * x[0]), lambda o, t: o, sv.optim.SGD(w, lr=0.1), (data, data),
+        engine=engine, dtype="float64",
+    ) as run:  # fmt: skip
+        run.step(1)
+        assert run.loss == pytest.approx(2 * math.tanh(0.5), rel=1e-14)
+        found = run.frame().gradient
+    np.testing.assert_allclose(found, [2 * (1 - math.tanh(0.5) ** 2), math.tanh(0.5), 0.0], rtol=1e-14)
 
 
 @pytest.mark.parametrize("name", sorted(ops.TABLE))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -11,31 +10,34 @@ from typing import Any
 import numpy as np
 
 from ...scalar import ops
-from ...scalar.emit import NUMPY, function_source
+from ...scalar.emit import NUMPY, UPSTREAM, adjoint, function_source
 from ...tape import Instruction, Program
 from ..problem import Array
 
 
 @cache
 def numpy_form(name: str, dtype: np.dtype[Any]) -> tuple[Callable[..., Array], tuple[Callable[..., Array] | None, ...]]:
-    """Value and partial derivatives of a table entry as functions of arrays, in `dtype` throughout."""
+    """Value of a table entry, and what each operand gets from above, as functions of arrays, in `dtype` throughout.
+
+    The value takes the operands; the others take them, the value, and the upstream gradient. None: no gradient.
+    """
     op = ops.get(name)
     dialect = replace(NUMPY, literal=_literal)
-    namespace: dict[str, Any] = {"np": np, "_number": dtype.type, "inf": math.inf, "nan": math.nan}
+    namespace: dict[str, Any] = {"_np": np, "_number": dtype.type}
     exec(function_source("value", op.args, (op.value,), dialect), namespace)
     value: Callable[..., Array] = namespace["value"]
-    partials: list[Callable[..., Array] | None] = []
-    for k, expression in enumerate(op.partials):
-        if expression is None:
-            partials.append(None)
+    pulls: list[Callable[..., Array] | None] = []
+    for k, partial in enumerate(op.partials):
+        if partial is None:
+            pulls.append(None)
             continue
-        exec(function_source(f"partial_{k}", (*op.args, "y"), (expression,), dialect), namespace)
-        partials.append(namespace[f"partial_{k}"])
-    return value, tuple(partials)
+        exec(function_source(f"pull_{k}", (*op.args, "y", UPSTREAM), (adjoint(partial),), dialect), namespace)
+        pulls.append(namespace[f"pull_{k}"])
+    return value, tuple(pulls)
 
 
 def _literal(number: float) -> str:
-    return f"_number({number!r})"  # a plain float would make np.where(c, 1.0, 0.0) float64
+    return f"_number('{number!r}')"  # a plain float would make np.where(c, 1.0, 0.0) float64
 
 
 class RowProgram:
@@ -95,14 +97,14 @@ class _Step:
         self.instruction = i = instruction
         self.dtype = dtype
         self.dst = slice(i.dst, i.dst + i.count)
-        self.alive = bool(program.needs_gradient[self.dst].any())
+        self.alive = bool(program.needs_gradient[i.dst])
         self.args = [_compact(a) for a in i.args]
         self.unique = [len(set(a.tolist())) == len(a) for a in i.args]
         self.flows = [bool(program.needs_gradient[a].any()) for a in i.args]
         self.weights = i.weights
         self.numbers = i.numbers.astype(dtype)
         if i.kind == "op":
-            self.value, self.partials = numpy_form(i.op, dtype)
+            self.value, self.pulls = numpy_form(i.op, dtype)
         if i.kind == "layer":
             n = i.args.shape[1]
             self.span = slice(int(i.weights[0]), int(i.weights[0]) + n * i.count)
@@ -141,9 +143,9 @@ class _Step:
         upstream = adjoints[self.dst]
         if i.kind == "op":
             operands = [rows[a] for a in self.args]
-            for k, partial in enumerate(self.partials):
-                if partial is not None and self.flows[k]:
-                    self._add(adjoints, k, upstream * partial(*operands, rows[self.dst]))
+            for k, pull in enumerate(self.pulls):
+                if pull is not None and self.flows[k]:
+                    self._add(adjoints, k, pull(*operands, rows[self.dst], upstream))
             return
         if i.kind == "param":
             np.add.at(grad, self.weights, upstream.sum(axis=1))
@@ -219,12 +221,12 @@ class _Max(_Step):
         if not self.alive:
             return
         upstream, found = adjoints[self.dst], rows[self.dst]
+        others = np.where(found == found, self.dtype.type(0), upstream * found)
         open_still = np.ones(found.shape, np.bool_)
         for column in self.instruction.args.T:
             chosen = open_still & (rows[column] == found)
             open_still &= ~chosen
-            terms = upstream * np.where(found == found, chosen.astype(self.dtype), found)
-            np.add.at(adjoints, column, terms)
+            np.add.at(adjoints, column, np.where(chosen, upstream, others))
 
 
 class _Squares(_Step):

@@ -114,9 +114,9 @@ def one_to_first(d: Row, left: Row, y: Row, g: Row, x: Row, n: int) -> None:
     """Add one operand's share of the gradient of a maximum; `left` is 1 where no operand before it was the largest."""
     zero = zero_of(y)
     for k in range(n):
-        m = y[k]
+        m, up = y[k], g[k]
         share = select(x[k] == m, left[k], zero)
-        d[k] += g[k] * select(m == m, share, m)
+        d[k] += select(share > zero, up, select(m == m, zero, m * up))
         left[k] -= share
 
 

@@ -169,13 +169,13 @@ def maxima_back_one(
     rows, zero = row_at(space[BASE], theta), zero_of(theta)
     for j in range(count):
         m, g, here = rows[to + j], rows[up + j], j * columns
-        none = select(m == m, zero, m)
+        none = select(m == m, zero, m * g)
         left = one_of(theta)
         for k in range(columns):
             share = select(rows[pool[table + here + k]] == m, left, zero)
             left -= share
             target = pool[adjoints + here + k]
             if storing:
-                rows[target] = g * select(m == m, share, none)
+                rows[target] = select(share > zero, g, none)
             elif target >= 0:
-                rows[target] += g * select(m == m, share, none)
+                rows[target] += select(share > zero, g, none)

@@ -2,7 +2,8 @@
 
 A row kernel works on `n` neighbouring numbers. The forward one computes ``y = value(a, b, c)``; there is one backward
 kernel an operand, so that LLVM has few pointers to compare before it vectorises:
-``d += g * partial(a, b, c, y)``, or ``d = ...`` where the adjoint is *fresh* (nobody has written it before).
+``d += g * partial(a, b, c, y)``, or ``d = ...`` where the adjoint is *fresh* (nobody has written it before). The factor
+g stands in the branches of the partial's selections (:func:`scalarviz.scalar.emit.adjoint`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 from textwrap import indent
 
 from ....scalar import ops
-from ....scalar.emit import FUNCTIONS, Dialect, translate
+from ....scalar.emit import FUNCTIONS, UPSTREAM, Dialect, adjoint, translate
 
 POINTERS = ("_a", "_b", "_c", "_y", "_g", "_d")
 
@@ -74,9 +75,9 @@ def _forward(op: ops.Op) -> str:
 def _backward(op: ops.Op, k: int, partial: str) -> str:
     bodies = []
     for dialect in _dialects(op, partial):
-        lines, results = translate((partial,), (*op.args, "y"), dialect)
-        change, read = f"_g[_i] * {results[0]}", ["y = _y[_i]", *lines]
-        first, more = (_loop(op, [*read, f"_d[_i] {sign} {change}"]) for sign in ("=", "+="))
+        lines, results = translate((adjoint(partial),), (*op.args, "y", UPSTREAM), dialect)
+        read = ["y = _y[_i]", f"{UPSTREAM} = _g[_i]", *lines]
+        first, more = (_loop(op, [*read, f"_d[_i] {sign} {results[0]}"]) for sign in ("=", "+="))
         bodies.append(f"if _fresh:\n{indent(first, '    ')}\nelse:\n{indent(more, '    ')}")
     return _definition(f"backward_{k}", op, bodies)
 

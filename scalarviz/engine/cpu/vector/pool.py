@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
@@ -48,15 +47,15 @@ class _Windows(MaskedEmitter):
         rest = build.select(build.fcmp_ordered("<", a, b), b, build.fadd(a, b))
         return build.select(build.fcmp_ordered(">=", a, b), a, rest)
 
-    def shares(self, operands: list[Any], largest: Any) -> list[Any]:
-        """1 for the first operand that is the largest, 0 for the others; a NaN for all if that is the largest."""
+    def shares(self, operands: list[Any], largest: Any, upstream: Any) -> list[Any]:
+        """The upstream gradient for the first operand that is the largest, 0 for the others; for all a NaN that is."""
         build = self.b
         number = build.fcmp_ordered("==", largest, largest)
-        none, one = build.select(number, self.zeros(), largest), ir.Constant(self.vector, [1.0] * self.lanes)
+        none = build.select(number, self.zeros(), build.fmul(upstream, largest))
         found, taken = [], None
         for x in operands:
             hit = build.fcmp_ordered("==", x, largest)
-            share = build.select(hit, one, none)
+            share = build.select(hit, upstream, none)
             found.append(share if taken is None else build.select(taken, none, share))
             taken = hit if taken is None else build.or_(taken, hit)
         return found
@@ -100,7 +99,7 @@ def window_adjoints(
             *operands, result = _addresses(e, named, run.index)
             numbers = [x for address in operands for x in e.apart(address)]
             g = e.load_masked(builder.gep(result, [rise]), e.these)
-            terms = [builder.fmul(g, share) for share in e.shares(numbers, e.load_masked(result, e.these))]
+            terms = e.shares(numbers, e.load_masked(result, e.these), g)
             targets = [builder.gep(address, [shift]) for address in operands]
             with builder.if_else(builder.icmp_signed("!=", named["adding"], WORD(0))) as (more, fresh):
                 for branch, adding in ((more, True), (fresh, False)):

@@ -1,0 +1,71 @@
+"""Which rows get a gradient. It is decided here, once; every engine follows :attr:`Program.needs_gradient`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .passes import kernel_of, reads_theta
+from .tape import Node, Tape
+
+
+def gradient_rows(tape: Tape, roots: Iterable[int]) -> list[bool]:
+    """Whether each row gets a gradient: `roots` depend on it and it depends on a parameter.
+
+    Both ways lead through operands that have a derivative alone. What only a comparison or the condition of ``where``
+    reads gets none: a product with a derivative of 0 would not be the same, for 0 * inf is NaN.
+    """
+    depends = _depends(tape)
+    reached = [False] * len(tape.nodes)
+    for root in roots:
+        reached[root] = True
+    seen: set[int] = set()  # the rows of a layer share one tuple of operands
+    for row in range(len(tape.nodes) - 1, -1, -1):
+        if reached[row] and depends[row]:
+            operands = differentiated(tape.nodes[row])
+            if id(operands) not in seen:
+                for operand in operands:
+                    reached[operand] = True
+            if operands is tape.nodes[row].args:  # else a tuple of the moment, whose id another one may get
+                seen.add(id(operands))
+    return [a and b for a, b in zip(reached, depends, strict=True)]
+
+
+def differentiated(node: Node) -> tuple[int, ...]:
+    """The operands that a derivative goes to."""
+    if node.terms is not None or not node.args or node.code == "squares":
+        return node.operands()
+    op = kernel_of(node)
+    return tuple([node.args[k] for k in op.flowing]) if op.partly else node.args
+
+
+def parameters_reached(tape: Tape, gets: Iterable[bool], first: int) -> set[int]:
+    """The parameters from index `first` on that get a gradient: rows that get one read them."""
+    found: set[int] = set()
+    for node, gets_one in zip(tape.nodes, gets, strict=True):
+        terms = node.terms
+        if gets_one and node.code == "param":
+            found.add(node.index)
+        elif gets_one and terms is not None:
+            found.add(-1 if terms.bias is None else terms.bias)
+            if terms.kind == "param" and not (isinstance(terms.weights, range) and terms.weights.stop <= first):
+                found.update(terms.weights)
+    return {index for index in found if index >= first}
+
+
+def _depends(tape: Tape) -> list[bool]:
+    """Whether each row depends on a parameter, through operands that have a derivative."""
+    found: list[bool] = []
+    known: dict[int, bool] = {}  # of tuples of operands that several nodes share
+    for node in tape.nodes:
+        if node.code == "param" or (node.terms is not None and reads_theta(node.terms)):
+            found.append(True)
+            continue
+        operands = differentiated(node)
+        shared = operands is node.args
+        below = known.get(id(operands)) if shared else None
+        if below is None:
+            below = any(found[row] for row in operands)
+            if shared:
+                known[id(operands)] = below
+        found.append(below)
+    return found
