@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,24 +43,30 @@ class Outputs:
     _painter: Painter | None = None
 
     @contextmanager
-    def film(self, scene: Scene, steps: int) -> Iterator[Iterator[int]]:
-        """Steps to train to, one after another; each film gets a frame for every one. The last one is always there."""
+    def film(self, scene: Scene, steps: int, stopped: Callable[[], bool] = lambda: False) -> Iterator[Iterator[int]]:
+        """Steps to train to, one after another; each film gets a frame for every one. The last one is always there.
+
+        A film is paced by what will be seen, which is tried beforehand on a copy of the run until `stopped()`.
+        """
         run = scene.run
         first, last = run.steps, run.steps + steps
         if not self.films:
             yield iter([last])
             return
-        from ..view.watch.pace import pace
+        from ..run.rehearsal import rehearse
+        from ..view.watch.pace import pace, steps_a_frame
         from .painter import Painter, Reel
 
-        fps, stops = self.options.fps, pace(steps, self.options.duration, self.options.fps)
+        fps = self.options.fps
+        stops = pace(steps, self.options.duration, fps, rehearse(run, steps, stopped=stopped))
+        paces = steps_a_frame(stops, fps)
         painter = self._painter = Painter(scene, self.options)
         with Reel(self.films, painter, self.options.size, fps) as reel:
 
             def frames() -> Iterator[int]:
                 for number, stop in enumerate(stops):
                     yield first + int(stop)
-                    if not reel.add(_pace_text(scene, stops, number, fps)):
+                    if not reel.add(_pace_text(scene, float(paces[number]), fps)):
                         break
                 if run.steps < last:  # a film that failed ends no training
                     yield last
@@ -89,19 +95,18 @@ class Outputs:
         return written
 
 
-def _pace_text(scene: Scene, stops: Any, number: int, fps: int) -> str:
-    run, last = scene.run, len(stops) - 1
-    pace = float(stops[max(1, number)] - stops[max(1, number) - 1])
-    if stops[-1] < last:  # fewer steps than frames, evenly: each stands for several
-        pace = float(stops[-1] / last)
+def _pace_text(scene: Scene, pace: float, fps: int) -> str:
+    run = scene.run
+    if pace == 0:
+        return f"at the end  ·  {run.engine}"
     shown, possible = pace * fps, run.full_speed
     rate = f"{shown:,.0f}" if shown >= 10 else f"{shown:.2g}"
     if shown <= possible:
         speed = f"{rate} of {possible:,.0f} steps/s"
     else:  # a film is no slower than its plan, however long it took to compute
         speed = f"{rate} steps/s, computed at {possible:,.0f}"
-    a_frame = f"{pace:,.0f}" if pace >= 1 else f"{pace:.2g}"
-    return f"pace {a_frame} step{'' if pace == 1 else 's'} a frame  ·  {speed}  ·  {run.engine}"
+    a_frame = f"{pace:,.0f}" if pace >= 0.995 else f"{pace:.2g}"
+    return f"pace {a_frame} step{'' if a_frame == '1' else 's'} a frame  ·  {speed}  ·  {run.engine}"
 
 
 def plan_outputs(name: str, options: Any) -> Outputs:

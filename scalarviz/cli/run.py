@@ -177,7 +177,7 @@ def _train(scene: Scene, steps: int, outputs: Outputs, stop: Stop, save: Callabl
         bar.update(run.steps, f"loss {run.loss:.5f}")
         return not stop
 
-    with Progress(scene.name, run.steps, last) as bar, outputs.film(scene, steps) as stops:
+    with Progress(scene.name, run.steps, last) as bar, outputs.film(scene, steps, lambda: bool(stop)) as stops:
         try:
             for step in stops:
                 with stop.whole():

@@ -28,11 +28,7 @@ def full_speed(problem: Problem, make_trainer: Callable[[Problem], Trainer], sec
     A run that is shown step by step spends its time in calls of one step each; its own figure would say more
     about calling than about training.
     """
-    store = Store(len(problem.store.value), problem.store.value.dtype)
-    store.value[:] = problem.store.value
-    state = [array.copy() for array in problem.state]
-    copy = replace(problem, store=store, state=state, previous=problem.previous.copy(), trained=problem.trained.copy())
-    trainer = make_trainer(copy)
+    trainer = make_trainer(copied(problem))
 
     def timed(steps: int) -> float:
         start = time.perf_counter()
@@ -46,6 +42,14 @@ def full_speed(problem: Problem, make_trainer: Callable[[Problem], Trainer], sec
         if seconds <= elapsed < 20 * seconds:  # or did another program have the processor?
             elapsed = min(elapsed, timed(count))
     return count / elapsed
+
+
+def copied(problem: Problem) -> Problem:
+    """The same problem on copies of all numbers that steps change."""
+    store = Store(len(problem.store.value), problem.store.value.dtype)
+    store.value[:], store.frozen[:] = problem.store.value, problem.store.frozen
+    state = [array.copy() for array in problem.state]
+    return replace(problem, store=store, state=state, previous=problem.previous.copy(), trained=problem.trained.copy())
 
 
 class Training:
@@ -89,6 +93,13 @@ class Training:
         self.trainer = trainer
         self._seconds_a_step = math.inf
         self._seconds, self._timed = 0.0, 0
+
+    def twin(self, make_trainer: Callable[[Problem], Trainer]) -> Training:
+        """The same training on copies of all numbers: what is done with it leaves this one as it is."""
+        problem = copied(self.problem)
+        twin = Training(problem, make_trainer(problem), self._held, self._name_of)
+        twin.steps = self.steps
+        return twin
 
     @property
     def steps_per_second(self) -> float:

@@ -15,7 +15,7 @@ import pytest
 from scalarviz.cli import pictures as cli_pictures
 from scalarviz.io import load_picture, load_tensors
 from scalarviz.view.film import Film
-from scalarviz.view.watch.pace import pace
+from scalarviz.view.watch.pace import pace, steps_a_frame
 
 pytestmark = pytest.mark.gl
 
@@ -36,9 +36,36 @@ def frames_of(path, width=320, height=180):
 ])  # fmt: skip
 def test_a_film_of_few_steps_says_the_same_pace_in_every_frame(steps, wanted):
     scene = SimpleNamespace(run=SimpleNamespace(full_speed=300.0, engine="numpy, 1 thread"))
-    stops = pace(steps, duration=20, fps=30)
-    found = {cli_pictures._pace_text(scene, stops, number, 30) for number in range(len(stops))}
+    paces = steps_a_frame(pace(steps, duration=20, fps=30), 30)
+    found = {cli_pictures._pace_text(scene, float(one), 30) for one in paces}
     assert found == {f"{wanted}  ·  numpy, 1 thread"}
+
+
+def test_a_film_is_drawn_where_there_is_something_to_see(cli, monkeypatch):
+    """A loss that falls at once and then stands still: half of the film shows it falling."""
+    shown = []
+    add = cli_pictures_reel().add
+
+    def noted(reel, pace_text):
+        shown.append(reel._painter.scene.run.steps)
+        return add(reel, pace_text)
+
+    monkeypatch.setattr(cli_pictures_reel(), "add", noted)
+    flags = ["--steps", 3000, "--duration", 3, "--fps", 20, "--optimizer", "adam", "--lr", 0.3, *SMALL]
+    result = cli("rgb", *flags, "--engine", "numpy", "--out", "a.mp4", "--json")
+    assert result.code == 0
+    assert result.json["steps"] == 3000
+    assert len(shown) == 60
+    assert (shown[0], shown[-1]) == (0, 3000)
+    assert shown == sorted(shown)
+    assert shown[30] < 400  # by steps alone it is 30 at that frame, but 1,000 before the last sixth
+    assert shown.count(3000) >= 3  # it rests at the end
+
+
+def cli_pictures_reel():
+    from scalarviz.cli.painter import Reel
+
+    return Reel
 
 
 def test_a_picture_has_the_size_asked_for_and_a_background(rgb):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...run.first_start import Change, FirstStart
+from ...run.rehearsal import rehearse
 from ...run.worker import Worker
 from ..shown.subject import scene_subject
 from ..workbench import Workbench
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from ...run.run import Run
     from ...run.scene import Scene
 
+REHEARSAL_SECONDS = 0.4
+"""What a window's start may take to find out when there will be something to see."""
 ENGINE_SECONDS = 8.0
 """How long it is said that another engine goes on."""
 
@@ -68,8 +71,9 @@ class LiveView(Viewer):
         }  # fmt: skip
         self.scene, self.run = scene, scene.run
         self._full_speed = self.run.full_speed  # before the thread starts: it reads the numbers
+        rehearsal = rehearse(self.run, steps, REHEARSAL_SECONDS)
         self.worker = Worker(self.run).start()
-        self.playback = Playback(self.worker, steps, duration)
+        self.playback = Playback(self.worker, steps, duration, rehearsal)
         self._frames, self._steps = _Rate(), _Rate()
         may_change = first_start and self.run.engine.provisional
         self._first_start = FirstStart(self.worker, self._changed) if may_change else None

@@ -1,13 +1,14 @@
 """`Playback`: how fast a window lets its run go on. No drawing and no clock of its own.
 
-A small net does 100,000 steps a second; without a pace the demo would be over in one frame. As in a film, the first
-two seconds show one step a frame, then the rate grows smoothly so that the run fills its duration.
+A small net does 100,000 steps a second; without a pace the demo would be over in one frame. As in a film, the run
+fills its duration with what there is to see, or grows from one step a frame where that is not known (see `pace`).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from ...run.rehearsal import Rehearsal
 from ...run.worker import Worker
 from .pace import DURATION, pace
 
@@ -28,6 +29,8 @@ class Playback:
         Steps from now to the end; the run pauses there, and a second run goes on without an end.
     duration : float
         Seconds that the paced run takes.
+    rehearsal : Rehearsal, optional
+        What these steps will do: then the pace follows what there is to see.
 
     Attributes
     ----------
@@ -35,12 +38,14 @@ class Playback:
         Whether time goes on. A pause at the end, or because of an error, clears it.
     """
 
-    def __init__(self, worker: Worker, steps: int, duration: float = DURATION) -> None:
+    def __init__(
+        self, worker: Worker, steps: int, duration: float = DURATION, rehearsal: Rehearsal | None = None
+    ) -> None:
         self.worker = worker
         self.running = False
         self.end = worker.run.steps + steps
         self._first = worker.run.steps
-        self._table = pace(steps, duration, RATE)
+        self._table = pace(steps, duration, RATE, rehearsal, rest=0.0)
         self._speed = SPEEDS.index(1.0)
         self._time = 0.0
         self._target = self._first
