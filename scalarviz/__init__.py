@@ -8,7 +8,7 @@ from types import ModuleType
 
 from . import nn, optim
 from .errors import ScalarvizError
-from .run import Run, Scene, panels
+from .run import Run, Scene
 from .scalar import (
     Value,
     Weight,
@@ -47,7 +47,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Run", "ScalarvizError", "Scene", "Value", "Weight", "abs", "add", "clip", "cos", "div", "dot", "exp", "gradcheck",
-    "leaky_relu", "log", "logsumexp", "max", "maximum", "minimum", "mul", "neg", "nn", "optim", "panels", "pow",
+    "leaky_relu", "log", "logsumexp", "max", "maximum", "minimum", "mul", "neg", "nn", "optim", "pow",
     "record", "register", "relu", "sigmoid", "sin", "softplus", "sqrt", "square", "sub", "sum", "tanh", "view", "where",
 ]  # fmt: skip
 

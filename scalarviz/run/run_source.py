@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .edits import AddToWeights, Edit
 from .frame import Curve, Frame, Stage, Tensor
 from .run import Run
 from .sample_gradient import SampleGradient
@@ -121,10 +122,10 @@ class RunSource(Source):
         """See :meth:`Run.step`."""
         self.run.step(count)
 
-    def edit(self, change: Callable[[Run], None], what: str) -> None:
-        """Change the run at once."""
-        change(self.run)
+    def edit(self, edit: Edit, *, gesture: str = "") -> None:
+        """See :meth:`Run.do`."""
+        self.run.do(edit, gesture=gesture)
 
     def nudge(self, index: int, amount: float) -> None:
-        """Add `amount` to a weight at once."""
-        self.run.set_weights(index, [float(self.run.values[index]) + amount])
+        """Add `amount` to a weight."""
+        self.edit(AddToWeights(index, np.array([amount])))

@@ -18,9 +18,7 @@ from ..errors import StateError
 from .frame import NO_CURVE, Curve, Frame, Stage, Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .run import Run
+    from .edits import Edit
 
 Float = NDArray[np.floating]
 
@@ -158,8 +156,8 @@ class Source(Protocol):
         """Do `count` more steps."""
         raise self._cannot("be trained")
 
-    def edit(self, change: Callable[[Run], None], what: str) -> None:
-        """Change it by hand between two steps; `what` says how in one line."""
+    def edit(self, edit: Edit, *, gesture: str = "") -> None:
+        """Change it by hand between two steps; edits of one `gesture` that leave nothing of each other are one."""
         raise self._cannot("be changed by hand")
 
     def nudge(self, index: int, amount: float) -> None:

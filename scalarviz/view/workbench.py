@@ -154,7 +154,8 @@ class Workbench:
         moved, quantity = view.camera if view.moved else None, self.colouring.quantity
         self._scenery = Scenery(self.subject, self.layout, self.theme, self.project, self.places.scene, moved=moved,
                                 panels=self.panels_shown, quantity=quantity, before=before)  # fmt: skip
-        self.side.float_over(self.layout, self.project, self.places.scene if self.panels_shown else None)
+        scene = self.places.scene if self.panels_shown else None
+        self.side.float_over(self.layout, self.project, scene, self._scenery.reserved)
         self._write_static()
 
     # pixels and points

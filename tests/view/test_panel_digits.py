@@ -24,7 +24,7 @@ from scalarviz.view.workbench import Workbench
 BOX = (10.0, 20.0, 304.0, 240.0)
 RNG = np.random.default_rng(2)
 LABELS = np.arange(80) % 10
-WANTED = (Wanted("digits", 240, worth=2), Wanted("probe", 152, worth=1), Wanted("loss", 150, 420))
+WANTED = (Wanted("digits", 240, worth=2), Wanted("probe", 152, worth=1), Wanted("loss", 150, 420, first=True))
 BOARD = DigitBoard(RNG.random((80, 64)), LABELS, (8, 8))
 
 

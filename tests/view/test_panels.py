@@ -21,7 +21,7 @@ from scalarviz.view.panels.pictures import picture_boxes, thumbnail, to_bytes
 from scalarviz.view.window.offscreen import render
 
 BOX = (24.0, 40.0, 344.0, 76.0)
-WANTED = (Wanted("pictures", 117), Wanted("colours", 166, worth=2), Wanted("loss", 150, 420))
+WANTED = (Wanted("pictures", 117), Wanted("colours", 166, worth=2), Wanted("loss", 150, 420, first=True))
 
 
 def _painted(*sketches: Sketch, size: tuple[int, int] = (400, 300)) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scalarviz.scenes import digits as scene_digits
 
+from scalarviz.run.edits import AddSamples
 from scalarviz.run.panels import DigitPad
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.desktop import Window
@@ -121,7 +122,9 @@ def test_a_digit_key_teaches_what_was_drawn_and_training_goes_on(hand):
     np.testing.assert_array_equal(inputs[-1], drawn.astype(np.float32))
     assert targets[-1] == 7
     assert hand.pad.truth == "is 7"
-    assert any(edit.what == "a drawn 7" for edit in hand.view.worker.log)
+    (done,) = hand.view.worker.log
+    assert isinstance(done.edit, AddSamples)
+    assert done.what == "1 sample more"
 
 
 def test_digit_keys_belong_to_the_digit_only_below_the_pointer(hand):

@@ -42,15 +42,18 @@ class Wanted:
     height : float
         With its title.
     most : float
-        A panel whose `most` is larger grows into the room that the others leave, up to that.
+        A panel whose `most` is larger grows into the room that is left in a column, up to that.
     worth : int
         Where a narrow picture has room for some only, those of higher worth are kept.
+    first : bool
+        Kept before all others; in a narrow picture it stands beside them.
     """
 
     name: str
     height: float
     most: float = 0.0
     worth: int = 0
+    first: bool = False
 
     @property
     def grows(self) -> bool:
@@ -158,33 +161,32 @@ def _more(panels: dict[str, Box], height: float) -> Box | None:
 def _column(box: Box, wanted: Sequence[Wanted]) -> dict[str, Box]:
     """Panels one above the other, first come first served; those that grow share the rest."""
     x, y, width, height = box
-    growing = [w for w in wanted if w.grows]
-    while growing and sum(w.height for w in growing) + GAP * (len(growing) - 1) > height:
-        growing.pop()
-    reserved = sum(w.height + GAP for w in growing)
-    kept, used = {w.name for w in growing}, 0.0
-    for panel in wanted:
-        if not panel.grows and used + panel.height + reserved <= height:
+    kept, reserved, used = set[str](), 0.0, 0.0
+    for panel in (w for w in wanted if w.first):
+        if reserved + panel.height <= height:
+            kept.add(panel.name)
+            reserved += panel.height + GAP
+    for panel in (w for w in wanted if not w.first):
+        if used + panel.height + reserved <= height:
             kept.add(panel.name)
             used += panel.height + _SPACE
-    rest = height - used - _SPACE * max(len(growing) - 1, 0)
+    chosen = _chosen(wanted, kept)
+    rest = height - sum(w.height for w in chosen) - _SPACE * (len(chosen) - 1)
+    growing = sum(w.grows for w in chosen)
     panels: dict[str, Box] = {}
-    for panel in wanted:
-        if panel.name in kept:
-            own = panel.height
-            if panel.grows:
-                own = min(rest - sum(w.height for w in growing[1:]), rest / len(growing), panel.most)
-                own = max(own, panel.height)
-                rest -= own
-                growing = growing[1:]
-            panels[panel.name] = (x, y, width, own)
-            y += own + _SPACE
+    for panel in chosen:
+        own = panel.height
+        if panel.grows:
+            own = min(panel.height + rest / growing, panel.most)
+            rest, growing = rest - (own - panel.height), growing - 1
+        panels[panel.name] = (x, y, width, own)
+        y += own + _SPACE
     return panels
 
 
 def _block(wanted: Sequence[Wanted], width: float, height: float, room: float) -> dict[str, Box]:
-    """Panels at the bottom: one above the other on the left, the first that grows beside them."""
-    beside = next((w for w in wanted if w.grows), None)
+    """Panels at the bottom: one above the other on the left, the one to be kept first beside them."""
+    beside = next((w for w in wanted if w.first), None)
     kept: set[str] = set()
     for panel in sorted((w for w in wanted if w is not beside), key=lambda w: -w.worth):
         if _fits(_chosen(wanted, {*kept, panel.name}), beside, width, height, room):

@@ -109,6 +109,11 @@ class Scenery:
         if self._labels is not None:
             self.static.append(self._labels.names(theme))
 
+    @property
+    def reserved(self) -> list[Box]:
+        """Boxes on which nothing else should stand."""
+        return [] if self._outcome is None else [self._outcome]
+
     def _row_names(self) -> dict[str, str]:
         rows = rows_of(self._subject.stages)
         if rows and self._subject.stages:

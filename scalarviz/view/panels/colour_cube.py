@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...run.edits import SetTargets
 from ...run.moment import Moment
 from ...run.panels import ColourCube
 from ..draw.maps import displayed
@@ -196,13 +197,9 @@ class ColourCubeDrawer(Drawer[ColourCube]):
 
     def retarget(self, source: RGB, target: RGB) -> None:
         """Teach that `source` becomes `target`, fading out with the distance from `source`."""
+        inputs, targets = self.ground.subject.source.samples()
+        self.ground.subject.source.edit(SetTargets(pulled(inputs, targets, source, target)))
         self.targets = pulled(self.inputs, self.targets, source, target)
-
-        def change(run: Any) -> None:
-            inputs, targets = run.samples()
-            run.set_targets(pulled(inputs, targets, source, target))
-
-        self.ground.subject.source.edit(change, f"target of {hexed(source)} is {hexed(target)}")
         self._again()
 
     def _again(self) -> None:

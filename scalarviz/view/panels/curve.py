@@ -31,7 +31,7 @@ class LossDrawer(Drawer[LossCurve]):
     """
 
     name = "loss"
-    height, most = 150.0, 420.0
+    height, most, first = 150.0, 420.0, True
 
     def __init__(self, panel: LossCurve, ground: Ground) -> None:
         super().__init__(panel, ground)

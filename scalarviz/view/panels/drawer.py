@@ -11,7 +11,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from ...run.moment import Moment
 from ...run.panels import Panel
-from ..draw.places import LABEL, Box
+from ..draw.places import COLUMN, LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
@@ -76,11 +76,15 @@ class Drawer(Generic[P]):
     name : str
         Of the kind.
     height, most : float
-        Logical pixels, title included; a kind whose `most` is larger takes what the others leave, up to that.
+        Logical pixels in the column, title included; a kind whose `most` is larger grows up to that.
+    overlay : (float, float)
+        Width and height over the scene; a height of 0 is that of the column.
     beside : (float, float) or None
         Width and height beside a stage; None: it cannot stand there.
     worth : int
         In a narrow picture kinds of higher worth are kept.
+    first : bool
+        Whether it is kept before all others.
     needs : tuple of str
         Names of what its source has to be able to (fields of ``Can``); without it a sentence is drawn.
     gestures, lessons : tuple of (str, str)
@@ -94,8 +98,10 @@ class Drawer(Generic[P]):
     name = "panel"
     height = 120.0
     most = 0.0
+    overlay: tuple[float, float] = (COLUMN, 0.0)
     beside: tuple[float, float] | None = None
     worth = 0
+    first = False
     needs: tuple[str, ...] = ()
     gestures: tuple[tuple[str, str], ...] = ()
     lessons: tuple[tuple[str, str], ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError, UnknownNameError, listing
 from ...run.panels import Beside
-from ..draw.places import COLUMN, Box
+from ..draw.places import Box
 from ..draw.sketch import Sketch
 from ..draw.theme import Theme
 from ..shown.subject import Subject
@@ -20,7 +20,7 @@ from .drawer import Drawer
 GROUND_MARGIN = 8.0
 """How far the ground of a panel over the scene reaches beyond it."""
 _AWAY = 14.0
-_SHARE = 0.45  # of the scene's width that a panel in the corner may take
+_SHARE, _SHARE_HIGH = 0.5, 0.85  # of the scene's sides that panels in the corner may take
 Project = Callable[[ArrayLike], NDArray[np.float64]]
 
 
@@ -53,19 +53,19 @@ def check_places(subject: Subject, drawers: Mapping[str, Drawer[Any]]) -> None:
 def overlay_boxes(drawers: Mapping[str, Drawer[Any]], scene: Box) -> dict[str, Box]:
     """One below the other in the upper right corner; those for which there is no room have none."""
     x, y, width, height = scene
-    wide = min(float(COLUMN), _SHARE * width)
     boxes: dict[str, Box] = {}
     top = y + GROUND_MARGIN
     for name, drawer in drawers.items():
-        if drawer.panel.place != "overlay" or wide < 160 or top + drawer.height > y + 0.8 * height:
+        wide, high = drawer.overlay[0], drawer.overlay[1] or drawer.height
+        if drawer.panel.place != "overlay" or wide > _SHARE * width or top + high > y + _SHARE_HIGH * height:
             continue
-        boxes[name] = (x + width - wide - 2 * GROUND_MARGIN, top, wide, drawer.height)
-        top += drawer.height + 3 * GROUND_MARGIN
+        boxes[name] = (x + width - wide - 2 * GROUND_MARGIN, top, wide, high)
+        top += high + 3 * GROUND_MARGIN
     return boxes
 
 
 def beside_boxes(
-    drawers: Mapping[str, Drawer[Any]], layout: Layout, project: Project, scene: Box, taken: Mapping[str, Box]
+    drawers: Mapping[str, Drawer[Any]], layout: Layout, project: Project, scene: Box, taken: Sequence[Box]
 ) -> dict[str, Box]:
     """Right of their stage or unit, moved up or down where another stands; none where the stage is not drawn."""
     boxes: dict[str, Box] = {}
@@ -73,32 +73,34 @@ def beside_boxes(
         place = drawer.panel.place
         if not isinstance(place, Beside) or drawer.beside is None:
             continue
-        point = _anchor(place, layout, project)
-        if point is None:
+        ends = _anchor(place, layout, project)
+        if ends is None:
             continue
-        free = _free(point, drawer.beside, scene, [*taken.values(), *boxes.values()])
+        free = _free(ends, drawer.beside, scene, [*taken, *boxes.values()])
         if free is not None:
             boxes[name] = free
     return boxes
 
 
-def _anchor(place: Beside, layout: Layout, project: Project) -> tuple[float, float] | None:
-    """The rightmost pixel of a row of activations, or of one of its cubes; None where it is not drawn."""
+def _anchor(place: Beside, layout: Layout, project: Project) -> NDArray[np.float64] | None:
+    """The leftmost and the rightmost pixel of a row of activations, or of one of its cubes; None: it is not drawn."""
     plate = layout.activation(place.stage)
     if plate is None:
         return None
     corners = project(plate.corners if place.unit is None else plate.corners_of(place.unit))
-    x, y = corners[np.argmax(corners[:, 0])]
-    return float(x), float(y)
+    return np.asarray(corners[[np.argmin(corners[:, 0]), np.argmax(corners[:, 0])]])
 
 
-def _free(point: tuple[float, float], size: tuple[float, float], scene: Box, taken: list[Box]) -> Box | None:
-    """The place for a panel that is nearest to the right of a point, inside the scene and on no other panel."""
+def _free(ends: NDArray[np.float64], size: tuple[float, float], scene: Box, taken: list[Box]) -> Box | None:
+    """The place for a panel that is nearest to the right of `ends`, or else to their left, and on no other panel."""
     (wide, high), (x, y, width, height), m = size, scene, GROUND_MARGIN
-    if wide + 2 * m > width or high + 2 * m > height:
+    if wide + 2 * m > width or high + 2 * m > 0.5 * height:  # it would hide what it explains
         return None
-    left = min(max(point[0] + _AWAY, x + m), x + width - wide - m)
-    wished = point[1] - high / 2
+    least, most = x + m, x + width - wide - m
+    left, wished = float(ends[1, 0]) + _AWAY, float(ends[1, 1]) - high / 2
+    if left > most:
+        left, wished = float(ends[0, 0]) - _AWAY - wide, float(ends[0, 1]) - high / 2
+    left = min(max(left, least), most)
     edges = [top for _, t, _, h in taken for top in (t + h + 2 * m + 1, t - high - 2 * m - 1)]
     inside = (min(max(edge, y + m), y + height - high - m) for edge in (wished, *edges))
     for top in sorted(inside, key=lambda edge: abs(edge - wished)):

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import InputError, ScalarvizError
 from ...run.moment import Moment
 from ...run.panels import Image
-from ..draw.places import Box
+from ..draw.places import COLUMN, Box
 from ..draw.sketch import Sketch
 from .drawer import Drawer, Ground, sentence, title_of
 from .pace import Pace
@@ -29,8 +29,9 @@ class ImageDrawer(Drawer[Image]):
     """Calls the function, checks what comes, and says in one line what is wrong with it."""
 
     name = "image"
-    height = 166.0
-    beside = (108.0, 129.0)
+    height, most = 166.0, COLUMN + _TOP
+    overlay = (200.0, 200.0 + _TOP)
+    beside = (64.0, 64.0 + _TOP)
 
     def __init__(self, panel: Image, ground: Ground) -> None:
         super().__init__(panel, ground)

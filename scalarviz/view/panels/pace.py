@@ -42,7 +42,7 @@ class Pace:
     def did(self, cost: float = 0.0) -> None:
         """It was worked out for the frame shown, which took `cost` seconds."""
         self._done, self._waited = self._shown, 0.0
-        self._pause = max(self._least, cost * (1 / SHARE - 1))
+        self._pause = max(self._least, cost / SHARE)  # the seconds that follow hold this work, too
 
     @property
     def late(self) -> bool:

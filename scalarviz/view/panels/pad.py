@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+
+import numpy as np
 
 from ...errors import InputError
+from ...run.edits import AddSamples
 from ...run.moment import Moment
 from ...run.panels import DigitPad
 from ..draw.places import Box
@@ -126,12 +128,7 @@ class PadDrawer(Drawer[DigitPad]):
         """Add the digit to the data as what it is, at the next call boundary; an empty sheet is no digit."""
         if not self.sheet.picture.any():
             return
-        sample = self.sheet.picture[None].copy()
-
-        def change(run: Any) -> None:
-            run.add_samples(sample, [[label]])
-
-        self.ground.subject.source.edit(change, f"a drawn {label}")
+        self.ground.subject.source.edit(AddSamples(self.sheet.picture[None], np.array([[label]])))
         self.sheet.label = label
         self.sheet.learnt += 1
         self.stale = True

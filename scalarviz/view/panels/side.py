@@ -69,7 +69,8 @@ class SidePanels:
 
     def wanted(self) -> list[Wanted]:
         """What the column is to hold, those of this page first."""
-        found = [Wanted(n, d.height, d.most, d.worth) for n, d in ((n, self.drawers[n]) for n in self._column)]
+        drawers = [(name, self.drawers[name]) for name in self._column]
+        found = [Wanted(name, d.height, d.most, d.worth, d.first) for name, d in drawers]
         return [replace(w, worth=0) for w in found] if self._turned else found
 
     def place(self, boxes: Mapping[str, Box], left_out: Sequence[str] = (), more: Box | None = None) -> None:
@@ -78,12 +79,15 @@ class SidePanels:
         for name in self._column:
             self._put(name, boxes.get(name))
 
-    def float_over(self, layout: Layout, project: Project, scene: Box | None) -> None:
-        """Put the panels over the scene (None: nowhere) where there is room; called again when the camera moves."""
+    def float_over(self, layout: Layout, project: Project, scene: Box | None, taken: Sequence[Box] = ()) -> None:
+        """Put the panels over the scene (None: nowhere) where there is room; called again when the camera moves.
+
+        Those beside a stage keep off the boxes that are `taken`.
+        """
         boxes: dict[str, Box] = {}
         if scene is not None and len(self._column) < len(self.drawers):
             boxes = overlay_boxes(self.drawers, scene)
-            boxes |= beside_boxes(self.drawers, layout, project, scene, boxes)
+            boxes |= beside_boxes(self.drawers, layout, project, scene, [*boxes.values(), *taken])
         for name, drawer in self.drawers.items():
             if name not in self._column and drawer.box != boxes.get(name):
                 self._put(name, boxes.get(name))
@@ -250,7 +254,7 @@ class SidePanels:
 
     def turn_page(self) -> None:
         """Those without room come first; lay out again after it."""
-        fixed = [name for name in self._column if self.drawers[name].most <= self.drawers[name].height]
+        fixed = [name for name in self._column if not self.drawers[name].first]
         order = [n for n in fixed if n in self._left_out] + [n for n in fixed if n not in self._left_out]
         turned = iter(order)
         self._column = [next(turned) if name in fixed else name for name in self._column]

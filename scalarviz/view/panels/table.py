@@ -92,14 +92,20 @@ def as_rows(given: Any, columns: int) -> list[tuple[str, ...]]:
 
 
 def _columns(rows: Sequence[Sequence[str]], width: float) -> list[tuple[float, float]]:
-    """Left edge and width of every column: as wide as its words, all narrower by the same share if need be."""
+    """Left edge and width of every column: as wide as its words; where they do not fit, the widest are cut."""
     if not rows:
         return []
     wanted = [max(measure(row[k], LABEL) for row in rows) for k in range(len(rows[0]))]
     room = max(width - _GAP * (len(wanted) - 1), 0.0)
-    share = min(1.0, room / max(sum(wanted), 1e-9))
-    ends, left = [], 0.0
+    most = room
+    for left, wide in enumerate(sorted(wanted)):  # narrow ones have all they want, the others the same
+        most = room / (len(wanted) - left)
+        if wide > most:
+            break
+        room -= wide
+    ends, at = [], 0.0
     for wide in wanted:
-        ends.append((left, wide * share + 0.01))
-        left += wide * share + _GAP
+        own = min(wide, max(most, 0.0))
+        ends.append((at, own + 0.01))
+        at += own + _GAP
     return ends

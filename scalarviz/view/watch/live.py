@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ...run.edits import AddToWeights, Edit
 from ...run.first_start import Change, FirstStart
 from ...run.rehearsal import rehearse
 from ...run.worker import Worker
@@ -18,7 +20,6 @@ from .viewer import Viewer
 
 if TYPE_CHECKING:
     from ...run.frame import Frame
-    from ...run.run import Run
     from ...run.scene import Scene
 
 REHEARSAL_SECONDS = 0.4
@@ -62,7 +63,7 @@ class LiveView(Viewer):
         playing: bool = True,
         first_start: bool = False,
     ) -> None:
-        subject = scene_subject(scene, LiveSource(scene.run, self._edit))
+        subject = scene_subject(scene, LiveSource(scene.run, self._taught))
         bench = Workbench(subject, size, theme, cmap, keys=bottom_line(Here(subject)), text_hz=10.0)
         super().__init__(bench, theme)
         self.handlers |= {
@@ -186,15 +187,11 @@ class LiveView(Viewer):
 
     def nudge(self, index: int, amount: float) -> None:
         """Add `amount` to a weight at the next call boundary."""
+        self.worker.do(AddToWeights(index, np.array([amount])), gesture=f"weight {index}")
 
-        def change(run: Any) -> None:
-            run.set_weights(index, [float(run.values[index]) + amount])
-
-        self.worker.edit(change, f"{self.run.weight_name(index)} {amount:+.3g}")
-
-    def _edit(self, change: Callable[[Run], None], what: str) -> None:
+    def _taught(self, edit: Edit, gesture: str) -> None:
         """A panel changes what is learnt, at the next call boundary; training goes on."""
-        self.worker.edit(change, what)
+        self.worker.do(edit, gesture=gesture)
         if not self.playback.running:
             self.playback.play()
 

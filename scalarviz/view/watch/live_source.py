@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ...run.edits import Edit
 from ...run.run import Run
 from ...run.run_source import RunSource
 
@@ -14,22 +15,14 @@ class LiveSource(RunSource):
     Parameters
     ----------
     run : Run
-    edit : callable
-        ``edit(change, what)``: lets a change happen between two calls of the engine.
+    do : callable
+        ``do(edit, gesture)``: lets an edit happen between two calls of the engine, and does not wait for it.
     """
 
-    def __init__(self, run: Run, edit: Callable[[Callable[[Run], None], str], None]) -> None:
+    def __init__(self, run: Run, do: Callable[[Edit, str], None]) -> None:
         super().__init__(run)
-        self._edit = edit
+        self._do = do
 
-    def edit(self, change: Callable[[Run], None], what: str) -> None:
+    def edit(self, edit: Edit, *, gesture: str = "") -> None:
         """Change the run at the next call boundary."""
-        self._edit(change, what)
-
-    def nudge(self, index: int, amount: float) -> None:
-        """Add `amount` to a weight at the next call boundary."""
-
-        def change(run: Run) -> None:
-            run.set_weights(index, [float(run.values[index]) + amount])
-
-        self.edit(change, f"{self.run.weight_name(index)} {amount:+.3g}")
+        self._do(edit, gesture)
