@@ -105,7 +105,7 @@ def _pace_text(scene: Scene, pace: float, fps: int) -> str:
         speed = f"{rate} of {possible:,.0f} steps/s"
     else:  # a film is no slower than its plan, however long it took to compute
         speed = f"{rate} steps/s, computed at {possible:,.0f}"
-    a_frame = f"{pace:,.0f}" if pace >= 0.995 else f"{pace:.2g}"
+    a_frame = f"{pace:,.0f}" if pace >= 10 else f"{pace:.2g}"
     return f"pace {a_frame} step{'' if a_frame == '1' else 's'} a frame  ·  {speed}  ·  {run.engine}"
 
 

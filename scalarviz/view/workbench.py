@@ -23,10 +23,10 @@ from .draw.sketch import Sketch
 from .draw.theme import Theme, get_theme
 from .flow.scenery import Scenery, cubes_box, window_of
 from .panels.hud import hud, keys, state_of
-from .panels.moments import changed_by_hand
 from .panels.side import SidePanels
 from .panels.strip import Strip
 from .panels.touch import Touch, View
+from .panels.wording import changed_by_hand
 from .shown.subject import Subject, subject_of
 from .space.camera import Camera
 from .space.layout import Layout, layout_for

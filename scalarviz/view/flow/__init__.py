@@ -1,4 +1,5 @@
 """What stands around the cubes: inputs, sums, activations, outputs, names and the lines between them.
 
-Open `scenery` first: it decides which of these a layout gets. `layer` writes a small network's rows as formulas.
+Open `scenery` first: it decides which of these a layout gets. `layer` draws a single layer with its chips,
+`formulas` writes its rows out, `trouble` says what is wrong beside the layer where it is.
 """

@@ -14,8 +14,8 @@ from ..draw.sketch import Sketch
 from ..draw.text import measure
 from .drawer import Drawer, Ground, Headline
 from .loss import Line, loss_panel
-from .moments import BEFORE
 from .pace import Pace
+from .wording import BEFORE
 
 _SHARE = 1 / 200  # the dashed curve gets a new point when the run is this much longer
 _PAUSE = 0.25  # seconds from one measurement of the accuracy to the next in a window, and at rest; a film: every frame

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...run.frame import Frame, Tensor
 from ..draw.equation import descent, product, significant
 from ..shown.subject import Subject
-from .moments import BEFORE, batch_of, noun
+from .wording import BEFORE, batch_of, noun
 
 Floats = NDArray[np.floating]
 LARGEST = 20_000

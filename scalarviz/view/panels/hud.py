@@ -12,7 +12,7 @@ from ..draw.text import loss_text, measure, rate_text
 from ..draw.theme import Theme
 from ..shown.subject import Subject
 from .drawer import Headline
-from .moments import BEFORE, said_of
+from .wording import BEFORE, said_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from ..draw.text import exponent, measure, number
 from ..draw.theme import Theme
 from ..shown.subject import Subject
 from .explanation import Explanation, Lines
-from .moments import batch_of
+from .wording import batch_of
 
 WIDE, LOW, LINE = 524.0, 84.0, 22.0
 """Width, the height without lines that explain, and that of such a line."""

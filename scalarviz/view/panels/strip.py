@@ -16,7 +16,7 @@ from ..draw.theme import Theme
 from ..flow.formulas import formulas, template
 from ..shown.subject import Subject
 from .legend import bar_pixels, legend
-from .moments import said_of
+from .wording import said_of
 
 LEGEND, ACTIVATION = 344.0, 220.0
 """Widths."""

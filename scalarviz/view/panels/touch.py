@@ -19,10 +19,10 @@ from ..space.layout import Layout
 from ..space.plate import Plate
 from .explanation import Lines
 from .inspector import LINE, LOW, WIDE, Inspector, figure, who
-from .moments import said_of
 from .overlay import banner, help_panel, pointer_label
 from .side import SidePanels
 from .strip import LEGEND, room_beside
+from .wording import said_of
 
 Project = Callable[[ArrayLike], NDArray[np.float64]]
 _BOTH_FROM = 420.0  # least height (logical pixels) with room for trouble and news at once

@@ -16,7 +16,7 @@ from scalarviz.run.scene import Scene
 from scalarviz.view.draw.sketch import TextItem, rgba
 from scalarviz.view.draw.theme import DARK
 from scalarviz.view.panels.inspector import figure
-from scalarviz.view.panels.moments import BEFORE, batch_of
+from scalarviz.view.panels.wording import BEFORE, batch_of
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
