@@ -1,4 +1,4 @@
-"""Arguments: what is said of those that a call does not have, and checks of names and flags.
+"""Arguments that a call does not have: Python's own check, said in words that help.
 
 A function or a class is marked by :func:`explained`. A call that fits costs one more Python call; one that does not
 fit is refused by Python itself, and only then is it looked at here.
@@ -7,14 +7,12 @@ fit is refused by Python itself, and only then is it looked at here.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import wraps
 from typing import Any, TypeVar
 
-import numpy as np
-
-from .errors import InputError, ScalarvizError, TypeMismatchError, listing, shown
+from .errors import ScalarvizError, TypeMismatchError, listing
 
 Called = TypeVar("Called", bound=Callable[..., Any])
 
@@ -54,33 +52,6 @@ def explain(kind: type, absent: Mapping[str, str] | None = None) -> None:
     made: Any = kind
     start = getattr(made.__init__, "_plain", made.__init__)  # an inherited one would speak of its own class
     made.__init__ = explained(absent, kind.__name__)(_nothing if start is object.__init__ else start)
-
-
-def flag(given: object, what: str) -> bool:
-    """`given` as True or False.
-
-    Raises
-    ------
-    TypeMismatchError
-        It is neither (nor 0 or 1): the truth of a text, a list or an array is rarely what was meant.
-    """
-    if isinstance(given, bool | int | np.bool_) and given in (0, 1):
-        return bool(given)
-    raise TypeMismatchError(f"{what} must be True or False, got {type(given).__name__} {shown(given)}")
-
-
-def one_of(given: object, allowed: Iterable[str], what: str) -> str:
-    """`given` if it is one of the names `allowed`.
-
-    Raises
-    ------
-    InputError
-        It is another one, or no text at all.
-    """
-    names = tuple(allowed)
-    if isinstance(given, str) and given in names:
-        return given
-    raise InputError(f"{what} must be one of {listing(names)}, got {shown(given)}")
 
 
 def _nothing(self: object) -> None:

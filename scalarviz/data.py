@@ -14,11 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import rng
+from .checks import integer, real_array
+from .checks import text as check_text
 from .errors import InputError, UnknownNameError, listing, shown
 
 __all__ = ["TARGETS", "Target", "colour_grid", "hex_colour", "parse_colour", "parse_pair", "random_colours", "target"]
 
 Colours = NDArray[np.floating]
+
+MOST = 1 << 26
+"""Random colours at most: more than every 8-bit colour there is."""
 
 # ITU-R BT.709, luma from the coded values
 LUMA = np.array([0.2126, 0.7152, 0.0722])
@@ -78,25 +83,26 @@ TARGETS: dict[str, Target] = {
 
 def target(name: str) -> Target:
     """The entry of :data:`TARGETS`; UnknownNameError for another name."""
-    if name not in TARGETS:
+    if check_text(name, "a target") not in TARGETS:
         raise UnknownNameError(f"there is no target {shown(name)}; there are {listing(TARGETS)}")
     return TARGETS[name]
 
 
 def random_colours(n: int, seed: int) -> NDArray[np.float64]:
     """`n` colours, uniform in the cube, shape (n, 3); the first ones are the same for every `n`."""
-    return np.asarray(rng.uniform(seed, rng.Stream.DATA, 0, 3 * n), np.float64).reshape(n, 3)
+    count = integer("random_colours: n", n, 0, MOST)
+    return np.asarray(rng.uniform(seed, rng.Stream.DATA, 0, 3 * count), np.float64).reshape(count, 3)
 
 
 def colour_grid(levels: int = 16) -> NDArray[np.float64]:
     """The colours at an even grid in the cube, corners included, shape (levels**3, 3); blue changes fastest."""
-    level = np.linspace(0, 1, levels)
+    level = np.linspace(0, 1, integer("colour_grid: levels", levels, 1, 256))
     return np.stack(np.meshgrid(level, level, level, indexing="ij"), axis=-1).reshape(-1, 3)
 
 
 def parse_colour(text: str) -> NDArray[np.float64]:
     """``#ff8800``, ``ff8800`` or ``#f80`` as an array of 3 in 0..1; InputError otherwise."""
-    digits = text.strip().removeprefix("#")
+    digits = check_text(text, "a colour").strip().removeprefix("#")
     if len(digits) == 3:
         digits = "".join(2 * digit for digit in digits)
     if not re.fullmatch(r"[0-9a-fA-F]{6}", digits):
@@ -106,7 +112,7 @@ def parse_colour(text: str) -> NDArray[np.float64]:
 
 def parse_pair(text: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """``#ff8800:#0044cc`` as two colours: what goes in and what should come out; InputError otherwise."""
-    halves = text.split(":")
+    halves = check_text(text, "a pair of colours").split(":")
     if len(halves) != 2:
         raise InputError(f'{shown(text)} is no pair of colours; write it as "#ff8800:#0044cc"')
     try:
@@ -117,4 +123,7 @@ def parse_pair(text: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 def hex_colour(colour: Colours) -> str:
     """A colour as ``#rrggbb``, rounded to the nearest level."""
-    return "#" + "".join(f"{level:02x}" for level in np.rint(np.clip(colour, 0, 1) * 255).astype(int).tolist())
+    numbers = real_array(colour, "a colour")
+    if numbers.shape != (3,) or np.isnan(numbers).any():
+        raise InputError(f"a colour is three numbers in 0..1, got {shown(colour)}")
+    return "#" + "".join(f"{level:02x}" for level in np.rint(np.clip(numbers, 0.0, 1.0) * 255).astype(int).tolist())

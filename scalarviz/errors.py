@@ -29,6 +29,10 @@ class UnknownAttributeError(ScalarvizError, AttributeError):
     """A name that an object does not have, assigned to it: nothing would read it."""
 
 
+class OutOfRangeError(InputError, IndexError):
+    """An index that there is not; an IndexError, which Python's own protocols look for."""
+
+
 class TracingError(ScalarvizError, RuntimeError):
     """A symbolic value was asked for its number while a graph was being recorded."""
 

@@ -134,7 +134,7 @@ def split(number: int, name: str = "seed") -> tuple[np.uint64, np.uint64]:
     except TypeError:
         raise InputError(f"{name} must be a whole number, got {shown(number)}") from None
     if not 0 <= value < 2**64:
-        raise InputError(f"{name} must be in 0 .. 2**64 - 1, got {value}")
+        raise InputError(f"{name} must be in 0 .. 2**64 - 1, got {shown(value)}")
     return np.uint64(value & 0xFFFFFFFF), np.uint64(value >> 32)
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import InputError, ScalarvizError, listing
+from ..errors import InputError, ScalarvizError, listing, shown
 from ..scalar.value import Value
 from ..tape import Plan
 from .arrays.trainer import NumpyTrainer
@@ -59,7 +59,7 @@ def find(engine: object) -> tuple[Engine, int]:
     found = ENGINES.get(base)
     numbered = not colon or (found is not None and found.devices and number.isascii() and number.isdigit())
     if found is None or not numbered:
-        raise InputError(f"engine must be one of {listing(NAMES)}, got {engine!r:.60}")
+        raise InputError(f"engine must be one of {listing(NAMES)}, got {shown(engine)}")
     return found, int(number or 0)
 
 

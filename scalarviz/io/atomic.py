@@ -9,11 +9,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ..errors import InputError
+from ..errors import InputError, TypeMismatchError, shown
 from ..process import place, runs
 
 StrPath = str | os.PathLike[str]
 LONGEST = 240  # letters of a path that a message shows
+
+
+def as_path(path: object) -> Path:
+    """`path` as a Path.
+
+    Raises
+    ------
+    TypeMismatchError
+        It is no name of a file: neither a text nor a path.
+    """
+    if isinstance(path, str | os.PathLike) and isinstance(os.fspath(path), str):
+        return Path(path)
+    raise TypeMismatchError(f"a file's name is a text or a path, got {type(path).__name__} {shown(path)}")
+
+
+def path_text(path: StrPath) -> str:
+    """A path for a message; of a very long one the middle is left out, so that its name is seen."""
+    text = str(path)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
 
 
 def check_target(path: StrPath) -> Path:
@@ -29,7 +48,7 @@ def check_target(path: StrPath) -> Path:
     InputError
         If `path` is a folder or a device, its link leads in a circle, or no file can be made there.
     """
-    target = Path(path)
+    target = as_path(path)
     try:
         _check_name(target)
         if target.is_symlink():
@@ -37,18 +56,18 @@ def check_target(path: StrPath) -> Path:
         if target.is_symlink():  # pathlib says nothing of it, or raises RuntimeError
             raise InputError(f"cannot write {path}: its symbolic link leads in a circle")
         if target.is_dir():
-            raise InputError(f"cannot write {path}: it is a folder; give a file name")
+            raise InputError(f"cannot write {path_text(path)}: it is a folder; give a file name")
         if target.exists() and not target.is_file():
-            raise InputError(f"cannot write {path}: it is not a regular file")
+            raise InputError(f"cannot write {path_text(path)}: it is not a regular file")
         parent = target.absolute().parent
         while not parent.exists():
             parent = parent.parent
     except OSError as error:
         raise _refusal(path, error) from None
     if not parent.is_dir():
-        raise InputError(f"cannot write {path}: {parent} is a file, not a folder")
+        raise InputError(f"cannot write {path_text(path)}: {path_text(parent)} is a file, not a folder")
     if not os.access(parent, os.W_OK | os.X_OK):
-        raise InputError(f"cannot write {path}: no permission to write in {parent}")
+        raise InputError(f"cannot write {path_text(path)}: no permission to write in {path_text(parent)}")
     return target
 
 
@@ -89,6 +108,8 @@ def replacing(path: StrPath) -> Iterator[Path]:
 
 def write_bytes(path: StrPath, data: bytes) -> None:
     """Write `data` to `path`, whole or not at all; InputError if that cannot be done."""
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise TypeMismatchError(f"write_bytes {shown(path)}: the data must be bytes, got {type(data).__name__}")
     with replacing(path) as fresh:
         fresh.write_bytes(data)
 
@@ -132,9 +153,3 @@ def _check_name(path: Path) -> None:
         pass
     except ValueError as error:  # a NUL, or letters that the file system's encoding has not
         raise InputError(f"cannot write {path_text(path)!a}: no file can have that name ({error})") from None
-
-
-def path_text(path: StrPath) -> str:
-    """A path for a message; of a very long one the middle is left out, so that its name is seen."""
-    text = str(path)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"

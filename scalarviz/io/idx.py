@@ -16,8 +16,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import integer, text
 from ..errors import FileFormatError, InputError
-from .atomic import StrPath
+from .atomic import StrPath, as_path
 from .readable import check_source, unreadable
 
 UBYTE = 0x08
@@ -51,6 +52,7 @@ def read_idx(path: StrPath, dimensions: int) -> NDArray[np.uint8]:
     FileFormatError
         Not an IDX file of unsigned bytes with so many dimensions, damaged, too short or too long.
     """
+    integer("read_idx: dimensions", dimensions, 1, 255)
     source = check_source(path, "file of digits")
     try:
         with source.open("rb") as plain:
@@ -76,12 +78,16 @@ def find_idx(folder: StrPath, name: str) -> Path:
     InputError
         There is none.
     """
-    stem, _, kind = name.rpartition("-idx")
+    stem, _, kind = text(name, "find_idx: the name").rpartition("-idx")
+    folder = as_path(folder)
     names = [f"{stem}{dash}idx{kind}{end}" for dash in "-." for end in ("", ".gz")]
     for candidate in names:
-        if (path := Path(folder) / candidate).is_file():
-            return path
-    if not Path(folder).is_dir():
+        try:
+            if (path := folder / candidate).is_file():
+                return path
+        except OSError as error:  # a name that is too long
+            raise unreadable(folder, error) from None
+    if not folder.is_dir():
         raise InputError(f"there is no folder {folder}; it should hold {names[0]} or {names[1]} and its like")
     raise InputError(f"{folder} holds no {names[0]} and no {names[1]}; nothing is downloaded, put the file there")
 

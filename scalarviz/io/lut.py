@@ -10,12 +10,15 @@ from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FileFormatError, InputError, listing, shown
-from .atomic import StrPath, check_target, write_bytes
+from ..checks import function as function_of
+from ..checks import integer, real_array, text
+from ..errors import FileFormatError, InputError, TypeMismatchError, listing, shown
+from .atomic import StrPath, as_path, check_target, write_bytes
 from .readable import check_source, unreadable
 
 Floats = NDArray[np.float64]
@@ -47,6 +50,15 @@ class Lut:
     low: tuple[float, float, float] = (0.0, 0.0, 0.0)
     high: tuple[float, float, float] = (1.0, 1.0, 1.0)
 
+    def __post_init__(self) -> None:
+        table = real_array(self.table, "a LUT's table")
+        if table.ndim != 4 or table.shape != (len(table),) * 3 + (3,) or len(table) < SMALLEST:
+            raise InputError(f"a LUT's table has the shape (n, n, n, 3) with n >= {SMALLEST}, got {table.shape}")
+        text(self.title, "a LUT's title")
+        for what, corner in (("low", self.low), ("high", self.high)):
+            if real_array(corner, f"a LUT's {what}").shape != (3,):
+                raise InputError(f"a LUT's {what} must be three numbers, got {shown(corner)}")
+
     @property
     def points(self) -> int:
         """Grid points along each axis."""
@@ -64,7 +76,11 @@ class Lut:
         ndarray of float64, shape (..., 3)
         """
         low, high = np.array(self.low), np.array(self.high)
-        place = np.clip((np.asarray(colours, np.float64) - low) / (high - low), 0, 1) * (self.points - 1)
+        given = real_array(colours, "a LUT's colours").astype(np.float64)
+        if given.ndim == 0 or given.shape[-1] != 3 or np.isnan(given).any():
+            nan = " with NaN among them" if np.isnan(given).any() else ""
+            raise InputError(f"a LUT takes colours of shape (..., 3), got {given.shape}{nan}")
+        place = np.clip((given - low) / (high - low), 0, 1) * (self.points - 1)
         corner = np.minimum(place.astype(np.int64), self.points - 2)
         part = place - corner
         result = np.zeros(place.shape)
@@ -77,8 +93,7 @@ class Lut:
 
 def grid(points: int = POINTS) -> Floats:
     """The colours of the grid in the file's order, shape (points**3, 3): red fastest, blue slowest."""
-    if not SMALLEST <= points <= LARGEST:
-        raise InputError(f"a LUT has {SMALLEST} to {LARGEST} points an axis, got {points}")
+    integer("a LUT: points along an axis", points, SMALLEST, LARGEST)
     level = np.linspace(0, 1, points)
     blue, green, red = np.meshgrid(level, level, level, indexing="ij")
     return np.stack([red, green, blue], axis=-1).reshape(-1, 3)
@@ -86,13 +101,16 @@ def grid(points: int = POINTS) -> Floats:
 
 def sample(function: Colours, points: int = POINTS, title: str = "scalarviz") -> Lut:
     """The LUT of `function`, which maps colours (N, 3) to colours (N, 3), both sRGB in 0..1."""
-    colours = np.asarray(function(grid(points)), np.float64)
-    return Lut(colours.reshape(points, points, points, 3), title)
+    asked = grid(points)
+    colours = real_array(function_of(function, "sample: the function")(asked), "sample: what the function returns")
+    if colours.shape != asked.shape:
+        raise InputError(f"sample: for {asked.shape} colours the function must return as many, got {colours.shape}")
+    return Lut(colours.astype(np.float64).reshape(points, points, points, 3), title)
 
 
 def check_lut_name(path: StrPath) -> Path:
     """InputError if `path` cannot become a .cube file: its suffix or its folder."""
-    if Path(path).suffix.lower() != ".cube":
+    if as_path(path).suffix.lower() != ".cube":
         raise InputError(f"cannot write {path}: a LUT's name ends in .cube")
     return check_target(path)
 
@@ -100,6 +118,9 @@ def check_lut_name(path: StrPath) -> Path:
 def write_cube(path: StrPath, lut: Lut) -> None:
     """Write a 3-D LUT, whole or not at all; InputError if a value is not finite or the file cannot be written."""
     check_lut_name(path)
+    given: Any = lut
+    if not isinstance(given, Lut):
+        raise TypeMismatchError(f"write_cube {path}: the LUT must be an io.Lut, got {type(given).__name__}")
     rows = lut.table.reshape(-1, 3)
     if not np.isfinite(rows).all():
         raise InputError(f"cannot write {path}: a colour is not a finite number")

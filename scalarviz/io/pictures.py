@@ -11,13 +11,14 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FileFormatError, InputError, MissingDependencyError, listing
-from .atomic import StrPath, check_target, write_bytes
+from ..checks import integer, real_array
+from ..errors import FileFormatError, InputError, MissingDependencyError, TypeMismatchError, listing, shown
+from .atomic import StrPath, as_path, check_target, write_bytes
 from .grey import is_deep, level
 from .readable import check_source, unreadable
 
@@ -183,7 +184,7 @@ def _as_srgb(image: PillowImage) -> PillowImage:
 
 def check_picture_name(path: StrPath) -> Path:
     """InputError if `path` cannot become a picture: its suffix or its folder."""
-    if Path(path).suffix.lower() not in FORMATS:
+    if as_path(path).suffix.lower() not in FORMATS:
         raise InputError(f"cannot write {path}: a picture's name ends in one of {listing(FORMATS)}")
     return check_target(path)
 
@@ -215,7 +216,10 @@ def save_picture(path: StrPath, rgb: Floating | NDArray[np.uint8], alpha: Floati
     if alpha is not None:
         if FORMATS[suffix] == "JPEG":
             raise InputError(f"cannot write {path}: JPEG has no transparency and the picture has; use .png")
-        colours = np.dstack([colours, _levels(alpha, path)])
+        opacity = _levels(alpha, path)
+        if opacity.shape != colours.shape[:2]:
+            raise InputError(f"cannot write {path}: alpha must have the shape {colours.shape[:2]}, got {opacity.shape}")
+        colours = np.dstack([colours, opacity])
     encoded = io.BytesIO()
     options = {"quality": 95, "subsampling": 0} if FORMATS[suffix] == "JPEG" else {}
     if FORMATS[suffix] == "WEBP":
@@ -228,11 +232,12 @@ def save_picture(path: StrPath, rgb: Floating | NDArray[np.uint8], alpha: Floati
 
 
 def _levels(values: Floating | NDArray[np.uint8], path: StrPath) -> NDArray[np.uint8]:
-    if values.dtype == np.uint8:
-        return values.astype(np.uint8, copy=False)
-    if not np.isfinite(values).all():
+    given = real_array(values, f"cannot write {path}: a picture")
+    if given.dtype == np.uint8:
+        return given.astype(np.uint8, copy=False)
+    if not np.isfinite(given).all():
         raise InputError(f"cannot write {path}: a colour is not a finite number")
-    levels: NDArray[np.uint8] = np.rint(np.clip(values, 0, 1) * 255).astype(np.uint8)
+    levels: NDArray[np.uint8] = np.rint(np.clip(given, 0.0, 1.0) * 255).astype(np.uint8)
     return levels
 
 
@@ -240,6 +245,10 @@ def shrink(picture: Picture, longest: int) -> Picture:
     """The picture made smaller, its aspect kept, so that no side is above `longest` pixels; never enlarged."""
     from PIL import Image
 
+    given: Any = picture
+    if not isinstance(given, Picture):
+        raise TypeMismatchError(f"shrink takes an io.Picture, got {type(given).__name__} {shown(given)}")
+    integer("shrink: longest", longest, 1, LARGEST)
     width, height = picture.size
     factor = longest / max(width, height)
     if factor >= 1:

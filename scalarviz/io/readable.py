@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from ..errors import InputError
-from .atomic import StrPath, path_text
+from .atomic import StrPath, as_path, path_text
 
 
 def check_source(path: StrPath, what: str) -> Path:
@@ -24,8 +24,9 @@ def check_source(path: StrPath, what: str) -> Path:
     InputError
         There is none, it is something else, or the name can be no file's.
     """
+    name = as_path(path)
     try:
-        mode = os.stat(path).st_mode
+        mode = os.stat(name).st_mode
     except FileNotFoundError:
         raise InputError(f"there is no {what} {path_text(path)}") from None
     except OSError as error:
@@ -36,7 +37,7 @@ def check_source(path: StrPath, what: str) -> Path:
         raise InputError(f"{path_text(path)} is a folder, not a {what}")
     if not stat.S_ISREG(mode):
         raise InputError(f"{path_text(path)} is no regular file but a device or a pipe; copy what it gives into a file")
-    return Path(path)
+    return name
 
 
 def unreadable(path: StrPath, error: OSError) -> InputError:

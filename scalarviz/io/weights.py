@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FileFormatError, InputError
+from ..checks import mapping, real_array
+from ..checks import text as check_text
+from ..errors import FileFormatError, InputError, TypeMismatchError, shown
 from .atomic import StrPath, write_bytes
 from .readable import check_source, unreadable
 
@@ -52,6 +54,9 @@ def save_tensors(path: StrPath, tensors: Mapping[str, Array], metadata: Mapping[
     from safetensors.numpy import save
 
     # safetensors stores the buffer as it lies: an array that is not contiguous would come back with wrong values
+    mapping(tensors, "save_tensors: the tensors")
+    for name, note in mapping({} if metadata is None else metadata, "save_tensors: the metadata").items():
+        check_text(note, f"save_tensors: the metadata {shown(name)}")
     arrays = {name: _plain(name, array) for name, array in tensors.items()}
     text = {**(metadata or {}), FORMAT_KEY: FORMAT}
     try:
@@ -159,7 +164,10 @@ def under(prefix: str, tensors: Mapping[str, Array]) -> dict[str, Array]:
 
 def _plain(name: str, array: Array) -> Array:
     """The array in C order and the machine's byte order (`ascontiguousarray` would turn a scalar into a vector)."""
-    plain = np.asarray(array, order="C")
+    try:
+        plain = np.asarray(real_array(array, "it"), order="C")
+    except TypeMismatchError as error:
+        raise InputError(f"cannot store {shown(name)}: {error}") from None
     if plain.dtype.kind not in "biuf" or plain.dtype.itemsize > 8:
         raise InputError(f"cannot store {name}: its dtype is {plain.dtype}; allowed are bool, integers and floats")
     return plain.astype(plain.dtype.newbyteorder("="), copy=False)

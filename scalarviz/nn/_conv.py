@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..arguments import flag
+from ..checks import flag
 from ..scalar import Value, Weight
 from ..scalar.layer import affine_each
 from ..scalar.nested import nest

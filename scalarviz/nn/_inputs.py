@@ -9,16 +9,19 @@ import numpy as np
 
 from ..errors import TypeMismatchError, shown
 from ..scalar import Value
+from ..scalar.nested import DEEPEST, too_deep
 from ..scalar.value import as_value
 
 
-def as_input(x: Any, module: object) -> Any:
+def as_input(x: Any, module: object, level: int = 0) -> Any:
     """A number as a Value; a sequence or an array as a list of Values, a nested one as nested lists.
 
     Raises
     ------
     TypeMismatchError
         Something in it is no number; names the module.
+    InputError
+        It is nested without end.
     """
     if isinstance(x, Value):
         return x
@@ -26,7 +29,9 @@ def as_input(x: Any, module: object) -> Any:
         x = x.tolist()
     if isinstance(x, list | tuple):
         if x and isinstance(x[0], list | tuple | np.ndarray):
-            return [as_input(part, module) for part in x]
+            if level >= DEEPEST:
+                raise too_deep(f"{type(module).__name__}: the input")
+            return [as_input(part, module, level + 1) for part in x]
         return [v if isinstance(v, Value) else Value(v) for v in x]
     if isinstance(x, str) or not isinstance(x, SupportsFloat):
         if isinstance(x, Sequence) and not isinstance(x, str):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import flag
+from ..checks import flag, integer
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Value, Weight
 from ..scalar.layer import affine
@@ -27,13 +27,9 @@ def count(number: object, what: str) -> int:
     Raises
     ------
     InputError
-        It is no whole number, or below 1.
+        It is no whole number, below 1, or more than any computer holds.
     """
-    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-        raise InputError(f"{what} must be a whole number >= 1, got {shown(number)}")
-    if number > MOST:
-        raise InputError(f"{what} is {shown(number)}, more than any computer holds; at most {MOST}")
-    return int(number)
+    return integer(what, number, 1, MOST)
 
 
 def as_row(x: Any, n: int, title: str) -> list[Value]:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..arguments import one_of
+from ..checks import one_of
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Value, functions, tracing
 from ..scalar.kernel import kernel

@@ -10,6 +10,7 @@ from typing import Any, SupportsFloat
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import flag, text
 from ..errors import InputError, StateError, TypeMismatchError
 from ..scalar import Value, Weight, tracing
 from ..scalar.nested import flatten
@@ -125,7 +126,9 @@ class Module:
         outputs, title = flatten(self._books.outputs), type(self).__name__
         if not outputs:
             raise StateError(f"{title}.backward: nothing to walk; call the module with a sample first")
-        given = list(upstreams) if isinstance(upstreams, Sequence | np.ndarray) else [upstreams] * len(outputs)
+        whole = isinstance(upstreams, np.ndarray) and upstreams.ndim == 0  # one number in an array's clothes
+        many = isinstance(upstreams, Sequence | np.ndarray) and not whole
+        given: list[Any] = list(upstreams) if many else [upstreams] * len(outputs)  # type: ignore[arg-type]
         if len(given) != len(outputs):
             raise InputError(f"{title}.backward: {len(given)} upstream gradients for {len(outputs)} outputs")
         numbers = [as_number(u, f"{title}.backward: an upstream gradient") for u in given]
@@ -184,7 +187,7 @@ class Module:
                 yield name, module
 
     def _walk(self, prefix: str, above: tuple[int, ...]) -> Iterator[tuple[str, Module]]:
-        yield prefix, self
+        yield text(prefix, "the prefix of the names"), self
         for name, part in self._members():
             self._adopt(part)  # lists may have grown since they were set
             if isinstance(part, Module) and id(part) not in (*above, id(self)):
@@ -203,6 +206,7 @@ class Module:
             True: a tied parameter comes once, under its first name.
         """
         seen: set[int] = set()
+        remove_duplicate = flag(remove_duplicate, "named_parameters: remove_duplicate")
         for path, module in self._walk(prefix, ()):
             for name, part in module._members():
                 if isinstance(part, Module) or (remove_duplicate and id(part) in seen):
@@ -248,8 +252,9 @@ class Module:
 
     def train(self, mode: bool = True) -> Any:
         """Set ``training`` of this module and all below it; returns the module. See :class:`BatchNorm2d`."""
+        training = flag(mode, "train: mode")
         for _, module in self.named_modules():
-            module.training = bool(mode)
+            module.training = training
         return self
 
     def eval(self) -> Any:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
+from ..checks import position
 from ..errors import TypeMismatchError, shown
 from ..scalar import Value, Weight
 from ..scalar.dot import Dot, Row
-from ..scalar.value import as_value
+from ._inputs import as_input
 from ._linear import Linear, as_row, callable_or_none
 from ._module import Module
 from ._parameter import ParameterView
@@ -39,9 +38,7 @@ class PerceptronView:
 
     def summation(self, x: Sequence[Any]) -> Value:
         """The weighted sum ``sum(weight[j] * x[j]) + bias`` of one sample."""
-        if not isinstance(x, Sequence | np.ndarray):
-            raise TypeMismatchError(f"perceptron {self.index} takes a row of numbers, got {shown(x)}")
-        row = as_row([as_value(v) for v in x], len(self.weight), f"perceptron {self.index}")
+        row = as_row(as_input(x, self), len(self.weight), f"perceptron {self.index}")
         weights = Row(self.weight.parameter, self.weight.start, len(self.weight))
         return Dot.of(weights, tuple(row), None if self.bias is None else Row(self.bias._block, self.index, 1))
 
@@ -162,11 +159,7 @@ class Perceptrons(Sequence[PerceptronView]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        if isinstance(index, bool) or not hasattr(index, "__index__"):
-            raise TypeMismatchError(f"perceptrons[{shown(index)}]: an index is a whole number")
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"the network has {len(self)} perceptrons, there is no number {index}")
-        return PerceptronView(self._network, index % len(self))
+        return PerceptronView(self._network, position(index, len(self), "perceptrons"))
 
     def __iter__(self) -> Iterator[PerceptronView]:
         return (PerceptronView(self._network, i) for i in range(len(self)))

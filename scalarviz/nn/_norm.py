@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import flag
+from ..checks import flag
 from ..errors import InputError, StateError, shown
 from ..scalar import Value, Weight, dot, functions
 from ..scalar.dot import Dot, Row

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import flag
+from ..checks import flag, position, real_array
 from ..errors import InputError, TypeMismatchError, shown
 from ..memory import check_memory
 from ..scalar import Block, Weight
@@ -65,7 +65,7 @@ class Parameter(Block):
     shape: tuple[int, ...]
 
     def __init__(self, data: ArrayLike) -> None:
-        array = real_array(data, "Parameter: the data")
+        array = float_array(data, "Parameter: the data")
         if array.size == 0:
             raise InputError(f"Parameter: an array of shape {array.shape} has no elements; every side must be >= 1")
         super().__init__(array.size)
@@ -154,7 +154,8 @@ class Parameter(Block):
 
     def weight_name(self, index: int) -> str:
         """``"0.weight[4][2]"`` for the scalar at flat `index`."""
-        place = "".join(f"[{i}]" for i in np.unravel_index(index, self.shape)) if self.shape else ""
+        flat = position(index, self.size, f"{self._title()}.weight_name")
+        place = "".join(f"[{i}]" for i in np.unravel_index(flat, self.shape)) if self.shape else ""
         return f"{self.name}{place}"
 
     def _title(self) -> str:
@@ -260,36 +261,22 @@ def _pick(parameter: Parameter, start: int, shape: tuple[int, ...], index: Any) 
     if len(indices) > len(shape):
         raise InputError(f"{parameter._title()}: {len(indices)} indices for the {len(shape)} dimensions of {shape}")
     for i in indices:
-        if isinstance(i, bool) or not hasattr(i, "__index__"):
-            raise TypeMismatchError(
-                f"{parameter._title()}[{shown(i)}]: an index is a whole number; for slices use .data"
-            )
         side, *rest = shape
-        position = i.__index__()
-        if not -side <= position < side:  # IndexError, not InputError: Python's own protocols look for it
-            raise IndexError(f"{parameter._title()}: index {position} is outside 0 .. {side - 1} (shape {shape})")
         shape = tuple(rest)
-        start += (position % side) * prod(shape)
+        start += position(i, side, parameter._title(), "; for slices use .data") * prod(shape)
     return parameter.weight(start) if not shape else ParameterView(parameter, start, shape)
 
 
-def real_array(data: Any, what: str) -> NDArray[np.float64]:
+def float_array(data: Any, what: str) -> NDArray[np.float64]:
     """`data` as float64 (a copy).
 
     Raises
     ------
     TypeMismatchError
-        It is ragged, complex or no numbers.
+        It is ragged, complex, masked or no numbers.
     """
-    try:
-        array = np.asarray(data)
-        if array.dtype.kind not in "biuf":
-            raise TypeError(f"dtype {array.dtype}")
-        return np.array(array, np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeMismatchError(
-            f"{what} must be an array of real numbers, got {type(data).__name__} ({error})"
-        ) from None
+    with np.errstate(over="ignore"):  # of a longdouble
+        return np.array(real_array(data, what), np.float64)
 
 
 def fitted(data: Any, shape: tuple[int, ...], what: str) -> NDArray[np.float64]:
@@ -300,7 +287,7 @@ def fitted(data: Any, shape: tuple[int, ...], what: str) -> NDArray[np.float64]:
     InputError
         It has another shape.
     """
-    array = real_array(data, what)
+    array = float_array(data, what)
     if array.shape != shape:
         raise InputError(f"{what} has shape {shape}, got an array of shape {array.shape}")
     return array

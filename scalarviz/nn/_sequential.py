@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator
 from typing import Any
 
+from ..checks import position
 from ..errors import TypeMismatchError, shown
 from ._module import Module
 
@@ -68,11 +68,5 @@ class Sequential(Module):
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return Sequential(*self._items()[index])
-        try:
-            position = operator.index(index)
-        except TypeError:
-            raise TypeMismatchError(f"Sequential[{shown(index)}]: an index is a whole number") from None
         items = self._items()
-        if not -len(items) <= position < len(items):
-            raise IndexError(f"Sequential has {len(items)} modules, there is no number {position}")
-        return items[position]
+        return items[position(index, len(items), "Sequential")]

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import flag, mapping, text
 from ..errors import InputError, TypeMismatchError, listing, shown
 from ..scalar import Weight
-from ._parameter import Parameter, ParameterView, fitted, real_array
+from ._parameter import Parameter, ParameterView, fitted, float_array
 
 if TYPE_CHECKING:
     from ._module import Module
@@ -30,11 +31,11 @@ class LoadResult(NamedTuple):
 def register(module: Module, name: str, array: Any) -> None:
     """See :meth:`Module.register_buffer`."""
     title = f"register_buffer of {type(module).__name__}"
-    if not str(name).isidentifier():
+    if not text(name, f"{title}: the name").isidentifier():
         raise InputError(f"{title}: the name must be an identifier, got {shown(name)}")
     if hasattr(module, name) and name not in module._books.buffers:
         raise InputError(f"{title}: {shown(name)} exists already and is no buffer; choose another name")
-    numbers = real_array(array, f"{title}: {name}")
+    numbers = float_array(array, f"{title}: {name}")
     kept = np.asarray(array).dtype
     setattr(module, name, numbers.astype(kept if kept.kind in "biu" else np.float64))
     books = module._books
@@ -51,8 +52,8 @@ def entries(module: Module, prefix: str = "") -> Iterator[tuple[str, Parameter |
 
 def load(module: Module, state_dict: Mapping[str, Any], strict: bool) -> LoadResult:
     """See :meth:`Module.load_state_dict`."""
-    if not isinstance(state_dict, Mapping):
-        raise TypeMismatchError(f"load_state_dict needs a mapping of names to arrays, got {type(state_dict).__name__}")
+    mapping(state_dict, "load_state_dict: what is loaded")
+    flag(strict, "load_state_dict: strict")
     own = dict(entries(module))
     missing = [name for name in own if name not in state_dict]
     unexpected = [str(name) for name in state_dict if name not in own]
@@ -80,8 +81,7 @@ def load(module: Module, state_dict: Mapping[str, Any], strict: bool) -> LoadRes
 
 def matching(module: Module, pattern: str) -> list[Parameter | ParameterView | Weight]:
     """The parameters whose name matches, or the one row or Weight that `pattern` names with subscripts."""
-    if not isinstance(pattern, str):
-        raise TypeMismatchError(f"a pattern of parameters is a text such as '0.*', got {shown(pattern)}")
+    text(pattern, "a pattern of parameters, such as '0.*',")
     named = dict(module.named_parameters(remove_duplicate=False))
     found: list[Parameter | ParameterView | Weight] = [p for name, p in named.items() if fnmatchcase(name, pattern)]
     if found:

@@ -241,6 +241,9 @@ def apply(module: Module, initializer: Function | None = None, seed: int | None 
         raise TypeMismatchError(
             f"an initialiser is a function (shape, fan_in, fan_out, draw), got {shown(initializer)}"
         )
+    given: Any = module
+    if isinstance(given, type) or not callable(getattr(given, "named_modules", None)):
+        raise TypeMismatchError(f"init.apply: the module must be a Module, got {type(given).__name__} {shown(given)}")
     done: set[int] = set()
     for path, owner in module.named_modules():
         for name, part in owner._members():

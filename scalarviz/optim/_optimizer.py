@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import integer, mapping, position, real_array
 from ..errors import InputError, TracingError, TypeMismatchError, UnknownAttributeError, listing, shown
 from ..scalar import Block, Value, Weight
 from ..scalar.value import as_number
@@ -181,11 +182,12 @@ class Optimizer:
 
     def owns(self, block: Block, index: int) -> bool:
         """Whether the weight at flat `index` of `block` is held."""
-        return any(b is block and bool((held == index).any()) for b, held in self._held)
+        place = position(index, _block(block, "owns").size, "owns: the block")
+        return any(b is block and bool((held == place).any()) for b, held in self._held)
 
     def held_mask(self, block: Block) -> NDArray[np.bool_]:
         """Which weights of `block` are held, shape ``(block.size,)``."""
-        mask = np.zeros(block.size, np.bool_)
+        mask = np.zeros(_block(block, "held_mask").size, np.bool_)
         for other, held in self._held:
             if other is block:
                 mask[held] = True
@@ -269,13 +271,17 @@ class Optimizer:
             Entries are missing, or a state array has another name or length.
         """
         title = f"load_state_dict of {type(self).__name__}"
+        given = mapping(state_dict, f"{title}: what is loaded")
         missing = [name for name in ("steps", "hyperparameters", "state") if name not in state_dict]
         if missing:
             raise InputError(f"{title}: missing {listing(missing)}")
+        for name in ("hyperparameters", "state"):
+            mapping(given[name], f"{title}: {name!r}")
+        steps = integer(f"{title}: 'steps'", given["steps"], 0)
         unknown = [n for n in state_dict["hyperparameters"] if n not in self.hyperparameters()]
         if unknown:
             raise InputError(f"{title}: unknown {listing(unknown)}; there are {listing(self.hyperparameters())}")
-        arrays = {name: np.array(array, np.float64) for name, array in state_dict["state"].items()}
+        arrays = {name: np.array(real_array(a, f"{title}: {name}"), np.float64) for name, a in given["state"].items()}
         if arrays.keys() != set(self.state):
             raise InputError(f"{title}: its state is ({listing(self.state)}), got ({listing(arrays)})")
         for name, array in arrays.items():
@@ -283,7 +289,7 @@ class Optimizer:
                 raise InputError(f"{title}: {name} is for {self.numel()} weights, got shape {array.shape}")
         for name, number in state_dict["hyperparameters"].items():
             setattr(self, name, number)
-        self.steps, self._state = int(state_dict["steps"]), arrays
+        self.steps, self._state = steps, arrays
 
     def __repr__(self) -> str:
         numbers = ", ".join(f"{name}={value!r}" for name, value in self.hyperparameters().items())
@@ -343,7 +349,7 @@ def overrides_step(optimizer: Optimizer | type[Optimizer]) -> bool:
 def _held(params: Iterable[Block | Weight], title: str) -> list[tuple[Block, Indices]]:
     """Blocks in order of their first mention, with the indices that `params` names."""
     given: Any = params
-    if isinstance(given, Block | Weight | str) or not isinstance(given, Iterable):
+    if isinstance(given, Block | Weight | str | np.ndarray) or not isinstance(given, Iterable):
         raise TypeMismatchError(f"{title}: params is a list, such as net.parameters(); got {type(given).__name__}")
     found: dict[Block, set[int]] = {}
     for i, part in enumerate(params):
@@ -356,6 +362,12 @@ def _held(params: Iterable[Block | Weight], title: str) -> list[tuple[Block, Ind
     if not found:
         raise InputError(f"{title}: no parameters to train; pass net.parameters() or a list of Weights")
     return [(block, np.array(sorted(held), np.intp)) for block, held in found.items()]
+
+
+def _block(given: Any, what: str) -> Block:
+    if not isinstance(given, Block):
+        raise TypeMismatchError(f"{what} takes a Parameter, got {type(given).__name__} {shown(given)}")
+    return given
 
 
 def at_least_zero(number: float, what: str) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..arguments import flag
+from ..checks import flag
 from ..errors import InputError
 from ..scalar import Block, Value, Weight
 from ._optimizer import Optimizer, Update, at_least_zero

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import mapping, text
 from ..engine.problem import DTYPES
 from ..errors import FileFormatError, InputError, shown
 from ..io.weights import OPTIMIZER, OURS, load_tensors, parse_json, save_tensors, under
@@ -69,6 +70,8 @@ def save_run(run: Run, path: str | Path, notes: Mapping[str, str] | None = None)
     InputError
         The file cannot be written.
     """
+    for name, note in mapping({} if notes is None else notes, "save: the notes").items():
+        text(note, f"save: the note {shown(name)}")
     about = {
         "steps": run.steps,
         "seed": run.seed,

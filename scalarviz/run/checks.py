@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from .. import rng
+from ..checks import integer, real_array
 from ..errors import InputError, shown
+from ..scalar.value import as_number
 
 LAST_STEP = 2**53
 """A larger step number is not exact as a float, which Adam's bias correction makes of it."""
 
 
-def integer(name: str, number: Any, least: int) -> int:
-    """`number` as an int of at least `least`; InputError otherwise."""
-    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
-        raise InputError(f"{name} must be a whole number, at least {least}; got {shown(number)}")
-    return int(number)
-
-
 def steps_of(steps: Any) -> int:
     """`steps` as a count of training steps; InputError otherwise."""
-    number = integer("steps", steps, 0)
-    if number > LAST_STEP:
-        raise InputError(f"steps must be at most 2**53; got a number of {number.bit_length()} bits")
-    return number
+    return integer("steps", steps, 0, LAST_STEP)
 
 
 def batch_of(batch_size: int | None, samples: int) -> int:
@@ -47,10 +39,19 @@ def seed_of(seed: int) -> int:
 
 
 def flat(values: NDArray[Any], n_weights: int) -> NDArray[Any]:
-    """`values` if there is one for every weight; InputError otherwise."""
-    if np.shape(values) != (n_weights,):
-        raise InputError(f"values must have the shape ({n_weights},), got {np.shape(values)}")
-    return values
+    """`values` if there is one for every weight; an error otherwise."""
+    found = real_array(values, "values")
+    if found.shape != (n_weights,):
+        raise InputError(f"values must have the shape ({n_weights},), got {found.shape}")
+    return found
+
+
+def positive(seconds: float, what: str) -> float:
+    """`seconds` as a float; an error if it is no finite number above 0."""
+    number = as_number(seconds, what)
+    if not (math.isfinite(number) and number > 0):
+        raise InputError(f"{what} must be a finite number of seconds > 0, got {shown(seconds)}")
+    return number
 
 
 def check_targets(loss: Any, targets: NDArray[Any], n_outputs: int) -> None:

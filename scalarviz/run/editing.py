@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..checks import real_array, text
 from ..engine.problem import Problem
 from ..errors import TypeMismatchError
 from ..optim import Optimizer
@@ -80,6 +80,7 @@ class Editing:
         """
         if not isinstance(edit, Edit):
             raise TypeMismatchError(f"do: an Edit is wanted, such as SetWeights(0, [0.5]); got {type(edit).__name__}")
+        text(gesture, "do: the gesture")
         self._check_live()
         edit = edit.resolved(self.hands)
         edit.check(self.hands)
@@ -183,7 +184,7 @@ class Editing:
         InputError
             Not all of them are weights of this run.
         """
-        self.do(SetWeights(start, np.asarray(numbers)))
+        self.do(SetWeights(start, real_array(numbers, "set_weights: the numbers")))
 
     def set_targets(self, targets: ArrayLike) -> None:
         """Train towards other targets (N, n_targets) from the next step on.
@@ -193,7 +194,7 @@ class Editing:
         InputError
             Another shape, or numbers that are not finite, or targets that the loss cannot use.
         """
-        self.do(SetTargets(np.asarray(targets)))
+        self.do(SetTargets(real_array(targets, "set_targets: the targets")))
 
     def add_samples(self, inputs: ArrayLike, targets: ArrayLike) -> None:
         """Learn from more samples as well, from the next step on.
@@ -214,7 +215,7 @@ class Editing:
         Where a batch was all the data it still is, and so grows. Otherwise its size stays, and the order of the
         samples from here on is that of the larger set.
         """
-        self.do(AddSamples(np.asarray(inputs), np.asarray(targets)))
+        self.do(AddSamples(*_both(inputs, targets, "add_samples")))
 
     def refill(self, inputs: ArrayLike, targets: ArrayLike) -> None:
         """Learn from other data (N, n_inputs) and (N, n_targets) instead, from the next step on; any N.
@@ -228,7 +229,11 @@ class Editing:
         -----
         Where a batch was all the data it still is; one that is larger than the new data becomes all of it.
         """
-        self.do(Refill(np.asarray(inputs), np.asarray(targets)))
+        self.do(Refill(*_both(inputs, targets, "refill")))
+
+
+def _both(inputs: ArrayLike, targets: ArrayLike, what: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    return real_array(inputs, f"{what}: the inputs"), real_array(targets, f"{what}: the targets")
 
 
 def _continued(last: Applied, new: Applied) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from ..checks import flag, mapping
 from ..engine.problem import Problem
 from ..optim import Optimizer
 from ..scalar.store import Store
@@ -59,6 +60,8 @@ class Keeping:
         """
         self._check_live()
         steps = steps_of(steps)
+        mapping(tensors, "restore: the tensors")
+        mapping(optimizer_state, "restore: the optimiser's state")
         targets = {"": self._store.value}
         if optimizer_state:
             targets |= {f"{n}.": a for n, a in zip(self.optimizer.state, self.problem.state, strict=True)}
@@ -103,4 +106,4 @@ class Keeping:
     @in_turn
     def load(self, path: str | Path, *, optimizer: bool = True) -> Checkpoint:
         """Go on from a file; see :func:`scalarviz.run.checkpoint.load_run`."""
-        return load_run(self, path, optimizer=optimizer)  # type: ignore[arg-type]
+        return load_run(self, path, optimizer=flag(optimizer, "load: optimizer"))  # type: ignore[arg-type]

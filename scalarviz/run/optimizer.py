@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import real_array
 from ..errors import InputError, TypeMismatchError
 from ..optim import Optimizer, overrides_step
 from ..scalar.store import Block
@@ -127,16 +128,17 @@ def restore(tensors: Sequence[Tensor], targets: Mapping[str, NDArray[Any]], save
         dtype. Nothing is changed.
     """
     wanted = {prefix + t.name: (t, flat) for prefix, flat in targets.items() for t in tensors}
+    found = {name: real_array(array, name) for name, array in saved.items()}
     problems = [f"missing {name}" for name in wanted if name not in saved]
     problems += [f"unexpected {name}" for name in saved if name not in wanted]
     problems += [
-        f"{name} has shape {tuple(saved[name].shape)}, the model {tensor.shape}"
+        f"{name} has shape {found[name].shape}, the model {tensor.shape}"
         for name, (tensor, _) in wanted.items()
-        if name in saved and tuple(saved[name].shape) != tensor.shape
+        if name in found and found[name].shape != tensor.shape
     ]
     if problems:
         raise InputError(f"the saved numbers do not fit this model: {'; '.join(problems)}")
-    new = {name: _finite(name, saved[name], flat.dtype) for name, (_, flat) in wanted.items()}
+    new = {name: _finite(name, found[name], flat.dtype) for name, (_, flat) in wanted.items()}
     for name, (tensor, flat) in wanted.items():
         tensor.of(flat)[...] = new[name]
 

@@ -10,7 +10,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import explained, one_of
+from ..arguments import explained
+from ..checks import function, integer, one_of, position
 from ..engine.arrays.plan import PlanRunner
 from ..engine.choose import EngineChoice, choose
 from ..engine.problem import DTYPES, Problem
@@ -20,7 +21,7 @@ from ..errors import InputError, StateError, TypeMismatchError
 from ..nn import batch_reduction
 from ..scalar.store import Block, Gate, Store
 from ..tape import Plan, Tape, lower, record
-from .checks import batch_of, check_targets, flat, integer, seed_of
+from .checks import batch_of, check_targets, flat, positive, seed_of
 from .dataset import Dataset
 from .editing import Applied, Editing
 from .edits import SetFrozen, SetWeights
@@ -204,6 +205,8 @@ class Run(Engines, Editing, Keeping):
         How the steps are cut into chunks changes no bit.
         """
         left = integer("n", n, 0)
+        if progress is not None:
+            function(progress, "step: progress")
         while left > 0:
             self._check_live()
             left -= self._training.advance(left, self.lr)
@@ -223,7 +226,7 @@ class Run(Engines, Editing, Keeping):
 
     @call_seconds.setter
     def call_seconds(self, seconds: float) -> None:
-        self._training.call_seconds = seconds
+        self._training.call_seconds = positive(seconds, "call_seconds")
 
     # ---- touching
 
@@ -305,7 +308,7 @@ class Run(Engines, Editing, Keeping):
 
     def weight_name(self, index: int) -> str:
         """Name of the scalar at flat `index`, as ``0.weight[4][2]``."""
-        return weight_name(self.tensors, index)
+        return weight_name(self.tensors, position(index, self.n_weights, "the weights"))
 
     @in_turn
     def frame(self, probe: ArrayLike | None = None) -> Frame:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError
+from ..checks import real_array
+from ..errors import InputError, shown
 from ..scalar.nested import flatten, nest
 
 Shape = tuple[int, ...]
@@ -20,17 +21,12 @@ def as_samples(array: ArrayLike, what: str) -> NDArray[Any]:
 
     Raises
     ------
+    TypeMismatchError
+        No real numbers, or a masked array.
     InputError
-        Not numbers, empty, or not finite (naming the first bad sample).
+        Empty, or not finite (naming the first bad sample).
     """
-    try:
-        found = np.asarray(array)
-        if found.dtype.kind == "c":
-            raise TypeError
-        if found.dtype.kind not in "fiub":
-            found = found.astype(np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{what} must be an array of real numbers, got {_kind(array)}") from None
+    found = real_array(array, what)
     if found.ndim == 0 or 0 in found.shape:
         raise InputError(f"{what} must have the shape (samples, numbers a sample), none of them 0; got {found.shape}")
     if found.ndim == 1:
@@ -44,11 +40,6 @@ def as_samples(array: ArrayLike, what: str) -> NDArray[Any]:
             "are not finite: clean the data first"
         )
     return found.reshape(len(found), -1)
-
-
-def _kind(array: ArrayLike) -> str:
-    dtype = getattr(array, "dtype", None)
-    return type(array).__name__ + (f" of {dtype}" if dtype is not None else "")
 
 
 def sample_shape(array: ArrayLike) -> Shape:
@@ -90,10 +81,12 @@ def as_pair(data: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     InputError
         Not a pair, or of different lengths.
     """
-    try:
-        x, y = data
-    except (TypeError, ValueError):
-        raise InputError("data must be a pair (X, Y): inputs and targets, one row a sample") from None
+    listed = isinstance(data, list | tuple) or (isinstance(data, np.ndarray) and data.ndim > 0)
+    if not listed or len(data) != 2:
+        raise InputError(
+            f"data must be a pair (X, Y): inputs and targets, one row a sample; got {type(data).__name__} {shown(data)}"
+        )
+    x, y = data
     inputs, targets = as_samples(x, "data[0] (the inputs)"), as_samples(y, "data[1] (the targets)")
     if len(inputs) != len(targets):
         raise InputError(f"data: {len(inputs)} inputs but {len(targets)} targets; they must pair up")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from operator import mul
 from typing import Any, SupportsFloat
 
-from ..errors import InputError, TracingError
+from ..errors import InputError, TracingError, TypeMismatchError
 from . import ops, tracing
 from .kernel import Kernel
 from .store import Block
@@ -136,8 +136,13 @@ def dot(weights: Weights, xs: Sequence[Value | SupportsFloat], bias: Value | Sup
     InputError
         The lengths differ.
     """
-    if len(weights) != len(xs):
-        raise InputError(f"dot: {len(weights)} weights for {len(xs)} inputs; both must have the same length")
+    try:
+        lengths = len(weights), len(xs)
+    except TypeError:
+        kinds = f"{type(weights).__name__} and {type(xs).__name__}"
+        raise TypeMismatchError(f"dot takes two sequences of Values and numbers, got {kinds}") from None
+    if lengths[0] != lengths[1]:
+        raise InputError(f"dot: {lengths[0]} weights for {lengths[1]} inputs; both must have the same length")
     ws = weights if isinstance(weights, Row) else tuple(as_value(w) for w in weights)
     values = tuple(as_value(x) for x in xs)
     return Dot.of(ws, values, None if bias is None else as_value(bias))

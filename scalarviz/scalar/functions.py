@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence, Sized
 from functools import partial, reduce
 from typing import SupportsFloat
 
+import numpy as np
+
 from ..errors import InputError, TypeMismatchError
 from . import ops
 from .dot import dot
@@ -142,7 +144,8 @@ def _values(name: str, xs: Iterable[Operand]) -> list[Value]:
 
 def _operands(name: str, xs: Iterable[Operand]) -> Sequence[Operand]:
     """`xs` as it is if it has a length (a layer's lazy row stays lazy), else its elements."""
-    if isinstance(xs, Value) or not isinstance(xs, Iterable | Sized):
+    alone = isinstance(xs, Value) or (isinstance(xs, np.ndarray) and xs.ndim == 0)
+    if alone or not isinstance(xs, Iterable | Sized):
         raise TypeMismatchError(f"{name} takes one sequence, as {name}([a, b]); got {type(xs).__name__}")
     return xs if isinstance(xs, Sized) else tuple(xs)  # type: ignore[return-value]
 

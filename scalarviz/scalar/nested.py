@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..errors import InputError
 from .value import Value
 
 Shape = tuple[int, ...]
+
+DEEPEST = 32
+"""Levels of nested lists; a list that holds itself has no end of them."""
 
 
 def shape_of(x: Any, what: str = "the input") -> Shape:
@@ -17,13 +22,24 @@ def shape_of(x: Any, what: str = "the input") -> Shape:
     Raises
     ------
     InputError
-        The lists are ragged: neighbours have different shapes.
+        The lists are ragged: neighbours have different shapes; or there are more than `DEEPEST` levels.
     """
+    return _shape(x, what, 0)
+
+
+def too_deep(what: str) -> InputError:
+    """What is raised of lists that are nested without end."""
+    return InputError(f"{what} is nested in more than {DEEPEST} levels; a sample has one for each dimension")
+
+
+def _shape(x: Any, what: str, level: int) -> Shape:
     if not isinstance(x, list | tuple):
         return ()
+    if level >= DEEPEST:
+        raise too_deep(what)
     if not any(isinstance(item, list | tuple) for item in x):
         return (len(x),)
-    shapes = [shape_of(item, what) for item in x]
+    shapes = [_shape(item, what, level + 1) for item in x]
     for place, shape in enumerate(shapes):
         if shape != shapes[0]:
             raise InputError(f"{what} is ragged: part 0 has shape {shapes[0]}, part {place} has shape {shape}")
@@ -41,6 +57,8 @@ def flatten(x: Any) -> list[Value]:
 
 def nest(row: Sequence[Any], shape: Shape) -> Any:
     """The flat `row` (as many items as `shape` has places) as nested lists."""
+    if 0 in shape:
+        return np.empty(shape).tolist()
     parts: list[Any] = list(row)
     for side in reversed(shape[1:]):
         parts = [parts[start : start + side] for start in range(0, len(parts), side)]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..errors import StateError
+from ..errors import OutOfRangeError, StateError, TypeMismatchError, shown
 
 if TYPE_CHECKING:
     from .weight import Weight
@@ -233,12 +233,23 @@ class Block:
             if only is not None:
                 return only
             self._proxies = weakref.WeakValueDictionary()
-        proxy = self._proxies.get(index)
+        try:
+            proxy = self._proxies.get(index)
+        except TypeError:  # not hashable, so no number
+            proxy = None
         if proxy is None:
-            if not 0 <= index < self.size:  # IndexError: Python's own protocols look for it
-                raise IndexError(f"{self.name or 'a block'}: there is no weight {index}, it has {self.size}")
+            self._check_index(index)
             proxy = self._proxies[index] = Block.proxy(self, index)
         return proxy
+
+    def _check_index(self, index: object) -> None:
+        title = f"a weight of {self.name or 'a block'}"
+        if isinstance(index, bool) or not isinstance(index, int | np.integer):
+            raise TypeMismatchError(f"{title}: its number must be a whole number, got {shown(index)}")
+        if not 0 <= index < self.size:
+            raise OutOfRangeError(
+                f"{title}: there is no number {shown(index)}, it has {self.size} (0 .. {self.size - 1})"
+            )
 
     def _adopt(self, weight: Weight) -> None:
         """Make `weight` the proxy of a block of one (a stand-alone Weight is the proxy of its own block)."""

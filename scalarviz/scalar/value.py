@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, ClassVar, SupportsFloat
 
+import numpy as np
+
 from ..errors import InputError, StateError, TracingError, TypeMismatchError, shown
 from . import tracing
 from .kernel import Kernel, kernel
@@ -302,7 +304,12 @@ def as_number(x: SupportsFloat, what: str) -> float:
         A whole number too large for a float.
     """
     try:
-        if isinstance(x, str | bytes):  # float("1") is 1.0, but text among numbers is a mistake
+        if isinstance(x, str | bytes | bytearray):  # float("1") is 1.0, but text among numbers is a mistake
+            raise TypeError
+        # NumPy makes a number of any array of one, of the real part of a complex one, of a masked one
+        if isinstance(x, np.ndarray | np.generic) and not (x.ndim == 0 and x.dtype.kind in "biuf"):
+            raise TypeError
+        if isinstance(x, np.ma.MaskedArray):
             raise TypeError
         return float(x)
     except (TypeError, ValueError):

@@ -8,7 +8,7 @@ from typing import Any, SupportsFloat, overload
 import numpy as np
 
 from .. import rng
-from ..arguments import flag
+from ..checks import flag
 from ..errors import InputError, TypeMismatchError, shown
 from . import tracing
 from .store import Block

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from numbers import Integral
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
+
+from ..checks import integer
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import tracing
 from ..scalar.dot import Dot, Row
@@ -15,6 +17,9 @@ from ..scalar.store import Block
 from ..scalar.value import Symbol, Value
 from ..scalar.weight import Weight
 from .tape import Node, Tape, Terms
+
+MOST = 1 << 32
+"""Inputs of one sample: each is an object while a function is recorded."""
 
 
 def record(
@@ -57,6 +62,7 @@ def record(
     Leaf Values that `fn` brings along are constants. Modules called on the way leave taps.
     """
     _check(fn, n_inputs, n_targets, loss)
+    blocks = _blocks(blocks)
     with tracing.recording() as recorder:
         inputs: list[Value] = [Symbol() for _ in range(n_inputs)]
         targets: list[Value] = [Symbol() for _ in range(n_targets)]
@@ -95,11 +101,16 @@ def _check(fn: Any, n_inputs: Any, n_targets: Any, loss: Any) -> None:
     for what, function in (("fn", fn), ("loss", loss)):
         if not (callable(function) or (what == "loss" and function is None)):
             raise TypeMismatchError(f"record: {what} must be a function of Values, got {type(function).__name__}")
-    if not all(isinstance(n, Integral) and int(n) >= 0 for n in (n_inputs, n_targets)):
-        raise InputError(
-            f"record: n_inputs and n_targets must be whole numbers, at least 0; got {shown(n_inputs)} "
-            f"and {shown(n_targets)}"
-        )
+    integer("record: n_inputs", n_inputs, 0, MOST)
+    integer("record: n_targets", n_targets, 0, MOST)
+
+
+def _blocks(given: Any) -> list[Block]:
+    listed = isinstance(given, Iterable) and not isinstance(given, str | Block | np.ndarray)
+    blocks: list[Any] = list(given) if listed else [None]
+    if not all(isinstance(block, Block) for block in blocks):
+        raise TypeMismatchError(f"record: blocks is a list of Parameters, got {type(given).__name__} {shown(given)}")
+    return blocks
 
 
 def _is_many(result: Any) -> bool:

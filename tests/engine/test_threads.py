@@ -154,7 +154,7 @@ def test_one_processor_has_one_thread(monkeypatch):
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, True, "2"])
 def test_a_wrong_number_of_threads_is_refused(threads):
-    with pytest.raises(InputError, match="threads must be a whole number, at least 1"):
+    with pytest.raises(InputError, match="threads must be a whole number >= 1"):
         run_of(threads)
 
 

@@ -19,6 +19,7 @@ FLOORS = {
     "scalarviz.arguments": 1,
     "scalarviz.memory": 1,
     "scalarviz.process": 1,
+    "scalarviz.checks": 1,
     "scalarviz.rng": 1,
     "scalarviz.data": 1,
     "scalarviz.scalar": 2,
@@ -34,8 +35,13 @@ FLOORS = {
     "scalarviz.__main__": 9,
     "scalarviz": 9,  # the front door may re-export from every floor (lazily above floor 5)
 }
-# data draws its colours from rng; a Run writes its weights and a scene description may name pictures
-NEIGHBOURS = {("scalarviz.data", "scalarviz.rng"), ("scalarviz.run", "scalarviz.io")}
+# data draws its colours from rng and checks its arguments; a Run writes its weights and a scene description may name
+# pictures
+NEIGHBOURS = {
+    ("scalarviz.data", "scalarviz.rng"),
+    ("scalarviz.data", "scalarviz.checks"),
+    ("scalarviz.run", "scalarviz.io"),
+}
 
 
 def modules() -> dict[str, Path]:

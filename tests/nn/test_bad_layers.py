@@ -74,7 +74,7 @@ def test_upstreams_of_the_wrong_kind():
 
 
 def test_a_sequential_has_no_more_modules_than_it_has():
-    with pytest.raises(IndexError, match="has 1 modules, there is no number 1"):
+    with pytest.raises(IndexError, match="Sequential: there is no number 1, it has 1"):
         nn.Sequential(nn.Tanh())[1]
     assert nn.Sequential(nn.Tanh(), nn.ReLU())[-1].op == "relu"
     assert [v.data for v in nn.Sequential()([1.0, 2.0])] == [1.0, 2.0]

@@ -105,7 +105,7 @@ REFUSED = [
     (lambda: optim.Adam(weights(), amsgrad=True), "Adam has no argument 'amsgrad'"),
     (lambda: optim.AdamW(weights(), weight_decy=0.1), "'weight_decy'; did you mean 'weight_decay'"),
     (lambda: sv.Run(nn.Linear(1, 1), batchsize=3), r"Run has no argument 'batchsize'; did you mean 'batch_size'\?"),
-    (lambda: nn.Linear(10**30, 2), "n_in is 1000000000000000000000000000000, more than any computer holds"),
+    (lambda: nn.Linear(10**30, 2), "n_in must be a whole number <= 1099511627776, got 1000000000000000000000000000000"),
     (
         lambda: nn.Linear(2**40, 2**39),
         r"weights in 2 dimensions: that takes [0-9]+ GB of memory, [0-9]+ are free; take smaller layers",
@@ -233,7 +233,7 @@ def test_the_ways_to_repoint_a_parameter_are_private():
 @pytest.mark.parametrize("index", [-1, 6, 10**30])
 def test_a_parameter_has_no_weight_outside_of_it(index):
     p = nn.Parameter(np.ones((2, 3)))
-    with pytest.raises(IndexError, match=f"there is no weight {index}, it has 6"):
+    with pytest.raises(IndexError, match=f"there is no number {index}, it has 6"):
         p.weight(index)
     assert p.weight(5) is p[1][2]
 

@@ -142,10 +142,10 @@ def test_our_text_without_its_format_is_refused(tmp_path):
     ("about", "says"),
     [
         ('{"steps": 1e400}', "1e400 is no finite number"),
-        ('{"steps": 9223372036854775808}', r"steps must be at most 2\*\*53"),
-        ('{"steps": ' + "9" * 4000 + "}", r"steps must be at most 2\*\*53"),
+        ('{"steps": 9223372036854775808}', r"steps must be a whole number <= 9007199254740992"),
+        ('{"steps": ' + "9" * 4000 + "}", r"steps must be a whole number <= 9007199254740992"),
         ('{"steps": ' + "9" * 5000 + "}", "cannot be used"),
-        ('{"steps": -1}', "steps must be a whole number, at least 0; got -1"),
+        ('{"steps": -1}', "steps must be a whole number >= 0, got -1"),
         ('{"steps": 1.5}', "steps must be a whole number"),
         ('{"steps": true}', "steps must be a whole number"),
         ('{"steps": "7"}', "steps must be a whole number"),
@@ -220,7 +220,7 @@ def test_a_float64_file_that_fits_goes_into_a_float32_run(tmp_path):
     run = a_run()
     run.load(path)
     np.testing.assert_array_equal(run.values, source.values.astype(np.float32))
-    with pytest.raises(InputError, match="steps must be at most"):
+    with pytest.raises(InputError, match="steps must be a whole number <="):
         run.restore(run.state_dict(), {}, 2**63)
 
 

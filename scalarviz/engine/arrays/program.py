@@ -51,7 +51,8 @@ class RowProgram:
 
     def __init__(self, program: Program, dtype: np.dtype[Any]) -> None:
         self.program, self.dtype = program, dtype
-        self.constants = program.constants.astype(dtype)
+        with np.errstate(over="ignore"):  # 1e308 is infinite in float32, as IEEE 754 rounds it
+            self.constants = program.constants.astype(dtype)
         kinds = {"conv": _Conv, "max": _Max, "squares": _Squares}
         self.steps = [kinds.get(i.kind, _Step)(i, program, dtype) for i in program.instructions]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...checks import real_array
 from ..samples import as_samples
 from .base import Edit, Hands, Names, fix, numbered
 
@@ -15,7 +15,7 @@ from .base import Edit, Hands, Names, fix, numbered
 def _samples(array: ArrayLike, what: str) -> NDArray[Any]:
     """Samples in the shape in which they were given."""
     as_samples(array, what)
-    return np.asarray(array)
+    return real_array(array, what)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

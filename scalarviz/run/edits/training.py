@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ...checks import integer
 from ...engine.choose import known
-from ...errors import InputError, TypeMismatchError
-from ..checks import integer
+from ...errors import InputError, TypeMismatchError, shown
 from .base import Edit, Hands, Names, fix, numbered
 
 
@@ -31,7 +31,7 @@ class SetOptimizer(Edit):
         try:
             given = dict(given)
         except (TypeError, ValueError):
-            raise TypeMismatchError(f"SetOptimizer: names with numbers are wanted, got {given!r:.60}") from None
+            raise TypeMismatchError(f"SetOptimizer: names with numbers are wanted, got {shown(given)}") from None
         pairs = tuple((str(name), _plain(number)) for name, number in given.items())
         if not pairs:
             raise InputError("SetOptimizer: no number is named; such as SetOptimizer({'momentum': 0.9})")
@@ -54,12 +54,12 @@ class SetOptimizer(Edit):
         return isinstance(earlier, SetOptimizer) and {k for k, _ in earlier.numbers} == {k for k, _ in self.numbers}
 
 
-def _plain(number: Any) -> Any:
-    """Something that can be written: numbers, truth values, words, rows of them."""
+def _plain(number: Any, row: bool = False) -> Any:
+    """Something that can be written: numbers, truth values, words, and outside of a `row` rows of them."""
     if isinstance(number, np.generic):
         number = number.item()
-    if isinstance(number, list | tuple):
-        return tuple(map(_plain, number))
+    if isinstance(number, list | tuple) and not row:
+        return tuple(_plain(one, row=True) for one in number)
     if isinstance(number, bool | int | float | str) or number is None:
         return number
     raise TypeMismatchError(f"SetOptimizer: numbers, words or rows of them are wanted, got {type(number).__name__}")

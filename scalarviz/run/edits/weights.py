@@ -8,19 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError, TypeMismatchError
-from ..checks import integer
+from ...checks import integer, real_array
+from ...errors import InputError, TypeMismatchError, shown
 from .base import Edit, Hands, Names, fix, numbered, several, within
 
 
 def _numbers(array: Any, what: str) -> NDArray[Any]:
     """A flat array of real numbers, at least one; floats keep their dtype, so that no bit is lost."""
-    try:
-        found = np.asarray(array)
-        if found.dtype.kind not in "fiub" or found.dtype.itemsize > 8:
+    found = real_array(array, what)
+    if found.dtype.itemsize > 8:
+        with np.errstate(over="ignore"):
             found = found.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise TypeMismatchError(f"{what} must be real numbers, got {type(array).__name__}") from None
     if found.ndim != 1 or found.size == 0:
         raise InputError(f"{what} must be a row of at least one number, got the shape {found.shape}")
     return found if found.dtype.kind == "f" else found.astype(np.float64)
@@ -92,7 +90,7 @@ class SetFrozen(Edit):
     def __post_init__(self) -> None:
         flags = np.asarray(self.flags)
         if flags.dtype != np.bool_ or flags.ndim != 1 or flags.size == 0:
-            raise TypeMismatchError(f"SetFrozen: flags must be a row of True and False, got {self.flags!r:.60}")
+            raise TypeMismatchError(f"SetFrozen: flags must be a row of True and False, got {shown(self.flags)}")
         fix(self, start=integer("SetFrozen: start", self.start, 0), flags=flags)
 
     def check(self, hands: Hands) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import FileFormatError, InputError, ScalarvizError, listing
+from ...errors import FileFormatError, InputError, ScalarvizError, listing, shown
 from .base import Edit
 
 KIND = "edit"
@@ -55,9 +55,9 @@ def read_edit(text: str) -> Edit:
     try:
         said = json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
-        raise FileFormatError(f"no edit: {text!r:.60} is no JSON ({type(error).__name__})") from None
+        raise FileFormatError(f"no edit: {shown(text)} is no JSON ({type(error).__name__})") from None
     if not isinstance(said, dict) or not isinstance(said.get(KIND), str) or said[KIND] not in Edit.kinds:
-        raise FileFormatError(f"no edit: {text!r:.60}; {KIND!r} must be one of {listing(Edit.kinds)}")
+        raise FileFormatError(f"no edit: {shown(text)}; {KIND!r} must be one of {listing(Edit.kinds)}")
     kind = Edit.kinds[said.pop(KIND)]
     _check_parts(kind, said)
     parts = {name: _decoded(part, f"{kind.__name__}: {name}") for name, part in said.items()}
@@ -104,7 +104,7 @@ def _decoded(part: Any, what: str) -> Any:
         return part
     if set(part) == {"function"}:
         raise FileFormatError(
-            f"{what} is the function {str(part['function'])!r:.80}, which cannot be read back: do it by hand"
+            f"{what} is the function {shown(str(part['function']))}, which cannot be read back: do it by hand"
         )
     if set(part) != _ARRAY:
         raise FileFormatError(f"{what}: an array has {listing(sorted(_ARRAY))}, got {listing(map(str, part))}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from ...checks import text
 from ...errors import UnknownNameError, listing, shown
 
 ThemeName = Literal["dark", "light"]
@@ -112,7 +113,7 @@ def get_theme(theme: str | Theme = "dark") -> Theme:
     """
     if isinstance(theme, Theme):
         return theme
-    if theme not in THEMES:
+    if text(theme, "the theme") not in THEMES:
         raise UnknownNameError(f"theme {shown(theme)} is not known; allowed: {listing(THEMES)}")
     return THEMES[theme]
 

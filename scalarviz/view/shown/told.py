@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...checks import integer
 from ...errors import InputError, TypeMismatchError, shown
-from ...run.checks import LAST_STEP, integer
+from ...run.checks import LAST_STEP
 from ...run.frame import Curve, Frame
 
 Floats = NDArray[np.floating]

@@ -1,0 +1,150 @@
+"""Checks of single arguments: each gives back what was given in the form that is wanted, or says what is wrong.
+
+Whatever is given, only the package's own errors come out.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import InputError, OutOfRangeError, TypeMismatchError, listing, shown
+
+Called = TypeVar("Called", bound=Callable[..., Any])
+
+
+def flag(given: object, what: str) -> bool:
+    """`given` as True or False.
+
+    Raises
+    ------
+    TypeMismatchError
+        It is neither (nor 0 or 1): the truth of a text, a list or an array is rarely what was meant.
+    """
+    if isinstance(given, bool | int | np.bool_) and given in (0, 1):
+        return bool(given)
+    raise TypeMismatchError(f"{what} must be True or False, got {type(given).__name__} {shown(given)}")
+
+
+def one_of(given: object, allowed: Iterable[str], what: str) -> str:
+    """`given` if it is one of the names `allowed`.
+
+    Raises
+    ------
+    InputError
+        It is another one, or no text at all.
+    """
+    names = tuple(allowed)
+    if isinstance(given, str) and given in names:
+        return given
+    raise InputError(f"{what} must be one of {listing(names)}, got {shown(given)}")
+
+
+def text(given: object, what: str) -> str:
+    """`given` if it is a text.
+
+    Raises
+    ------
+    TypeMismatchError
+        It is none.
+    """
+    if isinstance(given, str):
+        return given
+    raise TypeMismatchError(f"{what} must be a text, got {type(given).__name__} {shown(given)}")
+
+
+def mapping(given: object, what: str) -> Mapping[str, Any]:
+    """`given` if it is a mapping with texts as names, such as a dict.
+
+    Raises
+    ------
+    TypeMismatchError
+        It is none, or a name is no text.
+    """
+    if isinstance(given, Mapping) and all(isinstance(name, str) for name in given):
+        return given
+    raise TypeMismatchError(
+        f"{what} must be a mapping with texts as names, such as a dict, got {type(given).__name__} {shown(given)}"
+    )
+
+
+def function(given: Called, what: str) -> Called:
+    """`given` if it can be called.
+
+    Raises
+    ------
+    TypeMismatchError
+        It cannot.
+    """
+    if callable(given):
+        return given
+    raise TypeMismatchError(f"{what} must be a function, got {type(given).__name__} {shown(given)}")
+
+
+def integer(name: str, given: Any, least: int, most: int | None = None) -> int:
+    """`given` as an int of at least `least` and at most `most`.
+
+    Raises
+    ------
+    InputError
+        It is no whole number, or outside.
+    """
+    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < least:
+        raise InputError(f"{name} must be a whole number >= {least}, got {shown(given)}")
+    if most is not None and given > most:
+        raise InputError(f"{name} must be a whole number <= {most}, got {shown(given)}")
+    return int(given)
+
+
+def position(index: Any, length: int, what: str, advice: str = "") -> int:
+    """The place ``0 .. length - 1`` that ``[index]`` means; negative ones count from the end.
+
+    Raises
+    ------
+    TypeMismatchError
+        `index` is no whole number.
+    OutOfRangeError
+        There is no such place.
+    """
+    try:
+        if isinstance(index, bool | np.bool_ | np.ndarray):
+            raise TypeError
+        place = operator.index(index)
+    except TypeError:
+        raise TypeMismatchError(f"{what}[{shown(index)}]: an index is a whole number{advice}") from None
+    if not -length <= place < length:
+        raise OutOfRangeError(f"{what}: there is no number {shown(place)}, it has {length} (0 .. {length - 1})")
+    return place % length
+
+
+def _number(x: Any) -> float:
+    if x is None or isinstance(x, str | bytes | np.ndarray):  # NumPy would make NaN of None and read texts
+        raise TypeError(f"{type(x).__name__} {shown(x)} among them")
+    return float(x)
+
+
+def real_array(data: Any, what: str) -> NDArray[Any]:
+    """`data` as an array of whole or real numbers, of the dtype that it has; not copied.
+
+    Raises
+    ------
+    TypeMismatchError
+        It is ragged, complex, masked, or no numbers.
+    """
+    try:
+        array = np.asarray(data)
+        if array.dtype.kind == "O":  # Python's numbers of any size
+            array = np.array([_number(x) for x in array.ravel().tolist()], np.float64).reshape(array.shape)
+        if array.dtype.kind not in "biuf":
+            raise TypeError(f"dtype {array.dtype}")
+        if np.ma.isMaskedArray(data):
+            raise TypeError("a masked array; take filled(...) or compressed()")
+        return array
+    except Exception as error:  # elements of any class, which may raise what they like when asked for their number
+        raise TypeMismatchError(
+            f"{what} must be an array of real numbers, got {type(data).__name__} ({error!s:.100})"
+        ) from None
