@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError
+from ..errors import InputError, shown
 from .moment import Moment
 
 Float = NDArray[np.floating]
@@ -56,9 +56,10 @@ class Panel:
     place: Place = "column"
 
     def __post_init__(self) -> None:
-        if self.place not in PLACES and not isinstance(self.place, Beside):
+        given: Any = self.place
+        if not isinstance(given, Beside) and not (isinstance(given, str) and given in PLACES):
             raise InputError(
-                f'place of {type(self).__name__}: got {self.place!r}; allowed: "column", "overlay", or '
+                f'place of {type(self).__name__}: got {shown(given)}; allowed: "column", "overlay", or '
                 'Beside("name of a stage", unit)'
             )
 

@@ -23,8 +23,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import Value, Weight, data, io, nn, optim
-from scalarviz.run import edits
-from scalarviz.run import scene as described
+from scalarviz.run import edits, panels
 from scalarviz.scalar import ops
 
 CALLS = int(os.environ.get("SCALARVIZ_FUZZ", "2500"))
@@ -300,12 +299,12 @@ def files(w):
 def scenes(w):
     rgb, rows = np.ones((2, 2, 3)), np.ones((4, 3))
     return {
-        "Scene": (described.Scene, ["name", w.run],
-                  {"probe": rows[0], "input_names": ("r", "g", "b"), "curve_label": "c"}),
-        "Pictures": (described.Pictures, [rgb, rgb, "photo"], {}),
-        "ColourCube": (described.ColourCube, [rows, rows], {}),
-        "TestCurve": (described.TestCurve, ["test", rows, rows], {"accuracy": False}),
-        "DigitBoard": (described.DigitBoard, [np.ones((2, 4)), np.array([1, 2]), (2, 2)], {}),
+        "Scene": (sv.Scene, ["name", w.run],
+                  {"probe": rows[0], "input_names": ("r", "g", "b"), "panels": (panels.LossCurve(),), "notes": []}),
+        "Pictures": (panels.Pictures, [rgb, rgb, "photo"], {}), "ColourCube": (panels.ColourCube, [rows, rows], {}),
+        "TestCurve": (panels.TestCurve, ["test", rows, rows], {"accuracy": False}),
+        "LossCurve": (panels.LossCurve, ["batch"], {"place": "column"}),
+        "DigitBoard": (panels.DigitBoard, [np.ones((2, 4)), np.array([1, 2]), (2, 2)], {}),
         "view.render": (sv.view.render, ["hostile", (160, 160)], {"theme": "dark", "cmap": None, "quantity": "weight"}),
     }  # fmt: skip
 

@@ -88,7 +88,7 @@ class SetFrozen(Edit):
     flags: NDArray[np.bool_]
 
     def __post_init__(self) -> None:
-        flags = np.asarray(self.flags)
+        flags = real_array(self.flags, "SetFrozen: the flags")
         if flags.dtype != np.bool_ or flags.ndim != 1 or flags.size == 0:
             raise TypeMismatchError(f"SetFrozen: flags must be a row of True and False, got {shown(self.flags)}")
         fix(self, start=integer("SetFrozen: start", self.start, 0), flags=flags)
