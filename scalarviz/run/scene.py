@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, TypeMismatchError
+from ..checks import real_array, text
+from ..errors import InputError, TypeMismatchError, shown
 from .panels import LossCurve, Panel
-
-if TYPE_CHECKING:
-    from .run import Run
+from .run import Run
 
 Float = NDArray[np.floating]
 
@@ -53,7 +52,7 @@ class Scene:
     InputError
         For a field that has become a panel; the message names it.
     TypeMismatchError
-        For panels that are none.
+        For panels that are none, a `run` that is no Run, names that are no texts, a probe without numbers.
     """
 
     name: str
@@ -77,6 +76,17 @@ class Scene:
         return object.__new__(cls)
 
     def __post_init__(self) -> None:
+        text(self.name, "Scene: the name")
+        run: Any = self.run
+        if not isinstance(run, Run):
+            raise TypeMismatchError(f"Scene: run must be a Run, got {type(run).__name__} {shown(run)}")
+        for what in ("input_names", "output_names"):
+            names: Any = getattr(self, what)
+            if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
+                raise TypeMismatchError(f"Scene: {what} is a tuple of texts, got {shown(names)}")
+        for what, row in (("probe", self.probe), ("probe_target", self.probe_target)):
+            if row is not None:
+                real_array(row, f"Scene: {what}")
         given: Any = self.panels  # a scene file may say anything
         if not isinstance(given, tuple | list):
             kind = type(given).__name__

@@ -14,6 +14,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import Value, Weight, nn, optim
+from scalarviz.run.panels import LossCurve
 
 NO_NUMBERS = [None, "1", b"1", [1.0], 1j, {}, np.zeros(2), 10**400]
 NO_SEQUENCES = [None, 3, Value(1.0), 1.5]
@@ -94,6 +95,13 @@ TABLE = {
         *of(lambda x: sv.record(lambda v: v, 1, x), None, "1", -1, 1.5),
         *of(lambda x: sv.record(lambda v: v, 1, loss=x), "f", 3),
         *of(lambda x: sv.record(lambda v: x, 1), None, 1.0, "a"),
+    ],
+    "Scene": [
+        *of(lambda x: sv.Scene(x, run()), None, 3, b"a"),
+        *of(lambda x: sv.Scene("a", x), None, "run", net(), sv.Run),
+        *of(lambda x: sv.Scene("a", run(), x), "a", [None], [[1.0], [1.0, 2.0]]),
+        *of(lambda x: sv.Scene("a", run(), input_names=x), None, "rgb", (1, 2), 3),
+        *of(lambda x: sv.Scene("a", run(), panels=x), None, "loss", (None,), LossCurve()),
     ],
     "Run": [
         *of(lambda x: run(model=x), None, 3, "net"),
