@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .edits import AddToWeights, Edit
+from .edits import Edit
 from .frame import Curve, Frame, Stage, Tensor
 from .run import Run
 from .sample_gradient import SampleGradient
@@ -125,7 +125,3 @@ class RunSource(Source):
     def edit(self, edit: Edit, *, gesture: str = "") -> None:
         """See :meth:`Run.do`."""
         self.run.do(edit, gesture=gesture)
-
-    def nudge(self, index: int, amount: float) -> None:
-        """Add `amount` to a weight."""
-        self.edit(AddToWeights(index, np.array([amount])))

@@ -160,10 +160,6 @@ class Source(Protocol):
         """Change it by hand between two steps; edits of one `gesture` that leave nothing of each other are one."""
         raise self._cannot("be changed by hand")
 
-    def nudge(self, index: int, amount: float) -> None:
-        """Add `amount` to the flat weight `index`."""
-        raise self._cannot("be changed by hand")
-
     def tell(self, *, step: object = None, loss: object = None, lr: object = None) -> None:
         """Take over what a loop of the user's own says of its last step; None says nothing."""
         raise StateError(f"{self.what} counts its steps and knows its loss itself; try update() without them")

@@ -8,6 +8,7 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, StateError, UnknownNameError
+from scalarviz.run.edits import AddToWeights, SetWeights
 from scalarviz.run.run_source import RunSource
 from scalarviz.run.source import Can
 from scalarviz.view.shown.source import ArraysSource, WeightsSource
@@ -74,7 +75,7 @@ def test_a_run_says_what_it_is_and_goes_nowhere_else(source):
         source.to(2)
     np.testing.assert_array_equal(source.curve.step, [1, 2, 3])
     before = float(run.values[4])
-    source.nudge(4, 0.5)
+    source.edit(AddToWeights(4, [0.5]))
     assert run.values[4] == pytest.approx(before + 0.5, abs=1e-6)
 
 
@@ -115,7 +116,7 @@ def test_what_has_no_run_refuses_in_one_line(made, ask):
 def test_arrays_are_not_changed_and_weights_are():
     numbers, weight = np.array([1.0, 2.0]), sv.Weight(1.0)
     with pytest.raises(StateError, match="an array cannot be changed by hand"):
-        ArraysSource({"a": numbers}).nudge(0, 1.0)
-    WeightsSource({"w": weight}).nudge(0, 1.0)
+        ArraysSource({"a": numbers}).edit(SetWeights(0, [1.0]))
+    WeightsSource({"w": weight}).edit(SetWeights(0, [weight.data + 1.0]))
     assert numbers.tolist() == [1.0, 2.0]
     assert weight.data == 2.0

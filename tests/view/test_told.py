@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.errors import InputError, StateError, TypeMismatchError
+from scalarviz.run.edits import SetOptimizer, SetWeights
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.shown.told import LIMIT, Told
 
@@ -49,12 +50,24 @@ def test_a_change_by_hand_is_no_step_and_makes_the_loss_older():
     source.frame()
     w.data = 2.0
     source.tell(loss=5.0)
-    source.nudge(0, 0.5)
+    source.edit(SetWeights(0, [2.5]))
     seen = source.frame()
     assert (seen.step, seen.values.tolist(), seen.update.tolist(), seen.edited) == (1, [2.5], [1.0], True)
     w.data = 2.25
     seen = source.frame()
     assert (seen.step, seen.update.tolist(), seen.edited) == (2, [-0.25], False)
+
+
+def test_weights_of_a_loop_can_be_set_and_nothing_else():
+    w, layer = sv.Weight(1.0), nn.Linear(2, 2, seed=1)
+    source = subject_of([w, layer.weight, layer.bias]).source
+    source.edit(SetWeights(0, [3.0, 4.0]))
+    source.edit(SetWeights(6, [5.0]))
+    assert (w.data, layer.weight[0][0].data, layer.bias[1].data) == (3.0, 4.0, 5.0)
+    with pytest.raises(StateError, match="a weight cannot do SetOptimizer"):
+        source.edit(SetOptimizer({"lr": 0.1}))
+    with pytest.raises(InputError, match="no weight"):
+        source.edit(SetWeights(7, [1.0]))
 
 
 def test_what_the_loop_says_is_the_curve():

@@ -247,6 +247,27 @@ def test_the_wheel_on_its_side_changes_a_weight_too_with_shift_and_nothing_witho
     assert np.array_equal(view.run.values[1:], before[1:])
 
 
+def test_dragging_the_number_of_a_clicked_cube_changes_it(live):
+    view = live.view
+    live.point(*live.top_of(4))
+    live.xdo("click", 1)
+    live.until(lambda: view.bench.selected == 4 and view.bench.touch.inspector.number is not None)
+    x, y, width, height = np.array(view.bench.touch.inspector.number) * view.bench.scale
+    before = view.run.values.copy()
+    live.point(x + width / 2, y + height / 2)
+    live.xdo("mousedown", 1)
+    for way in (10, 30, 60):
+        live.point(x + width / 2 + way, y + height / 2)
+    live.until(lambda: view._shown.values[4] > before[4] + 0.05)
+    shown = live.picture()
+    live.xdo("mouseup", 1)
+    live.until(lambda: view.hands.grip is None)
+    assert np.array_equal(np.delete(view.run.values, 4), np.delete(before, 4))
+    assert len(view.run.log) == 1
+    assert view.bench.selected == 4
+    assert shown[int(y) : int(y + height), int(x) : int(x + width)].max() > 150
+
+
 @pytest.mark.parametrize("over_a_cube", [True, False])
 def test_the_wheel_zooms_to_the_pointer_and_touches_no_weight(live, over_a_cube):
     view, before = live.view, live.view.run.values.copy()
@@ -425,7 +446,7 @@ def test_a_run_stepped_by_hand_is_followed(screen):
         made.run.step(7)
         handle.update()
         assert handle.viewer._shown.step == 7
-        handle.viewer.nudge(0, 0.5)
+        handle.viewer.put(0, 0.5)
         handle.update()
         assert handle.viewer._shown.values[0] == made.run.values[0]
 

@@ -126,9 +126,16 @@ class Inspector:
     subject : Subject
     index : int
         Flat.
+
+    Attributes
+    ----------
+    box, number : Box or None
+        Where the panel and its value were drawn last; None where they were not.
     """
 
     def __init__(self, subject: Subject, index: int) -> None:
+        self.box: Box | None = None
+        self.number: Box | None = None
         self.index = index
         self.who = who(subject, index)
         self._subject = subject
@@ -148,7 +155,8 @@ class Inspector:
     def sketch(self, box: Box, theme: Theme, frame: Frame, explanation: Lines) -> Sketch:
         """The panel in `box`; what does not fit is left out."""
         sketch = Sketch()
-        x, y, width, height = box
+        x, y, width, height = self.box = box
+        self.number = None
         sketch.rect(*box, radius=6, fill=theme.panel, stroke=theme.border)
         pad = 16.0 if width >= 300 else 10.0
         curve = width >= _CURVE_FROM and height >= LOW
@@ -192,6 +200,7 @@ class Inspector:
                 shown.append((("last update",), "frozen", False))
             elif computed:
                 shown.append((("last update",), figure(float(frame.update[self.index])), frame.edited))
+        self.number = (x - 5, y + 5, max(measure(shown[0][1], TITLE), 44.0) + 10, 22)
         for k, (words, value, older) in enumerate(shown):
             size = TITLE if k == 0 or computed else LABEL
             word = next((w for w in words if measure(w, LABEL) <= step - 4), words[0] if k == 0 else "")

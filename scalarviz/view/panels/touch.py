@@ -61,6 +61,8 @@ class Touch:
     ----------
     hovered : int or None
         Flat index of the weight under the pointer.
+    on_number : bool
+        Whether the pointer is over the inspector's value, which can be dragged.
     pointer : (float, float)
         Logical pixels.
     inspector : Inspector or None
@@ -75,6 +77,7 @@ class Touch:
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
         self.hovered: int | None = None
+        self.on_number = False
         self.pointer = (0.0, 0.0)
         self.inspector: Inspector | None = None
         self.message = self.notice = ""
@@ -84,11 +87,21 @@ class Touch:
 
     def hover(self, index: int | None, pointer: tuple[float, float] = (0.0, 0.0)) -> bool:
         """The pointer is over a weight or over none; returns whether the picture changes."""
-        before = self.hovered, self.pointer
+        before = self.hovered, self.pointer, self.on_number
         self.hovered = index
-        if index is not None:
+        self.on_number = index is None and self.number_at(pointer)
+        if index is not None or self.on_number:
             self.pointer = pointer
-        return before != (self.hovered, self.pointer)
+        return before != (self.hovered, self.pointer, self.on_number)
+
+    def number_at(self, point: tuple[float, float]) -> bool:
+        """Whether the inspector's value stands at a point, and a drag would change it."""
+        number = None if self.inspector is None else self.inspector.number
+        return number is not None and self._subject.source.can.edit and _inside(point, number)
+
+    def inspector_at(self, point: tuple[float, float]) -> bool:
+        """Whether the inspector covers a point."""
+        return self.inspector is not None and self.inspector.box is not None and _inside(point, self.inspector.box)
 
     def select(self, index: int | None, frame: Frame | None) -> None:
         """Look into another weight, or none."""
@@ -120,6 +133,8 @@ class Touch:
         middle = []
         if self.hovered is not None:
             middle += self._hovered(self.hovered, frame, view)
+        if self.on_number and self.inspector is not None and self.inspector.number is not None:
+            middle += _handle(self.inspector.number, self.pointer, view)
         middle += side.label(frame, view.places.size)
         middle += self._banners(view)
         top = [help_panel(view.places.size, self.table, view.theme)] if self.help else []
@@ -135,6 +150,7 @@ class Touch:
             if box is not None:
                 _leader(sketch, ring, box, view.theme)
         if box is None:
+            inspector.box = inspector.number = None
             return [sketch]
         return [sketch, inspector.sketch(box, view.theme, frame, self._explanation)]
 
@@ -176,6 +192,23 @@ class Touch:
 def plate_of(layout: Layout, index: int) -> Plate:
     """The plate that shows the weight at a flat index."""
     return next(p for p in layout.plates if p.kind != "activation" and p.start <= index < p.start + p.size)
+
+
+def _inside(point: tuple[float, float], box: tuple[float, float, float, float]) -> bool:
+    x, y, width, height = box
+    return x <= point[0] < x + width and y <= point[1] < y + height
+
+
+def _handle(number: tuple[float, float, float, float], pointer: tuple[float, float], view: View) -> list[Sketch]:
+    """A frame with two arrow heads around the number below the pointer, and what a drag does."""
+    sketch = Sketch()
+    x, y, width, height = number
+    sketch.rect(x, y, width, height, radius=4, stroke=view.theme.selection)
+    middle = y + height / 2
+    for tip, way in ((x - 8, 4.0), (x + width + 8, -4.0)):
+        path = [(tip + way, middle - 4), (tip, middle), (tip + way, middle + 4)]
+        sketch.polyline(path, view.theme.selection, 1.6)
+    return [sketch, pointer_label(pointer, view.places.size, "drag", "to change this weight", (), view.theme)]
 
 
 def inspector_box(places: Places, explained: int) -> tuple[float, float, float, float] | None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError
+from ...run.edits import Edit, SetWeights
 from ...run.frame import Curve, Frame, Role, Tensor
 from ...run.source import Can, Source
 from ...scalar import Block
@@ -122,17 +123,28 @@ class WeightsSource(Followed):
     def _gathered(self, attribute: str) -> NDArray[Any]:
         return np.concatenate([np.ravel(getattr(part, attribute)) for part in self._parts.values()])
 
-    def nudge(self, index: int, amount: float) -> None:
-        """Change the object itself."""
+    def edit(self, edit: Edit, *, gesture: str = "") -> None:
+        """Change the objects themselves: their values can be set, and nothing else.
+
+        Raises
+        ------
+        StateError
+            Any other edit.
+        """
+        if not isinstance(edit, SetWeights):
+            raise self._cannot(f"do {type(edit).__name__}")
+        self._told.look(self.values())
+        for index, number in enumerate(edit.numbers, edit.start):
+            self._weight(index).data = float(number)
+        self._told.by_hand(self.values())
+
+    def _weight(self, index: int) -> Any:
         for part in self._parts.values():
             size = np.size(part.data)
             if index < size:
-                weight = part.weight(index) if isinstance(part, Block) else part
-                self._told.look(self.values())
-                weight.data += amount
-                self._told.by_hand(self.values())
-                return
+                return part.weight(index) if isinstance(part, Block) else part
             index -= size
+        raise InputError(f"there is no weight {index} behind the last one")
 
 
 def _flags(part: Any) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...run.edits import AddToWeights, Edit
+from ...run.edits import Edit, SetOptimizer, SetWeights
 from ...run.first_start import Change, FirstStart
 from ...run.rehearsal import rehearse
 from ...run.worker import Worker
@@ -178,16 +178,21 @@ class LiveView(Viewer):
         self._scale_rate(0.5)
 
     def _scale_rate(self, factor: float) -> None:
-        def change(run: Any) -> None:
-            run.lr *= factor
-
-        self.worker.edit(change, f"lr x {factor:g}")
+        self.worker.do(SetOptimizer((("lr", factor * self.worker.number("lr")),)))
 
     # ---- touching
 
-    def nudge(self, index: int, amount: float) -> None:
-        """Add `amount` to a weight at the next call boundary."""
-        self.worker.do(AddToWeights(index, np.array([amount])), gesture=f"weight {index}")
+    def hold(self) -> None:
+        """Training waits."""
+        self.playback.hold()
+
+    def release_hold(self) -> None:
+        """Training goes on."""
+        self.playback.release()
+
+    def put(self, index: int, value: float, gesture: str = "") -> None:
+        """Set a weight at the next call boundary; a run that is paused stays so."""
+        self.worker.do(SetWeights(index, np.array([value])), gesture=gesture)
 
     def _taught(self, edit: Edit, gesture: str) -> None:
         """A panel changes what is learnt, at the next call boundary; training goes on."""

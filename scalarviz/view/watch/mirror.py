@@ -58,8 +58,3 @@ class Mirror(Viewer):
         """The engine, if there is one."""
         facts = self.subject.source.facts
         return "" if facts is None else facts.engine
-
-    def nudge(self, index: int, amount: float) -> None:
-        """Change the object itself; plain arrays are somebody's data and stay as they are."""
-        if self.subject.source.can.edit:
-            self.subject.source.nudge(index, amount)

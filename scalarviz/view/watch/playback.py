@@ -42,7 +42,7 @@ class Playback:
         self, worker: Worker, steps: int, duration: float = DURATION, rehearsal: Rehearsal | None = None
     ) -> None:
         self.worker = worker
-        self.running = False
+        self.running = self._held = False
         self.end = worker.run.steps + steps
         self._first = worker.run.steps
         self._table = pace(steps, duration, RATE, rehearsal, rest=0.0)
@@ -80,6 +80,18 @@ class Playback:
         self.running = False
         self.worker.pause()
 
+    def hold(self) -> None:
+        """Wait at the next boundary of a step, without a pause: a hand holds a weight."""
+        self._held = True
+        if self.running:
+            self.worker.pause()
+
+    def release(self) -> None:
+        """Go on after :meth:`hold`."""
+        self._held = False
+        if self.running:
+            self.resume_here()
+
     def step(self, count: int) -> None:
         """`count` steps by hand; pauses first."""
         if self.running:
@@ -92,7 +104,7 @@ class Playback:
         """`seconds` have passed on the viewer's clock: let the worker train to where it should be now."""
         if self.worker.error is not None:
             self.running = False
-        if not self.running:
+        if not self.running or self._held:
             return
         if self.worker.run.steps >= self.end:
             self.pause()

@@ -13,26 +13,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import InputError
+from ...run.edits import SetWeights
 from ..workbench import Workbench
-from .actions import Here, action_of, find, help_lines, no_edits
+from .actions import Here, action_of, find, help_lines
+from .hands import Hands, Point
 from .keys import normalised
 
 if TYPE_CHECKING:
     from ...run.frame import Frame
 
-Point = tuple[float, float]
-
 MAPS = ("", "grey", "viridis", "coolwarm")
 """What the key for the next colour map goes through; empty: the quantity's own."""
-SCROLL = 0.05
-"""Share of the colour range by which one notch of the wheel moves a weight, with Shift."""
-ZOOM = 1.15
-"""Factor of one notch of the wheel."""
 NOTICE_SECONDS = 4.0
 """How long a notice stays."""
 AGAIN_SECONDS = 2.0
 """Within which Escape closes the window when it is pressed again."""
-_DRAG = 4.0  # device pixels before a press becomes a drag
 
 
 class Viewer:
@@ -49,6 +44,9 @@ class Viewer:
         What the owner is asked for.
     notes : list of str
         Lines that the owner is to tell and take out.
+    hands : Hands
+    clock : float
+        Seconds that have passed.
     """
 
     trains = False
@@ -64,9 +62,8 @@ class Viewer:
         self._theme = theme
         self._shown: Frame | None = None
         self._dirty = True
-        self._pressed: tuple[Point, str] | None = None
-        self._dragging = self._taken = False  # taken: by a panel, for which the least movement counts
-        self._clock = 0.0
+        self.hands = Hands(self)
+        self.clock = 0.0
         self._notice, self._notice_until = "", 0.0
         self._escape_until = 0.0
         self.handlers: dict[str, Callable[..., None]] = {
@@ -91,8 +88,25 @@ class Viewer:
         """What went wrong, empty if nothing did."""
         return ""
 
-    def nudge(self, index: int, amount: float) -> None:
-        """Add `amount` to the flat weight `index`."""
+    def hold(self) -> None:
+        """A hand closes around a weight: nothing else changes it until :meth:`release_hold`."""
+
+    def release_hold(self) -> None:
+        """The hand has let go."""
+
+    def value_of(self, index: int) -> float:
+        """The flat weight `index` as it is shown."""
+        return float((self._shown or self.frame()).values[index])
+
+    def put(self, index: int, value: float, gesture: str = "") -> None:
+        """Set the flat weight `index`; what one gesture does is one edit.
+
+        Raises
+        ------
+        ScalarvizError
+            It cannot be set so.
+        """
+        self.bench.subject.source.edit(SetWeights(index, np.array([value])), gesture=gesture)
 
     def close(self) -> None:
         """Let go of what is shown."""
@@ -101,15 +115,16 @@ class Viewer:
 
     def advance(self, seconds: float) -> None:
         """`seconds` have passed and nobody can see the picture: only what is shown goes on."""
-        self._clock += seconds
+        self.clock += seconds
+        self.hands.pass_time(self.clock)
 
     def say(self, line: str, seconds: float = NOTICE_SECONDS) -> None:
         """Show a line of news for a while."""
-        self._notice, self._notice_until = line, self._clock + seconds
+        self._notice, self._notice_until = line, self.clock + seconds
 
     def notice(self) -> str:
         """The news, for as long as they are to be shown."""
-        return self._notice if self._clock < self._notice_until else ""
+        return self._notice if self.clock < self._notice_until else ""
 
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
@@ -260,17 +275,21 @@ class Viewer:
         self.bench.help = not self.bench.help
 
     def escape(self) -> None:
-        """Close the list of keys, else let go of a cube or colour, else leave full screen; twice: close the window."""
+        """Close what is open; where nothing is, close the window at the second press.
+
+        Open is, in this order, the list of keys, a weight in the hand (which becomes what it was), a selected cube or
+        colour, and full screen.
+        """
         if self.bench.help:
             self.bench.help = False
-        elif self.bench.let_go():
+        elif self.hands.let_go(undo=True) or self.bench.let_go():
             self.refresh()
         elif self.full_screen:
             self.full_screen = False
-        elif self._clock < self._escape_until:
+        elif self.clock < self._escape_until:
             self.closing = True
         else:
-            self._escape_until = self._clock + AGAIN_SECONDS
+            self._escape_until = self.clock + AGAIN_SECONDS
             self.say("Escape again closes the window", AGAIN_SECONDS)
             return
         self._escape_until = 0.0
@@ -282,69 +301,21 @@ class Viewer:
     # ---- pointer, in device pixels
 
     def press(self, at: Point, button: str = "left") -> None:
-        """A button went down: perhaps on a panel that takes it."""
-        point = None if self.bench.help else self.bench.to_logical(at)
-        self._pressed, self._dragging = (at, button), False
-        self._taken = self.bench.side.press(point, button)
-        if self._taken:
-            self.refresh()
+        """A button went down."""
+        self.hands.press(at, button)
 
     def move(self, at: Point) -> None:
-        """The pointer is at `at`: a drag belongs to the panel that it began on, or moves the scene; else it hovers."""
-        if self._pressed is None:
-            if self.bench.hover(at):
-                self.refresh()
-            return
-        (x, y), button = self._pressed
-        dx, dy = at[0] - x, at[1] - y
-        if not (self._dragging or self._taken) and abs(dx) + abs(dy) < _DRAG:
-            return
-        self._dragging = True
-        self._pressed = (at, button)
-        bench = self.bench
-        if bench.side.drag(bench.to_logical(at), bench.to_logical((dx, dy)), button):
-            if not self._taken:  # what is turned is not pointed at
-                bench.hover(None)
-        elif button == "left":
-            bench.orbit(dx, dy)
-        else:
-            bench.pan(dx, dy)
-        self.refresh()
+        """The pointer is at `at`."""
+        self.hands.move(at)
 
     def release(self, at: Point) -> None:
-        """The button went up; without a drag it was a click."""
-        if self._taken:
-            self.bench.side.release(self.bench.to_logical(at))
-        elif self._pressed is not None and not self._dragging:
-            self.click(at)
-        self._pressed, self._dragging, self._taken = None, False, False
-        self.refresh()
+        """The button went up."""
+        self.hands.release(at)
 
     def leave(self) -> None:
         """The pointer left the window."""
-        if self.bench.hover(None):
-            self.refresh()
-
-    def click(self, at: Point) -> None:
-        """A panel answers, or the cube under the pointer is selected, or nothing."""
-        self.bench.click(at)
+        self.hands.leave()
 
     def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
-        """The wheel turned by `notches` across and up: it zooms; with Shift it changes the weight below the pointer.
-
-        With Shift the notches may come in either direction: macOS and browsers turn the wheel on its side then.
-        """
-        across, up = notches
-        if not shift:
-            if up:
-                self.bench.zoom(ZOOM**up, at)
-        elif reason := no_edits(self.here()):
-            self.say(f"Shift+wheel: {reason}")
-        else:
-            turned = up if abs(up) >= abs(across) else across
-            index = self.bench.pick(at)
-            if index is None:
-                self.say("Shift+wheel changes the weight below the pointer: there is no cube")
-            else:
-                self.nudge(index, SCROLL * turned * self.bench.extent_of(index))
-        self.refresh()
+        """The wheel turned by `notches` across and up."""
+        self.hands.scroll(at, notches, shift=shift)

@@ -1,0 +1,212 @@
+"""`Hands`: pointer and wheel over the picture of one viewer. What they do stands in the table of gestures.
+
+A hand that changes a weight holds it: training waits until it lets go, and what it did in between is one edit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...errors import ScalarvizError
+from .actions import no_edits
+
+if TYPE_CHECKING:
+    from .viewer import Viewer
+
+Point = tuple[float, float]
+
+SCROLL = 0.05
+"""Share of the colour range by which one notch of the wheel moves a weight, with Shift."""
+ZOOM = 1.15
+"""Factor of one notch of the wheel."""
+SWEEP = 300.0
+"""Logical pixels of a drag over a number that move the weight by the whole colour range."""
+REST = 0.6
+"""Seconds after which a wheel that rests has let go."""
+_DRAG = 4.0  # device pixels before a press becomes a drag
+_numbers = count(1)
+
+
+@dataclass(slots=True)
+class Grip:
+    """A weight in the hand.
+
+    Attributes
+    ----------
+    index : int
+        Flat.
+    start, value : float
+        When the hand closed, and now.
+    rate : float
+        Change of a pixel, or of a notch.
+    gesture : str
+        What makes one edit of all that the hand does.
+    until : float
+        When it lets go by itself (the viewer's clock): infinity for a drag.
+    """
+
+    index: int
+    start: float
+    value: float
+    rate: float
+    gesture: str
+    until: float = float("inf")
+
+
+class Hands:
+    """Pointer events in device pixels, for one viewer.
+
+    Parameters
+    ----------
+    viewer : Viewer
+
+    Attributes
+    ----------
+    grip : Grip or None
+        The weight that is being changed.
+    """
+
+    def __init__(self, viewer: Viewer) -> None:
+        self._viewer = viewer
+        self._pressed: tuple[Point, str] | None = None
+        self._number: int | None = None  # the weight whose number the button went down on
+        self._dragging = self._taken = False  # taken: by a panel, for which the least movement counts
+        self.grip: Grip | None = None
+
+    def pass_time(self, now: float) -> None:
+        """A wheel that rests lets go."""
+        if self.grip is not None and now >= self.grip.until:
+            self.let_go()
+
+    # ---- the pointer
+
+    def press(self, at: Point, button: str = "left") -> None:
+        """A button went down: perhaps on a panel that takes it, or on a number."""
+        self.let_go()
+        bench = self._viewer.bench
+        point = None if bench.help else bench.to_logical(at)
+        self._pressed, self._dragging = (at, button), False
+        on_number = point is not None and button == "left" and bench.touch.number_at(point)
+        self._number = bench.selected if on_number else None
+        self._taken = self._number is None and bench.side.press(point, button)
+        if self._taken:
+            self._viewer.refresh()
+
+    def move(self, at: Point) -> None:
+        """The pointer is at `at`: a drag belongs to what it began on; without a button it hovers."""
+        viewer = self._viewer
+        if self._pressed is None:
+            if viewer.bench.hover(at):
+                viewer.refresh()
+            return
+        (x, y), button = self._pressed
+        by = at[0] - x, at[1] - y
+        if not (self._dragging or self._taken) and abs(by[0]) + abs(by[1]) < _DRAG:
+            return
+        self._dragging = True
+        self._pressed = (at, button)
+        if self._number is not None:
+            self._drag_number(self._number, by[0])
+        else:
+            self._drag(at, by, button)
+        viewer.refresh()
+
+    def _drag(self, at: Point, by: Point, button: str) -> None:
+        """A panel's movement, else left turns the scene and other buttons shift it."""
+        bench = self._viewer.bench
+        if bench.side.drag(bench.to_logical(at), bench.to_logical(by), button):
+            if not self._taken:  # what is turned is not pointed at
+                bench.hover(None)
+        elif button == "left":
+            bench.orbit(*by)
+        else:
+            bench.pan(*by)
+
+    def release(self, at: Point) -> None:
+        """The button went up; without a drag it was a click."""
+        bench = self._viewer.bench
+        self.let_go()
+        if self._taken:
+            bench.side.release(bench.to_logical(at))
+        elif self._pressed is not None and not self._dragging and not bench.touch.inspector_at(bench.to_logical(at)):
+            bench.click(at)
+        self._pressed, self._number, self._dragging, self._taken = None, None, False, False
+        self._viewer.refresh()
+
+    def leave(self) -> None:
+        """The pointer left the window."""
+        if self._viewer.bench.hover(None):
+            self._viewer.refresh()
+
+    def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
+        """The wheel turned by `notches` across and up: it zooms; with Shift it changes the weight below the pointer.
+
+        With Shift the notches may come in either direction: macOS and browsers turn the wheel on its side then.
+        """
+        across, up = notches
+        viewer = self._viewer
+        if not shift:
+            if up:
+                viewer.bench.zoom(ZOOM**up, at)
+        elif reason := no_edits(viewer.here()):
+            viewer.say(f"Shift+wheel: {reason}")
+        else:
+            index = viewer.bench.pick(at)
+            if index is None:
+                viewer.say("Shift+wheel changes the weight below the pointer: there is no cube")
+            else:
+                self._turn(index, up if abs(up) >= abs(across) else across)
+        viewer.refresh()
+
+    # ---- a weight in the hand
+
+    def _turn(self, index: int, notches: float) -> None:
+        """The wheel changes a weight; further notches on it are the same gesture until the wheel rests."""
+        if self.grip is None or self.grip.index != index:
+            self._take(index, SCROLL)
+        if self.grip is not None:
+            self.grip.until = self._viewer.clock + REST
+            self._change(self.grip, notches)
+
+    def _drag_number(self, index: int, dx: float) -> None:
+        """A drag over the inspector's number changes the weight."""
+        if self.grip is None:
+            self._viewer.bench.hover(None)  # nothing more needs to be said of what a drag does
+            self._take(index, 1.0 / (SWEEP * self._viewer.bench.scale))
+        if self.grip is not None:
+            self._change(self.grip, dx)
+
+    def _take(self, index: int, share: float) -> None:
+        """Close the hand around a weight; it is moved by `share` of its range a notch or pixel."""
+        self.let_go()
+        value = self._viewer.value_of(index)
+        start = value if np.isfinite(value) else 0.0
+        rate = share * self._viewer.bench.extent_of(index)
+        self.grip = Grip(index, value, start, rate, f"hand {next(_numbers)}")
+        self._viewer.hold()
+
+    def _change(self, grip: Grip, amount: float) -> None:
+        grip.value += grip.rate * amount
+        self._put(grip, grip.value)
+
+    def _put(self, grip: Grip, value: float) -> None:
+        try:
+            self._viewer.put(grip.index, value, grip.gesture)
+        except ScalarvizError as error:
+            self._viewer.say(str(error))
+            self.let_go()
+
+    def let_go(self, *, undo: bool = False) -> bool:
+        """Open the hand, perhaps after setting the weight to what it was; returns whether there was one in it."""
+        grip, self.grip = self.grip, None
+        if grip is None:
+            return False
+        if undo:
+            self._number = None
+            self._put(grip, grip.start)
+        self._viewer.release_hold()
+        return True
