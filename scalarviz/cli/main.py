@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -129,13 +129,22 @@ def _add_tools(app: Any) -> None:
     def doctor(report: bool = versions) -> int:
         from .doctor import doctor
 
-        return doctor(report)
+        return _interruptible(lambda: doctor(report))
 
     @app.command("warmup", help=COMMANDS["warmup"])  # type: ignore[untyped-decorator]
     def warmup(quiet: bool = silence) -> int:
         from .warmup import warm_up
 
-        return warm_up(quiet)
+        return _interruptible(lambda: warm_up(quiet))
+
+
+def _interruptible(command: Callable[[], int]) -> int:
+    """Say what ended a command: typer would make an exit code of Ctrl-C without a word."""
+    try:
+        return command()
+    except KeyboardInterrupt:
+        say("scalarviz: interrupted")
+        return INTERRUPTED
 
 
 def _unasked() -> None:
@@ -148,7 +157,11 @@ def _add_scene(app: Any, name: str) -> None:
     from .scene import load_scene
 
     scene = load_scene(name)
-    app.command(name, help=scene.summary)(command_from(scene.options, lambda options: run_scene(scene, options)))
+
+    def run(options: Any) -> int:
+        return _interruptible(lambda: run_scene(scene, options))
+
+    app.command(name, help=scene.summary)(command_from(scene.options, run))
 
 
 def scene_names() -> dict[str, str]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import tempfile
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -231,6 +233,22 @@ def _keep(scene: Scene, options: Any, ending: Ending, diverged: bool = False) ->
         ending.written.append(options.save)
     except ScalarvizError as error:
         ending.failures.append(str(error))
+        ending.written += _saved_elsewhere(scene.run, options.save.name)
+
+
+def _saved_elsewhere(run: Run, name: str) -> list[Path]:
+    """Where a name cannot be written any more (a full disk): the weights in the system's folder for such files."""
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="scalarviz-"))
+    except OSError:  # there is none, or it is full as well: the failure that is told already is the whole truth
+        return []
+    try:
+        run.save(folder / name)
+    except ScalarvizError:
+        with suppress(OSError):
+            folder.rmdir()
+        return []
+    return [folder / name]
 
 
 def _content(run: Run) -> tuple[object, ...]:
@@ -245,11 +263,8 @@ def _write(loaded: LoadedScene, scene: Scene, options: Any, stop: Stop, ending: 
     if ending.outputs is not None:
         ending.written += ending.outputs.pictures(scene)
         ending.failures += ending.outputs.failures
-    finish = getattr(loaded.module, "finish", None)
-    if finish is None:
-        return
     try:
-        ending.written += finish(scene, options)
+        ending.written += loaded.finish(scene, options)
     except ScalarvizError as error:
         ending.failures.append(str(error))
 
@@ -257,7 +272,11 @@ def _write(loaded: LoadedScene, scene: Scene, options: Any, stop: Stop, ending: 
 def _report(loaded: LoadedScene, scene: Scene, as_json: bool, ending: Ending) -> None:
     run, name = scene.run, loaded.name
     rate = run.steps_per_second
-    more: dict[str, float] = getattr(loaded.module, "report", lambda scene: {})(scene)
+    try:
+        more = loaded.report(scene)
+    except ScalarvizError as error:
+        more = {}
+        ending.failures.append(str(error))
     told = "".join(f", {what} {number:.4g}" for what, number in more.items())
     paced = "" if math.isnan(rate) else f", {rate:,.0f} steps/s"  # none yet, or none since another engine took over
     say(f"{name}: step {run.steps:,}, loss {run.loss:.5g}{told}{paced}, {ending.seconds:.1f} s in all")

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ..errors import FileFormatError, InputError
+from ..errors import FileFormatError, InputError, ScalarvizError
+from ..io.atomic import path_text
 
 if TYPE_CHECKING:
     from ..run.scene import Scene
+
+PACKAGE = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +50,55 @@ class LoadedScene:
         """Call the module's ``build``; FileFormatError, which names the file, if it returns no scene."""
         from ..run.scene import Scene
 
-        scene = self.module.build(options)
+        with self._told("build(options)"):
+            scene = self.module.build(options)
         if not isinstance(scene, Scene):
             raise FileFormatError(
                 f"{self.module.__file__}: build(options) must return a scalarviz.run.scene.Scene, got "
                 f"{'None' if scene is None else type(scene).__name__}; end it with: return Scene(name, run)"
             )
         return scene
+
+    def finish(self, scene: Scene, options: Any) -> list[Path]:
+        """Call the module's ``finish``, if it has one; FileFormatError, which names the line, if that fails."""
+        own = getattr(self.module, "finish", None)
+        if own is None:
+            return []
+        with self._told("finish(scene, options)"):
+            return [Path(path) for path in own(scene, options)]
+
+    def report(self, scene: Scene) -> dict[str, float]:
+        """Call the module's ``report``, if it has one; FileFormatError, which names the line, if that fails."""
+        own = getattr(self.module, "report", None)
+        if own is None:
+            return {}
+        with self._told("report(scene)"):
+            return {str(what): float(number) for what, number in own(scene).items()}
+
+    @contextmanager
+    def _told(self, what: str) -> Iterator[None]:
+        """Make an error of a user's own file one line; one that our code raises is a defect and keeps its traceback."""
+        try:
+            yield
+        except ScalarvizError:
+            raise
+        except Exception as error:
+            if self.module.__name__.startswith("scalarviz.") or _is_ours(error):
+                raise
+            raise FileFormatError(_line_of(error, str(self.module.__file__), what)) from error
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether the package's own code raised it: deepest there, and not called with nonsense from here."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return Path(frames[-1].filename).is_relative_to(PACKAGE) and frames[-1].filename != __file__
+
+
+def _line_of(error: Exception, file: str, what: str = "") -> str:
+    """``my_scene.py, line 7: KeyError: 'r'``: the deepest line of the user's file."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    place = f"{file}, line {lines[-1]}" if lines else f"{file}, {what}" if what else file
+    return f"{place}: {type(error).__name__}: {' '.join(str(error).split())[:400]}"
 
 
 def load_scene(name: str) -> LoadedScene:
@@ -73,16 +122,27 @@ def load_scene(name: str) -> LoadedScene:
 
 
 def _from_file(path: Path) -> ModuleType:
-    if not path.is_file():
+    try:
+        there = path.is_file()
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {path_text(path)!a}: {getattr(error, 'strerror', None) or error}") from None
+    if not there:
         raise InputError(f"there is no scene file {path}; `scalarviz scenes` lists those that come with the package")
     spec = importlib.util.spec_from_file_location(f"scalarviz_scene_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise FileFormatError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # pydantic resolves annotations through it
-    sys.path.insert(0, str(path.resolve().parent))  # as `python my_scene.py` does, for its own helpers
+    # its own helpers are found; last, since a scene may be called random.py and the program has yet to import much
+    sys.path.append(os.path.realpath(path.parent))
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:
-        raise FileFormatError(f"{path}, line {error.lineno}: {error.msg}") from None
+        raise FileFormatError(f"{path}, line {error.lineno or 1}: {error.msg}") from None
+    except ScalarvizError:
+        raise
+    except Exception as error:
+        if _is_ours(error):
+            raise
+        raise FileFormatError(_line_of(error, str(module.__file__))) from error
     return module

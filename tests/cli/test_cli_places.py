@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 
 import pytest
 from scalarviz.scenes.options import SceneOptions
@@ -112,10 +113,17 @@ def test_a_folder_that_became_a_file_is_said(rgb, tmp_path, monkeypatch):
         (tmp_path / "sub").write_text("in the way")
 
     monkeypatch.setattr(Run, "step", step)
+    (tmp_path / "rescue").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "rescue"))
     result = rgb("--steps", 2, "--save", "sub/w.safetensors", "--json")
     assert (result.code, result.json["steps"]) == (2, 2)
     assert "cannot write sub/w.safetensors" in result.err.splitlines()[-1]
     assert "Traceback" not in result.err
+    (rescued,) = (tmp_path / "rescue").glob("scalarviz-*/w.safetensors")
+    assert f"wrote {rescued}" in result.err
+    assert load_tensors(rescued)[0].keys() == {"0.weight", "0.bias"}
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    assert rgb("--steps", 2, "--save", "sub/w.safetensors").code == 2
 
 
 def test_one_file_by_two_names_is_seen_through_links(links):
