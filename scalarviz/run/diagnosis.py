@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .frame import Frame, Stage, Tensor
+from .frame import Frame, Stage, Tensor, is_chain
 
 MOSTLY = 0.95
 """Share of units and samples from which on a stage is called saturated."""
@@ -59,7 +59,7 @@ def diagnose(frame: Frame, tensors: Sequence[Tensor], stages: Sequence[Stage]) -
         Its gradient is left out of account where it is not of these values, or not computed.
     tensors : sequence of Tensor
     stages : sequence of Stage
-        The way from input to output; without one only numbers that are not finite are found.
+        The way from input to output; without one, or where it forks, only numbers that are not finite are found.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def diagnose(frame: Frame, tensors: Sequence[Tensor], stages: Sequence[Stage]) -
     broken = _not_finite(frame, tensors, known)
     if broken:
         return (broken,)
-    layers = _layers(tensors, stages)
+    layers = _layers(tensors, stages) if is_chain(stages) else []
     found: list[Trouble] = []
     for at, layer in enumerate(layers):
         following = layers[at + 1] if at + 1 < len(layers) else None

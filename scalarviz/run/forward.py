@@ -15,6 +15,7 @@ from ..errors import UnknownNameError, listing
 from ..tape import Tape, lower
 from .frame import Stage
 from .samples import Shape, as_samples, fitting
+from .stages import OUTPUTS
 
 PROBE_SET = 256
 """Samples that decide whether a unit is dead, of a net that is not large."""
@@ -39,7 +40,7 @@ class Forward:
         As recorded.
     problem : Problem
     stages : sequence of (Stage, int)
-        The chain of layers and the taps that they are.
+        What the modules made, and the taps that they are.
     shape : tuple of int
         Of the inputs of one sample.
     """
@@ -115,7 +116,8 @@ class Forward:
     def _tap_rows(
         self, runner: PlanRunner, taps: Sequence[int], data: NDArray[Any], values: NDArray[Any]
     ) -> list[NDArray[Any]]:
-        wanted = [runner.plan.body.taps[k][1] for k in taps]
+        body = runner.plan.body
+        wanted = [body.outputs if k == OUTPUTS else body.taps[k][1] for k in taps]
         if not wanted:
             return []
         found = runner.rows(values, data, np.concatenate(wanted))

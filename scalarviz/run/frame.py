@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Literal, NamedTuple
@@ -54,12 +54,13 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One module on the way from input to output, as the picture draws it.
+    """What one call of a module made, on the way from input to output, as the picture draws it.
 
     Attributes
     ----------
     name : str
-        Module path (``"0"``); also the key in :attr:`Frame.activations`.
+        Module path (``"0"``), with a number behind it from the second call on (``"0 (2)"``); ``"output"`` for what
+        the model itself returns. Also the key in :attr:`Frame.activations`.
     kind : str
         ``"linear"``, the name of the activation (``"sigmoid"``, ``"tanh"``), or what the module calls its stage
         (``"conv2d"``, ``"max_pool2d"``, ``"softmax"``).
@@ -69,6 +70,10 @@ class Stage:
         Only for ``"linear"``.
     shape, input_shape : tuple of int
         Of what leaves and enters it: (C, H, W) of pictures, (n,) of rows; empty where nobody said.
+    sources : tuple of str
+        The stages whose rows it reads, ``"input"`` for the sample, in their order; empty: the stage before it.
+    whole : bool
+        Of ``"linear"``: whether its columns are those rows, all of them, one after the other.
     """
 
     name: str
@@ -78,6 +83,17 @@ class Stage:
     bias: Tensor | None = None
     shape: tuple[int, ...] = ()
     input_shape: tuple[int, ...] = ()
+    sources: tuple[str, ...] = ()
+    whole: bool = True
+
+
+def is_chain(stages: Sequence[Stage]) -> bool:
+    """Whether every stage reads the rows of the one before it and of no other, and no layer comes twice."""
+    before = ["input", *(stage.name for stage in stages)]
+    called = [stage.weight.start for stage in stages if stage.weight is not None]
+    return len(called) == len(set(called)) and all(
+        stage.whole and stage.sources in ((), (name,)) for stage, name in zip(stages, before, strict=False)
+    )
 
 
 class Curve(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -100,11 +101,15 @@ def release(blocks: Iterable[Block], store: Store) -> None:
 def tensors_of(blocks: Iterable[Block]) -> tuple[Tensor, ...]:
     """Name, shape and place of each block in the flat arrays."""
     tensors: list[Tensor] = []
+    taken: Counter[str] = Counter()
     start = 0
     for k, block in enumerate(blocks):
         name, shape = _name(block, k), _shape(block)
         lone: Role = "bias" if name.rpartition(".")[2] == "bias" else "value"
         role: Role = getattr(block, "role", lone)  # a Parameter knows what it is, a lone Weight only by its name
+        taken[name] += 1
+        if taken[name] > 1:  # two layers in a function have no path that tells them apart
+            name += f" ({taken[name]})"
         tensors.append(Tensor(name, shape, start, role))
         start += block.size
     return tuple(tensors)

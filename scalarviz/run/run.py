@@ -34,7 +34,7 @@ from .keeping import Keeping
 from .memory import check_run
 from .optimizer import flat_state, hand_back, record_update, trained_indices
 from .samples import as_pair, fitting, on_rows, sample_shape
-from .stages import chain
+from .stages import stages_of
 from .training import Training
 from .turns import in_turn
 
@@ -125,7 +125,7 @@ class Run(Engines, Editing, Keeping):
             self.problem, self._make_trainer(self.problem), held, partial(weight_name, self.tensors)
         )
         shape = self._shapes[0]
-        self._forward = Forward(self._tape, self.problem, chain(model, self._tape, self.tensors, shape), shape)
+        self._forward = Forward(self._tape, self.problem, stages_of(model, self._tape, self.tensors, shape), shape)
         self.stages: tuple[Stage, ...] = self._forward.stages
         optimizer.attach(self._optimizer_edited)
 

@@ -1,8 +1,8 @@
-"""Finding the chain of layers in a recorded model, for the picture."""
+"""Finding the stages of a recorded model, for the picture: what each module made, and from what."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any
 
@@ -12,44 +12,123 @@ from ..tape import Tape
 from .frame import Stage, Tensor
 from .samples import Shape
 
+OUTPUTS = -1
+"""In the place of a tap's number: what the model itself returns."""
+INPUT, OUTPUT = "input", "output"
 
-def chain(model: Any, tape: Tape, tensors: Sequence[Tensor], shape: Shape) -> list[tuple[Stage, int]]:
-    """The stages from input to output, each with the number of its tap; empty if the model is no chain.
+Rows = tuple[int, ...]
 
-    `shape` is that of one sample.
-    A chain starts at the inputs; each linear layer reads exactly the rows of the stage before it, each
-    activation its rows one by one, a module that names its ``stage`` ("conv2d") some of them and nothing else; the
-    last stage is the output. Modules that only reshape are left out.
+
+def stages_of(model: Any, tape: Tape, tensors: Sequence[Tensor], shape: Shape) -> list[tuple[Stage, int]]:
+    """The stages in the order of the tape, each with the number of its tap, or `OUTPUTS`.
+
+    A stage is what one call of a module returned, if it is new: what only reshapes, selects or passes on is none. A
+    module that calls others is one where it does more than they do (a residual's sum); so is what a function returns
+    by itself. `shape` is that of one sample.
     """
-    names = {id(module): name for name, module in _named_modules(model)}
-    tensor_of = dict(zip(tape.blocks, tensors, strict=True))
-    before = tuple(range(tape.n_inputs))
-    stages: list[tuple[Stage, int]] = []
+    finder = _Finder(model, tape, tensors, shape)
     for number, (module, rows) in enumerate(tape.taps):
-        if list(_children(module)):
-            continue
-        kind = _kind(module, tape, rows, before)
-        if kind is None:
-            return []
-        if kind == "identity":
-            shape = (
-                module.flat_shape(shape) if isinstance(module, Flatten) else getattr(module, "unflattened_size", shape)
-            )
-            continue
-        weight, bias = (
-            (tensor_of.get(_block(module, n)) for n in ("weight", "bias")) if kind == "linear" else (None, None)
-        )
-        made = _shape(module, shape, len(rows))
-        if made is None:
-            return []
-        name = names.get(id(module), str(number))
-        stages.append((Stage(name, kind, len(rows), weight, bias, made, shape), number))
-        before, shape = rows, made
-    return stages if stages and before == tape.outputs else []
+        finder.add(module, rows, number)
+    finder.add(None, tape.outputs, OUTPUTS)
+    return finder.stages
 
 
-def _shape(module: Any, before: Shape, count: int) -> Shape | None:
-    """The shape of `count` numbers that a module makes of a sample of the shape `before`; None if it cannot.
+class _Finder:
+    """Goes through the taps of a tape; knows which stage made each row, and in which shape it stands now."""
+
+    def __init__(self, model: Any, tape: Tape, tensors: Sequence[Tensor], shape: Shape) -> None:
+        self.tape, self.model = tape, model
+        self.names = {id(module): name for name, module in _named_modules(model)}
+        self.tensor_of = dict(zip(tape.blocks, tensors, strict=True))
+        self.stages: list[tuple[Stage, int]] = []
+        self.owner: dict[int, str] = dict.fromkeys(range(tape.n_inputs), INPUT)
+        self.rows: dict[str, Rows] = {INPUT: tuple(range(tape.n_inputs))}
+        self.shape: dict[str, Shape] = {INPUT: shape}
+
+    def add(self, module: Any, rows: Rows, number: int) -> None:
+        """One call, or the end: a stage of its own if it made anything new."""
+        if all(row in self.owner for row in rows):
+            self._passed_on(module, rows)
+            return
+        sources = self._sources(rows)
+        if not sources and number != OUTPUTS:
+            return  # made of weights and constants alone: no sample comes by
+        kind = self._kind(module, rows, sources)
+        before = self.shape[sources[0]] if len(sources) == 1 else ()
+        made = _shape(module, before, len(rows))
+        weight, bias = (self._tensor(module, n) if kind == "linear" else None for n in ("weight", "bias"))
+        name = self._name(module)
+        whole = kind != "linear" or self._whole(self.tape.nodes[rows[0]].args, sources)
+        self.stages.append((Stage(name, kind, len(rows), weight, bias, made, before, sources, whole), number))
+        self.rows[name], self.shape[name] = rows, made
+        for row in rows:
+            self.owner.setdefault(row, name)
+
+    def _passed_on(self, module: Any, rows: Rows) -> None:
+        """Nothing new: what reshapes a stage's rows says in which shape the next module gets them."""
+        name = self.owner[rows[0]] if rows else ""
+        if self.rows.get(name) == rows:
+            now = self.shape[name]
+            flat = module.flat_shape(now) if isinstance(module, Flatten) else getattr(module, "unflattened_size", now)
+            self.shape[name] = flat
+
+    def _sources(self, rows: Iterable[int]) -> tuple[str, ...]:
+        """The stages that `rows` are made of, in the order of the tape: the first that each way back meets."""
+        seen, stack = set[int](), list(rows)
+        found = set[str]()
+        while stack:
+            row = stack.pop()
+            if row in seen:
+                continue
+            seen.add(row)
+            if row in self.owner:
+                found.add(self.owner[row])
+            else:
+                stack.extend(self.tape.nodes[row].operands())
+        return tuple(name for name in self.rows if name in found)
+
+    def _kind(self, module: Any, rows: Rows, sources: Sequence[str]) -> str:
+        own: str | None = getattr(module, "stage", None)
+        if own is not None:
+            return own
+        nodes = [self.tape.nodes[row] for row in rows]
+        before = self.rows[sources[0]] if len(sources) == 1 else ()
+        if isinstance(getattr(module, "weight", None), Block) and all(
+            node.code == "dot" and node.args == nodes[0].args for node in nodes
+        ):
+            return "linear"
+        codes = {node.code for node in nodes}
+        one_by_one = len(rows) == len(before) and all(n.args[:1] == (r,) for n, r in zip(nodes, before, strict=True))
+        if len(codes) == 1 and one_by_one:
+            return codes.pop()
+        if codes == {"add"} and all(row in self.owner for node in nodes for row in node.args):
+            return "add"
+        return "function" if module is None else type(module).__name__.lower()
+
+    def _whole(self, read: Rows, sources: Sequence[str]) -> bool:
+        """Whether a layer reads its sources' rows one after the other, as the picture draws its columns."""
+        return read == tuple(row for name in sources for row in self.rows[name])
+
+    def _tensor(self, module: Any, name: str) -> Tensor | None:
+        block = getattr(module, name, None)
+        return self.tensor_of.get(block) if isinstance(block, Block) else None
+
+    def _name(self, module: Any) -> str:
+        """The module's path, made different from those that are taken."""
+        path = self.names.get(id(module), "") or OUTPUT
+        if module is not None and id(module) not in self.names:  # made by the forward pass itself
+            path = type(module).__name__.lower()
+        if module is self.model and not _children(module):
+            path = self.names.get(id(module), "")  # a network of one layer has no path: ""
+        count, name = 1, path
+        while name in self.rows:
+            count += 1
+            name = f"{path} ({count})" if path else f"({count})"
+        return name
+
+
+def _shape(module: Any, before: Shape, count: int) -> Shape:
+    """The shape of `count` numbers that a module makes of a sample of the shape `before`; a row if it cannot say.
 
     It cannot where the model's own code pads or crops the picture between two modules.
     """
@@ -57,46 +136,8 @@ def _shape(module: Any, before: Shape, count: int) -> Shape | None:
         sides = zip(before[1:], module.kernel_size, module.stride, module.padding, strict=True)
         height, width = ((side + 2 * border - kernel) // step + 1 for side, kernel, step, border in sides)
         made = getattr(module, "out_channels", before[0]), height, width
-        return made if prod(made) == count and min(made) > 0 else None
-    return before if prod(before) == count else (count,)
-
-
-def _kind(module: Any, tape: Tape, rows: tuple[int, ...], before: tuple[int, ...]) -> str | None:
-    if rows == before:
-        return "identity"
-    own: str | None = getattr(module, "stage", None)
-    if own is not None:
-        return own if _reads_only(tape, rows, before) else None
-    nodes = [tape.nodes[r] for r in rows]
-    if isinstance(getattr(module, "weight", None), Block):
-        return "linear" if all(n.code == "dot" and n.args == before for n in nodes) else None
-    codes = {n.code for n in nodes}
-    if (
-        len(codes) == 1
-        and len(rows) == len(before)
-        and all(n.args[:1] == (b,) for n, b in zip(nodes, before, strict=True))
-    ):
-        return codes.pop()
-    return None
-
-
-def _reads_only(tape: Tape, rows: tuple[int, ...], before: tuple[int, ...]) -> bool:
-    """Whether `rows` depend on the inputs, and through `before` alone."""
-    ends, seen, stack = set(before), set[int](), list(rows)
-    while stack:
-        row = stack.pop()
-        if row not in seen:
-            seen.add(row)
-            if row in ends:
-                continue
-            if tape.nodes[row].code == "input":
-                return False
-            stack.extend(tape.nodes[row].operands())
-    return not seen.isdisjoint(ends)
-
-
-def _block(module: Any, name: str) -> Any:
-    return getattr(module, name, None)
+        return made if prod(made) == count and min(made) > 0 else (count,)
+    return before if before and prod(before) == count else (count,)
 
 
 def _named_modules(model: Any) -> Any:
@@ -104,6 +145,6 @@ def _named_modules(model: Any) -> Any:
     return named() if callable(named) else ()
 
 
-def _children(module: Any) -> Any:
+def _children(module: Any) -> list[Any]:
     children = getattr(module, "children", None)
-    return children() if callable(children) else ()
+    return list(children()) if callable(children) else []

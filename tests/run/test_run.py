@@ -184,13 +184,16 @@ def test_stages_and_activations():
     np.testing.assert_allclose(found["3"], run.predict(X[3:4])[0], rtol=1e-14)
 
 
-def test_a_model_that_is_no_chain_has_no_stages():
+def test_the_stages_of_a_function_of_two_layers_are_theirs_and_its_own():
     a, b = nn.Linear(3, 3), nn.Linear(3, 3)
     run = Run(
         lambda x: [p + q for p, q in zip(a(x), b(x), strict=True)], nn.MSELoss(),
         optim.SGD([*a.parameters(), *b.parameters()], lr=0.1), (X, Y), engine="numpy",
     )  # fmt: skip
-    assert run.stages == ()
+    assert [(s.name, s.kind, s.sources) for s in run.stages] == [
+        ("linear", "linear", ("input",)), ("linear (2)", "linear", ("input",)),
+        ("output", "add", ("linear", "linear (2)")),
+    ]  # fmt: skip
     assert run.n_weights == 24
 
 

@@ -198,7 +198,8 @@ def test_arrays_that_no_stage_accounts_for_are_still_drawn():
     tensors, stages = network(3, 4, 2)
     extra = Tensor("scale", (5, 5), sum(t.size for t in tensors))
     layout = layout_for([*tensors, extra], stages, SIZE)
-    assert {p.name for p in layout.plates} == {t.name for t in tensors} | {"scale"}
+    assert {p.name for p in layout.plates if p.kind != "activation"} == {t.name for t in tensors} | {"scale"}
+    assert {p.name for p in layout.plates if p.kind == "activation"} == {"input", *(s.name for s in stages)}
 
 
 def test_an_empty_tensor_is_left_out_and_nothing_at_all_is_an_error():

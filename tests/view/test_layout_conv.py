@@ -114,7 +114,7 @@ def test_large_pictures_leave_out_the_maps_before_a_pool():
     assert layout.activation("2").size == 6 * 14 * 14
 
 
-def test_a_network_with_weights_beside_the_chain_gets_a_gallery():
+def test_a_network_with_weights_beside_the_chain_is_drawn_as_a_graph():
     class Two(nn.Module):
         def __init__(self):
             self.conv, self.other = nn.Conv2d(1, 2, 3), nn.Linear(64, 72)
@@ -125,4 +125,7 @@ def test_a_network_with_weights_beside_the_chain_gets_a_gallery():
 
     run = run_of(Two(), outputs=72)
     layout = layout_for(run.tensors, run.stages, (1280, 720))
-    assert {p.kind for p in layout.plates} <= {"weight", "bias"}
+    assert {p.name for p in layout.plates if p.kind != "activation"} == {t.name for t in run.tensors}
+    assert [(s.name, s.sources) for s in run.stages] == [
+        ("0.conv", ("input",)), ("0.other", ("input",)), ("0", ("0.conv", "0.other"))
+    ]  # fmt: skip

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import UnknownNameError, listing, shown
-from ...run.frame import Frame, Stage, Tensor
+from ...run.frame import Frame, Stage, Tensor, is_chain
 from ...run.ranges import Range, RangeTracker, Scale, clipped_share, extent, extents
 from ..draw.maps import Colormap, get_map
 from ..draw.text import exponent, short
@@ -214,8 +214,11 @@ def _plain(value: float, *, signed: bool = False) -> str:
 def rows_of(stages: Sequence[Stage]) -> dict[str, str]:
     """Rows of activations that a layout draws: ``"input"`` and the last stage of each layer, with its kind.
 
-    Of a convolutional chain: the maps. What its linear layers make is on another scale and would outshine them.
+    Of a convolutional chain: the maps. What its linear layers make is on another scale and would outshine them. Where
+    the way forks: every stage.
     """
+    if not is_chain(stages):
+        return {"input": "input", **{stage.name: stage.kind for stage in stages}}
     rows = {"input": "input"}
     pictures = any(s.kind == "conv2d" for s in stages)
     last = ""

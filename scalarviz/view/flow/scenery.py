@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...run.diagnosis import diagnose
-from ...run.frame import Frame
+from ...run.frame import Frame, is_chain
 from ..cubes.scale import ActivationScale, Coloring, rows_of
 from ..draw.places import Box
 from ..draw.sketch import Sketch
@@ -115,9 +115,12 @@ class Scenery:
         return [] if self._outcome is None else [self._outcome]
 
     def _row_names(self) -> dict[str, str]:
-        rows = rows_of(self._subject.stages)
-        if rows and self._subject.stages:
-            rows[self._subject.stages[-1].name] = "output"
+        stages = self._subject.stages
+        rows = rows_of(stages)
+        if not is_chain(stages):  # several of a kind: the module's path tells them apart
+            rows |= {s.name: s.name if s.kind == "linear" else f"{s.name} {s.kind}".strip() for s in stages}
+        if rows and stages:
+            rows[stages[-1].name] = "output"
         if self._subject.sample.sheet:
             rows["input"] = "input, 0 to 1"
         return rows

@@ -32,7 +32,8 @@ class Explanation:
 
     def __init__(self, subject: Subject, index: int, tensor: Tensor) -> None:
         self._subject, self._index, self._tensor = subject, index, tensor
-        self._stage = next((k for k, s in enumerate(subject.stages) if tensor in (s.weight, s.bias)), None)
+        reading = [k for k, s in enumerate(subject.stages) if s.whole and tensor in (s.weight, s.bias)]
+        self._stage = reading[0] if len(reading) == 1 else None  # a layer that is called twice has two inputs
         self._bias = self._stage is not None and tensor is subject.stages[self._stage].bias
 
     def lines(self, frame: Frame) -> Lines:
@@ -87,7 +88,8 @@ class Explanation:
         stage = self._subject.stages[self._stage]
         assert stage.weight is not None  # only layers are looked into
         own = float(gradient[self._index])
-        x = activations["input" if self._stage == 0 else self._subject.stages[self._stage - 1].name]
+        before = "input" if self._stage == 0 else self._subject.stages[self._stage - 1].name
+        x = np.concatenate([activations[name] for name in stage.sources or (before,)])
         place = self._index - self._tensor.start
         i, j = (place, 0) if self._bias else divmod(place, len(x))
         if stage.bias is not None and not self._bias:

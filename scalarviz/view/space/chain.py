@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...run.frame import Stage, Tensor
+from ...run.frame import Stage, Tensor, is_chain
 from .arrangement import (
     ACROSS,
     DOWN,
@@ -39,7 +39,12 @@ class ChainLayer:
 
 
 def chain_of(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[ChainLayer]:
-    """The layers of a chain; empty when `stages` do not account for every tensor by weight matrices and biases."""
+    """The layers of a chain; empty where one of them reads other rows than those that left the layer before it.
+
+    Nor are they one where `stages` do not account for every tensor by weight matrices and biases.
+    """
+    if not is_chain(stages):
+        return []
     layers: list[ChainLayer] = []
     covered: set[str] = set()
     for stage in stages:
@@ -48,7 +53,9 @@ def chain_of(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[ChainLa
                 return []
             layers.append(ChainLayer(stage.weight, stage.bias, stage.name, stage.outputs))
             covered |= {t.name for t in (stage.weight, stage.bias) if t is not None}
-        elif layers and stage.outputs == layers[-1].outputs:
+        elif not layers or stage.outputs != layers[-1].outputs:
+            return []  # it widens or narrows its input: a row of its own
+        else:
             last = layers[-1]
             layers[-1] = ChainLayer(last.weight, last.bias, stage.name, last.outputs)
     return layers if covered == {t.name for t in tensors} else []

@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 
-from ...run.frame import Stage, Tensor
+from ...run.frame import Stage, Tensor, is_chain
 from .arrangement import ACROSS, DOWN, OUTPUTS_ACROSS, OUTPUTS_DOWN, Arrangement, fitted, inner, plate_for
 from .camera import Rect, Size
 from .plate import Floats, Grid, Plate, grid_for
@@ -57,7 +57,7 @@ class Block:
 def conv_chain(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[Block]:
     """The stations of a convolutional chain; empty when `stages` are none or leave a tensor out."""
     first = next((s for s in stages if s.kind == "conv2d"), None)
-    if first is None or not stages or stages[0] is not first:
+    if first is None or not stages or stages[0] is not first or not is_chain(stages):
         return []
     known = {t.name: t for t in tensors}
     weight = known.get(f"{first.name}.weight")

@@ -20,6 +20,7 @@ from .chain import ChainLayer, chain_of, stack, staircase
 from .conv import conv_chain, conv_row
 from .few import few_chain, few_gallery, one_layer
 from .gallery import gallery
+from .graph import graph
 from .plate import Floats, Grid, Kind, Plate, grid_for
 
 __all__ = ["FEW", "Grid", "Kind", "Layout", "Mode", "Plate", "layout_for", "scene_rect"]
@@ -28,6 +29,8 @@ Mode = Literal["few", "mlp", "big"]
 
 FEW = 64
 """Up to this many weights each cube carries its number."""
+FEW_GRAPH = 4096
+"""A graph of more weights has no edges around its cubes."""
 FEW_SIDE = 10
 """A single layer with a longer side than this would have cubes too small for a number."""
 MLP_PIXELS = 9.0
@@ -114,8 +117,8 @@ def layout_for(tensors: Sequence[Tensor], stages: Sequence[Stage], size: Size, r
     tensors : sequence of Tensor
         Everything that has cubes.
     stages : sequence of Stage
-        The chain from input to output; empty for a model that is none. Then, or where the chain does not cover the
-        tensors, they stand side by side.
+        What the modules made, from input to output: a chain of layers, or any graph. Without stages the tensors stand
+        side by side.
     size : (int, int)
         Logical size of the window in px.
     rect : (x0, y0, x1, y1), optional
@@ -145,6 +148,8 @@ def _arrange(tensors: list[Tensor], stages: Sequence[Stage], size: Size, box: Re
         return _arrange_chain(chain, total, size, box)
     if blocks := conv_chain(tensors, stages):
         return "big", conv_row(blocks, size, box)
+    if stages:
+        return "mlp" if total <= FEW_GRAPH else "big", graph(tensors, stages, size, box)
     if total <= FEW:
         return "few", few_gallery(tensors, size, box)
     return "big", gallery(tensors, size, box)

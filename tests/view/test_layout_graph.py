@@ -1,0 +1,111 @@
+"""The picture of any graph of stages: nothing hides anything, and lines go where the graph has them."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import scalarviz as sv
+from scalarviz import Run, nn, optim
+from scalarviz.run.frame import Stage, Tensor
+from scalarviz.view.space.layout import layout_for
+
+SIZES = [(1280, 720), (640, 360)]
+
+
+@st.composite
+def graphs(draw):
+    """Stages with sources among all that came before."""
+    stages, tensors, sizes, start = [], [], {"input": draw(st.integers(1, 9))}, 0
+    for k in range(draw(st.integers(1, 9))):
+        sources = tuple(sorted(draw(st.sets(st.sampled_from(sorted(sizes)), min_size=1, max_size=3))))
+        outputs = draw(st.sampled_from([1, 2, 3, 8, 40]))
+        weight = bias = None
+        if draw(st.booleans()):
+            columns = sum(sizes[s] for s in sources)
+            weight = Tensor(f"m{k}.weight", (outputs, columns), start)
+            bias = Tensor(f"m{k}.bias", (outputs,), start + weight.size, "bias")
+            start += weight.size + bias.size
+            tensors += [weight, bias]
+        kind = "linear" if weight else "function"
+        first = (sizes["input"],) if k == 0 else ()
+        stages.append(Stage(f"m{k}", kind, outputs, weight, bias, (outputs,), first, sources))
+        sizes[f"m{k}"] = outputs
+    if not tensors:
+        tensors.append(Tensor("w", (), 0, "value"))
+    return tensors, stages, sizes
+
+
+@given(graphs(), st.sampled_from(SIZES))
+@settings(max_examples=60, deadline=None)
+def test_every_tensor_and_row_stands_once_and_apart(graph, size):
+    tensors, stages, sizes = graph
+    layout = layout_for(tensors, [*stages, Stage("end", "function", 2, sources=("input", "m0"))], size)
+    weights = [p for p in layout.plates if p.kind != "activation"]
+    rows = {p.name: p.size for p in layout.plates if p.kind == "activation"}
+    assert sorted(p.name for p in weights) == sorted(t.name for t in tensors)
+    assert rows == {**sizes, "end": 2}
+    for a, b in combinations(layout.plates, 2):
+        (low, high), (other_low, other_high) = a.bounds, b.bounds
+        assert ((high <= other_low + 1e-9) | (other_high <= low + 1e-9)).any(), f"{a.name} and {b.name} overlap"
+    flat = layout.camera.project(np.concatenate([p.corners for p in layout.plates]))
+    assert (flat.min(0) >= -1).all()
+    assert (flat.max(0) <= np.array(size) + 1).all()
+
+
+def test_a_line_for_every_source_and_one_that_skips_goes_over_the_others():
+    weight = Tensor("a.weight", (4, 4), 0)
+    stages = [
+        Stage("a", "linear", 4, weight, None, (4,), (4,), ("input",)),
+        Stage("b", "tanh", 4, sources=("a",)),
+        Stage("c", "add", 4, sources=("input", "b")),
+    ]
+    layout = layout_for([weight], stages, (1280, 720))
+    assert len(layout.flow) == 1 + 1 + 5 + 1  # input-a, a-b, input-c over both, b-c
+    top = max(p.bounds[1][2] for p in layout.plates)
+    assert layout.flow[..., 2].max() > top
+
+
+class Residual(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.a, self.act = nn.Linear(n, n, seed=5), nn.Tanh()
+
+    def forward(self, x):
+        return [u + v for u, v in zip(x, self.act(self.a(x)), strict=True)]
+
+
+class Waves(nn.Module):
+    stage = "waves"
+
+    def forward(self, x):
+        return [f(k * v) for v in x for k in (1, 2) for f in (sv.sin, sv.cos)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: nn.Sequential(nn.Linear(3, 8, seed=1), Residual(8), Residual(8), nn.Linear(8, 3, seed=2)),
+        lambda: nn.Sequential(Waves(), nn.Linear(12, 3, seed=2)),
+        lambda: nn.Sequential(nn.Linear(3, 4, seed=1), Waves(), nn.Linear(16, 3, seed=2)),
+    ],
+    ids=["residuals", "encoder first", "encoder between"],
+)
+def test_it_is_drawn_with_its_true_colours(make, size):
+    """An encoder that widens its input raised; residuals drew no rows."""
+    X = np.random.default_rng(0).random((8, 3))
+    net = make()
+    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (X, X), engine="numpy")
+    run.step(3)
+    picture = sv.view.render(run, size)
+    assert picture.shape == (size[1], size[0], 3)
+    blue = (picture[..., 2].astype(int) - picture[..., 0] > 60).sum()
+    orange = (picture[..., 0].astype(int) - picture[..., 2] > 60).sum()
+    assert blue > 100
+    assert orange > 100
+    run.close()
