@@ -23,7 +23,7 @@ GOALS = {f"{LARGE}: scalarviz": 4}
 PEERS = {"scalarviz": "scalarviz", "PyTorch eager": "PyTorch", "JAX jit": "JAX"}
 COMMANDS = {
     "python -c pass": (sys.executable, "-c", "pass"),
-    "import scalarviz": (sys.executable, "-c", "import scalarviz"),
+    "import scalarviz": (sys.executable, "-c", "import scalarviz; scalarviz.Run"),  # names are loaded when used
     "import torch": (sys.executable, "-c", "import torch"),
     "import jax": (sys.executable, "-c", "import jax"),
     "scalarviz rgb --headless": (*SCALARVIZ, "rgb", "--headless", "--steps", "100", "--out", "x.png"),

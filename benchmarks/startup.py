@@ -23,7 +23,7 @@ GOALS = {WARM: 1.0, "scalarviz --help": 0.4, PICTURE: 2.5}
 """Seconds that were asked for."""
 COMMANDS = {
     "python -c pass": (sys.executable, "-c", "pass"),
-    "import scalarviz": (sys.executable, "-c", "import scalarviz"),
+    "import scalarviz": (sys.executable, "-c", "import scalarviz; scalarviz.Run"),  # names are loaded when used
     "scalarviz --help": (*SCALARVIZ, "--help"),
     WARM: (*FIRST_STEP, "scalarviz", WORKLOAD),
     COLD: (*FIRST_STEP, "scalarviz", WORKLOAD),

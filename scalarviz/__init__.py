@@ -4,56 +4,29 @@ A per-parameter scalar autograd library with a 3-D view. See the README for ten 
 """
 
 from importlib import import_module
-from types import ModuleType
-
-from . import nn, optim
-from .errors import ScalarvizError
-from .run import Run, Scene
-from .scalar import (
-    Value,
-    Weight,
-    abs,
-    add,
-    clip,
-    cos,
-    div,
-    dot,
-    exp,
-    gradcheck,
-    leaky_relu,
-    log,
-    logsumexp,
-    max,
-    maximum,
-    minimum,
-    mul,
-    neg,
-    pow,
-    register,
-    relu,
-    sigmoid,
-    sin,
-    softplus,
-    sqrt,
-    square,
-    sub,
-    sum,
-    tanh,
-    where,
-)
-from .tape import record
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Run", "ScalarvizError", "Scene", "Value", "Weight", "abs", "add", "clip", "cos", "div", "dot", "exp", "gradcheck",
-    "leaky_relu", "log", "logsumexp", "max", "maximum", "minimum", "mul", "neg", "nn", "optim", "pow",
-    "record", "register", "relu", "sigmoid", "sin", "softplus", "sqrt", "square", "sub", "sum", "tanh", "view", "where",
-]  # fmt: skip
+if TYPE_CHECKING:
+    from . import view as view
+    from .front import *  # noqa: F403  # type checkers see each name
+else:
+    # This file runs before any other, and a command has to answer Ctrl-C before NumPy is loaded: so it loads nothing.
 
+    def __getattr__(name: str) -> Any:
+        """Load a folder, or the names of ``front``, when they are first used; ``sv.view`` alone needs vispy."""
+        if name == "__all__":
+            return sorted([*import_module(".front", __name__).__all__, "view"])
+        if not name.startswith("__"):
+            if find_spec(f"{__name__}.{name}"):  # first: the folders import each other from here
+                return import_module(f".{name}", __name__)
+            front = import_module(".front", __name__)
+            if name in front.__all__:
+                found = globals()[name] = getattr(front, name)
+                return found
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
-def __getattr__(name: str) -> ModuleType:
-    """Load ``sv.view`` when it is first used: it needs vispy, training does not."""
-    if name == "view":
-        return import_module(".view", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__getattr__("__all__")})

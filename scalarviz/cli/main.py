@@ -16,9 +16,9 @@ from typing import Any
 
 from ..errors import ScalarvizError, listing
 from .console import fail, say, tell, unwritable
+from .interrupt import INTERRUPTED, MESSAGE
 from .streams import usable
 
-INTERRUPTED = 130
 COMMANDS = {
     "scenes": "List the scenes.",
     "doctor": "Say what works here, and what to install for what does not.",
@@ -56,7 +56,7 @@ def _answered(arguments: list[str]) -> int:
             raise
         return fail(str(unwritable(error)))
     except KeyboardInterrupt:
-        say("scalarviz: interrupted")
+        say(MESSAGE)
         return INTERRUPTED
 
 

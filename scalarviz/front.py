@@ -1,0 +1,44 @@
+"""The names that people type: ``sv.Value``, ``sv.Run``, ``sv.nn`` ... Loaded when the first of them is asked for."""
+
+from . import nn, optim
+from .errors import ScalarvizError
+from .run import Run, Scene
+from .scalar import (
+    Value,
+    Weight,
+    abs,
+    add,
+    clip,
+    cos,
+    div,
+    dot,
+    exp,
+    gradcheck,
+    leaky_relu,
+    log,
+    logsumexp,
+    max,
+    maximum,
+    minimum,
+    mul,
+    neg,
+    pow,
+    register,
+    relu,
+    sigmoid,
+    sin,
+    softplus,
+    sqrt,
+    square,
+    sub,
+    sum,
+    tanh,
+    where,
+)
+from .tape import record
+
+__all__ = [
+    "Run", "ScalarvizError", "Scene", "Value", "Weight", "abs", "add", "clip", "cos", "div", "dot", "exp", "gradcheck",
+    "leaky_relu", "log", "logsumexp", "max", "maximum", "minimum", "mul", "neg", "nn", "optim", "pow",
+    "record", "register", "relu", "sigmoid", "sin", "softplus", "sqrt", "square", "sub", "sum", "tanh", "where",
+]  # fmt: skip
