@@ -133,8 +133,11 @@ def _cache() -> tuple[bool, str]:
     from ..engine.cpu.cache.place import folder
     from ..engine.cpu.cache.units import cache_is_warm
     from ..engine.cpu.cache.writable import refusal
+    from ..engine.cpu.there import no_numba
     from ..scalar import ops
 
+    if why := no_numba():
+        return False, f"numba {why}"
     warm = [dtype for dtype in DTYPES if cache_is_warm(dtype, ops.TABLE)]
     if len(warm) == len(DTYPES):
         return True, f"warm, in {folder()}"

@@ -9,8 +9,9 @@ from contextlib import suppress
 
 from ..engine.cpu.cache import background
 from ..engine.cpu.cache.writable import refusal
+from ..engine.cpu.there import no_numba
 from ..engine.problem import DTYPES
-from ..errors import InputError
+from ..errors import InputError, ScalarvizError
 from .console import Progress, say
 
 # the modules are found where this process found them, not in whatever folder the user stands in
@@ -34,7 +35,11 @@ def warm_up(quiet: bool = False) -> int:
     ------
     InputError
         The cache folder would keep nothing.
+    ScalarvizError
+        numba cannot be used; the message says why.
     """
+    if why := no_numba():
+        raise ScalarvizError(f"numba {why}")
     from ..engine.cpu import warmup
     from ..engine.cpu.cache.units import CORE
     from ..scalar import ops
@@ -63,7 +68,7 @@ def warm_up_beside(engine: str) -> str:
     """Fill a cold cache beside a run that `engine` computes meanwhile; returns the line to say, or an empty one."""
     from ..engine.cpu import cache_is_warm
 
-    if engine == "numba" or all(cache_is_warm(dtype, ()) for dtype in DTYPES):
+    if engine == "numba" or no_numba() or all(cache_is_warm(dtype, ()) for dtype in DTYPES):
         return ""
     command = [sys.executable, "-c", _CODE.format(path=sys.path)]
     if not (background.start(command) or background.running()):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import importlib.util
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -106,11 +105,9 @@ def _numba(problem: Problem, model: Model, loss: Loss, device: int) -> Trainer:
 
 
 def _no_numba(device: int) -> str:
-    try:
-        there = importlib.util.find_spec("numba") is not None
-    except (ImportError, ValueError):  # somebody blocks it
-        there = False
-    return "" if there else 'needs numba, which is not installed here: pip install numba; or take engine="numpy"'
+    from .cpu.there import no_numba
+
+    return no_numba()
 
 
 def _numba_is_warm(dtype: str, operations: Iterable[str]) -> bool:

@@ -1,0 +1,47 @@
+"""Whether numba can be used at all; its settings may keep it from that. Loads numba only where there are settings."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import warnings
+from functools import lru_cache
+from pathlib import Path
+
+from ...errors import listing
+from .cache.key import SETTINGS_FILE
+
+INSTEAD = 'or take engine="numpy"'
+
+
+def no_numba() -> str:
+    """Why there is no numba here, as one clause that follows its name; empty if there is."""
+    try:
+        there = importlib.util.find_spec("numba") is not None
+    except (ImportError, ValueError):  # somebody blocks it
+        there = False
+    if not there:
+        return f"needs numba, which is not installed here: pip install numba; {INSTEAD}"
+    given = tuple(f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith("NUMBA_"))
+    return _refused(given) if given or Path(SETTINGS_FILE).is_file() else ""
+
+
+@lru_cache(maxsize=8)
+def _refused(settings: tuple[str, ...]) -> str:
+    """What numba makes of its settings."""
+    unread: list[str] = []
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            config = importlib.import_module("numba").config
+        except Exception as error:  # whatever it raises: a ValueError for no threads, for one
+            given = listing(settings) or f"the file {SETTINGS_FILE}"
+            return f"cannot be loaded with {given}: {' '.join(str(error).split())}; unset what is wrong, {INSTEAD}"
+    for warning in said:  # its own words end in a traceback
+        unread.append(str(warning.message).partition("\n")[0])
+    for line in unread:
+        warnings.warn_explicit(line, RuntimeWarning, filename="numba", lineno=0)
+    if config.DISABLE_JIT:
+        return f"cannot compile while NUMBA_DISABLE_JIT={config.DISABLE_JIT}: unset it, {INSTEAD}"
+    return ""
