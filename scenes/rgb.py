@@ -88,21 +88,16 @@ def build(options: Options) -> sv.Scene:
     check_files(options)
     options = _resumed(options)
     task = task_of(options)
-    hidden = options.hidden
-    sizes = (3, *hidden, 3)
+    optimizer, usual_lr = OPTIMIZERS[options.optimizer]
+    sizes = (3, *options.hidden, 3)
     weights = sum((n_in + 1) * n_out for n_in, n_out in pairwise(sizes))
-    check_run(weights, options.dtype, len(OPTIMIZERS[options.optimizer][0].state), options.engine)
-    layers: list[nn.Module] = []
-    for n_in, n_out in pairwise(sizes):
-        layers += [nn.Linear(n_in, n_out), nn.Tanh()]
-    net = nn.Sequential(*layers[:-1], nn.Sigmoid())
+    check_run(weights, options.dtype, len(optimizer.state), options.engine)
+    net = network(sizes)
     # the per-weight lesson starts its single layer from uniform numbers in 0..1
-    net.initialize(nn.init.pytorch_default() if hidden else nn.init.uniform(0, 1), seed=options.seed)
-
+    net.initialize(nn.init.pytorch_default() if options.hidden else nn.init.uniform(0, 1), seed=options.seed)
     batch = min(options.batch, len(task.inputs))
     if options.given("batch") and batch < options.batch:
         task.notes.append(f"a batch is all {batch:,} colours that there are, not {options.batch:,}")
-    optimizer, usual_lr = OPTIMIZERS[options.optimizer]
     run = sv.Run(
         net,
         nn.MSELoss(),
@@ -124,6 +119,14 @@ def build(options: Options) -> sv.Scene:
         panels=task.panels,
         notes=task.notes,
     )
+
+
+def network(sizes: tuple[int, ...]) -> nn.Sequential:
+    """Linear layers of these sizes with tanh between; the sigmoid at the end keeps colours in 0..1."""
+    layers: list[nn.Module] = []
+    for n_in, n_out in pairwise(sizes):
+        layers += [nn.Linear(n_in, n_out), nn.Tanh()]
+    return nn.Sequential(*layers[:-1], nn.Sigmoid())
 
 
 def finish(scene: sv.Scene, options: Options) -> list[Path]:

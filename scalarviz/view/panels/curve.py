@@ -40,6 +40,7 @@ class LossDrawer(Drawer[LossCurve]):
         self._accuracies: list[float] = []
         self._values: object = None  # at which the end of the dashed curve was measured
         self._pace = Pace(ground.hints, _PAUSE)
+        self._drawn: tuple[tuple[object, ...], Sketch] | None = None
 
     @property
     def accuracy(self) -> float | None:
@@ -62,11 +63,18 @@ class LossDrawer(Drawer[LossCurve]):
         frame, test = moment.frame, self.panel.test
         if test is not None and moment.source.can.predict:
             self._extend(test, moment, seconds)
+        now = (frame, box, self.ground.theme, self.accuracy, self._pace.old, *self.steps[-1:], *self.losses[-1:])
+        if self._drawn is None or not _same(self._drawn[0], now):  # while only the accuracy waits, nothing changes
+            self._drawn = now, self._sketch(frame, box)
+        return [self._drawn[1]]
+
+    def _sketch(self, frame: Frame, box: Box) -> Sketch:
+        test = self.panel.test
         curves = [Line(self.panel.label, frame.curve.step, frame.curve.loss)]
         if test is not None and len(self.steps) > 1:
             curves.append(Line(test.label, np.array(self.steps), np.array(self.losses), dashed=True))
         before = BEFORE if frame.edited else ""
-        return [loss_panel(box, self.ground.theme, curves, self._note(box), before, note_old=self._pace.old)]
+        return loss_panel(box, self.ground.theme, curves, self._note(box), before, note_old=self._pace.old)
 
     def _note(self, box: Box) -> str:
         """The accuracy; in a window that cannot measure it in every frame also the step that it is of."""
@@ -111,3 +119,8 @@ class LossDrawer(Drawer[LossCurve]):
         for measured in (self.steps, self.losses, self._accuracies):
             if measured:
                 measured.pop()
+
+
+def _same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
+    """Whether two lists of what is drawn name the same frame and the same numbers."""
+    return one[0] is other[0] and one[1:] == other[1:]
