@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, SupportsFloat
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..checks import flag, text
 from ..errors import InputError, StateError, TypeMismatchError
@@ -19,6 +19,9 @@ from ..scalar.walk import backward_between
 from ._inputs import as_input
 from ._parameter import Parameter
 from ._state import LoadResult, entries, load, matching, register
+
+if TYPE_CHECKING:
+    from .init import Function
 
 Inputs = Value | SupportsFloat | Sequence[Any]
 
@@ -261,7 +264,7 @@ class Module:
         """``train(False)``: use what was learnt, as for predictions."""
         return self.train(False)
 
-    def register_buffer(self, name: str, array: Any) -> None:
+    def register_buffer(self, name: str, array: ArrayLike) -> None:
         """Keep `array` under the attribute `name`: in the state_dict, in copies and pickles, but never trained.
 
         Raises
@@ -304,7 +307,7 @@ class Module:
         for part in matching(self, pattern):
             part.frozen = False
 
-    def initialize(self, initializer: Any = None, seed: int = 0) -> None:
+    def initialize(self, initializer: Function | None = None, seed: int = 0) -> None:
         """Draw every parameter anew; see :func:`scalarviz.nn.init.apply`."""
         from .init import apply
 

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..checks import flag, mapping, text
 from ..errors import InputError, TypeMismatchError, listing, shown
@@ -28,7 +28,7 @@ class LoadResult(NamedTuple):
     unexpected_keys: list[str]
 
 
-def register(module: Module, name: str, array: Any) -> None:
+def register(module: Module, name: str, array: ArrayLike) -> None:
     """See :meth:`Module.register_buffer`."""
     title = f"register_buffer of {type(module).__name__}"
     if not text(name, f"{title}: the name").isidentifier():
