@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..checks import function as function_of
 from ..checks import integer, real_array, text
 from ..errors import FileFormatError, InputError, TypeMismatchError, listing, shown
-from .atomic import StrPath, as_path, check_target, write_bytes
+from .atomic import StrPath, as_path, check_target, path_text, write_bytes
 from .readable import check_source, unreadable
 
 Floats = NDArray[np.float64]
@@ -111,7 +111,7 @@ def sample(function: Colours, points: int = POINTS, title: str = "scalarviz") ->
 def check_lut_name(path: StrPath) -> Path:
     """InputError if `path` cannot become a .cube file: its suffix or its folder."""
     if as_path(path).suffix.lower() != ".cube":
-        raise InputError(f"cannot write {path}: a LUT's name ends in .cube")
+        raise InputError(f"cannot write {path_text(path)}: a LUT's name ends in .cube")
     return check_target(path)
 
 
@@ -120,10 +120,10 @@ def write_cube(path: StrPath, lut: Lut) -> None:
     check_lut_name(path)
     given: Any = lut
     if not isinstance(given, Lut):
-        raise TypeMismatchError(f"write_cube {path}: the LUT must be an io.Lut, got {type(given).__name__}")
+        raise TypeMismatchError(f"write_cube {path_text(path)}: the LUT must be an io.Lut, got {type(given).__name__}")
     rows = lut.table.reshape(-1, 3)
     if not np.isfinite(rows).all():
-        raise InputError(f"cannot write {path}: a colour is not a finite number")
+        raise InputError(f"cannot write {path_text(path)}: a colour is not a finite number")
     title = lut.title.replace('"', "'").replace("\n", " ")
     head = [f'TITLE "{title}"', f"LUT_3D_SIZE {lut.points}"]
     for name, values in (("DOMAIN_MIN", lut.low), ("DOMAIN_MAX", lut.high)):

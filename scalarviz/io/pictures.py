@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..checks import integer, real_array
 from ..errors import FileFormatError, InputError, MissingDependencyError, TypeMismatchError, listing, shown
-from .atomic import StrPath, as_path, check_target, write_bytes
+from .atomic import StrPath, as_path, check_target, path_text, write_bytes
 from .grey import is_deep, level
 from .readable import check_source, unreadable
 
@@ -185,7 +185,7 @@ def _as_srgb(image: PillowImage) -> PillowImage:
 def check_picture_name(path: StrPath) -> Path:
     """InputError if `path` cannot become a picture: its suffix or its folder."""
     if as_path(path).suffix.lower() not in FORMATS:
-        raise InputError(f"cannot write {path}: a picture's name ends in one of {listing(FORMATS)}")
+        raise InputError(f"cannot write {path_text(path)}: a picture's name ends in one of {listing(FORMATS)}")
     return check_target(path)
 
 
@@ -215,10 +215,12 @@ def save_picture(path: StrPath, rgb: Floating | NDArray[np.uint8], alpha: Floati
         raise InputError(f"a picture is an array of shape (H, W, 3), got {colours.shape}")
     if alpha is not None:
         if FORMATS[suffix] == "JPEG":
-            raise InputError(f"cannot write {path}: JPEG has no transparency and the picture has; use .png")
+            raise InputError(f"cannot write {path_text(path)}: JPEG has no transparency and the picture has; use .png")
         opacity = _levels(alpha, path)
         if opacity.shape != colours.shape[:2]:
-            raise InputError(f"cannot write {path}: alpha must have the shape {colours.shape[:2]}, got {opacity.shape}")
+            raise InputError(
+                f"cannot write {path_text(path)}: alpha must have the shape {colours.shape[:2]}, got {opacity.shape}"
+            )
         colours = np.dstack([colours, opacity])
     encoded = io.BytesIO()
     options = {"quality": 95, "subsampling": 0} if FORMATS[suffix] == "JPEG" else {}
@@ -227,16 +229,16 @@ def save_picture(path: StrPath, rgb: Floating | NDArray[np.uint8], alpha: Floati
     try:
         Image.fromarray(colours).save(encoded, FORMATS[suffix], **options)
     except (OSError, ValueError) as error:  # e.g. more than 65,535 pixels a side in a JPEG
-        raise InputError(f"cannot write {path}: {error}") from None
+        raise InputError(f"cannot write {path_text(path)}: {error}") from None
     write_bytes(target, encoded.getvalue())
 
 
 def _levels(values: Floating | NDArray[np.uint8], path: StrPath) -> NDArray[np.uint8]:
-    given = real_array(values, f"cannot write {path}: a picture")
+    given = real_array(values, f"cannot write {path_text(path)}: a picture")
     if given.dtype == np.uint8:
         return given.astype(np.uint8, copy=False)
     if not np.isfinite(given).all():
-        raise InputError(f"cannot write {path}: a colour is not a finite number")
+        raise InputError(f"cannot write {path_text(path)}: a colour is not a finite number")
     levels: NDArray[np.uint8] = np.rint(np.clip(given, 0.0, 1.0) * 255).astype(np.uint8)
     return levels
 

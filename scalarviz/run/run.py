@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..arguments import explained
 from ..checks import function, integer, one_of, position
 from ..engine.arrays.plan import PlanRunner
-from ..engine.choose import EngineChoice, choose
+from ..engine.choose import EngineChoice, choose, known
 from ..engine.problem import DTYPES, Problem
 from ..engine.processors import processors
 from ..engine.table import operations
@@ -108,7 +108,7 @@ class Run(Engines, Editing, Keeping):
         batch = batch_of(batch_size, len(inputs))
         update = record_update(optimizer)
         weights = self._blocks()
-        check_run(sum(block.size for block in weights), dtype, len(optimizer.state), engine)
+        check_run(sum(block.size for block in weights), dtype, len(optimizer.state), known(engine))
         self._tape = self._record(weights, inputs.shape[1], targets.shape[1])
         check_targets(loss, targets, len(self._tape.outputs))
         plan = lower(self._tape.only(loss=True))

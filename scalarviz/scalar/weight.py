@@ -83,7 +83,7 @@ class Weight(Value):
     @property
     def _title(self) -> str:
         """How messages begin."""
-        return f"Weight {self.name!r}" if self.name else "Weight"
+        return f"Weight {shown(self.name)}" if self.name else "Weight"
 
     @property
     def data(self) -> float:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError
+from ...errors import InputError, shown
 
 Names = Callable[[int], str]
 """Flat index of a weight to its name."""
@@ -156,7 +156,9 @@ def within(hands: Hands, start: int, count: int) -> None:
     """Raise InputError unless there are weights from `start` on."""
     stop = start + count
     if stop > hands.n_weights:
-        raise InputError(f"weights {start} to {stop - 1} are not all among the {hands.n_weights} of the run")
+        raise InputError(
+            f"weights {shown(start)} to {shown(stop - 1)} are not all among the {hands.n_weights} of the run"
+        )
 
 
 def several(name: Names, start: int, count: int) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...checks import integer
+from ...checks import integer, text
 from ...engine.choose import known
 from ...errors import InputError, TypeMismatchError, shown
 from .base import Edit, Hands, Names, fix, numbered
@@ -140,7 +140,7 @@ class Call(Edit):
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise TypeMismatchError(f"Call: a function of the run is wanted, got {type(self.function).__name__}")
-        fix(self, what=str(self.what) or self.name)
+        fix(self, what=text(self.what, "Call: what") or self.name)
 
     @property
     def name(self) -> str:

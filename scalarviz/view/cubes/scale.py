@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ...checks import text
 from ...errors import UnknownNameError, listing, shown
 from ...run.frame import Frame, Stage, Tensor, is_chain
 from ...run.ranges import Range, RangeTracker, Scale, clipped_share, extent, extents
@@ -28,6 +29,14 @@ Quantity = Literal["weight", "gradient", "update"]
 Float = NDArray[np.floating]
 
 _SCALES: dict[str, Scale] = {"weight": "linear", "gradient": "symlog", "update": "symlog"}
+
+
+def _check(quantity: str) -> None:
+    """UnknownNameError unless there is such a quantity."""
+    if text(quantity, "the quantity") not in _SCALES:
+        raise UnknownNameError(f"quantity {shown(quantity)} is not known; allowed: {listing(_SCALES)}")
+
+
 _AT_ONCE = 1.1
 _BOUNDS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0)}
 
@@ -56,8 +65,7 @@ class Coloring:
     def __init__(
         self, tensors: Sequence[Tensor], theme: Theme, quantity: str = "weight", cmap: str | None = None
     ) -> None:
-        if quantity not in _SCALES:
-            raise UnknownNameError(f"quantity {shown(quantity)} is not known; allowed: {listing(_SCALES)}")
+        _check(quantity)
         self.quantity = quantity
         self.cmap: Colormap = get_map(quantity if cmap is None else cmap, theme)
         self.range = Range.symmetric(1.0, _SCALES[quantity])
@@ -74,8 +82,7 @@ class Coloring:
         UnknownNameError
             For unknown names; nothing is changed then.
         """
-        if quantity not in _SCALES:
-            raise UnknownNameError(f"quantity {shown(quantity)} is not known; allowed: {listing(_SCALES)}")
+        _check(quantity)
         self.cmap = get_map(quantity if cmap is None else cmap, theme)
         if quantity != self.quantity:
             self.quantity = quantity
