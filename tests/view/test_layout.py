@@ -280,7 +280,7 @@ def test_every_plate_of_a_chain_has_its_name_shape_and_range(widths):
 
 def test_a_range_gives_way_before_a_name():
     tensors, stages = network(3, *(12,) * 4, 3)
-    layout = layout_for(tensors, stages, (640, 480))
+    layout = layout_for(tensors, stages, (480, 360))
     shapes = {t.name: t.shape for t in tensors if t.role == "weight"}
     x0, y0, x1, y1 = layout.rect
     labels = FlowLabels(layout, shapes, {}, layout.camera.project, (x0, y0, x1 - x0, y1 - y0))

@@ -22,6 +22,7 @@ Project = Callable[[ArrayLike], Floats]
 _LINE = 19.0
 _FAR = (41.0, 53.0, 67.0, 82.0)  # pixels from a plate up to its name, where no place near it is free
 _UNITS = 90.0  # what the names of a row's numbers may take behind its own
+_LIGHTLY = 0.45  # cost of a place that a line may touch at a corner, but not cross
 _STAY = 0.8  # what it is worth to stay
 
 
@@ -175,7 +176,7 @@ class FlowLabels:
         for text, width, height in ((second, max(own, widest), two), (second, least, two), ("", own, one)):
             for far in (False, True):
                 places = _above(hull, width, height) if far else _around(hull, width, height)
-                spot = self._best(f"{name} far" if far else name, places, (width, height), limit=2.5)
+                spot = self._best(f"{name} far" if far else name, places, (width, height), limit=_LIGHTLY)
                 if spot is not None:
                     ranged = width >= widest
                     self.plates.append(PlateLabel(name, text, spot[0], spot[1] + 14, ranged))
@@ -203,7 +204,7 @@ class FlowLabels:
             places = _around(points, width, _LINE)
             near = [places[k] for k in (1, 3, 5, 8, 0, 2, 4, 7, 6)]
             key = f"row {name}" if more == after else f"row {name} alone"
-            spot = self._best(key, near + places[9:], (width, _LINE), limit=0.9 if more else 2.0)
+            spot = self._best(key, near + places[9:], (width, _LINE), limit=_LIGHTLY)
             if spot is not None:
                 self._rows.append((spot[0], spot[1] + 14, text, more))
                 return

@@ -24,7 +24,7 @@ from .arrangement import (
     plate_for,
     row_plate,
 )
-from .camera import Rect, Size
+from .camera import Rect, Size, basis
 from .plate import Floats, Plate, grid_for
 
 
@@ -63,7 +63,11 @@ def chain_of(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[ChainLa
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """Distances in pitches. `row_flow` and `row_rise`: from a plate to its row of activations."""
+    """Distances in pitches.
+
+    `row_flow` and `row_rise` lead from a plate to its row of activations, `steps` to the next plate: of layers whose
+    outputs count down, and of those whose outputs count across.
+    """
 
     half: float
     azimuth: float
@@ -71,6 +75,7 @@ class _Style:
     row_depth: float
     row_flow: tuple[float, float]
     row_rise: float
+    steps: tuple[float, float] = (7.0, 9.0)
 
     @property
     def side(self) -> float:
@@ -79,13 +84,13 @@ class _Style:
 
 
 STAIRS = _Style(half=0.42, azimuth=-42.0, elevation=13.0, row_depth=0.19, row_flow=(3.8, 6.3), row_rise=1.65)
+TIGHT = replace(STAIRS, row_flow=(2.3, 3.6), steps=(4.5, 6.0))
 STACK = _Style(half=0.46, azimuth=-31.0, elevation=14.0, row_depth=0.46, row_flow=(0.0, 0.0), row_rise=2.5)
 # One or two plates do not fill the width: seen more from the front they are larger.
 FRONTAL = {1: replace(STACK, azimuth=-62.0), 2: replace(STACK, azimuth=-42.0)}
 
-_CLEAR = 1.4  # pitches from the end of a layer to the next plate where none may hide another
-_TOUCH = 4.0  # pixels that a plate may reach behind another before they are put apart
-_WORTH = 0.75  # of a cube's size is given for plates that stand apart
+_CLEAR = 1.4  # pitches from the end of a layer of a stack to the next plate
+_OVER = 1.9  # pitches on screen from a row of activations down to the plate that it hangs over
 
 
 def _at(flow: float, across: float, down: float) -> Floats:
@@ -196,10 +201,24 @@ def _cross(plate: Plate, down: bool) -> int:
     return plate.grid.cells[1] if down else plate.grid.cells[0]
 
 
+def _rows(plate: Plate, down: bool) -> int:
+    """Cells that a plate takes from top to bottom."""
+    return plate.grid.cells[0] if down else plate.grid.cells[1]
+
+
+def _lowered(row: Plate, spot: _Spot, style: _Style) -> float:
+    """How much further down a plate has to stand so that the row before it hangs over it and not before it."""
+    right, up, _ = basis(style.azimuth, style.elevation)
+    way = _at(spot.flow, spot.across, spot.down) - row.origin
+    way = way - (right @ way) / (right @ ACROSS) * ACROSS  # both run across: compare what is at one place of the screen
+    return max(0.0, (_OVER + float(up @ way)) / -float(up @ DOWN))
+
+
 def staircase(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Arrangement:
-    """Plates that step aside as well as back, so that none hides another (mock-up ``mlp``)."""
-    build = _Builder(STAIRS)
-    angle = np.radians(-STAIRS.azimuth)
+    """Plates that step aside as well as back, so that none hides another (mock-up ``mlp``); closer in a long chain."""
+    style = STAIRS if len(chain) <= 3 else TIGHT
+    build = _Builder(style)
+    angle = np.radians(-style.azimuth)
     spot = _Spot(0.0, 0.0, 0.0, True)
     row: Plate | None = None
     for index, layer in enumerate(chain):
@@ -211,70 +230,35 @@ def staircase(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Arrangement
         row = new_row
         if index + 1 < len(chain):
             if spot.outputs_down:
-                spot = _Spot(spot.flow + 7.0, strip + 0.6, spot.down, False)
+                spot = _Spot(spot.flow + style.steps[0], strip + 0.6, spot.down, False)
             else:  # far enough back to come out from behind this plate
                 clear = (_cross(plate, False) * np.sin(angle) + 0.9) / np.cos(angle)
-                spot = _Spot(spot.flow + max(clear, 9.0), spot.across, spot.down + 1.65, True)
-    camera = fitted(build.plates, size, inner(box, 150, 48, 133, 11), STAIRS.azimuth, STAIRS.elevation)
+                spot = _Spot(spot.flow + max(clear, style.steps[1]), spot.across, spot.down + 1.65, True)
+                spot.down += _lowered(row, spot, style)
+    camera = fitted(
+        build.plates, size, inner(box, 92, 48, 75, 11 if style is STAIRS else 44), style.azimuth, style.elevation
+    )
     return Arrangement(camera, build.plates, False, build.lines)
 
 
-def _stacked(chain: Sequence[ChainLayer], size: Size, box: Rect, spread: float | None) -> tuple[Arrangement, float]:
-    """The stack for one distance between plates, and how good it is: what of its plates can be seen, and how large.
-
-    Without `spread` each plate stands where the one before it, with its strips, ends on screen.
-    """
+def stack(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Arrangement:
+    """Plates one behind the other (mock-up ``texture``): each begins where the one before it, with its strips, ends."""
     style = FRONTAL.get(len(chain), STACK)
     build = _Builder(style)
     spot = _Spot(0.0, 0.0, 0.0, True)
     angle = np.radians(-style.azimuth)
-    seen = 0.0
     for index, layer in enumerate(chain):
         plate, _, _ = build.layer(layer, spot, strips_below=True)
         if index == 0:
             build.inputs(layer, plate, flow=0.0, below=2.5)
-        down, across = plate.grid.cells if spot.outputs_down else plate.grid.cells[::-1]
-        strips = 2.0 * style.side if spot.outputs_down else 0.0
-        if spread is None:
-            follows = chain[min(index + 1, len(chain) - 1)]
-            largest = max(*plate.grid.cells, *grid_for(follows.weight.shape).cells)
-            gap = build.ends(angle) / np.cos(angle) - spot.flow + _CLEAR + 0.03 * largest
-        else:
-            gap = spread * (0.5 * (across + max(plate.grid.cells)) + 1.5 * strips + 1.0)
-        width = (across + strips + 1.0) * np.sin(angle)
         if index + 1 == len(chain):
-            seen += width * down
             break
-        seen += min(width, gap * np.cos(angle)) * down
+        following = grid_for(chain[index + 1].weight.shape).cells
+        largest = max(*plate.grid.cells, *following)
+        gap = build.ends(angle) / np.cos(angle) - spot.flow + _CLEAR + 0.03 * largest
+        rows = _rows(plate, spot.outputs_down)
         spot = _Spot(spot.flow + gap, 0.0, spot.down, not spot.outputs_down)
         if spot.outputs_down:  # the outputs left at the foot: the next plate stands on it
-            spot.down += down - grid_for(chain[index + 1].weight.shape).cells[0]
+            spot.down += rows - following[0]
     camera = fitted(build.plates, size, inner(box, 84, 45, 78, -9), style.azimuth, style.elevation)
-    scene = Arrangement(camera, build.plates, False, build.lines)
-    return scene, float(seen) * scene.pixels_per_cube()  # seen squared: hiding costs more than being small
-
-
-def stack(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Arrangement:
-    """Plates one behind the other (mock-up ``texture``), as far apart as shows most of them in the rectangle.
-
-    Where one would hide another they are put apart, unless that makes the cubes much smaller.
-    """
-    tried = [_stacked(chain, size, box, spread) for spread in np.linspace(0.25, 1.2, 39)]
-    best = max(tried, key=lambda pair: pair[1])[0]
-    if _hidden(best) <= _TOUCH:
-        return best
-    apart, _ = _stacked(chain, size, box, None)
-    return apart if apart.pixels_per_cube() > _WORTH * best.pixels_per_cube() else best
-
-
-def _hidden(scene: Arrangement) -> float:
-    """Widest strip of a plate, in px, that lies behind what stands before it."""
-    end, most = -np.inf, 0.0
-    for plate in scene.plates:
-        if plate.name == "input":
-            continue
-        across = scene.camera.project(plate.corners)[:, 0]
-        if plate.kind == "weight":
-            most = max(most, float(end - across.min()))
-        end = max(end, float(across.max()))
-    return most
+    return Arrangement(camera, build.plates, False, build.lines)

@@ -33,8 +33,11 @@ FEW_GRAPH = 4096
 """A graph of more weights has no edges around its cubes."""
 FEW_SIDE = 10
 """A single layer with a longer side than this would have cubes too small for a number."""
-MLP_PIXELS = 9.0
-"""A chain whose cubes would be smaller than this is drawn as a stack; up to twice this, if the stack's are larger."""
+FLAT_PIXELS = 9.0
+"""Cubes of a chain that lies on trays are no smaller."""
+LINE_PIXELS, LINES_WORTH = 4.5, 2.0
+"""A chain whose cubes, and so the lines between them, would be smaller than this is drawn as a stack, without lines;
+and so is one whose cubes would be this much larger there."""
 
 # The mock-ups' grid at 1280x720: everything right of the cubes and around them has a fixed width.
 _SCENE = (0.0, 84.0, 936.0, 556.0)
@@ -161,11 +164,9 @@ def _arrange_chain(chain: list[ChainLayer], total: int, size: Size, box: Rect) -
     upright = box[3] - box[1] > box[2] - box[0]
     if (total <= FEW or upright) and not any(grid_for(layer.weight.shape).folded for layer in chain):
         flat = few_chain(chain, size, box)
-        if flat.pixels_per_cube() > max(steps.pixels_per_cube(), MLP_PIXELS):
+        if flat.pixels_per_cube() > max(steps.pixels_per_cube(), FLAT_PIXELS):
             return "mlp", flat
-    pixels = steps.pixels_per_cube()
-    small = MLP_PIXELS * min(size[0] / _WINDOW[0], size[1] / _WINDOW[1])
-    if pixels >= 2 * small:
-        return "mlp", steps
     stacked = stack(chain, size, box)
-    return ("mlp", steps) if pixels >= small and stacked.pixels_per_cube() < 1.3 * pixels else ("big", stacked)
+    larger = stacked.pixels_per_cube() / steps.pixels_per_cube()
+    most = LINES_WORTH if len(chain) > 1 else 1.0  # one layer has no other to be joined with
+    return ("mlp", steps) if steps.pixels_per_cube() >= LINE_PIXELS and larger <= most else ("big", stacked)
