@@ -199,7 +199,7 @@ def words(scene: Scene, index: int, width: float = 524.0) -> list[str]:
     frame = scene.run.frame(scene.probe)
     inspector = Inspector(subject_of(scene), index)
     inspector.follow(frame)
-    sketch = inspector.sketch((0.0, 0.0, width, 128.0), DARK, frame, inspector.explanation(frame))
+    sketch = inspector.sketch((0.0, 0.0, width, 106.0), DARK, frame, inspector.explanation(frame))
     return [item.text for item in sketch.texts]
 
 
@@ -235,7 +235,7 @@ def test_nothing_is_wider_than_the_panel(scene: Scene, width: float) -> None:
     for index in (0, scene.run.n_weights - 1):
         inspector = Inspector(subject_of(scene), index)
         inspector.follow(frame)
-        sketch = inspector.sketch((0.0, 0.0, width, 128.0), DARK, frame, inspector.explanation(frame))
+        sketch = inspector.sketch((0.0, 0.0, width, 106.0), DARK, frame, inspector.explanation(frame))
         for item in sketch.texts:
             wide = measure(item.text, item.size, item.bold)
             left = item.x - (wide if item.anchor == "right" else 0.0)

@@ -16,8 +16,10 @@ from ..shown.subject import Subject
 from .explanation import Explanation, Lines
 from .wording import batch_of
 
-WIDE, LOW, LINE = 524.0, 84.0, 22.0
-"""Width, the height without lines that explain, and that of such a line."""
+WIDE, HIGH, LOW = 524.0, 106.0, 84.0
+"""Width, and the heights with and without lines that explain."""
+_LOOSE, _TIGHT = (26.0, 24.0, 21.0, 23.0, 20.0), (21.0, 19.0, 19.0, 20.0, 17.0)
+"""Baselines: of the heading; from there to the words, their numbers, the first line, the next. Two lines are tight."""
 POINTS = 400
 _CURVE_FROM = 440.0
 
@@ -162,16 +164,20 @@ class Inspector:
         curve = width >= _CURVE_FROM and height >= LOW
         right = x + width - pad
         title = f"value since step {self._history.steps[0]:,}" if curve and self._history.steps else ""
+        tight = len(explanation) > 1 and height >= HIGH
+        head, words, numbers, first, line = _TIGHT if tight else _LOOSE
         if title:
-            sketch.text(right, y + 26, title, LABEL, theme.text3, anchor="right")
-        self._heading(sketch, x + pad, y + 26, right - measure(title, LABEL) - 12, theme)
+            sketch.text(right, y + head, title, LABEL, theme.text3, anchor="right")
+        self._heading(sketch, x + pad, y + head, right - measure(title, LABEL) - 12, theme)
+        at = y + head + words
         if height >= LOW:
-            self._numbers(sketch, x + pad, y + 50, (x + 330 if curve else right) - x - pad, theme, frame)
+            self._numbers(sketch, (x + pad, at), (x + 330 if curve else right) - x - pad, numbers, theme, frame)
         if curve:
-            self._curve(sketch, (x + 346, y + 38, right - x - 346 - 4, 38), theme)
-        for row, ways in enumerate(explanation[: max(0, int((height - LOW) // LINE))]):
-            line = next((way for way in ways if measure(way, LABEL) <= width - 2 * pad), "")
-            sketch.text(x + pad, y + 94 + (LINE - 2) * row, line, LABEL, theme.text2)
+            self._curve(sketch, (x + 346, y + head + 12, right - x - 346 - 4, 28 if tight else 38), theme)
+        for ways in explanation if height >= HIGH else ():
+            text = next((way for way in ways if measure(way, LABEL) <= width - 2 * pad), "")
+            sketch.text(x + pad, at + numbers + first, text, LABEL, theme.text2)
+            at += line
         return sketch
 
     def _heading(self, sketch: Sketch, x: float, y: float, right: float, theme: Theme) -> None:
@@ -183,8 +189,11 @@ class Inspector:
         if x + measure(self.who.meaning, LABEL) <= right:
             sketch.text(x, y, self.who.meaning, LABEL, theme.text2)
 
-    def _numbers(self, sketch: Sketch, x: float, y: float, width: float, theme: Theme, frame: Frame) -> None:
-        """Value, gradient and last update in columns."""
+    def _numbers(
+        self, sketch: Sketch, at: tuple[float, float], width: float, below: float, theme: Theme, frame: Frame
+    ) -> None:
+        """Value, gradient and last update in columns, each number so far below its word."""
+        x, y = at
         step = min(width / 3, 98.0)
         computed = bool(frame.computed[self.index])
         batch = batch_of(self._subject)
@@ -200,14 +209,14 @@ class Inspector:
                 shown.append((("last update",), "frozen", False))
             elif computed:
                 shown.append((("last update",), figure(float(frame.update[self.index])), frame.edited))
-        self.number = (x - 5, y + 5, max(measure(shown[0][1], TITLE), 44.0) + 10, 22)
+        self.number = (x - 5, y + below - 16, max(measure(shown[0][1], TITLE), 44.0) + 10, 22)
         for k, (words, value, older) in enumerate(shown):
             size = TITLE if k == 0 or computed else LABEL
             word = next((w for w in words if measure(w, LABEL) <= step - 4), words[0] if k == 0 else "")
             if word:
                 colour = theme.text3 if older or size == LABEL else theme.text1
                 sketch.text(x + k * step, y, word, LABEL, theme.text3)
-                sketch.text(x + k * step, y + 21, value, size, colour)
+                sketch.text(x + k * step, y + below, value, size, colour)
 
     def _curve(self, sketch: Sketch, box: Box, theme: Theme) -> None:
         """The value since it was selected: start as a thin line across, the end as a disc."""

@@ -18,7 +18,7 @@ from ..space.camera import Camera
 from ..space.layout import Layout
 from ..space.plate import Plate
 from .explanation import Lines
-from .inspector import LINE, LOW, WIDE, Inspector, figure, who
+from .inspector import HIGH, LOW, WIDE, Inspector, figure, who
 from .overlay import banner, help_panel, pointer_label
 from .side import SidePanels
 from .strip import LEGEND, room_beside
@@ -144,7 +144,7 @@ class Touch:
         plate = plate_of(view.layout, inspector.index)
         sketch = Sketch()
         ring = outline(plate, inspector.index - plate.start, view.camera, view.project)
-        box = inspector_box(view.places, len(self._explanation)) if view.panels else None
+        box = inspector_box(view.places, bool(self._explanation)) if view.panels else None
         if ring is not None and _visible(ring, view):
             sketch.polyline(np.concatenate([ring, ring[:1]]), view.theme.selection, 2.6)
             if box is not None:
@@ -211,11 +211,8 @@ def _handle(number: tuple[float, float, float, float], pointer: tuple[float, flo
     return [sketch, pointer_label(pointer, view.places.size, "drag", "to change this weight", (), view.theme)]
 
 
-def inspector_box(places: Places, explained: int) -> tuple[float, float, float, float] | None:
-    """Where the inspector stands: left of the legend, in a narrow picture instead of it; None in a tiny one.
-
-    `explained` is how many lines it would like to have below its numbers; it gets those that there is room for.
-    """
+def inspector_box(places: Places, explained: bool) -> tuple[float, float, float, float] | None:
+    """Where the inspector stands: left of the legend, in a narrow picture instead of it; None in a tiny one."""
     size = places.size
     bottom = size[1] - 8.0 if places.strip is None else places.strip[1] + places.strip[3] + 4
     if places.strip is None and places.keys is not None:
@@ -223,8 +220,8 @@ def inspector_box(places: Places, explained: int) -> tuple[float, float, float, 
     across = places.strip[2] if places.strip is not None else size[0] - 16.0
     left = places.strip[0] if places.strip is not None else 8.0
     width = min(WIDE, across - LEGEND - GAP if room_beside(across) else across)
-    wanted = [LOW + LINE * lines for lines in range(explained, -1, -1)]
-    height = next((h for h in (*wanted, 42.0) if h <= 0.34 * size[1]), None)
+    wanted = HIGH if explained else LOW
+    height = next((h for h in (wanted, LOW, 42.0) if h <= 0.34 * size[1]), None)
     return None if height is None or width < 120 else (left, bottom - height, width, height)
 
 
