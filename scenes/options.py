@@ -62,6 +62,14 @@ def weights_name(value: Path) -> Path:
     return value
 
 
+def _end_of(path: Path) -> str:
+    """Where links lead; pathlib's own way raises RuntimeError where that is a circle."""
+    try:
+        return os.path.realpath(path)
+    except OSError:  # the folder in which the program was started is gone; who writes the file says so
+        return str(path)
+
+
 Size = Annotated[tuple[int, int], BeforeValidator(parse_size)]
 WeightsFile = Annotated[Path, AfterValidator(weights_name)]
 WholeNumbers = Annotated[tuple[int, ...], BeforeValidator(parse_whole_numbers)]
@@ -126,7 +134,7 @@ class SceneOptions(BaseModel):
                 continue
             flag = "--" + name.replace("_", "-")
             for path in value if isinstance(value, list) else [value]:
-                end = os.path.realpath(path)  # pathlib's own raises RuntimeError where links lead in a circle
+                end = _end_of(path)
                 if end in named:
                     first = named[end]
                     raise InputError(f"{path} is named by {first} and by {flag}; the second would replace the first")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import tempfile
 
 import pytest
@@ -133,3 +135,21 @@ def test_one_file_by_two_names_is_seen_through_links(links):
     SceneOptions(save=loop)  # said by check_target, in words, and not by pathlib
     with pytest.raises(InputError, match="no file can have that name"):
         check_target("x\ud800.safetensors")
+
+
+def test_a_working_folder_that_is_gone(tmp_path):
+    (tmp_path / "gone").mkdir()
+    line = f"rmdir ../gone; exec {sys.executable} -P -m scalarviz rgb --headless --engine numpy --steps 2"
+    for more, code in [("", 0), ("--save w.safetensors", 2), ("--out x.png", 2)]:
+        (tmp_path / "gone").mkdir(exist_ok=True)
+        result = subprocess.run(
+            ["sh", "-c", f"{line} {more}"],
+            cwd=tmp_path / "gone",
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert result.returncode == code, result.stderr
+        assert "Traceback" not in result.stderr
+        assert code == 0 or "no such file or directory" in result.stderr
