@@ -116,3 +116,13 @@ def _ink(atlas: GlyphAtlas, quads: np.ndarray) -> np.ndarray:
         assert (x1 - x0, y1 - y0) == (u1 - u0, v1 - v0)  # no resampling
         np.maximum(canvas[y0:y1, x0:x1], atlas.pixels[v0:v1, u0:u1], out=canvas[y0:y1, x0:x1])
     return canvas
+
+
+def test_numbers_that_are_new_in_every_frame_fill_no_memory() -> None:
+    """Four thousand lines of numbers were kept, half a megabyte a minute until they were there."""
+    atlas = GlyphAtlas()
+    for k in range(5000):
+        atlas.run(f"{k / 7:.6f}", 13.0, False, 0)
+        measure(f"{k / 7:.6f}", 13.0)
+    assert len(atlas._runs) <= 1024
+    assert measure.cache_info().currsize <= 1024

@@ -27,6 +27,9 @@ _LARGEST = 2048
 _SHIFT = {"left": 0.0, "middle": 0.5, "right": 1.0}
 _TRIANGLES = np.array([(x, y, x + 4, y + 4) for x, y in ((0, 1), (2, 1), (2, 3), (0, 1), (2, 3), (0, 3))])
 MINUS = "\N{MINUS SIGN}"
+LAID_OUT = 1024
+"""Texts that are kept measured and laid out. A picture has some hundreds; numbers are new in every frame, and with room
+for many of them memory grew for half an hour before it stood still."""
 CAP_HEIGHT = 0.714  # of the size, from the font's own metrics
 
 
@@ -53,7 +56,7 @@ def _advance(character: str, bold: bool) -> float:
     return float(_face(_UNITS, bold).getlength(character)) / _UNITS
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=LAID_OUT)
 def measure(text: str, size: float, bold: bool = False) -> float:
     """Width of `text` in logical pixels. Digits are tabular, so numbers of equal length are equally wide."""
     return size * sum(_advance(c, bold) for c in text)
@@ -118,7 +121,7 @@ class GlyphAtlas:
         key = (text, size, bold, phase)
         found = self._runs.get(key)
         if found is None:
-            if len(self._runs) > 4096:  # numbers that change every frame would grow it for ever
+            if len(self._runs) >= LAID_OUT:  # numbers that change every frame would grow it for ever
                 self._runs.clear()
             found = self._runs[key] = self._lay_out(text, size, bold, phase)
         return found
