@@ -27,7 +27,9 @@ def batch_of(batch_size: int | None, samples: int) -> int:
         return samples
     batch = integer("batch_size", batch_size, 1)
     if batch > samples:
-        raise InputError(f"batch_size {batch} is larger than the data set of {samples} samples; at most {samples}")
+        raise InputError(
+            f"batch_size {shown(batch)} is larger than the data set of {samples} samples; at most {samples}"
+        )
     return batch
 
 

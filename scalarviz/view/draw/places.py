@@ -107,7 +107,7 @@ def check_size(size: tuple[int, int]) -> tuple[int, int]:
     try:
         width, height = (int(n) for n in size)
         exact = (width, height) == tuple(size)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # whatever the sides raise when they are asked for their number
         exact = False
     least, most = SIDES
     if not exact or not all(least <= n <= most for n in (width, height)):
