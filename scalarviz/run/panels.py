@@ -13,7 +13,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError, shown
+from ..checks import flag, function, integer, real_array, text
+from ..errors import InputError, TypeMismatchError, shown
 from .moment import Moment
 
 Float = NDArray[np.floating]
@@ -82,6 +83,18 @@ class Pictures(Panel):
     target: Float
     label: str = "photo"
 
+    def __post_init__(self) -> None:
+        Panel.__post_init__(self)
+        text(self.label, "Pictures: the label")
+        source, target = (
+            real_array(self.source, "Pictures: the source"),
+            real_array(self.target, "Pictures: the target"),
+        )
+        if source.ndim != 3 or source.shape[-1] != 3 or 0 in source.shape or source.shape != target.shape:
+            raise InputError(
+                f"Pictures: got shapes {source.shape} and {target.shape}; allowed: (H, W, 3), the same for both"
+            )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColourCube(Panel):
@@ -99,6 +112,14 @@ class ColourCube(Panel):
 
     inputs: Float
     targets: Float
+
+    def __post_init__(self) -> None:
+        Panel.__post_init__(self)
+        inputs, targets = real_array(self.inputs, "ColourCube: the inputs"), real_array(self.targets, "the targets")
+        if inputs.ndim != 2 or inputs.shape[1] != 3 or not len(inputs) or inputs.shape != targets.shape:
+            raise InputError(
+                f"ColourCube: got shapes {inputs.shape} and {targets.shape}; allowed: (N, 3), the same for both"
+            )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,6 +140,18 @@ class DigitBoard(Panel):
     labels: NDArray[np.integer]
     side: tuple[int, int]
 
+    def __post_init__(self) -> None:
+        Panel.__post_init__(self)
+        high, wide = _side(self.side, "DigitBoard")
+        inputs, labels = real_array(self.inputs, "DigitBoard: the inputs"), real_array(self.labels, "the labels")
+        if labels.ndim != 1 or not len(labels) or inputs.shape != (len(labels), high * wide):
+            raise InputError(
+                f"DigitBoard of {high} x {wide} pixels: got shapes {inputs.shape} and {labels.shape}; allowed: "
+                f"(N, {high * wide}) and (N,)"
+            )
+        if labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() > 9:
+            raise InputError(f"DigitBoard: labels are whole numbers 0 to 9, got {shown(labels)}")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DigitPad(Panel):
@@ -133,6 +166,10 @@ class DigitPad(Panel):
     speaks_of = "sheet"
 
     side: tuple[int, int]
+
+    def __post_init__(self) -> None:
+        Panel.__post_init__(self)
+        _side(self.side, "DigitPad")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,6 +190,13 @@ class TestCurve:
     targets: NDArray[np.number]
     accuracy: bool = False
 
+    def __post_init__(self) -> None:
+        text(self.label, "TestCurve: the label")
+        flag(self.accuracy, "TestCurve: accuracy")
+        inputs, targets = real_array(self.inputs, "TestCurve: the inputs"), real_array(self.targets, "the targets")
+        if not inputs.ndim or not targets.ndim or len(inputs) != len(targets) or not len(inputs):
+            raise InputError(f"TestCurve: got shapes {inputs.shape} and {targets.shape}; allowed: one target a sample")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LossCurve(Panel):
@@ -168,6 +212,13 @@ class LossCurve(Panel):
 
     label: str = "batch"
     test: TestCurve | None = None
+
+    def __post_init__(self) -> None:
+        Panel.__post_init__(self)
+        text(self.label, "LossCurve: the label")
+        test: Any = self.test
+        if test is not None and not isinstance(test, TestCurve):
+            raise TypeMismatchError(f"LossCurve: test is a TestCurve or None, got {type(test).__name__} {shown(test)}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -191,6 +242,13 @@ class Image(Panel):
     note: str = ""
     smooth: bool = False
 
+    def __post_init__(self) -> None:
+        Panel.__post_init__(self)
+        text(self.title, "Image: the title")
+        text(self.note, "Image: the note")
+        function(self.paint, "Image: paint")
+        flag(self.smooth, "Image: smooth")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table(Panel):
@@ -208,3 +266,46 @@ class Table(Panel):
     title: str
     rows: Rows | Callable[[Moment], Rows]
     heads: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        Panel.__post_init__(self)
+        text(self.title, "Table: the title")
+        heads: Any = self.heads
+        if not isinstance(heads, tuple | list) or not all(isinstance(word, str) for word in heads):
+            raise TypeMismatchError(f"Table: heads is a tuple of texts, got {shown(heads)}")
+        if not callable(self.rows):
+            as_rows(self.rows, len(self.heads))
+
+
+def as_rows(given: Any, columns: int = 0) -> list[tuple[str, ...]]:
+    """Checked rows of a table.
+
+    Parameters
+    ----------
+    given : sequence of sequences of str
+    columns : int
+        Words of a row; 0: as many as the first has.
+
+    Raises
+    ------
+    InputError
+        Something else.
+    """
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise InputError(f"rows are a list of rows, got {type(given).__name__} {shown(given)}")
+    rows: list[tuple[str, ...]] = []
+    for number, row in enumerate(given):
+        if isinstance(row, str) or not isinstance(row, Sequence) or not all(isinstance(word, str) for word in row):
+            raise InputError(f"row {number} must be a list of str, got {shown(row)}")
+        columns = columns or len(row)
+        if len(row) != columns or not columns:
+            raise InputError(f"row {number} has {len(row)} words; allowed: {columns or 1}, as the others")
+        rows.append(tuple(row))
+    return rows
+
+
+def _side(given: Any, what: str) -> tuple[int, int]:
+    """Rows and columns of a picture."""
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise InputError(f"{what}: side is (H, W), got {shown(given)}")
+    return integer(f"{what}: H", given[0], 1), integer(f"{what}: W", given[1], 1)

@@ -14,7 +14,18 @@ from hypothesis import strategies as st
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
-from scalarviz.run.panels import Beside, ColourCube, DigitPad, Image, LossCurve, Panel, Pictures, Table
+from scalarviz.run.panels import (
+    Beside,
+    ColourCube,
+    DigitBoard,
+    DigitPad,
+    Image,
+    LossCurve,
+    Panel,
+    Pictures,
+    Table,
+    as_rows,
+)
 from scalarviz.run.panels import TestCurve as Curve
 from scalarviz.run.run_source import RunSource
 from scalarviz.view.draw.places import Wanted, arrange
@@ -23,7 +34,6 @@ from scalarviz.view.draw.text import measure
 from scalarviz.view.panels import registry
 from scalarviz.view.panels.image import LARGEST, as_pixels
 from scalarviz.view.panels.pace import SETTLE, Pace
-from scalarviz.view.panels.table import as_rows
 from scalarviz.view.shown.source import ArraysSource
 from scalarviz.view.shown.subject import Subject, scene_subject
 from scalarviz.view.watch.live import LiveView
@@ -343,7 +353,7 @@ def test_what_is_no_table(rows, said):
 
 
 def test_heads_and_rows_of_different_length_are_one_line(run):
-    bench = bench_of(sv.Scene("s", run, panels=(Table("mine", [("a",)], heads=("x", "y")),)))
+    bench = bench_of(sv.Scene("s", run, panels=(Table("mine", lambda m: [("a",)], heads=("x", "y")),)))
     assert "row 0 has 1 words; allowed: 2, as the others" in words(bench)
 
 
@@ -385,6 +395,68 @@ def test_a_scene_without_a_word_shows_its_loss_and_one_with_none_shows_none(run)
 def test_a_pad_needs_a_sample_of_its_size(run):
     with pytest.raises(InputError, match=r"DigitPad of 4 x 4 pixels: the scene's probe .* got 2 numbers"):
         bench_of(sv.Scene("s", run, panels=(DigitPad((4, 4)),)))
+
+
+GREY, SHEETS = np.zeros((4, 5, 3)), np.zeros((6, 16))
+BAD = [
+    (lambda: Pictures(GREY, GREY[:3]), InputError, r"Pictures: got shapes \(4, 5, 3\) and \(3, 5, 3\); allowed"),
+    (lambda: Pictures(GREY[..., 0], GREY[..., 0]), InputError, r"allowed: \(H, W, 3\)"),
+    (lambda: Pictures("photo.png", GREY), TypeMismatchError, "Pictures: the source must be an array"),
+    (lambda: Pictures(GREY, GREY, label=3), TypeMismatchError, "Pictures: the label must be a text, got int 3"),
+    (lambda: ColourCube(GREY[0], GREY[1, :2]), InputError, r"ColourCube: got shapes .* allowed: \(N, 3\)"),
+    (lambda: ColourCube(np.zeros((0, 3)), np.zeros((0, 3))), InputError, r"ColourCube: got shapes \(0, 3\)"),
+    (lambda: DigitBoard(SHEETS, np.arange(6), (4, 5)), InputError, r"4 x 5 pixels: got shapes .* allowed: \(N, 20\)"),
+    (lambda: DigitBoard(SHEETS, np.arange(5), (4, 4)), InputError, r"got shapes \(6, 16\) and \(5,\)"),
+    (lambda: DigitBoard(SHEETS, np.arange(6) + 7, (4, 4)), InputError, r"labels are whole numbers 0 to 9, got"),
+    (lambda: DigitBoard(SHEETS, np.arange(6) / 2, (4, 4)), InputError, r"labels are whole numbers 0 to 9"),
+    (lambda: DigitPad(16), InputError, r"DigitPad: side is \(H, W\), got 16"),
+    (lambda: DigitPad((4, 0)), InputError, "DigitPad: W must be a whole number >= 1, got 0"),
+    (lambda: LossCurve(3), TypeMismatchError, "LossCurve: the label must be a text, got int 3"),
+    (lambda: LossCurve("a", "test"), TypeMismatchError, "test is a TestCurve or None, got str"),
+    (lambda: Curve("t", X, X[:3]), InputError, r"\(60, 2\) and \(3, 2\); allowed: one target a sample"),
+    (lambda: Curve("t", X[:0], X[:0]), InputError, r"\(0, 2\) and \(0, 2\); allowed: one target a sample"),
+    (lambda: Image("t", PIXELS), TypeMismatchError, "Image: paint must be a function, got ndarray"),
+    (lambda: Image(None, raises), TypeMismatchError, "Image: the title must be a text, got NoneType"),
+    (lambda: Table("t", [("a",), "b"]), InputError, "row 1 must be a list of str"),
+    (lambda: Table("t", 3), InputError, "rows are a list of rows, got int 3"),
+    (lambda: Table("t", [("a", "b")], heads=("x",)), InputError, "row 0 has 2 words; allowed: 1"),
+    (lambda: Table("t", [], heads="x"), TypeMismatchError, "heads is a tuple of texts"),
+    (lambda: Table("t", [()]), InputError, "row 0 has 0 words"),
+]
+
+
+@pytest.mark.parametrize(("make", "error", "said"), BAD, ids=[said for *_, said in BAD])
+def test_descriptions_are_checked_when_they_are_made(make, error, said):
+    with pytest.raises(error, match=said):
+        make()
+
+
+def test_what_was_drawn_by_hand_has_no_target():
+    net = nn.Sequential(nn.Flatten(), nn.Linear(16, 10, seed=1))
+    sheets, labels = RNG.random((12, 1, 4, 4)), np.arange(12) % 10
+    own = sv.Run(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=0.1), (sheets, labels), engine="numpy")
+    own.step(2)
+    scene = sv.Scene("s", own, probe=sheets[3], probe_target=[3.0], panels=(DigitPad((4, 4)), LossCurve()))
+    with offscreen():
+        view = LiveView(scene, (1280, 720), playing=False)
+        view.tick(0.1)
+        subject, pad = view.bench.subject, view.bench.side.drawer(DigitPad)
+        assert subject.probe_loss(view.frame()) == pytest.approx(own.evaluate(sheets[3:4], [[3]]))
+        view.bench.select(5)
+        before = view.bench.touch.inspector.explanation(view.frame())
+        x, y, width, height = pad.sheet.box
+        view.press((x + 0.5 * width, y + 0.2 * height))
+        view.move((x + 0.5 * width, y + 0.8 * height))
+        view.release((x + 0.5 * width, y + 0.8 * height))
+        view.tick(0.2)
+        np.testing.assert_array_equal(view.frame().activations["input"], pad.sheet.picture)
+        assert subject.target is None
+        assert subject.probe_loss(view.frame()) is None
+        after = view.bench.touch.inspector.explanation(view.frame())
+        view.close()
+    assert "of this sample" in str(before)
+    assert after
+    assert "of this sample" not in str(after)
 
 
 # places

@@ -70,13 +70,13 @@ class Explanation:
 
         Empty where that cannot be told, None where the gradient is no such sum.
         """
-        subject, source = self._subject, self._subject.source
+        subject, source, target = self._subject, self._subject.source, self._subject.target
         shown = frame.activations.get("input")
-        if (not source.can.predict or subject.probe is None or subject.sample.target is None or shown is None
-                or len(frame.values) > LARGEST or not np.array_equal(shown, subject.probe)):  # fmt: skip
+        if (not source.can.predict or subject.probe is None or target is None or shown is None
+                or len(frame.values) > LARGEST or not np.array_equal(shown, np.ravel(subject.probe))):  # fmt: skip
             return ""  # a sample that was drawn by hand has no target that it should become
         at = frame.values.astype(np.float64) - (0.0 if frame.edited else frame.update)
-        gradient = source.sample_gradient(subject.probe, subject.sample.target, at)
+        gradient = source.sample_gradient(subject.probe, target, at)
         delta, x, own = self._factors(gradient, source.activations(subject.probe, at))
         if abs(delta * x - own) > 1e-9 * max(abs(own), abs(delta * x), 1e-12):
             return None

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from ...errors import InputError
 from ...run.moment import Moment
-from ...run.panels import Table
+from ...run.panels import Table, as_rows
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import measure
@@ -62,33 +60,6 @@ class TableDrawer(Drawer[Table]):
     def _rows(self, moment: Moment) -> list[tuple[str, ...]]:
         given = self.panel.rows(moment) if callable(self.panel.rows) else self.panel.rows
         return as_rows(given, len(self.panel.heads))
-
-
-def as_rows(given: Any, columns: int) -> list[tuple[str, ...]]:
-    """Checked rows.
-
-    Parameters
-    ----------
-    given : sequence of sequences of str
-    columns : int
-        Words of a row; 0: as many as the first has.
-
-    Raises
-    ------
-    InputError
-        Something else.
-    """
-    if isinstance(given, str) or not isinstance(given, Sequence):
-        raise InputError(f"rows are a list of rows, got {type(given).__name__}")
-    rows: list[tuple[str, ...]] = []
-    for number, row in enumerate(given):
-        if isinstance(row, str) or not isinstance(row, Sequence) or not all(isinstance(word, str) for word in row):
-            raise InputError(f"row {number} must be a list of str, got {row!r}")
-        columns = columns or len(row)
-        if len(row) != columns:
-            raise InputError(f"row {number} has {len(row)} words; allowed: {columns}, as the others")
-        rows.append(tuple(row))
-    return rows
 
 
 def _columns(rows: Sequence[Sequence[str]], width: float) -> list[tuple[float, float]]:

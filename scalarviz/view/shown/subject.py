@@ -75,12 +75,15 @@ class Subject:
         Its names and target.
     panels : tuple of Panel
         What stands beside the cubes.
+    given : ndarray or None
+        The probe as the scene gave it: a hand may have changed `probe` since.
     """
 
     source: Source
     probe: Float | None = None
     sample: Sample = NOTHING
     panels: tuple[Panel, ...] = ()
+    given: Float | None = None
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -98,9 +101,16 @@ class Subject:
 
     def probe_loss(self, frame: Frame) -> float | None:
         """The loss of the probe sample alone at the values of a frame; None where it has no target."""
-        if not self.source.can.predict or self.probe is None or self.sample.target is None:
+        if not self.source.can.predict or self.probe is None or self.target is None:
             return None
-        return float(self.source.evaluate(self.probe[None], self.sample.target[None], frame.values))
+        return float(self.source.evaluate(self.probe[None], self.target[None], frame.values))
+
+    @property
+    def target(self) -> Float | None:
+        """What the probe should become; None where nobody knows, as for one that was drawn by hand."""
+        if self.given is not None and self.probe is not None and not np.array_equal(self.given, self.probe):
+            return None
+        return self.sample.target
 
 
 def subject_of(x: object) -> Subject:
@@ -147,7 +157,7 @@ def scene_subject(scene: Scene, source: Source) -> Subject:
         probe, target = first[0], first[1] if target is None else target
     own = None if probe is None else np.array(probe, np.float64)  # a hand may draw on it
     sample = Sample(inputs, outputs, None if target is None else np.ravel(target), colours, "sheet" in speaks_of)
-    return Subject(source, own, sample, scene.panels)
+    return Subject(source, own, sample, scene.panels, None if own is None else own.copy())
 
 
 def _names(given: tuple[str, ...], count: int, letter: str) -> tuple[str, ...]:
