@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib.util
+import importlib
 import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -25,10 +26,9 @@ ORACLE = Path(__file__).parent / "oracle"
 @functools.cache
 def oracle_maker():
     """The script that wrote the stored reference values, as a module."""
-    spec = importlib.util.spec_from_file_location("make_oracle", ORACLE / "make_oracle.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    if str(ORACLE) not in sys.path:
+        sys.path.append(str(ORACLE))
+    return importlib.import_module("make_oracle")
 
 
 @functools.cache

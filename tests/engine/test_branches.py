@@ -17,8 +17,10 @@ def wanted(oracle, make_oracle, dtype):
     """Gradients by PyTorch, shape (compositions, upstreams, points), but for what is meant to differ."""
     reference = oracle("branches")[dtype]
     read, gradients = reference[:, 0], reference[:, 1:].copy()
-    points = make_oracle.special(dtype)
-    names = list(itertools.product(make_oracle.OUTSIDE, make_oracle.BRANCHES, make_oracle.INSIDE))
+    points = make_oracle.branching.special(dtype)
+    names = list(
+        itertools.product(make_oracle.branching.OUTSIDE, make_oracle.branching.BRANCHES, make_oracle.branching.INSIDE)
+    )
     for row, (_, branch, inside) in enumerate(names):
         if branch not in ("smaller", "larger", "condition"):  # a NaN operand gives a NaN gradient
             gradients[row][:, np.isnan(read[row])] = np.nan
@@ -29,7 +31,9 @@ def wanted(oracle, make_oracle, dtype):
 
 
 def compositions(make_oracle):
-    for outside, branch, inside in itertools.product(*(getattr(make_oracle, name).values() for name in PARTS)):
+    for outside, branch, inside in itertools.product(
+        *(getattr(make_oracle.branching, name).values() for name in PARTS)
+    ):
         yield lambda x, parts=(outside, branch, inside): parts[0](sv, parts[1](sv, parts[2](sv, x)))
 
 
@@ -44,8 +48,8 @@ def close(found, expected, dtype):
 def test_values_agree_with_pytorch(oracle, make_oracle):
     expected = wanted(oracle, make_oracle, "float64")
     for row, function in enumerate(compositions(make_oracle)):
-        for k, upstream in enumerate(make_oracle.UPSTREAMS):
-            leaves = [sv.Value(x) for x in make_oracle.special("float64").tolist()]
+        for k, upstream in enumerate(make_oracle.branching.UPSTREAMS):
+            leaves = [sv.Value(x) for x in make_oracle.branching.special("float64").tolist()]
             for leaf in leaves:
                 function(leaf).backward(upstream)
             close(np.array([leaf.grad for leaf in leaves]), expected[row, k], "float64")
@@ -73,7 +77,7 @@ def test_engines_agree_with_pytorch(make_oracle, half, engine, samples, dtype):
     with np.load(make_oracle.HERE / "branches.npz") as stored:
         expected = wanted(lambda group: stored, make_oracle, dtype)[half]
     functions = list(compositions(make_oracle))[half]
-    points, upstreams = make_oracle.special(dtype), make_oracle.UPSTREAMS
+    points, upstreams = make_oracle.branching.special(dtype), make_oracle.branching.UPSTREAMS
     model = Composed(functions, len(points) * len(upstreams))
     factors = np.tile(np.repeat(upstreams, len(points)), len(functions)).tolist()
     data = np.zeros((samples, 1))
