@@ -19,7 +19,7 @@ from scalarviz.scenes import digits, rgb
 
 from scalarviz.run.scene import Scene
 from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.window.unseen import Unseen
 
 FRAME = 1 / 30
 SIZE = (1280, 720)
@@ -43,15 +43,16 @@ def undrawn(build: Callable[[], Scene], seconds: float) -> float:
 
 def drawn(build: Callable[[], Scene], seconds: float) -> tuple[float, list[float]]:
     """Steps a second while watched, and the gaps between frames."""
-    with offscreen():
-        view = LiveView(build(), SIZE, steps=10**9, playing=True)
+    host = Unseen(lambda size: LiveView(build(), size, steps=10**9, playing=True), SIZE)
+    view = host.view
+    assert isinstance(view, LiveView)
     for _ in range(10):
-        view.faster()  # no limit
-    frame(view, FRAME)
+        view.send("faster")  # no limit
+    frame(host)
     first, start = view.run.steps, time.perf_counter()
     due, shown = start, [start]
     while shown[-1] - start < seconds:
-        frame(view, FRAME)
+        frame(host)
         shown.append(time.perf_counter())
         due = max(due + FRAME, shown[-1])
         time.sleep(max(0.0, due - time.perf_counter()))
@@ -60,11 +61,10 @@ def drawn(build: Callable[[], Scene], seconds: float) -> tuple[float, list[float
     return speed, [b - a for a, b in itertools.pairwise(shown)]
 
 
-def frame(view: LiveView, seconds: float) -> None:
+def frame(host: Unseen) -> None:
     """One tick and one picture."""
-    with offscreen():
-        view.tick(seconds)
-    offscreen().render(view.draw, SIZE)
+    host.pass_time(FRAME)
+    host.picture()
 
 
 def measure(build: Callable[[], Scene], rounds: int, seconds: float) -> tuple[Timing, dict[str, Any]]:

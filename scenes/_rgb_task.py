@@ -95,7 +95,7 @@ def _from_formula(options: Options) -> Task:
         task.notes.append(f"{error}; shown is the colour cube alone")
         return task
     shown = shrink(photo, SHOWN).rgb
-    task.pictures = Pictures(shown, target(shown))
+    task.pictures = Pictures(shown, target(shown), target_of=target)
     some = _spread(shown.reshape(-1, 3), TESTED)
     task.test = TestCurve("the photo", some, target(some))
     return task

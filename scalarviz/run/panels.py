@@ -75,6 +75,9 @@ class Pictures(Panel):
         sRGB in 0..1. Same shape.
     label : str
         What the source is ("photo").
+    target_of : callable or None
+        The target (H, W, 3) of any picture (H, W, 3): with it a picture that is opened in the window can be shown
+        instead.
     """
 
     speaks_of = "colours"
@@ -82,6 +85,7 @@ class Pictures(Panel):
     source: Float
     target: Float
     label: str = "photo"
+    target_of: Callable[[Float], Float] | None = None
 
     def __post_init__(self) -> None:
         Panel.__post_init__(self)

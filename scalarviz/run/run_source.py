@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -125,3 +126,7 @@ class RunSource(Source):
     def edit(self, edit: Edit, *, gesture: str = "") -> None:
         """See :meth:`Run.do`."""
         self.run.do(edit, gesture=gesture)
+
+    def load(self, path: Path) -> int:
+        """See :meth:`Run.load`."""
+        return self.run.load(path).steps

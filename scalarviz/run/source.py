@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -159,6 +160,10 @@ class Source(Protocol):
     def edit(self, edit: Edit, *, gesture: str = "") -> None:
         """Change it by hand between two steps; edits of one `gesture` that leave nothing of each other are one."""
         raise self._cannot("be changed by hand")
+
+    def load(self, path: Path) -> int:
+        """Go on from the weights in a file; returns the step that they are of."""
+        raise self._cannot("open weights")
 
     def tell(self, *, step: object = None, loss: object = None, lr: object = None) -> None:
         """Take over what a loop of the user's own says of its last step; None says nothing."""

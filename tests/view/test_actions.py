@@ -20,6 +20,7 @@ from scalarviz.view.watch.keys import normalised
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.mirror import Mirror
 from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.window.unseen import Unseen
 
 X = np.random.default_rng(0).random((16, 3))
 MODIFIERS = ["Shift", "ShiftLeft", "Control", "Alt", "AltGraph", "Meta", "CapsLock"]
@@ -40,8 +41,8 @@ def made(kind):
 
 @pytest.fixture(params=["live", "live without a colour cube", "run", "weight", "arrays"])
 def view(request):
+    viewer = Unseen(lambda size: made(request.param)).view
     with offscreen():
-        viewer = made(request.param)
         viewer.tick(0.0)
         yield viewer
         viewer.close()
@@ -49,8 +50,8 @@ def view(request):
 
 @pytest.fixture
 def live():
+    viewer = Unseen(lambda size: made("live")).view
     with offscreen():
-        viewer = made("live")
         viewer.tick(0.0)
         yield viewer
         viewer.close()
@@ -58,8 +59,8 @@ def live():
 
 @pytest.fixture
 def arrays():
+    viewer = Unseen(lambda size: made("arrays")).view
     with offscreen():
-        viewer = made("arrays")
         viewer.tick(0.0)
         yield viewer
         viewer.close()
@@ -239,12 +240,12 @@ def test_escape_closes_one_thing_after_the_other_and_the_window_by_two_presses(l
     assert live.bench.selected == 2
     live.send("escape")
     assert live.bench.selected is cube.marked is None
-    assert not live.closing
+    assert not live.host.closed
     live.send("escape")
     assert live.notice() == "Escape again closes the window"
     live.tick(1.9)
     live.send("escape")
-    assert live.closing
+    assert live.host.closed
 
 
 @pytest.mark.gl
@@ -256,16 +257,16 @@ def test_two_presses_apart_do_not_close_the_window(live, between):
     else:
         live.key("g")
     live.send("escape")
-    assert not live.closing
+    assert not live.host.closed
     assert live.notice() == "Escape again closes the window"
 
 
 @pytest.mark.gl
 def test_ctrl_q_closes_at_once_and_q_does_not(live):
     live.key("q", "q")
-    assert not live.closing
+    assert not live.host.closed
     live.key("q", "\x11", ctrl=True)
-    assert live.closing
+    assert live.host.closed
 
 
 @pytest.mark.gl

@@ -16,6 +16,7 @@ from scalarviz.view.panels.overlay import banner
 from scalarviz.view.watch import live as module
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.window.unseen import Unseen
 
 pytestmark = pytest.mark.gl
 
@@ -55,14 +56,14 @@ def until(view, condition, seconds=20.0):
 @pytest.mark.parametrize("playing", [True, False])
 def test_the_change_is_said_for_a_while_and_the_hud_names_the_engine(kernels, playing):
     with offscreen():
-        view = LiveView(scene(), (1280, 720), playing=playing, first_start=True, steps=10**6)
+        view = Unseen(lambda size: LiveView(scene(), size, playing=playing, first_start=True, steps=10**6)).view
         try:
             until(view, lambda: view.run.steps > 20 or not playing)
             assert "numpy, 1 thread" in words(view)[0] or not playing
-            assert view.notes == []
+            assert view.host.told == []
             kernels["warm"] = True
-            until(view, lambda: view.notes and "numba, 1 thread" in words(view)[0])
-            (note,) = view.notes
+            until(view, lambda: view.host.told and "numba, 1 thread" in words(view)[0])
+            (note,) = view.host.told
             step = view.run.engine.since + 1
             assert note.startswith(f"the fast kernels are ready: numba from step {step:,} on")
             assert note in words(view)[1]
@@ -150,11 +151,11 @@ def test_trouble_and_news_are_both_said_and_in_a_low_picture_one_after_the_other
 @pytest.mark.parametrize(("engine", "first_start"), [("auto", False), ("numpy", True)])
 def test_without_a_first_start_nothing_changes(kernels, engine, first_start):
     with offscreen():
-        view = LiveView(scene(engine), (400, 400), first_start=first_start)
+        view = Unseen(lambda size: LiveView(scene(engine), size, first_start=first_start), (400, 400)).view
         kernels["warm"] = True
         until(view, lambda: view.run.steps > 30)
         view.close()
-    assert (view.run.engine.name, view.worker.log, view.notes) == ("numpy", [], [])
+    assert (view.run.engine.name, view.worker.log, view.host.told) == ("numpy", [], [])
 
 
 @pytest.mark.parametrize("size", SIZES)

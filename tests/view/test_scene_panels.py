@@ -39,6 +39,7 @@ from scalarviz.view.shown.subject import Subject, scene_subject
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.mirror import Mirror
 from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.window.unseen import Unseen
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl
@@ -210,13 +211,12 @@ def test_an_error_that_ends_is_forgotten(run):
 
 
 def test_a_window_tells_its_console_where_the_function_failed(run):
-    with offscreen():
-        view = LiveView(sv.Scene("s", run, panels=(Image("mine", raises(ValueError("dark"))),)), (640, 720),
-                        playing=False)  # fmt: skip
-        view.tick(0.1)
-        view.tick(0.1)
-        view.close()
-    (note,) = view.notes
+    scene = sv.Scene("s", run, panels=(Image("mine", raises(ValueError("dark"))),))
+    host = Unseen(lambda size: LiveView(scene, size, playing=False), (640, 720))
+    host.pass_time(0.1)
+    host.pass_time(0.1)
+    host.close_soon()
+    (note,) = host.told
     assert note.startswith("panel 'mine': ValueError: dark (")
     assert "test_scene_panels.py, line " in note
 

@@ -177,6 +177,66 @@ def test_training_moves_cubes_and_leaves_the_frame_of_the_picture(live):
     assert not moved[:, int(gap) - 13 : int(gap) - 8].any()  # between the scene and the panels
 
 
+def test_full_screen_is_left_by_escape(live):
+    live.key("F11")
+    live.until(lambda: live.window.full_screen)
+    live.key("Escape")
+    live.until(lambda: not live.window.full_screen)
+    assert not live.window.closed
+
+
+def test_a_second_window_does_not_lie_exactly_over_the_first(live):
+    second = Window(lambda size: LiveView(scene(2), size, playing=False), "second", (400, 300)).show()
+    third = Window(lambda size: LiveView(scene(3), size, playing=False), "third", (400, 300)).show()
+    live.spin(0.1)
+    assert len({live.window.place, second.place, third.place}) == 3
+    second.close()
+    third.close()
+
+
+def drop(widget, *paths):
+    """What Qt sends when files are dropped from a file manager; returns whether they were accepted."""
+    from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+    from PySide6.QtGui import QDragEnterEvent, QDropEvent
+    from PySide6.QtWidgets import QApplication
+
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+    at = QPointF(50, 50)
+    rest = Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    enter, dropped = QDragEnterEvent(at.toPoint(), *rest), QDropEvent(at, *rest)
+    enter.ignore()
+    QApplication.sendEvent(widget, enter)
+    QApplication.sendEvent(widget, dropped)
+    return enter.isAccepted()
+
+
+def test_weights_dropped_on_the_window_are_loaded(live, tmp_path):
+    other = scene(7).run
+    other.step(12)
+    other.save(tmp_path / "w.safetensors")
+    assert live.window.canvas.native.acceptDrops()
+    assert drop(live.window.canvas.native, tmp_path / "w.safetensors")
+    live.until(lambda: live.view._shown.step == 12)
+    assert live.view.notice() == "w.safetensors: weights of step 12"
+    assert np.array_equal(live.view.run.values, other.values)
+    assert not drop(live.window.canvas.native)  # no files: not ours
+
+
+def test_a_file_is_chosen_in_a_dialogue_while_training_goes_on(live, tmp_path):
+    from PySide6.QtWidgets import QFileDialog, QLineEdit
+
+    scene(7).run.save(tmp_path / "w.safetensors")
+    live.view.playback.play()
+    live.key("ctrl+o")
+    (dialogue,) = live.window.canvas.native.findChildren(QFileDialog)
+    steps = live.view.run.steps
+    live.until(lambda: live.view.run.steps > steps + 3)
+    dialogue.findChild(QLineEdit).setText(str(tmp_path / "w.safetensors"))
+    dialogue.accept()
+    live.until(lambda: live.view.notice() == "w.safetensors: weights of step 0")
+
+
 def test_a_resting_window_draws_nothing(live):
     live.spin(1.0)
     drawn = []

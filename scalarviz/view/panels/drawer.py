@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...run.moment import Moment
 from ...run.panels import Panel
 from ..draw.places import COLUMN, LABEL, Box
@@ -162,6 +165,10 @@ class Drawer(Generic[P]):
     def key(self, name: str, text: str) -> bool:
         """A key, by its normalised name and what it types, while the pointer is over the panel; whether it is taken."""
         return False
+
+    def take(self, picture: NDArray[np.floating]) -> str | None:
+        """A picture, sRGB in 0..1 (H, W, 3), was opened: what was done with it, or why not; None: nothing for it."""
+        return None
 
     def let_go(self) -> bool:
         """Escape: give up what was begun; returns whether there was something."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...run.edits import AddSamples
@@ -110,6 +111,12 @@ class PadDrawer(Drawer[DigitPad]):
         self.sheet.active = active
         self.stale |= changed
         return changed
+
+    def take(self, picture: NDArray[np.floating]) -> str:
+        """Read it as a digit: its ink is what differs from the paper at its rim."""
+        self.sheet.put(picture)
+        self._redrawn()
+        return "on the sheet; what it is read as stands beside it"
 
     def key(self, name: str, text: str) -> bool:
         """A digit: learn the drawing as that; Backspace: an empty sheet."""

@@ -81,12 +81,21 @@ class PicturesDrawer(Drawer[Pictures]):
 
     def __init__(self, panel: Pictures, ground: Ground) -> None:
         super().__init__(panel, ground)
-        self._source = thumbnail(panel.source)
+        self._source, self._label = thumbnail(panel.source), panel.label
         self._shown = to_bytes(self._source), to_bytes(thumbnail(panel.target))
+
+    def take(self, picture: NDArray[np.floating]) -> str:
+        """Show it before, after and as the target, where the scene says what another picture is to become."""
+        if self.panel.target_of is None:
+            return "what it is to become is not known here"
+        self._source = thumbnail(picture)
+        self._shown = to_bytes(self._source), to_bytes(np.clip(self.panel.target_of(self._source), 0.0, 1.0))
+        self._label, self.stale = "yours", True
+        return "shown before and after"
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """Source, what the network makes of it, target."""
         high, wide = self._source.shape[:2]
         made = to_bytes(moment.predict(self._source.reshape(-1, 3)).reshape(high, wide, -1))
         source, target = self._shown
-        return [pictures(box, self.ground.theme, (source, made, target), self.panel.label)]
+        return [pictures(box, self.ground.theme, (source, made, target), self._label)]

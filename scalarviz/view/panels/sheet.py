@@ -80,6 +80,19 @@ class Sheet:
         self.picture[...] = 0.0
         self.drawn, self.label = True, None
 
+    def put(self, picture: NDArray[np.floating]) -> None:
+        """A picture (H, W, 3) as ink on paper: paper is the shade of its rim, ink is what differs, the most is 1."""
+        grey = np.asarray(picture, float).mean(axis=2)
+        rim = np.concatenate([grey[0], grey[-1], grey[:, 0], grey[:, -1]])
+        ink = np.abs(grey - np.median(rim))
+        side = max(ink.shape)
+        square = np.zeros((side, side))
+        top, left = (side - ink.shape[0]) // 2, (side - ink.shape[1]) // 2
+        square[top : top + ink.shape[0], left : left + ink.shape[1]] = ink
+        small = _shrunk(_shrunk(square, self.side[0]).T, self.side[1]).T
+        self.pixels[...] = small / max(float(small.max()), 1e-12)
+        self.drawn, self.label = True, None
+
     def stroke(self, start: Point, end: Point, *, erase: bool = False) -> None:
         """Paint (or erase) a line with a soft round brush; points as :meth:`place` gives them.
 
@@ -99,3 +112,12 @@ class Sheet:
         pixels = self.pixels
         pixels[...] = np.minimum(pixels, 1 - ink) if erase else np.maximum(pixels, ink)
         self.drawn, self.label = True, None
+
+
+def _shrunk(rows: NDArray[np.floating], count: int) -> NDArray[np.floating]:
+    """`rows` as `count` rows, each the mean of its share of them."""
+    edges = np.linspace(0.0, len(rows), count + 1)
+    total = np.concatenate([np.zeros((1, rows.shape[1])), np.cumsum(rows, axis=0)])
+    whole = np.minimum(edges.astype(int), len(rows) - 1)
+    at = total[whole] + (edges - whole)[:, None] * rows[whole]
+    return np.asarray(np.diff(at, axis=0) * count / len(rows))

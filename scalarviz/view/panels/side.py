@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...run.frame import Frame
 from ...run.moment import Moment
 from ...run.panels import Panel
@@ -234,6 +237,10 @@ class SidePanels:
     def key(self, name: str, text: str) -> bool:
         """A key; whether the panel under the pointer takes it."""
         return self._over is not None and self.drawers[self._over].key(name, text)
+
+    def take(self, picture: NDArray[np.floating]) -> str | None:
+        """A picture was opened: what the first panel that has a use for it did; None without one."""
+        return next((said for d in self.drawers.values() if (said := d.take(picture)) is not None), None)
 
     def let_go(self) -> bool:
         """Escape; whether a panel gave something up."""

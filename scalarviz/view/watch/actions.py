@@ -80,6 +80,12 @@ def _no_host(here: Here) -> str:
     return "" if here.host else "there is no window"
 
 
+def _nothing_to_open(here: Here) -> str:
+    if not here.subject.source.can.predict:
+        return "no picture and no weights can be opened here"
+    return _no_host(here)
+
+
 def no_edits(here: Here) -> str:
     """Why weights cannot be changed by hand there."""
     return "" if here.subject.source.can.edit else "these numbers are looked at, not touched"
@@ -199,6 +205,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("refit_range", "view", ("0",), "fit the range of the colours anew"),
     Action("fit", "view", ("F", "R"), "fit the camera, and the colour cube"),
     Action("screenshot", "file", ("S",), "save a screenshot", missing=_no_host),
+    Action("open", "file", ("Ctrl+O",), "open a picture or weights (or drop them here)", missing=_nothing_to_open),
     Action("toggle_panels", "view", ("Tab",), "hide or show all panels", "hide panels"),
     Action("toggle_theme", "view", ("L",), "light or dark"),
     Action("toggle_full_screen", "host", ("F11",), "full screen", missing=_no_host),

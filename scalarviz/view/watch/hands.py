@@ -27,7 +27,7 @@ SWEEP = 300.0
 """Logical pixels of a drag over a number that move the weight by the whole colour range."""
 REST = 0.6
 """Seconds after which a wheel that rests has let go."""
-_DRAG = 4.0  # device pixels before a press becomes a drag
+_DRAG = 4.0  # pixels of the pointer's world before a press becomes a drag
 _numbers = count(1)
 
 
@@ -105,7 +105,7 @@ class Hands:
             return
         (x, y), button = self._pressed
         by = at[0] - x, at[1] - y
-        if not (self._dragging or self._taken) and abs(by[0]) + abs(by[1]) < _DRAG:
+        if not (self._dragging or self._taken) and abs(by[0]) + abs(by[1]) < _DRAG * self._ratio():
             return
         self._dragging = True
         self._pressed = (at, button)
@@ -114,6 +114,10 @@ class Hands:
         else:
             self._drag(at, by, button)
         viewer.refresh()
+
+    def _ratio(self) -> float:
+        """Device pixels of one pixel of the pointer's world."""
+        return 1.0 if self._viewer.host is None else self._viewer.host.pixel_ratio
 
     def _drag(self, at: Point, by: Point, button: str) -> None:
         """A panel's movement, else left turns the scene and other buttons shift it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -103,7 +104,7 @@ class LiveView(Viewer):
         if change is not None:
             self._full_speed = change.after
             self.say(str(change), ENGINE_SECONDS)
-            self.notes.append(str(change))
+            self.tell(str(change))
             if self.playback.running:
                 self.playback.resume_here()  # the other engine may lag behind: this one is to be watched, not to leap
             self.refresh()  # the HUD names the engine, also while nothing moves
@@ -179,6 +180,12 @@ class LiveView(Viewer):
 
     def _scale_rate(self, factor: float) -> None:
         self.worker.do(SetOptimizer((("lr", factor * self.worker.number("lr")),)))
+
+    def load(self, path: Path) -> str:
+        """Go on from the weights in a file, at their step."""
+        done = super().load(path)
+        self.playback.resume_here()
+        return done
 
     # ---- touching
 

@@ -1,13 +1,15 @@
 """`Viewer`: a picture that is watched and touched. Knows no window system: it is told keys, pointer and time.
 
-A window, a notebook or a test owns one, calls `tick` about 60 times a second and draws when it says so. What a user
-can do is an action of the table in `actions`, told by its name, or a pointer event. Where the numbers come from is the
-business of the subclasses: `live.LiveView` trains a run, `mirror.Mirror` follows objects that somebody else changes.
+A `Host` (a window, a canvas that nobody sees) gives it time, tells it what happens and draws when it says so. What a
+user can do is an action of the table in `actions`, told by its name, or a pointer event. Where the numbers come from is
+the business of the subclasses: `live.LiveView` trains a run, `mirror.Mirror` follows what somebody else changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +19,9 @@ from ...run.edits import SetWeights
 from ..workbench import Workbench
 from .actions import Here, action_of, find, help_lines
 from .hands import Hands, Point
+from .host import TICK, Host
 from .keys import normalised
+from .opening import PICTURES, TITLE, WEIGHTS, open_files
 
 if TYPE_CHECKING:
     from ...run.frame import Frame
@@ -40,10 +44,8 @@ class Viewer:
 
     Attributes
     ----------
-    closing, full_screen, screenshot_wanted : bool
-        What the owner is asked for.
-    notes : list of str
-        Lines that the owner is to tell and take out.
+    host : Host or None
+        Where the picture appears.
     hands : Hands
     clock : float
         Seconds that have passed.
@@ -55,10 +57,7 @@ class Viewer:
     def __init__(self, bench: Workbench, theme: str = "dark") -> None:
         self.bench = bench
         bench.touch.table = (*help_lines(self.here(in_general=True)), *bench.side.gestures)
-        self.closing = False
-        self.full_screen = False
-        self.screenshot_wanted = False
-        self.notes: list[str] = []
+        self.host: Host | None = None
         self._theme = theme
         self._shown: Frame | None = None
         self._dirty = True
@@ -69,9 +68,9 @@ class Viewer:
         self.handlers: dict[str, Callable[..., None]] = {
             "show_weights": self.show_weights, "show_gradients": self.show_gradients,
             "show_updates": self.show_updates, "next_map": self.next_map, "refit_range": self.refit_range,
-            "fit": self.fit, "screenshot": self.screenshot, "toggle_panels": self.toggle_panels,
-            "toggle_theme": self.toggle_theme, "toggle_full_screen": self.toggle_full_screen,
-            "toggle_help": self.toggle_help, "escape": self.escape, "close": self.ask_to_close,
+            "fit": self.fit, "toggle_panels": self.toggle_panels, "toggle_theme": self.toggle_theme,
+            "toggle_help": self.toggle_help, "escape": self.escape,
+            **{name: partial(self._of_host, name) for name in ("screenshot", "open", "toggle_full_screen", "close")},
         }  # fmt: skip
 
     # ---- what a subclass says
@@ -111,12 +110,38 @@ class Viewer:
     def close(self) -> None:
         """Let go of what is shown."""
 
+    def load(self, path: Path) -> str:
+        """Go on from the weights in a file; returns what was done."""
+        return f"weights of step {self.bench.subject.source.load(path):,}"
+
     # ---- time
 
     def advance(self, seconds: float) -> None:
         """`seconds` have passed and nobody can see the picture: only what is shown goes on."""
         self.clock += seconds
         self.hands.pass_time(self.clock)
+
+    def attach(self, host: Host) -> None:
+        """Appear in `host`: from now on it gives time, and does what is asked."""
+        self.host = host
+        host.every(TICK, self._beat)
+
+    def _beat(self, seconds: float) -> None:
+        """`seconds` have passed on the host's clock."""
+        assert self.host is not None
+        if not self.host.visible:
+            self.advance(seconds)
+        elif self.tick(seconds):
+            self.host.repaint()
+
+    def open(self, paths: Sequence[Path]) -> None:
+        """Files were dropped on the picture, or chosen: a picture, or weights."""
+        open_files(self, paths)
+
+    def tell(self, line: str) -> None:
+        """Say a line on the terminal."""
+        if self.host is not None:
+            self.host.tell(line)
 
     def say(self, line: str, seconds: float = NOTICE_SECONDS) -> None:
         """Show a line of news for a while."""
@@ -130,7 +155,8 @@ class Viewer:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
         self.advance(seconds)
         told = self.bench.side.ground.notes
-        self.notes += told
+        for line in told:
+            self.tell(line)
         told.clear()
         frame, said = self.frame(), (self.message(), self.notice())
         touch = self.bench.touch
@@ -172,7 +198,7 @@ class Viewer:
     def here(self, *, in_general: bool = False) -> Here:
         """Where an action would happen now, or `in_general`: with a window and after a step."""
         computed = in_general or (self._shown is not None and bool(self._shown.computed.any()))
-        return Here(self.bench.subject, trains=self.trains, computed=computed)
+        return Here(self.bench.subject, trains=self.trains, computed=computed, host=in_general or self.host is not None)
 
     def send(self, name: str, value: int | None = None) -> bool:
         """Do an action.
@@ -253,10 +279,6 @@ class Viewer:
         """Fit the camera."""
         self.bench.fit_camera()
 
-    def screenshot(self) -> None:
-        """Let the owner save what is shown."""
-        self.screenshot_wanted = True
-
     def toggle_panels(self) -> None:
         """Hide or show everything but the cubes."""
         self.bench.show_panels(not self.bench.panels_shown)
@@ -265,10 +287,6 @@ class Viewer:
         """Light or dark."""
         self._theme = "light" if self._theme == "dark" else "dark"
         self.bench.set_look(theme=self._theme)
-
-    def toggle_full_screen(self) -> None:
-        """Full screen or window; the owner acts on it."""
-        self.full_screen = not self.full_screen
 
     def toggle_help(self) -> None:
         """Show or hide the list of keys."""
@@ -284,19 +302,28 @@ class Viewer:
             self.bench.help = False
         elif self.hands.let_go(undo=True) or self.bench.let_go():
             self.refresh()
-        elif self.full_screen:
-            self.full_screen = False
+        elif self.host is not None and self.host.full_screen:
+            self.host.show_full_screen(False)
         elif self.clock < self._escape_until:
-            self.closing = True
-        else:
+            self._of_host("close")
+        elif self.host is not None:
             self._escape_until = self.clock + AGAIN_SECONDS
             self.say("Escape again closes the window", AGAIN_SECONDS)
             return
         self._escape_until = 0.0
 
-    def ask_to_close(self) -> None:
-        """Let the owner close the window."""
-        self.closing = True
+    def _of_host(self, name: str) -> None:
+        """Actions that the host does."""
+        host = self.host
+        assert host is not None  # the table says that they need one
+        if name == "screenshot":
+            host.screenshot()
+        elif name == "toggle_full_screen":
+            host.show_full_screen(not host.full_screen)
+        elif name == "open":
+            host.ask_file(TITLE, (*PICTURES, *WEIGHTS), lambda path: self.open([path]))
+        else:
+            host.close_soon()
 
     # ---- pointer, in device pixels
 

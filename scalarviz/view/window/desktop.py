@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, Self
+from weakref import WeakSet
 
 from ...errors import MissingDependencyError, StateError
 from ...run.signals import ending_signals
 from ..draw.gl import require_vispy
 from ..draw.places import SMALLEST
+from ..watch.host import TICK
 from ..watch.viewer import Viewer
+from .dialogue import accept_drops, ask_file
 from .display import DisplayWatch, application, connection_lost, qt_core, survive_lost_display
 from .files import save_png
 
-TICK = 1 / 60
+BESIDE = 32
+"""Logical pixels from a window to the next one that would lie exactly over it."""
 
 
 class Window:
@@ -68,14 +72,16 @@ class Window:
         if not gloo.gl.glGetParameter(gloo.gl.GL_VERSION):
             raise MissingDependencyError("no OpenGL context for a window; update the graphics driver or use --headless")
         self._name, self._shots, self._note = name, Path(shots), on_note
-        self.view = make(self._pixels())
+        self._calls: list[Callable[[float], None]] = []
         self._last = time.perf_counter()
-        self._full = False
-        self.closed = self.display_lost = False
+        self.closed = self.display_lost = self._closing = False
         self.on_lost: Callable[[], object] = lambda: None
         self._serving = False
+        self.timer = app.Timer(TICK, connect=self._tick, start=False, app=self.application)
+        self.view = make(self.size)
+        self.view.attach(self)
+        self._drops = accept_drops(self.canvas.native, self.view.open)
         self._connect()
-        self.timer = app.Timer(TICK, connect=self._tick, start=True, app=self.application)
 
     def _connect(self) -> None:
         events = self.canvas.events
@@ -92,8 +98,12 @@ class Window:
             getattr(events, name).connect(getattr(self, f"_on_{name}"))
 
     def show(self) -> Self:
-        """Bring the window up and take the keyboard."""
+        """Bring the window up, not exactly over another one of this process, and take the keyboard."""
         self.canvas.show()
+        _open.add(self)
+        while any(other.place == self.place for other in _open if other is not self and other.visible):
+            x, y = self.place
+            self.canvas.native.move(x + BESIDE, y + BESIDE)
         widget = self.canvas.native
         for grab in ("raise_", "activateWindow", "setFocus"):
             getattr(widget, grab)()
@@ -102,7 +112,7 @@ class Window:
     def run(self) -> None:
         """Serve the window until it is closed; Ctrl-C, SIGTERM and SIGHUP close it."""
         self.show()
-        with _signals(self._ask_to_close):
+        with _signals(self.close_soon):
             self._serving = True
             with DisplayWatch(self.application.native, self._rescue):
                 self.application.run()
@@ -114,9 +124,63 @@ class Window:
         self._lose_display()
         self.on_lost()
 
-    def _ask_to_close(self) -> None:
-        """Close at the next tick: a signal may arrive while the widget is painting itself."""
-        self.view.closing = True
+    # ---- what the viewer asks
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Device pixels of the inside, at least what can be laid out."""
+        width, height = self.canvas.physical_size
+        return max(SMALLEST, int(width)), max(SMALLEST, int(height))
+
+    @property
+    def pixel_ratio(self) -> float:
+        """Device pixels of one logical pixel."""
+        return float(self.canvas.pixel_scale)
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Upper left corner of the inside on the screen, in logical pixels."""
+        widget = self.canvas.native
+        corner = widget.mapToGlobal(widget.rect().topLeft())
+        return int(corner.x()), int(corner.y())
+
+    @property
+    def visible(self) -> bool:
+        """Whether it is neither hidden nor minimised."""
+        return bool(self.canvas.native.isVisible() and not self.canvas.native.isMinimized())
+
+    @property
+    def full_screen(self) -> bool:
+        """Whether it fills the screen."""
+        return bool(self.canvas.native.isFullScreen())
+
+    def show_full_screen(self, on: bool) -> None:
+        """Fill the screen, or be a window again."""
+        self.canvas.native.showFullScreen() if on else self.canvas.native.showNormal()
+
+    def every(self, seconds: float, call: Callable[[float], None]) -> None:
+        """Call it about so often with the seconds that have passed."""
+        self._calls.append(call)
+        self.timer.interval = seconds
+        self.timer.start()
+
+    def repaint(self) -> None:
+        """Paint at the next turn of Qt's loop."""
+        self.canvas.update()
+
+    def ask_file(self, title: str, endings: Sequence[str], then: Callable[[Path], object]) -> None:
+        """Qt's dialogue, beside which training goes on."""
+        ask_file(self.canvas.native, title, endings, then)
+
+    def tell(self, line: str) -> None:
+        """Hand it to the window's owner."""
+        self._note(line)
+
+    def close_soon(self) -> None:
+        """Close at the next tick: a signal may arrive while the widget is painting, a key while it is handled."""
+        self._closing = True
+
+    # ---- life
 
     def serve(self) -> None:
         """Handle what has happened since and repaint, once (for loops that are not the window's own)."""
@@ -133,6 +197,7 @@ class Window:
         if self.closed:
             return False
         self.closed = True
+        _open.discard(self)
         self.timer.stop()
         try:
             self.view.close()
@@ -154,11 +219,6 @@ class Window:
         widget.deleteLater()
         core.QCoreApplication.sendPostedEvents(widget, core.QEvent.Type.DeferredDelete.value)
 
-    def _pixels(self) -> tuple[int, int]:
-        """Device pixels of the inside, at least what can be laid out."""
-        width, height = self.canvas.physical_size
-        return max(SMALLEST, int(width)), max(SMALLEST, int(height))
-
     # ---- events
 
     def _tick(self, event: Any = None) -> None:
@@ -168,13 +228,11 @@ class Window:
             return
         if self._check_display():
             return
-        if self.canvas.native.isVisible() and not self.canvas.native.isMinimized():
-            self.canvas.set_current()
-            if self.view.tick(seconds):
-                self.canvas.update()
-        else:
-            self.view.advance(seconds)
-        self._obey()
+        self.canvas.set_current()
+        for call in self._calls:
+            call(seconds)
+        if self._closing:
+            self.close()
 
     def _check_display(self) -> bool:
         """Whether the display has gone; if so, training is stopped and the widget left alone: it cannot be hidden."""
@@ -190,20 +248,6 @@ class Window:
         self.closed = self.display_lost = True
         self._note("the display went away; training has stopped")
         self.view.close()
-
-    def _obey(self) -> None:
-        """Do what the view asks its window for."""
-        view = self.view
-        while view.notes:
-            self._note(view.notes.pop(0))
-        if view.screenshot_wanted:
-            view.screenshot_wanted = False
-            self.screenshot()
-        if view.full_screen != self._full:
-            self._full = view.full_screen
-            self.canvas.native.showFullScreen() if self._full else self.canvas.native.showNormal()
-        if view.closing:
-            self.close()
 
     def screenshot(self) -> Path | None:
         """Save what is shown as a PNG; returns the file, or None if it could not be written (and says so)."""
@@ -238,7 +282,7 @@ class Window:
     def _on_resize(self, event: Any) -> None:
         if min(self.canvas.physical_size) >= SMALLEST:
             self.canvas.set_current()
-            self.view.resize(self._pixels())
+            self.view.resize(self.size)
 
     def _on_key_press(self, event: Any) -> None:
         name = event.key.name if event.key is not None else None
@@ -270,6 +314,9 @@ class Window:
     def _on_close(self, event: Any) -> None:
         if self._end():  # the widget is in the middle of its own event: it dies after that
             qt_core().QTimer.singleShot(0, self._destroy)
+
+
+_open: WeakSet[Window] = WeakSet()
 
 
 def _modifiers(event: Any) -> set[str]:

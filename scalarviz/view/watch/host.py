@@ -1,0 +1,71 @@
+"""`Host`: what a viewer asks of the thing that it appears in: a window, a canvas that nobody sees, a notebook's cell.
+
+The host tells the viewer what happens (keys, pointer, size, dropped files) and gives it time; the viewer says what is
+to be done. No viewer knows which host it has, and no host knows what is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+TICK = 1 / 60
+"""Seconds between two looks of a viewer at what it shows."""
+
+
+class Host(Protocol):
+    """Where a picture appears."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Device pixels of the picture."""
+        ...
+
+    @property
+    def pixel_ratio(self) -> float:
+        """Device pixels of one pixel of the pointer's world: 2 on many screens."""
+        ...
+
+    @property
+    def place(self) -> tuple[int, int] | None:
+        """Upper left corner of the picture on the screen; None where there is no screen."""
+        ...
+
+    @property
+    def visible(self) -> bool:
+        """Whether anybody can see the picture."""
+        ...
+
+    @property
+    def full_screen(self) -> bool:
+        """Whether it fills the screen."""
+        ...
+
+    def show_full_screen(self, on: bool) -> None:
+        """Fill the screen, or no longer."""
+        ...
+
+    def every(self, seconds: float, call: Callable[[float], None]) -> None:
+        """From now on `call` with the seconds since the last call, about so often, the GL context current."""
+        ...
+
+    def repaint(self) -> None:
+        """Draw the picture soon."""
+        ...
+
+    def screenshot(self) -> object:
+        """Save what is shown."""
+        ...
+
+    def ask_file(self, title: str, endings: Sequence[str], then: Callable[[Path], object]) -> None:
+        """Let the user choose a file whose name has one of the endings; `then` gets it, later or never."""
+        ...
+
+    def tell(self, line: str) -> None:
+        """Say one line outside of the picture: on the terminal."""
+        ...
+
+    def close_soon(self) -> None:
+        """Close when nothing is being painted or handled."""
+        ...

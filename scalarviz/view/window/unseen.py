@@ -1,0 +1,93 @@
+"""`Unseen`: a host that nobody sees. Time passes when it is told to; what it is asked for is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ..watch.host import TICK
+from ..watch.viewer import Viewer
+from .offscreen import Image, offscreen
+
+
+class Unseen:
+    """A viewer without a window, in the shared offscreen context.
+
+    Parameters
+    ----------
+    make : callable
+        Makes the viewer for a size in device pixels.
+    size : (int, int)
+
+    Attributes
+    ----------
+    view : Viewer
+    told : list of str
+        What was said outside of the picture.
+    shots : list of ndarray
+        The screenshots.
+    asked : list of (str, callable)
+        Titles of file dialogues, and who waits for the file.
+    drawings : int
+        How often the picture was to be drawn.
+    closed : bool
+    """
+
+    place = None
+    visible = True
+    pixel_ratio = 1.0
+
+    def __init__(self, make: Callable[[tuple[int, int]], Viewer], size: tuple[int, int] = (1280, 720)) -> None:
+        self.size = size
+        self.told: list[str] = []
+        self.shots: list[Image] = []
+        self.asked: list[tuple[str, Callable[[Path], object]]] = []
+        self.drawings = 0
+        self.full_screen = self.closed = False
+        self._calls: list[Callable[[float], None]] = []
+        with offscreen():
+            self.view = make(size)
+            self.view.attach(self)
+
+    def pass_time(self, seconds: float = TICK) -> None:
+        """`seconds` pass."""
+        if not self.closed:
+            with offscreen():
+                for call in self._calls:
+                    call(seconds)
+
+    def picture(self) -> Image:
+        """What is shown, uint8 (H, W, 3)."""
+        return offscreen().render(self.view.draw, self.size)
+
+    # ---- what the viewer asks
+
+    def show_full_screen(self, on: bool) -> None:
+        """Remember it: there is no screen."""
+        self.full_screen = on
+
+    def every(self, seconds: float, call: Callable[[float], None]) -> None:
+        """Time is told by :meth:`pass_time`."""
+        self._calls.append(call)
+
+    def repaint(self) -> None:
+        """The next picture is another one."""
+        self.drawings += 1
+
+    def screenshot(self) -> None:
+        """Keep the picture."""
+        self.shots.append(self.picture())
+
+    def ask_file(self, title: str, endings: Sequence[str], then: Callable[[Path], object]) -> None:
+        """Nobody chooses: `asked` holds the question."""
+        self.asked.append((title, then))
+
+    def tell(self, line: str) -> None:
+        """Keep it in `told`."""
+        self.told.append(line)
+
+    def close_soon(self) -> None:
+        """Let go of the viewer, once."""
+        if not self.closed:
+            self.closed = True
+            self.view.close()
