@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -44,10 +44,20 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """A layer's weights, and the stages after them up to the next layer."""
+    """A layer's weights, and the stages that its sums alone go through.
+
+    Attributes
+    ----------
+    weight : Tensor
+    after : tuple of Stage
+        Up to the next layer, or to where the way forks or meets another.
+    last : bool
+        Whether these lead to the output.
+    """
 
     weight: Tensor
     after: tuple[Stage, ...]
+    last: bool
 
 
 def diagnose(frame: Frame, tensors: Sequence[Tensor], stages: Sequence[Stage]) -> tuple[Trouble, ...]:
@@ -59,7 +69,7 @@ def diagnose(frame: Frame, tensors: Sequence[Tensor], stages: Sequence[Stage]) -
         Its gradient is left out of account where it is not of these values, or not computed.
     tensors : sequence of Tensor
     stages : sequence of Stage
-        The way from input to output; without one, or where it forks, only numbers that are not finite are found.
+        From input to output; without them only numbers that are not finite are found.
 
     Returns
     -------
@@ -70,16 +80,16 @@ def diagnose(frame: Frame, tensors: Sequence[Tensor], stages: Sequence[Stage]) -
     broken = _not_finite(frame, tensors, known)
     if broken:
         return (broken,)
-    layers = _layers(tensors, stages) if is_chain(stages) else []
+    layers, chain = _layers(tensors, stages), is_chain(stages)
     found: list[Trouble] = []
     for at, layer in enumerate(layers):
-        following = layers[at + 1] if at + 1 < len(layers) else None
-        trouble = _dead(frame, layer, known) or _saturated(frame, layer, following, known)
-        if trouble is None and known and not (at > 0 and _dead(frame, layers[at - 1], known)):  # its inputs are 0
+        behind = layers[at + 1 : at + 2] if chain else [other for other in layers if other is not layer]
+        trouble = _dead(frame, layer, known) or _saturated(frame, layer, behind, known)
+        if trouble is None and known and chain and not (at > 0 and _dead(frame, layers[at - 1], known)):  # inputs of 0
             trouble = _without_gradient(frame, layers, at)
         if trouble is not None:
             found.append(trouble)
-        if trouble is not None and trouble.kind == "dead":
+        if trouble is not None and trouble.kind == "dead" and chain:
             break  # what comes after it sees zeros alone
     return tuple(found)
 
@@ -104,15 +114,28 @@ def _is(count: int) -> str:
 
 
 def _layers(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[_Layer]:
-    """Layers with weights in the order of the way; a convolution's tensor is found by its module's name."""
+    """Layers with weights in the order of the way; a convolution's tensor is found by its module's name.
+
+    Those that are called more than once are left out: one call may learn where another cannot.
+    """
     named = {t.name: t for t in tensors}
-    weights = [s.weight or named.get(f"{s.name}.weight" if s.name else "weight") for s in stages]
-    at = [k for k, weight in enumerate(weights) if weight is not None]
+    before = ["input", *(stage.name for stage in stages)]
+    sources = {stage.name: stage.sources or (name,) for stage, name in zip(stages, before, strict=False)}
+    readers = {name: [s for s in stages if name in sources[s.name]] for name in before}
+    weights = {s.name: s.weight or named.get(f"{s.name}.weight" if s.name else "weight") for s in stages}
+    calls = Counter(weight.name for weight in weights.values() if weight is not None)
     found = []
-    for here, there in pairwise([*at, len(stages)]):
-        weight = weights[here]
-        assert weight is not None  # those without were left out
-        found.append(_Layer(weight, tuple(stages[here + 1 : there])))
+    for stage in stages:
+        weight, after = weights[stage.name], [stage]
+        if weight is None or calls[weight.name] > 1:
+            continue
+        while (
+            len(following := readers[after[-1].name]) == 1
+            and sources[following[0].name] == (after[-1].name,)
+            and weights[following[0].name] is None
+        ):
+            after.append(following[0])
+        found.append(_Layer(weight, tuple(after[1:]), after[-1] is stages[-1]))
     return found
 
 
@@ -126,26 +149,29 @@ def _dead(frame: Frame, layer: _Layer, known: bool) -> Trouble | None:
     return None
 
 
-def _saturated(frame: Frame, layer: _Layer, following: _Layer | None, known: bool) -> Trouble | None:
+def _saturated(frame: Frame, layer: _Layer, behind: Sequence[_Layer], known: bool) -> Trouble | None:
     """Activations so flat that next to nothing of the gradient behind them has come through."""
     own = _size(frame, layer.weight)
+    reference = None if layer.last else max((_size(frame, other.weight) for other in behind), default=0.0)
     for stage in layer.after:
         shares = frame.saturated.get(stage.name)
         share = float(np.mean(shares)) if shares is not None and len(shares) else 0.0
-        if share >= MOSTLY and _blocks(frame, share, own, following, known):
+        if share >= MOSTLY and _blocks(frame, share, own, reference, known):
             amount = "no" if known and own == 0 else "hardly any"
             text = f"{amount} gradient reaches {layer.weight.name}: {stage.kind} is saturated"
             return Trouble("saturated", layer.weight.name, text)
     return None
 
 
-def _blocks(frame: Frame, share: float, own: float, following: _Layer | None, known: bool) -> bool:
-    """Whether a saturated stage does harm: outputs may be what they should be, and the few steep units may do."""
+def _blocks(frame: Frame, share: float, own: float, behind: float | None, known: bool) -> bool:
+    """Whether a saturated stage does harm: outputs may be what they should be, and the few steep units may do.
+
+    `behind` is the gradient of the layers behind it, None for the output.
+    """
     if not known:
-        return following is not None and share == 1.0
-    if following is None:
+        return behind is not None and share == 1.0
+    if behind is None:
         return frame.loss > WRONG and own < LOST * frame.loss
-    behind = _size(frame, following.weight)
     return own < HARDLY * behind  # nothing behind it either: then it is told there
 
 

@@ -173,6 +173,63 @@ def test_a_convolution_is_found_by_its_name() -> None:
         assert told(run)[0].endswith("all 32 units of relu are dead")
 
 
+class Residual(nn.Module):
+    """Two branches that meet: a rectifier in one, a tanh in the other."""
+
+    def __init__(self) -> None:
+        self.first, self.second, self.last = nn.Linear(3, 6), nn.Linear(3, 6), nn.Linear(6, 3)
+        self.relu, self.tanh = nn.ReLU(), nn.Tanh()
+
+    def forward(self, x: Any) -> Any:
+        one, two = self.relu(self.first(x)), self.tanh(self.second(x))
+        return self.last([a + b for a, b in zip(one, two, strict=True)])
+
+
+@pytest.mark.parametrize("steps", [0, 2])
+def test_branches_are_told_apart(steps: int) -> None:
+    with a_run([Residual()]) as run:
+        net = run.model[0]
+        run.step(steps)
+        assert told(run) == []
+        net.first.bias.data = np.full(6, -100.0)
+        run.step(steps)
+        assert told(run) == ["no gradient reaches 0.first.weight: all 6 units of relu are dead"]
+        net.first.bias.data = np.zeros(6)
+        net.second.bias.data = np.full(6, 50.0)
+        run.step(steps)
+        assert [t.where for t in said_of(run)] == ["0.second.weight"]
+        assert told(run)[0].endswith("gradient reaches 0.second.weight: tanh is saturated")
+
+
+class Around(nn.Module):
+    """A way past a rectifier: its layer learns though all its units are dead."""
+
+    def __init__(self) -> None:
+        self.first, self.last = nn.Linear(3, 6), nn.Linear(6, 3)
+        self.relu = nn.ReLU()
+
+    def forward(self, x: Any) -> Any:
+        sums = self.first(x)
+        return self.last([a + b for a, b in zip(self.relu(sums), sums, strict=True)])
+
+
+def test_a_way_around_a_dead_layer_leads_a_gradient() -> None:
+    with a_run([Around()]) as run:
+        run.model[0].first.bias.data = np.full(6, -100.0)
+        run.step(1)
+        assert run.frame().dead["0.relu"].all()
+        assert run.model[0].first.weight.grad.any()
+        assert told(run) == []
+
+
+def test_a_layer_that_is_called_twice_is_left_alone() -> None:
+    shared = nn.Linear(3, 3)
+    with a_run([shared, nn.ReLU(), shared]) as run:
+        shared.bias.data = np.full(3, -100.0)
+        run.step(1)
+        assert not any(t.kind == "dead" for t in said_of(run))
+
+
 def test_a_model_without_a_chain_has_its_numbers_checked() -> None:
     w = sv.Weight(1.0, name="w")
     with sv.Run(
