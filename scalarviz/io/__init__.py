@@ -1,4 +1,7 @@
-"""Files: pictures, colour look-up tables, weights. Functions import pillow and safetensors themselves."""
+"""Files: pictures, colour look-up tables, weights, IDX. Functions import pillow and safetensors themselves.
+
+Open `weights` or `pictures` first; every file is written by `atomic`: whole or not at all.
+"""
 
 from .atomic import check_target, replacing, write_bytes
 from .idx import find_idx, read_idx

@@ -1,4 +1,8 @@
-"""Networks: modules, layers, activations, losses and initialisers, in PyTorch's words."""
+"""Networks: modules, layers, activations, losses and initialisers, in PyTorch's words.
+
+Open `_module` first, then `_linear`. A layer is a graph of scalars: what makes it fast stands in ``tape/`` and
+``engine/``.
+"""
 
 from ..arguments import explain
 from . import init

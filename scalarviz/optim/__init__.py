@@ -1,4 +1,7 @@
-"""Optimisers: rules that turn a weight, its gradient and some state into the weight's next value."""
+"""Optimisers: rules that turn a weight, its gradient and some state into the weight's next value.
+
+Open `_sgd` first: a rule is a function of Values, recorded once. What all share stands in `_optimizer`.
+"""
 
 from ..arguments import explain
 from ._absent import COMMON

@@ -1,4 +1,18 @@
-"""Runs: training as something that can be stepped and looked at, and what a view shows of it."""
+"""Runs: training as something that can be stepped, changed and looked at, and what a view shows of it.
+
+Open `run` first. What belongs to it stands in these files:
+
+* training: `training` (calls of the engine, divergence), `engines`, `history`, `optimizer`, `samples`, `checks`,
+  `gather` (weights into one store), `memory` (what a network would need)
+* changes from outside: `editing` (``run.do``), ``edits/`` (what an edit is), `hands` (what it may do), `dataset`
+* keeping: `state` (all that a run is, as parts), `keeping`, `checkpoint` (on disk)
+* beside a thread: `worker`, `turns`, `first_start`, `signals`
+* looking: `frame` (one moment), `stages` and `forward` (rows of a sample), `ranges`, `diagnosis`, `sample_gradient`,
+  `rehearsal` (how a run will go)
+* for a view: `scene` and `panels` (descriptions), `source` and `run_source` (what a view may ask), `moment`
+
+No drawing: that is a floor above.
+"""
 
 from . import panels
 from .frame import Frame, Stage, Tensor

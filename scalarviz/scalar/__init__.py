@@ -1,4 +1,8 @@
-"""Scalars as objects: the operations, `Value`, `Weight` and the flat store behind them."""
+"""Scalars as objects: the operations, `Value`, `Weight` and the flat store behind them.
+
+Open `ops` first: the one table of formulas and derivatives. `emit` translates it, `kernel` makes Python of it, `value`
+and `weight` are the objects, `walk` goes through a graph, `store` holds the numbers. Nothing here knows of batches.
+"""
 
 from . import ops
 from . import ufuncs as ufuncs  # gives Value its answers to NumPy

@@ -1,4 +1,8 @@
-"""From a graph of objects to something that an engine can run: record, simplify, lower."""
+"""From a graph of objects to something that an engine can run: record, simplify, lower.
+
+Open `record` first (graph to `tape`), then `lower` (tape to `program`) with its `passes`. `gradients` decides which
+rows get one. No engine here.
+"""
 
 from .lower import lower
 from .program import Instruction, Plan, Program
