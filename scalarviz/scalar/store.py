@@ -277,7 +277,8 @@ class Block:
 
     def zero_grad(self) -> None:
         """Set every gradient to 0, "not computed yet", and forget the inputs that ``Weight.forward`` pushed."""
-        self._own_grads()
+        if self.store.gate is not None:
+            self._own_grads()
         self.flat_grad[:] = 0
         self.computed[:] = 0
         for proxy in self.held():

@@ -231,7 +231,10 @@ def inner_nodes(roots: Iterable[Value], ends: Iterable[Value] = ()) -> list[Valu
         node.grad = 0.0
         if node._op.partly:  # type: ignore[union-attr]
             aside += node._parents  # some of them: the others are met anyhow
-        for parent in node._below():
+            below = node._below()
+        else:
+            below = node._parents if type(node) is Value else node._below()
+        for parent in below:
             if parent._op is not None and parent not in seen:
                 seen.add(parent)
                 stack.append(parent)
@@ -303,7 +306,12 @@ def as_number(x: SupportsFloat, what: str) -> float:
     InputError
         A whole number too large for a float.
     """
+    kind = type(x)
+    if kind is float:
+        return x  # type: ignore[return-value]
     try:
+        if kind is int:  # the questions below cost more than the answer
+            return float(x)
         if isinstance(x, str | bytes | bytearray):  # float("1") is 1.0, but text among numbers is a mistake
             raise TypeError
         # NumPy makes a number of any array of one, of the real part of a complex one, of a masked one
