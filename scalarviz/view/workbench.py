@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..run.frame import Frame
 from ..run.ranges import extent
 from ..run.scene import Scene
-from .cubes.picking import Picker
+from .cubes.picking import Hit, Picker
 from .cubes.scale import ActivationScale, Coloring, paint
 from .cubes.slab import SlabVisual
 from .draw.painter import Painter, clipped
@@ -283,9 +283,8 @@ class Workbench:
             self._numbers = self._texts(frame, pace_text)
         self._outdated = False
         seen = View(self.layout, self.camera, self.project, self.places, self.theme, self.colouring.quantity,
-                    self.panels_shown)  # fmt: skip
-        floating = self.side.floating()
-        self._touched = [*([floating] if floating else []), *self.touch.layers(frame, seen, self.side)]
+                    self.panels_shown, self._hit)  # fmt: skip
+        self._touched = [part for part in [self.side.floating()] if part] + self.touch.layers(frame, seen, self.side)
 
     def _texts(self, frame: Frame, pace_text: str) -> list[Sketch]:
         sketches = self._scenery.cubes(frame, self.colouring, self.activations)
@@ -305,11 +304,13 @@ class Workbench:
         """Flat index of the weight or bias whose cube is under a point in device pixels."""
         x, y = self.to_logical(at)
         left, top, width, height = self._window
-        if not (left <= x < left + width and top <= y < top + height):
-            return None
-        camera = self._view.camera
-        hit = self._picker.pick(camera, self._to_camera(at), self.size[0] / camera.size[0])
+        hit = self._hit((x, y)) if left <= x < left + width and top <= y < top + height else None
         return None if hit is None else hit.flat
+
+    def _hit(self, at: Point) -> Hit | None:
+        """The cube under a point in logical pixels."""
+        camera, (across, down) = self._view.camera, self._ratio
+        return self._picker.pick(camera, (float(at[0] * across), float(at[1] * down)), self.size[0] / camera.size[0])
 
     def hover(self, at: Point | None) -> bool:
         """The pointer is over a point in device pixels (None: gone); returns whether the picture changes."""

@@ -1,4 +1,7 @@
-"""Marks around one cube: the full outline of the selected one, corner brackets around the hovered one. Pure NumPy."""
+"""Marks around one cube: the outline of the selected one, corner brackets around the hovered one. Pure NumPy.
+
+An outline is drawn at the depth of its cube: what stands in front covers it.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..space.camera import Camera
 from ..space.hull import convex_hull
+from ..space.layout import Layout
 from ..space.plate import Plate
+from .picking import Hit
 
 Floats = NDArray[np.float64]
 Project = Callable[[ArrayLike], Floats]
+Picked = Callable[[tuple[float, float]], Hit | None]
 
+STEP, INSET = 7.0, 2.0
+"""Pixels between the points of an outline that are tried, and how far inside of the cube's edge."""
 AIR = 5.0
 """Between a cube and its outline, in pixels."""
 LEAST = 12.0
@@ -30,13 +38,65 @@ def in_front(camera: Camera, xyz: Floats) -> bool:
     return bool(w.min() > 1e-6)
 
 
-def outline(plate: Plate, element: int, camera: Camera, project: Project) -> Floats | None:
-    """Corners (N, 2) of the silhouette of a cube, a little larger than it; None where it is not before the eye."""
+def seen_outline(
+    layout: Layout, index: int, element: int, camera: Camera, project: Project, picked: Picked
+) -> list[Floats]:
+    """The parts (N, 2) of a selected cube's outline that nothing in front covers; none where all is covered.
+
+    Cubes of its own plate may cover its sides; then its main face alone is outlined, which they cannot cover.
+
+    Parameters
+    ----------
+    index, element : int
+        The place of its plate in the layout, and which of the plate's cubes it is.
+    picked : callable
+        What is drawn at a point of the picture (logical pixels).
+    """
+    plate = layout.plates[index]
     corners = plate.corners_of(element)
     if not in_front(camera, corners):
-        return None
-    flat = _at_least(project(corners))
-    return grown(convex_hull(flat), AIR)
+        return []
+    hits = _behind(project(corners), picked)
+    facing = camera.towards_eye(corners[4:].mean(axis=0)) @ plate.axes[2] > 0.0
+    if facing and any(hit is not None and hit.plate == index and hit.element != element for _, hit in hits):
+        hits = _behind(project(corners[4:]), picked)
+        covered = [hit is not None and hit.plate != index for _, hit in hits]
+    else:
+        covered = [hit is not None and hit[:2] != (index, element) for _, hit in hits]
+    return _runs(np.array([point for point, _ in hits]), covered)
+
+
+def _behind(corners: Floats, picked: Picked) -> list[tuple[Floats, Hit | None]]:
+    """Points around projected corners (N, 2), and what is drawn a little inside of the edge beside each."""
+    ring = convex_hull(_at_least(corners))
+    small = bool(np.ptp(corners, axis=0).min() < LEAST)
+    outer, inner = grown(ring, AIR), np.tile(ring.mean(axis=0), (len(ring), 1)) if small else grown(ring, -INSET)
+    found = []
+    for k in range(len(ring)):
+        ends = [np.stack([rim[k], rim[(k + 1) % len(ring)]]) for rim in (outer, inner)]
+        steps = max(1, int(np.hypot(*(ends[0][1] - ends[0][0])) / STEP))
+        for share in np.arange(steps) / steps:
+            point, inside = (start + share * (end - start) for start, end in ends)
+            found.append((point, picked((float(inside[0]), float(inside[1])))))
+    return found
+
+
+def _runs(points: Floats, covered: list[bool]) -> list[Floats]:
+    """The paths between covered points of a closed ring."""
+    if not any(covered):
+        return [np.concatenate([points, points[:1]])]
+    first = covered.index(True)
+    points, marks = np.roll(points, -first, axis=0), covered[first:] + covered[:first]
+    paths: list[Floats] = []
+    run: list[Floats] = []
+    for point, hidden in zip([*points, points[0]], [*marks, True], strict=True):
+        if not hidden:
+            run.append(point)
+        elif len(run) > 1:
+            paths.append(np.array(run))
+        if hidden:
+            run = []
+    return paths
 
 
 def brackets(plate: Plate, element: int, camera: Camera, project: Project) -> list[Floats] | None:

@@ -134,12 +134,13 @@ def loss_panel(
     first = min((float(r[0][0]) for r in reduced if len(r[0])), default=0.0)
     sketch.text(x + width, y + 14, "log" if scale.log else "linear", LABEL, theme.text3, anchor="right")
     _grid(sketch, plot, theme, scale, (first, last))
+    paths = []
     for curve, data in sorted(zip(curves, reduced, strict=True), key=lambda pair: not pair[0].dashed):
-        _draw_curve(sketch, plot, theme, scale, curve, data, (first, last), older=bool(before))
+        paths.append(_draw_curve(sketch, plot, theme, scale, curve, data, (first, last), older=bool(before)))
     ending = f"end: {before}"
     if before and measure(ending, LABEL) + 90 <= plot[2]:  # between the numbers of the steps
         sketch.text(plot[0] + plot[2] / 2, plot[1] + plot[3] + 18, ending, LABEL, theme.text2, anchor="middle")
-    _names(sketch, plot, theme, curves)
+    _names(sketch, plot, theme, curves, paths)
     return sketch
 
 
@@ -177,10 +178,11 @@ def _draw_curve(
     span: tuple[float, float],
     *,
     older: bool = False,
-) -> None:
+) -> Float:
+    """Returns the points of its line (N, 2)."""
     steps, mean, low, high = data
     if not len(steps):
-        return
+        return np.zeros((0, 2), np.float32)
     x, y, width, height = plot
     across = x + (width - 6) * (steps - span[0]) / max(span[1] - span[0], 1.0)
 
@@ -199,23 +201,41 @@ def _draw_curve(
             sketch.disc(*end, 4.5, theme.background, stroke=theme.text3, border=1.6)
         else:
             sketch.disc(*end, 4.5, colour)
+    return path
 
 
-def _names(sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[Line]) -> None:
-    """Top right, where a falling curve leaves room."""
+def _names(sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[Line], paths: Sequence[Float]) -> None:
+    """In the corner through which no curve goes: top right, where a falling curve leaves room, if that is one."""
     x, y, width, height = plot
     if height < 90 or not curves:
         return
-    left = x + width - 8 - max(measure(c.label, LABEL) for c in curves)
-    if left - 32 < x:
+    wide = 32.0 + max(measure(c.label, LABEL) for c in curves)
+    high = 19.0 * len(curves)
+    if wide + 8 > width:
         return
+    left, right, top, bottom = x + 8, x + width - 8 - wide, y + 6.0, y + height - high - 6
+    corners = [(right, top), (left, bottom), (left, top), (right, bottom)]
+    inside = [sum(_points_in((a - 5, b - 5, wide + 10, high + 10), path) for path in paths) for a, b in corners]
+    at, first = corners[int(np.argmin(inside))]
+    sketch.rect(at - 4, first - 2, wide + 8, high + 4, fill=theme.background)  # no gridline strikes a name out
     for row, curve in enumerate(curves):
-        at = y + 15.0 + 19 * row
+        middle = first + 9.0 + 19 * row
         colour = theme.text2 if curve.dashed else theme.text1
         sketch.polyline(
-            [(left - 32, at), (left - 8, at)],
+            [(at, middle), (at + 24, middle)],
             colour,
             1.6 if curve.dashed else 2.0,
             dash=(6, 4) if curve.dashed else None,
         )
-        sketch.text(left, at + 4.5, curve.label, LABEL, colour)
+        sketch.text(at + 32, middle + 4.5, curve.label, LABEL, colour)
+
+
+def _points_in(box: Box, path: Float) -> int:
+    """How many pixels of a curve (N, 2), counted along x, lie in a box."""
+    if len(path) == 0:
+        return 0
+    x, y, width, height = box
+    across = np.arange(max(x, float(path[0, 0])), min(x + width, float(path[-1, 0])) + 0.5)
+    up = np.interp(across, path[:, 0], path[:, 1])
+    own = (path[:, 0] >= x) & (path[:, 0] <= x + width) & (path[:, 1] >= y) & (path[:, 1] <= y + height)
+    return int(((up >= y) & (up <= y + height)).sum() + own.sum())

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...run.frame import Frame
-from ..cubes.outline import brackets, outline
+from ..cubes.outline import Picked, brackets, seen_outline
 from ..draw.places import GAP, Places
 from ..draw.sketch import Sketch
 from ..draw.theme import Theme
@@ -43,6 +44,8 @@ class View:
         What the cubes show.
     panels : bool
         Whether panels are shown at all.
+    picked : callable
+        What is drawn at a point (logical pixels).
     """
 
     layout: Layout
@@ -52,6 +55,7 @@ class View:
     theme: Theme
     quantity: str
     panels: bool
+    picked: Picked
 
 
 class Touch:
@@ -84,6 +88,7 @@ class Touch:
         self.help = False
         self.table: tuple[tuple[str, str], ...] = ()
         self._explanation: Lines = ()
+        self._outlined: tuple[tuple[int, Layout, Camera], list[NDArray[np.float64]]] | None = None
 
     def hover(self, index: int | None, pointer: tuple[float, float] = (0.0, 0.0)) -> bool:
         """The pointer is over a weight or over none; returns whether the picture changes."""
@@ -141,18 +146,28 @@ class Touch:
         return [lowest, middle, top]
 
     def _selected(self, inspector: Inspector, frame: Frame, view: View) -> list[Sketch]:
-        plate = plate_of(view.layout, inspector.index)
         sketch = Sketch()
-        ring = outline(plate, inspector.index - plate.start, view.camera, view.project)
+        parts = self._outline(inspector.index, view)
         box = inspector_box(view.places, bool(self._explanation)) if view.panels else None
-        if ring is not None and _visible(ring, view):
-            sketch.polyline(np.concatenate([ring, ring[:1]]), view.theme.selection, 2.6)
+        if parts and _visible(np.concatenate(parts), view):
+            for part in parts:
+                sketch.polyline(part, view.theme.selection, 2.6)
             if box is not None:
-                _leader(sketch, ring, box, view.theme)
+                _leader(sketch, np.concatenate(parts), box, view)
         if box is None:
             inspector.box = inspector.number = None
             return [sketch]
         return [sketch, inspector.sketch(box, view.theme, frame, self._explanation)]
+
+    def _outline(self, index: int, view: View) -> list[NDArray[np.float64]]:
+        """What can be seen of the outline around a weight's cube; kept while cube, layout and camera stay."""
+        now = (index, view.layout, view.camera)
+        if self._outlined is None or self._outlined[0] != now:
+            plate = plate_of(view.layout, index)
+            number = view.layout.plates.index(plate)
+            parts = seen_outline(view.layout, number, index - plate.start, view.camera, view.project, view.picked)
+            self._outlined = now, parts
+        return self._outlined[1]
 
     def _hovered(self, index: int, frame: Frame, view: View) -> list[Sketch]:
         plate = plate_of(view.layout, index)
@@ -235,12 +250,16 @@ def _visible(ring: NDArray[np.float64], view: View) -> bool:
     return bool(x <= middle[0] <= x + width and y - 12 <= middle[1] <= y + height + 12)
 
 
-def _leader(sketch: Sketch, ring: NDArray[np.float64], box: tuple[float, float, float, float], theme: Theme) -> None:
-    """From the outline down to the panel: straight where the panel is below, else round a corner."""
+def _leader(sketch: Sketch, ring: NDArray[np.float64], box: tuple[float, float, float, float], view: View) -> None:
+    """From the outline down to the panel, straight or round a corner; behind the cubes that stand in between."""
     x, y, width, _ = box
     start = ring[np.argmax(ring[:, 1])]
     if start[1] >= y - 2:
         return
     end = min(max(float(start[0]), x + 12), x + width - 12)
     path = [start, (end, y)] if end == start[0] else [start, (end, start[1] + 0.5 * (y - start[1])), (end, y)]
-    sketch.polyline(path, theme.selection, 1.4)
+    for from_, to in pairwise(np.asarray(path, float)):
+        pieces = max(1, int(np.hypot(*(to - from_)) / 4.0))
+        points = from_ + np.arange(pieces + 1)[:, None] / pieces * (to - from_)
+        free = [view.picked((float(x), float(y))) is None for x, y in (points[1:] + points[:-1]) / 2]
+        sketch.lines(points[:-1][free], points[1:][free], view.theme.selection, 1.4)
