@@ -93,19 +93,25 @@ def _anchor(place: Beside, layout: Layout, project: Project) -> NDArray[np.float
 
 def _free(ends: NDArray[np.float64], size: tuple[float, float], scene: Box, taken: list[Box]) -> Box | None:
     """The place for a panel that is nearest to the right of `ends`, or else to their left, and on no other panel."""
-    (wide, high), (x, y, width, height), m = size, scene, GROUND_MARGIN
+    (wide, high), (x, _, width, height), m = size, scene, GROUND_MARGIN
     if wide + 2 * m > width or high + 2 * m > 0.5 * height:  # it would hide what it explains
         return None
-    least, most = x + m, x + width - wide - m
-    left, wished = float(ends[1, 0]) + _AWAY, float(ends[1, 1]) - high / 2
-    if left > most:
-        left, wished = float(ends[0, 0]) - _AWAY - wide, float(ends[0, 1]) - high / 2
-    left = min(max(left, least), most)
+    for left, middle in ((ends[1, 0] + _AWAY, ends[1, 1]), (ends[0, 0] - _AWAY - wide, ends[0, 1])):
+        if x + m <= left <= x + width - wide - m:
+            top = _height_free((float(left), wide), float(middle) - high / 2, high, scene, taken)
+            if top is not None:
+                return float(left), top, wide, high
+    return None
+
+
+def _height_free(across: tuple[float, float], wished: float, high: float, scene: Box, taken: list[Box]) -> float | None:
+    """The upper edge nearest to `wished` at which nothing else stands."""
+    (left, wide), (_, y, _, height), m = across, scene, GROUND_MARGIN
     edges = [top for _, t, _, h in taken for top in (t + h + 2 * m + 1, t - high - 2 * m - 1)]
     inside = (min(max(edge, y + m), y + height - high - m) for edge in (wished, *edges))
     for top in sorted(inside, key=lambda edge: abs(edge - wished)):
         if all(_apart((left, top, wide, high), other, 2 * m) for other in taken):
-            return left, top, wide, high
+            return top
     return None
 
 

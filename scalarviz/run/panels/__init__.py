@@ -1,0 +1,16 @@
+"""What stands beside the cubes, as plain descriptions: a scene lists them, a view draws each by a drawer of its kind.
+
+A kind of your own is a subclass of :class:`Panel` and a drawer that is registered for it
+(``scalarviz.view.register_panel``); for most wishes an :class:`Image` or a :class:`Table` will do. Open `base` first.
+"""
+
+from .base import Beside, Panel, Place
+from .colours import ColourCube, Pictures
+from .curve import LossCurve, TestCurve
+from .digits import DigitBoard, DigitPad
+from .own import Image, Table, as_rows
+
+__all__ = [
+    "Beside", "ColourCube", "DigitBoard", "DigitPad", "Image", "LossCurve", "Panel", "Pictures", "Place", "Table",
+    "TestCurve", "as_rows",
+]  # fmt: skip

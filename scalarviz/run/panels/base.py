@@ -1,0 +1,52 @@
+"""`Panel`: the base of all kinds, and the places where one can stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from ...errors import InputError, shown
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A place beside one stage of the network; it moves with the cubes.
+
+    Attributes
+    ----------
+    stage : str
+        Name of the stage (``"2"``); ``"input"`` is the sample itself.
+    unit : int or None
+        Number of the output beside which it stands; None: beside the whole row.
+    """
+
+    stage: str
+    unit: int | None = None
+
+
+Place = Literal["column", "overlay"] | Beside
+PLACES = ("column", "overlay")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """The base of all kinds.
+
+    Attributes
+    ----------
+    place : "column", "overlay" or Beside
+        In the column beside the cubes, over the upper right corner of their scene, or beside a stage or a unit.
+    """
+
+    speaks_of: ClassVar[Literal["", "colours", "sheet"]] = ""
+    """What a panel of this kind says about a sample: three numbers are a colour; it is a sheet with ink on it."""
+
+    place: Place = "column"
+
+    def __post_init__(self) -> None:
+        given: Any = self.place
+        if not isinstance(given, Beside) and not (isinstance(given, str) and given in PLACES):
+            raise InputError(
+                f'place of {type(self).__name__}: got {shown(given)}; allowed: "column", "overlay", or '
+                'Beside("name of a stage", unit)'
+            )
