@@ -10,7 +10,7 @@ import pytest
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.edits import SetOptimizer, SetWeights
-from scalarviz.run.panels import ColourCube
+from scalarviz.run.panels import ColourCube, Image
 from scalarviz.view.panels.touch import plate_of
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.hands import REST, SCROLL, SWEEP
@@ -190,6 +190,46 @@ def test_no_gesture_of_a_newcomer_changes_what_is_learnt(view):
     assert all(np.array_equal(a, b) for a, b in zip(view.run.samples(), (inputs, targets), strict=True))
     assert view.run.log == []
     assert (view.run.lr, view.run.steps) == (lr, 0)
+
+
+def test_nothing_below_the_list_of_keys_is_touched_and_a_click_closes_it(view):
+    before, camera = view.run.values.copy(), view.bench.camera
+    view.send("toggle_help")
+    view.tick(0.02)
+    at = face(view, 4)
+    view.move(at)
+    view.scroll(at, (0.0, 2.0), shift=True)
+    view.scroll(at, (0.0, 2.0))
+    drag(view, at, (50, 0))
+    assert view.bench.camera is camera
+    assert not view.bench.help
+    view.send("toggle_help")
+    view.press(at)
+    view.release(at)
+    assert not view.bench.help
+    assert view.bench.selected is view.bench.touch.hovered is None
+    assert np.array_equal(settled(view).values, before)
+
+
+def test_a_weight_behind_a_panel_is_not_changed():
+    made = scene()
+    made.panels = (Image("mine", lambda moment: np.zeros((40, 40, 3)), place="overlay"),)
+    with offscreen():
+        view = LiveView(made, SIZE, playing=False)
+        view.tick(0.0)
+        x, y, width, height = view.bench.side.drawers["image"].box
+        middle = np.array([x + width / 2, y + height / 2]) * view.bench.scale
+        start = np.array(face(view, 2))
+        for _ in range(60):  # the cubes go behind the panel
+            start = np.array(face(view, 2))
+            view.bench.pan(*(middle - start))
+            view.tick(0.02)
+        index = view.bench.pick(tuple(middle))
+        assert index is not None
+        view.scroll(tuple(middle), (0.0, 3.0), shift=True)
+        assert view.notice().endswith("there is no cube")
+        view.close()
+    assert made.run.log == []
 
 
 def test_a_click_on_the_inspector_does_not_close_it_and_beside_it_does(view):

@@ -203,7 +203,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("lower_rate", "edit", ("Down",), "half the learning rate", missing=_no_training),
     Action("next_map", "view", ("C",), "next colour map"),
     Action("refit_range", "view", ("0",), "fit the range of the colours anew"),
-    Action("fit", "view", ("F", "R"), "fit the camera, and the colour cube"),
+    Action("fit", "view", ("F", "R"), "fit the camera, and what was turned"),
     Action("screenshot", "file", ("S",), "save a screenshot", missing=_no_host),
     Action("open", "file", ("Ctrl+O",), "open a picture or weights (or drop them here)", missing=_nothing_to_open),
     Action("toggle_panels", "view", ("Tab",), "hide or show all panels", "hide panels"),

@@ -74,6 +74,7 @@ class Hands:
         self._viewer = viewer
         self._pressed: tuple[Point, str] | None = None
         self._number: int | None = None  # the weight whose number the button went down on
+        self._over_help = False
         self._dragging = self._taken = False  # taken: by a panel, for which the least movement counts
         self.grip: Grip | None = None
 
@@ -88,9 +89,12 @@ class Hands:
         """A button went down: perhaps on a panel that takes it, or on a number."""
         self.let_go()
         bench = self._viewer.bench
-        point = None if bench.help else bench.to_logical(at)
+        point = bench.to_logical(at)
+        self._over_help = bench.help
+        if self._over_help:  # nothing of what lies below the list of keys is touched
+            return
         self._pressed, self._dragging = (at, button), False
-        on_number = point is not None and button == "left" and bench.touch.number_at(point)
+        on_number = button == "left" and bench.touch.number_at(point)
         self._number = bench.selected if on_number else None
         self._taken = self._number is None and bench.side.press(point, button)
         if self._taken:
@@ -100,7 +104,7 @@ class Hands:
         """The pointer is at `at`: a drag belongs to what it began on; without a button it hovers."""
         viewer = self._viewer
         if self._pressed is None:
-            if viewer.bench.hover(at):
+            if viewer.bench.hover(None if viewer.bench.help else at):
                 viewer.refresh()
             return
         (x, y), button = self._pressed
@@ -131,9 +135,11 @@ class Hands:
             bench.pan(*by)
 
     def release(self, at: Point) -> None:
-        """The button went up; without a drag it was a click."""
+        """The button went up; without a drag it was a click. On the list of keys it closes that."""
         bench = self._viewer.bench
         self.let_go()
+        if self._over_help:
+            bench.help = self._over_help = False
         if self._taken:
             bench.side.release(bench.to_logical(at))
         elif self._pressed is not None and not self._dragging and not bench.touch.inspector_at(bench.to_logical(at)):
@@ -153,13 +159,16 @@ class Hands:
         """
         across, up = notches
         viewer = self._viewer
+        bench = viewer.bench
+        if bench.help:
+            return
         if not shift:
             if up:
-                viewer.bench.zoom(ZOOM**up, at)
+                bench.zoom(ZOOM**up, at)
         elif reason := no_edits(viewer.here()):
             viewer.say(f"Shift+wheel: {reason}")
         else:
-            index = viewer.bench.pick(at)
+            index = None if bench.side.covers(bench.to_logical(at)) else bench.pick(at)
             if index is None:
                 viewer.say("Shift+wheel changes the weight below the pointer: there is no cube")
             else:

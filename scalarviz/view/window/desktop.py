@@ -101,9 +101,12 @@ class Window:
         """Bring the window up, not exactly over another one of this process, and take the keyboard."""
         self.canvas.show()
         _open.add(self)
-        while any(other.place == self.place for other in _open if other is not self and other.visible):
-            x, y = self.place
-            self.canvas.native.move(x + BESIDE, y + BESIDE)
+        taken = {other.place for other in _open if other is not self and other.visible}
+        x, y = self.place
+        while (x, y) in taken:
+            x, y = x + BESIDE, y + BESIDE
+        if (x, y) != self.place:
+            self.canvas.native.move(x, y)  # a wish: some desktops place windows themselves
         widget = self.canvas.native
         for grab in ("raise_", "activateWindow", "setFocus"):
             getattr(widget, grab)()
