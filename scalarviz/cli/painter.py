@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ..errors import ScalarvizError
+from .console import say
 
 if TYPE_CHECKING:
     from ..run.scene import Scene
@@ -41,6 +42,10 @@ class Painter:
     def _update(self, pace_text: str, seconds: float | None) -> None:
         with self._screen:
             self._bench.update(self._bench.subject.frame(), pace_text, seconds)
+        told = self._bench.side.ground.notes  # what a panel of the scene's own could not paint
+        for line in told:
+            say(f"{self.scene.name}: {line}")
+        told.clear()
 
 
 class Reel:

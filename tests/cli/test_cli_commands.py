@@ -158,6 +158,17 @@ def test_a_scene_of_ones_own_is_drawn(cli, tmp_path):
     assert (tmp_path / "x.png").stat().st_size > 1000
 
 
+@pytest.mark.gl
+def test_a_panel_of_ones_own_that_fails_is_one_line_and_the_picture_is_there(cli, tmp_path):
+    (tmp_path / "product.py").write_text(OWN.replace("moment.predict(SQUARE)", "moment.predict(SQUARE[:, :1])"))
+    result = cli("product.py", "--steps", 5, "--engine", "numpy", "--headless", "--out", "x.png")
+    assert result.code == 0
+    (line,) = [line for line in result.err.splitlines() if "panel" in line]
+    assert line.startswith("product: panel 'every product': predict: the inputs")
+    assert "Traceback" not in result.err
+    assert (tmp_path / "x.png").stat().st_size > 1000
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

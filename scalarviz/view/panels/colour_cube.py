@@ -198,7 +198,8 @@ class ColourCubeDrawer(Drawer[ColourCube]):
     def retarget(self, source: RGB, target: RGB) -> None:
         """Teach that `source` becomes `target`, fading out with the distance from `source`."""
         inputs, targets = self.ground.subject.source.samples()
-        self.ground.subject.source.edit(SetTargets(pulled(inputs, targets, source, target)))
+        new = pulled(inputs, targets, source, target).astype(targets.dtype)  # the log keeps it
+        self.ground.subject.source.edit(SetTargets(new))
         self.targets = pulled(self.inputs, self.targets, source, target)
         self._again()
 
