@@ -88,7 +88,8 @@ def pointer_label(
 def help_panel(size: tuple[float, float], table: Sequence[tuple[str, str]], theme: Theme) -> Sketch:
     """The table of keys in the middle, over the dimmed picture, in as many columns as it needs.
 
-    Where the whole sentences do not fit, their beginnings stand there; in a tiny picture the last lines are left out.
+    Where the whole sentences do not fit, their beginnings stand there, or their first words; in a tiny picture the last
+    lines are left out.
     """
     sketch = Sketch()
     sketch.rect(0, 0, *size, fill=rgba(theme.background, 0.72))
@@ -97,7 +98,7 @@ def help_panel(size: tuple[float, float], table: Sequence[tuple[str, str]], them
     plans = [(lines, columns, step) for lines in (list(table), short) for step in (24.0, 21.0, 18.0, 16.0)
              for columns in (1, 2, 3) if -(-len(lines) // columns) * step <= room[1]]  # fmt: skip
     fitting = [plan for plan in plans if sum(_widths(plan[0], plan[1])) <= room[0]]
-    lines, columns, step = fitting[0] if fitting else (short[: max(1, int(room[1] / 16.0))], 1, 16.0)
+    lines, columns, step = fitting[0] if fitting else (*_squeezed(short, room), 16.0)
     widths = _widths(lines, columns)
     rows = -(-len(lines) // columns)
     width, height = min(sum(widths) + 2 * _SIDE, size[0] - 8), rows * step + _HEAD
@@ -119,6 +120,22 @@ def help_panel(size: tuple[float, float], table: Sequence[tuple[str, str]], them
 
 
 _SIDE, _HEAD, _BETWEEN = 20.0, 50.0, 26.0
+
+
+def _squeezed(lines: list[tuple[str, str]], room: tuple[float, float]) -> tuple[list[tuple[str, str]], int]:
+    """Lines with as many first words as two columns have room for, and how many columns there are."""
+    rows = max(1, int(room[1] / 16.0))
+    columns = 2 if len(lines) > rows and room[0] > 400 else 1
+    lines = lines[: rows * columns]
+    keys = sum(_key_width(part) for part in (lines[:rows], lines[rows:]) if part)
+    wide = (room[0] - keys - _BETWEEN * (columns - 1)) / columns
+    return [(key, _first_words(does, wide)) for key, does in lines], columns
+
+
+def _first_words(text: str, width: float) -> str:
+    while text and measure(text, LABEL) > width:
+        text = text.rpartition(" ")[0]
+    return text
 
 
 def _beginning(does: str) -> str:
