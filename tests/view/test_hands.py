@@ -296,6 +296,17 @@ def test_a_mirrored_run_logs_a_gesture_once():
     assert len(made.run.log) == 1
 
 
+@pytest.mark.parametrize("lr", [1e308, 1.7e308])
+def test_what_a_key_asks_for_and_cannot_be_is_said(view, lr):
+    view.run.lr = lr
+    settled(view)
+    assert view.key("Up")
+    assert "lr" in view.notice()
+    settled(view)
+    assert view.run.lr == lr
+    assert view.message() == ""
+
+
 def test_the_learning_rate_is_an_edit_of_its_number(view):
     for key in ("Up", "Up", "Down"):
         view.key(key)

@@ -136,16 +136,17 @@ class Hands:
 
     def release(self, at: Point) -> None:
         """The button went up; without a drag it was a click. On the list of keys it closes that."""
-        bench = self._viewer.bench
+        bench, point = self._viewer.bench, self._viewer.bench.to_logical(at)
+        taken, clicked = self._taken, self._pressed is not None and not self._dragging
+        self._pressed, self._number, self._dragging, self._taken = None, None, False, False
+        self._viewer.refresh()
         self.let_go()
         if self._over_help:
             bench.help = self._over_help = False
-        if self._taken:
-            bench.side.release(bench.to_logical(at))
-        elif self._pressed is not None and not self._dragging and not bench.touch.inspector_at(bench.to_logical(at)):
+        elif taken:
+            bench.side.release(point)
+        elif clicked and not bench.touch.inspector_at(point):
             bench.click(at)
-        self._pressed, self._number, self._dragging, self._taken = None, None, False, False
-        self._viewer.refresh()
 
     def leave(self) -> None:
         """The pointer left the window."""

@@ -7,14 +7,15 @@ the business of the subclasses: `live.LiveView` trains a run, `mirror.Mirror` fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...errors import InputError
+from ...errors import InputError, ScalarvizError
 from ...run.edits import SetWeights
 from ..workbench import Workbench
 from .actions import Here, action_of, find, help_lines
@@ -242,17 +243,28 @@ class Viewer:
     def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
         """A key was pressed; returns whether it means something. What means nothing here says why."""
         pressed = normalised(name, text, ctrl=ctrl)
-        if not self.bench.help and not ctrl and self.bench.side.key(pressed, text):
-            self.refresh()
-            return True
+        with self._saying():
+            if not self.bench.help and not ctrl and self.bench.side.key(pressed, text):
+                self.refresh()
+                return True
         action = find(pressed)
         if action is None:
             if pressed:
                 self.say(f"{pressed} does nothing here; ? shows the keys")
                 self.refresh()
             return False
-        self.send(action.name, action.values.shifted if action.values is not None and shift else None)
+        with self._saying():
+            self.send(action.name, action.values.shifted if action.values is not None and shift else None)
         return True
+
+    @contextmanager
+    def _saying(self) -> Iterator[None]:
+        """What a key or a hand asked for and cannot be done is said in the picture: nobody is there to catch it."""
+        try:
+            yield
+        except ScalarvizError as error:
+            self.say(str(error))
+            self.refresh()
 
     def show_weights(self) -> None:
         """Colour by value."""
@@ -329,15 +341,18 @@ class Viewer:
 
     def press(self, at: Point, button: str = "left") -> None:
         """A button went down."""
-        self.hands.press(at, button)
+        with self._saying():
+            self.hands.press(at, button)
 
     def move(self, at: Point) -> None:
         """The pointer is at `at`."""
-        self.hands.move(at)
+        with self._saying():
+            self.hands.move(at)
 
     def release(self, at: Point) -> None:
         """The button went up."""
-        self.hands.release(at)
+        with self._saying():
+            self.hands.release(at)
 
     def leave(self) -> None:
         """The pointer left the window."""
@@ -345,4 +360,5 @@ class Viewer:
 
     def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
         """The wheel turned by `notches` across and up."""
-        self.hands.scroll(at, notches, shift=shift)
+        with self._saying():
+            self.hands.scroll(at, notches, shift=shift)
