@@ -23,6 +23,7 @@ from .draw.sketch import Sketch
 from .draw.theme import Theme, get_theme
 from .flow.scenery import Scenery, cubes_box, window_of
 from .panels.hud import hud, keys, state_of
+from .panels.marks import marks_on
 from .panels.side import SidePanels
 from .panels.strip import Strip
 from .panels.touch import Touch, View
@@ -71,8 +72,7 @@ class Workbench:
         supersample: int = 1,
     ) -> None:
         self.subject = scene if isinstance(scene, Subject) else subject_of(scene)
-        self.theme = get_theme(theme)
-        self.cmap_name = cmap or ""
+        self.theme, self.cmap_name = get_theme(theme), cmap or ""
         self.colouring = Coloring(self.subject.tensors, self.theme, quantity, cmap or None)
         if not self.subject.stages:
             self.colouring.scope = "all numbers"
@@ -112,8 +112,7 @@ class Workbench:
 
     def _arrange(self) -> None:
         """Places of the panels, and of the plates in space."""
-        wide, high = self._output
-        shown = self.panels_shown
+        (wide, high), shown = self._output, self.panels_shown
         self.size = (wide * self._supersample, high * self._supersample)
         self.places: Places = arrange((wide, high), self.side.wanted() if shown else (),
                                       hud=shown and self.subject.source.counted, strip=shown,
@@ -289,7 +288,8 @@ class Workbench:
     def _texts(self, frame: Frame, pace_text: str) -> list[Sketch]:
         sketches = self._scenery.cubes(frame, self.colouring, self.activations)
         if self.places.strip is not None:
-            sketches += self._strip.sketches(self.places.strip, frame, selected=self.selected)
+            marks = marks_on(self.slab, self.colouring, self.camera, self.size[0] / self.camera.size[0])
+            sketches += self._strip.sketches(self.places.strip, frame, selected=self.selected, marks=marks)
         sketches += self._scenery.around(frame, self.colouring, self.subject.probe_loss(frame))
         sketches.append(self._scenery.trouble(frame, [*self._static, *sketches]))
         if self.places.hud is not None:

@@ -67,6 +67,11 @@ class Atlas:
         """Marks given by the caller together with those of the values themselves."""
         return (self._given | self._seen).reshape(self.shape)
 
+    @property
+    def marks(self) -> int:
+        """The bits of all marks that some cube has."""
+        return int(np.bitwise_or.reduce(self._given | self._seen)) if self._used or self._any_seen else 0
+
     def span(self, plate: Plate) -> slice:
         """Texels of a plate, counted row by row."""
         return self._spans[plate.start < 0, plate.name]

@@ -159,6 +159,10 @@ class SlabVisual:
             self._constants(program, walks=not variant.samples)
         self._trays.set_theme(self.theme)
 
+    def detailed(self, camera: Camera, density: float) -> bool:
+        """Whether some plate's cubes are large enough for every mark."""
+        return any(variant_for(plate, camera, density).detail for plate in self.layout.plates)
+
     def draw(self, camera: Camera | None = None, viewport: Viewport | None = None) -> None:
         """Draw into the bound framebuffer, whose depth is cleared here and whose colour is not.
 

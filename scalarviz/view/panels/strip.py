@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,12 +17,14 @@ from ..draw.theme import Theme
 from ..flow.formulas import formulas, template
 from ..shown.subject import Subject
 from .legend import bar_pixels, legend
+from .marks import marks_line
 from .wording import said_of
 
 LEGEND, ACTIVATION = 344.0, 220.0
 """Widths."""
 _NOTED, _PLAIN = 290.0, 160.0
 """Least widths: with the note beside the title, and without."""
+_MARKS = 9.0  # from the strip's lower edge to the line about marks
 WRITTEN = 480.0
 """Least width left of the legend in which the inspector of a cube can stand."""
 
@@ -60,18 +63,22 @@ class Strip:
         self._theme = theme
         self._bars.clear()
 
-    def sketches(self, box: Box, frame: Frame, *, selected: int | None = None) -> list[Sketch]:
+    def sketches(
+        self, box: Box, frame: Frame, *, selected: int | None = None, marks: Sequence[str] = ()
+    ) -> list[Sketch]:
         """The strip for one frame; in a narrow picture legends are narrower, the weights stay the largest thing.
 
         A `selected` weight has a mark on the legend, and the left is left to its inspector; in a narrow picture
-        everything.
+        everything. `marks` are those that cubes show: what they mean stands below.
         """
         x, y, width, height = box
+        beside = width if selected is None else LEGEND
+        below = marks_line((x + width - beside, y + height + _MARKS, beside, 0.0), self._theme, marks)
         if selected is not None:
             if not room_beside(width):
                 return []
             place = (x + width - LEGEND, y, LEGEND, height)
-            return [self._legend(place, frame), self._mark(place, selected)]
+            return [self._legend(place, frame), self._mark(place, selected), below]
         sketches = []
         own = min(LEGEND, max(_NOTED, 0.4 * width), width)
         left = width - own - GAP
@@ -83,7 +90,7 @@ class Strip:
             )
         elif self._single:
             sketches.append(self._formulas(frame, (x, y, left, height)))
-        return [*sketches, self._legend((x + width - own, y, own, height), frame)]
+        return [*sketches, self._legend((x + width - own, y, own, height), frame), below]
 
     def _legend(self, box: Box, frame: Frame) -> Sketch:
         scale = self._colouring.legend()
