@@ -1,5 +1,6 @@
 """Pictures: cubes, panels, films. Loaded when it is first used; drawing needs vispy, geometry and colours do not."""
 
+from .draw.sketch import Sketch
 from .film import Film
 from .panels.drawer import Drawer
 from .panels.registry import register_panel
@@ -9,4 +10,4 @@ from .watch.pace import pace
 from .window.files import save_png
 from .workbench import Workbench
 
-__all__ = ["Drawer", "Film", "Handle", "Workbench", "pace", "register_panel", "render", "save_png", "show"]
+__all__ = ["Drawer", "Film", "Handle", "Sketch", "Workbench", "pace", "register_panel", "render", "save_png", "show"]

@@ -644,6 +644,79 @@ def test_a_kind_of_ones_own_is_drawn_and_its_error_is_one_line(run, bars):
     assert "bar: ValueError: no more" in words(bench)
 
 
+class Told(BarDrawer):
+    """Writes down what it is told."""
+
+    takes = False
+    gestures = (("Drag", "the bar: pull it"),)
+    lessons = (("Click", "the bar: teach it"),)
+
+    def __init__(self, panel, ground):
+        super().__init__(panel, ground)
+        self.told = []
+
+    def press(self, at, button):
+        self.told.append(("press", button))
+        return self.takes
+
+    def drag(self, at, by, button):
+        self.told.append(("drag", by, button))
+        return True
+
+    def release(self, at):
+        self.told.append("release")
+
+    def click(self, at):
+        self.told.append("click")
+        return True
+
+    def hover(self, at):
+        self.told.append("over" if at else "gone")
+        return True
+
+    def key(self, name, text):
+        self.told.append(("key", name))
+        return name == "Tab"
+
+    def let_go(self):
+        self.told.append("let go")
+        return True
+
+
+@pytest.mark.parametrize("takes", [False, True])
+def test_hands_reach_the_panel_below_the_pointer_alone(run, bars, monkeypatch, takes):
+    monkeypatch.setattr(Told, "takes", takes)
+    sv.view.register_panel(Bar, Told)
+    with offscreen():
+        view = LiveView(sv.Scene("s", run, panels=(Bar(0.5), LossCurve())), (1280, 720), playing=False)
+        view.tick(0.1)
+        told, camera = view.bench.side.drawers["bar"].told, view.bench.camera
+        assert {("Drag", "the bar: pull it"), ("Click", "the bar: teach it")} <= set(view.bench.touch.table)
+        x, y, width, height = view.bench.places.panels["bar"]
+        on, off = (x + width / 2, y + height / 2), (300.0, 650.0)
+
+        def heard(*steps):
+            told.clear()
+            for step, *what in steps:
+                getattr(view, step)(*what)
+            return [word for word in told if word not in ("over", "gone")]
+
+        click = heard(("move", on), ("press", on), ("release", on))
+        assert click == [("press", "left"), "release" if takes else "click"]
+        small, far = (on[0] + 1, on[1]), (on[0] + 40, on[1] - 9)
+        pulled = heard(("press", on, "right"), ("move", small), ("move", far), ("release", far))
+        moved = [("drag", (1.0, 0.0), "right"), ("drag", (39.0, -9.0), "right"), "release"]
+        assert pulled == [("press", "right"), *(moved if takes else [("drag", (40.0, -9.0), "right")])]
+        assert view.bench.camera is camera
+        assert heard(("move", on), ("key", "Tab"), ("key", "w")) == [("key", "Tab"), ("key", "W")]
+        assert view.bench.panels_shown  # the panel took the key
+        assert heard(("move", off), ("key", "w"), ("press", off), ("release", off)) == []
+        assert heard(("send", "escape")) == ["let go"]
+        view.send("toggle_help")
+        assert heard(("press", on), ("release", on), ("key", "Tab")) == []
+        view.close()
+
+
 def test_a_kind_that_nobody_draws_is_refused_with_the_list_of_those_that_are(run):
     with pytest.raises(TypeMismatchError, match=r"no drawer for panels of the kind Bar; allowed: Pictures, ColourCube,"
                        r" DigitBoard, DigitPad, LossCurve, Image, Table; try sv.view.register_panel\(Bar"):  # fmt: skip
