@@ -13,10 +13,12 @@ from scalarviz.run.edits import SetOptimizer, SetWeights
 from scalarviz.run.panels import ColourCube, Image
 from scalarviz.view.panels.touch import plate_of
 from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.watch.actions import ACTIONS
 from scalarviz.view.watch.hands import REST, SCROLL, SWEEP
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.mirror import Mirror
 from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.window.unseen import Unseen
 
 pytestmark = pytest.mark.gl
 SIZE = (1280, 720)
@@ -313,3 +315,42 @@ def test_the_learning_rate_is_an_edit_of_its_number(view):
     settled(view)
     assert view.run.lr == 1.0
     assert [entry.edit for entry in view.run.log] == [SetOptimizer({"lr": lr}) for lr in (1.0, 2.0, 1.0)]
+
+
+KEYS = [key for action in ACTIONS for key in action.keys if not key.startswith("Ctrl")] + [
+    "1",
+    "Backspace",
+    "Left",
+    "q",
+]
+
+
+@pytest.mark.parametrize("kind", ["live", "weights", "arrays"])
+@pytest.mark.parametrize("size", [SIZE, (400, 300)])
+def test_any_order_of_keys_and_hands_is_answered(kind, size):
+    things = {"weights": lambda: nn.Linear(3, 3, seed=1), "arrays": lambda: {"a": np.eye(4), "b": np.arange(300.0)}}
+    if kind == "live":
+        host = Unseen(lambda wanted: LiveView(scene(), wanted, playing=False), size)
+    else:
+        host = Unseen(lambda wanted: Mirror(subject_of(things[kind]()), wanted), size)
+    host.pass_time()
+    view, rng = host.view, np.random.default_rng(3)
+    for k in range(150):
+        at, both = tuple(rng.uniform((-5, -5), np.array(size) + 5)), bool(rng.integers(2))
+        key = str(rng.choice(KEYS))
+        events = (
+            lambda at=at, both=both: view.scroll(at, tuple(map(float, rng.integers(-3, 4, 2))), shift=both),
+            lambda at=at, both=both: view.press(at, "left" if both else "right"),
+            lambda at=at: view.move(at),
+            lambda at=at: view.release(at),
+            lambda key=key, both=both: view.key(key, key if len(key) == 1 else "", shift=both),
+            view.leave,
+        )
+        with offscreen():
+            events[rng.integers(len(events))]()
+        host.pass_time(float(rng.choice([0.016, 0.3])))
+        if k % 30 == 0:
+            assert host.picture().std() > 0
+        if host.closed:  # Escape twice
+            return
+    host.close_soon()
