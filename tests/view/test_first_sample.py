@@ -87,6 +87,20 @@ def test_inputs_and_outputs_have_names_and_their_numbers_stand_there(scene: Scen
         assert chip_text(value) in said
 
 
+@pytest.mark.parametrize("size", [(640, 360), (480, 300)])
+def test_names_of_inputs_stay_where_chips_have_no_room(size: tuple[int, int]) -> None:
+    scene = own_scene(3, 3)
+    bench = bench_of(scene, size)
+    shown = {text: (x, y) for text, x, y in items(bench)}
+    plate = bench.layout.plate("0.weight")
+    for column in range(3):
+        x, y = shown[f"x{column}"]
+        faces = [bench.project(plate.cell_corners(0, j)[4:]).mean(axis=0) for j in range(3)]
+        assert int(np.argmin([np.hypot(*(face - (x, y))) for face in faces])) == column
+        assert y < faces[column][1]
+    scene.run.close()
+
+
 def test_given_names_are_used() -> None:
     scene = own_scene(2, 3, 2, input_names=("height", "age"), output_names=("yes", "no"))
     said = {text for text, *_ in items(bench_of(scene))}

@@ -94,6 +94,7 @@ class FewFlow:
         self._swatch_at = self._swatch_place()
         self._names = self._row_names()
         self._bias_at = self._bias_place()
+        self._input_names = self._bare_names() if self._chips is None else []
 
     def change(self, theme: Theme) -> None:
         """Another look: the same boxes and lines in the same places."""
@@ -184,6 +185,8 @@ class FewFlow:
         write(sketch, self._names, self._theme)
         if self._bias_at is not None:
             sketch.text(*self._bias_at, "bias", CHANNEL, self._theme.text2, bold=True, anchor="middle")
+        for x, y, name in self._input_names:
+            sketch.text(x, y, name, LABEL, self._theme.text2, bold=True, anchor="middle")
         if self._chips is not None:
             self._input_boxes(sketch, self._chips)
         if self._columns:
@@ -205,6 +208,22 @@ class FewFlow:
             return None
         x, y = (float(c) for c in self._project([self._back_edge(self._bias, 0)])[0])
         return (x, y - 10) if y - 26 > self._box[1] - 12 and self._free(x, y - 15, 40, 24) else None
+
+    def _bare_names(self) -> list[tuple[float, float, str]]:
+        """Middle and baseline of the inputs' names over their columns, where no chips with numbers have room."""
+        names = self._sample.inputs
+        if self._weight.grid.folded or len(names) != self._weight.shape[1]:
+            return []
+        backs = self._project([self._back_edge(self._weight, j) for j in range(len(names))])
+        widths = [measure(name, LABEL, True) for name in names]
+        middles = zip(widths, widths[1:], np.abs(np.diff(backs[:, 0])), strict=False)
+        apart = all((a + b) / 2 + 5 < step for a, b, step in middles)
+        high = backs[:, 1].min() - 18 > self._box[1] - 12
+        if not (
+            apart and high and all(self._free(x, y - 12, w + 8, 20, 4) for (x, y), w in zip(backs, widths, strict=True))
+        ):
+            return []
+        return [(float(x), float(y) - 7, name) for (x, y), name in zip(backs, names, strict=True)]
 
     def _row_names(self) -> list[RowName]:
         """The outputs' names beside their rows, where these end on the left or, from another side, on the right."""
