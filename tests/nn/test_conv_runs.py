@@ -7,6 +7,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import Run, nn, optim
+from scalarviz.run.frame import is_chain
 
 SHAPE = (2, 6, 5)
 
@@ -105,7 +106,7 @@ def test_stages_name_every_layer_and_activations_are_its_pictures(numbers):
     assert frame.dead["2"].shape == (54,)
 
 
-def test_a_softmax_ends_a_chain_and_a_side_way_breaks_it():
+def test_a_softmax_ends_a_chain_and_a_side_way_is_no_chain():
     class Beside(nn.Module):
         def __init__(self):
             self.first, self.last = nn.Linear(2, 2, seed=1), nn.Softmax()
@@ -113,15 +114,18 @@ def test_a_softmax_ends_a_chain_and_a_side_way_breaks_it():
         def forward(self, x):
             return self.last([a + b for a, b in zip(self.first(x), x, strict=True)])
 
-    kinds = []
+    found = []
     for net in (nn.Sequential(nn.Linear(2, 2), nn.Softmax()), Beside()):
         run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (np.ones((3, 2)), np.ones((3, 2))))
-        kinds.append([s.kind for s in run.stages])
-    assert kinds == [["linear", "softmax"], []]
+        found.append([*((s.name, s.kind, s.sources) for s in run.stages), is_chain(run.stages)])
+    assert found == [
+        [("0", "linear", ("input",)), ("1", "softmax", ("0",)), True],
+        [("first", "linear", ("input",)), ("last", "softmax", ("input", "first")), False],
+    ]
 
 
 class Bordered(nn.Module):
-    """The picture gets a border by hand: of the pool's input the chain does not know the shape."""
+    """The picture gets a border by hand: the pool's input is no picture that a stage shows."""
 
     def __init__(self):
         self.first, self.pool = nn.Conv2d(1, 2, 2, seed=1), nn.MaxPool2d(2)
@@ -143,13 +147,17 @@ class Blind(nn.Module):
         return self.pool(h)
 
 
-@pytest.mark.parametrize(("make", "shape"), [(Bordered, (1, 2, 3)), (Blind, (1, 1, 1))])
-def test_a_picture_of_unknown_shape_breaks_the_chain(make, shape):
+@pytest.mark.parametrize(
+    ("make", "shape", "stages"),
+    [(Bordered, (1, 2, 3), {"first": (2, 1, 2), "pool": (2,)}), (Blind, (1, 1, 1), {"output": (2,)})],
+)
+def test_a_picture_of_unknown_shape_is_a_row(make, shape, stages):
     net, x = make(), np.ones((3, *shape))
     y = np.ones((3, 2))
     with Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (x, y), engine="numpy") as run:
         run.step()
-        assert run.stages == ()
+        assert {s.name: s.shape for s in run.stages} == stages
+        np.testing.assert_allclose(run.activations(x[0])[run.stages[-1].name], run.predict(x)[0], rtol=1e-6)
         assert sv.view.render(run, size=(320, 240)).shape == (240, 320, 3)
 
 

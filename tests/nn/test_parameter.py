@@ -25,6 +25,15 @@ def test_arrays_and_objects_are_views_of_the_same_numbers():
     assert w.grad == 0.5
 
 
+def test_what_is_printed_names_the_parameter():
+    net = nn.Sequential(nn.Linear(2, 1))
+    net[0].weight.data, net[0].bias.data = [[0.5, -1.0]], [2.0]
+    assert repr(net[0].weight) == "Parameter('0.weight', shape=(1, 2))\n[[ 0.5 -1. ]]"
+    assert repr(net[0].bias) == "Parameter('0.bias', shape=(1,))\n[2.]"
+    assert repr(net[0].weight[0]) == "ParameterView('0.weight[0]', shape=(2,))\n[ 0.5 -1. ]"
+    assert repr(nn.Parameter([1.0])) == "Parameter(shape=(1,))\n[1.]"  # nobody has named it
+
+
 def test_shapes_lengths_and_iteration():
     p = nn.Parameter(np.arange(24.0).reshape(2, 3, 4))
     assert (p.shape, p.ndim, p.numel(), len(p), len(p[0]), p[0].numel()) == ((2, 3, 4), 3, 24, 2, 3, 12)

@@ -163,6 +163,17 @@ def test_a_gradient_of_before_an_edit_is_left_out() -> None:
         assert told(run) == []  # though the gradient in the frame is still 0
 
 
+def test_what_is_not_finite_of_before_an_edit_is_left_out() -> None:
+    with a_run(tanhs()) as run:
+        run.step(1)
+        frame = replace(run.frame(), gradient=np.full(run.n_weights, np.inf))
+        assert [t.text for t in diagnose(frame, run.tensors, run.stages)] == [
+            "0.weight: 24 of 24 gradients are infinite"
+        ]
+        for old in (frame, replace(run.frame(), loss=np.nan)):
+            assert diagnose(replace(old, edited=True), run.tensors, run.stages) == ()
+
+
 def test_a_convolution_is_found_by_its_name() -> None:
     pictures = np.random.default_rng(1).random((16, 1, 6, 6))
     layers = [nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(32, 2)]

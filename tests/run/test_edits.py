@@ -144,6 +144,14 @@ def test_an_edit_that_does_not_fit_changes_nothing(edit):
     run.step()
 
 
+@pytest.mark.parametrize(("kind", "part"), [(ed.SetWeights, [1.0]), (ed.AddToWeights, [1.0]), (ed.SetFrozen, [True])])
+@pytest.mark.parametrize("start", [-1, -32, 0.0, True, "0"])
+def test_weights_are_counted_from_the_first_one_only(kind, part, start):
+    with pytest.raises(InputError, match=f"{kind.__name__}: start must be a whole number >= 0"):
+        kind(start, np.array(part))
+    assert kind(0, np.array(part)).start == 0
+
+
 def test_what_is_no_edit_is_refused():
     _, run = make()
     with pytest.raises(TypeMismatchError, match="an Edit is wanted"):

@@ -203,15 +203,18 @@ def test_dead_units_are_named():
     assert make(net).frame().dead["1"].tolist() == [True, False, True, False]
 
 
-def test_a_large_net_is_asked_with_fewer_samples_for_dead_units():
-    """One unit answers the first sample, one the 32nd, one the last of 300: that one counts as dead."""
-    x = np.zeros((300, 1000))
-    x[0, 0] = x[31, 1] = x[299, 2] = 1.0
-    net = nn.Sequential(nn.Linear(1000, 200, bias=False), nn.ReLU(), nn.Linear(200, 1))
-    net[0].weight.data = np.eye(200, 1000)
-    dead = make(net, data=(x, np.zeros(300))).frame().dead["1"]
-    assert dead[:3].tolist() == [False, False, True]
-    assert dead[3:].all()
+@pytest.mark.parametrize(
+    ("inputs", "units", "least", "most"), [(300, 300, 256, 256), (1000, 300, 33, 255), (9000, 40, 32, 32)]
+)
+def test_a_large_net_is_asked_with_fewer_samples_for_dead_units(inputs, units, least, most):
+    """Unit k answers the k-th sample alone: as many live as samples were asked."""
+    net = nn.Sequential(nn.Linear(inputs, units, bias=False), nn.ReLU(), nn.Linear(units, 1))
+    net[0].weight.data = np.eye(units, inputs)
+    dead = make(net, data=(np.eye(300, inputs), np.zeros(300))).frame().dead["1"]
+    asked = int(np.count_nonzero(~dead))
+    assert dead.tolist() == [k >= asked for k in range(units)]
+    assert least <= asked <= most
+    assert asked == 32 or asked * (inputs + 2 * units) <= 2**18  # numbers of their forward pass
 
 
 def test_dead_units_are_those_of_the_frames_own_values():

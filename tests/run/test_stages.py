@@ -87,6 +87,8 @@ MODELS = {
                   + [(f"0.weigh{k}", "softmax", f"0.q{k} 0.k 0.k (2) 0.k (3)".replace(" (", "("))
                      for k in ("", " (2)", " (3)")]
                   + [("0", "attention", "0.v 0.v(2) 0.v(3) 0.weigh 0.weigh(2) 0.weigh(3)"), ("1", "linear", "0")]),
+    "numbers": (lambda: nn.Sequential(nn.Linear(3, 3), nn.LeakyReLU(0.2), nn.Linear(3, 3), nn.Softplus(2.0)), 3,
+                [("0", "linear", "input"), ("1", "leaky_relu", "0"), ("2", "linear", "1"), ("3", "softplus", "2")]),
     "ends": (Ends, 3, [("left", "linear", "input"), ("right", "linear", "input")]),
     "function": (lambda: product, 3, [("output", "function", "input")]),
     "layers in a function": (lambda: two_layers, 3, [("linear", "linear", "input"), ("linear (2)", "linear", "input")]),
@@ -106,7 +108,7 @@ def make(name):
 def test_every_module_has_a_named_row_in_the_order_of_the_tape(name):
     _, run, stages = make(name)
     assert [(s.name, s.kind, " ".join(s.sources).replace(" (", "(")) for s in run.stages] == stages
-    assert is_chain(run.stages) == (name in ("chain", "one layer", "encoder", "function"))
+    assert is_chain(run.stages) == (name in ("chain", "one layer", "encoder", "numbers", "function"))
 
 
 @pytest.mark.parametrize("name", MODELS)
