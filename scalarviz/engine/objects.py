@@ -26,6 +26,7 @@ class ObjectsTrainer:
     """
 
     name = "objects"
+    breakable = True
 
     def __init__(
         self,

@@ -96,6 +96,8 @@ class Trainer(Protocol):
     """An engine at work on one problem."""
 
     name: str
+    breakable: bool
+    """Whether Ctrl-C or an error of the model may come in the middle of a step: Python code computes it."""
 
     def train(self, first: int, count: int, lr: float) -> NDArray[np.float64]:
         """Do the steps ``first + 1 .. first + count`` (so `first` are done already).

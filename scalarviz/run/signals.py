@@ -1,8 +1,18 @@
-"""Which signals ask a training to end: Ctrl-C, SIGTERM, and SIGHUP, the terminal that closes."""
+"""Which signals ask a training to end: Ctrl-C, SIGTERM, and SIGHUP, the terminal that closes; and how Ctrl-C waits."""
 
 from __future__ import annotations
 
 import signal
+import threading
+from types import FrameType
+from typing import Any, Self
+
+try:  # what Python's own module wraps: its look-up of enumerations costs more than a small training step
+    import _signal as plain  # type: ignore[import-not-found, unused-ignore]
+except ImportError:  # another Python
+    plain = signal
+
+_INTERRUPT = int(signal.SIGINT)
 
 
 def ending_signals() -> tuple[signal.Signals, ...]:
@@ -12,3 +22,42 @@ def ending_signals() -> tuple[signal.Signals, ...]:
     if hangup is None or signal.getsignal(hangup) is signal.SIG_IGN:
         return found
     return (*found, hangup)
+
+
+class Whole:
+    """While the block runs, Ctrl-C waits for its end: what the block changes belongs together.
+
+    Outside of the main thread nothing is done: no signal arrives there.
+
+    Attributes
+    ----------
+    waits : bool
+        False while Ctrl-C may come at once all the same.
+    """
+
+    __slots__ = ("_former", "_noted", "waits")
+
+    def __init__(self) -> None:
+        self.waits = True
+        self._former: Any = None
+        self._noted: tuple[int, FrameType | None] | None = None
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            former = plain.getsignal(_INTERRUPT)
+            if callable(former):  # neither ignored nor the system's own
+                self._former = former
+                plain.signal(_INTERRUPT, self._came)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._former is not None:
+            plain.signal(_INTERRUPT, self._former)
+        if self._noted is not None:
+            self._former(*self._noted)
+
+    def _came(self, number: int, frame: FrameType | None) -> None:
+        if self.waits:
+            self._noted = number, frame
+        else:
+            self._former(number, frame)

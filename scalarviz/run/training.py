@@ -15,6 +15,7 @@ from ..engine.problem import Problem, Trainer
 from ..errors import DivergedError
 from ..scalar.store import Store
 from .history import History
+from .signals import Whole
 
 CALL_SECONDS = 0.05
 """Wall time that one engine call should take when nobody watches: Ctrl-C and progress are served between calls."""
@@ -123,20 +124,39 @@ class Training:
         ------
         DivergedError
             See :meth:`scalarviz.run.run.Run.step`.
+
+        Notes
+        -----
+        Ctrl-C, or an error of the model, leaves the numbers of a whole step: an engine in machine code ends its call,
+        of another one the call is undone.
         """
         fitting = self.call_seconds / self._seconds_a_step
         count = max(1, min(most, _LONGEST, int(min(fitting, 8.0 * max(1, self._timed)))))
-        before = self._snapshot() if count > 1 else None  # one step alone stands at the bad step anyhow
-        start = time.perf_counter()
-        losses = self._train(count, lr)
-        seconds = time.perf_counter() - start
-        self._seconds_a_step = seconds / count
-        if not self._finite(losses):
-            self._stop_at_divergence(before, losses, lr)
-        self._book(losses, lr)
-        self._seconds += seconds
-        self._timed += count
+        with Whole() as whole:
+            # one compiled step alone is never undone, and stands at the bad step anyhow
+            before = self._snapshot() if count > 1 or self.trainer.breakable else None
+            start = time.perf_counter()
+            losses = self._called(count, lr, before, whole)
+            seconds = time.perf_counter() - start
+            self._seconds_a_step = seconds / count
+            if not self._finite(losses):
+                self._stop_at_divergence(before if count > 1 else None, losses, lr)
+            self._book(losses, lr)
+            self._seconds += seconds
+            self._timed += count
         return count
+
+    def _called(self, count: int, lr: float, before: list[NDArray[Any]] | None, whole: Whole) -> NDArray[np.float64]:
+        """The losses of `count` steps; where they are broken off all is as `before`."""
+        try:
+            whole.waits = not self.trainer.breakable
+            losses = self._train(count, lr)
+            whole.waits = True
+        except BaseException:
+            whole.waits = True
+            self._back_to(before)
+            raise
+        return losses
 
     def _train(self, count: int, lr: float) -> NDArray[np.float64]:
         problem = self.problem
@@ -157,9 +177,9 @@ class Training:
     # ---- divergence
 
     def _changing(self) -> tuple[NDArray[Any], ...]:
-        """What a step changes and the next one reads."""
+        """What a step changes."""
         problem = self.problem
-        return (problem.store.value, problem.previous, *problem.state)
+        return (problem.store.value, problem.store.grad, problem.previous, *problem.state)
 
     def _snapshot(self) -> list[NDArray[Any]]:
         """Copies of it, in arrays that are used again: fresh memory costs more than copying."""
@@ -170,13 +190,16 @@ class Training:
             np.copyto(kept, array)
         return self._kept
 
+    def _back_to(self, before: list[NDArray[Any]] | None) -> None:
+        for array, old in zip(self._changing(), before or (), strict=before is not None):
+            np.copyto(array, old)
+
     def _stop_at_divergence(self, before: list[NDArray[Any]] | None, losses: NDArray[np.float64], lr: float) -> None:
         """Replay to the first step with a loss or weight that is not finite (the same bits), then raise."""
         bad = np.flatnonzero(~np.isfinite(losses))
         last = int(bad[0]) + 1 if len(bad) else len(losses)
         for count in range(max(1, last - 1), last + 1) if before is not None else ():
-            for array, old in zip(self._changing(), before or (), strict=True):
-                array[:] = old
+            self._back_to(before)
             losses = self._train(count, lr)  # a bad update shows in the next step's loss
             if not self._finite(losses):
                 break

@@ -15,6 +15,7 @@ class NumpyTrainer:
     """Trains a `Problem` with NumPy. See :class:`scalarviz.engine.problem.Trainer`."""
 
     name = "numpy"
+    breakable = True
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem

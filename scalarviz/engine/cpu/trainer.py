@@ -38,6 +38,7 @@ class NumbaTrainer:
     """
 
     name = "numba"
+    breakable = False
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
