@@ -86,6 +86,7 @@ def test_weights_are_read_and_written_at_boundaries():
         wait(lambda: len(worker.log) == 2)
         assert [e.what for e in worker.log] == ["0.weight[1][2] = 5", "0.bias[0] and 2 more = 1"]
         assert worker.log[0].step <= worker.log[1].step
+        wait(lambda: run.steps > worker.log[1].step + 5)
         worker.pause()
         assert worker.settle().step == run.steps
         assert weight.data == run.values[5] == worker.latest.values[5]
