@@ -1,5 +1,6 @@
 """What stands around the cubes: inputs, sums, activations, outputs, names and the lines between them.
 
 Open `scenery` first: it decides which of these a layout gets. `layer` draws a single layer with its chips,
-`formulas` writes its rows out, `trouble` says what is wrong beside the layer where it is.
+`formulas` writes its rows out, `labels` and `rows` place names, `values` prints numbers on cubes, `trouble` says what
+is wrong beside the layer where it is. `taken` knows which places are free.
 """

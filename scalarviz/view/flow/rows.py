@@ -144,30 +144,33 @@ def _reach(tray: Floats | None, low: float, high: float, axis: int, sign: int) -
 def _fit(names: Sequence[RowName], faces: Floats, taken: Taken) -> bool:
     """Whether the names have room, touch no other, and each is nearest to its own row."""
     boxes = [name.box for name in names]
+    if any(taken.cost((x - 2, y - 2, wide + 4, high + 4)) > 0.5 for x, y, wide, high in boxes):
+        return False
     for k, (x, y, wide, high) in enumerate(boxes):
         for left, top, across, down in boxes[:k]:
             if x < left + across + 6 and left < x + wide + 6 and y < top + down + 4 and top < y + high + 4:
                 return False
-        if taken.cost((x - 2, y - 2, wide + 4, high + 4)) > 0.5:
-            return False
-        away = [apart((x, y, wide, high), face) for face in faces]
-        if away[k] > _FAR or any(other < away[k] + _CLEARLY for row, other in enumerate(away) if row != k):
+    for k, box in enumerate(boxes):
+        away = apart(box, faces)
+        own, away[k] = away[k], np.inf
+        if own > _FAR or away.min() < own + _CLEARLY:
             return False
     return True
 
 
-def apart(box: tuple[float, float, float, float], corners: Floats) -> float:
-    """Distance of a box from a four-cornered face (4, 2), corners in the order of :meth:`Plate.cell_corners`."""
+def apart(box: tuple[float, float, float, float], faces: Floats) -> Floats:
+    """Distances of a box from four-cornered faces (N, 4, 2), corners in the order of :meth:`Plate.cell_corners`."""
     x, y, wide, high = box
     mine = np.array([(x, y), (x + wide, y), (x + wide, y + high), (x, y + high)])
-    theirs = corners[[0, 1, 3, 2]]
-    nearest = [_to_edges(points, ring) for points, ring in ((mine, theirs), (theirs, mine))]
-    return float(min(nearest))
+    theirs = faces[:, [0, 1, 3, 2]]
+    both = _to_edges(mine, theirs), _to_edges(theirs, np.broadcast_to(mine, theirs.shape))
+    return np.asarray(np.minimum(*both))
 
 
-def _to_edges(points: Floats, ring: Floats) -> float:
-    """The least distance of points (N, 2) from the edges of a ring (M, 2)."""
-    start, way = ring, np.roll(ring, -1, axis=0) - ring
-    lengths = np.maximum((way**2).sum(axis=1), 1e-12)
-    along = np.clip(((points[:, None] - start) * way).sum(axis=2) / lengths, 0.0, 1.0)
-    return float(np.sqrt(((points[:, None] - start - along[..., None] * way) ** 2).sum(axis=2)).min())
+def _to_edges(points: Floats, rings: Floats) -> Floats:
+    """The least distance of points ([N,] P, 2) from the edges of each ring (N, M, 2)."""
+    ways = rings[:, [*range(1, rings.shape[1]), 0]] - rings
+    lengths = np.maximum((ways**2).sum(axis=-1), 1e-12)
+    to = np.broadcast_to(points, (len(rings), *points.shape[-2:]))[:, :, None] - rings[:, None]
+    along = np.clip((to * ways[:, None]).sum(axis=-1) / lengths[:, None], 0.0, 1.0)
+    return np.asarray(np.sqrt(((to - along[..., None] * ways[:, None]) ** 2).sum(axis=-1)).min(axis=(1, 2)))

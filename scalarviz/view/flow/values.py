@@ -186,8 +186,11 @@ def _readable(
 def _leave_out_covered(seen: dict[_Key, NDArray[np.bool_]], layout: Layout, camera: Camera, width: float) -> None:
     """Take away the numbers that would stand on a cube in front of their own, at either end or in the middle."""
     picker = Picker(layout)
+    heights = [float((p.origin + p.depth * p.axes[2])[2]) if p.axes[2][2] > 0.99 else -np.inf for p in layout.plates]
     for index, plate in enumerate(layout.plates):
         marks = seen[_key(plate)]
+        if heights[index] > -np.inf and heights[index] == max(heights):
+            continue  # on a tray nothing is higher, so nothing stands before these faces
         tops = np.array([plate.centre_of(k) + plate.depth * plate.axes[2] for k in range(plate.size)])
         for element, (x, y) in enumerate(camera.project(tops)):
             if marks[element]:
