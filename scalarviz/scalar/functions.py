@@ -124,6 +124,8 @@ def max(xs: Iterable[Operand]) -> Value:
 def logsumexp(xs: Iterable[Operand]) -> Value:
     """``log(sum(exp(x)))``, without overflow.
 
+    Where the largest are infinite the gradient goes to them, where all are -inf to all (PyTorch: NaN to these).
+
     Raises
     ------
     InputError

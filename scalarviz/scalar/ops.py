@@ -227,8 +227,8 @@ MAXIMUM = register(
 CLIP = register(
     "clip",
     "a low high",
-    "where(low != low, low, where(high < low, high, where(a < low, low, "
-    "where(a <= high, a, where(a > high, high, a + high)))))",
+    "where(a != a, a, where(low != low, low, where(high != high, high, "
+    "where(high < low, high, where(a < low, low, where(a > high, high, a))))))",
     (
         "where(y != y, y, where(a < low, 0, where(a > high, 0, 1)))",
         "where(y != y, y, where(a < low, where(high < low, 0, 1), 0))",
@@ -266,6 +266,8 @@ LOGADDEXP = register(
     "where(a == b, a + 0.6931471805599453, where(a > b, a, where(a < b, b, a + b)) + log1p(exp(-abs(a - b))))",
     ("where(a == b, 0.5, 1 / (1 + exp(b - a)))", "where(a == b, 0.5, 1 / (1 + exp(a - b)))"),
     latex=r"\ln(e^a + e^b)",
+    kink="half each where equal, and all to the larger where that is infinite (PyTorch's logsumexp: NaN to an operand "
+    "inf, and to all where each is -inf)",
 )
 
 METHODS = tuple(TABLE)

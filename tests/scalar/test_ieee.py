@@ -115,6 +115,21 @@ def test_nan_is_not_swallowed_by_nary_operations(name, place):
     assert math.isnan(getattr(sv, name)([sv.Value(x) for x in numbers]).data)
 
 
+CLIPS = [
+    p for p in itertools.product([-math.inf, -1.0, 0.0, 1.0, math.inf, math.nan], repeat=3) if any(map(math.isnan, p))
+]
+
+
+@pytest.mark.parametrize("point", CLIPS)
+def test_clip_hands_on_a_nan_whatever_the_others_are(point):
+    """Bounds that cross or lie at infinity included, as in PyTorch."""
+    leaves = [sv.Value(x) for x in point]
+    result = sv.clip(*leaves)
+    result.backward()
+    assert math.isnan(result.data)
+    assert all(math.isnan(leaf.grad) for leaf in leaves)
+
+
 KINKED = ["relu", "abs", "leaky_relu", "minimum", "maximum", "first_max", "clip", "huber"]
 
 
