@@ -53,8 +53,9 @@ class Whole:
     def __exit__(self, *_: object) -> None:
         if self._former is not None:
             plain.signal(_INTERRUPT, self._former)
-        if self._noted is not None:
-            self._former(*self._noted)
+        noted, self._noted = self._noted, None  # its frame holds this object
+        if noted is not None:
+            self._former(*noted)
 
     def _came(self, number: int, frame: FrameType | None) -> None:
         if self.waits:

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import sys
 import threading
+import traceback
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,10 @@ CALL_SECONDS = 0.006
 """Wall time of one engine call while somebody watches: how long an edit may have to wait."""
 
 
+_switch_intervals: list[float] = []
+"""What the interpreter had before each worker that runs was started: the first one's comes back after the last."""
+
+
 class _Asked:
     """A call that another thread waits for: its result or error, and whether it is done."""
 
@@ -48,6 +53,16 @@ class _Asked:
             self.result = self.function()
         except BaseException as error:  # it belongs to whoever asked
             self.error = error
+
+    def answer(self) -> Any:
+        """What came of it; afterwards an error is held by whoever gets it alone."""
+        error, self.error = self.error, None
+        if error is None:
+            return self.result
+        try:
+            raise error
+        finally:
+            del error
 
     def forget(self) -> None:
         """Nobody waits any more: if it has not begun, it is not called."""
@@ -68,6 +83,7 @@ class Worker:
         self._condition = threading.Condition()
         self._waiting: deque[tuple[Edit, str] | _Asked] = deque()
         self._serving = threading.RLock()
+        self._over = False
         self._logged = len(run.log)
         self._target = run.steps
         self._wanted = False
@@ -76,6 +92,7 @@ class Worker:
         self._latest = run.frame()
         self._error: Exception | None = None
         self._thread = threading.Thread(target=self._loop, name="scalarviz-training", daemon=True)
+        self._server = self._thread
 
     @property
     def log(self) -> list[Applied]:
@@ -85,8 +102,19 @@ class Worker:
     # ---- life
 
     def start(self) -> Self:
-        """Start the thread; from now on reads and writes of the run's weights go through this worker."""
-        self._former_switch = sys.getswitchinterval()
+        """Start the thread; from now on reads and writes of the run's weights go through this worker.
+
+        Raises
+        ------
+        StateError
+            It was started before, or another Worker trains the run.
+        """
+        if self._over or self._thread.ident is not None:
+            raise StateError("a Worker is started once; make a new one: Worker(run)")
+        if self.run.gate is not None:
+            raise StateError("another Worker trains this run; close that one first")
+        self._latest = self.run.frame()  # the run may have gone on since this was made
+        _switch_intervals.append(sys.getswitchinterval())
         sys.setswitchinterval(5e-4)  # the default of 5 ms would let a NumPy run stutter the viewer
         self._former_call = self.run.call_seconds
         self.run.call_seconds = CALL_SECONDS
@@ -100,8 +128,10 @@ class Worker:
         Raises
         ------
         StateError
-            The engine did not come back within `timeout` seconds.
+            The engine did not come back within `timeout` seconds, or the thread was to wait for its own end.
         """
+        if threading.current_thread() is self._thread:
+            raise StateError("a Worker cannot be closed by what it does itself; close it from another thread")
         with self._condition:
             self._closing = True
             self._condition.notify_all()
@@ -109,10 +139,41 @@ class Worker:
             self._thread.join(timeout)
             if self._thread.is_alive():
                 raise StateError(f"the training thread did not stop within {timeout:g} s; it ends with the process")
-            self.run.gate = None
-            self.run.call_seconds = self._former_call
-            sys.setswitchinterval(self._former_switch)
-        self._boundary()
+        error = self._finish()
+        for said in (error, self._error):
+            if said is not None:  # what its frames hold, this worker among it, is held by it no longer
+                traceback.clear_frames(said.__traceback__)
+        del said
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error
+
+    def _finish(self) -> Exception | None:
+        """After the end of the thread: do all that waits, and hand the run back; returns the first error."""
+        first: Exception | None = None
+        with self._serving:
+            self._server = threading.current_thread()
+            while not self._over:
+                try:
+                    self._boundary()
+                except Exception as error:  # the others that wait are done all the same
+                    first = first or error
+                with self._condition:
+                    if not self._waiting:
+                        self._over = True
+                        self._hand_back()
+        return first
+
+    def _hand_back(self) -> None:
+        if self._thread.ident is None:
+            return
+        self.run.gate = None
+        self.run.call_seconds = self._former_call
+        former = _switch_intervals.pop()
+        if not _switch_intervals:
+            sys.setswitchinterval(former)
 
     def __enter__(self) -> Self:
         return self.start()
@@ -178,33 +239,34 @@ class Worker:
             It does not fit the run as it is now. What is found only at the boundary stands in `error`.
         """
         edit.check(self.run.hands)
-        self._queue((edit, gesture))
+        if not self._queue((edit, gesture)):
+            self.run.do(edit, gesture=gesture)
 
     def edit(self, change: Callable[[Run], object], what: str) -> None:
         """Let `change(run)` happen at the next call boundary; it is logged as `what` with its step."""
-        self._queue((Call(change, what), ""))
+        if not self._queue((Call(change, what), "")):
+            self.run.do(Call(change, what))
 
     # ---- the gate: weights of a run that is being trained
 
     def mine(self) -> bool:
         """Whether this is the thread that trains, or none does."""
-        return threading.current_thread() is self._thread or self._thread.ident is None
+        return threading.current_thread() is self._server or self._thread.ident is None
 
     def call(self, function: Callable[[], R]) -> R:
         """What `function` returns or raises, called at the next call boundary; waits for it."""
         asked = _Asked(function)
-        self._queue(asked)
+        if not self._queue(asked):  # closed meanwhile: the run may have another worker
+            gate = self.run.gate
+            return function() if gate is None or gate.mine() else cast(R, gate.call(function))
         try:
             while not asked.done.wait(0.1):
                 if not self._thread.is_alive():  # it ended before it came to it
-                    self._serve()
+                    self._error = self._finish() or self._error
         except BaseException:
             asked.forget()
             raise
-        if asked.error is not None:
-            raise asked.error
-        result: R = asked.result
-        return result
+        return cast(R, asked.answer())
 
     def number(self, name: str) -> Any:
         """A number of the optimiser: an own edit that waits, else as it is."""
@@ -261,10 +323,13 @@ class Worker:
         seen.flags.writeable = False
         return seen
 
-    def _queue(self, item: tuple[Edit, str] | _Asked) -> None:
+    def _queue(self, item: tuple[Edit, str] | _Asked) -> bool:
+        """Let it wait for its turn; False if there is no turn any more."""
         with self._condition:
-            self._waiting.append(item)
-            self._condition.notify_all()
+            if not self._over:
+                self._waiting.append(item)
+                self._condition.notify_all()
+            return not self._over
 
     # ---- the thread
 
@@ -282,8 +347,8 @@ class Worker:
                 if self.busy:
                     self.run.step(self._target - self.run.steps, progress=self._after_call)
                     self._publish()  # where it comes to rest is always shown
-            except Exception as error:  # whatever it is, the viewer shows it; the thread stays for edits
-                self._error = error
+            except BaseException as error:  # whatever it is, the viewer shows it; the thread stays for edits
+                self._error = error if isinstance(error, Exception) else StateError(f"{error!r} in the training thread")
                 self._publish()
 
     def _called(self) -> bool:
