@@ -320,6 +320,59 @@ def test_warmup_with_a_helper_fills_the_cache_and_counts(tmp_path, monkeypatch):
     assert files(tmp_path) == before
 
 
+class Helper:
+    """A helper that makes one of its units each time it is looked at."""
+
+    def __init__(self, made, units):
+        self.made, self.left = made, list(units)
+
+    def poll(self):
+        if not self.left:
+            return 0
+        self.made.append(self.left.pop(0))
+        return None
+
+    def terminate(self):
+        assert not self.left
+
+    wait = terminate
+
+
+@pytest.mark.parametrize("names", [("neg", "lt", "exp"), ("neg", "lt", "exp", "log")])
+def test_a_helper_gets_every_second_unit_and_this_process_the_others(names, monkeypatch):
+    here, there, said = [], [], []
+
+    def progress(done, total, text):
+        made = {name for _, name, _ in here + there}
+        said.append(text)
+        assert (done, total) == (len(made), 6 + len(names))
+        assert text == "done" if done == total else text.removesuffix(", float32") not in made, "this one comes next"
+
+    monkeypatch.setattr(warm, "KERNELS", ("combine", "outer", "fill", "zero", "maxima", "conv"))
+    monkeypatch.setattr(warm, "CALLS", ())
+    monkeypatch.setattr(warm, "_is_there", lambda unit: unit in here or unit in there)
+    monkeypatch.setattr(warm, "_make", here.append)
+    monkeypatch.setattr(warm, "_start_helper", lambda units: Helper(there, units))
+    warm.warmup(("float32",), ops=names, progress=progress)
+    units = [*(("kernel", name, "float32") for name in warm.KERNELS), *(("rows", name, "float32") for name in names)]
+    assert (here, there) == (units[0::2], units[1::2])
+    assert (said[0], said[-1], said.count("done")) == ("combine, float32", "done", 1)
+
+
+@pytest.mark.parametrize(("count", "mode", "starts"), [(1, 0o700, False), (2, 0o700, True), (2, 0o777, False)])
+def test_a_helper_needs_a_second_processor_and_a_cache_to_share(count, mode, starts, tmp_path, monkeypatch):
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    folder.chmod(mode)
+    monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(folder))
+    monkeypatch.setattr(warm, "processors", lambda: count)
+    monkeypatch.setattr(warm.sys, "executable", shutil.which("true"))
+    helper = warm._start_helper([("rows", "neg", "float32")])
+    assert (helper is not None) == starts
+    if helper is not None:
+        assert helper.wait(30) == 0
+
+
 def test_the_users_own_numba_settings_stay():
     from numba.core import config
 

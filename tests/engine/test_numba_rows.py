@@ -6,11 +6,13 @@ import itertools
 import re
 from types import SimpleNamespace
 
+import numba
 import numpy as np
 import pytest
 
 import scalarviz as sv
 from scalarviz.engine.cpu.cache import loader
+from scalarviz.engine.cpu.compiled.intrinsics import select
 from scalarviz.scalar import ops
 from scalarviz.scalar.kernel import kernel
 
@@ -179,6 +181,20 @@ def intermediate_code(name: str, row_kernel: str = "forward") -> str:
     """LLVM's optimised code of a float32 row kernel (compiled anew: a cached one keeps machine code only)."""
     op = ops.get(name)
     return loader._compile_rows(op, "float32", f"test-{name}", cached=False)[row_kernel].inspect_llvm()
+
+
+def test_a_selection_takes_two_numbers_of_one_dtype():
+    """Else a float64 would be cut to float32, or the other way round, and nobody would know."""
+
+    @numba.njit
+    def chosen(condition, a, b):
+        return select(condition, a, b)
+
+    assert [chosen(flag, np.float32(1), np.float32(2)) for flag in (True, False)] == [1, 2]
+    assert [signature.return_type for signature in chosen.nopython_signatures] == [numba.float32]
+    for a, b in ((np.float32(1), 2.0), (1.0, np.float32(2)), (1, 2), (1j, 2j)):
+        with pytest.raises(numba.TypingError):
+            chosen(True, a, b)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -74,6 +74,14 @@ def test_one_thread_where_two_do_not_pay(why, sizes, batch, two_processors):
     run.close()
 
 
+@pytest.mark.parametrize(("batch", "groups"), [(1000, 0), (2000, 2), (2049, 3), (8192, 8), (8193, 8), (100_000, 8)])
+def test_a_gradient_buffer_for_each_block_and_at_most_eight(batch, groups):
+    """They cost as much memory as the weights each, and blocks of 1,024 lanes are shared among them."""
+    run = run_of(1, batch=64, samples=64)
+    assert team.groups_of(run.problem.plan.body, batch, 1024) == groups
+    run.close()
+
+
 def test_rows_outside_of_layers_count_as_work(two_processors):
     w = [sv.Weight(0.1 * k) for k in range(1, 4)]
 

@@ -126,6 +126,22 @@ def test_what_is_not_finite_comes_through(form, bad, lane):
     assert np.flatnonzero(~finite).tolist() == [8, 12, 16]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("count", range(1, 10))
+@pytest.mark.parametrize("kept", ["parameters", "numbers"])
+def test_a_weighted_sum_reads_no_weight_behind_its_own(kept, count, dtype):
+    """Four rows go through together: those that are missing are zeros, and zero times a NaN would be one."""
+    bench = Bench(1 + count, 20, dtype, seed=count)
+    own = np.arange(40, 40 + count)
+    bench.theta[[40 + count, 199]] = np.nan
+    source, weights = list(range(1, 1 + count)), [*own, 199]
+    expected = bench.theta[3].astype(float) + bench.theta[own].astype(float) @ bench.values(source)
+    pool = source + weights if kept == "parameters" else source
+    # the numbers of this program are those of theta
+    bench.call("weighted", [0, 0, count, count if kept == "parameters" else -1, 40, -1, 3], pool)
+    assert close(bench.values([0])[0], expected, dtype)
+
+
 def test_a_processor_without_vectors_gets_the_plain_tiles(monkeypatch):
     monkeypatch.setenv("NUMBA_CPU_FEATURES", "+sse2")
     capability._found.cache_clear()

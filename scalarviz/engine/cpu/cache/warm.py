@@ -55,7 +55,7 @@ def warmup(dtypes: Iterable[str] = DTYPES, ops: Iterable[str] | None = None, pro
             report(unit)
             _make(unit)
         while helper is not None and helper.poll() is None:
-            report(next((unit for unit in missing[1::2] if not _is_there(unit)), missing[-1]))
+            report(next((unit for unit in missing[1::2] if not _is_there(unit)), None))
             time.sleep(0.1)
     finally:
         if helper is not None:
