@@ -74,7 +74,7 @@ def test_pause_stops_at_the_next_boundary_and_goes_on():
 
 
 def test_weights_are_read_and_written_at_boundaries():
-    net, run = make()
+    net, run = make(lr=1e-3)  # half a million steps, as many as a waiting test may see, leave it above 1
     weight = net[0].weight[1][2]
     with Worker(run) as worker:
         worker.train_to(10**9)
