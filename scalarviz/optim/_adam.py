@@ -7,7 +7,8 @@ from typing import Any
 
 from ..errors import InputError, shown
 from ..scalar import Block, Value, Weight
-from ._optimizer import Optimizer, Update, at_least_zero, below_one
+from ._given import at_least_zero, below_one
+from ._optimizer import Optimizer, Update
 
 
 class Adam(Optimizer):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
@@ -12,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import integer, mapping, position, real_array
-from ..errors import InputError, TracingError, TypeMismatchError, UnknownAttributeError, listing, shown
+from ..errors import InputError, StateError, TracingError, TypeMismatchError, UnknownAttributeError, listing, shown
 from ..scalar import Block, Value, Weight
-from ..scalar.value import as_number
 from ..tape import Tape, record
+from ._given import Indices, as_block, at_least_zero, held_by
 from ._names import closing, unknown
 from ._vector import run_tape
 
-Indices = NDArray[np.intp]
 FloatArray = NDArray[np.float64]
 Update = tuple[Any, Mapping[str, Any]]
 
@@ -47,8 +45,9 @@ class Optimizer:
         the optimiser that is an edit of the run (``run.log`` has it).
     state : tuple of str
         Names of the numbers kept for each weight; all start at 0.
-    steps : int
-        How many steps have been done.
+
+    While a Run trains with the optimiser, state and steps are the Run's: they are read from it, and a step by hand or
+    loading others raises StateError.
 
     Raises
     ------
@@ -77,6 +76,8 @@ class Optimizer:
     lr: float
     _edit: weakref.WeakMethod[Callable[[dict[str, Any]], None]] | None = None
     """Who is told of a number that is set, while a Run trains with the optimiser."""
+    _give: weakref.WeakMethod[Callable[[], object]] | None = None
+    """Who is asked for state and steps as they are now, likewise."""
     _arguments: ClassVar[tuple[str, ...]] = ("lr",)
     """Names of the constructor's arguments, the parameters apart."""
 
@@ -108,9 +109,9 @@ class Optimizer:
         title = type(self).__name__
         if type(self).update is Optimizer.update and not overrides_step(self):
             raise TypeMismatchError(f"{title} says nothing about a step; give it update(self, w, g, state, lr, t)")
-        self._held = _held(params, title)
+        self._held = held_by(params, title)
         self.lr = lr
-        self.steps = 0
+        self._steps = 0
         self._state: dict[str, FloatArray] = {}
 
     # ---- what to do
@@ -134,16 +135,23 @@ class Optimizer:
         raise TypeMismatchError(f"{type(self).__name__} has no update; a Run needs one, a step() alone is not enough")
 
     def step(self) -> None:
-        """Move every weight that is not frozen and whose gradient has been computed."""
-        self.steps += 1
+        """Move every weight that is not frozen and whose gradient has been computed.
+
+        Raises
+        ------
+        StateError
+            A Run trains with this optimiser.
+        """
+        self._check_free("step() by hand")
+        self._steps += 1
         moving = self._moving()
         if not any(len(places) for places, _ in moving):
             return
         flat = np.concatenate([places for places, _ in moving])
         w, g = self._gather("flat_value", moving), self._gather("flat_grad", moving)
-        arrays = self.state_arrays()  # a number may have changed which there are
+        arrays = self._arrays()  # a number may have changed which there are
         rows = np.stack([w, g, *(arrays[name][flat] for name in self.state)])
-        new_w, *new_state = self._next(rows, np.array([self.lr, self.steps], np.float64))
+        new_w, *new_state = self._next(rows, np.array([self.lr, self._steps], np.float64))
         for name, row in zip(self.state, new_state, strict=True):
             self._state[name][flat] = row
         self._scatter(new_w, moving)
@@ -182,12 +190,12 @@ class Optimizer:
 
     def owns(self, block: Block, index: int) -> bool:
         """Whether the weight at flat `index` of `block` is held."""
-        place = position(index, _block(block, "owns").size, "owns: the block")
+        place = position(index, as_block(block, "owns").size, "owns: the block")
         return any(b is block and bool((held == place).any()) for b, held in self._held)
 
     def held_mask(self, block: Block) -> NDArray[np.bool_]:
         """Which weights of `block` are held, shape ``(block.size,)``."""
-        mask = np.zeros(_block(block, "held_mask").size, np.bool_)
+        mask = np.zeros(as_block(block, "held_mask").size, np.bool_)
         for other, held in self._held:
             if other is block:
                 mask[held] = True
@@ -236,17 +244,56 @@ class Optimizer:
         for name, number in numbers.items():
             object.__setattr__(self, name, number)
 
-    def attach(self, edit: Callable[[dict[str, Any]], None] | None) -> None:
-        """Let a bound method be told of numbers that are set from now on (held weakly), or nobody."""
+    def attach(self, edit: Callable[[dict[str, Any]], None] | None, give: Callable[[], object] | None = None) -> None:
+        """Let a Run train with it, or (None) nobody. The bound methods are held weakly.
+
+        `edit` is told of numbers that are set; `give` calls :meth:`receive` with state and steps as they are now.
+        """
         self._edit = None if edit is None else weakref.WeakMethod(edit)
+        self._give = None if give is None else weakref.WeakMethod(give)
+
+    def receive(self, steps: int, state: Mapping[str, FloatArray]) -> None:
+        """Take over what a Run computed: `state` by name, shape ``(numel(),)``, float64."""
+        self._steps, self._state = steps, dict(state)
+
+    def _refresh(self) -> None:
+        give = None if self._give is None else self._give()
+        if give is not None:
+            give()
+
+    def _check_free(self, what: str) -> None:
+        if self._give is not None and self._give() is not None:
+            raise StateError(
+                f"{type(self).__name__}: {what}, but a Run trains with this optimiser and holds its state; take "
+                "run.step() and run.load(path), or first run.close()"
+            )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: part for name, part in self.__dict__.items() if name != "_edit"}
+        self._refresh()
+        return {name: part for name, part in self.__dict__.items() if name not in ("_edit", "_give")}
 
     # ---- its state
 
+    @property
+    def steps(self) -> int:
+        """How many steps have been done."""
+        self._refresh()
+        return self._steps
+
+    @steps.setter
+    def steps(self, steps: int) -> None:
+        self._check_free("steps are set")
+        self._steps = integer(f"{type(self).__name__}: steps", steps, 0)
+
     def state_arrays(self) -> dict[str, FloatArray]:
-        """The state of all held weights, in the order of `blocks`: live arrays by name, shape ``(numel(),)``."""
+        """The state of all held weights, in the order of `blocks`: live arrays by name, shape ``(numel(),)``.
+
+        While a Run trains with the optimiser they are copies of the Run's.
+        """
+        self._refresh()
+        return self._arrays()
+
+    def _arrays(self) -> dict[str, FloatArray]:
         if self._state.keys() != set(self.state):
             self._state = {name: self._state.get(name, np.zeros(self.numel())) for name in self.state}
         return self._state
@@ -269,7 +316,10 @@ class Optimizer:
         ------
         InputError
             Entries are missing, or a state array has another name or length.
+        StateError
+            A Run trains with this optimiser.
         """
+        self._check_free("load_state_dict()")
         title = f"load_state_dict of {type(self).__name__}"
         given = mapping(state_dict, f"{title}: what is loaded")
         missing = [name for name in ("steps", "hyperparameters", "state") if name not in state_dict]
@@ -289,7 +339,7 @@ class Optimizer:
                 raise InputError(f"{title}: {name} is for {self.numel()} weights, got shape {array.shape}")
         for name, number in state_dict["hyperparameters"].items():
             setattr(self, name, number)
-        self.steps, self._state = steps, arrays
+        self._steps, self._state = steps, arrays
 
     def __repr__(self) -> str:
         numbers = ", ".join(f"{name}={value!r}" for name, value in self.hyperparameters().items())
@@ -344,55 +394,3 @@ def overrides_step(optimizer: Optimizer | type[Optimizer]) -> bool:
     """Whether a class replaces `step`, so that only hand-written loops can use it."""
     kind = optimizer if isinstance(optimizer, type) else type(optimizer)
     return kind.step is not Optimizer.step
-
-
-def _held(params: Iterable[Block | Weight], title: str) -> list[tuple[Block, Indices]]:
-    """Blocks in order of their first mention, with the indices that `params` names."""
-    given: Any = params
-    if isinstance(given, Block | Weight | str | np.ndarray) or not isinstance(given, Iterable):
-        raise TypeMismatchError(f"{title}: params is a list, such as net.parameters(); got {type(given).__name__}")
-    found: dict[Block, set[int]] = {}
-    for i, part in enumerate(params):
-        if isinstance(part, Weight):
-            found.setdefault(part._block, set()).add(part._index)
-        elif isinstance(part, Block):
-            found.setdefault(part, set()).update(range(part.size))
-        else:
-            raise TypeMismatchError(f"{title}: params[{i}] must be a Parameter or a Weight, got {type(part).__name__}")
-    if not found:
-        raise InputError(f"{title}: no parameters to train; pass net.parameters() or a list of Weights")
-    return [(block, np.array(sorted(held), np.intp)) for block, held in found.items()]
-
-
-def _block(given: Any, what: str) -> Block:
-    if not isinstance(given, Block):
-        raise TypeMismatchError(f"{what} takes a Parameter, got {type(given).__name__} {shown(given)}")
-    return given
-
-
-def at_least_zero(number: float, what: str) -> float:
-    """`number` as a float.
-
-    Raises
-    ------
-    InputError
-        It is negative or not finite.
-    """
-    value = as_number(number, what)
-    if not (math.isfinite(value) and value >= 0):
-        raise InputError(f"{what} must be a finite number >= 0, got {shown(number)}")
-    return value
-
-
-def below_one(number: float, what: str) -> float:
-    """`number` as a float.
-
-    Raises
-    ------
-    InputError
-        It does not lie in ``0 <= number < 1``.
-    """
-    value = as_number(number, what)
-    if not 0 <= value < 1:
-        raise InputError(f"{what} must lie in 0 <= x < 1, got {shown(number)}")
-    return value

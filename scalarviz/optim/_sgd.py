@@ -8,7 +8,8 @@ from typing import Any
 from ..checks import flag
 from ..errors import InputError
 from ..scalar import Block, Value, Weight
-from ._optimizer import Optimizer, Update, at_least_zero
+from ._given import at_least_zero
+from ._optimizer import Optimizer, Update
 
 
 class SGD(Optimizer):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..checks import real_array, text
@@ -13,7 +14,18 @@ from ..engine.problem import Problem
 from ..errors import TypeMismatchError
 from ..optim import Optimizer
 from ..scalar.store import Gate
-from .edits import AddSamples, Call, Edit, Refill, SetBatchSize, SetEngine, SetOptimizer, SetTargets, SetWeights
+from .edits import (
+    AddSamples,
+    Call,
+    Edit,
+    Refill,
+    SetBatchSize,
+    SetEngine,
+    SetFrozen,
+    SetOptimizer,
+    SetTargets,
+    SetWeights,
+)
 from .hands import RunHands
 from .training import Training
 from .turns import in_turn
@@ -99,6 +111,22 @@ class Editing:
             self.log[-1] = done
         else:
             self.log.append(done)
+
+    # ---- the owner of its weights
+
+    def _write(self, start: int, numbers: NDArray[Any]) -> None:
+        """``w.data = ...``: beside a training thread it waits for its turn, and is seen at once."""
+        if self.gate is not None and not self.gate.mine():
+            self.gate.write(start, numbers)
+        else:
+            self.do(SetWeights(start, numbers), gesture="data")
+
+    def _freeze(self, start: int, flags: NDArray[np.bool_]) -> None:
+        """``w.frozen = ...``, likewise."""
+        if self.gate is not None and not self.gate.mine():
+            self.gate.freeze(start, flags)
+        else:
+            self.do(SetFrozen(start, flags), gesture="frozen")
 
     # ---- in short
 

@@ -68,8 +68,7 @@ class Keeping:
         restore(self.tensors, targets, {**without_buffers(self.model, tensors), **optimizer_state})
         self.problem.previous[:] = self._store.value
         self._store.revision += 1
-        self._training.steps = steps
-        self._training.history.begin()
+        self._training.went_to(steps)
 
     @in_turn
     def state(self) -> State:

@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import real_array
+from ..engine.problem import Problem
 from ..errors import InputError, TypeMismatchError
 from ..optim import Optimizer, overrides_step
 from ..scalar.store import Block
 from ..tape import Plan, Tape, lower
 from ..tape.passes import rebuild
 from .frame import Tensor
+from .training import Training
 
 
 def record_update(optimizer: Any) -> Plan:
@@ -82,10 +84,10 @@ def starts(tape: Tape) -> dict[Block, int]:
 def flat_state(optimizer: Optimizer, tape: Tape, dtype: str) -> list[NDArray[Any]]:
     """One flat array (P,) a state name, holding what the optimiser has gathered so far."""
     places = _places(optimizer, tape)
-    arrays = []
+    arrays, own = [], optimizer.state_arrays()
     for name in optimizer.state:
         flat = np.zeros(tape.n_parameters, dtype)
-        flat[places] = optimizer.state_arrays()[name]
+        flat[places] = own[name]
         arrays.append(flat)
     return arrays
 
@@ -96,12 +98,12 @@ def by_name(optimizer: Optimizer, state: Sequence[NDArray[Any]], tensors: Sequen
     return {f"{name}.{t.name}": t.of(array).copy() for name, array in named for t in tensors}
 
 
-def hand_back(optimizer: Optimizer, tape: Tape, state: Sequence[NDArray[Any]], steps: int) -> None:
-    """Give the optimiser its state and step count, so that a hand-written loop can go on."""
+def hand_back(optimizer: Optimizer, tape: Tape, problem: Problem, training: Training) -> None:
+    """Give the optimiser its state and step count as a run has them, so that a hand-written loop can go on."""
     places = _places(optimizer, tape)
-    for name, flat in zip(optimizer.state, state, strict=True):
-        optimizer.state_arrays()[name][:] = flat[places]
-    optimizer.steps = steps
+    named = zip(optimizer.state, problem.state, strict=True)
+    state = {name: flat[places].astype(np.float64) for name, flat in named}
+    optimizer.receive(problem.t_start + training.steps, state)
 
 
 def _places(optimizer: Optimizer, tape: Tape) -> NDArray[np.int64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import weakref
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NoReturn
@@ -24,7 +24,6 @@ from ..tape import Plan, Tape, lower, record
 from .checks import batch_of, check_targets, flat, positive, seed_of
 from .dataset import Dataset
 from .editing import Applied, Editing
-from .edits import SetFrozen, SetWeights
 from .engines import Engines
 from .forward import Forward
 from .frame import Frame, Stage, Tensor
@@ -115,19 +114,29 @@ class Run(Engines, Editing, Keeping):
         self.engine: EngineChoice = choose(engine, dtype, operations(plan, update))
         check_run(self._tape.n_parameters, dtype, len(optimizer.state), self.engine.name)  # auto has chosen
         held = trained_indices(optimizer, self._tape)  # before any weight is taken over
+        encoded = self._encoded(plan, inputs, targets)
         self._store = self._take_over()
+        try:
+            self._begin(plan, update, encoded, batch, held)
+        except BaseException:  # the weights are not left to a run that there is not
+            release(self._tape.blocks, self._store)
+            raise
+
+    def _begin(self, plan: Plan, update: Plan, data: Dataset, batch: int, held: NDArray[np.bool_]) -> None:
         self.log: list[Applied] = []
         self._taken_by: Run | None = None
         self._closed = False
         self.tensors: tuple[Tensor, ...] = tensors_of(self._tape.blocks)
-        self.problem = self._problem(plan, update, self._encoded(plan, inputs, targets), batch)
+        self.problem = self._problem(plan, update, data, batch)
         self._training = Training(
             self.problem, self._make_trainer(self.problem), held, partial(weight_name, self.tensors)
         )
         shape = self._shapes[0]
-        self._forward = Forward(self._tape, self.problem, stages_of(model, self._tape, self.tensors, shape), shape)
+        self._forward = Forward(self._tape, self.problem, stages_of(self.model, self._tape, self.tensors, shape), shape)
         self.stages: tuple[Stage, ...] = self._forward.stages
-        optimizer.attach(self._optimizer_edited)
+        self.optimizer.attach(self._optimizer_edited, self._optimizer_asked)
+        self._left = weakref.finalize(self, hand_back, self.optimizer, self._tape, self.problem, self._training)
+        self._left.atexit = False
 
     # ---- building
 
@@ -152,6 +161,7 @@ class Run(Engines, Editing, Keeping):
         store, former = gather(self._tape.blocks, self.dtype, self)
         for run in former:
             run._hand_over(self)
+            release(run._tape.blocks, run._store)  # what nobody takes stands alone again
         return store
 
     @in_turn
@@ -239,20 +249,6 @@ class Run(Engines, Editing, Keeping):
         gate = self.gate
         return self._store.value if gate is None or gate.mine() else gate.values(slice(0, self.n_weights))
 
-    def _write(self, start: int, numbers: NDArray[Any]) -> None:
-        """``w.data = ...``: beside a training thread it waits for its turn, and is seen at once."""
-        if self.gate is not None and not self.gate.mine():
-            self.gate.write(start, numbers)
-        else:
-            self.do(SetWeights(start, numbers), gesture="data")
-
-    def _freeze(self, start: int, flags: NDArray[np.bool_]) -> None:
-        """``w.frozen = ...``, likewise."""
-        if self.gate is not None and not self.gate.mine():
-            self.gate.freeze(start, flags)
-        else:
-            self.do(SetFrozen(start, flags), gesture="frozen")
-
     @in_turn
     def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Copies of the inputs (N, n_inputs) and targets (N, n_targets), in the run's dtype."""
@@ -289,7 +285,7 @@ class Run(Engines, Editing, Keeping):
     @property
     def loss(self) -> float:
         """Loss of the last step, at the values before its update; NaN before the first."""
-        return float(self.history.loss[-1]) if len(self.history) else math.nan
+        return self._training.loss
 
     @property
     def steps_per_second(self) -> float:
@@ -322,7 +318,7 @@ class Run(Engines, Editing, Keeping):
         return Frame(
             step=self.steps,
             loss=self.loss,
-            lr=float(self.history.lr[-1]) if len(self.history) else self.lr,
+            lr=self.lr if self._training.lr is None else self._training.lr,
             values=values,
             gradient=store.grad.copy(),
             update=update,
@@ -369,8 +365,13 @@ class Run(Engines, Editing, Keeping):
         """Give the optimiser its state, so that `taker` or a hand-written loop can go on."""
         if self._taken_by is None:
             self.optimizer.attach(None)
-            hand_back(self.optimizer, self._tape, self.problem.state, self.problem.t_start + self.steps)
+            self._left()
             self._taken_by = taker
+
+    @in_turn
+    def _optimizer_asked(self) -> None:
+        """State and steps of the optimiser are read from outside."""
+        hand_back(self.optimizer, self._tape, self.problem, self._training)
 
     def __reduce__(self) -> NoReturn:
         raise StateError("a Run cannot be copied: copy its model, or save(path) and load(path) in another Run")

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, TypeMismatchError, listing
+from ..errors import InputError, StateError, TypeMismatchError, listing
 from .dataset import Dataset
 from .gather import buffers_of
+from .signals import Whole
 
 if TYPE_CHECKING:
     from ..engine.choose import EngineChoice
@@ -39,12 +40,20 @@ class State:
     @property
     def step(self) -> int:
         """Steps that the run had done."""
-        return int(self.parts["step"])
+        return int(self.parts["step"].number)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays that it holds alone; data that is referred to is not counted."""
         return sum(_bytes(part) for part in self.parts.values())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> State:
+        return self  # nothing of it is ever changed
+
+    def __reduce__(self) -> NoReturn:
+        raise StateError(
+            "a State belongs to the Run that gave it and cannot be pickled: save(path) writes weights and optimiser"
+        )
 
 
 def _bytes(part: Any) -> int:
@@ -125,7 +134,7 @@ class _Weights:
 
 class _Optimizer:
     owns = frozenset({
-        "optimizer", "optimizer.state", "optimizer.steps", "optimizer._state", "optimizer.numbers", "problem.state",
+        "optimizer", "optimizer.state", "optimizer._steps", "optimizer._state", "optimizer.numbers", "problem.state",
         "problem.update", "problem.t_start",
     })  # fmt: skip
 
@@ -231,18 +240,25 @@ class _Engine:
         run.engine = part
 
 
+class Step(NamedTuple):
+    """How many steps were done; loss and learning rate of the last one (None before the first)."""
+
+    number: int
+    loss: float
+    lr: float | None
+
+
 class _Step:
-    owns = frozenset({"_training.steps", "_training.history"})
+    owns = frozenset({"_training.steps", "_training.loss", "_training.lr", "_training.history"})
 
-    def give(self, run: Run) -> int:
-        return run.steps
+    def give(self, run: Run) -> Step:
+        return Step(run._training.steps, run._training.loss, run._training.lr)
 
-    def check(self, run: Run, part: int) -> None:
+    def check(self, run: Run, part: Step) -> None:
         """Any step may come next: random numbers are made of its number."""
 
-    def take(self, run: Run, part: int) -> None:
-        run._training.steps = part
-        run._training.history.begin()  # what was computed stays, in a line of its own
+    def take(self, run: Run, part: Step) -> None:
+        run._training.went_to(*part)
 
 
 class _Graph:
@@ -288,5 +304,6 @@ def take(run: Run, state: State) -> None:
         raise TypeMismatchError(f"take: a State is wanted, as run.state() gives it; got {type(state).__name__}")
     for name, part in PARTS.items():
         part.check(run, state.parts[name])
-    for name, part in PARTS.items():
-        part.take(run, state.parts[name])
+    with Whole():
+        for name, part in PARTS.items():
+            part.take(run, state.parts[name])

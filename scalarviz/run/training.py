@@ -69,6 +69,10 @@ class Training:
     ----------
     steps : int
     history : History
+    loss : float
+        Of the last step; NaN before the first, and where the numbers were loaded.
+    lr : float or None
+        Learning rate of the last step, likewise.
     call_seconds : float
         See `CALL_SECONDS`. How steps are cut into calls changes no bit.
     data_changed, flags_changed : bool
@@ -81,6 +85,8 @@ class Training:
         self.problem, self.trainer = problem, trainer
         self.steps = 0
         self.history = History()
+        self.lr: float | None = None
+        self.loss = math.nan
         self.call_seconds = CALL_SECONDS
         self.data_changed, self.flags_changed = False, True
         self._kept: list[NDArray[Any]] = []
@@ -168,11 +174,17 @@ class Training:
     def _book(self, losses: NDArray[np.float64], lr: float) -> None:
         self.problem.store.computed[:] = 1
         self.history.extend(self.steps, losses, lr)
+        self.loss, self.lr = float(losses[-1]), lr
         self.steps += len(losses)
         self.data_changed, self._revision = False, self.problem.store.revision
 
     def _finite(self, losses: NDArray[np.float64]) -> bool:
         return bool(np.isfinite(losses).all() and np.isfinite(self.problem.store.value).all())
+
+    def went_to(self, step: int, loss: float = math.nan, lr: float | None = None) -> None:
+        """Go on from other numbers: those after step `step`. What was computed stays, in a line of its own."""
+        self.steps, self.loss, self.lr = step, loss, lr
+        self.history.begin()
 
     # ---- divergence
 

@@ -31,6 +31,8 @@ NO_STATE = {
     "_training._timed": "a measurement",
     "optimizer._held": "never changed",
     "optimizer._edit": "the run itself",
+    "optimizer._give": "likewise",
+    "_left": "what happens at its end",
     "optimizer._done": "never changed",
     "optimizer._arguments": "never changed",
 }

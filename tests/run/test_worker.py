@@ -178,3 +178,4 @@ def test_a_stuck_engine_is_said(monkeypatch):
         worker.close(timeout=0.05)
     release.set()
     worker._thread.join()
+    worker.close()

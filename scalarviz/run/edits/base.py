@@ -130,6 +130,10 @@ class Edit:
     def __hash__(self) -> int:
         return hash(self._bits())
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles are made as an edit is made: checked, and with arrays that nobody changes."""
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+
     def __str__(self) -> str:
         return self.words()
 

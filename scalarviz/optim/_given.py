@@ -1,0 +1,68 @@
+"""What an optimiser is given: the weights that it holds, and its numbers, checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError, TypeMismatchError, shown
+from ..scalar import Block, Weight
+from ..scalar.value import as_number
+
+Indices = NDArray[np.intp]
+
+
+def held_by(params: Iterable[Block | Weight], title: str) -> list[tuple[Block, Indices]]:
+    """Blocks in order of their first mention, with the indices that `params` names."""
+    given: Any = params
+    if isinstance(given, Block | Weight | str | np.ndarray) or not isinstance(given, Iterable):
+        raise TypeMismatchError(f"{title}: params is a list, such as net.parameters(); got {type(given).__name__}")
+    found: dict[Block, set[int]] = {}
+    for i, part in enumerate(params):
+        if isinstance(part, Weight):
+            found.setdefault(part._block, set()).add(part._index)
+        elif isinstance(part, Block):
+            found.setdefault(part, set()).update(range(part.size))
+        else:
+            raise TypeMismatchError(f"{title}: params[{i}] must be a Parameter or a Weight, got {type(part).__name__}")
+    if not found:
+        raise InputError(f"{title}: no parameters to train; pass net.parameters() or a list of Weights")
+    return [(block, np.array(sorted(held), np.intp)) for block, held in found.items()]
+
+
+def as_block(given: Any, what: str) -> Block:
+    if not isinstance(given, Block):
+        raise TypeMismatchError(f"{what} takes a Parameter, got {type(given).__name__} {shown(given)}")
+    return given
+
+
+def at_least_zero(number: float, what: str) -> float:
+    """`number` as a float.
+
+    Raises
+    ------
+    InputError
+        It is negative or not finite.
+    """
+    value = as_number(number, what)
+    if not (math.isfinite(value) and value >= 0):
+        raise InputError(f"{what} must be a finite number >= 0, got {shown(number)}")
+    return value
+
+
+def below_one(number: float, what: str) -> float:
+    """`number` as a float.
+
+    Raises
+    ------
+    InputError
+        It does not lie in ``0 <= number < 1``.
+    """
+    value = as_number(number, what)
+    if not 0 <= value < 1:
+        raise InputError(f"{what} must lie in 0 <= x < 1, got {shown(number)}")
+    return value
