@@ -47,7 +47,9 @@ def as_row(x: Any, n: int, title: str) -> list[Value]:
             "Put nn.Flatten() before it for a picture; loop over a batch, or let a Run take it"
         )
     if len(row) != n:
-        raise InputError(f"{title} takes {n} inputs, got {len(row)}")
+        joined = n > 1 and len(row) > n and len(row) % n == 0
+        hint = "; rows are lists, which + joins: to add two, [a + b for a, b in zip(x, y)]" if joined else ""
+        raise InputError(f"{title} takes {n} inputs, got {len(row)}{hint}")
     return list(row) if not isinstance(row, list) else row
 
 

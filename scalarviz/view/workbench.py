@@ -24,6 +24,7 @@ from .draw.theme import Theme, get_theme
 from .flow.scenery import Scenery, cubes_box, window_of
 from .panels.hud import hud, keys, state_of
 from .panels.marks import marks_on
+from .panels.pace import TextPace
 from .panels.side import SidePanels
 from .panels.strip import Strip
 from .panels.touch import Touch, View
@@ -78,12 +79,11 @@ class Workbench:
             self.colouring.scope = "all numbers"
         self.activations = ActivationScale(self.subject.stages, self.theme, sheet=self.subject.sample.sheet)
         self._keys = tuple(keys)
-        self._text_pause = 0.0 if text_hz is None else 1.0 / text_hz
+        self.text_pace = TextPace(text_hz)
         self.side = SidePanels(self.subject, self.theme, hints=bool(keys))
         self.touch = Touch(self.subject)  # its `table` is the list of keys
         self._frame: Frame | None = None
-        self._pace, self._late = "", False
-        self._written: Frame | None = None  # what the text shown is about
+        self._pace = ""
         self.panels_shown = True
         self._output, self._supersample = check_size(size), supersample
         self._arrange()
@@ -144,7 +144,8 @@ class Workbench:
         x, y, wide = self.places.scene[0] + MARGIN, self.places.keys, self.places.scene[2] - 2 * MARGIN
         self._key_line = [] if y is None else [keys(x, y, wide, self.theme, self._keys)]
         self._static = [*self._scenery.static, *self._key_line]
-        self._since_text, self._outdated = float("inf"), True
+        self.text_pace.hurry()
+        self._outdated = True
 
     def _place_scenery(self, before: Scenery | None) -> None:
         """What depends on the camera too; `before` keeps names on their side."""
@@ -215,7 +216,7 @@ class Workbench:
     def moving(self) -> bool:
         """Whether the picture goes on changing by itself: camera, range of the colours, text that lags behind."""
         growing = self.colouring.growing or self.activations.growing
-        return growing or self._view.gliding or self._late or self.side.moving
+        return growing or self._view.gliding or self.text_pace.late or self.side.moving
 
     def set_look(
         self, *, quantity: str | None = None, cmap: str | None = None, theme: str | Theme | None = None
@@ -245,7 +246,7 @@ class Workbench:
         """Fit the ranges of the colours to the next frame shown."""
         self.colouring.refit()
         self.activations.refit()
-        self._since_text = float("inf")
+        self.text_pace.hurry()
 
     def extent_of(self, index: int) -> float:
         """V of the colours of the weight at a flat index, when values are shown."""
@@ -274,10 +275,7 @@ class Workbench:
         paint(self.slab, frame, self.colouring, self.activations, rows=self._has_rows)
         self._moving = self.side.update(frame, seconds)
         self.touch.follow(frame)
-        self._since_text += float("inf") if seconds is None or changed_by_hand(old, frame) else seconds
-        self._late = self._since_text < self._text_pause and frame is not self._written
-        if self._since_text >= self._text_pause:
-            self._since_text, self._written = 0.0, frame
+        if self.text_pace.due(frame, pace_text, None if changed_by_hand(old, frame) else seconds):
             self.touch.explain(frame)
             self._numbers = self._texts(frame, pace_text)
         self._outdated = False
@@ -347,7 +345,8 @@ class Workbench:
         """Look into a weight by its flat index; None closes the inspector."""
         if index != self.selected:
             self.touch.select(index, self._frame)
-            self._since_text, self._outdated = float("inf"), True
+            self.text_pace.hurry()
+            self._outdated = True
 
     @property
     def help(self) -> bool:

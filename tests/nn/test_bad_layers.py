@@ -37,6 +37,10 @@ BAD = [
         lambda: nn.Sequential(nn.Linear(3, 2), nn.Linear(4, 1))([1.0, 2.0, 3.0]),
         r"Linear\(4, 1\) '1' takes 4 inputs, got 2",
     ),
+    (
+        lambda: nn.Linear(2, 1)(nn.Linear(2, 2)([1.0, 2.0]) + nn.Linear(2, 2)([1.0, 2.0])),
+        r"Linear\(2, 1\) takes 2 inputs, got 4; rows are lists, which \+ joins: to add two, \[a \+ b for a, b in zip",
+    ),
     (lambda: nn.Perceptron(3)(1.0), "takes 3 inputs, got 1"),
     (lambda: nn.Network(3, 2).perceptrons[0]([1.0]), "perceptron 0 takes 3 inputs, got 1"),
     (lambda: nn.Linear(2, 1)(np.ones((4, 2))), "one sample at a time"),

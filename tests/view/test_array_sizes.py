@@ -92,7 +92,7 @@ def test_a_single_number_is_one_cube_of_sensible_size_with_its_name_and_value(
     assert np.ptp(corners, axis=0).max() < 0.45 * bench.places.size[1]  # a cube, not a wall
     assert np.ptp(face(bench.layout, "w", 0), axis=0).min() > 30
     assert {"w", "+0.70"} <= set(said(bench))
-    assert "±V of all numbers" in " ".join(said(bench))
+    assert "range of all numbers" in " ".join(said(bench))
     drawn = sv.view.render(make(), size)  # type: ignore[operator]
     assert np.array_equal(drawn, offscreen().render(bench.draw, bench.size))
 

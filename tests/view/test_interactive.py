@@ -169,7 +169,7 @@ def test_the_hovered_value_follows_the_training() -> None:
     for _ in range(3):
         scene.run.step(5)
         frame = scene.run.frame(scene.probe)
-        tick(bench, frame, 0.001)
+        tick(bench, frame, 0.1)
         assert f"{frame.values[4]:+.4f}".replace("-", MINUS) in words(bench.overlays[1])
     scene.run.close()
 

@@ -83,7 +83,7 @@ def test_one_weight_far_out_is_clipped_and_said_so() -> None:
     scene = own_scene(5, 16, 3)  # of few weights none lies beyond three times their root mean square
     scene.run.set_weights(0, [90.0])
     bench = bench_of(scene)
-    assert entries(bench) == {"clipped: beyond ±V"}
+    assert entries(bench) == {"clipped: beyond the range"}
     small = bench_of(scene, size=(400, 250))
     if small.places.strip is not None:  # cubes of five pixels have no teeth
         assert not entries(small)

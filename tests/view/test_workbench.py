@@ -300,7 +300,7 @@ def test_the_clipped_share_is_that_of_the_cubes(deep: Scene) -> None:
     v = min(np.abs(values).max(), 3 * np.sqrt(np.mean(values.astype(float) ** 2)))
     share = 100 * np.mean(np.abs(values) > v)
     note = next(w for w in words(bench_of(deep)) if "clipped" in w)
-    assert note == f"±V of the network · {share:.2g} % clipped"
+    assert note == f"range of the network · {share:.2g} % clipped"
 
 
 def test_pictures_and_colours_are_the_networks_own(single: Scene) -> None:

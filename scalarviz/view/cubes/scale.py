@@ -71,6 +71,7 @@ class Coloring:
         self.range = Range.symmetric(1.0, _SCALES[quantity])
         self.flat: Float = np.zeros(0)
         self.growing = False
+        self._known: NDArray[np.bool_] = np.zeros(0, bool)  # what is a number: a gradient that nobody took is none
         self._tensors = tuple(tensors)
         self._tracker = RangeTracker()
 
@@ -95,6 +96,7 @@ class Coloring:
     def update(self, frame: Frame, seconds: float | None) -> None:
         """Take over a frame. `seconds` since the last one; None fits the range anew."""
         self.flat = {"weight": frame.values, "gradient": frame.gradient, "update": frame.update}[self.quantity]
+        self._known = np.isfinite(self.flat) & (self.quantity == "weight" or frame.computed)
         wanted = extents(self.flat, self._tensors)
         now = grown(self._tracker, wanted, seconds)
         self.growing = any(v > now[name] for name, v in wanted.items())
@@ -109,8 +111,8 @@ class Coloring:
         return {name: self.range.unit(block) for name, block in self.values().items()}
 
     def extents(self) -> Mapping[str, float]:
-        """V of each tensor on its own, for the labels at the plates; those without a finite value have none."""
-        known = [t for t in self._tensors if np.isfinite(t.of(self.flat)).any()]
+        """V of each tensor on its own, for the labels at the plates; those without a number have none."""
+        known = [t for t in self._tensors if self._known[t.span].any()]
         return extents(self.flat, known, "tensor")
 
     def legend(self) -> LegendScale:
@@ -121,10 +123,12 @@ class Coloring:
         places = self.range.unit(ticks)
         form = exponent if log and v < 0.1 else short  # one form for all five
         labels = [(float(p), form(t, signed=True)) for p, t in zip(places, ticks, strict=True)]
-        scope = "log both ways from 0" if log else f"±V of {self.scope}"
-        marks = self.range.unit(self.flat) if len(self.flat) <= FEW else np.empty(0)
+        scope = "log both ways from 0" if log else f"range of {self.scope}"
+        if not self._known.any():  # the range is of nothing
+            return LegendScale(self.quantity, scope, self.cmap, [(0.5, "0")], np.empty(0))
+        marks = self.range.unit(self.flat[self._known]) if len(self.flat) <= FEW else np.empty(0)
         note = f"{scope} · {share_text(clipped_share(self.flat, v))} clipped"
-        return LegendScale(self.quantity, note, self.cmap, labels, marks[np.isfinite(marks)])
+        return LegendScale(self.quantity, note, self.cmap, labels, marks)
 
 
 def grown(tracker: RangeTracker, target: Mapping[str, float], seconds: float | None) -> dict[str, float]:

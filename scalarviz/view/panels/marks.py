@@ -22,7 +22,7 @@ WORDS = {
     "missing": ("not computed yet", "not computed"),
     "dead": ("dead: 0 for every sample", "dead"),
     "frozen": ("frozen", "frozen"),
-    "clipped": ("clipped: beyond ±V", "clipped"),
+    "clipped": ("clipped: beyond the range", "clipped"),
 }
 """Each mark's entry, where there is room and where there is little; the most important first."""
 _BITS = {"nan": NAN, "above": POS_INF, "below": NEG_INF, "missing": NOT_COMPUTED, "dead": DEAD, "frozen": FROZEN}

@@ -1,4 +1,7 @@
-"""`Pace`: when something too dear for every frame is worked out anew, and whether it is of the frame shown."""
+"""`Pace`: when something too dear for every frame is worked out anew, and whether it is of the frame shown.
+
+`TextPace`: when words and numbers are written anew.
+"""
 
 from __future__ import annotations
 
@@ -55,3 +58,41 @@ class Pace:
         if self._lagged and not self.late and self._still >= SETTLE:
             self._lagged = False
         return self._live and (self.late or self._lagged)
+
+
+class TextPace:
+    """Words and numbers change a few times a second: nobody reads faster. Those of one picture are of one frame.
+
+    Parameters
+    ----------
+    hz : float, optional
+        Most times a second; None: at every frame.
+
+    Attributes
+    ----------
+    late : bool
+        Whether what is written is of another frame than that which is shown.
+    """
+
+    def __init__(self, hz: float | None) -> None:
+        self._pause = 0.0 if hz is None else 1.0 / hz
+        self._waited = float("inf")
+        self._written: tuple[object, str] | None = None
+        self.late = False
+
+    def rest(self, seconds: float) -> None:
+        """`seconds` have passed in which nothing had to be drawn: what comes next has waited for long enough."""
+        self._waited += seconds
+
+    def hurry(self) -> None:
+        """The next frame is written, however soon it comes."""
+        self._waited = float("inf")
+
+    def due(self, frame: object, words: str, seconds: float | None) -> bool:
+        """A frame is shown with `words`, `seconds` after the last one (None: nobody waits); whether to write it now."""
+        self._waited += float("inf") if seconds is None else seconds
+        waits, old = self._waited < self._pause, self._written
+        self.late = waits and (old is None or frame is not old[0] or words != old[1])
+        if not waits:
+            self._waited, self._written = 0.0, (frame, words)
+        return not waits

@@ -88,6 +88,7 @@ class Touch:
         self.help = False
         self.table: tuple[tuple[str, str], ...] = ()
         self._explanation: Lines = ()
+        self._written: Frame | None = None  # what the words and numbers are about
         self._outlined: tuple[tuple[int, Layout, Camera], list[NDArray[np.float64]]] | None = None
 
     def hover(self, index: int | None, pointer: tuple[float, float] = (0.0, 0.0)) -> bool:
@@ -124,7 +125,11 @@ class Touch:
             self.inspector.follow(frame)
 
     def explain(self, frame: Frame) -> None:
-        """Work out the line about the terms; at the pace of text, since it is a forward and a backward pass."""
+        """Take over the numbers that are printed, and work out the lines about them: all of one frame.
+
+        At the pace of text: nobody reads faster, and the lines are a forward and a backward pass.
+        """
+        self._written = frame
         self._explanation = () if self.inspector is None else self.inspector.explanation(frame)
 
     # what it looks like, from the lowest layer to the highest
@@ -132,12 +137,13 @@ class Touch:
     def layers(self, frame: Frame, view: View, side: SidePanels) -> list[list[Sketch]]:
         """Sketches by layer: text of a lower layer never shows through a panel of a higher one."""
         lowest = []
+        written = frame if self._written is None else self._written
         if self.inspector is not None:
-            lowest += self._selected(self.inspector, frame, view)
+            lowest += self._selected(self.inspector, written, view)
         lowest += side.marks()
         middle = []
         if self.hovered is not None:
-            middle += self._hovered(self.hovered, frame, view)
+            middle += self._hovered(self.hovered, written, view)
         if self.on_number and self.inspector is not None and self.inspector.number is not None:
             middle += _handle(self.inspector.number, self.pointer, view)
         middle += side.label(frame, view.places.size)

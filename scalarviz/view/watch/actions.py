@@ -220,7 +220,7 @@ GESTURES: tuple[Gesture, ...] = (
     Gesture("Wheel", "view", "zoom to the pointer"),
     Gesture("Click", "view", "a cube: look into it"),
     Gesture("Shift+Wheel", "edit", "over a cube: change that weight", no_edits),
-    Gesture("Drag", "edit", "over the value of a clicked cube: change that weight", no_edits),
+    Gesture("Drag", "edit", "a clicked cube's value: change it", no_edits),
 )
 """What no viewer needs to be told by name."""
 

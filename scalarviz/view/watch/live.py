@@ -16,7 +16,7 @@ from ..shown.subject import scene_subject
 from ..workbench import Workbench
 from .actions import Here, bottom_line
 from .live_source import LiveSource
-from .playback import Playback
+from .playback import Playback, speed_text
 from .viewer import Viewer
 
 if TYPE_CHECKING:
@@ -99,7 +99,10 @@ class LiveView(Viewer):
     def advance(self, seconds: float) -> None:
         """Training goes on at its pace, seen or not."""
         super().advance(seconds)
+        running = self.playback.running
         self.playback.tick(seconds)
+        if self.playback.running != running:  # at the end of its steps: said, although no cube changes any more
+            self.refresh()
         change, self._change = self._change, None
         if change is not None:
             self._full_speed = change.after
@@ -140,8 +143,8 @@ class LiveView(Viewer):
         self._change = change
 
     def pace_text(self) -> str:
-        """Pace, steps a second (shown and possible), frames a second, engine."""
-        parts = [self.playback.text(), f"{self._full_speed:,.0f} steps/s"]
+        """Pace, steps a second (shown and possible; at rest what is possible), frames a second, engine."""
+        parts = [self.playback.text(), f"up to {self._full_speed:,.0f} steps/s"]
         if self.playback.running:
             seen = self._steps.value  # full speed was measured once, maybe while the machine had more to do
             parts[1] = f"{seen:,.0f} of {max(seen, self._full_speed):,.0f} steps/s"
@@ -160,15 +163,21 @@ class LiveView(Viewer):
 
     def slower(self) -> None:
         """Half the speed."""
-        self.playback.change_speed(-1)
+        self._change_speed(-1)
 
     def faster(self) -> None:
         """Twice the speed."""
-        self.playback.change_speed(+1)
+        self._change_speed(+1)
 
     def normal_speed(self) -> None:
         """The pace of a film."""
-        self.playback.change_speed(0)
+        self._change_speed(0)
+
+    def _change_speed(self, by: int) -> None:
+        before = self.playback.speed
+        self.playback.change_speed(by)
+        if self.playback.speed == before:
+            self.say(f"the speed is {speed_text(before)} already")
 
     def raise_rate(self) -> None:
         """Twice the learning rate."""

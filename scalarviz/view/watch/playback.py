@@ -19,6 +19,13 @@ SPEEDS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, float("inf"))
 NO_LIMIT = 1 << 62
 
 
+def speed_text(speed: float) -> str:
+    """``4x``, ``1/8x``, ``without limit``."""
+    if speed == float("inf"):
+        return "without limit"
+    return f"{speed:g}x" if speed >= 1 else f"1/{1 / speed:g}x"
+
+
 class Playback:
     """Run, pause, single steps and speed of one worker.
 
@@ -121,7 +128,8 @@ class Playback:
         if self.worker.error is not None:
             return "stopped"
         if not self.running:
-            return "paused at the end" if self.worker.run.steps >= self.end else "paused"
+            paused = "paused at the end" if self.worker.run.steps >= self.end else "paused"
+            return paused if self.speed == 1 else f"{paused}, speed {speed_text(self.speed)}"
         if self.speed == float("inf"):
             return "pace full"
         start, end = max(0.0, self._time - 0.25), self._time + 0.25  # half a second: the table is of whole steps

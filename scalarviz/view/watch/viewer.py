@@ -162,6 +162,7 @@ class Viewer:
         frame, said = self.frame(), (self.message(), self.notice())
         touch = self.bench.touch
         if not (self._dirty or self.bench.moving or said != (touch.message, touch.notice) or self._differs(frame)):
+            self.bench.text_pace.rest(seconds)
             return False
         self._shown, self._dirty = frame, False
         self.bench.message, touch.notice = said

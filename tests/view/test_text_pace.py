@@ -1,0 +1,142 @@
+"""Words and numbers wait for a tenth of a second in a window: never for longer, never in part, and never in vain."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from scalarviz import Run, nn, optim
+from scalarviz.run import Scene
+from scalarviz.view.draw.text import MINUS
+from scalarviz.view.watch.live import LiveView
+from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.workbench import Workbench
+
+pytestmark = pytest.mark.gl
+X = np.random.default_rng(0).random((32, 3))
+FRAME = 1 / 60
+
+
+def scene():
+    net = nn.Sequential(nn.Linear(3, 3, seed=1), nn.Sigmoid())
+    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), (X, 1 - X), engine="numpy")
+    return Scene("t", run, probe=X[0], probe_target=1 - X[0])
+
+
+def said(sketches):
+    return [text.text for sketch in sketches for text in sketch.texts]
+
+
+def has(view, words):
+    return any(words in text for text in said(view.bench.sketches))
+
+
+@pytest.fixture
+def live():
+    views = []
+
+    def make(**options):
+        views.append(LiveView(scene(), (1280, 720), **options))
+        views[-1].tick(0.0)
+        return views[-1]
+
+    with offscreen():
+        yield make
+        for view in views:
+            view.close()
+
+
+def test_a_step_after_a_rest_is_written_at_once(live):
+    """The curve shows step 1 in this frame: so do the HUD and the numbers on the cubes."""
+    view = live(playing=False)
+    for _ in range(30):
+        assert not view.tick(FRAME)
+    view.send("step")
+    view.worker.settle()
+    view.tick(FRAME)
+    assert view._shown.step == 1
+    texts = said(view.bench._numbers)
+    assert texts[texts.index("step") + 1] == "1"
+
+
+def test_a_pause_is_said_though_no_number_changes():
+    shown = scene()
+    shown.run.step(5)
+    with offscreen():
+        bench = Workbench(shown, text_hz=10.0)
+        frame = shown.run.frame(shown.probe)
+        bench.update(frame, "pace 1 step a frame", 0.0)
+        bench.update(frame, "paused", FRAME)
+        assert bench.moving
+        bench.update(frame, "paused", 0.1)
+        assert not bench.moving
+    assert "paused" in said(bench.sketches)
+    shown.run.close()
+
+
+def test_the_end_of_the_steps_is_said(live, monkeypatch):
+    """Also where the last step is done before the frame is drawn in which it was asked for."""
+    view = live(steps=3, duration=2.0)
+    advance = view.playback.tick
+
+    def quick(seconds):
+        advance(seconds)
+        view.worker.settle()
+
+    monkeypatch.setattr(view.playback, "tick", quick)
+    for _ in range(180):
+        view.tick(FRAME)
+    assert view._shown.step == 3
+    assert has(view, "paused at the end")
+
+
+def test_speed_is_said_while_paused(live):
+    view = live(playing=False)
+    for key, words in (("]", "paused, speed 2x"), ("[", "paused"), ("[", "paused, speed 1/2x"), ("\\", "paused")):
+        assert view.key(key)
+        view.tick(0.2)
+        assert has(view, f"{words}  ·  "), words
+    assert view.key("\\")
+    assert view.notice() == "the speed is 1x already"
+    for _ in range(5):
+        view.key("]")
+    assert view.notice() == "the speed is without limit already"
+
+
+def test_the_numbers_of_the_inspector_are_of_the_frame_that_its_equation_is_of():
+    shown = scene()
+    shown.run.step(5)
+    with offscreen():
+        bench = Workbench(shown, text_hz=10.0)
+        bench.update(shown.run.frame(shown.probe), "", 0.2)
+        bench.select(2)
+        for _ in range(3):
+            shown.run.step(40)
+            bench.update(shown.run.frame(shown.probe), "", 0.02)
+            texts = said(bench.overlays[0])
+            equation = next(text for text in texts if text.startswith("last update: "))
+            value = texts[texts.index("value") + 1]
+            result = re.search(r"= ([^ ]+)$", equation).group(1)
+            assert float(value.replace(MINUS, "-")) == pytest.approx(float(result.replace(MINUS, "-")), abs=1e-4)
+    shown.run.close()
+
+
+@pytest.mark.parametrize("quantity", ["gradient", "update"])
+def test_what_was_not_computed_has_no_range(quantity):
+    """Nine cubes without a gradient: no range beside them, no tick and no share in the legend."""
+    shown = scene()
+    with offscreen():
+        bench = Workbench(shown, quantity=quantity)
+        bench.update(shown.run.frame(shown.probe))
+        scale = bench.colouring.legend()
+        assert not len(scale.marks)
+        assert "clipped" not in scale.note
+        assert [text for _, text in scale.labels] == ["0"]
+        assert bench.colouring.extents() == {}
+        shown.run.step(1)
+        bench.update(shown.run.frame(shown.probe))
+        assert len(bench.colouring.legend().marks) == 12
+        assert set(bench.colouring.extents()) == {tensor.name for tensor in shown.run.tensors}
+    shown.run.close()
