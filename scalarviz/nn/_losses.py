@@ -112,7 +112,8 @@ class L1Loss(Loss):
 class BCELoss(Loss):
     """Binary cross-entropy of outputs in 0..1, the mean or sum of ``-(t*log(o) + (1-t)*log(1-o))``.
 
-    As in PyTorch the logarithms are at least -100 and the derivative's denominator at least 1e-12.
+    As in PyTorch the logarithms are at least -100 and the derivative's denominator at least 1e-12. By the target the
+    derivative is made of the same logarithms, in PyTorch of unbounded ones.
     An output outside 0..1 gives NaN.
     """
 

@@ -12,7 +12,7 @@ from ._optimizer import Optimizer, Update
 
 
 class Adam(Optimizer):
-    """Adam (Kingma and Ba, 2015), as PyTorch computes it.
+    """Adam (Kingma and Ba, 2015), as PyTorch computes it while no weight waits.
 
     Parameters
     ----------
@@ -30,6 +30,12 @@ class Adam(Optimizer):
     ------
     InputError
         A hyper-parameter is out of its range.
+
+    Notes
+    -----
+    The corrections of the running means count the steps of the optimiser, PyTorch's those of each tensor. So a weight
+    that was frozen from the first step on and joins much later is not corrected: with the usual betas it moves up to
+    6.6 times as far as PyTorch would move it, for some hundred steps. A new optimiser begins anew for all.
     """
 
     state = ("exp_avg", "exp_avg_sq")

@@ -21,7 +21,8 @@ class SGD(Optimizer):
     lr : float
         Learning rate.
     momentum : float
-        How much of the last step's direction is kept, >= 0.
+        How much of the last step's direction is kept, >= 0. Set to 0 the direction is forgotten; PyTorch keeps it
+        aside and goes on with the old one when there is momentum again.
     nesterov : bool
         Look ahead along the momentum; needs `momentum` > 0.
     weight_decay : float
