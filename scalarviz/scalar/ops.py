@@ -289,8 +289,8 @@ BINARY_CROSS_ENTROPY = register(
     f"-(t * {_LOG_O} + (1 - t) * {_LOG_1_O})",
     ("(o - t) / where(o * (1 - o) < 1e-12, 1e-12, o * (1 - o))", f"{_LOG_1_O} - {_LOG_O}"),
     latex=r"-(t \ln o + (1 - t) \ln(1 - o))",
-    kink="logarithms at least -100, the denominator of the derivative at least 1e-12 (PyTorch's rule); by the target the "
-    "logarithms have that bound too (PyTorch's: none)",
+    kink="logarithms at least -100, the denominator of the derivative at least 1e-12 (PyTorch's rule); by the target "
+    "the logarithms have that bound too (PyTorch's: none)",
 )
 HUBER = register(
     "huber",

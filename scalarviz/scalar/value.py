@@ -171,6 +171,12 @@ class Value:
         tracing.forbid("round()")
         return round(self.data, digits)
 
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return str(self)
+        tracing.forbid("digits, as in f'{loss:.3f}',")
+        return format(self.data, spec)
+
     def __bool__(self) -> bool:
         tracing.forbid("bool() (an if, and, or, while)")
         return self.data != 0.0

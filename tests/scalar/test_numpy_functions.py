@@ -85,6 +85,7 @@ def test_what_is_no_operation_says_so(how):
 def test_numbers_of_a_value():
     x = Value(2.6)
     assert (int(x), round(x), round(x, 1), math.floor(x)) == (2, 3, 2.6, 2)
+    assert (f"{x:.3f}", f"{x:8.1e}|", f"{x}") == (f"{float(x):.3f}", f"{float(x):8.1e}|", repr(x))
     assert math.sin(x) == math.sin(2.6)
 
 
