@@ -80,7 +80,7 @@ def build(options: Options) -> sv.Scene:
         panels=(
             DigitBoard(digits.test.reshape(len(digits.test), -1), digits.test_labels, digits.side),
             DigitPad(digits.side),
-            LossCurve(f"{len(digits.train):,} digits", _test_curve(digits)),
+            LossCurve("digits to learn from", _test_curve(digits)),
         ),
         notes=notes,
     )

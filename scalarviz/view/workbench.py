@@ -141,8 +141,8 @@ class Workbench:
 
     def _write_static(self) -> None:
         """The words that stay from frame to frame."""
-        x, y, wide = self.places.scene[0] + MARGIN, self.places.keys, self.places.scene[2] - 2 * MARGIN
-        self._key_line = [] if y is None else [keys(x, y, wide, self.theme, self._keys)]
+        y, wide = self.places.keys, self.places.scene[0] + self.places.scene[2] - 2 * MARGIN
+        self._key_line = [] if y is None else [keys(MARGIN, y, wide, self.theme, self._keys)]
         self._static = [*self._scenery.static, *self._key_line]
         self.text_pace.hurry()
         self._outdated = True

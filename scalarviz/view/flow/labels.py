@@ -20,6 +20,7 @@ from .taken import Taken
 Floats = NDArray[np.float64]
 Project = Callable[[ArrayLike], Floats]
 _LINE = 19.0
+_BETWEEN = 6.0  # least air between two names in a line: "tanh6.weight" is none
 _FAR = (41.0, 53.0, 67.0, 82.0)  # pixels from a plate up to its name, where no place near it is free
 _UNITS = 90.0  # what the names of a row's numbers may take behind its own
 _LIGHTLY = 0.45  # cost of a place that a line may touch at a corner, but not cross
@@ -161,8 +162,9 @@ class FlowLabels:
         if costs[best] > limit:
             return None
         self.chosen[key] = best
-        self._taken.add_box((*places[best], width, height))
-        return places[best]
+        x, y = places[best]
+        self._taken.add_box((x - _BETWEEN, y, width + 2 * _BETWEEN, height))
+        return x, y
 
     def _place_plate(self, plate: Plate, shape: tuple[int, ...], hull: Floats) -> None:
         name = plate.name

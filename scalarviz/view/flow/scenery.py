@@ -118,7 +118,8 @@ class Scenery:
         stages = self._subject.stages
         rows = rows_of(stages)
         if not is_chain(stages):  # several of a kind: the module's path tells them apart
-            rows |= {s.name: s.name if s.kind == "linear" else f"{s.name} {s.kind}".strip() for s in stages}
+            rows |= {s.name: s.name if s.kind in ("linear", *s.name.replace(".", " ").split())
+                     else f"{s.name} {s.kind}".strip() for s in stages}  # fmt: skip
         if rows and stages:
             rows[stages[-1].name] = "output"
         if self._subject.sample.sheet:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ...run.frame import Frame, Stage, Tensor
+from ...run.frame import Frame, Stage, Tensor, is_chain
 from ...run.gather import weight_name
 from ..draw.places import LABEL, TITLE, Box
 from ..draw.sketch import Sketch
@@ -65,25 +66,41 @@ def _meaning(subject: Subject, tensor: Tensor, place: tuple[int, ...]) -> str:
 
 
 def _source(subject: Subject, at: int, number: int) -> str:
-    """What feeds input `number` of the layer at place `at` of the chain."""
-    if at == 0:
-        return _named(subject.sample.inputs, number, "input")
-    return f"{_kind(subject.stages[at - 1])} {number}"
+    """What feeds input `number` of the layer at place `at`: a unit of a row that it reads, if it reads whole rows."""
+    stages, stage = subject.stages, subject.stages[at]
+    if not stage.whole or stage.weight is None:  # sums or parts of rows, which have no name
+        return f"its input {number}"
+    rows = {row.name: row for row in stages}
+    names = stage.sources or (stages[at - 1].name if at else "input",)
+    sample = stage.weight.shape[1] - sum(rows[name].outputs for name in names if name in rows)
+    for name in names:
+        size = rows[name].outputs if name in rows else sample
+        if number < size and name in rows:
+            return f"{_row(stages, rows[name])} {number}"
+        if number < size:
+            return _named(subject.sample.inputs, number, "input")
+        number -= size
+    raise AssertionError("a layer that reads whole rows has a column for each of their numbers")
 
 
 def _target(subject: Subject, at: int, number: int) -> str:
-    """What output `number` of that layer becomes: the activation after it, or an output with a name."""
-    after = at + 1 if at + 1 < len(subject.stages) and subject.stages[at + 1].weight is None else at
-    if after == len(subject.stages) - 1:
+    """What output `number` of that layer becomes: the activation that reads it alone, or an output with a name."""
+    stages, after = subject.stages, at
+    if at + 1 < len(stages) and stages[at + 1].weight is None and stages[at + 1].sources in ((), (stages[at].name,)):
+        after = at + 1
+    if after == len(stages) - 1:
         return _named(subject.sample.outputs, number, "output")
-    return f"{_kind(subject.stages[after])} {number}"
+    return f"{_row(stages, stages[after])} {number}"
 
 
 def _named(names: tuple[str, ...], number: int, word: str) -> str:
     return names[number] if number < len(names) else f"{word} {number}"
 
 
-def _kind(stage: Stage) -> str:
+def _row(stages: Sequence[Stage], stage: Stage) -> str:
+    """What a stage's row is called: what makes it; in a graph with branches its name, as beside the row."""
+    if not is_chain(stages):
+        return stage.name
     return "sum" if stage.weight is not None else stage.kind
 
 

@@ -205,7 +205,7 @@ class Touch:
             top = places.hud[1] + 60 if places.hud is not None else 12.0
             banners.append(banner(self.message, places.size, top, x + width, view.theme))
         if self.notice:
-            top = places.size[1] if places.keys is None else places.keys - 24
+            top = places.size[1] if places.keys is None else places.keys - 15
             banners.append(banner(self.notice, places.size, top, x + width, view.theme, alarm=False))
         return banners
 
