@@ -9,7 +9,7 @@ from typing import Any
 
 from ..engine.choose import EngineChoice
 from ..engine.problem import Problem, Trainer
-from ..engine.table import find
+from ..engine.table import find, usable
 from .training import Training, full_speed
 
 
@@ -31,7 +31,14 @@ class Engines:
         self.__dict__.pop("full_speed", None)
 
     def load_engine(self, engine: str) -> None:
-        """Load what `engine` needs, in whatever thread this is, so that :class:`SetEngine` is quick."""
+        """Load what `engine` needs, in whatever thread this is, so that :class:`SetEngine` is quick.
+
+        Raises
+        ------
+        InputError, ScalarvizError
+            No such engine, or it is not there: as for :meth:`Editing.adopt_engine`.
+        """
+        usable(engine, self.dtype)
         self._trainer(engine, self.problem)
 
     @cached_property

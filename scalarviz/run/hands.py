@@ -46,9 +46,8 @@ class RunHands:
         """Set flat weights; the update of the last step stays what it was."""
         store, span = self.run._store, slice(start, start + len(numbers))
         with np.errstate(invalid="ignore", over="ignore"):
-            new = numbers.astype(store.value.dtype)
-            self.run.problem.previous[span] += new - store.value[span]
-        store.value[span] = new
+            self.run._training.keep_update()
+            store.value[span] = numbers.astype(store.value.dtype)
         store.revision += 1
 
     def put_frozen(self, start: int, flags: NDArray[np.bool_]) -> None:

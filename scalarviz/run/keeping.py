@@ -66,7 +66,7 @@ class Keeping:
         if optimizer_state:
             targets |= {f"{n}.": a for n, a in zip(self.optimizer.state, self.problem.state, strict=True)}
         restore(self.tensors, targets, {**without_buffers(self.model, tensors), **optimizer_state})
-        self.problem.previous[:] = self._store.value
+        self.problem.previous[:], self._training._update = self._store.value, None
         self._store.revision += 1
         self._training.went_to(steps)
 

@@ -313,7 +313,6 @@ class Run(Engines, Editing, Keeping):
         values = store.value.copy()
         activations = {} if probe is None else self.activations(probe, values)
         with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
-            update = values - self.problem.previous
             dead, saturated = self._forward.units(values)
         return Frame(
             step=self.steps,
@@ -321,7 +320,7 @@ class Run(Engines, Editing, Keeping):
             lr=self.lr if self._training.lr is None else self._training.lr,
             values=values,
             gradient=store.grad.copy(),
-            update=update,
+            update=self._training.update,
             computed=store.computed.astype(bool),
             frozen=store.frozen.astype(bool),
             activations=activations,

@@ -88,7 +88,10 @@ class Part(Protocol[T]):
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Values, gradient, the values before the last step, flags, each of shape (P,)."""
+    """Values, gradient, the values before the last step, flags, each of shape (P,).
+
+    `update` is the last step's, where weights were set from outside since.
+    """
 
     values: NDArray[Any]
     gradient: NDArray[Any]
@@ -96,24 +99,27 @@ class Weights:
     computed: NDArray[np.uint8]
     frozen: NDArray[np.uint8]
     edited: bool
+    update: NDArray[Any] | None
 
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
-        return sum(a.nbytes for a in (self.values, self.gradient, self.previous, self.computed, self.frozen))
+        arrays = (self.values, self.gradient, self.previous, self.computed, self.frozen, self.update)
+        return sum(array.nbytes for array in arrays if array is not None)
 
 
 class _Weights:
     owns = frozenset({
         "_store.value", "_store.grad", "_store.computed", "_store.frozen", "_store.revision", "problem.store",
         "problem.previous", "problem.trained", "_training.data_changed", "_training.flags_changed",
-        "_training._revision",
+        "_training._revision", "_training._update",
     })  # fmt: skip
 
     def give(self, run: Run) -> Weights:
         store, previous = run._store, run.problem.previous.copy()
         flags = store.computed.copy(), store.frozen.copy()
-        return Weights(store.value.copy(), store.grad.copy(), previous, *flags, run._training.edited)
+        update = None if run._training._update is None else run._training.update
+        return Weights(store.value.copy(), store.grad.copy(), previous, *flags, run._training.edited, update)
 
     def check(self, run: Run, part: Weights) -> None:
         own = run._store.value
@@ -130,6 +136,7 @@ class _Weights:
             np.copyto(array, kept)
         store.revision += 1
         training._revision, training.data_changed, training.flags_changed = store.revision, part.edited, True
+        training._update = part.update  # never written to
 
 
 class _Optimizer:

@@ -87,6 +87,7 @@ class Training:
         self.history = History()
         self.lr: float | None = None
         self.loss = math.nan
+        self._update: NDArray[Any] | None = None
         self.call_seconds = CALL_SECONDS
         self.data_changed, self.flags_changed = False, True
         self._kept: list[NDArray[Any]] = []
@@ -112,6 +113,20 @@ class Training:
     def steps_per_second(self) -> float:
         """Speed of the engine so far, everything else left out; NaN before its first step."""
         return self._timed / self._seconds if self._seconds > 0 else math.nan
+
+    @property
+    def update(self) -> NDArray[Any]:
+        """New minus old values of the last step, shape (P,), whatever was set from outside since (a copy)."""
+        if self._update is not None:
+            return self._update.copy()
+        with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
+            found: NDArray[Any] = self.problem.store.value - self.problem.previous
+        return found
+
+    def keep_update(self) -> None:
+        """Remember it: weights are about to be set from outside."""
+        if self._update is None:
+            self._update = self.update
 
     @property
     def edited(self) -> bool:
@@ -174,7 +189,7 @@ class Training:
     def _book(self, losses: NDArray[np.float64], lr: float) -> None:
         self.problem.store.computed[:] = 1
         self.history.extend(self.steps, losses, lr)
-        self.loss, self.lr = float(losses[-1]), lr
+        self.loss, self.lr, self._update = float(losses[-1]), lr, None
         self.steps += len(losses)
         self.data_changed, self._revision = False, self.problem.store.revision
 

@@ -90,3 +90,26 @@ def test_a_worker_publishes_it() -> None:
         worker.train_to(5)
         assert not worker.settle().edited
     run.close()
+
+
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+def test_the_update_stays_that_of_the_step_whatever_is_set_and_set_back(engine: str) -> None:
+    """A large number swallowed it, NaN and infinity never left it, and each move of a slider rounded it once more."""
+    run = a_run(engine)
+    run.step(3)
+    before, values = run.frame(), run.values.copy()
+    state = run.state()
+    for number in (1e30, np.inf, np.nan, *np.linspace(-2, 2, 100)):
+        run.set_weights(0, [number])
+    assert run.frame().update.tobytes() == before.update.tobytes()
+    edited = run.state()
+    run.set_weights(0, values[:1])
+    assert run.frame().update.tobytes() == before.update.tobytes()
+    run.take(state)
+    assert run.frame().update.tobytes() == before.update.tobytes()
+    run.step()
+    assert run.frame().update.tobytes() == (run.values - values).tobytes()
+    run.take(edited)
+    assert run.frame().update.tobytes() == before.update.tobytes()
+    run.restore({t.name: t.of(values) for t in run.tensors}, {}, 3)
+    assert not run.frame().update.any()

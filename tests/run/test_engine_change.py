@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 import threading
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from scalarviz import Run, nn, optim
+from scalarviz.engine import table
 from scalarviz.errors import InputError, ScalarvizError, StateError
 from scalarviz.run import first_start
 from scalarviz.run.first_start import Change, FirstStart
@@ -251,3 +253,13 @@ def test_asking_loads_no_numba():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.split() == ["False", "False"]
+
+
+def test_an_engine_that_is_not_there_is_not_loaded_either(monkeypatch):
+    """With NUMBA_DISABLE_JIT=1 it threw the good kernels of the cache away."""
+    run = make()
+    gone = dataclasses.replace(table.ENGINES["numba"], missing=lambda device: "is gone")
+    monkeypatch.setitem(table.ENGINES, "numba", gone)
+    with pytest.raises(ScalarvizError, match="is gone"):
+        run.load_engine("numba")
+    run.step()
