@@ -19,7 +19,7 @@ from ..engine.processors import processors
 from ..engine.table import operations
 from ..errors import InputError, StateError, TypeMismatchError
 from ..nn import batch_reduction
-from ..scalar.store import Block, Gate, Store
+from ..scalar.store import Block, Gate
 from ..tape import Plan, Tape, lower, record
 from .checks import batch_of, check_targets, flat, positive, seed_of
 from .dataset import Dataset
@@ -115,12 +115,7 @@ class Run(Engines, Editing, Keeping):
         check_run(self._tape.n_parameters, dtype, len(optimizer.state), self.engine.name)  # auto has chosen
         held = trained_indices(optimizer, self._tape)  # before any weight is taken over
         encoded = self._encoded(plan, inputs, targets)
-        self._store = self._take_over()
-        try:
-            self._begin(plan, update, encoded, batch, held)
-        except BaseException:  # the weights are not left to a run that there is not
-            release(self._tape.blocks, self._store)
-            raise
+        self._take_over(partial(self._begin, plan, update, encoded, batch, held))
 
     def _begin(self, plan: Plan, update: Plan, data: Dataset, batch: int, held: NDArray[np.bool_]) -> None:
         self.log: list[Applied] = []
@@ -150,19 +145,23 @@ class Run(Engines, Editing, Keeping):
             raise InputError("the model has no weights and the optimiser holds none; there is nothing to train")
         return tape
 
-    def _take_over(self) -> Store:
-        """The weights in a store of this run; runs that trained them until now give them away between two steps."""
-        take: Callable[[], Store] = partial(self._gathered)
-        for run in owners_of(self._tape.blocks):
+    def _take_over(self, begin: Callable[[], None]) -> None:
+        """Weights into a store of this run, and `begin`; runs that trained them give them away between two steps."""
+        take = partial(self._taken, begin)
+        for run in sorted(owners_of(self._tape.blocks), key=id):  # in one order, so that no two wait for each other
             take = partial(run._in_turn, take)
-        return take()
+        take()
 
-    def _gathered(self) -> Store:
-        store, former = gather(self._tape.blocks, self.dtype, self)
+    def _taken(self, begin: Callable[[], None]) -> None:
+        self._store, former = gather(self._tape.blocks, self.dtype, self)
         for run in former:
             run._hand_over(self)
             release(run._tape.blocks, run._store)  # what nobody takes stands alone again
-        return store
+        try:
+            begin()
+        except BaseException:  # the weights are not left to a run that there is not
+            release(self._tape.blocks, self._store)
+            raise
 
     @in_turn
     def _in_turn(self, function: Callable[[], Any]) -> Any:

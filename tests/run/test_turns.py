@@ -209,3 +209,27 @@ def test_closing_serves_what_waits():
     assert net[0].weight[0][0].data == 99.0
     assert run.gate is None
     run.close()
+
+
+def test_two_new_runs_over_the_same_two_threads_do_not_wait_for_each_other():
+    """Each held one thread and waited for the other."""
+
+    def taking(first, second):
+        def model(x):
+            return [a + b for a, b in zip(first(x), second(x), strict=True)]
+
+        weights = first.parameters() + second.parameters()
+        made.append(Run(model, nn.MSELoss(), optim.SGD(weights, lr=0.1), (X, X), engine="numpy"))
+
+    for _ in range(3):
+        (one, left), (two, right), made = make(), make(), []
+        with Worker(left) as a, Worker(right) as b:
+            a.train_to(10**9)
+            b.train_to(10**9)
+            pairs = (one[0], two[0]), (two[0], one[0])
+            threads = [threading.Thread(target=taking, args=pair, daemon=True) for pair in pairs]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(5)
+            assert len(made) == 2
