@@ -68,6 +68,20 @@ class Mixed(nn.Module):
         return [v * v for k in range(6) for v in self.layer([rows[k], rows[k + 2]])]
 
 
+class Beside(nn.Module):
+    """A convolution that reads the picture itself, which wants no gradient, beside what another one made of it."""
+
+    def __init__(self, first):
+        self.first, self.conv = first, nn.Conv2d(2, 3, 3, padding=1, seed=2)
+        self.picture, self.made = nn.Unflatten((1, 6, 6)), nn.Conv2d(1, 1, 3, padding=1, seed=1)
+
+    def forward(self, x):
+        (plane,) = picture = self.picture(x)
+        made = [[v.tanh() for v in row] for row in self.made(picture)[0]]
+        planes = [plane, made] if self.first else [made, plane]
+        return [v for rows in self.conv(planes) for row in rows for v in row]
+
+
 class Largest(nn.Module):
     """Maxima of three and five rows, some used twice, some that want no gradient."""
 
@@ -90,6 +104,8 @@ MODELS = {
     "pool of nine": (lambda: net(pool=nn.MaxPool2d(3, padding=1)), 49),
     "mean": (lambda: net(pool=nn.AvgPool2d(2)), 49),
     "many channels": (lambda: net(channels=9, side=5), 25),
+    "picture first": (lambda: Beside(True), 36),
+    "picture last": (lambda: Beside(False), 36),
     "windows of a row": (Shared, 4),
     "mixed": (Mixed, 4),
     "largest": (Largest, 4),
