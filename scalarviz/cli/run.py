@@ -279,7 +279,8 @@ def _report(loaded: LoadedScene, scene: Scene, as_json: bool, ending: Ending) ->
         ending.failures.append(str(error))
     told = "".join(f", {what} {number:.4g}" for what, number in more.items())
     paced = "" if math.isnan(rate) else f", {rate:,.0f} steps/s"  # none yet, or none since another engine took over
-    say(f"{name}: step {run.steps:,}, loss {run.loss:.5g}{told}{paced}, {ending.seconds:.1f} s in all")
+    lost = f", loss {run.loss:.5g}" if len(run.history) else ""  # none of these numbers yet: NaN would be a lie
+    say(f"{name}: step {run.steps:,}{lost}{told}{paced}, {ending.seconds:.1f} s in all")
     for path in ending.written:
         say(f"wrote {path}")
     if as_json:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import shlex
 import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from scalarviz import nn, optim
 from scalarviz.cli.console import Progress
+from scalarviz.cli.run import Ending, _report
 from scalarviz.io import load_tensors
 from scalarviz.run.run import Run
 
@@ -102,6 +107,19 @@ def test_a_run_that_did_nothing_leaves_an_old_file_alone(rgb, tmp_path, press):
     assert "w.safetensors is as it was, since no step was done and nothing was edited" in result.err
     assert result.err.splitlines()[-1] == "scalarviz: interrupted again; nothing was written"
     assert (tmp_path / "w.safetensors").read_bytes() == before
+
+
+def test_a_run_that_did_no_step_says_no_loss(capsys):
+    """ "loss nan" is what a run says that has failed; a window can be closed before the first step."""
+    net = nn.Sequential(nn.Linear(2, 1, seed=1))
+    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters()), (np.ones((2, 2)), np.ones((2, 1))), engine="numpy")
+    loaded = SimpleNamespace(name="t", report=lambda scene: {})
+    for wanted in (r"t: step 0, 0\.0 s in all", r"t: step 1, loss \d\S*, .*0\.0 s in all"):
+        _report(loaded, SimpleNamespace(run=run), False, Ending(seconds=0.0))
+        said = capsys.readouterr().err
+        assert re.fullmatch(wanted, said.strip()), said
+        run.step(1)
+    run.close()
 
 
 def test_a_failing_first_step_leaves_an_old_file_alone(rgb, tmp_path, monkeypatch):

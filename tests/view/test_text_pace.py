@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
+from scalarviz.run import panels as described
+from scalarviz.run.panels import LossCurve
 from scalarviz.view.draw.text import MINUS
+from scalarviz.view.panels.wording import BEFORE
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
@@ -139,4 +143,25 @@ def test_what_was_not_computed_has_no_range(quantity):
         bench.update(shown.run.frame(shown.probe))
         assert len(bench.colouring.legend().marks) == 12
         assert set(bench.colouring.extents()) == {tensor.name for tensor in shown.run.tensors}
+    shown.run.close()
+
+
+def test_curves_begin_anew_with_the_weights_that_were_loaded(tmp_path):
+    """The solid one was gone, the dashed one went on from numbers that were no longer there."""
+    shown = replace(scene(), panels=(LossCurve("here", described.TestCurve("test", X[:8], 1 - X[:8])),))
+    with offscreen():
+        bench = Workbench(shown)
+        for _ in range(6):
+            shown.run.step(5)
+            bench.update(shown.run.frame(shown.probe))
+            if shown.run.steps == 15:
+                shown.run.save(tmp_path / "w.safetensors")
+        shown.run.load(tmp_path / "w.safetensors")
+        bench.update(shown.run.frame(shown.probe))
+        curve = bench.side.drawer(LossCurve)
+        assert curve.steps == [15]
+        assert not any(BEFORE in text for text in said(bench.sketches))
+        shown.run.step(5)
+        bench.update(shown.run.frame(shown.probe))
+        assert curve.steps == [15, 20]
     shown.run.close()

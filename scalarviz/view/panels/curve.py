@@ -27,7 +27,7 @@ class LossDrawer(Drawer[LossCurve]):
     Attributes
     ----------
     steps, losses : list
-        Of the dashed curve; a frame before its end cuts it there.
+        Of the dashed curve; a frame before its end cuts it there, a new line of steps its beginning.
     """
 
     name = "loss"
@@ -73,7 +73,7 @@ class LossDrawer(Drawer[LossCurve]):
         curves = [Line(self.panel.label, frame.curve.step, frame.curve.loss)]
         if test is not None and len(self.steps) > 1:
             curves.append(Line(test.label, np.array(self.steps), np.array(self.losses), dashed=True))
-        before = BEFORE if frame.edited else ""
+        before = BEFORE if frame.edited and len(frame.curve.step) else ""
         return loss_panel(box, self.ground.theme, curves, self._note(box), before, note_old=self._pace.old)
 
     def _note(self, box: Box) -> str:
@@ -90,19 +90,22 @@ class LossDrawer(Drawer[LossCurve]):
         """Measure the dashed curve, thinned as the run grows, and the accuracy at its own pace."""
         frame, steps = moment.frame, self.steps
         while steps and steps[-1] > frame.step:
-            self._forget_last()
+            self._forget(-1)
+        begun = int(frame.curve.step[0]) - 1 if len(frame.curve.step) else frame.step
+        while steps and steps[0] < begun:  # of other numbers than those that were loaded since
+            self._forget(0)
         due = not steps or frame.step - steps[-1] >= max(1.0, frame.step * _SHARE)
         if test.accuracy:
             if not self._pace.due(frame.values, seconds):
                 return
             if not due:  # the number is that of this frame; the curve gets no denser
-                self._forget_last()
+                self._forget(-1)
             due = True
             read = np.argmax(moment.predict(test.inputs), axis=1)
             self._accuracies.append(float(np.mean(read == np.ravel(test.targets))))
             self._pace.did()
         elif not due and self._edited(frame):
-            self._forget_last()
+            self._forget(-1)
             due = True
         if due:
             steps.append(frame.step)
@@ -115,10 +118,10 @@ class LossDrawer(Drawer[LossCurve]):
             return False
         return not np.array_equal(np.asarray(self._values), frame.values)
 
-    def _forget_last(self) -> None:
+    def _forget(self, place: int) -> None:
         for measured in (self.steps, self.losses, self._accuracies):
             if measured:
-                measured.pop()
+                measured.pop(place)
 
 
 def _same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
