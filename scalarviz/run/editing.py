@@ -27,6 +27,7 @@ from .edits import (
     SetWeights,
 )
 from .hands import RunHands
+from .signals import Whole
 from .training import Training
 from .turns import in_turn
 
@@ -98,9 +99,12 @@ class Editing:
         edit.check(self.hands)
         logged, self._said = len(self.log), self._said or (edit.words() if isinstance(edit, Call) else "")
         try:
-            edit.apply(self.hands)
-            if not isinstance(edit, Call) or len(self.log) == logged:  # what a function did by edits says more than it
-                self._note(edit, gesture)
+            with Whole() as whole:  # what is done stands in the log
+                whole.waits = not isinstance(edit, Call | SetEngine)  # these may take long
+                edit.apply(self.hands)
+                whole.waits = True
+                if not isinstance(edit, Call) or len(self.log) == logged:  # what a function did by edits says more
+                    self._note(edit, gesture)
         finally:
             if isinstance(edit, Call):
                 self._said = ""

@@ -18,6 +18,7 @@ from .checks import steps_of
 from .frame import Tensor
 from .gather import buffers_of, without_buffers
 from .optimizer import by_name, restore
+from .signals import Whole
 from .state import State
 from .training import Training
 from .turns import in_turn
@@ -65,10 +66,11 @@ class Keeping:
         targets = {"": self._store.value}
         if optimizer_state:
             targets |= {f"{n}.": a for n, a in zip(self.optimizer.state, self.problem.state, strict=True)}
-        restore(self.tensors, targets, {**without_buffers(self.model, tensors), **optimizer_state})
-        self.problem.previous[:], self._training._update = self._store.value, None
-        self._store.revision += 1
-        self._training.went_to(steps)
+        with Whole():
+            restore(self.tensors, targets, {**without_buffers(self.model, tensors), **optimizer_state})
+            self.problem.previous[:], self._training._update = self._store.value, None
+            self._store.revision += 1
+            self._training.went_to(steps)
 
     @in_turn
     def state(self) -> State:
