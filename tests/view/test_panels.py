@@ -260,7 +260,10 @@ def test_loss_texts(loss: float, text: str) -> None:
     assert loss_text(loss) == text
 
 
-@pytest.mark.parametrize(("lr", "text"), [(1.0, "1.0"), (0.01, "0.01"), (3e-5, "3e\N{MINUS SIGN}5"), (0.5, "0.5")])
+@pytest.mark.parametrize(
+    ("lr", "text"),
+    [(1.0, "1.0"), (0.01, "0.01"), (3e-5, "3e\N{MINUS SIGN}5"), (0.5, "0.5"), (4096.0, "4,096"), (1000.5, "1,000.5")],
+)
 def test_rate_texts(lr: float, text: str) -> None:
     assert rate_text(lr) == text
 

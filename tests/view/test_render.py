@@ -93,6 +93,8 @@ def test_what_has_no_weights_is_refused_in_words(thing: object) -> None:
 
 
 def test_the_message_for_a_wrong_kind_lists_what_is_allowed() -> None:
+    with pytest.raises(TypeMismatchError, match=r'got ndarray; allowed: .*named arrays .*; try \{"x": x\}'):
+        sv.view.render(np.zeros((2, 3)))
     with pytest.raises(TypeMismatchError, match="got int; allowed: a Scene, a Run, a Module"):
         sv.view.render(3)
 

@@ -179,7 +179,8 @@ def _named(x: object) -> dict[str, Any]:
     parts: dict[str, Any] = {}
     for k, part in enumerate(several):
         if not isinstance(part, Weight | Parameter):
-            raise TypeMismatchError(f"nothing to show: got {type(part).__name__}; allowed: {ALLOWED}")
+            hint = '; try {"x": x}' if hasattr(part, "__array__") else ""
+            raise TypeMismatchError(f"nothing to show: got {type(part).__name__}; allowed: {ALLOWED}{hint}")
         name = getattr(part, "name", None) or f"w{k}"
         parts[name if name not in parts else f"{name} ({k})"] = part
     return parts
