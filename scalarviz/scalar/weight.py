@@ -85,6 +85,10 @@ class Weight(Value):
         """How messages begin."""
         return f"Weight {shown(self.name)}" if self.name else "Weight"
 
+    def _number(self, number: SupportsFloat, what: str) -> float:
+        """`number` as a float; the weight's name, a walk through the network, is asked for only where that may fail."""
+        return number if type(number) is float else as_number(number, f"{self._title}: {what}")
+
     @property
     def data(self) -> float:
         """The value, in the store's precision."""
@@ -98,7 +102,7 @@ class Weight(Value):
 
     @data.setter
     def data(self, number: SupportsFloat) -> None:
-        block, value = self._block, as_number(number, f"{self._title}: the value")
+        block, value = self._block, self._number(number, "the value")
         if block.store.owner is not None:
             block._write(self._index, np.array([value]))
         else:
@@ -119,7 +123,7 @@ class Weight(Value):
         block = self._block
         if block.store.gate is not None:
             block._own_grads()
-        block.grads[self._index] = as_number(number, f"{self._title}: the gradient")
+        block.grads[self._index] = self._number(number, "the gradient")
         block.computed[self._index] = 1
 
     @property
@@ -160,7 +164,7 @@ class Weight(Value):
         """
         if isinstance(x, Value):
             return self * x
-        number = as_number(x, f"{self._title}: forward's x")
+        number = self._number(x, "forward's x")
         if self._inputs is None:
             self._inputs = []
         self._inputs.append(number)
@@ -171,7 +175,7 @@ class Weight(Value):
 
         With nothing remembered it is the rule of a leaf: ``grad += upstream``, and None comes back.
         """
-        number = as_number(upstream, f"{self._title}: the upstream gradient")
+        number = self._number(upstream, "the upstream gradient")
         if not self._inputs:
             self.grad += number
             return None
