@@ -7,8 +7,8 @@ Open `run` first. What belongs to it stands in these files:
 * changes from outside: `editing` (``run.do``), ``edits/`` (what an edit is), `hands` (what it may do), `dataset`
 * keeping: `state` (all that a run is, as parts), `keeping`, `checkpoint` (on disk)
 * beside a thread: `worker`, `turns`, `first_start`, `signals`
-* looking: `frame` (one moment), `stages` and `forward` (rows of a sample), `ranges`, `diagnosis`, `sample_gradient`,
-  `rehearsal` (how a run will go)
+* looking: `frame` (one moment), `stages` and `forward` (rows of a sample; which units are dead or saturated),
+  `diagnosis` (what is wrong, in words), `ranges`, `sample_gradient`, `rehearsal` (how a run will go)
 * for a view: `scene` and `panels` (descriptions), `source` and `run_source` (what a view may ask), `moment`
 
 No drawing: that is a floor above.
