@@ -3,7 +3,7 @@ VENV    := .venv
 BIN     := $(VENV)/bin
 PIP     := $(BIN)/python -m pip install --quiet --disable-pip-version-check --prefer-binary --no-compile
 WORKERS ?= 2
-# make test ORACLE=1 adds PyTorch, for the live comparison
+# make test ORACLE=1 adds PyTorch, for the live comparison; SLOW=1 the tests that are marked slow
 TESTS   := test$(if $(ORACLE),$(comma)oracle)
 comma   := ,
 # each benchmark, readme_table.py apart: it is the last one. make bench BENCH=--quick tries them and writes nothing
@@ -23,7 +23,7 @@ test: $(VENV)/.$(if $(ORACLE),oracle,test)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy scalarviz scenes
-	$(BIN)/python -m pytest -q -n $(WORKERS) $(PYTEST)
+	$(BIN)/python -m pytest -q -n $(WORKERS) $(if $(SLOW),,-m "not slow") $(PYTEST)
 
 bench: $(VENV)/.bench
 	@.ci/system-libraries

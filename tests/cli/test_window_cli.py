@@ -239,6 +239,7 @@ def test_a_diverged_run_keeps_the_former_weights(program, tmp_path, headless):
     assert "Traceback" not in run.err
 
 
+@pytest.mark.slow
 def test_a_display_that_goes_away_loses_nothing(program, tmp_path, x_server):
     with x_server() as (server, name):
         run = rgb(program, "--save", "w.safetensors", screen=name).opened()

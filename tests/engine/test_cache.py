@@ -93,6 +93,7 @@ def test_an_edited_callee_gives_new_numbers(tmp_path):
     assert run(folder, copy)[0] == pytest.approx(TANH + 1, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_processes_that_compile_at_the_same_time_do_not_meet(tmp_path):
     processes = [start(tmp_path) for _ in range(3)]
     assert [finish(p)[0] for p in processes] == pytest.approx([TANH] * 3, rel=1e-6)
@@ -101,6 +102,7 @@ def test_processes_that_compile_at_the_same_time_do_not_meet(tmp_path):
     assert run(tmp_path)[1:] == (True, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["cut short", "other bytes", "no checksum"])
 def test_a_damaged_file_is_noticed_and_made_anew(tmp_path, damage):
     run(tmp_path)
@@ -296,6 +298,7 @@ def test_another_formula_under_the_same_name_is_another_unit():
     assert cache.rows_unit(a, "float32") != cache.rows_unit(b, "float32")
 
 
+@pytest.mark.slow
 def test_warmup_with_a_helper_fills_the_cache_and_counts(tmp_path, monkeypatch):
     """Operations that only this process knows are compiled here."""
     monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path))

@@ -74,6 +74,7 @@ def clones(tmp_path_factory):
     return first, second, here / "cache"
 
 
+@pytest.mark.slow
 def test_a_second_clone_compiles_nothing(clones):
     """At another path, with other times and with the line endings of another system."""
     _, second, cache = clones
@@ -82,6 +83,7 @@ def test_a_second_clone_compiles_nothing(clones):
     assert contents(cache) == before
 
 
+@pytest.mark.slow
 def test_a_copied_cache_folder_compiles_nothing(clones, tmp_path):
     first, second, cache = clones
     copied = tmp_path / "other" / "place"

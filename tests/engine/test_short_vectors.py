@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 def test_kernels_of_256_bits_pass_the_tests_of_all():
     environment = {
         **os.environ,

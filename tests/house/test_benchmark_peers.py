@@ -24,6 +24,7 @@ def in_a_process(code):
     return json.loads(result.stdout)
 
 
+@pytest.mark.slow
 def test_contestants_have_the_same_losses_and_a_compiler_that_fails_is_left_out():
     found = in_a_process(
         "work = named('XOR'); entered = peers.contestants(work, 1.0)\n"
@@ -38,6 +39,7 @@ def test_contestants_have_the_same_losses_and_a_compiler_that_fails_is_left_out(
     assert "PyTorch compiled" not in left
 
 
+@pytest.mark.slow
 def test_contestants_that_train_something_else_stop_the_benchmark():
     found = in_a_process(
         "work = named('XOR'); entered = peers.contestants(work, 1.0); del entered['PyTorch compiled']\n"
@@ -48,6 +50,7 @@ def test_contestants_that_train_something_else_stop_the_benchmark():
     assert found.startswith("XOR 3-3-1, 4: the losses after 10 steps differ")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no alarms on Windows")
 def test_compiling_is_bounded():
     found = in_a_process(

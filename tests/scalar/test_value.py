@@ -63,6 +63,7 @@ def test_unbound_methods_work_as_functions():
 # ---- the walk
 
 
+@pytest.mark.slow
 def test_a_million_nodes_in_a_row():
     x, step = Value(1.0), Value(1e-6)
     y = x
