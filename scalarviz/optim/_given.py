@@ -35,6 +35,13 @@ def held_by(params: Iterable[Block | Weight], title: str) -> list[tuple[Block, I
 
 
 def as_block(given: Any, what: str) -> Block:
+    """`given`, a Parameter.
+
+    Raises
+    ------
+    TypeMismatchError
+        It is something else.
+    """
     if not isinstance(given, Block):
         raise TypeMismatchError(f"{what} takes a Parameter, got {type(given).__name__} {shown(given)}")
     return given
