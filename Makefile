@@ -3,9 +3,11 @@ VENV    := .venv
 BIN     := $(VENV)/bin
 PIP     := $(BIN)/python -m pip install --quiet --disable-pip-version-check --prefer-binary --no-compile
 WORKERS ?= 2
-# make test ORACLE=1 adds PyTorch, for the live comparison; SLOW=1 the tests that are marked slow
-TESTS   := test$(if $(ORACLE),$(comma)oracle)
+# make test ORACLE=1 adds PyTorch, for the live comparison; CUDA=1 numba-cuda and ptxas, with the tests that are marked
+# cuda; SLOW=1 the tests that are marked slow
 comma   := ,
+EXTRAS  := test$(if $(ORACLE),$(comma)oracle)$(if $(CUDA),$(comma)cuda-compile)
+TESTED  := $(VENV)/.$(subst $(comma),-,$(EXTRAS))
 # each benchmark, readme_table.py apart: it is the last one. make bench BENCH=--quick tries them and writes nothing
 BENCHES := $(filter-out %/readme_table.py,$(wildcard benchmarks/[a-z]*.py))
 STARTED := $(shell date +%s)
@@ -18,12 +20,12 @@ demo: $(VENV)/.demo
 	@$(if $(DISPLAY)$(WAYLAND_DISPLAY),,$(BIN)/scalarviz warmup)
 	$(BIN)/scalarviz rgb
 
-test: $(VENV)/.$(if $(ORACLE),oracle,test)
+test: $(TESTED)
 	@.ci/system-libraries window tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy scalarviz scenes
-	$(BIN)/python -m pytest -q -n $(WORKERS) $(if $(SLOW),,-m "not slow") $(PYTEST)
+	SCALARVIZ_TEST_CUDA=$(if $(CUDA),1,0) $(BIN)/python -m pytest -q -n $(WORKERS) $(if $(SLOW),,-m "not slow") $(PYTEST)
 
 bench: $(VENV)/.bench
 	@.ci/system-libraries
@@ -32,7 +34,7 @@ bench: $(VENV)/.bench
 	    echo "== $$script ($$(($$(date +%s) - $(STARTED))) s)"; $(BIN)/python $$script $(BENCH); done
 	@echo "== all of it took $$(($$(date +%s) - $(STARTED))) s"
 
-notebooks: $(VENV)/.test
+notebooks: $(TESTED)
 	@.ci/system-libraries
 	$(BIN)/python .ci/make_notebooks.py
 
@@ -52,14 +54,9 @@ $(VENV)/.demo: $(BIN)/python $(LOCKED)
 	@$(PIP) -c constraints.txt -e ".[video,data,desktop]"
 	@touch $@
 
-$(VENV)/.test: $(BIN)/python $(LOCKED)
-	@echo "scalarviz: installing with the test tools into $(VENV)"
-	@$(PIP) -c constraints.txt -e ".[test]"
-	@touch $@
-
-$(VENV)/.oracle: $(BIN)/python $(LOCKED)
-	@echo "scalarviz: installing with the test tools and PyTorch into $(VENV)"
-	@$(PIP) -c constraints.txt -e ".[test,oracle]"
+$(TESTED): $(BIN)/python $(LOCKED)
+	@echo "scalarviz: installing [$(EXTRAS)] into $(VENV)"
+	@$(PIP) -c constraints.txt -e ".[$(EXTRAS)]"
 	@touch $@
 
 $(VENV)/.bench: $(BIN)/python $(LOCKED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import importlib.util
 import os
 import shutil
 import signal
@@ -20,6 +21,9 @@ os.environ["SCALARVIZ_WARMUP"] = "0"  # no test is slowed by a compiler beside i
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN and threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores Ctrl-C; tests send it
 ALLOWED_SKIP = "no GPU"
+CUDA = "SCALARVIZ_TEST_CUDA"
+"""Environment variable: ``1`` demands the tests marked cuda, ``0`` leaves them out; else they run where they can."""
+LEFT_OUT = pytest.StashKey[int]()
 ORACLE = Path(__file__).parent / "oracle"
 
 
@@ -106,3 +110,45 @@ def pytest_make_collect_report(collector):
             report.outcome = "failed"
             report.longrepr = f"skipped where a skip is a failure: {reason}"
     return report
+
+
+def pytest_configure(config):
+    """Where the tests marked cuda are demanded, their compiler has to be there: they must not vanish in silence."""
+    config.stash[LEFT_OUT] = 0
+    if os.environ.get(CUDA) == "1" and not _has_numba_cuda():
+        raise pytest.UsageError(f'{CUDA}=1, and numba-cuda is not installed: pip install -e ".[test,cuda-compile]"')
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out the tests marked cuda without numba-cuda, or where they are not asked for."""
+    if os.environ.get(CUDA) != "0" and _has_numba_cuda():
+        return
+    left_out = [item for item in items if item.get_closest_marker("cuda")]
+    if left_out:
+        items[:] = [item for item in items if not item.get_closest_marker("cuda")]
+        config.hook.pytest_deselected(items=left_out)
+        config.stash[LEFT_OUT] = len(left_out)
+
+
+def pytest_sessionfinish(session):
+    """Hand the number to the process that prints, where pytest-xdist runs several."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput[CUDA] = session.config.stash[LEFT_OUT]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """Take it; each process has collected all tests."""
+    stash = node.config.stash
+    stash[LEFT_OUT] = max(stash[LEFT_OUT], getattr(node, "workeroutput", {}).get(CUDA, 0))
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Say in one line what was left out."""
+    if count := config.stash[LEFT_OUT]:
+        why = f"{CUDA}=0" if _has_numba_cuda() else "numba-cuda is not installed"
+        terminalreporter.write_line(f"{count} tests marked cuda were not selected: {why} (make test CUDA=1 runs them)")
+
+
+def _has_numba_cuda():
+    return importlib.util.find_spec("numba_cuda") is not None

@@ -56,6 +56,19 @@ def test_pytorch_is_asked_for_by_the_oracle_extra_alone(setup):
     assert "torch" not in (ROOT / "constraints.txt").read_text(encoding="utf-8")
 
 
+def test_cuda_is_asked_for_by_its_extras_alone_and_where_it_exists(setup):
+    extras = setup["options.extras_require"]
+    named = re.compile("cuda|nvidia")
+    assert [name for name in extras if named.search(extras[name])] == ["cuda", "cuda-compile"]
+    assert not named.search((ROOT / "constraints.txt").read_text(encoding="utf-8"))
+    lines = [x for name in ("cuda", "cuda-compile") for x in extras[name].strip().splitlines()]
+    lines = [x for x in lines if x != "scalarviz[cuda]" and not x.startswith("#")]
+    assert all(x.endswith('; sys_platform != "darwin" and sys_platform != "emscripten"') for x in lines)
+    toolkit = [x for x in lines if x.startswith(("cuda-toolkit", "nvidia-"))]
+    assert toolkit
+    assert all("==13.0.*;" in x for x in toolkit)
+
+
 def test_the_lock_holds_every_direct_dependency_and_no_address(setup):
     lock = (ROOT / "constraints.txt").read_text(encoding="utf-8").lower()
     assert "://" not in lock
