@@ -45,6 +45,18 @@ class DivergedError(ScalarvizError, ArithmeticError):
     """Training produced a NaN or an infinity; names the step and the first weight."""
 
 
+class DeviceError(ScalarvizError, RuntimeError):
+    """A GPU, or its driver, does not do what it was asked for."""
+
+
+class DeviceMemoryError(DeviceError, MemoryError):
+    """The memory of a GPU does not suffice; the message says what was asked for and what would fit."""
+
+
+class DeviceLostError(DeviceError):
+    """A GPU that nothing can be asked of any more: it broke off, or it is gone."""
+
+
 class MissingDependencyError(ScalarvizError, ImportError):
     """An optional package or system library is not there; the message says what to install."""
 

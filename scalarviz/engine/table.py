@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -117,10 +118,14 @@ def _numba_is_warm(dtype: str, operations: Iterable[str]) -> bool:
 
 
 def _cuda(problem: Problem, model: Model, loss: Loss, device: int) -> Trainer:
-    raise ScalarvizError(f'engine="cuda:{device}" {_no_cuda(device)}')
+    from .cuda.trainer import CudaTrainer
+
+    return CudaTrainer(problem, device)
 
 
 def _no_cuda(device: int) -> str:
+    if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
+        return ""
     return 'is not in this version; use "numba" (compiled, on the processor) or "auto"'
 
 

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Rows = NDArray[np.int64]
+Kind = Literal["op", "layer", "conv", "max", "dot", "weighted", "product", "squares", "param"]
+"""What lowering makes; each engine has a form of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Instruction:
     offset : float
     """
 
-    kind: Literal["op", "layer", "conv", "max", "dot", "weighted", "product", "squares", "param"]
+    kind: Kind
     dst: int
     count: int
     args: Rows

@@ -1,0 +1,39 @@
+"""Machine code of kernels: from the cache on disk, or compiled."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+
+from .catalog import Kernel
+
+
+def image(kernel: Kernel, capability: tuple[int, int], driver: int, link: Callable[[str], bytes]) -> bytes:
+    """What the driver loads for a device of that capability.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    capability : (int, int)
+    driver : int
+        Its version, as the driver says it.
+    link : callable
+        From PTX to machine code.
+    """
+    return link(text(kernel, capability))
+
+
+@cache
+def text(kernel: Kernel, capability: tuple[int, int]) -> str:
+    """The kernel's PTX, its entry under the name of :func:`entry`."""
+    found = kernel.ptx(capability)
+    mangled = re.search(r"\.visible \.entry (\w+)\(", found)
+    if mangled is None:
+        raise AssertionError(f"no entry in the code of {kernel.name}")
+    return found.replace(mangled.group(1), entry(kernel))
+
+
+def entry(kernel: Kernel) -> str:
+    """What the kernel is called in its code."""
+    return re.sub(r"\W", "_", f"{kernel.name}_{kernel.dtype}")

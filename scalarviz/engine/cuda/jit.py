@@ -1,0 +1,157 @@
+"""numba's CUDA: the only module that imports it. Compiling kernels without a GPU, and running them in its simulator.
+
+numba-cuda is in maintenance and its successor has no simulator, so all that is asked of it stands here: the name `cuda`
+that kernels use (thread numbers, shared memory, barriers), `ptx`, which needs neither a GPU nor a driver, and
+`simulated`. Nothing is launched on a GPU by numba (see ``driver``), so its warnings of launches never come up.
+
+What is different in the simulator (``NUMBA_ENABLE_CUDASIM=1``, read when numba is loaded):
+
+* Kernels are Python: ``math.exp(1000)`` would raise and ``1 / 0`` warn. `FUNCTIONS` are NumPy's there, which know IEEE
+  754, and a kernel runs with NumPy's warnings off, in each of its threads: a thread has settings of its own.
+* One launch at a time, in the whole process.
+* A pointer is a `Pointer`, which refuses what lies outside of its memory. Nothing shows types or races.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from types import FunctionType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numba import config, cuda, types
+from numpy.typing import NDArray
+
+__all__ = ["FUNCTIONS", "SIMULATED", "Pointer", "cuda", "device_function", "ptx", "simulated", "versions"]
+
+SIMULATED = bool(config.ENABLE_CUDASIM)
+
+FUNCTIONS: dict[str, Any] = {
+    name: getattr(np if SIMULATED else math, name) for name in ("exp", "log", "log1p", "sqrt", "sin", "cos", "tanh")
+}
+"""What the vocabulary of the ops table is called in kernels; ``abs`` is Python's."""
+
+TYPES: dict[str, Callable[[Any], Any]] = {
+    "Reals": types.CPointer,
+    "Real": lambda real: real,
+    "Words": lambda real: types.CPointer(types.int32),
+    "Longs": lambda real: types.CPointer(types.int64),
+    "Doubles": lambda real: types.CPointer(types.float64),
+    "Flags": lambda real: types.CPointer(types.uint8),
+    "Int": lambda real: types.int64,
+    "Double": lambda real: types.float64,
+    "Key": lambda real: types.uint64,
+}
+"""Names of the annotations of kernels (see ``typed``) to numba's types, for a dtype."""
+
+_LAUNCHING = threading.Lock()
+
+
+def device_function(function: Callable[..., Any]) -> Any:
+    """`function` as kernels can call it."""
+    return cuda.jit(device=True)(function)
+
+
+def ptx(
+    function: Callable[..., Any], annotations: Sequence[str], dtype: str, capability: tuple[int, int], **options: Any
+) -> str:
+    """Machine code of a kernel for a virtual processor, as text.
+
+    Parameters
+    ----------
+    function : callable
+        The kernel.
+    annotations : sequence of str
+        Of its parameters, names of :data:`TYPES`.
+    dtype : {"float32", "float64"}
+    capability : tuple of int
+        Compute capability of the GPU, ``(9, 0)``.
+    **options
+        Of ``numba.cuda.compile``, as ``launch_bounds``.
+    """
+    real = getattr(types, dtype)
+    signature = tuple(TYPES[name](real) for name in annotations)
+    with _compiling_for(capability):
+        text, _ = cuda.compile(function, signature, cc=capability, device=False, abi="numba", output="ptx", **options)
+    return str(text)
+
+
+@contextmanager
+def _compiling_for(capability: tuple[int, int]) -> Iterator[None]:
+    """A device function that is not inlined asks for the GPU at hand; here the one that is compiled for is named."""
+    from numba.cuda import dispatcher
+
+    asked = dispatcher.get_current_device
+    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
+    try:
+        yield
+    finally:
+        dispatcher.get_current_device = asked
+
+
+class Pointer:
+    """A pointer in the simulator: numbers of an array, which must be those of the array indeed.
+
+    Whole numbers come as Python's, so that index arithmetic has no end as it has none in 64 bits.
+    """
+
+    __slots__ = ("array", "read", "size")
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.array, self.size = array, array.size
+        self.read = array.__getitem__ if array.dtype.kind == "f" else array.item
+
+    def __getitem__(self, index: int) -> Any:
+        if not 0 <= index < self.size:
+            raise IndexError(f"reads number {index} of {self.size}")
+        return self.read(index)
+
+    def __setitem__(self, index: int, number: Any) -> None:
+        if not 0 <= index < self.size:
+            raise IndexError(f"writes number {index} of {self.size}")
+        self.array[index] = number
+
+
+def simulated(function: FunctionType) -> Callable[[tuple[int, ...], tuple[int, ...], tuple[Any, ...]], None]:
+    """`function` as ``launch(grid, block, arguments)`` in the simulator."""
+    kernel = cuda.jit(_quiet(function))
+
+    def launch(grid: tuple[int, ...], block: tuple[int, ...], arguments: tuple[Any, ...]) -> None:
+        with _LAUNCHING:
+            kernel[grid, block](*arguments)
+
+    return launch
+
+
+def _quiet(function: FunctionType) -> FunctionType:
+    """`function` with NumPy's warnings off, and with the same globals: the simulator looks for `cuda` there."""
+    text = (
+        "def quiet(*arguments, function=function, errstate=errstate):\n"
+        "    with errstate(all='ignore'):\n"
+        "        function(*arguments)\n"
+    )
+    found: dict[str, Any] = {"function": function, "errstate": np.errstate}
+    exec(text, function.__globals__, found)
+    quiet: FunctionType = found["quiet"]
+    return quiet
+
+
+@cache
+def versions() -> tuple[str, ...]:
+    """Of all that decides what :func:`ptx` returns."""
+    from importlib import metadata
+
+    found = [f"{name} {metadata.version(name)}" for name in ("numba", "llvmlite")]
+    try:
+        found.append(f"numba-cuda {metadata.version('numba-cuda')}")
+    except metadata.PackageNotFoundError:
+        found.append("numba's own CUDA")
+    if not SIMULATED:
+        from numba.cuda.cudadrv import nvvm
+
+        found.append(f"NVVM {nvvm.NVVM().get_version()} IR {nvvm.NVVM().get_ir_version()}")
+    return tuple(found)

@@ -1,0 +1,10 @@
+"""The kernels that are no operation.
+
+`forward` and `backward` of the kinds of instructions, `sums` of gradients and losses, `steps` for all around them.
+
+Plain functions in the words of :mod:`scalarviz.engine.cuda.typed`. A thread stands for one row and one lane: the lane
+is ``blockIdx.y * blockDim.x + threadIdx.x``, so that neighbours read neighbours, and the row
+``blockIdx.x * blockDim.y + threadIdx.y``, since there may be more rows than the second dimension of a grid holds.
+
+The plain form is the reference; no thread waits for another one, nothing is added atomically.
+"""

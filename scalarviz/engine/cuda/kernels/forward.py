@@ -1,0 +1,149 @@
+"""Values of rows: what an instruction that is no operation of the table computes. ``pool`` holds the operand rows."""
+
+from __future__ import annotations
+
+from ..jit import cuda
+from ..typed import Int, Longs, Reals, Words, real
+
+
+def inputs(
+    values: Reals, pool: Words, rows: Int, offsets: Longs, count: Int, data: Reals, order: Longs, chosen: Int,
+    start: Int, stride: Int, lanes: Int,
+) -> None:  # fmt: skip
+    """Row ``rows[i]`` from the numbers behind ``data[offsets[i]]``: samples ``start ..``, or those of `order`."""
+    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+    i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    if lane < lanes and i < count:
+        sample = start + lane
+        if chosen != 0:
+            sample = order[sample]
+        values[pool[rows + i] * stride + lane] = data[offsets[i] + sample]
+
+
+def constants(
+    values: Reals, pool: Words, rows: Int, numbers: Reals, at: Int, count: Int, stride: Int, lanes: Int
+) -> None:
+    """Rows that never change."""
+    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+    i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    if lane < lanes and i < count:
+        values[pool[rows + i] * stride + lane] = numbers[at + i]
+
+
+def param(
+    values: Reals, theta: Reals, pool: Words, weights: Int, dst: Int, count: Int, stride: Int, lanes: Int
+) -> None:
+    """A parameter on every lane."""
+    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+    j = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    if lane < lanes and j < count:
+        values[(dst + j) * stride + lane] = theta[pool[weights + j]]
+
+
+def layer(
+    values: Reals, theta: Reals, pool: Words, args: Int, n: Int, weight: Int, bias: Int, dst: Int, count: Int,
+    stride: Int, lanes: Int,
+) -> None:  # fmt: skip
+    """Row ``dst + j`` is the sum of ``theta[weight + j*n + k]`` times operand k, and the bias."""
+    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+    j = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    if lane < lanes and j < count:
+        total = real(0)
+        if bias >= 0:
+            total = theta[bias + j]
+        for k in range(n):
+            total += theta[weight + j * n + k] * values[pool[args + k] * stride + lane]
+        values[(dst + j) * stride + lane] = total
+
+
+def conv(
+    values: Reals, theta: Reals, pool: Words, args: Int, n: Int, positions: Int, weight: Int, bias: Int, dst: Int,
+    count: Int, stride: Int, lanes: Int,
+) -> None:  # fmt: skip
+    """Layers that share their weights: row ``dst + j*positions + p``; `count` is the number of all rows."""
+    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+    row = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    if lane < lanes and row < count:
+        j = row // positions
+        first = args + (row - j * positions) * n
+        total = real(0)
+        if bias >= 0:
+            total = theta[bias + j]
+        for k in range(n):
+            total += theta[weight + j * n + k] * values[pool[first + k] * stride + lane]
+        values[(dst + row) * stride + lane] = total
+
+
+def largest(values: Reals, pool: Words, args: Int, n: Int, dst: Int, count: Int, stride: Int, lanes: Int) -> None:
+    """The largest of n rows, the first of equal ones; NaN if one is NaN."""
+    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+    j = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    if lane < lanes and j < count:
+        best = values[pool[args + j * n] * stride + lane]
+        for k in range(1, n):
+            other = values[pool[args + j * n + k] * stride + lane]
+            if not best >= other:
+                best = other if best < other else best + other
+        values[(dst + j) * stride + lane] = best
+
+
+def dot(
+    values: Reals, theta: Reals, pool: Words, args: Int, weights: Int, n: Int, bias: Int, numbers: Reals, at: Int,
+    dst: Int, stride: Int, lanes: Int,
+) -> None:  # fmt: skip
+    """One row: parameters anywhere times rows, the bias and the offset ``numbers[at]``."""
+    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+    j = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    if lane < lanes and j < 1:
+        total = real(0)
+        for k in range(n):
+            total += theta[pool[weights + k]] * values[pool[args + k] * stride + lane]
+        if bias >= 0:
+            total += theta[bias]
+        values[dst * stride + lane] = total + numbers[at]
+
+
+def weighted(
+    values: Reals, theta: Reals, pool: Words, args: Int, n: Int, bias: Int, numbers: Reals, at: Int, dst: Int,
+    stride: Int, lanes: Int,
+) -> None:  # fmt: skip
+    """One row: the numbers behind ``numbers[at]`` times rows, the bias and the offset ``numbers[at]``."""
+    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+    j = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    if lane < lanes and j < 1:
+        total = real(0)
+        for k in range(n):
+            total += numbers[at + 1 + k] * values[pool[args + k] * stride + lane]
+        if bias >= 0:
+            total += theta[bias]
+        values[dst * stride + lane] = total + numbers[at]
+
+
+def product(
+    values: Reals, theta: Reals, pool: Words, args: Int, n: Int, bias: Int, numbers: Reals, at: Int, dst: Int,
+    stride: Int, lanes: Int,
+) -> None:  # fmt: skip
+    """One row: rows times rows, the bias and the offset ``numbers[at]``."""
+    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+    j = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    if lane < lanes and j < 1:
+        total = real(0)
+        for k in range(n):
+            total += values[pool[args + k] * stride + lane] * values[pool[args + n + k] * stride + lane]
+        if bias >= 0:
+            total += theta[bias]
+        values[dst * stride + lane] = total + numbers[at]
+
+
+def squares(
+    values: Reals, pool: Words, args: Int, n: Int, numbers: Reals, at: Int, dst: Int, stride: Int, lanes: Int
+) -> None:
+    """One row: ``numbers[at]`` times the sum of squared differences."""
+    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+    j = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    if lane < lanes and j < 1:
+        total = real(0)
+        for k in range(n):
+            error = values[pool[args + k] * stride + lane] - values[pool[args + n + k] * stride + lane]
+            total += error * error
+        values[dst * stride + lane] = numbers[at] * total

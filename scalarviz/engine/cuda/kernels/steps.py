@@ -1,0 +1,93 @@
+"""All around a step: its samples, its rates, where gradients begin, what is kept of the update, and the clock.
+
+``clock`` is two numbers: the place of the step in this call, and its number in the run. What a kernel is launched with
+is the same in every step, so that a step can be recorded once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .... import rng
+from ..jit import cuda, device_function
+from ..typed import Flags, Int, Key, Longs, Real, Reals, Words, real
+
+WORD, HALF, ORDER, NOTHING = rng.WORD, rng.HALF, np.uint64(int(rng.Stream.ORDER)), np.uint64(0)
+philox4x32 = device_function(rng.philox4x32)
+feistel = device_function(rng.feistel)
+
+
+def batch_order(
+    order: Longs, clock: Longs, batch: Int, samples: Int, k0: Key, k1: Key, left: Key, right: Key, rounds: Int
+) -> None:  # fmt: skip
+    """Which samples the step trains on: those of :func:`scalarviz.rng.batch_indices`."""
+    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    if i < batch:
+        batches = samples // batch
+        epoch = np.uint64(clock[1] // batches)
+        e0, e1, e2, e3 = philox4x32(NOTHING, ORDER, epoch & WORD, epoch >> HALF, k0, k1)
+        x = np.uint64(clock[1] % batches * batch + i)
+        x = feistel(x, left, right, rounds, e0, e1, e2, e3)
+        while x >= np.uint64(samples):
+            x = feistel(x, left, right, rounds, e0, e1, e2, e3)
+        order[i] = np.int64(x)
+
+
+def rates(numbers: Reals, table: Reals, clock: Longs, width: Int) -> None:
+    """The step's learning rate, its number and what follows from them: a line of the call's table."""
+    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    if i < width:
+        numbers[i] = table[clock[0] * width + i]
+
+
+def seed(adjoints: Reals, row: Int, scale: Real, stride: Int, lanes: Int) -> None:
+    """The adjoint of the loss of one sample."""
+    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+    if lane < lanes and cuda.blockIdx.x == 0 and cuda.threadIdx.y == 0:
+        adjoints[row * stride + lane] = scale
+
+
+def derived(theta: Reals, n: Int, values: Reals, pool: Words, outputs: Int, count: Int) -> None:
+    """The derived parameters, which stand behind the others, from the rows of the prologue."""
+    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    if i < count:
+        theta[n + i] = values[pool[outputs + i]]
+
+
+def derived_back(adjoints: Reals, grad: Reals, n: Int, pool: Words, at: Int, count: Int) -> None:
+    """Adjoints of the prologue's outputs from the gradients of the derived parameters; a row may be several of them.
+
+    A list of targets as in ``backward``; its items are the numbers of the derived parameters.
+    """
+    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    if i < count:
+        items = at + 2 * count + 1
+        total = real(0)
+        for item in range(pool[at + count + i], pool[at + count + i + 1]):
+            total += grad[n + pool[items + item]]
+        adjoints[pool[at + i]] = total
+
+
+def keep(previous: Reals, values: Reals, n: Int) -> None:
+    """The values before the update."""
+    p = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    if p < n:
+        previous[p] = values[p]
+
+
+def commit(
+    state: Reals, values: Reals, pool: Words, outputs: Int, offsets: Longs, count: Int, trained: Flags, start: Int,
+    stride: Int, lanes: Int,
+) -> None:  # fmt: skip
+    """What the optimiser's program made of weights and states, to where they stand, for weights that are trained."""
+    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+    i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    if lane < lanes and i < count and trained[start + lane] != 0:
+        state[offsets[i] + start + lane] = values[pool[outputs + i] * stride + lane]
+
+
+def tick(clock: Longs) -> None:
+    """The step is done."""
+    if cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x == 0:
+        clock[0] += 1
+        clock[1] += 1

@@ -1,0 +1,152 @@
+"""`Machine`: a program in a device's memory, and the launches that run it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...tape import Program
+from ..problem import Array
+from .catalog import find
+from .device import Buffer, Device, Launch
+from .encode import Call, encode
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How work is cut. Part of the configuration: it changes bits. Never read off the GPU.
+
+    Attributes
+    ----------
+    chunk_bytes : int
+        What the rows of a chunk of lanes may fill, values and adjoints: less than a usual second-level cache.
+    threads : int
+        Of a block.
+    slices : int
+        Parts into which the lanes are cut where a sum goes over them.
+    steps : int
+        The most steps between an upload and a download.
+    """
+
+    chunk_bytes: int = 32 << 20
+    threads: int = 128
+    slices: int = 32
+    steps: int = 4096
+
+    def chunk(self, rows: int, itemsize: int, lanes: int) -> int:
+        """How many of so many lanes go through a program of so many rows together."""
+        fitting = self.chunk_bytes // max(1, rows * itemsize)
+        return max(1, min(lanes, fitting - fitting % 32 if fitting > 32 else fitting))
+
+
+class Machine:
+    """A program in memory.
+
+    Parameters
+    ----------
+    program : Program
+    device : Device
+    dtype : dtype
+    chunk : int
+        Lanes that go through together.
+    shape : Shape
+    seeds : tuple of int
+        Rows whose adjoints are given; empty for forward only.
+
+    Attributes
+    ----------
+    values, adjoints : Buffer
+        Rows of `chunk` lanes.
+    """
+
+    def __init__(
+        self, program: Program, device: Device, dtype: Any, chunk: int, shape: Shape, seeds: tuple[int, ...] = ()
+    ) -> None:
+        self.program, self.device, self.dtype, self.chunk, self.shape = program, device, np.dtype(dtype), chunk, shape
+        self.encoded = encoded = encode(program, seeds)
+        self.values = device.empty(max(1, program.n_rows * chunk), dtype)
+        self.adjoints = device.empty(program.n_rows * chunk if seeds else 1, dtype)
+        self.pool = self.constant(np.array([*encoded.pool, 0], np.int32))
+        with np.errstate(over="ignore"):  # 1e308 is infinite in float32, as IEEE 754 rounds it
+            self.numbers = self.constant(np.array([*encoded.numbers, 0.0]).astype(dtype))
+        self.parts: Buffer | None = None
+        if seeds:
+            self.first = self.constant(encoded.first)
+            self.adjoint_rows = self.constant(np.append(encoded.adjoint_rows, np.int32(0)))
+            self.value_rows = self.constant(np.append(encoded.value_rows, np.int32(0)))
+            self.slices = min(shape.slices, chunk)
+            self.parts = device.empty(max(1, program.n_theta * self.slices), dtype)
+        self._fill_constants()
+
+    def constant(self, array: Array) -> Buffer:
+        """A table in the device's memory."""
+        buffer = self.device.empty(array.size, array.dtype)
+        self.device.upload(buffer, array)
+        return buffer
+
+    def _fill_constants(self) -> None:
+        count = len(self.program.constant_rows)
+        if count:
+            given = (self.values, self.pool, self.encoded.constants_at, self.numbers, 0, count)
+            self.device.record([self.rows("constants", count, given, self.chunk)]).run()
+
+    # ---- launches
+
+    def rows(self, kernel: str, rows: int, arguments: Sequence[Any], lanes: int) -> Launch:
+        """A thread for each of so many rows and lanes; stride and lanes are added to the arguments."""
+        across = 1
+        while across < min(lanes, self.shape.threads):
+            across *= 2
+        across = min(across, self.shape.threads)
+        down = max(1, self.shape.threads // across)
+        grid = (-(-rows // down), -(-lanes // across))
+        return Launch(find(kernel, self.dtype.name), grid, (across, down), (*arguments, self.chunk, lanes))
+
+    def line(self, kernel: str, count: int, arguments: Sequence[Any]) -> Launch:
+        """A thread for each of `count`."""
+        threads = self.shape.threads
+        return Launch(find(kernel, self.dtype.name), (-(-count // threads), 1), (threads, 1), tuple(arguments))
+
+    def inputs(
+        self, data: Buffer, offsets: Buffer, order: Buffer, chosen: bool, start: int, lanes: int
+    ) -> list[Launch]:
+        """Fill the input rows."""
+        count = len(self.program.input_rows)
+        given = (
+            self.values, self.pool, self.encoded.inputs_at, offsets, count, data, order, int(chosen), start
+        )  # fmt: skip
+        return [self.rows("inputs", count, given, lanes)] if count else []
+
+    def forward(self, theta: Buffer, lanes: int) -> list[Launch]:
+        """Compute all rows."""
+        return [self._launch(call, theta, lanes) for call in self.encoded.forward]
+
+    def backward(self, theta: Buffer, lanes: int) -> list[Launch]:
+        """Carry adjoints to all rows that get one; those of the seeds are there."""
+        return [self._launch(call, theta, lanes) for call in self.encoded.backward]
+
+    def sums(self, lanes: int, fresh: bool) -> list[Launch]:
+        """The parts of the gradients of all parameters; those that are not fresh are added to."""
+        n = self.program.n_theta
+        threads = self.shape.threads
+        given = (
+            self.parts, self.adjoints, self.values, self.first, self.adjoint_rows, self.value_rows, n, self.slices,
+            int(fresh), self.chunk, lanes,
+        )  # fmt: skip
+        return [Launch(find("pairs", self.dtype.name), (-(-n // threads), self.slices), (threads, 1), given)]
+
+    def join(self, grad: Buffer, fresh: bool) -> list[Launch]:
+        """The gradients from their parts."""
+        n = self.program.n_theta
+        return [self.line("join", n, (grad, self.parts, n, self.slices, int(fresh)))]
+
+    def _launch(self, call: Call, theta: Buffer, lanes: int) -> Launch:
+        buffers = {
+            "values": self.values, "adjoints": self.adjoints, "theta": theta, "pool": self.pool,
+            "numbers": self.numbers,
+        }  # fmt: skip
+        arguments = [buffers[given] if isinstance(given, str) else given for given in call.arguments]
+        return self.rows(call.kernel, call.rows, arguments, lanes)

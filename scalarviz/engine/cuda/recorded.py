@@ -1,0 +1,102 @@
+"""Launches that are packed once and done many times, as a CUDA graph where that can be recorded.
+
+A launch is packed in C: pointers and numbers as the driver takes them, so that doing it again costs a call. A step is
+some thirty launches of microseconds each, so it is *captured* as a graph and replayed as one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import DeviceError, DeviceLostError, DeviceMemoryError
+from . import context
+from .context import Context, call, destroy
+from .device import Buffer, Launch
+
+if TYPE_CHECKING:
+    from .driver import DriverDevice
+
+SMALL_SHARED = 48 * 1024
+"""Bytes of shared memory that every kernel may have; for more it must be asked for."""
+
+_C_TYPES = {
+    "Int": ctypes.c_int64, "Key": ctypes.c_uint64, "Double": ctypes.c_double, "float32": ctypes.c_float,
+    "float64": ctypes.c_double,
+}  # fmt: skip
+
+
+def pointer(buffer: Buffer) -> int:
+    """Address on the device."""
+    return int(buffer.memory.pointer) + buffer.start * buffer.dtype.itemsize
+
+
+class Packed:
+    """A launch with its arguments in C."""
+
+    def __init__(self, home: Context, launch: Launch) -> None:
+        self.launch, self.function = launch, home.function(launch.kernel)
+        given = zip(launch.kernel.parameters, launch.arguments, strict=True)
+        self.numbers = [_in_c(name, argument, launch.kernel.dtype) for name, argument in given]
+        self.places = (ctypes.c_void_p * len(self.numbers))(*[ctypes.addressof(number) for number in self.numbers])
+        self.address = ctypes.addressof(self.places)
+        if launch.shared > SMALL_SHARED:
+            which = context.api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            call("cuFuncSetAttribute", self.function, which, launch.shared)
+
+    def queue(self, stream: Any) -> None:
+        """Let the device do it when it comes to it."""
+        grid, block = self.launch.grid, self.launch.block
+        call("cuLaunchKernel", self.function, *grid, 1, *block, 1, self.launch.shared, stream, self.address, 0)
+
+
+def _in_c(name: str, argument: Any, dtype: str) -> Any:
+    if isinstance(argument, Buffer):
+        return ctypes.c_uint64(pointer(argument))
+    kind = _C_TYPES[dtype if name == "Real" else name]
+    return kind(argument.item() if isinstance(argument, np.generic) else argument)
+
+
+class DriverRecorded:
+    """See :class:`scalarviz.engine.cuda.device.Recorded`."""
+
+    def __init__(self, device: DriverDevice, launches: list[Packed]) -> None:
+        self.device, self.launches = device, launches
+        self._queue: Callable[[], None] | None = None
+
+    def run(self, times: int = 1) -> None:
+        """Queue them, in order, so often."""
+        self.device.context.enter()
+        if self._queue is None:
+            self._queue = self._captured() or self._plain
+        for _ in range(times):
+            self._queue()
+
+    def _plain(self) -> None:
+        for launch in self.launches:
+            launch.queue(self.device.stream)
+
+    def _captured(self) -> Callable[[], None] | None:
+        """All of them as one launch; None where that cannot be done, which the device then says."""
+        stream = self.device.stream
+        try:
+            call("cuStreamBeginCapture", stream, context.api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
+            try:
+                self._plain()
+            finally:
+                graph = call("cuStreamEndCapture", stream)
+            try:
+                ready = call("cuGraphInstantiate", graph, 0)
+            finally:
+                call("cuGraphDestroy", graph)
+        except (DeviceLostError, DeviceMemoryError):
+            raise
+        except DeviceError as error:
+            self.device.remark = f"plain launches, since a step could not be recorded: {error}"
+            return None
+        weakref.finalize(self, destroy, self.device.context, "cuGraphExecDestroy", ready).atexit = False
+        return lambda: call("cuGraphLaunch", ready, stream)

@@ -1,0 +1,139 @@
+"""`Steps`: the launches of a training step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ... import rng
+from ..problem import Array, Problem
+from .catalog import find
+from .device import Buffer, Device, Launch
+from .machine import Machine, Shape
+from .state import State
+
+
+class Steps:
+    """The launches of a step, whose arguments are the same in all steps."""
+
+    def __init__(self, problem: Problem, device: Device, state: State, shape: Shape) -> None:
+        self.problem, self.device, self.state, self.shape = problem, device, state, shape
+        plan, self.dtype = problem.plan, problem.store.value.dtype
+        item = self.dtype.itemsize
+        self.chunk = shape.chunk(2 * plan.body.n_rows, item, problem.batch)
+        self.body = Machine(plan.body, device, self.dtype, self.chunk, shape, (plan.body.loss,))
+        self.prologue: Machine | None = None
+        if plan.prologue is not None:
+            seeds = tuple(plan.prologue.outputs.tolist())
+            self.prologue = Machine(plan.prologue, device, self.dtype, 1, shape, seeds)
+        program, n = problem.update.body, plan.n_parameters
+        self.updates = Machine(program, device, self.dtype, shape.chunk(program.n_rows, item, n), shape)
+        offsets = np.array(state.offset, np.int64)
+        self.column_offsets = self.body.constant(offsets[program.input_index])
+        outputs = [state.offset[0], *state.offset[2:]]
+        self.output_offsets = self.body.constant(np.array(outputs, np.int64))
+        self.clock = device.empty(2, np.int64)
+        self.losses = device.empty(shape.steps, np.float64)
+        self.loss_slices = min(shape.slices, self.chunk)
+        self.loss_parts = device.empty(self.loss_slices, np.float64)
+        self.order = device.empty(problem.batch, np.int64)
+        self.width = 2 + problem.update.n_derived
+        self.rates = device.empty(self.width, self.dtype)
+        self.table = device.empty(self.width * shape.steps, self.dtype)
+        self.data: Buffer = self.order
+        self.data_offsets: Buffer = self.order
+
+    def load(self, data: Array) -> None:
+        """Another data set, shape (numbers of a sample, N)."""
+        if self.data is self.order or self.data.size != data.size:
+            self.data = self.device.empty(data.size, self.dtype)
+        self.device.upload(self.data, data.reshape(-1))
+        self.data_offsets = self.body.constant(self.problem.plan.body.input_index * np.int64(data.shape[1]))
+
+    def begin(self, first: int, table: Array | None) -> None:
+        """Set the clock to step `first`, and the rates of the steps of a call."""
+        self.device.upload(self.clock, np.array([0, first], np.int64))
+        if table is not None:
+            self.device.upload(self.table.part(0, table.size), table.reshape(-1))
+
+    def read_losses(self, losses: Array) -> None:
+        """Those of the steps since `begin`."""
+        self.device.download(self.losses.part(0, len(losses)), losses)
+        self.device.wait()
+
+    # ---- launches
+
+    def gradient(self) -> list[Launch]:
+        """Samples, derived parameters, forward, loss, backward, gradients."""
+        body, grad = self.body, self.state.grad
+        launches = [*self._order(), *self._derived()]
+        for start in range(0, self.problem.batch, self.chunk):
+            lanes = min(self.chunk, self.problem.batch - start)
+            launches += self._chunk(start, lanes)
+        launches += body.join(grad, fresh=True)
+        given = (self.losses, self.loss_parts, self.loss_slices, self.problem.scale, self.clock)
+        return [*launches, body.line("loss_join", 1, given), *self._derived_back()]
+
+    def _chunk(self, start: int, lanes: int) -> list[Launch]:
+        body, theta = self.body, self.state.theta
+        chosen = self.problem.batch < self.problem.data.shape[1]
+        row, fresh = self.problem.plan.body.loss, start == 0
+        given = (self.loss_parts, body.values, row, self.loss_slices, int(fresh), self.chunk, lanes)
+        return [
+            *body.inputs(self.data, self.data_offsets, self.order, chosen, start, lanes),
+            *body.forward(theta, lanes),
+            body.line("loss_parts", self.loss_slices, given),
+            body.rows("seed", 1, (body.adjoints, row, self.dtype.type(self.problem.scale)), lanes),
+            *body.backward(theta, lanes),
+            *body.sums(lanes, fresh),
+        ]
+
+    def _order(self) -> list[Launch]:
+        samples, batch = self.problem.data.shape[1], self.problem.batch
+        if batch == samples:
+            return []
+        left, right, rounds = rng.shape_of(samples)
+        given = (self.order, self.clock, batch, samples, *rng.split(self.problem.seed), left, right, rounds)
+        return [self.body.line("batch_order", batch, given)]
+
+    def _derived(self) -> list[Launch]:
+        if self.prologue is None:
+            return []
+        made, theta, n = self.prologue, self.state.theta, self.problem.plan.n_parameters
+        count = self.problem.plan.n_derived
+        given = (theta, n, made.values, made.pool, made.encoded.outputs_at, count)
+        return [*made.forward(theta, 1), made.line("derived", count, given)]
+
+    def _derived_back(self) -> list[Launch]:
+        if self.prologue is None:
+            return []
+        made, state, n = self.prologue, self.state, self.problem.plan.n_parameters
+        at, count = made.encoded.seeds_at
+        first = (
+            [made.line("derived_back", count, (made.adjoints, state.grad, n, made.pool, at, count))] if count else []
+        )
+        return [*first, *made.backward(state.theta, 1), *made.sums(1, True), *made.join(state.grad, fresh=False)]
+
+    def update(self) -> list[Launch]:
+        """What the optimiser makes of weights, gradients and states."""
+        state, made, n = self.state, self.updates, self.problem.plan.n_parameters
+        launches = [
+            made.line("rates", self.width, (self.rates, self.table, self.clock, self.width)),
+            made.line("keep", n, (state.previous, state.value, n)),
+        ]
+        outputs = len(self.problem.update.body.outputs)
+        for start in range(0, n, made.chunk):
+            lanes = min(made.chunk, n - start)
+            given = (
+                state.memory, made.values, made.pool, made.encoded.outputs_at, self.output_offsets, outputs,
+                state.trained, start,
+            )  # fmt: skip
+            launches += [
+                *made.inputs(state.memory, self.column_offsets, self.order, False, start, lanes),
+                *made.forward(self.rates, lanes),
+                made.rows("commit", outputs, given, lanes),
+            ]
+        return launches
+
+    def tick(self) -> list[Launch]:
+        """The clock goes on."""
+        return [Launch(find("tick", self.dtype.name), (1, 1), (1, 1), (self.clock,))]

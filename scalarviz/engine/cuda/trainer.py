@@ -1,0 +1,80 @@
+"""`CudaTrainer`: a problem on a GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays.updates import Updater
+from ..problem import Array, Problem
+from .device import Device, Recorded
+from .devices import open_device
+from .machine import Shape
+from .state import State
+from .steps import Steps
+
+SHAPE = Shape()
+
+
+class CudaTrainer:
+    """Trains a `Problem` on a GPU. See :class:`scalarviz.engine.problem.Trainer`.
+
+    A call begins with an upload of all that the host may have changed and ends with a download, so that between two
+    calls the arrays of the problem are true. Data is uploaded when it is another array than before.
+
+    Parameters
+    ----------
+    problem : Problem
+    number : int
+        Of the device.
+    """
+
+    name = "cuda"
+    breakable = False
+
+    def __init__(self, problem: Problem, number: int = 0) -> None:
+        self.problem = problem
+        self.device: Device = open_device(number)
+        self.state = State(problem, self.device)
+        self.steps = Steps(problem, self.device, self.state, SHAPE)
+        self._updater = Updater(problem)
+        self._data: Array | None = None
+        self._gradient: Recorded | None = None
+        self._step: Recorded | None = None
+
+    def train(self, first: int, count: int, lr: float) -> NDArray[np.float64]:
+        """Do the steps ``first + 1 .. first + count``; returns their losses, float64 of shape (count,)."""
+        losses = np.empty(count)
+        step = self._ready()[1]
+        for done in range(0, count, SHAPE.steps):
+            steps = min(SHAPE.steps, count - done)
+            self.steps.begin(first + done, self._updater.hyper(first + done, steps, lr))
+            step.run(steps)
+            self.steps.read_losses(losses[done : done + steps])
+        self.state.download(updated=True)
+        return losses
+
+    def gradient(self, step: int) -> float:
+        """Forward and backward of the batch of step ``step + 1``; fills ``store.grad``, returns the loss."""
+        gradient = self._ready()[0]
+        self.steps.begin(step, None)
+        gradient.run()
+        loss = np.empty(1)
+        self.steps.read_losses(loss)
+        self.state.download(updated=False)
+        return float(loss[0])
+
+    def _ready(self) -> tuple[Recorded, Recorded]:
+        """Upload what may have changed; the launches of a gradient, and of a step."""
+        if self._data is not self.problem.data:
+            changed = self._data is None or self._data.shape != self.problem.data.shape
+            self.steps.load(self.problem.data)
+            self._data = self.problem.data
+            if changed:
+                self._gradient = self._step = None
+        self.state.upload()
+        if self._gradient is None or self._step is None:
+            gradient = self.steps.gradient()
+            self._gradient = self.device.record([*gradient, *self.steps.tick()])
+            self._step = self.device.record([*gradient, *self.steps.update(), *self.steps.tick()])
+        return self._gradient, self._step
