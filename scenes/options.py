@@ -85,7 +85,7 @@ class SceneOptions(BaseModel):
     engine: str = Field(  # checked by the Run, which also knows "cuda:1"
         "auto",
         description="what computes; auto: numba where its cache is warm, else numpy, in a window until numba is ready",
-        json_schema_extra={"metavar": "|".join(name for name in ENGINES if name != "cuda")},  # not in this version
+        json_schema_extra={"metavar": "|".join(ENGINES)},
     )
     dtype: Literal["float32", "float64"] = Field("float32", description="of the weights")
     threads: int | None = Field(

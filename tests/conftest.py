@@ -147,7 +147,9 @@ def pytest_terminal_summary(terminalreporter, config):
     """Say in one line what was left out."""
     if count := config.stash[LEFT_OUT]:
         why = f"{CUDA}=0" if _has_numba_cuda() else "numba-cuda is not installed"
-        terminalreporter.write_line(f"{count} tests marked cuda were not selected: {why} (make test CUDA=1 runs them)")
+        terminalreporter.write_line(
+            f"{count} test{'s' * (count > 1)} marked cuda left out: {why} (make test CUDA=1 runs them)"
+        )
 
 
 def _has_numba_cuda():

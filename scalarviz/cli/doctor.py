@@ -16,6 +16,7 @@ from .console import tell
 PACKAGES = (
     *("numpy", "numba", "llvmlite", "vispy", "typer", "rich", "pydantic", "pillow", "safetensors"),
     *("imageio-ffmpeg", "scikit-image", "scikit-learn", "PySide6-Essentials", "jupyterlab", "ipykernel"),
+    *("numba-cuda", "cuda-bindings", "cuda-toolkit"),
 )
 
 
@@ -152,10 +153,10 @@ def _layers() -> tuple[bool, str]:
 
 
 def _cuda() -> tuple[bool, str]:
-    from numba import cuda
+    from ..engine.cuda.there import found, no_cuda
 
-    found = f" ({_text(cuda.get_current_device().name)} would be there)" if cuda.is_available() else ""
-    return False, f"not in this version; the processor does the work{found}"
+    why = no_cuda(0)
+    return not why, why or found()
 
 
 def _notebook() -> tuple[bool, str]:

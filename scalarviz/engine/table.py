@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -124,9 +123,9 @@ def _cuda(problem: Problem, model: Model, loss: Loss, device: int) -> Trainer:
 
 
 def _no_cuda(device: int) -> str:
-    if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
-        return ""
-    return 'is not in this version; use "numba" (compiled, on the processor) or "auto"'
+    from .cuda.there import no_cuda
+
+    return no_cuda(device)
 
 
 @contextmanager

@@ -45,7 +45,7 @@ BAD = {
     "dtype": [*NO_NAME, "float16"],
     "theme": [*NO_NAME, "Dark"],
     "threads": ["", "x", "0", "-1", "1.5", "100000"],
-    "engine": [*NO_NAME, "cuda", "cuda:1", "numba:1"],
+    "engine": [*NO_NAME, "cuda:99", "cuda:-1", "numba:1"],
     "cmap": ["", "no such map"],
     "pair": ["", "#ff8800", "#ff8800:", "red:blue", "#ff8800:#0044cc:#fff", "#gg0000:#000000"],
     "picture": NO_FILE_TO_READ,

@@ -13,6 +13,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import nn, optim
+from scalarviz.engine.cache import trust
 from scalarviz.engine.cpu.cache import background, loader, place, units, writable
 from scalarviz.errors import InputError
 
@@ -80,13 +81,13 @@ def test_what_belongs_to_another_user_is_not_loaded(unit, level, monkeypatch):
             found = real(asked, **options)
             return os.stat_result((*found[:4], 12345, *found[5:])) if Path(asked) == path else found
 
-        monkeypatch.setattr(place.os, "stat", stat)
+        monkeypatch.setattr(trust.os, "stat", stat)
     refused(monkeypatch, rf"compiled kernels are code: {path} belongs to another user \(number 12345\)")
 
 
 def test_a_whole_cache_of_another_user_is_not_loaded(unit, monkeypatch):
     me = os.getuid()
-    monkeypatch.setattr(place.os, "getuid", lambda: me + 1)
+    monkeypatch.setattr(trust.os, "getuid", lambda: me + 1)
     refused(monkeypatch, f"belongs to another user .number {me}.")
 
 
@@ -95,7 +96,7 @@ def test_a_whole_cache_of_another_user_is_not_loaded(unit, monkeypatch):
 def test_what_others_can_write_is_not_loaded(unit, level, bits, monkeypatch):
     path = levels(unit)[level]
     path.chmod(path.stat().st_mode | bits)
-    refused(monkeypatch, rf"{path} can be written by others \(mode \d+\); `chmod -R go-w {path}` ends that")
+    refused(monkeypatch, rf"{path} can be written by others \(mode \d+\), which `chmod -R go-w {path}` ends")
     monkeypatch.undo()  # what the message names helps
     subprocess.run(["chmod", "-R", "go-w", path], check=True)
     monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(unit.parents[1]))

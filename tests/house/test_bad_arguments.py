@@ -111,7 +111,7 @@ TABLE = {
         *of(lambda x: run(data=(x, Y)), None, X[:, :2], X[:0], X * math.nan, X - math.inf, X.astype(str) + "x"),
         *of(lambda x: run(batch_size=x), 0, -1, 5, 1.5, "2", True),
         *of(lambda x: run(seed=x), -1, 1.5, "0", None, True),
-        *of(lambda x: run(engine=x), None, "", "gpu", "cuda", "cuda:1", 3),
+        *of(lambda x: run(engine=x), None, "", "gpu", "cuda:99", "cuda:-1", 3),
         *of(lambda x: run(dtype=x), None, "", "float16", float, 3),
         *of(lambda x: run().step(x), None, -1, 1.5, "1", True),
         *of(lambda x: setattr(run(), "lr", x), None, -1, "1", math.nan, math.inf),

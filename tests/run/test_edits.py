@@ -127,7 +127,7 @@ UNFIT = [
     ed.SetWeights(31, [1.0, 2.0]), ed.AddToWeights(40, [1.0]), ed.SetFrozen(30, np.ones(2, bool)),
     ed.SetOptimizer({"lr": -1.0}), ed.SetOptimizer({"lr": np.nan}), ed.SetOptimizer({"betas": (0.1, 0.2)}),
     ed.SetOptimizer({"nesterov": True}), ed.SetOptimizer({"lr": 0.1, "momentum": -3}), ed.SetBatchSize(65),
-    ed.SetEngine("cuda"), ed.SetEngine("auto"), ed.SetTargets(X[:5]), ed.SetTargets(np.ones((64, 2))),
+    ed.SetEngine("cuda:99"), ed.SetEngine("auto"), ed.SetTargets(X[:5]), ed.SetTargets(np.ones((64, 2))),
     ed.AddSamples(np.ones((2, 4)), np.ones((2, 3))), ed.AddSamples(np.ones((2, 3)), np.ones((3, 3))),
     ed.Refill(np.ones((2, 3)), np.ones((2, 4))), ed.Refill(np.full((2, 3), 1e300), np.ones((2, 3))),
 ]  # fmt: skip

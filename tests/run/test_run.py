@@ -322,7 +322,7 @@ def test_loading_what_does_not_fit_lists_everything_and_changes_nothing(tmp_path
         ({"batch_size": True}, "whole number"),
         ({"seed": -1}, "whole number >= 0"),
         ({"engine": "gpu"}, "auto, objects, numpy, numba"),
-        ({"engine": "cuda"}, "not in this version"),
+        ({"engine": "cuda:99"}, 'engine="cuda:99" (needs|finds|names|cannot)'),
         ({"dtype": "float16"}, "float32, float64"),
     ],
 )

@@ -153,7 +153,7 @@ def test_a_state_of_another_run_is_refused_before_anything_changes():
         run.take(other.state())
     with pytest.raises(TypeMismatchError):
         run.take({"weights": 3})
-    broken = State({**run.state().parts, "engine": dataclasses.replace(run.engine, name="cuda")})
+    broken = State({**run.state().parts, "engine": dataclasses.replace(run.engine, name="cuda:99")})
     with pytest.raises(Exception, match="cuda"):
         run.take(broken)
     assert bits(run) == before

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from ....errors import InputError
+from ...cache.trust import foreign
 from .key import key
 
 OWN = "SCALARVIZ_CACHE_DIR"
@@ -67,8 +67,9 @@ def closed(unit: str = "") -> str:
     except InputError as error:
         return str(error)
     for path in _on_the_way(root, unit):
-        if reason := _foreign(path):
-            return f"the cache folder {root} is not used, since compiled kernels are code: {path} {reason}"
+        if reason := foreign(path):
+            why = f"{path} {reason}; {OWN} names another folder"
+            return f"the cache folder {root} is not used, since compiled kernels are code: {why}"
     return ""
 
 
@@ -79,19 +80,3 @@ def _on_the_way(root: Path, unit: str) -> Iterator[Path]:
         yield here / unit
         with suppress(OSError):  # it is not there; or it cannot be read, which its reader finds out
             yield from sorted((here / unit).iterdir())
-
-
-def _foreign(path: Path) -> str:
-    """Why a file or folder is not this user's alone, and what to do; empty if it is, or is not there."""
-    if not hasattr(os, "getuid"):
-        return ""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return ""
-    if found.st_uid != os.getuid():
-        return f"belongs to another user (number {found.st_uid}); {OWN} names a folder of your own"
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        mode = stat.S_IMODE(found.st_mode)
-        return f"can be written by others (mode {mode:o}); `chmod -R go-w {path}` ends that, or {OWN} names another one"
-    return ""

@@ -1,0 +1,196 @@
+"""libNVVM, NVIDIA's compiler from LLVM's language to that of its GPUs: finding it, and loading it before numba does.
+
+numba-cuda takes what NVIDIA's own finder (``cuda.pathfinder``) finds: in pip's and conda's packages, where the system
+looks for libraries, below ``CUDA_HOME`` or ``CUDA_PATH``. Here the folder of ``nvcc`` is looked at too, and
+``SCALARVIZ_NVVM`` names a library, or the folder of one, that comes before all others. The finder takes a library that
+is loaded already, so loading ours first is all that has to be done. Loads no numba.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shutil
+import sys
+import threading
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ...errors import MissingDependencyError
+from ..cache.trust import intruder
+
+NAMED = "SCALARVIZ_NVVM"
+"""Environment variable: a libNVVM, or a folder that holds one (a CUDA toolkit's may be named)."""
+LIBRARIES = ("libnvvm.so.4", "libnvvm.so") if sys.platform != "win32" else ("nvvm70.dll", "nvvm64_40_0.dll")
+FOLDERS = ("", "nvvm/lib64", "nvvm/bin/x64", "nvvm/bin", "lib64", "lib", "bin")
+"""Where it may lie below a folder that is named, or that of a toolkit."""
+LIBDEVICE = "libdevice.10.bc"
+INSTALL = 'pip install "scalarviz[cuda]"'
+EMPTY = """target triple = "nvptx64-unknown-cuda"
+target datalayout = "e-p:64:64:64-i1:8:8-i8:8:8-i16:16:16-i32:32:32-i64:64:64-i128:128:128-f32:32:32-f64:64:64-\
+v16:16:16-v32:32:32-v64:64:64-v128:128:128-n16:32:64"
+!nvvmir.version = !{!0}
+!0 = !{i32 2, i32 0}
+"""
+_LOCK = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A libNVVM that is loaded.
+
+    Attributes
+    ----------
+    library : Path
+    libdevice : Path or None
+        The mathematical functions that belong to it; None where none lies beside it: numba looks for one.
+    """
+
+    library: Path
+    libdevice: Path | None
+
+
+def use_nvvm() -> Compiler:
+    """Load libNVVM, so that numba compiles with it.
+
+    Raises
+    ------
+    MissingDependencyError
+        There is none, or the one that is named may not be loaded: one clause that follows the engine's name.
+    """
+    with _LOCK:
+        return _loaded(os.environ.get(NAMED, ""), os.environ.get("PATH", ""))
+
+
+@cache
+def _loaded(named: str, path: str) -> Compiler:
+    """The same of settings; what could be loaded stays so in this process."""
+    if named:
+        library = _named(Path(os.path.expanduser(named)))
+        _load(library, f"which {NAMED} names")
+    else:
+        library = _found() or _beside_nvcc(path)
+    return Compiler(library, libdevice_of(library))
+
+
+def toolkit() -> str:
+    """Release of the CUDA toolkit that libNVVM is part of, as it says it itself: ``"13.0.88"``.
+
+    Raises
+    ------
+    MissingDependencyError
+        As :func:`use_nvvm`.
+    """
+    return _release(use_nvvm())
+
+
+@cache
+def _release(compiler: Compiler) -> str:
+    from cuda.bindings import nvvm
+
+    program = nvvm.create_program()
+    try:
+        nvvm.add_module_to_program(program, EMPTY.encode(), len(EMPTY), "empty")
+        nvvm.compile_program(program, 0, [])
+        text = bytearray(nvvm.get_compiled_result_size(program))
+        nvvm.get_compiled_result(program, text)
+    except nvvm.nvvmError as error:
+        raise MissingDependencyError(f"cannot compile with {compiler.library} ({error}): {INSTALL}") from None
+    finally:
+        nvvm.destroy_program(program)
+    found = re.search(rb"release [0-9.]+, V([0-9.]+)", text)
+    if found is None:
+        raise MissingDependencyError(f"cannot tell the version of {compiler.library}: {INSTALL}")
+    return found[1].decode()
+
+
+@cache
+def processors() -> tuple[int, ...]:
+    """The GPUs that the toolkit compiles for, as numbers: 90 for sm_90. numba asks NVRTC for them, too.
+
+    Raises
+    ------
+    MissingDependencyError
+        There is no NVRTC.
+    """
+    from cuda.bindings import nvrtc
+
+    try:
+        code, found = nvrtc.nvrtcGetSupportedArchs()
+    except RuntimeError:  # the word of the bindings for a library that is not there
+        raise MissingDependencyError(
+            f"needs NVRTC, which was not found: {INSTALL}, or name a toolkit in CUDA_HOME"
+        ) from None
+    if int(code) or not found:
+        raise MissingDependencyError(f"cannot ask NVRTC for the GPUs that it knows ({code.name}): {INSTALL}")
+    return tuple(found)
+
+
+def library_in(place: Path) -> Path | None:
+    """The libNVVM of a folder, or of a toolkit that the folder is; None if there is none."""
+    for folder in FOLDERS:
+        for name in LIBRARIES:
+            if os.path.isfile(place / folder / name):
+                return place / folder / name
+    return None
+
+
+def libdevice_of(library: Path) -> Path | None:
+    """The mathematical functions that lie beside a libNVVM: in ``nvvm/libdevice`` of a toolkit, or in its folder."""
+    for up in list(library.parents)[:3]:
+        for folder in ("", "libdevice", "nvvm/libdevice"):
+            if os.path.isfile(up / folder / LIBDEVICE):
+                return up / folder / LIBDEVICE
+    return None
+
+
+def _named(place: Path) -> Path:
+    """The library that the user names; it is code, so nobody else may be able to change it."""
+    library = place if os.path.isfile(place) else library_in(place)
+    if library is None:
+        kind = f"there is no {' or '.join(LIBRARIES)} in that folder" if os.path.isdir(place) else "that is not there"
+        raise MissingDependencyError(f"has no compiler: {NAMED} is {str(place)!r}, and {kind}; name a libNVVM")
+    beside = libdevice_of(library)
+    for file in (library, beside) if beside else (library,):
+        if reason := intruder(file):
+            raise MissingDependencyError(
+                f"does not load {file}, which {NAMED} names, since a compiler is code: {reason}, or name another one"
+            )
+    return library.resolve()
+
+
+def _found() -> Path | None:
+    """What NVIDIA's finder finds and loads."""
+    from cuda import pathfinder
+
+    try:
+        return Path(pathfinder.load_nvidia_dynamic_lib("nvvm").abs_path)
+    except (pathfinder.DynamicLibNotFoundError, OSError):  # an OSError: it is there and broken
+        return None
+
+
+def _beside_nvcc(path: str) -> Path:
+    nvcc = shutil.which("nvcc", path=path)
+    library = library_in(Path(nvcc).resolve().parents[1]) if nvcc else None
+    if library is None:
+        raise MissingDependencyError(
+            f"needs libNVVM, which was not found: {INSTALL}, or name a CUDA toolkit's in CUDA_HOME or {NAMED}"
+        )
+    _load(library, "which lies beside nvcc")
+    return library
+
+
+def _load(library: Path, which: str) -> None:
+    try:
+        ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+    except OSError as error:
+        raise MissingDependencyError(f"cannot load {library}, {which} ({_line(error)}): {INSTALL}") from None
+    taken = _found()
+    if taken is None or not taken.samefile(library):
+        raise MissingDependencyError(f"cannot use {library}, {which}: {taken} is loaded already; start Python anew")
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())
