@@ -112,8 +112,8 @@ def test_the_driver_is_asked_once_and_again_after_a_fork(machine, monkeypatch):
     monkeypatch.setattr(gpus.os, "getpid", lambda: -1)
     api.start = CUresult.CUDA_ERROR_NOT_INITIALIZED
     assert there.no_cuda(0) == (
-        "cannot start NVIDIA's driver (CUDA_ERROR_NOT_INITIALIZED: system not yet initialized); this process was forked "
-        f'from one that had started it: start processes by "spawn"{OR_NUMBA}'
+        "cannot start NVIDIA's driver (CUDA_ERROR_NOT_INITIALIZED: system not yet initialized); this process was "
+        f'forked from one that had started it: start processes by "spawn"{OR_NUMBA}'
     )
 
 

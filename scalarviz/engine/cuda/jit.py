@@ -26,6 +26,8 @@ import numpy as np
 from numba import config, cuda, types
 from numpy.typing import NDArray
 
+from .nvvm import toolkit, use_nvvm
+
 __all__ = ["FUNCTIONS", "SIMULATED", "Pointer", "cuda", "device_function", "ptx", "simulated", "versions"]
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
@@ -75,9 +77,21 @@ def ptx(
     """
     real = getattr(types, dtype)
     signature = tuple(TYPES[name](real) for name in annotations)
+    _use_compiler()
     with _compiling_for(capability):
         text, _ = cuda.compile(function, signature, cc=capability, device=False, abi="numba", output="ptx", **options)
     return str(text)
+
+
+@cache
+def _use_compiler() -> None:
+    """Load libNVVM; its mathematical functions numba looks for elsewhere, so it is told of those that belong to it."""
+    from numba.cuda import cuda_paths
+
+    libdevice = use_nvvm().libdevice
+    if libdevice is not None:
+        paths = cuda_paths.get_cuda_paths()  # kept by numba, and asked for each time
+        paths["libdevice"] = paths["libdevice"]._replace(info=str(libdevice))
 
 
 @contextmanager
@@ -151,7 +165,5 @@ def versions() -> tuple[str, ...]:
     except metadata.PackageNotFoundError:
         found.append("numba's own CUDA")
     if not SIMULATED:
-        from numba.cuda.cudadrv import nvvm
-
-        found.append(f"NVVM {nvvm.NVVM().get_version()} IR {nvvm.NVVM().get_ir_version()}")
+        found.append(f"libNVVM {toolkit()}")
     return tuple(found)
