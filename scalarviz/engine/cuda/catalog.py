@@ -6,7 +6,7 @@ import hashlib
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from types import FunctionType
 from typing import Any
 
@@ -33,10 +33,6 @@ class Kernel:
         Over pointers.
     text : str
         All of the source that it is made of.
-    parameters : tuple of str
-        Annotations of its parameters (see ``typed``).
-    options : mapping
-        How it is compiled (see :func:`jit.ptx`).
     """
 
     name: str
@@ -98,12 +94,16 @@ def _structural(dtype: str) -> dict[str, Kernel]:
 
 @cache
 def _of_operation(which: str, op: ops.Op, dtype: str) -> Kernel:
-    text = forward_source(op) if which == "forward" else backward_source(op)
+    return written(f"{which}:{op.name}", forward_source(op) if which == "forward" else backward_source(op), dtype)
+
+
+@lru_cache(maxsize=1024)
+def written(name: str, text: str, dtype: str) -> Kernel:
+    """A kernel whose source is made: the function of the text called like the part of `name` before the colon."""
     real = np.dtype(dtype).type
     space: dict[str, Any] = {
         "cuda": jit.cuda, "_real": real, "_infinity": real("inf"),
-        **{f"_{name}": function for name, function in jit.FUNCTIONS.items()},
-        **{name: getattr(typed, name) for name in ("Reals", "Words", "Int")},
+        **{f"_{function}": found for function, found in jit.FUNCTIONS.items()},
     }  # fmt: skip
-    define(f"cuda {which} {op.name} {dtype}", "from __future__ import annotations\n" + text, space)
-    return Kernel(f"{which}:{op.name}", dtype, space[which], text)
+    define(f"cuda {name} {dtype}", "from __future__ import annotations\n" + text, space)
+    return Kernel(name, dtype, space[name.partition(":")[0]], text)

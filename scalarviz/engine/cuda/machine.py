@@ -25,8 +25,8 @@ class Shape:
         What the rows of a chunk of lanes may fill, values and adjoints: less than a usual second-level cache.
     threads : int
         Of a block.
-    slices : int
-        Parts into which the lanes are cut where a sum goes over them.
+    slices, loss_slices : int
+        Parts into which the lanes are cut where a gradient, or the loss, is a sum over them.
     steps : int
         The most steps between an upload and a download.
     """
@@ -34,6 +34,7 @@ class Shape:
     chunk_bytes: int = 32 << 20
     threads: int = 128
     slices: int = 32
+    loss_slices: int = 256
     steps: int = 4096
 
     def chunk(self, rows: int, itemsize: int, lanes: int) -> int:

@@ -6,9 +6,10 @@ import numpy as np
 
 from ... import rng
 from ..problem import Array, Problem
-from .catalog import find
+from .catalog import find, written
 from .device import Buffer, Device, Launch
 from .machine import Machine, Shape
+from .source.update import update_source
 from .state import State
 
 
@@ -26,15 +27,16 @@ class Steps:
             seeds = tuple(plan.prologue.outputs.tolist())
             self.prologue = Machine(plan.prologue, device, self.dtype, 1, shape, seeds)
         program, n = problem.update.body, plan.n_parameters
-        self.updates = Machine(program, device, self.dtype, shape.chunk(program.n_rows, item, n), shape)
+        self.joined = update_source(program)
+        together = 1 if self.joined else shape.chunk(program.n_rows, item, n)
+        self.updates = Machine(program, device, self.dtype, together, shape)
         offsets = np.array(state.offset, np.int64)
         self.column_offsets = self.body.constant(offsets[program.input_index])
         outputs = [state.offset[0], *state.offset[2:]]
         self.output_offsets = self.body.constant(np.array(outputs, np.int64))
-        self.clock = device.empty(2, np.int64)
-        self.losses = device.empty(shape.steps, np.float64)
-        self.loss_slices = min(shape.slices, self.chunk)
-        self.loss_parts = device.empty(self.loss_slices, np.float64)
+        self.clock = device.empty(3, np.int64)
+        self.loss_slices = min(shape.loss_slices, self.chunk)
+        self.losses = device.empty(shape.steps * self.loss_slices, np.float64)
         self.order = device.empty(problem.batch, np.int64)
         self.width = 2 + problem.update.n_derived
         self.rates = device.empty(self.width, self.dtype)
@@ -51,38 +53,55 @@ class Steps:
 
     def begin(self, first: int, table: Array | None) -> None:
         """Set the clock to step `first`, and the rates of the steps of a call."""
-        self.device.upload(self.clock, np.array([0, first], np.int64))
+        self.device.upload(self.clock, np.array([first, first + 1, first], np.int64))
         if table is not None:
             self.device.upload(self.table.part(0, table.size), table.reshape(-1))
 
     def read_losses(self, losses: Array) -> None:
         """Those of the steps since `begin`."""
-        self.device.download(self.losses.part(0, len(losses)), losses)
+        parts = np.empty((len(losses), self.loss_slices))
+        self.device.download(self.losses.part(0, parts.size), parts.reshape(-1))
         self.device.wait()
+        np.multiply(parts.sum(axis=1), self.problem.scale, out=losses)
 
     # ---- launches
 
     def gradient(self) -> list[Launch]:
-        """Samples, derived parameters, forward, loss, backward, gradients."""
-        body, grad = self.body, self.state.grad
+        """The gradient and the loss of a step."""
+        return [*self._parts(), *self._join()]
+
+    def step(self) -> list[Launch]:
+        """A step: the gradient, the loss, the update."""
+        if not self.joined:
+            return [*self._parts(), *self._join(), *self._update()]
+        if self.prologue is None:
+            return [*self._parts(), self._joined_update(self.body.slices)]
+        return [*self._parts(), *self._join(), self._joined_update(0)]
+
+    def _parts(self) -> list[Launch]:
+        """Samples, derived parameters, forward, loss, backward, the parts of the gradients."""
         launches = [*self._order(), *self._derived()]
         for start in range(0, self.problem.batch, self.chunk):
-            lanes = min(self.chunk, self.problem.batch - start)
-            launches += self._chunk(start, lanes)
-        launches += body.join(grad, fresh=True)
-        given = (self.losses, self.loss_parts, self.loss_slices, self.problem.scale, self.clock)
-        return [*launches, body.line("loss_join", 1, given), *self._derived_back()]
+            launches += self._chunk(start, min(self.chunk, self.problem.batch - start))
+        return launches
+
+    def _join(self) -> list[Launch]:
+        """The gradients, from those of the derived parameters too."""
+        return [*self.body.join(self.state.grad, fresh=True), *self._derived_back()]
 
     def _chunk(self, start: int, lanes: int) -> list[Launch]:
         body, theta = self.body, self.state.theta
         chosen = self.problem.batch < self.problem.data.shape[1]
         row, fresh = self.problem.plan.body.loss, start == 0
-        given = (self.loss_parts, body.values, row, self.loss_slices, int(fresh), self.chunk, lanes)
+        scale = self.dtype.type(self.problem.scale)
+        given = (
+            self.losses, body.values, body.adjoints, row, scale, self.loss_slices, int(fresh), self.clock, self.chunk,
+            lanes,
+        )  # fmt: skip
         return [
             *body.inputs(self.data, self.data_offsets, self.order, chosen, start, lanes),
             *body.forward(theta, lanes),
-            body.line("loss_parts", self.loss_slices, given),
-            body.rows("seed", 1, (body.adjoints, row, self.dtype.type(self.problem.scale)), lanes),
+            body.line("loss", self.loss_slices, given),
             *body.backward(theta, lanes),
             *body.sums(lanes, fresh),
         ]
@@ -113,8 +132,18 @@ class Steps:
         )
         return [*first, *made.backward(state.theta, 1), *made.sums(1, True), *made.join(state.grad, fresh=False)]
 
-    def update(self) -> list[Launch]:
-        """What the optimiser makes of weights, gradients and states."""
+    def _joined_update(self, slices: int) -> Launch:
+        """What the optimiser makes of weights, gradients and states, in one launch; with the slices of the gradient."""
+        state, n, threads = self.state, self.problem.plan.n_parameters, self.shape.threads
+        kernel = written("update", self.joined, self.dtype.name)
+        given = (
+            state.memory, self.body.parts, n, state.theta.size, slices, state.trained, self.table, self.width,
+            self.updates.numbers, self.clock,
+        )  # fmt: skip
+        return Launch(kernel, (-(-n // threads), 1), (threads, 1), given)
+
+    def _update(self) -> list[Launch]:
+        """The same with the optimiser's rows in memory."""
         state, made, n = self.state, self.updates, self.problem.plan.n_parameters
         launches = [
             made.line("rates", self.width, (self.rates, self.table, self.clock, self.width)),
@@ -132,8 +161,4 @@ class Steps:
                 *made.forward(self.rates, lanes),
                 made.rows("commit", outputs, given, lanes),
             ]
-        return launches
-
-    def tick(self) -> list[Launch]:
-        """The clock goes on."""
-        return [Launch(find("tick", self.dtype.name), (1, 1), (1, 1), (self.clock,))]
+        return [*launches, Launch(find("tick", self.dtype.name), (1, 1), (1, 1), (self.clock,))]

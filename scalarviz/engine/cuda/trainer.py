@@ -74,7 +74,6 @@ class CudaTrainer:
                 self._gradient = self._step = None
         self.state.upload()
         if self._gradient is None or self._step is None:
-            gradient = self.steps.gradient()
-            self._gradient = self.device.record([*gradient, *self.steps.tick()])
-            self._step = self.device.record([*gradient, *self.steps.update(), *self.steps.tick()])
+            self._gradient = self.device.record(self.steps.gradient())
+            self._step = self.device.record(self.steps.step())
         return self._gradient, self._step

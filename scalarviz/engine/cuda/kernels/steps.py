@@ -1,7 +1,8 @@
-"""All around a step: its samples, its rates, where gradients begin, what is kept of the update, and the clock.
+"""All around a step: its samples, its rates, what is kept of the update, and the clock.
 
-``clock`` is two numbers: the place of the step in this call, and its number in the run. What a kernel is launched with
-is the same in every step, so that a step can be recorded once.
+What a kernel is launched with is the same in every step, so that a step can be recorded once; what differs stands in
+``clock``: the number of the step, that of the next one, and that of the call's first step. The loss writes the next
+step's number, and the update, which reads that one, makes it the step's: so nobody writes what others may still read.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import numpy as np
 
 from .... import rng
 from ..jit import cuda, device_function
-from ..typed import Flags, Int, Key, Longs, Real, Reals, Words, real
+from ..typed import Flags, Int, Key, Longs, Reals, Words, real
 
 WORD, HALF, ORDER, NOTHING = rng.WORD, rng.HALF, np.uint64(int(rng.Stream.ORDER)), np.uint64(0)
 philox4x32 = device_function(rng.philox4x32)
@@ -24,9 +25,9 @@ def batch_order(
     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     if i < batch:
         batches = samples // batch
-        epoch = np.uint64(clock[1] // batches)
+        epoch = np.uint64(clock[0] // batches)
         e0, e1, e2, e3 = philox4x32(NOTHING, ORDER, epoch & WORD, epoch >> HALF, k0, k1)
-        x = np.uint64(clock[1] % batches * batch + i)
+        x = np.uint64(clock[0] % batches * batch + i)
         x = feistel(x, left, right, rounds, e0, e1, e2, e3)
         while x >= np.uint64(samples):
             x = feistel(x, left, right, rounds, e0, e1, e2, e3)
@@ -37,14 +38,7 @@ def rates(numbers: Reals, table: Reals, clock: Longs, width: Int) -> None:
     """The step's learning rate, its number and what follows from them: a line of the call's table."""
     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     if i < width:
-        numbers[i] = table[clock[0] * width + i]
-
-
-def seed(adjoints: Reals, row: Int, scale: Real, stride: Int, lanes: Int) -> None:
-    """The adjoint of the loss of one sample."""
-    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    if lane < lanes and cuda.blockIdx.x == 0 and cuda.threadIdx.y == 0:
-        adjoints[row * stride + lane] = scale
+        numbers[i] = table[(clock[0] - clock[2]) * width + i]
 
 
 def derived(theta: Reals, n: Int, values: Reals, pool: Words, outputs: Int, count: Int) -> None:
@@ -89,5 +83,4 @@ def commit(
 def tick(clock: Longs) -> None:
     """The step is done."""
     if cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x == 0:
-        clock[0] += 1
-        clock[1] += 1
+        clock[0] = clock[1]

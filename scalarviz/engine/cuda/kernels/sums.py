@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import cuda
-from ..typed import Double, Doubles, Int, Longs, Reals, Words, real
+from ..typed import Doubles, Int, Longs, Real, Reals, Words, real
 
 
 def pairs(
@@ -48,22 +48,24 @@ def join(grad: Reals, parts: Reals, n: Int, slices: Int, fresh: Int) -> None:
         grad[p] = total
 
 
-def loss_parts(parts: Doubles, values: Reals, row: Int, slices: Int, fresh: Int, stride: Int, lanes: Int) -> None:
-    """``parts[slice]``: a slice's part of the sum of a row, in float64 (1,024 losses in float32 lose three digits)."""
+def loss(
+    parts: Doubles, values: Reals, adjoints: Reals, row: Int, scale: Real, slices: Int, fresh: Int, clock: Longs,
+    stride: Int, lanes: Int,
+) -> None:  # fmt: skip
+    """Where the backward pass begins: the losses' sum in float64, their adjoints, and the next step's number.
+
+    ``parts[step*slices + q]`` gets lanes ``q, q + slices, ...`` (1,024 losses in float32 lose three digits); the host
+    adds them up. Where it is not `fresh`, it is added to what earlier chunks gave. See ``steps`` for the clock.
+    """
     q = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     if q < slices:
+        place = (clock[0] - clock[2]) * slices + q
         total = np.float64(0)
         if fresh == 0:
-            total = parts[q]
-        for lane in range(q * lanes // slices, (q + 1) * lanes // slices):
+            total = parts[place]
+        for lane in range(q, lanes, slices):
             total += np.float64(values[row * stride + lane])
-        parts[q] = total
-
-
-def loss_join(losses: Doubles, parts: Doubles, slices: Int, scale: Double, clock: Longs) -> None:
-    """The loss of the step at its place."""
-    if cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x == 0:
-        total = np.float64(0)
-        for q in range(slices):
-            total += parts[q]
-        losses[clock[0]] = total * scale
+            adjoints[row * stride + lane] = scale
+        parts[place] = total
+        if q == 0:
+            clock[1] = clock[0] + 1

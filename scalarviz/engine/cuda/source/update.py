@@ -1,0 +1,120 @@
+"""A whole update as one kernel: the gradient's slices joined, and the optimiser's program in the registers of a thread.
+
+The program is written out, row by row, in the order of its instructions; what of it are numbers (the betas of Adam)
+comes as memory, so that the text, and with it the compiled kernel, is the same for all of them.
+"""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+from ....scalar import ops
+from ....scalar.emit import translate
+from ....tape import Instruction, Program
+from .ops import CUDA
+
+MOST_ROWS = 256
+"""A longer program goes row by row through memory: its rows would not stay in registers."""
+
+_TEXT = '''\
+def update(
+    _state: Reals, _parts: Reals, _n: Int, _size: Int, _slices: Int, _trained: Flags, _table: Reals, _width: Int,
+    _numbers: Reals, _clock: Longs,
+) -> None:
+    """An optimiser's update of one weight a thread. Written by scalarviz."""
+    _p = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    _rates = (_clock[1] - 1 - _clock[2]) * _width
+    if _p < _n:
+        _gradient = _state[_size + _p]
+        if _slices > 0:
+            _gradient = _real(0.0)
+            for _q in range(_slices):
+                _gradient += _parts[_q * _size + _p]
+            _state[_size + _p] = _gradient
+        _weight = _state[_p]
+        _state[2 * _size + {states} * _n + _p] = _weight
+        if _trained[_p] != 0:
+{lines}
+    if _p == 0:
+        _clock[0] = _clock[1]
+'''
+
+
+def update_source(program: Program) -> str:
+    """The kernel of an optimiser's program; empty where it has none.
+
+    Its arguments: the numbers of :class:`~scalarviz.engine.cuda.state.State`, slices of the gradients with their
+    number (0: the gradient stands in the state), parameters, parameters with derived ones, what is trained, the rates
+    of the call, the numbers of the program, the clock.
+    """
+    if program.n_rows > MOST_ROWS or any(i.kind == "conv" for i in program.instructions):
+        return ""
+    states = len(program.outputs) - 1
+    lines = [
+        *(f"_r{row} = {_column(index)}" for row, index in zip(program.input_rows, program.input_index, strict=True)),
+        *(f"_r{row} = _numbers[{k}]" for k, row in enumerate(program.constant_rows)),
+    ]
+    at = len(program.constant_rows)
+    for i in program.instructions:
+        lines += _instruction(i, at)
+        at += len(numbers_of(i))
+    places = ["_p", *(f"2 * _size + {k} * _n + _p" for k in range(states))]
+    lines += [f"_state[{place}] = _r{row}" for place, row in zip(places, program.outputs, strict=True)]
+    return _TEXT.format(states=states, lines=indent("\n".join(lines), " " * 12))
+
+
+def numbers_of(i: Instruction) -> list[float]:
+    """What an instruction brings to the numbers of its program."""
+    if i.kind in ("dot", "weighted", "product"):
+        return [i.offset, *i.numbers.tolist()]
+    return i.numbers.tolist() if i.kind == "squares" else []
+
+
+def _column(index: int) -> str:
+    return ("_weight", "_gradient")[index] if index < 2 else f"_state[2 * _size + {index - 2} * _n + _p]"
+
+
+def _instruction(i: Instruction, at: int) -> list[str]:
+    """Its rows; its own numbers begin at `at`."""
+    if i.kind == "op":
+        return [line for j in range(i.count) for line in _operation(i, j)]
+    if i.kind == "param":
+        return [f"_r{i.dst + j} = {_rate(w)}" for j, w in enumerate(i.weights)]
+    if i.kind == "layer":
+        first, n = int(i.weights[0]), i.args.shape[1]
+        rows = range(i.count)
+        start = [_rate(i.bias + j) if i.bias >= 0 else "_real(0.0)" for j in rows]
+        terms = [[f"{_rate(first + j * n + k)} * _r{a}" for k, a in enumerate(i.args[0])] for j in rows]
+        return [f"_r{i.dst + j} = {' + '.join([start[j], *terms[j]])}" for j in rows]
+    if i.kind == "max":
+        return [line for j in range(i.count) for line in _largest(i.dst + j, i.args[j].tolist())]
+    if i.kind == "squares":
+        errors = [f"(_r{a} - _r{b}) * (_r{a} - _r{b})" for a, b in i.args.T]
+        return [f"_r{i.dst} = _numbers[{at}] * ({' + '.join(errors)})"]
+    if i.kind == "product":
+        terms_ = [f"_r{a} * _r{b}" for a, b in i.args.T]
+    elif i.kind == "dot":
+        terms_ = [f"{_rate(w)} * _r{a}" for w, a in zip(i.weights, i.args[0], strict=True)]
+    else:
+        terms_ = [f"_numbers[{at + 1 + k}] * _r{a}" for k, a in enumerate(i.args[0])]
+    bias = [_rate(i.bias)] if i.bias >= 0 else []
+    return [f"_r{i.dst} = {' + '.join([*terms_, *bias, f'_numbers[{at}]'])}"]
+
+
+def _rate(index: int) -> str:
+    return f"_table[_rates + {index}]"
+
+
+def _operation(i: Instruction, j: int) -> list[str]:
+    op = ops.get(i.op)
+    lines, (result,) = translate((op.value,), op.args, CUDA)
+    operands = [f"{name} = _r{row}" for name, row in zip(op.args, i.args[:, j], strict=True)]
+    return [*operands, *lines, f"_r{i.dst + j} = {result}"]
+
+
+def _largest(row: int, operands: list[int]) -> list[str]:
+    lines = [f"_r{row} = _r{operands[0]}"]
+    for other in operands[1:]:
+        a, b = f"_r{row}", f"_r{other}"
+        lines.append(f"{a} = {a} if {a} >= {b} else ({b} if {a} < {b} else {a} + {b})")
+    return lines
