@@ -10,7 +10,9 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from ..engine.problem import DTYPES
+from ..engine.table import ENGINES
 from ..errors import MissingDependencyError, ScalarvizError, listing
+from ..scalar import ops
 from .console import tell
 
 PACKAGES = (
@@ -47,6 +49,16 @@ def doctor(report: bool) -> int:
         tell()
         for name, found in versions():
             tell(f"{name} {found}")
+    return 0
+
+
+def operations() -> int:
+    """Print what each engine makes of every registered operation. Returns the exit code, 0."""
+    rows = [["operation", *ENGINES], ["value + derivatives", *(engine.form.made for engine in ENGINES.values())]]
+    rows += [[op.name, *(engine.form.of(op) for engine in ENGINES.values())] for op in ops.TABLE.values()]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        tell("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
     return 0
 
 
@@ -135,7 +147,6 @@ def _cache() -> tuple[bool, str]:
     from ..engine.cpu.cache.units import cache_is_warm
     from ..engine.cpu.cache.writable import refusal
     from ..engine.cpu.there import no_numba
-    from ..scalar import ops
 
     if why := no_numba():
         return False, f"numba {why}"

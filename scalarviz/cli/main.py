@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ..errors import ScalarvizError, listing
+from ..errors import InputError, ScalarvizError, listing, shown
 from .console import fail, say, tell, unwritable
 from .interrupt import INTERRUPTED, MESSAGE
 from .streams import usable
@@ -125,17 +125,33 @@ def _add_tools(app: Any) -> None:
     versions = typer.Option(False, "--report", show_default=False, help="Also the versions that a bug report needs.")
     silence = typer.Option(False, "--quiet", show_default=False, help="Say nothing, give way to other programs.")
 
-    @app.command("doctor", help=COMMANDS["doctor"])  # type: ignore[untyped-decorator]
-    def doctor(report: bool = versions) -> int:
-        from .doctor import doctor
+    table = typer.Option(False, "--ops", show_default=False, help="What each engine makes of each operation instead.")
+    scene_file = typer.Argument("", metavar="SCENE", show_default=False, help="With --ops: also those it registers.")
 
-        return _interruptible(lambda: doctor(report))
+    @app.command("doctor", help=COMMANDS["doctor"])  # type: ignore[untyped-decorator]
+    def doctor(scene: str = scene_file, report: bool = versions, ops: bool = table) -> int:
+        return _interruptible(lambda: _doctor(scene, report, ops))
 
     @app.command("warmup", help=COMMANDS["warmup"])  # type: ignore[untyped-decorator]
     def warmup(quiet: bool = silence) -> int:
         from .warmup import warm_up
 
         return _interruptible(lambda: warm_up(quiet))
+
+
+def _doctor(scene: str, report: bool, ops: bool) -> int:
+    from .doctor import doctor, operations
+    from .scene import load_scene
+
+    if scene and not ops:
+        raise InputError(
+            f"doctor examines this machine; {shown(scene)} goes with --ops: scalarviz doctor --ops {scene}"
+        )
+    if scene and scene not in scene_names() and not scene.endswith(".py"):
+        raise InputError(f"no scene {shown(scene)}; name a file, as my_scene.py, or one of {listing(scene_names())}")
+    if scene:
+        load_scene(scene)
+    return operations() if ops else doctor(report)
 
 
 def _interruptible(command: Callable[[], int]) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 from ..errors import InputError, ScalarvizError, listing, shown
 from ..scalar.value import Value
 from ..tape import Plan
+from . import forms
 from .arrays.trainer import NumpyTrainer
 from .objects import ObjectsTrainer
 from .problem import DTYPES, Problem, Trainer
@@ -28,6 +29,8 @@ class Engine:
     name : str
     make : callable
         ``make(problem, model, loss, device)`` -> Trainer; `model` and `loss` are functions of Values.
+    form : Form
+        How it has the operations of the table.
     dtypes : tuple of str
         In which it computes.
     missing : callable
@@ -40,6 +43,7 @@ class Engine:
 
     name: str
     make: Callable[[Problem, Model, Loss, int], Trainer]
+    form: forms.Form
     dtypes: tuple[str, ...] = DTYPES
     missing: Callable[[int], str] = lambda device: ""
     warm: Callable[[str, Iterable[str]], bool] = lambda dtype, operations: True
@@ -143,10 +147,10 @@ def _collector_paused() -> Iterator[None]:
 ENGINES = {
     engine.name: engine
     for engine in (
-        Engine("objects", _objects),
-        Engine("numpy", _numpy),
-        Engine("numba", _numba, missing=_no_numba, warm=_numba_is_warm),
-        Engine("cuda", _cuda, missing=_no_cuda, devices=True),
+        Engine("objects", _objects, forms.OBJECTS),
+        Engine("numpy", _numpy, forms.NUMPY),
+        Engine("numba", _numba, forms.NUMBA, missing=_no_numba, warm=_numba_is_warm),
+        Engine("cuda", _cuda, forms.CUDA, missing=_no_cuda, devices=True),
     )
 }
 NAMES = ("auto", *ENGINES)
