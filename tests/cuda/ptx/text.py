@@ -1,0 +1,249 @@
+"""PTX text -> functions and variables. Nothing is executed or understood here but names, scopes and statements."""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass, field
+
+SIZES = {"pred": 1}
+for _kind in "bsu":
+    for _bits in (8, 16, 32, 64):
+        SIZES[f"{_kind}{_bits}"] = _bits // 8
+SIZES |= {"f16": 2, "f32": 4, "f64": 8, "b128": 16}
+
+
+class Unsupported(Exception):
+    """PTX that this machine does not know: what, and the line of the text."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """An instruction: the guard ("%p1", "!%p1" or ""), its opcode in parts, its operands, and where it stands."""
+
+    guard: str
+    opcode: tuple[str, ...]
+    operands: tuple[str, ...]
+    line: int
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of a state space: `nbytes` is None for an array without a size (dynamic shared memory)."""
+
+    name: str
+    space: str
+    align: int
+    nbytes: int | None
+    data: bytes = b""
+    type: str = "b8"
+
+
+@dataclass
+class Function:
+    """A function with unique names: registers, parameters and depots of inner scopes carry the scope's number."""
+
+    name: str
+    entry: bool
+    line: int
+    parameters: list[Variable] = field(default_factory=list)
+    results: list[Variable] = field(default_factory=list)
+    registers: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, Variable] = field(default_factory=dict)
+    body: list[Statement | str] = field(default_factory=list)  # a str is a label
+    tables: dict[str, list[str]] = field(default_factory=dict)  # targets of an indexed branch, by its label
+    directives: dict[str, str] = field(default_factory=dict)
+
+
+def split(text: str) -> list[str]:
+    """Parts between commas that stand in no bracket."""
+    parts, depth, part = [], 0, ""
+    for c in text:
+        depth += (c in "([{") - (c in ")]}")
+        if c == "," and depth == 0:
+            parts.append(part.strip())
+            part = ""
+        else:
+            part += c
+    return [*parts, part.strip()] if part.strip() or parts else []
+
+
+def _scalar(text: str, kind: str) -> bytes:
+    if text[:2] in ("0f", "0F", "0d", "0D"):
+        return bytes.fromhex(text[2:])[::-1]
+    if kind[0] == "f":
+        return struct.pack("<f" if kind == "f32" else "<d", float(text))
+    return (int(text.rstrip("U"), 0) % (1 << 8 * SIZES[kind])).to_bytes(SIZES[kind], "little")
+
+
+def variable(text: str, space: str, line: int) -> Variable:
+    """A declaration such as ``.global .align 4 .b8 name[24] = {1, 2}``."""
+    head, _, value = text.partition("=")
+    align = re.search(r"\.align\s+(\d+)", head)
+    found = re.search(r"\.([bsuf]\d+|pred)\s+(\S+?)\s*(\[\s*\d*\s*\])*\s*$", head)
+    if found is None:
+        raise Unsupported(f"line {line}: a declaration: {text}")
+    kind, name = found[1], found[2]
+    sizes = re.findall(r"\[\s*(\d*)\s*\]", head)
+    count: int | None = 1
+    for size in sizes:
+        count = None if size == "" or count is None else count * int(size)
+    data = b""
+    if value.strip():
+        try:
+            data = b"".join(_scalar(part, kind) for part in split(value.strip().strip("{}")))
+        except ValueError:
+            raise Unsupported(f"line {line}: the initial value of {name}") from None
+    nbytes = None if count is None else count * SIZES[kind]
+    return Variable(name, space, int(align[1]) if align else SIZES[kind], nbytes, data, kind)
+
+
+class Reader:
+    """Reads one text; ``functions`` and ``variables`` (by name) are the result."""
+
+    def __init__(self, text: str) -> None:
+        text = re.sub(r"/\*.*?\*/", lambda m: "\n" * m[0].count("\n"), text, flags=re.DOTALL)
+        self.text = re.sub(r"//[^\n]*", "", text)
+        self.at = 0
+        self.lines = [0, *(m.end() for m in re.finditer("\n", self.text))]
+        self.functions: dict[str, Function] = {}
+        self.variables: dict[str, Variable] = {}
+        self.target = ""
+        while self._skip():
+            self._top()
+
+    def line(self) -> int:
+        return self.text.count("\n", 0, self.at) + 1
+
+    def _skip(self) -> bool:
+        while self.at < len(self.text) and self.text[self.at].isspace():
+            self.at += 1
+        return self.at < len(self.text)
+
+    def _until(self, stops: str) -> str:
+        """The text up to the first of `stops` outside of brackets; the stop itself is passed over."""
+        start, depth = self.at, 0
+        while self.text[self.at] not in stops or depth:
+            depth += (self.text[self.at] in "([{") - (self.text[self.at] in ")]}")
+            self.at += 1
+        self.at += 1
+        return self.text[start : self.at - 1].strip()
+
+    def _top(self) -> None:
+        line = self.line()
+        word = re.compile(r"\.?\w+").match(self.text, self.at)
+        if word is None:
+            raise Unsupported(f"line {line}: {self.text[self.at : self.at + 40]!r}")
+        if word[0] in (".version", ".target", ".address_size", ".file"):
+            rest = self._until("\n")
+            if word[0] == ".target":
+                self.target = rest.split()[1].rstrip(",")
+            return
+        start = self.at
+        head = self._head()
+        if re.search(r"\.(entry|func)\b", head):
+            self._function(head, line)
+            return
+        self.at = start
+        text = self._until(";")
+        space = re.search(r"\.(global|const|shared)\b", text)
+        if space is None:
+            raise Unsupported(f"line {line}: {text[:60]!r}")
+        declared = variable(text, space[1], line)
+        self.variables[declared.name] = declared
+
+    def _head(self) -> str:
+        """Up to the ``{`` or ``;`` that follows."""
+        start = self.at
+        while self.text[self.at] not in "{;=":
+            self.at += 1
+        return self.text[start : self.at]
+
+    def _function(self, head: str, line: int) -> None:
+        shape = re.search(r"\.(entry|func)\s*(\((?P<out>[^)]*)\))?\s*(?P<name>[\w$%]+)\s*(\((?P<in>[^)]*)\))?", head)
+        if shape is None:
+            raise Unsupported(f"line {line}: {head!r}")
+        function = Function(shape["name"], shape[1] == "entry", line)
+        function.parameters = [variable(p, "param", line) for p in split(shape["in"] or "")]
+        function.results = [variable(p, "param", line) for p in split(shape["out"] or "")]
+        function.directives = dict(re.findall(r"\.(maxntid|reqntid|maxnreg|minnctapersm)\s+([\d, ]+)", head))
+        stop = self.text[self.at]
+        self.at += 1
+        if stop == ";":
+            return  # a declaration
+        _Body(self, function).read()
+        self.functions[function.name] = function
+
+
+class _Body:
+    """The statements of one function, names resolved by scope."""
+
+    def __init__(self, reader: Reader, function: Function) -> None:
+        self.reader, self.function = reader, function
+        self.scopes: list[dict[str, str]] = [{}]
+        self.opened = 0
+
+    def read(self) -> None:
+        reader = self.reader
+        while self.scopes:
+            reader._skip()
+            c = reader.text[reader.at]
+            if c == "{":
+                reader.at += 1
+                self.opened += 1
+                self.scopes.append({})
+            elif c == "}":
+                reader.at += 1
+                self.scopes.pop()
+            elif label := re.compile(r"([\w$%]+)\s*:(?!:)").match(reader.text, reader.at):
+                reader.at = label.end()
+                self.function.body.append(label[1])
+            elif re.compile(r"\.(loc|file)\s").match(reader.text, reader.at):
+                reader._until("\n")
+            else:
+                line = reader.line()
+                self._statement(reader._until(";"), line)
+
+    def _unique(self, name: str) -> str:
+        unique = name if len(self.scopes) == 1 else f"{name}__{self.opened}"
+        self.scopes[-1][name] = unique
+        return unique
+
+    def _statement(self, text: str, line: int) -> None:
+        if not text or text.startswith(".pragma"):
+            return
+        if text.startswith(".reg"):
+            kind, names = re.match(r"\.reg\s+\.(\w+)\s+(.*)", text, re.DOTALL).groups()  # type: ignore[union-attr]
+            for name in split(names):
+                several = re.fullmatch(r"([\w$%]+)<(\d+)>", name)
+                for one in [f"{several[1]}{k}" for k in range(int(several[2]))] if several else [name]:
+                    self.function.registers[self._unique(one)] = kind
+        elif space := re.match(r"\.(param|local|shared)\b", text):
+            declared = variable(text, space[1], line)
+            unique = self._unique(declared.name)
+            self.function.variables[unique] = Variable(
+                unique, declared.space, declared.align, declared.nbytes, declared.data, declared.type
+            )
+        elif text.startswith(".branchtargets"):
+            label = self.function.body.pop()
+            assert isinstance(label, str)
+            self.function.tables[label] = split(text.removeprefix(".branchtargets"))
+        elif text.startswith("."):
+            raise Unsupported(f"line {line}: {text[:60]!r}")
+        else:
+            self.function.body.append(self._instruction(text, line))
+
+    def _resolve(self, match: re.Match[str]) -> str:
+        for scope in reversed(self.scopes):
+            if match[0] in scope:
+                return scope[match[0]]
+        return match[0]
+
+    def _instruction(self, text: str, line: int) -> Statement:
+        found = re.match(r"(@(!?[\w$%]+)\s+)?([\w.:]+)\s*(.*)", text, re.DOTALL)
+        if found is None:
+            raise Unsupported(f"line {line}: {text[:60]!r}")
+        name = re.compile(r"[%$\w]+")
+        operands = tuple(name.sub(self._resolve, re.sub(r"\s+", " ", part)) for part in split(found[4]))
+        guard = name.sub(self._resolve, found[2] or "")
+        return Statement(guard, tuple(found[3].split(".")), operands, line)
