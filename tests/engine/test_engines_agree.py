@@ -204,3 +204,19 @@ def test_a_registered_operation_works_everywhere(engine):
     run.step(1)
     # d/dw ((w x)^3 - t)^2 = 2 ((w x)^3 - t) 3 (w x)^2 x
     assert w.grad == pytest.approx(2 * (27 - 3) * 3 * 9 * 2)
+
+
+@pytest.mark.parametrize("engine", ["objects", "numpy", "numba"])
+@pytest.mark.parametrize("name", ["range", "abs", "exp", "real", "cuda"])
+def test_operands_may_have_any_name(name, engine):
+    """Generated kernels use Python's own names under others."""
+    operation = f"test_of_{name}"
+    if operation not in sv.scalar.ops.TABLE:
+        sv.register(operation, name, f"{name} * exp(-abs({name}))", (f"(1 - abs({name})) * exp(-abs({name}))",))
+    w = sv.Weight(1.5)
+    run = Run(
+        lambda x: sv.scalar.function(operation)(w * x[0]), lambda o, t: o, optim.SGD([w], lr=0.01), ([[-2.0]], [[0.0]]),
+        engine=engine, dtype="float64",
+    )  # fmt: skip
+    run.step(1)
+    assert w.grad == pytest.approx(-2.0 * (1 - 3.0) * np.exp(-3.0))

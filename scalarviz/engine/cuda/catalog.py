@@ -102,7 +102,7 @@ def written(name: str, text: str, dtype: str) -> Kernel:
     """A kernel whose source is made: the function of the text called like the part of `name` before the colon."""
     real = np.dtype(dtype).type
     space: dict[str, Any] = {
-        "cuda": jit.cuda, "_real": real, "_infinity": real("inf"),
+        "_cuda": jit.cuda, "_range": range, "_abs": abs, "_real": real, "_infinity": real("inf"),
         **{f"_{function}": found for function, found in jit.FUNCTIONS.items()},
     }  # fmt: skip
     define(f"cuda {name} {dtype}", "from __future__ import annotations\n" + text, space)

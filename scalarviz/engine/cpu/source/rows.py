@@ -23,7 +23,7 @@ def _literal(number: float) -> str:
     return f"_real({number!r})" if math.isfinite(number) else f"({'-' if number < 0 else ''}_infinity)"
 
 
-_FUNCTIONS = {name: f"_{name}" for name in FUNCTIONS if name != "abs"}
+_FUNCTIONS = {name: f"_{name}" for name in FUNCTIONS}
 NUMBA = Dialect(calls=_FUNCTIONS, where="_select({c}, {a}, {b})", literal=_literal)
 NEAR = Dialect(
     calls=_FUNCTIONS | {"sin": "_sin_near", "cos": "_cos_near"}, where="_select({c}, {a}, {b})", literal=_literal
@@ -42,6 +42,7 @@ from {package}.math_{dtype} import all_near as _all_near, cos_near as _cos_near,
 from {package}.math_{dtype} import log1p as _log1p, sin_near as _sin_near, tanh as _tanh
 
 _infinity = _real("inf")
+_abs, _range = abs, range  # an operand may have these names
 '''
 
 
@@ -90,7 +91,7 @@ def _dialects(op: ops.Op, expression: str) -> tuple[Dialect, ...]:
 
 def _loop(op: ops.Op, lines: list[str]) -> str:
     loads = [f"{arg} = _{'abc'[k]}[_i]" for k, arg in enumerate(op.args)]
-    return "\n".join(["for _i in range(_n):", *(f"    {line}" for line in [*loads, *lines])])
+    return "\n".join(["for _i in _range(_n):", *(f"    {line}" for line in [*loads, *lines])])
 
 
 def _definition(name: str, op: ops.Op, bodies: list[str]) -> str:

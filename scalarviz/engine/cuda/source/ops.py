@@ -19,13 +19,13 @@ def _literal(number: float) -> str:
     return f"_real({number!r})" if math.isfinite(number) else f"({'-' if number < 0 else ''}_infinity)"
 
 
-CUDA = Dialect(calls={name: f"_{name}" for name in FUNCTIONS if name not in ("abs", "where")}, literal=_literal)
+CUDA = Dialect(calls={name: f"_{name}" for name in FUNCTIONS if name != "where"}, literal=_literal)
 
 _FORWARD = '''\
 def forward(_values: Reals, _pool: Words, _args: Int, _dst: Int, _count: Int, _stride: Int, _lanes: Int) -> None:
     """Rows of {name}. Written by scalarviz from its ops table."""
-    _lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    _j = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    _lane = _cuda.blockIdx.y * _cuda.blockDim.x + _cuda.threadIdx.x
+    _j = _cuda.blockIdx.x * _cuda.blockDim.y + _cuda.threadIdx.y
     if _lane < _lanes and _j < _count:
 {loads}
 {lines}
@@ -38,12 +38,12 @@ def backward(
     _stride: Int, _lanes: Int,
 ) -> None:
     """Adjoints of the operands of {name}. Written by scalarviz from its ops table."""
-    _lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    _i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    _lane = _cuda.blockIdx.y * _cuda.blockDim.x + _cuda.threadIdx.x
+    _i = _cuda.blockIdx.x * _cuda.blockDim.y + _cuda.threadIdx.y
     if _lane < _lanes and _i < _targets:
         _items = _at + 2 * _targets + 1
         _total = _real(0.0)
-        for _item in range(_pool[_at + _targets + _i], _pool[_at + _targets + _i + 1]):
+        for _item in _range(_pool[_at + _targets + _i], _pool[_at + _targets + _i + 1]):
             _operand = _pool[_items + _item]
             _j = _operand % _count
             y = _values[(_dst + _j) * _stride + _lane]

@@ -22,13 +22,13 @@ def update(
     _numbers: Reals, _clock: Longs,
 ) -> None:
     """An optimiser's update of one weight a thread. Written by scalarviz."""
-    _p = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    _p = _cuda.blockIdx.x * _cuda.blockDim.x + _cuda.threadIdx.x
     _rates = (_clock[1] - 1 - _clock[2]) * _width
     if _p < _n:
         _gradient = _state[_size + _p]
         if _slices > 0:
             _gradient = _real(0.0)
-            for _q in range(_slices):
+            for _q in _range(_slices):
                 _gradient += _parts[_q * _size + _p]
             _state[_size + _p] = _gradient
         _weight = _state[_p]
