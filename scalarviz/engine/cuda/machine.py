@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,8 @@ class Shape:
         Parts into which the lanes are cut where a gradient, or the loss, is a sum over them.
     steps : int
         The most steps between an upload and a download.
+    stream_bytes : int
+        What the batches of a call may fill where the data is larger than the device's memory.
     """
 
     chunk_bytes: int = 32 << 20
@@ -36,11 +38,39 @@ class Shape:
     slices: int = 32
     loss_slices: int = 256
     steps: int = 4096
+    stream_bytes: int = 256 << 20
 
     def chunk(self, rows: int, itemsize: int, lanes: int) -> int:
         """How many of so many lanes go through a program of so many rows together."""
         fitting = self.chunk_bytes // max(1, rows * itemsize)
         return max(1, min(lanes, fitting - fitting % 32 if fitting > 32 else fitting))
+
+
+IN_ORDER, PICKED, STREAMED = 0, 1, 2
+"""Which samples input rows are filled with; see :func:`kernels.forward.inputs`."""
+
+
+class Feed(NamedTuple):
+    """Where input rows come from.
+
+    Attributes
+    ----------
+    data : Buffer
+    offsets : Buffer of int64
+        Where the numbers of each input row begin in it.
+    order : Buffer of int64
+        The samples that are picked.
+    mode : int
+    clock : Buffer of int64
+    batch : int
+    """
+
+    data: Buffer
+    offsets: Buffer
+    order: Buffer
+    mode: int
+    clock: Buffer
+    batch: int
 
 
 class Machine:
@@ -111,13 +141,12 @@ class Machine:
         threads = self.shape.threads
         return Launch(find(kernel, self.dtype.name), (-(-count // threads), 1), (threads, 1), tuple(arguments))
 
-    def inputs(
-        self, data: Buffer, offsets: Buffer, order: Buffer, chosen: bool, start: int, lanes: int
-    ) -> list[Launch]:
+    def inputs(self, feed: Feed, start: int, lanes: int) -> list[Launch]:
         """Fill the input rows."""
         count = len(self.program.input_rows)
         given = (
-            self.values, self.pool, self.encoded.inputs_at, offsets, count, data, order, int(chosen), start
+            self.values, self.pool, self.encoded.inputs_at, feed.offsets, count, feed.data, feed.order, feed.mode,
+            feed.clock, feed.batch, start,
         )  # fmt: skip
         return [self.rows("inputs", count, given, lanes)] if count else []
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ... import rng
 from ..problem import Array, Problem
 from .catalog import find, written
-from .device import Buffer, Device, Launch
-from .machine import Machine, Shape
+from .device import Device, Launch
+from .machine import IN_ORDER, Feed, Machine, Shape
+from .samples import Samples
 from .source.update import update_source
 from .state import State
 
@@ -37,23 +37,15 @@ class Steps:
         self.clock = device.empty(3, np.int64)
         self.loss_slices = min(shape.loss_slices, self.chunk)
         self.losses = device.empty(shape.steps * self.loss_slices, np.float64)
-        self.order = device.empty(problem.batch, np.int64)
+        self.samples = Samples(problem, device, shape, self.clock)
         self.width = 2 + problem.update.n_derived
         self.rates = device.empty(self.width, self.dtype)
         self.table = device.empty(self.width * shape.steps, self.dtype)
-        self.data: Buffer = self.order
-        self.data_offsets: Buffer = self.order
 
-    def load(self, data: Array) -> None:
-        """Another data set, shape (numbers of a sample, N)."""
-        if self.data is self.order or self.data.size != data.size:
-            self.data = self.device.empty(data.size, self.dtype)
-        self.device.upload(self.data, data.reshape(-1))
-        self.data_offsets = self.body.constant(self.problem.plan.body.input_index * np.int64(data.shape[1]))
-
-    def begin(self, first: int, table: Array | None) -> None:
-        """Set the clock to step `first`, and the rates of the steps of a call."""
+    def begin(self, first: int, count: int, table: Array | None) -> None:
+        """The steps ``first + 1 .. first + count`` follow: their clock, their samples, their rates."""
         self.device.upload(self.clock, np.array([first, first + 1, first], np.int64))
+        self.samples.begin(first, count)
         if table is not None:
             self.device.upload(self.table.part(0, table.size), table.reshape(-1))
 
@@ -80,7 +72,7 @@ class Steps:
 
     def _parts(self) -> list[Launch]:
         """Samples, derived parameters, forward, loss, backward, the parts of the gradients."""
-        launches = [*self._order(), *self._derived()]
+        launches = [*self.samples.launches(), *self._derived()]
         for start in range(0, self.problem.batch, self.chunk):
             launches += self._chunk(start, min(self.chunk, self.problem.batch - start))
         return launches
@@ -90,8 +82,8 @@ class Steps:
         return [*self.body.join(self.state.grad, fresh=True), *self._derived_back()]
 
     def _chunk(self, start: int, lanes: int) -> list[Launch]:
-        body, theta = self.body, self.state.theta
-        chosen = self.problem.batch < self.problem.data.shape[1]
+        body, theta, feed = self.body, self.state.theta, self.samples.feed
+        assert feed is not None
         row, fresh = self.problem.plan.body.loss, start == 0
         scale = self.dtype.type(self.problem.scale)
         given = (
@@ -99,20 +91,12 @@ class Steps:
             lanes,
         )  # fmt: skip
         return [
-            *body.inputs(self.data, self.data_offsets, self.order, chosen, start, lanes),
+            *body.inputs(feed, start, lanes),
             *body.forward(theta, lanes),
             body.line("loss", self.loss_slices, given),
             *body.backward(theta, lanes),
             *body.sums(lanes, fresh),
         ]
-
-    def _order(self) -> list[Launch]:
-        samples, batch = self.problem.data.shape[1], self.problem.batch
-        if batch == samples:
-            return []
-        left, right, rounds = rng.shape_of(samples)
-        given = (self.order, self.clock, batch, samples, *rng.split(self.problem.seed), left, right, rounds)
-        return [self.body.line("batch_order", batch, given)]
 
     def _derived(self) -> list[Launch]:
         if self.prologue is None:
@@ -150,6 +134,7 @@ class Steps:
             made.line("keep", n, (state.previous, state.value, n)),
         ]
         outputs = len(self.problem.update.body.outputs)
+        feed = Feed(state.memory, self.column_offsets, self.column_offsets, IN_ORDER, self.clock, 0)
         for start in range(0, n, made.chunk):
             lanes = min(made.chunk, n - start)
             given = (
@@ -157,7 +142,7 @@ class Steps:
                 state.trained, start,
             )  # fmt: skip
             launches += [
-                *made.inputs(state.memory, self.column_offsets, self.order, False, start, lanes),
+                *made.inputs(feed, start, lanes),
                 *made.forward(self.rates, lanes),
                 made.rows("commit", outputs, given, lanes),
             ]

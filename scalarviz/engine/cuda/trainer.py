@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.updates import Updater
-from ..problem import Array, Problem
+from ..problem import Problem
 from .device import Device, Recorded
 from .devices import open_device
 from .machine import Shape
@@ -38,7 +38,6 @@ class CudaTrainer:
         self.state = State(problem, self.device)
         self.steps = Steps(problem, self.device, self.state, SHAPE)
         self._updater = Updater(problem)
-        self._data: Array | None = None
         self._gradient: Recorded | None = None
         self._step: Recorded | None = None
 
@@ -46,9 +45,9 @@ class CudaTrainer:
         """Do the steps ``first + 1 .. first + count``; returns their losses, float64 of shape (count,)."""
         losses = np.empty(count)
         step = self._ready()[1]
-        for done in range(0, count, SHAPE.steps):
-            steps = min(SHAPE.steps, count - done)
-            self.steps.begin(first + done, self._updater.hyper(first + done, steps, lr))
+        for done in range(0, count, self.steps.samples.steps):
+            steps = min(self.steps.samples.steps, count - done)
+            self.steps.begin(first + done, steps, self._updater.hyper(first + done, steps, lr))
             step.run(steps)
             self.steps.read_losses(losses[done : done + steps])
         self.state.download(updated=True)
@@ -57,7 +56,7 @@ class CudaTrainer:
     def gradient(self, step: int) -> float:
         """Forward and backward of the batch of step ``step + 1``; fills ``store.grad``, returns the loss."""
         gradient = self._ready()[0]
-        self.steps.begin(step, None)
+        self.steps.begin(step, 1, None)
         gradient.run()
         loss = np.empty(1)
         self.steps.read_losses(loss)
@@ -66,14 +65,9 @@ class CudaTrainer:
 
     def _ready(self) -> tuple[Recorded, Recorded]:
         """Upload what may have changed; the launches of a gradient, and of a step."""
-        if self._data is not self.problem.data:
-            changed = self._data is None or self._data.shape != self.problem.data.shape
-            self.steps.load(self.problem.data)
-            self._data = self.problem.data
-            if changed:
-                self._gradient = self._step = None
+        anew = self.steps.samples.load()
         self.state.upload()
-        if self._gradient is None or self._step is None:
+        if anew or self._gradient is None or self._step is None:
             self._gradient = self.device.record(self.steps.gradient())
             self._step = self.device.record(self.steps.step())
         return self._gradient, self._step

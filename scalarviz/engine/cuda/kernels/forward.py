@@ -7,16 +7,22 @@ from ..typed import Int, Longs, Reals, Words, real
 
 
 def inputs(
-    values: Reals, pool: Words, rows: Int, offsets: Longs, count: Int, data: Reals, order: Longs, chosen: Int,
-    start: Int, stride: Int, lanes: Int,
+    values: Reals, pool: Words, rows: Int, offsets: Longs, count: Int, data: Reals, order: Longs, mode: Int,
+    clock: Longs, batch: Int, start: Int, stride: Int, lanes: Int,
 ) -> None:  # fmt: skip
-    """Row ``rows[i]`` from the numbers behind ``data[offsets[i]]``: samples ``start ..``, or those of `order`."""
+    """Row ``rows[i]`` from the numbers behind ``data[offsets[i]]``.
+
+    The samples ``start ..`` of all (mode 0), of those that `order` picks (1), or of the step's batch, where the batches
+    of a call stand one behind the other (2).
+    """
     lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
     i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
     if lane < lanes and i < count:
         sample = start + lane
-        if chosen != 0:
+        if mode == 1:
             sample = order[sample]
+        elif mode == 2:
+            sample += (clock[0] - clock[2]) * batch
         values[pool[rows + i] * stride + lane] = data[offsets[i] + sample]
 
 

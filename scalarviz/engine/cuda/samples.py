@@ -1,0 +1,108 @@
+"""`Samples`: the data set in a device's memory, or its batches call by call where it does not fit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ... import rng
+from ...errors import DeviceMemoryError
+from ..problem import Array, Problem
+from .catalog import find
+from .device import Buffer, Device, Launch
+from .machine import IN_ORDER, PICKED, STREAMED, Feed, Shape
+
+
+class Samples:
+    """Where the input rows of a step come from.
+
+    Parameters
+    ----------
+    problem : Problem
+    device : Device
+    shape : Shape
+    clock : Buffer
+        See ``kernels/steps``.
+
+    Attributes
+    ----------
+    feed : Feed
+        What the launches are made with.
+    steps : int
+        The most steps of which the samples are there at once.
+    """
+
+    def __init__(self, problem: Problem, device: Device, shape: Shape, clock: Buffer) -> None:
+        self.problem, self.device, self.shape, self.clock = problem, device, shape, clock
+        self.steps = shape.steps
+        self.feed: Feed | None = None
+        self._loaded: Array | None = None
+        self._host: Array | None = None
+
+    def load(self) -> bool:
+        """Bring the problem's data in if it is another array than before; whether launches must be made anew."""
+        data = self.problem.data
+        if self._loaded is data:
+            return False
+        same = self._loaded is not None and self._loaded.shape == data.shape and self.feed is not None
+        if not same:
+            self.feed = None  # free the memory first
+            self.feed = self._resident() or self._streamed()
+        if self.feed is not None and self.feed.mode != STREAMED:
+            self.device.upload(self.feed.data, data.reshape(-1))
+        self._loaded = data
+        return not same
+
+    def _resident(self) -> Feed | None:
+        """All of it in memory; None if it does not fit."""
+        data, batch = self.problem.data, self.problem.batch
+        self.steps, self._host = self.shape.steps, None
+        try:
+            memory = self.device.empty(data.size, data.dtype)
+        except DeviceMemoryError:
+            return None
+        samples = data.shape[1]
+        order = self.device.empty(batch if batch < samples else 1, np.int64)
+        mode = PICKED if batch < samples else IN_ORDER
+        return Feed(memory, self._offsets(samples), order, mode, self.clock, batch)
+
+    def _streamed(self) -> Feed:
+        """Room for the batches of some steps."""
+        numbers, batch, dtype = len(self.problem.data), self.problem.batch, self.problem.data.dtype
+        step = numbers * batch * dtype.itemsize
+        self.steps = max(1, min(self.shape.steps, self.shape.stream_bytes // step))
+        try:
+            memory = self.device.empty(numbers * batch * self.steps, dtype)
+        except DeviceMemoryError as error:
+            raise DeviceMemoryError(
+                f"{error}. Neither the data ({self.problem.data.nbytes / 1e9:.3g} GB) nor one batch of it "
+                f"({step / 1e9:.3g} GB) fits into the GPU's memory; take a smaller batch_size than {batch}"
+            ) from None
+        self._host = np.empty((numbers, self.steps * batch), dtype)
+        offsets = self._offsets(self.steps * batch)
+        return Feed(memory, offsets, self.device.empty(1, np.int64), STREAMED, self.clock, batch)
+
+    def _offsets(self, samples: int) -> Buffer:
+        """Where the numbers of each input row begin."""
+        offsets = self.problem.plan.body.input_index * np.int64(samples)
+        buffer = self.device.empty(max(1, offsets.size), np.int64)
+        self.device.upload(buffer.part(0, offsets.size), offsets)
+        return buffer
+
+    def begin(self, first: int, count: int) -> None:
+        """The steps ``first + 1 .. first + count`` follow, at most `steps` of them."""
+        if self._host is None or self.feed is None:
+            return
+        batch, data = self.problem.batch, self.problem.data
+        for k in range(count):
+            np.take(data, self.problem.indices(first + k), axis=1, out=self._host[:, k * batch : (k + 1) * batch])
+        self.device.upload(self.feed.data, self._host.reshape(-1))
+
+    def launches(self) -> list[Launch]:
+        """Which samples a step trains on."""
+        if self.feed is None or self.feed.mode != PICKED:
+            return []
+        samples, batch, threads = self.problem.data.shape[1], self.problem.batch, self.shape.threads
+        left, right, rounds = rng.shape_of(samples)
+        given = (self.feed.order, self.clock, batch, samples, *rng.split(self.problem.seed), left, right, rounds)
+        kernel = find("batch_order", self.problem.data.dtype.name)
+        return [Launch(kernel, (-(-batch // threads), 1), (threads, 1), given)]
