@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from ..scalar.value import Value
 from .arrays.updates import Updater
+from .host import HostTrainer
 from .problem import Problem
 
 
-class ObjectsTrainer:
+class ObjectsTrainer(HostTrainer):
     """Trains a `Problem` one sample at a time. See :class:`scalarviz.engine.problem.Trainer`.
 
     Parameters

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .. import rng
 from ..scalar.store import Store
 from ..tape import Plan
+from .readback import Asked
 
 Array = NDArray[Any]
 
@@ -93,11 +94,36 @@ def default_block(n_rows: int, itemsize: int) -> int:
 
 
 class Trainer(Protocol):
-    """An engine at work on one problem."""
+    """An engine at work on one problem.
+
+    One that computes in the problem's arrays has most of this from :class:`~scalarviz.engine.host.HostTrainer`. One
+    with a memory of its own may keep a snapshot there, but at the return of every method the host's arrays are true,
+    and between two calls whoever likes may change them.
+
+    Attributes
+    ----------
+    name : str
+        As in the table of engines.
+    breakable : bool
+        Whether Ctrl-C or an error of the model may come in the middle of a step: Python code computes it.
+    asked : callable or None
+        Set by whoever wants numbers from the middle of calls; see :mod:`scalarviz.engine.readback`. An engine with
+        short calls leaves it alone.
+    """
 
     name: str
     breakable: bool
-    """Whether Ctrl-C or an error of the model may come in the middle of a step: Python code computes it."""
+    asked: Asked | None
+
+    @property
+    def call_overhead(self) -> float:
+        """Seconds that every call costs beside its steps (copies to a device and back), as measured last."""
+        ...
+
+    @property
+    def remark(self) -> str:
+        """What a user should know of how it works just now, one clause; empty where nothing is to be said."""
+        ...
 
     def train(self, first: int, count: int, lr: float) -> NDArray[np.float64]:
         """Do the steps ``first + 1 .. first + count`` (so `first` are done already).
@@ -117,4 +143,19 @@ class Trainer(Protocol):
 
         Fills ``store.grad``; returns the loss.
         """
+        ...
+
+    def snapshot(self) -> None:
+        """Keep values, gradient, `previous` and the optimiser's state as they are on the host now.
+
+        The next snapshot takes its place. It may be taken where the next call begins: nothing comes in between.
+        """
+        ...
+
+    def rewind(self) -> None:
+        """Go back to the last snapshot, on the host too; more than once if need be."""
+        ...
+
+    def finite(self) -> bool:
+        """Whether no weight is a NaN or an infinity after the last call."""
         ...

@@ -6,8 +6,9 @@ Open `run` first. What belongs to it stands in these files:
   `gather` (weights into one store), `memory` (what a network would need)
 * changes from outside: `editing` (``run.do``), ``edits/`` (what an edit is), `hands` (what it may do), `dataset`
 * keeping: `state` (all that a run is, as parts), `keeping`, `checkpoint` (on disk)
-* beside a thread: `worker`, `turns`, `first_start`, `signals`
-* looking: `frame` (one moment), `stages` and `forward` (rows of a sample; which units are dead or saturated),
+* beside a thread: `worker` and its `weights_gate`, `turns`, `asked_call`, `first_start`, `signals`
+* looking: `looking` (``run.frame``, ``run.predict``), `requests` (``run.request_frame``), `frame` (one moment) and
+  `reading` (what it is made of), `stages` and `forward` (rows of a sample; which units are dead or saturated),
   `diagnosis` (what is wrong, in words), `ranges`, `sample_gradient`, `rehearsal` (how a run will go)
 * for a view: `scene` and `panels` (descriptions), `source` and `run_source` (what a view may ask), `moment`
 
@@ -18,8 +19,9 @@ from . import panels
 from .frame import Frame, Stage, Tensor
 from .history import History
 from .moment import Moment
+from .requests import FrameRequest
 from .run import Run
 from .scene import Scene
 from .source import Source
 
-__all__ = ["Frame", "History", "Moment", "Run", "Scene", "Source", "Stage", "Tensor", "panels"]
+__all__ = ["Frame", "FrameRequest", "History", "Moment", "Run", "Scene", "Source", "Stage", "Tensor", "panels"]

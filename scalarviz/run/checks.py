@@ -56,6 +56,14 @@ def positive(seconds: float, what: str) -> float:
     return number
 
 
+def not_negative(seconds: float, what: str) -> float:
+    """`seconds` as a float; an error if it is no finite number from 0 on."""
+    number = as_number(seconds, what)
+    if not (math.isfinite(number) and number >= 0):
+        raise InputError(f"{what} must be a finite number of seconds >= 0, or None for no limit; got {shown(seconds)}")
+    return number
+
+
 def check_targets(loss: Any, targets: NDArray[Any], n_outputs: int) -> None:
     """Let a loss refuse targets (N, n_targets) that it cannot use: its own ``check_targets``, where it has one."""
     check = getattr(loss, "check_targets", None)

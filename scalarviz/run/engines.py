@@ -16,17 +16,25 @@ from .training import Training, full_speed
 class Engines:
     """Making trainers; the numbers stay where they are, in the problem's arrays."""
 
-    engine: EngineChoice
+    _choice: EngineChoice
     problem: Problem
     dtype: str
     loss_function: Callable[..., Any]
     _on_rows: Callable[..., Any]
     _training: Training
 
+    @property
+    def engine(self) -> EngineChoice:
+        """Which engine trains, and why; what that engine remarks of how it works just now stands behind the reason."""
+        choice, training = self._choice, self.__dict__.get("_training")
+        if training is None or not training.trainer.remark:
+            return choice
+        return replace(choice, why=f"{choice.why}; {training.trainer.remark}")
+
     def _go_on_with(self, engine: str, why: str) -> None:
         """The engine of a name, on the same numbers; if it cannot be made, nothing has changed."""
         trainer = self._trainer(engine, self.problem)
-        self.engine = EngineChoice(engine, why, threads=_threads(trainer), since=self._training.steps)
+        self._choice = EngineChoice(engine, why, threads=_threads(trainer), since=self._training.steps)
         self._training.change(trainer)
         self.__dict__.pop("full_speed", None)
 
@@ -56,7 +64,7 @@ class Engines:
     def _make_trainer(self, problem: Problem) -> Trainer:
         """The run's engine on `problem`."""
         trainer = self._trainer(self.engine.name, problem)
-        self.engine = replace(self.engine, threads=_threads(trainer))
+        self._choice = replace(self._choice, threads=_threads(trainer))
         return trainer
 
     def _trainer(self, engine: str, problem: Problem) -> Trainer:

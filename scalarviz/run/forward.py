@@ -50,8 +50,8 @@ class Forward:
         self.stages = tuple(stage for stage, _ in stages)
         self._taps = [number for _, number in stages]
 
-    def activations(self, probe: ArrayLike, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """``"input"`` and the row of every stage for one sample, in float64.
+    def sample(self, probe: ArrayLike) -> NDArray[np.float64]:
+        """One sample as a row (n_inputs,), a copy.
 
         Raises
         ------
@@ -59,9 +59,20 @@ class Forward:
             `probe` has the wrong length, holds no numbers or is not finite.
         """
         one: Any = [probe]
-        sample = fitting(as_samples(one, "probe").astype(float), self.shape, "probe")
-        rows = self._tap_rows(self._probe_runner, self._taps, sample.T, values)
-        return {"input": sample[0], **{s.name: r[:, 0] for s, r in zip(self.stages, rows, strict=True)}}
+        row: NDArray[np.float64] = fitting(as_samples(one, "probe").astype(np.float64), self.shape, "probe")[0]
+        return row
+
+    def activations(self, probe: ArrayLike, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """``"input"`` and the row of every stage for one sample, in float64.
+
+        Raises
+        ------
+        InputError
+            As for :meth:`sample`.
+        """
+        sample = self.sample(probe)
+        rows = self._tap_rows(self._probe_runner, self._taps, sample[:, None], values)
+        return {"input": sample, **{s.name: r[:, 0] for s, r in zip(self.stages, rows, strict=True)}}
 
     def rows(self, inputs: ArrayLike, stages: Sequence[str], values: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """The rows of the named stages for samples (N, n_inputs), each (N, outputs), in float64.
@@ -85,8 +96,10 @@ class Forward:
         rows = {"input": samples} | {name: row.T for name, row in zip(inner, found, strict=True)}
         return {name: rows[name] for name in stages}
 
-    def units(self, values: NDArray[Any]) -> tuple[dict[str, NDArray[np.bool_]], dict[str, NDArray[np.floating]]]:
-        """What becomes of the units at the first samples of the data, by stage.
+    def units(
+        self, values: NDArray[Any], data: NDArray[Any]
+    ) -> tuple[dict[str, NDArray[np.bool_]], dict[str, NDArray[np.floating]]]:
+        """What becomes of the units at the first samples of `data` (numbers of a sample, N), by stage.
 
         In the run's dtype, as the engine computes them. There are `PROBE_SET` samples, of a large net fewer.
 
@@ -102,8 +115,8 @@ class Forward:
             return {}, {}
         runner = self._dead_runner
         samples = max(FEWEST_PROBES, min(PROBE_SET, PROBE_NUMBERS // runner.plan.body.n_rows))
-        data = self.problem.data[: self.tape.n_inputs, :samples]
-        rows = self._tap_rows(runner, [tap for _, tap in watched], data, values)
+        first = data[: self.tape.n_inputs, :samples]
+        rows = self._tap_rows(runner, [tap for _, tap in watched], first, values)
         found = {stage: row for (stage, _), row in zip(watched, rows, strict=True)}
         dead = {stage.name: np.asarray(~row.any(axis=1)) for stage, row in found.items() if stage.kind == "relu"}
         flat = {

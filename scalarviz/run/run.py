@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..arguments import explained
 from ..checks import function, integer, one_of, position
 from ..engine.arrays.plan import PlanRunner
-from ..engine.choose import EngineChoice, choose, known
+from ..engine.choose import choose, known
 from ..engine.problem import DTYPES, Problem
 from ..engine.processors import processors
 from ..engine.table import operations
@@ -21,18 +21,19 @@ from ..errors import InputError, StateError, TypeMismatchError
 from ..nn import batch_reduction
 from ..scalar.store import Block, Gate
 from ..tape import Plan, Tape, lower, record
-from .checks import batch_of, check_targets, flat, positive, seed_of
+from .checks import batch_of, check_targets, positive, seed_of
 from .dataset import Dataset
 from .editing import Applied, Editing
 from .engines import Engines
 from .forward import Forward
-from .frame import Frame, Stage, Tensor
+from .frame import Stage, Tensor
 from .gather import blocks_of, gather, owners_of, release, tensors_of, weight_name
 from .history import History
 from .keeping import Keeping
+from .looking import Looking
 from .memory import check_run
 from .optimizer import flat_state, hand_back, record_update, trained_indices
-from .samples import as_pair, fitting, on_rows, sample_shape
+from .samples import as_pair, on_rows, sample_shape
 from .stages import stages_of
 from .training import Training
 from .turns import in_turn
@@ -40,7 +41,7 @@ from .turns import in_turn
 _STEPS = "run.step(n) does n steps; an epoch has N // batch_size of them"
 
 
-class Run(Engines, Editing, Keeping):
+class Run(Engines, Editing, Keeping, Looking):
     """Model + loss + optimiser + data, trained by one engine.
 
     Parameters
@@ -111,8 +112,8 @@ class Run(Engines, Editing, Keeping):
         self._tape = self._record(weights, inputs.shape[1], targets.shape[1])
         check_targets(loss, targets, len(self._tape.outputs))
         plan = lower(self._tape.only(loss=True))
-        self.engine: EngineChoice = choose(engine, dtype, operations(plan, update))
-        check_run(self._tape.n_parameters, dtype, len(optimizer.state), self.engine.name)  # auto has chosen
+        self._choice = choose(engine, dtype, operations(plan, update))
+        check_run(self._tape.n_parameters, dtype, len(optimizer.state), self._choice.name)  # auto has chosen
         held = trained_indices(optimizer, self._tape)  # before any weight is taken over
         encoded = self._encoded(plan, inputs, targets)
         self._take_over(partial(self._begin, plan, update, encoded, batch, held))
@@ -304,50 +305,6 @@ class Run(Engines, Editing, Keeping):
     def weight_name(self, index: int) -> str:
         """Name of the scalar at flat `index`, as ``0.weight[4][2]``."""
         return weight_name(self.tensors, position(index, self.n_weights, "the weights"))
-
-    @in_turn
-    def frame(self, probe: ArrayLike | None = None) -> Frame:
-        """One consistent snapshot; `probe` is one sample (n_inputs,) whose activations are wanted."""
-        store = self._store
-        values = store.value.copy()
-        activations = {} if probe is None else self.activations(probe, values)
-        with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
-            dead, saturated = self._forward.units(values)
-        return Frame(
-            step=self.steps,
-            loss=self.loss,
-            lr=self.lr if self._training.lr is None else self._training.lr,
-            values=values,
-            gradient=store.grad.copy(),
-            update=self._training.update,
-            computed=store.computed.astype(bool),
-            frozen=store.frozen.astype(bool),
-            activations=activations,
-            dead=dead,
-            saturated=saturated,
-            curve=self.history.curve(),
-            edited=self._training.edited,
-            next_lr=self.lr,
-        )
-
-    def activations(self, probe: ArrayLike, values: NDArray[Any] | None = None) -> dict[str, NDArray[Any]]:
-        """``"input"`` and the row of every stage for one sample (n_inputs,), at flat `values` (default now)."""
-        return self._forward.activations(probe, self._values(values))
-
-    def predict(self, inputs: ArrayLike, values: NDArray[Any] | None = None) -> NDArray[Any]:
-        """The outputs for `inputs` (N, n_inputs) at flat `values` (default now), shape (N, n_outputs)."""
-        return self._forward.predict(inputs, self._values(values))
-
-    def evaluate(self, inputs: ArrayLike, targets: ArrayLike, values: NDArray[Any] | None = None) -> float:
-        """The loss on other data, all samples as one batch, at flat `values` (default now)."""
-        as_pair((inputs, targets))
-        x = fitting(inputs, self._shapes[0], "evaluate: the inputs")
-        y = fitting(targets, self._shapes[1], "evaluate: the targets")
-        check_targets(self.loss_function, y, len(self._tape.outputs))
-        return self._forward.evaluate(x, y, self._values(values))
-
-    def _values(self, values: NDArray[Any] | None) -> NDArray[Any]:
-        return self.values if values is None else flat(values, self.n_weights)
 
     # ---- the end
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .edits import Edit
 from .frame import Curve, Frame, Stage, Tensor
+from .requests import FrameRequest
 from .run import Run
 from .sample_gradient import SampleGradient
 from .source import Can, Facts, Source
@@ -65,6 +66,10 @@ class RunSource(Source):
     def frame(self, probe: ArrayLike | None = None) -> Frame:
         """See :meth:`Run.frame`."""
         return self.run.frame(probe)
+
+    def request_frame(self, probe: ArrayLike | None = None) -> FrameRequest:
+        """See :meth:`Run.request_frame`."""
+        return self.run.request_frame(probe)
 
     def activations(self, probe: ArrayLike, values: NDArray[Any] | None = None) -> dict[str, NDArray[Any]]:
         """See :meth:`Run.activations`."""

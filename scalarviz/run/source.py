@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import StateError
 from .frame import NO_CURVE, Curve, Frame, Stage, Tensor
+from .requests import FrameRequest
 
 if TYPE_CHECKING:
     from .edits import Edit
@@ -121,6 +122,10 @@ class Source(Protocol):
     @abstractmethod
     def frame(self, probe: ArrayLike | None = None) -> Frame:
         """One consistent snapshot; `probe` is one sample (n_inputs,) whose activations are wanted."""
+
+    def request_frame(self, probe: ArrayLike | None = None) -> FrameRequest:
+        """The same without waiting, where a thread changes the numbers; elsewhere it is there at once."""
+        return FrameRequest.of(self.frame(probe))
 
     def activations(self, probe: ArrayLike, values: NDArray[Any] | None = None) -> dict[str, NDArray[Any]]:
         """``"input"`` and the row of every stage for one sample (n_inputs,), at flat `values` (default now)."""

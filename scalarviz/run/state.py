@@ -118,8 +118,8 @@ class _Weights:
     def give(self, run: Run) -> Weights:
         store, previous = run._store, run.problem.previous.copy()
         flags = store.computed.copy(), store.frozen.copy()
-        update = None if run._training._update is None else run._training.update
-        return Weights(store.value.copy(), store.grad.copy(), previous, *flags, run._training.edited, update)
+        training = run._training
+        return Weights(store.value.copy(), store.grad.copy(), previous, *flags, training.edited, training._update)
 
     def check(self, run: Run, part: Weights) -> None:
         own = run._store.value
@@ -233,10 +233,10 @@ class _Data:
 
 
 class _Engine:
-    owns = frozenset({"engine", "_training.trainer", "_threads", "problem.threads", "full_speed"})
+    owns = frozenset({"_choice", "_training.trainer", "_threads", "problem.threads", "full_speed"})
 
     def give(self, run: Run) -> EngineChoice:
-        return run.engine
+        return run._choice
 
     def check(self, run: Run, part: EngineChoice) -> None:
         run.hands.check_engine(part.name)
@@ -244,7 +244,7 @@ class _Engine:
     def take(self, run: Run, part: EngineChoice) -> None:
         if part.name != run.engine.name:
             run.hands.put_engine(part.name, part.why)
-        run.engine = part
+        run._choice = part
 
 
 class Step(NamedTuple):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engine.problem import Problem, Trainer
+from ..engine.readback import Asked
 from ..errors import DivergedError
 from ..scalar.store import Store
 from .history import History
@@ -20,6 +21,9 @@ from .signals import Whole
 CALL_SECONDS = 0.05
 """Wall time that one engine call should take when nobody watches: Ctrl-C and progress are served between calls."""
 
+OVERHEAD = 0.05
+"""The most of a call that may go by beside its steps: calls of an engine that copies are as long as that takes."""
+_WORTH = (1 - OVERHEAD) / OVERHEAD
 _LONGEST = 1 << 20
 
 
@@ -87,10 +91,10 @@ class Training:
         self.history = History()
         self.lr: float | None = None
         self.loss = math.nan
-        self._update: NDArray[Any] | None = None
+        self._update: NDArray[Any] | None = None  # never written to
         self.call_seconds = CALL_SECONDS
         self.data_changed, self.flags_changed = False, True
-        self._kept: list[NDArray[Any]] = []
+        self._asked: Asked | None = None
         self._revision = problem.store.revision
         self._held, self._name_of = held, name_of
         self._seconds_a_step = math.inf
@@ -98,9 +102,15 @@ class Training:
 
     def change(self, trainer: Trainer) -> None:
         """Let another engine do the steps from here on; speed and length of a call are found anew."""
+        self.trainer.asked = None
         self.trainer = trainer
+        trainer.asked = self._asked
         self._seconds_a_step = math.inf
         self._seconds, self._timed = 0.0, 0
+
+    def watch(self, asked: Asked | None) -> None:
+        """From now on an engine whose calls are long may be asked for numbers in the middle of one; None ends it."""
+        self._asked = self.trainer.asked = asked
 
     def twin(self, make_trainer: Callable[[Problem], Trainer]) -> Training:
         """The same training on copies of all numbers: what is done with it leaves this one as it is."""
@@ -114,19 +124,11 @@ class Training:
         """Speed of the engine so far, everything else left out; NaN before its first step."""
         return self._timed / self._seconds if self._seconds > 0 else math.nan
 
-    @property
-    def update(self) -> NDArray[Any]:
-        """New minus old values of the last step, shape (P,), whatever was set from outside since (a copy)."""
-        if self._update is not None:
-            return self._update.copy()
-        with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
-            found: NDArray[Any] = self.problem.store.value - self.problem.previous
-        return found
-
     def keep_update(self) -> None:
-        """Remember it: weights are about to be set from outside."""
+        """Remember what the last step did to the weights: they are about to be set from outside."""
         if self._update is None:
-            self._update = self.update
+            with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
+                self._update = self.problem.store.value - self.problem.previous
 
     @property
     def edited(self) -> bool:
@@ -135,6 +137,8 @@ class Training:
 
     def advance(self, most: int, lr: float) -> int:
         """One call of the engine: at most `most` steps, as many as fit into `call_seconds`.
+
+        More where the engine's own overhead would be above `OVERHEAD` of the call.
 
         Returns
         -------
@@ -151,40 +155,47 @@ class Training:
         Ctrl-C, or an error of the model, leaves the numbers of a whole step: an engine in machine code ends its call,
         of another one the call is undone.
         """
-        fitting = self.call_seconds / self._seconds_a_step
+        trainer = self.trainer
+        overhead = trainer.call_overhead
+        least = math.ceil(_WORTH * overhead / self._seconds_a_step)
+        fitting = max((self.call_seconds - overhead) / self._seconds_a_step, least)
         count = max(1, min(most, _LONGEST, int(min(fitting, 8.0 * max(1, self._timed)))))
         with Whole() as whole:
             # one compiled step alone is never undone, and stands at the bad step anyhow
-            before = self._snapshot() if count > 1 or self.trainer.breakable else None
+            kept = count > 1 or trainer.breakable
+            if kept:
+                trainer.snapshot()
             start = time.perf_counter()
-            losses = self._called(count, lr, before, whole)
+            losses = self._called(trainer, count, lr, kept, whole)
             seconds = time.perf_counter() - start
-            self._seconds_a_step = seconds / count
-            if not self._finite(losses):
-                self._stop_at_divergence(before if count > 1 else None, losses, lr)
+            # what it says of its overhead is no more exact than a clock: some share is the steps'
+            self._seconds_a_step = max(seconds - trainer.call_overhead, OVERHEAD * seconds) / count
+            if not _finite(trainer, losses):
+                self._stop_at_divergence(trainer, kept and count > 1, losses, lr)
             self._book(losses, lr)
             self._seconds += seconds
             self._timed += count
         return count
 
-    def _called(self, count: int, lr: float, before: list[NDArray[Any]] | None, whole: Whole) -> NDArray[np.float64]:
-        """The losses of `count` steps; where they are broken off all is as `before`."""
+    def _called(self, trainer: Trainer, count: int, lr: float, kept: bool, whole: Whole) -> NDArray[np.float64]:
+        """The losses of `count` steps; where they are broken off all is as it was `kept`."""
         try:
-            whole.waits = not self.trainer.breakable
-            losses = self._train(count, lr)
+            whole.waits = not trainer.breakable
+            losses = self._train(trainer, count, lr)
             whole.waits = True
         except BaseException:
             whole.waits = True
-            self._back_to(before)
+            if kept:
+                trainer.rewind()
             raise
         return losses
 
-    def _train(self, count: int, lr: float) -> NDArray[np.float64]:
+    def _train(self, trainer: Trainer, count: int, lr: float) -> NDArray[np.float64]:
         problem = self.problem
         if self.flags_changed:
             np.copyto(problem.trained, self._held & (problem.store.frozen == 0))
             self.flags_changed = False
-        return self.trainer.train(self.steps, count, lr)
+        return trainer.train(self.steps, count, lr)
 
     def _book(self, losses: NDArray[np.float64], lr: float) -> None:
         self.problem.store.computed[:] = 1
@@ -193,9 +204,6 @@ class Training:
         self.steps += len(losses)
         self.data_changed, self._revision = False, self.problem.store.revision
 
-    def _finite(self, losses: NDArray[np.float64]) -> bool:
-        return bool(np.isfinite(losses).all() and np.isfinite(self.problem.store.value).all())
-
     def went_to(self, step: int, loss: float = math.nan, lr: float | None = None) -> None:
         """Go on from other numbers: those after step `step`. What was computed stays, in a line of its own."""
         self.steps, self.loss, self.lr = step, loss, lr
@@ -203,34 +211,17 @@ class Training:
 
     # ---- divergence
 
-    def _changing(self) -> tuple[NDArray[Any], ...]:
-        """What a step changes."""
-        problem = self.problem
-        return (problem.store.value, problem.store.grad, problem.previous, *problem.state)
-
-    def _snapshot(self) -> list[NDArray[Any]]:
-        """Copies of it, in arrays that are used again: fresh memory costs more than copying."""
-        arrays = self._changing()
-        if [array.shape for array in self._kept] != [array.shape for array in arrays]:
-            self._kept = [np.empty_like(array) for array in arrays]
-        for kept, array in zip(self._kept, arrays, strict=True):
-            np.copyto(kept, array)
-        return self._kept
-
-    def _back_to(self, before: list[NDArray[Any]] | None) -> None:
-        for array, old in zip(self._changing(), before or (), strict=before is not None):
-            np.copyto(array, old)
-
-    def _stop_at_divergence(self, before: list[NDArray[Any]] | None, losses: NDArray[np.float64], lr: float) -> None:
+    def _stop_at_divergence(self, trainer: Trainer, kept: bool, losses: NDArray[np.float64], lr: float) -> None:
         """Replay to the first step with a loss or weight that is not finite (the same bits), then raise."""
         bad = np.flatnonzero(~np.isfinite(losses))
         last = int(bad[0]) + 1 if len(bad) else len(losses)
-        for count in range(max(1, last - 1), last + 1) if before is not None else ():
-            self._back_to(before)
-            losses = self._train(count, lr)  # a bad update shows in the next step's loss
-            if not self._finite(losses):
+        given = self.problem.previous
+        for count in range(max(1, last - 1), last + 1) if kept else ():
+            trainer.rewind()
+            given = self.problem.store.value.copy()
+            losses = self._train(trainer, count, lr)  # a bad update shows in the next step's loss
+            if not _finite(trainer, losses):
                 break
-        given = self.problem.previous if before is None else before[0]
         self._book(losses, lr)
         weights = np.flatnonzero(~np.isfinite(self.problem.store.value))
         where = f"; the first weight is {self._name_of(int(weights[0]))}" if len(weights) else ""
@@ -240,3 +231,9 @@ class Training:
             first = int(wrong[0])
             advice = f". {self._name_of(first)} was {given[first]:g} before it: set it to a number, or load others"
         raise DivergedError(f"training diverged at step {self.steps}: the loss is {losses[-1]:g}{where}{advice}")
+
+
+def _finite(trainer: Trainer, losses: NDArray[np.float64]) -> bool:
+    """Whether a call left numbers to go on with."""
+    good = math.isfinite(losses[0]) if len(losses) == 1 else bool(np.isfinite(losses).all())
+    return good and trainer.finite()

@@ -1,11 +1,12 @@
 """`Worker`: a thread that trains a run while somebody watches.
 
 The viewer never waits for training and training never waits for drawing. Between two calls of the engine (a *call
-boundary*, some milliseconds apart) the worker does what was asked for meanwhile: it does edits, calls what other
-threads want to be called, and, if the viewer wants one, publishes a new `Frame`. A frame is made of fresh copies and
-handed over by one assignment, so it always holds one step's values and no lock is held while training.
+boundary*, some milliseconds apart) the worker does what was asked for meanwhile, in the order in which it was: it does
+edits, calls what other threads want to be called, and reads the run's numbers for those who want a `Frame`. A reading
+is made of fresh copies and handed over by one assignment, so it always holds one step's values and no lock is held
+while training. An engine whose calls are long may read them in the middle of one (see `scalarviz.engine.readback`).
 
-It is the *gate* of the run's weights: other threads read the last frame with their own edits over it, and what they
+It is the *gate* of the run's weights: other threads see the last reading with their own edits over it, and what they
 write waits for the boundary.
 """
 
@@ -16,14 +17,19 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-import numpy as np
 from numpy.typing import NDArray
 
+from ..engine.readback import Midway, Readback
 from ..errors import StateError
-from .edits import Call, Edit, SetFrozen, SetOptimizer, SetWeights
+from .asked_call import AskedCall
+from .edits import Call, Edit
 from .frame import Frame
+from .requests import LOOK, FrameRequest
+from .weights_gate import Item, WeightsGate
 
 if TYPE_CHECKING:
     from .editing import Applied
@@ -39,37 +45,7 @@ _switch_intervals: list[float] = []
 """What the interpreter had before each worker that runs was started: the first one's comes back after the last."""
 
 
-class _Asked:
-    """A call that another thread waits for: its result or error, and whether it is done."""
-
-    def __init__(self, function: Callable[[], Any]) -> None:
-        self.function = function
-        self.result: Any = None
-        self.error: BaseException | None = None
-        self.done = threading.Event()
-
-    def __call__(self) -> None:
-        try:
-            self.result = self.function()
-        except BaseException as error:  # it belongs to whoever asked
-            self.error = error
-
-    def answer(self) -> Any:
-        """What came of it; afterwards an error is held by whoever gets it alone."""
-        error, self.error = self.error, None
-        if error is None:
-            return self.result
-        try:
-            raise error
-        finally:
-            del error
-
-    def forget(self) -> None:
-        """Nobody waits any more: if it has not begun, it is not called."""
-        self.function = lambda: None
-
-
-class Worker:
+class Worker(WeightsGate):
     """Trains `run` up to a step that moves, in a thread of its own.
 
     Parameters
@@ -81,15 +57,14 @@ class Worker:
     def __init__(self, run: Run) -> None:
         self.run = run
         self._condition = threading.Condition()
-        self._waiting: deque[tuple[Edit, str] | _Asked] = deque()
+        self._waiting: deque[Item] = deque()
         self._serving = threading.RLock()
         self._over = False
         self._logged = len(run.log)
         self._target = run.steps
-        self._wanted = False
-        self._closing = False
+        self._closing = self._ended = False
         self._resting = False
-        self._latest = run.frame()
+        self._latest = run._reading()
         self._error: Exception | None = None
         self._thread = threading.Thread(target=self._loop, name="scalarviz-training", daemon=True)
         self._server = self._thread
@@ -113,12 +88,13 @@ class Worker:
             raise StateError("a Worker is started once; make a new one: Worker(run)")
         if self.run.gate is not None:
             raise StateError("another Worker trains this run; close that one first")
-        self._latest = self.run.frame()  # the run may have gone on since this was made
+        self._latest = self.run._reading()  # the run may have gone on since this was made
         _switch_intervals.append(sys.getswitchinterval())
         sys.setswitchinterval(5e-4)  # the default of 5 ms would let a NumPy run stutter the viewer
         self._former_call = self.run.call_seconds
         self.run.call_seconds = CALL_SECONDS
         self.run.gate = self
+        self.run._training.watch(self._readback)
         self._thread.start()
         return self
 
@@ -170,6 +146,7 @@ class Worker:
         if self._thread.ident is None:
             return
         self.run.gate = None
+        self.run._training.watch(None)
         self.run.call_seconds = self._former_call
         former = _switch_intervals.pop()
         if not _switch_intervals:
@@ -208,11 +185,11 @@ class Worker:
         StateError
             It is not done within `timeout` seconds.
         """
-        self.request()
+        request = self.request()
         with self._condition:
-            if not self._condition.wait_for(lambda: self._resting and not self._called(), timeout):
+            if not self._condition.wait_for(lambda: self._gone() or (self._resting and not self._called()), timeout):
                 raise StateError(f"the training thread is still busy after {timeout:g} s; pause() it first")
-        return self._latest
+        return request.result() if self._gone() else self.latest
 
     @property
     def error(self) -> Exception | None:
@@ -221,14 +198,36 @@ class Worker:
 
     @property
     def latest(self) -> Frame:
-        """The last published frame."""
-        return self._latest
+        """The last frame that somebody asked for, or that an edit or the end of training left; waits for nobody."""
+        return self._latest.frame()
 
-    def request(self) -> None:
-        """Ask for a new frame at the next call boundary."""
-        with self._condition:
-            self._wanted = True
-            self._condition.notify_all()
+    def request(self, sample: NDArray[Any] | None = None) -> FrameRequest:
+        """Ask for a new frame; see :meth:`scalarviz.Run.request_frame`.
+
+        Parameters
+        ----------
+        sample : ndarray, shape (n_inputs,), optional
+            Whose activations are wanted.
+        """
+        request = FrameRequest(sample, self)
+        while not (self._over or self.mine()):
+            with self._condition:
+                if not self._gone():
+                    self._queue(request)
+                    return request
+            self._error = self._finish() or self._error
+        return self.run.request_frame(sample)
+
+    def see_to(self, request: FrameRequest) -> None:
+        """Somebody waits for `request`: if no other thread is there to answer it, it is answered now."""
+        if self._gone():
+            self._error = self._finish() or self._error
+        elif self.mine():
+            request.give(self.run._reading())
+
+    def _gone(self) -> bool:
+        """Whether there was a thread, and is none any more."""
+        return self._ended or (self._thread.ident is not None and not self._thread.is_alive())
 
     def do(self, edit: Edit, *, gesture: str = "") -> None:
         """Let an edit be done at the next call boundary, without waiting for it; see :meth:`Run.do`.
@@ -247,7 +246,7 @@ class Worker:
         if not self._queue((Call(change, what), "")):
             self.run.do(Call(change, what))
 
-    # ---- the gate: weights of a run that is being trained
+    # ---- whose turn it is
 
     def mine(self) -> bool:
         """Whether this is the thread that trains, or none does."""
@@ -255,12 +254,12 @@ class Worker:
 
     def call(self, function: Callable[[], R]) -> R:
         """What `function` returns or raises, called at the next call boundary; waits for it."""
-        asked = _Asked(function)
+        asked = AskedCall(function)
         if not self._queue(asked):  # closed meanwhile: the run may have another worker
             gate = self.run.gate
             return function() if gate is None or gate.mine() else cast(R, gate.call(function))
         try:
-            while not asked.done.wait(0.1):
+            while not asked.done.wait(LOOK):
                 if not self._thread.is_alive():  # it ended before it came to it
                     self._error = self._finish() or self._error
         except BaseException:
@@ -268,62 +267,7 @@ class Worker:
             raise
         return cast(R, asked.answer())
 
-    def number(self, name: str) -> Any:
-        """A number of the optimiser: an own edit that waits, else as it is."""
-        for edit in self._edits(SetOptimizer):
-            if name in dict(edit.numbers):
-                return dict(edit.numbers)[name]
-        return getattr(self.run.optimizer, name)
-
-    def read(self, index: int) -> float:
-        """Value of the flat weight `index`: an own edit that waits, else that of the last frame."""
-        if self.mine():
-            return float(self.run._store.value[index])
-        for edit in self._edits(SetWeights):
-            if edit.start <= index < edit.start + len(edit.numbers):
-                return float(edit.numbers[index - edit.start])
-        return float(self._latest.values[index])
-
-    def read_gradient(self, index: int) -> float:
-        """Gradient of the flat weight `index`, of the last frame."""
-        return float(self.run._store.grad[index] if self.mine() else self._latest.gradient[index])
-
-    def values(self, span: slice) -> NDArray[Any]:
-        """A read-only copy of flat weights: the last frame's, with own edits that wait."""
-        return self._seen(self._latest.values[span], span, SetWeights)
-
-    def gradients(self, span: slice) -> NDArray[Any]:
-        """A read-only copy of flat gradients, of the last frame."""
-        return self._seen(self._latest.gradient[span], span, None)
-
-    def frozen(self, span: slice) -> NDArray[Any]:
-        """A read-only copy of the flags of frozen weights, with own edits that wait."""
-        return self._seen(self._latest.frozen[span], span, SetFrozen)
-
-    def write(self, start: int, numbers: NDArray[Any]) -> None:
-        """Set the flat weights from `start` on at the next call boundary."""
-        self.do(SetWeights(start, numbers), gesture="data")
-
-    def freeze(self, start: int, flags: NDArray[np.bool_]) -> None:
-        """Set which weights the optimiser leaves alone, at the next call boundary."""
-        self.do(SetFrozen(start, flags), gesture="frozen")
-
-    def _edits(self, kind: type[Any]) -> list[Any]:
-        """Edits of a kind that wait, the latest first."""
-        waiting = (item[0] for item in reversed(list(self._waiting)) if not isinstance(item, _Asked))
-        return [edit for edit in waiting if isinstance(edit, kind)]
-
-    def _seen(self, numbers: NDArray[Any], span: slice, kind: type[Any] | None) -> NDArray[Any]:
-        seen = numbers.copy()
-        for edit in reversed(self._edits(kind)) if kind is not None else ():
-            new = edit.numbers if isinstance(edit, SetWeights) else edit.flags
-            first, last = max(span.start, edit.start), min(span.stop, edit.start + len(new))
-            if first < last:
-                seen[first - span.start : last - span.start] = new[first - edit.start : last - edit.start]
-        seen.flags.writeable = False
-        return seen
-
-    def _queue(self, item: tuple[Edit, str] | _Asked) -> bool:
+    def _queue(self, item: Item) -> bool:
         """Let it wait for its turn; False if there is no turn any more."""
         with self._condition:
             if not self._over:
@@ -340,49 +284,103 @@ class Worker:
                 self._condition.notify_all()
                 self._condition.wait_for(self._called)
                 self._resting = False
-                if self._closing:
+                if self._closing and not any(isinstance(item, FrameRequest) for item in self._waiting):
+                    self._ended = True
+                    self._condition.notify_all()
                     return
             try:
                 self._boundary()
-                if self.busy:
+                if self.busy and not self._closing:
                     self.run.step(self._target - self.run.steps, progress=self._after_call)
                     self._publish()  # where it comes to rest is always shown
             except BaseException as error:  # whatever it is, the viewer shows it; the thread stays for edits
                 self._error = error if isinstance(error, Exception) else StateError(f"{error!r} in the training thread")
-                self._publish()
+                with suppress(MemoryError):  # then the last reading stays
+                    self._publish()
 
     def _called(self) -> bool:
-        return bool(self._closing or self._waiting or self._wanted or self.busy)
+        return bool(self._closing or self._waiting or self.busy)
 
     def _after_call(self, run: Run) -> bool:
         self._boundary()
         return not self._closing and run.steps < self._target
 
-    def _boundary(self) -> None:
-        """Do what waits, in order, then publish if anybody wants to see."""
-        if self._serve() or self._wanted:
-            self._publish()
+    def _publish(self) -> None:
+        self._latest = self.run._reading()
 
-    def _serve(self) -> bool:
-        """Do what waits; returns whether there was anything."""
+    def _boundary(self) -> None:
+        """Do what waits, in order."""
         with self._serving:
-            served = 0
+            served, fresh = 0, False  # whether the latest reading is of now
             try:
                 while served < len(self._waiting):
                     item, served = self._waiting[served], served + 1
-                    if isinstance(item, _Asked):
-                        item()
-                        self._latest = self.run.frame()  # before its asker looks
-                        item.done.set()
+                    if isinstance(item, FrameRequest):
+                        fresh = self._answer(item, fresh)
+                    elif isinstance(item, AskedCall):
+                        self._call(item)
+                        fresh = True
                     else:
+                        fresh = False
                         self.run.do(item[0], gesture=item[1])
             finally:
-                if served:  # an edit waits, for whoever reads, until a frame holds it
-                    self._latest = self.run.frame()
+                try:
+                    if served and not fresh:  # an edit waits, for whoever reads, until a reading holds it
+                        self._publish()
+                finally:
                     for _ in range(served):
                         self._waiting.popleft()
-        return served > 0
 
-    def _publish(self) -> None:
-        self._wanted = False
-        self._latest = self.run.frame()
+    def _call(self, asked: AskedCall) -> None:
+        asked.run()
+        try:
+            self._publish()  # before its asker looks
+        finally:
+            asked.done.set()
+
+    def _answer(self, request: FrameRequest, fresh: bool) -> bool:
+        """Give it the numbers of now; returns whether the latest are."""
+        try:
+            if not fresh:
+                self._publish()
+        except BaseException as error:  # it belongs to whoever asked
+            request.fail(error)
+            return False
+        request.give(self._latest)
+        return True
+
+    # ---- in the middle of a call
+
+    def _readback(self) -> Readback | None:
+        """Those that wait for a frame and for nothing else before it; the engine asks, in its thread."""
+        if not self._waiting:
+            return None
+        with self._condition:
+            first = list(takewhile(lambda item: isinstance(item, FrameRequest), self._waiting))
+        new = [item for item in first if isinstance(item, FrameRequest) and not (item.told or item.done)]
+        for request in new:
+            request.told = True
+        return _Readback(self, new) if new else None
+
+    def _read_midway(self, requests: list[FrameRequest], now: Midway) -> None:
+        """The engine gives numbers to those that nobody has answered yet."""
+        requests = [request for request in requests if not request.done]
+        if not requests:
+            return
+        self._latest = self.run._reading_midway(now)
+        for request in requests:
+            request.give(self._latest)
+        with self._condition:
+            while self._waiting and isinstance(self._waiting[0], FrameRequest) and self._waiting[0].done:
+                self._waiting.popleft()
+
+
+class _Readback:
+    """Some requests that an engine was told of."""
+
+    def __init__(self, worker: Worker, requests: list[FrameRequest]) -> None:
+        self._worker, self._requests = worker, requests
+
+    def give(self, now: Midway) -> None:
+        """See :class:`scalarviz.engine.readback.Readback`."""
+        self._worker._read_midway(self._requests, now)

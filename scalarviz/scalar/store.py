@@ -31,6 +31,10 @@ class Gate(Protocol):
         """What `function` gives, called when the arrays may be touched; waits for it."""
         ...
 
+    def request(self, sample: NDArray[Any] | None = None) -> Any:
+        """Ask for a frame of the run, with the activations of a sample; does not wait for it."""
+        ...
+
     def number(self, name: str) -> Any:
         """A number of the optimiser, with what waits to be set."""
         ...

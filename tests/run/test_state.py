@@ -25,7 +25,7 @@ NO_STATE = {
     "_store.gate": "a thread that is there or not",
     "_training.problem": "the run's",
     "_training.call_seconds": "how steps are cut into calls changes no bit",
-    "_training._kept": "memory to work in",
+    "_training._asked": "a thread that is there or not",
     "_training._seconds_a_step": "a measurement",
     "_training._seconds": "a measurement",
     "_training._timed": "a measurement",
@@ -183,8 +183,9 @@ def test_a_compiled_call_of_one_step_copies_nothing_and_stands_at_the_bad_step(e
 
     run = diverging()
     copied = []
-    snapshot = type(run._training)._snapshot
-    monkeypatch.setattr(type(run._training), "_snapshot", lambda self: copied.append(1) or snapshot(self))
+    trainer = type(run._training.trainer)
+    snapshot = trainer.snapshot
+    monkeypatch.setattr(trainer, "snapshot", lambda self: copied.append(1) or snapshot(self))
     with pytest.raises(DivergedError, match="diverged at step") as one_by_one:
         for _ in range(100):
             run.step(1)

@@ -189,9 +189,9 @@ def test_a_call_nobody_waits_for_any_more_is_not_made():
     worker = Worker(run)  # not started: nothing serves
     called = []
     waiting = threading.Thread(target=lambda: worker._queue(asked), daemon=True)
-    from scalarviz.run.worker import _Asked
+    from scalarviz.run.asked_call import AskedCall
 
-    asked = _Asked(lambda: called.append(1))
+    asked = AskedCall(lambda: called.append(1))
     waiting.start()
     waiting.join()
     asked.forget()

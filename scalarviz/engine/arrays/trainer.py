@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..host import HostTrainer
 from ..problem import Array, Problem
 from .blas import one_blas_thread
 from .plan import PlanRunner, lanes_in_workspace
 from .updates import Updater
 
 
-class NumpyTrainer:
+class NumpyTrainer(HostTrainer):
     """Trains a `Problem` with NumPy. See :class:`scalarviz.engine.problem.Trainer`."""
 
     name = "numpy"

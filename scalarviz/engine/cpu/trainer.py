@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ... import rng
 from ...tape import Plan
 from ..arrays.updates import Updater
+from ..host import HostTrainer
 from ..problem import Array, Problem
 from .cache.loader import function
 from .compiled.meet import ARRIVED, EVERYBODY
@@ -21,7 +22,7 @@ UPDATE_BLOCK = 512
 """Parameters that go through the optimiser's program together."""
 
 
-class NumbaTrainer:
+class NumbaTrainer(HostTrainer):
     """Trains a `Problem` with compiled kernels. See :class:`scalarviz.engine.problem.Trainer`.
 
     Several trainers may work in different threads: each has its own workspaces, and a call holds no lock.

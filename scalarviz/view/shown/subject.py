@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import TypeMismatchError
 from ...run.frame import Frame, Stage, Tensor
 from ...run.panels import Panel
+from ...run.requests import FrameRequest
 from ...run.run import Run
 from ...run.run_source import RunSource
 from ...run.scene import Scene
@@ -98,6 +99,10 @@ class Subject:
     def frame(self) -> Frame:
         """The numbers as they are now, with the activations of the sample."""
         return self.source.frame(self.probe)
+
+    def request_frame(self) -> FrameRequest:
+        """The same without waiting; see :meth:`Source.request_frame`."""
+        return self.source.request_frame(self.probe)
 
     def probe_loss(self, frame: Frame) -> float | None:
         """The loss of the probe sample alone at the values of a frame; None where it has no target."""

@@ -75,6 +75,7 @@ class LiveView(Viewer):
         self._full_speed = self.run.full_speed  # before the thread starts: it reads the numbers
         rehearsal = rehearse(self.run, steps, REHEARSAL_SECONDS)
         self.worker = Worker(self.run).start()
+        self._asked = self.worker.request()
         self.playback = Playback(self.worker, steps, duration, rehearsal)
         self._frames, self._steps = _Rate(), _Rate()
         may_change = first_start and self.run.engine.provisional
@@ -114,8 +115,8 @@ class LiveView(Viewer):
 
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
-        if self.worker.busy:
-            self.worker.request()
+        if self.worker.busy and self._asked.done:
+            self._asked = self.worker.request()
         return super().tick(seconds)
 
     def frame(self) -> Frame:

@@ -12,6 +12,7 @@ from .viewer import Viewer
 
 if TYPE_CHECKING:
     from ...run.frame import Frame
+    from ...run.requests import FrameRequest
 
 
 class Mirror(Viewer):
@@ -33,6 +34,8 @@ class Mirror(Viewer):
         keys = bottom_line(Here(subject, trains=self.trains))
         super().__init__(Workbench(subject, size, theme, cmap, keys=keys, text_hz=10.0), theme)
         self.subject = subject
+        self._asked: FrameRequest | None = None
+        self._last: Frame | None = None
         self._counted, self._told = subject.source.counted, subject.source.facts is not None
 
     def tick(self, seconds: float) -> bool:
@@ -51,8 +54,13 @@ class Mirror(Viewer):
             self.resize(self.bench.size)
 
     def frame(self) -> Frame:
-        """The numbers as they are now."""
-        return self.subject.frame()
+        """The numbers as they are now; where another thread trains, the last ones that it has given."""
+        if self._asked is None:
+            self._asked = self.subject.request_frame()
+        if self._last is None or self._asked.done:
+            request, self._asked = self._asked, None
+            self._last = request.result()
+        return self._last
 
     def pace_text(self) -> str:
         """The engine, if there is one."""

@@ -1,0 +1,143 @@
+"""`Looking`: the part of a run that gives frames and sends samples through the network."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..engine.problem import Problem
+from ..engine.readback import Midway
+from ..optim import Optimizer
+from ..scalar.store import Gate, Store
+from ..tape import Tape
+from .checks import check_targets, flat
+from .forward import Forward
+from .frame import Frame
+from .reading import Reading
+from .requests import FrameRequest
+from .samples import Shape, as_pair, fitting
+from .training import Training
+
+
+class Looking:
+    """Frames and forward passes."""
+
+    gate: Gate | None
+    loss_function: Callable[..., Any]
+    optimizer: Optimizer
+    problem: Problem
+    _forward: Forward
+    _shapes: tuple[Shape, Shape]
+    _store: Store
+    _tape: Tape
+    _training: Training
+
+    @property
+    @abstractmethod
+    def values(self) -> NDArray[Any]:
+        """The flat values as they are now."""
+
+    def frame(self, probe: ArrayLike | None = None) -> Frame:
+        """One consistent snapshot; `probe` is one sample (n_inputs,) whose activations are wanted.
+
+        Beside a training thread it waits for one; :meth:`request_frame` does not.
+        """
+        return self.request_frame(probe).result()
+
+    def request_frame(self, probe: ArrayLike | None = None) -> FrameRequest:
+        """Ask for a frame without waiting for it.
+
+        Parameters
+        ----------
+        probe : array_like, shape (n_inputs,), optional
+            One sample whose activations are wanted.
+
+        Returns
+        -------
+        FrameRequest
+            ``done`` says whether the frame is there, ``result(timeout)`` waits for it, and ``await`` does under
+            asyncio. Without a training thread it is the frame of this moment. Beside one (a `Worker`, a window) it
+            is that of the next pause between two calls of the engine, after the edits that were asked for before;
+            an engine with a memory of its own may give one from the middle of a call. A request is never lost: if
+            the thread ends, it gets the frame of its end.
+
+        Raises
+        ------
+        InputError
+            `probe` has the wrong length, holds no numbers or is not finite.
+
+        Examples
+        --------
+        ``asked = run.request_frame(); ...; frame = asked.result(timeout=2.0)``
+        """
+        sample = None if probe is None else self._forward.sample(probe)
+        gate = self.gate
+        if gate is None or gate.mine():
+            request = FrameRequest(sample)
+            request.give(self._reading())
+            return request
+        return cast(FrameRequest, gate.request(sample))
+
+    def _reading(self) -> Reading:
+        """The numbers of now; for the thread that trains."""
+        store, training, lr = self._store, self._training, float(self.optimizer.lr)
+        return Reading(
+            step=training.steps,
+            loss=training.loss,
+            lr=lr if training.lr is None else training.lr,
+            values=store.value.copy(),
+            gradient=store.grad.copy(),
+            previous=self.problem.previous.copy(),
+            update=training._update,
+            computed=store.computed.astype(bool),
+            frozen=store.frozen.astype(bool),
+            curve=training.history.curve(),
+            edited=training.edited,
+            next_lr=lr,
+            data=self.problem.data,
+            forward=self._forward,
+        )
+
+    def _reading_midway(self, now: Midway) -> Reading:
+        """Numbers of the call that is under way; for the thread that trains."""
+        store, training, lr = self._store, self._training, float(self.optimizer.lr)
+        return Reading(
+            step=training.steps + len(now.losses),
+            loss=float(now.losses[-1]),
+            lr=lr,
+            values=now.values,
+            gradient=now.gradient,
+            previous=now.previous,
+            update=None,
+            computed=np.ones(len(store.computed), bool),
+            frozen=store.frozen.astype(bool),
+            curve=training.history.curve(),
+            edited=False,
+            next_lr=lr,
+            data=self.problem.data,
+            forward=self._forward,
+            more=now.losses,
+        )
+
+    def activations(self, probe: ArrayLike, values: NDArray[Any] | None = None) -> dict[str, NDArray[Any]]:
+        """``"input"`` and the row of every stage for one sample (n_inputs,), at flat `values` (default now)."""
+        return self._forward.activations(probe, self._values(values))
+
+    def predict(self, inputs: ArrayLike, values: NDArray[Any] | None = None) -> NDArray[Any]:
+        """The outputs for `inputs` (N, n_inputs) at flat `values` (default now), shape (N, n_outputs)."""
+        return self._forward.predict(inputs, self._values(values))
+
+    def evaluate(self, inputs: ArrayLike, targets: ArrayLike, values: NDArray[Any] | None = None) -> float:
+        """The loss on other data, all samples as one batch, at flat `values` (default now)."""
+        as_pair((inputs, targets))
+        x = fitting(inputs, self._shapes[0], "evaluate: the inputs")
+        y = fitting(targets, self._shapes[1], "evaluate: the targets")
+        check_targets(self.loss_function, y, len(self._tape.outputs))
+        return self._forward.evaluate(x, y, self._values(values))
+
+    def _values(self, values: NDArray[Any] | None) -> NDArray[Any]:
+        return self.values if values is None else flat(values, len(self._store.value))

@@ -1,0 +1,98 @@
+"""`Reading`: what was read off a run at one moment. The frame is made of it when somebody wants to see it.
+
+Copying numbers takes a moment, and the thread that trains does it. What a frame holds beside them (dead and saturated
+units, the rows of a sample) takes a forward pass, and is made once, in the thread of whoever asks first.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .forward import Forward
+from .frame import BoolArray, Curve, Frame
+
+
+@dataclass(slots=True, eq=False)
+class Reading:
+    """Numbers of one moment, copies.
+
+    Attributes
+    ----------
+    step, loss, lr, values, gradient, computed, frozen, edited, next_lr
+        See :class:`~scalarviz.run.frame.Frame`.
+    previous : ndarray, shape (P,)
+        The values before the step.
+    update : ndarray, shape (P,), or None
+        What the step did, where it is not the difference: weights were set from outside since.
+    curve : Curve
+        The history up to the last call of the engine.
+    more : ndarray of float64
+        Losses of the steps since then, of the call that the moment lies in.
+    data : ndarray, shape (numbers of a sample, N)
+        What was learnt from.
+    forward : Forward
+        Sends samples through the network.
+    """
+
+    step: int
+    loss: float
+    lr: float
+    values: NDArray[Any]
+    gradient: NDArray[Any]
+    previous: NDArray[Any]
+    update: NDArray[Any] | None
+    computed: BoolArray
+    frozen: BoolArray
+    curve: Curve
+    edited: bool
+    next_lr: float
+    data: NDArray[Any]
+    forward: Forward
+    more: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    _making: threading.Lock = field(default_factory=threading.Lock)
+    _frame: Frame | None = None
+
+    def frame(self) -> Frame:
+        """The frame of the moment, always the same one; any thread may ask."""
+        with self._making:
+            if self._frame is None:
+                self._frame = self._made()
+            return self._frame
+
+    def _made(self) -> Frame:
+        with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
+            update = self.values - self.previous if self.update is None else self.update.copy()
+            dead, saturated = self.forward.units(self.values, self.data)
+        return Frame(
+            step=self.step,
+            loss=self.loss,
+            lr=self.lr,
+            values=self.values,
+            gradient=self.gradient,
+            update=update,
+            computed=self.computed,
+            frozen=self.frozen,
+            dead=dead,
+            saturated=saturated,
+            curve=self._whole_curve(),
+            edited=self.edited,
+            next_lr=self.next_lr,
+        )
+
+    def _whole_curve(self) -> Curve:
+        count, before = len(self.more), self.curve
+        if not count:
+            return before
+        steps = np.arange(self.step - count + 1, self.step + 1)
+        if len(before.step) and before.step[-1] != steps[0] - 1:  # they do not follow: a line of its own
+            return Curve(steps, self.more, np.full(count, self.lr))
+        return Curve(
+            np.concatenate([before.step, steps]),
+            np.concatenate([before.loss, self.more]),
+            np.concatenate([before.lr, np.full(count, self.lr)]),
+        )
