@@ -301,7 +301,7 @@ def test_an_error_of_training_leaves_a_frame():
             frames.append(run.request_frame().result(10))
         assert isinstance(worker.error, DivergedError)
         assert run.request_frame().result(10).step == run.steps
-        assert np.isfinite([frame.loss for frame in frames[:-2]]).all()
+        assert np.isfinite([frame.loss for frame in frames if 0 < frame.step < run.steps]).all()
 
 
 def test_what_keeps_a_run_from_giving_a_frame_is_raised_and_later_ones_come(slow, monkeypatch):
