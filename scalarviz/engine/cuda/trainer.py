@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.updates import Updater
+from ..host import HostTrainer
 from ..problem import Problem
 from .device import Device, Recorded
 from .devices import open_device
@@ -16,7 +17,7 @@ from .steps import Steps
 SHAPE = Shape()
 
 
-class CudaTrainer:
+class CudaTrainer(HostTrainer):
     """Trains a `Problem` on a GPU. See :class:`scalarviz.engine.problem.Trainer`.
 
     A call begins with an upload of all that the host may have changed and ends with a download, so that between two
