@@ -143,9 +143,8 @@ def _example() -> tuple[bool, str]:
 
 
 def _cache() -> tuple[bool, str]:
-    from ..engine.cpu.cache.place import folder
+    from ..engine.cpu.cache.place import folder, refusal
     from ..engine.cpu.cache.units import cache_is_warm
-    from ..engine.cpu.cache.writable import refusal
     from ..engine.cpu.there import no_numba
 
     if why := no_numba():

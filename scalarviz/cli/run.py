@@ -130,7 +130,7 @@ def _beside(name: str, scene: Scene, options: Any) -> list[str]:
 def _engine_line(name: str, scene: Scene, threads: int | None = None) -> str:
     """Which engine and why; also why nothing moves for a while, and why there are fewer threads than asked for."""
     from ..engine.cpu import cache_is_warm
-    from ..engine.cpu.cache.writable import refusal
+    from ..engine.cpu.cache.place import refusal
 
     run, why = scene.run, scene.run.engine.why
     if run.engine.name == "numba" and not cache_is_warm(run.dtype, ()):

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 
 from ..engine.cpu.cache import background
-from ..engine.cpu.cache.writable import refusal
+from ..engine.cpu.cache.place import refusal
 from ..engine.cpu.there import no_numba
 from ..engine.problem import DTYPES
 from ..errors import InputError, ScalarvizError

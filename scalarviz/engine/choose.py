@@ -70,7 +70,7 @@ def choose(engine: str, dtype: str, operations: Iterable[str]) -> EngineChoice:
     if known(engine) != "auto":
         usable(engine, dtype)
         return EngineChoice(engine, "asked for")
-    from .cpu.cache.writable import refusal
+    from .cpu.cache.place import refusal
 
     if missing := ENGINES["numba"].missing(0):
         return EngineChoice("numpy", f"numba {missing}")

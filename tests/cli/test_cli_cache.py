@@ -12,8 +12,9 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.cli.run import _engine_line
+from scalarviz.engine.cache import place as places
 from scalarviz.engine.choose import EngineChoice
-from scalarviz.engine.cpu.cache import writable
+from scalarviz.engine.cpu.cache import place
 
 
 def a_file_in_the_way(folder, monkeypatch):
@@ -26,7 +27,7 @@ def above_it_a_file(folder, monkeypatch):
 
 
 def a_read_only_place(folder, monkeypatch):
-    monkeypatch.setattr(writable.os, "access", lambda *_: False)  # who tests as root may write everywhere
+    monkeypatch.setattr(places.os, "access", lambda *_: False)  # who tests as root may write everywhere
     return folder / "not" / "there"
 
 
@@ -43,7 +44,7 @@ def a_full_disk(folder, monkeypatch):
         def write(self, data):
             raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr(writable.tempfile, "TemporaryFile", lambda dir: Full())
+    monkeypatch.setattr(places.tempfile, "TemporaryFile", lambda dir: Full())
 
 
 TROUBLES = {
@@ -63,7 +64,7 @@ def said(request, tmp_path, monkeypatch):
 
 
 def test_everything_that_speaks_of_the_cache_says_it(cli, said):
-    assert writable.refusal() == said
+    assert place.refusal() == said
     (row,) = (line for line in cli("doctor").out.splitlines() if "numba cache" in line)
     assert row.endswith(f"cold for float32, float64; {said}")
     result = cli("warmup")
@@ -79,13 +80,13 @@ def test_everything_that_speaks_of_the_cache_says_it(cli, said):
 
 def test_a_folder_that_is_not_there_yet_is_fine_and_not_made(tmp_path, monkeypatch):
     monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path / "a" / "b"))
-    assert writable.refusal() == ""
+    assert place.refusal() == ""
     assert os.listdir(tmp_path) == []
 
 
 def test_asking_leaves_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path))
-    assert writable.refusal() == ""
+    assert place.refusal() == ""
     assert os.listdir(tmp_path) == []
 
 

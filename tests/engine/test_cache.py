@@ -15,8 +15,10 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.engine import cpu
-from scalarviz.engine.cpu.cache import loader, place, warm
+from scalarviz.engine.cache import place
+from scalarviz.engine.cpu.cache import loader, warm
 from scalarviz.engine.cpu.cache import units as cache
+from scalarviz.engine.cpu.cache.place import PLACE
 from scalarviz.scalar import ops
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -135,7 +137,7 @@ def test_a_folder_that_cannot_be_written_costs_one_line(tmp_path):
 def test_a_full_disk_costs_one_line(tmp_path, monkeypatch):
     monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(loader, "_LOADED", {})
-    cache.warn_once.cache_clear()
+    place.warn_once.cache_clear()
 
     def full(unit):
         raise OSError(28, "No space left on device")
@@ -389,11 +391,44 @@ def test_old_folders_go_and_young_ones_stay(tmp_path, monkeypatch):
     old, young, foreign = (tmp_path / name for name in ("0" * 16, "1" * 16, "photos"))
     for folder in (old, young, foreign, cache.folder()):
         folder.mkdir()
-    month = time.time() - (cache.UNUSED_DAYS + 1) * 86400
+    month = time.time() - (place.UNUSED_DAYS + 1) * 86400
     for folder in (old, foreign, cache.folder()):
         os.utime(folder, (month, month))
-    cache.prune()
+    PLACE.prune()
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted([young.name, foreign.name, cache.folder().name])
+
+
+def test_an_engine_leaves_the_folders_of_others(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path))
+    mine, others = place.Place(lambda: "0" * 16, "gpu-"), place.Place(lambda: "0" * 16)
+    names = ["0" * 16, "1" * 16, "gpu-" + "0" * 16, "gpu-" + "1" * 16]
+    for name in names:
+        (tmp_path / name).mkdir()
+        os.utime(tmp_path / name, (0, 0))
+    mine.prune()
+    assert sorted(p.name for p in tmp_path.iterdir()) == names[:3]
+    others.prune()
+    assert sorted(p.name for p in tmp_path.iterdir()) == [names[0], names[2]]
+
+
+def test_what_a_killed_process_left_unfinished_goes_after_a_day(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path))
+    folder = PLACE.make()
+    for name, days in (("build-folder", 2), ("build-young", 0), ("build-file", 2), ("neg-unit", 2)):
+        (folder / name).touch() if name == "build-file" else (folder / name).mkdir()
+        os.utime(folder / name, (time.time() - days * 86400,) * 2)
+    PLACE.prune()
+    assert sorted(p.name for p in folder.iterdir()) == ["build-young", "neg-unit"]
+
+
+def test_a_version_that_is_only_loaded_counts_as_used(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(loader, "_LOADED", {})
+    loader.row_addresses("neg", "float32")
+    os.utime(cache.folder(), (0, 0))
+    monkeypatch.setattr(loader, "_LOADED", {})
+    loader.row_addresses("neg", "float32")
+    assert time.time() - cache.folder().stat().st_mtime < 3600
 
 
 @pytest.mark.parametrize(

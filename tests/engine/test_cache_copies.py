@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from scalarviz.engine.cache.place import warn_once
 from scalarviz.engine.cpu.cache import key as keys
 from scalarviz.engine.cpu.cache import loader, locator, units
 from scalarviz.engine.cpu.source import rows
@@ -158,7 +159,7 @@ def modules_of(path: Path) -> set[str]:
 
 def test_whatever_a_hashed_file_imports_is_hashed_too():
     """But the names of the optimisers' updates (their code is in the names of their units) and the errors."""
-    hashed = {name for name, _ in keys.sources(PACKAGE)}
+    hashed = {name for name, _ in keys.sources(PACKAGE, keys.SOURCES)}
     imported = set().union(*(modules_of(PACKAGE / name) for name in hashed))
     assert imported - hashed == {"engine/cpu/source/updates.py", "errors.py"}
     assert len(imported & hashed) > 15
@@ -202,7 +203,7 @@ def empty(tmp_path, monkeypatch):
     """An empty cache, in a process that has loaded nothing."""
     monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(loader, "_LOADED", {})
-    units.warn_once.cache_clear()
+    warn_once.cache_clear()
     locator.trouble.cache_clear()
     yield tmp_path / "cache"
     locator.trouble.cache_clear()

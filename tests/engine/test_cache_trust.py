@@ -13,8 +13,9 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import nn, optim
+from scalarviz.engine.cache import place as places
 from scalarviz.engine.cache import trust
-from scalarviz.engine.cpu.cache import background, loader, place, units, writable
+from scalarviz.engine.cpu.cache import background, loader, place, units
 from scalarviz.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,7 +33,7 @@ def unit(tmp_path, monkeypatch):
     monkeypatch.setattr(loader, "_LOADED", {})
     loader.row_addresses("neg", "float32")
     monkeypatch.setattr(loader, "_LOADED", {})
-    units.warn_once.cache_clear()
+    places.warn_once.cache_clear()
     return next(place.folder().glob("neg-*"))
 
 
@@ -57,7 +58,7 @@ def refused(monkeypatch, match: str) -> None:
         raise AssertionError("the cache is used")
 
     monkeypatch.setattr(loader, "kept_in", touched)
-    monkeypatch.setattr(units, "remove", touched)
+    monkeypatch.setattr(loader, "remove", touched)
     monkeypatch.setattr(units, "intact", touched)
     assert not units.has_rows("neg", "float32")
     with pytest.warns(RuntimeWarning, match=match) as seen:
@@ -140,7 +141,7 @@ def test_folders_are_made_for_this_user_alone(tmp_path, monkeypatch):
 
 def test_everything_that_speaks_of_the_cache_says_it(unit, cli_words, monkeypatch):
     unit.parents[1].chmod(0o777)
-    reason = writable.refusal()
+    reason = place.refusal()
     assert reason == place.closed()
     assert "can be written by others" in reason
     run = a_run()
@@ -165,7 +166,7 @@ def test_the_home_of_nobody_is_called_so(name, cli_words, tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     said = f"SCALARVIZ_CACHE_DIR is {name!r}, and there is no home folder of that user; name a folder"
     with pytest.raises(InputError) as error:
-        place.user_cache()
+        places.user_cache()
     assert str(error.value) == said
     run = a_run()
     assert run.engine.why == f"numba's cache is cold; {said}"
@@ -173,7 +174,7 @@ def test_the_home_of_nobody_is_called_so(name, cli_words, tmp_path, monkeypatch)
     assert not background.running()
     assert cli_words("warmup") == (2, f"scalarviz: {said}\n")
     monkeypatch.setattr(loader, "_LOADED", {})
-    units.warn_once.cache_clear()
+    places.warn_once.cache_clear()
     with pytest.warns(RuntimeWarning, match="compiling in memory"):
         assert loader.row_addresses("neg", "float32")["forward"]
     assert list(tmp_path.iterdir()) == []
@@ -182,10 +183,10 @@ def test_the_home_of_nobody_is_called_so(name, cli_words, tmp_path, monkeypatch)
 def test_no_home_at_all_is_called_so(monkeypatch):
     monkeypatch.delenv("SCALARVIZ_CACHE_DIR", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setattr(place.sys, "platform", "linux")
+    monkeypatch.setattr(places.sys, "platform", "linux")
 
     def nobody():
         raise RuntimeError("Could not determine home directory.")
 
-    monkeypatch.setattr(place.Path, "home", nobody)
+    monkeypatch.setattr(places.Path, "home", nobody)
     assert place.closed() == "there is no home folder to keep compiled kernels in; SCALARVIZ_CACHE_DIR names a folder"

@@ -8,15 +8,12 @@ file that only calls them. What is written from the ops table is hashed into the
 
 from __future__ import annotations
 
-import hashlib
-import os
 import platform
 import sys
 from functools import cache
-from importlib import metadata
-from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parents[3]
+from ...cache.version import PACKAGE, digest, installed, settings, settings_file, sources
+
 SOURCES = ("engine/cpu/compiled/*.py", "engine/cpu/vector/*.py", "engine/cpu/wire.py", "rng.py")
 FORM = 2
 """How `loader` and `locator` name and write the files of a unit: counts on when that changes."""
@@ -27,8 +24,6 @@ SETTINGS = (
     "NUMBA_LLVM_REFPRUNE_FLAGS",
 )  # fmt: skip
 """Variables of numba that change the code it makes."""
-SETTINGS_FILE = ".numba_config.yaml"
-"""numba reads the same settings from this file where the process was started."""
 
 
 @cache
@@ -38,42 +33,11 @@ def key() -> str:
     Raises
     ------
     RuntimeError
-        The sources are not there: a hash of nothing would stand for any version.
+        The sources are not there.
     """
-    settings = [os.environ.get(name) for name in SETTINGS]
-    versions = sys.version, _version("numba"), _version("llvmlite")
-    hasher = hashlib.sha256(repr((FORM, versions, _processor(), settings, _settings_file())).encode())
-    for name, text in sources(PACKAGE):
-        hasher.update(f"\0{name}\0{text}".encode())
-    return hasher.hexdigest()[:16]
-
-
-def sources(package: Path) -> list[tuple[str, str]]:
-    r"""Name inside the package and text of every file that becomes machine code.
-
-    Line endings are read as ``\n``: a checkout with others is the same program.
-    """
-    found = []
-    for pattern in SOURCES:
-        paths = sorted(package.glob(pattern))
-        if not paths:
-            raise RuntimeError(f"no {pattern} in {package}: without the sources nobody knows which kernels are theirs")
-        found += [(path.relative_to(package).as_posix(), path.read_text(encoding="utf-8")) for path in paths]
-    return found
-
-
-def _version(package: str) -> str:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "none"
-
-
-def _settings_file() -> str:
-    try:
-        return Path(SETTINGS_FILE).read_text(encoding="utf-8")
-    except (OSError, UnicodeError):
-        return ""
+    versions = sys.version, installed("numba"), installed("llvmlite")
+    said = FORM, versions, _processor(), settings(SETTINGS), settings_file()
+    return digest(said, sources(PACKAGE, SOURCES))
 
 
 def _processor() -> str:

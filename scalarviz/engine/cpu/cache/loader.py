@@ -14,13 +14,14 @@ from typing import Any, TypeVar
 
 from ....scalar import ops
 from ....scalar.sources import define
+from ...cache.place import BUILD, remove, user_cache, warn_once
 from ..compiled import build
 from ..source.rows import kernel_names
 from ..source.updates import UPDATES
 from . import units
 from .key import key
 from .locator import kept_in, trouble
-from .place import closed, folder, make_folder, user_cache
+from .place import PLACE, closed, folder, make_folder
 
 T = TypeVar("T")
 
@@ -44,22 +45,23 @@ def load(unit: str, compile_with: Callable[[bool], T]) -> T:
     """
     with _LOCK:
         if reason := trouble() or closed(unit):
-            units.warn_once(f"{reason}; compiling in memory")
+            warn_once(f"{reason}; compiling in memory")
             return compile_with(False)
         home = folder() / unit
         if home.is_dir():
             if units.intact(home):
+                PLACE.used()
                 try:
                     with kept_in(home, _stamp(unit), filling=False):
                         return compile_with(True)
                 except Exception:
                     pass  # whatever numba makes of a strange file; an error of ours comes again when it is compiled
-            units.warn_once(f"compiled kernels in {home} are damaged and are made anew")
-            units.remove(home)
+            warn_once(f"compiled kernels in {home} are damaged and are made anew")
+            remove(home)
         try:
             return _fill(unit, compile_with)
         except OSError as error:
-            units.warn_once(
+            warn_once(
                 f"cannot keep compiled kernels in {user_cache()} ({error.strerror or error}); "
                 "compiling in memory. Free some space, or set SCALARVIZ_CACHE_DIR to a folder that can be written"
             )
@@ -119,7 +121,7 @@ def callable_at(address: int) -> Callable[..., None]:
 
 def _fill(unit: str, compile_with: Callable[[bool], T]) -> T:
     home = make_folder() / unit
-    making = Path(tempfile.mkdtemp(prefix="build-", dir=home.parent))  # this user's alone
+    making = Path(tempfile.mkdtemp(prefix=BUILD, dir=home.parent))  # this user's alone
     try:
         with kept_in(making, _stamp(unit), filling=True):
             result = compile_with(True)
@@ -130,8 +132,8 @@ def _fill(unit: str, compile_with: Callable[[bool], T]) -> T:
             if not home.is_dir():  # else another process was first
                 raise
     finally:
-        units.remove(making)
-    units.prune()
+        remove(making)
+    PLACE.prune()
     return result
 
 

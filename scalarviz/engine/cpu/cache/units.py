@@ -13,13 +13,9 @@ ops table has a hash of that text in its name, which so covers the formulas and 
 from __future__ import annotations
 
 import hashlib
-import shutil
-import time
-import warnings
 import zlib
 from collections.abc import Iterable
 from functools import cache, lru_cache
-from os import utime
 from pathlib import Path
 
 from ....scalar import ops
@@ -31,7 +27,6 @@ from ..wire import CALLS, KERNELS
 from .place import closed, folder
 
 CORE = (*CALLS, *KERNELS)
-UNUSED_DAYS = 30
 _SEAL = "checksum"
 
 
@@ -100,31 +95,6 @@ def intact(unit: Path) -> bool:
         return (unit / _SEAL).read_text(encoding="ascii") == _checksum(unit)
     except (OSError, UnicodeError):
         return False
-
-
-def remove(unit: Path) -> None:
-    """Take a unit away, as far as that is allowed."""
-    shutil.rmtree(unit, ignore_errors=True)
-
-
-def prune() -> None:
-    """Remove the folders of other versions that nobody has used for a month."""
-    limit = time.time() - UNUSED_DAYS * 86400
-    here = folder()
-    try:
-        utime(here)
-        others = [p for p in here.parent.iterdir() if p != here and len(p.name) == len(here.name)]
-        for old in others:
-            if old.stat().st_mtime < limit:
-                shutil.rmtree(old, ignore_errors=True)
-    except OSError:
-        pass  # tidying is a courtesy
-
-
-@cache
-def warn_once(message: str) -> None:
-    """Warn in one line (without a line of source), once a process."""
-    warnings.warn_explicit(message, RuntimeWarning, filename="scalarviz", lineno=0)
 
 
 def _checksum(unit: Path) -> str:

@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from ....scalar.ops import TABLE
+from ...cache.version import PACKAGE
 from ...problem import DTYPES
 from ...processors import processors
 from ..wire import CALLS, KERNELS
-from .key import PACKAGE
 from .loader import function, kernel_address, row_addresses
 from .place import closed, make_folder
 from .units import core_unit, has, has_rows
