@@ -5,6 +5,34 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 FOLDER = str(Path(__file__).parent)
 if FOLDER not in sys.path:
     sys.path.append(FOLDER)
+
+
+@pytest.fixture
+def install_fake_driver(monkeypatch):
+    """Puts a ``FakeDriver(**options)`` in the place of NVIDIA's driver, for this test: ``install_fake_driver(...)``."""
+    pytest.importorskip("numba_cuda", reason="no numba-cuda (extra cuda)")
+    import cuda.bindings
+    from fake_driver import FakeDriver
+
+    from scalarviz.engine.cuda import context, gpus
+
+    def install(*args, **options):
+        fake = FakeDriver(*args, **options)
+        monkeypatch.setattr(context, "api", fake)
+        monkeypatch.setattr(cuda.bindings, "driver", fake)  # who imports it later
+        gpus._asked.cache_clear()
+        return fake
+
+    yield install
+    gpus._asked.cache_clear()
+
+
+@pytest.fixture
+def fake_driver(install_fake_driver):
+    """A fake driver with one GPU of 1 GiB, installed."""
+    return install_fake_driver()

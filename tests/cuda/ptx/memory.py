@@ -71,6 +71,10 @@ class Memory:
         self._freed: list[tuple[int, int]] = []
         self._next = 0x7F2000000000
 
+    def start(self, address: int) -> None:
+        """Where the first allocation will lie."""
+        self._next = address
+
     def allocate(self, nbytes: int, name: str = "") -> int:
         """An address that was never given before, so that a use after free is seen."""
         if self.limit is not None and self.used + nbytes > self.limit:
