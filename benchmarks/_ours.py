@@ -50,13 +50,14 @@ def network(work: Workload) -> Any:
     return model
 
 
-def build(work: Workload, name: str, batch: int | None = None, threads: int = 1) -> Run:
+def build(work: Workload, name: str, batch: int | None = None, threads: int = 1, dtype: str = "float32") -> Run:
     """A `Run` on one engine, on the first `batch` samples."""
     model = network(work)
     x, y = (a[: batch or work.batch] for a in work.data())
     weights = model.w if work.kind == "graph" else model.parameters()
     optimiser = getattr(optim, work.optimiser)(weights, lr=LR)
-    return Run(model, nn.MSELoss(), optimiser, (x, y), batch_size=len(x), engine=name, threads=threads)
+    options: dict[str, Any] = {"engine": name, "threads": threads, "dtype": dtype}
+    return Run(model, nn.MSELoss(), optimiser, (x, y), batch_size=len(x), **options)
 
 
 def steps(run: Run) -> Steps:

@@ -28,14 +28,16 @@ class CudaTrainer(HostTrainer):
     problem : Problem
     number : int
         Of the device.
+    device : Device, optional
+        Another one than that of the number.
     """
 
     name = "cuda"
     breakable = False
 
-    def __init__(self, problem: Problem, number: int = 0) -> None:
+    def __init__(self, problem: Problem, number: int = 0, device: Device | None = None) -> None:
         self.problem = problem
-        self.device: Device = open_device(number)
+        self.device = open_device(number) if device is None else device
         self.state = State(problem, self.device)
         self.steps = Steps(problem, self.device, self.state, SHAPE)
         self._updater = Updater(problem)
