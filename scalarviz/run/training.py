@@ -38,7 +38,7 @@ def full_speed(problem: Problem, make_trainer: Callable[[Problem], Trainer], sec
     def timed(steps: int) -> float:
         start = time.perf_counter()
         trainer.train(0, steps, 0.0)
-        return time.perf_counter() - start
+        return _of_steps(time.perf_counter() - start, trainer)
 
     count, elapsed = 1, 0.0
     while elapsed < seconds:
@@ -168,8 +168,7 @@ class Training:
             start = time.perf_counter()
             losses = self._called(trainer, count, lr, kept, whole)
             seconds = time.perf_counter() - start
-            # what it says of its overhead is no more exact than a clock: some share is the steps'
-            self._seconds_a_step = max(seconds - trainer.call_overhead, OVERHEAD * seconds) / count
+            self._seconds_a_step = _of_steps(seconds, trainer) / count
             if not _finite(trainer, losses):
                 self._stop_at_divergence(trainer, kept and count > 1, losses, lr)
             self._book(losses, lr)
@@ -231,6 +230,11 @@ class Training:
             first = int(wrong[0])
             advice = f". {self._name_of(first)} was {given[first]:g} before it: set it to a number, or load others"
         raise DivergedError(f"training diverged at step {self.steps}: the loss is {losses[-1]:g}{where}{advice}")
+
+
+def _of_steps(seconds: float, trainer: Trainer) -> float:
+    """What the steps of a call took. No overhead is known more exactly than time is measured: some share is theirs."""
+    return max(seconds - trainer.call_overhead, OVERHEAD * seconds)
 
 
 def _finite(trainer: Trainer, losses: NDArray[np.float64]) -> bool:

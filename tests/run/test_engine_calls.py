@@ -178,6 +178,14 @@ def test_an_overhead_that_was_said_wrong_ends_no_call_never(monkeypatch):
     assert max(trainer.calls) <= math.ceil(19.0 / (OVERHEAD * 1e-3))
 
 
+@pytest.mark.parametrize("overhead", [0.0, 0.004])
+def test_the_full_speed_is_that_of_the_steps(monkeypatch, overhead):
+    clock = Clock()
+    monkeypatch.setattr(training, "time", clock)
+    speed = training.full_speed(make().problem, lambda problem: Copying(problem, clock, overhead, 1e-3))
+    assert speed == pytest.approx(1000.0)
+
+
 def test_fewer_steps_are_done_where_fewer_are_wanted(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(training, "time", clock)

@@ -55,11 +55,13 @@ class Mirror(Viewer):
 
     def frame(self) -> Frame:
         """The numbers as they are now; where another thread trains, the last ones that it has given."""
-        if self._asked is None:
-            self._asked = self.subject.request_frame()
-        if self._last is None or self._asked.done:
-            request, self._asked = self._asked, None
-            self._last = request.result()
+        before = request = self._asked
+        if request is None or request.done:
+            request = self.subject.request_frame()
+        self._asked = None if request.done else request
+        come = next((asked for asked in (request, before) if asked is not None and asked.done), None)
+        if come is not None or self._last is None:
+            self._last = (come or request).result()
         return self._last
 
     def pace_text(self) -> str:
