@@ -57,7 +57,7 @@ def modules() -> dict[str, Path]:
 
 MODULES = modules()
 # what talks to a GPU's driver needs the package that does (extra `cuda`)
-WITH_A_DRIVER = tuple(f"scalarviz.engine.cuda.{name}" for name in ("context", "driver", "recorded"))
+WITH_A_DRIVER = tuple(f"scalarviz.engine.cuda.{name}" for name in ("context", "driver", "marks", "recorded"))
 
 
 def floor_of(name: str) -> str:

@@ -68,6 +68,29 @@ class Recorded(Protocol):
         ...
 
 
+class Mark(Protocol):
+    """A moment in a device's work."""
+
+    def done(self) -> bool:
+        """Whether it has come; does not wait."""
+        ...
+
+    def wait(self) -> None:
+        """Until it has come."""
+        ...
+
+
+class Now:
+    """The mark of a device that does at once what it is asked for."""
+
+    def done(self) -> bool:
+        """It is."""
+        return True
+
+    def wait(self) -> None:
+        """There is nothing to wait for."""
+
+
 class Device(Protocol):
     """A GPU, or what stands for one.
 
@@ -99,6 +122,21 @@ class Device(Protocol):
 
     def copy(self, to: Buffer, source: Buffer) -> None:
         """Copy within the device."""
+        ...
+
+    def mark(self) -> Mark:
+        """The moment when all that was asked for is done."""
+        ...
+
+    def read_aside(self, copies: Sequence[tuple[Buffer, Array]]) -> Mark:
+        """Copy buffers into arrays when all that was asked for is done, beside what is asked for later.
+
+        The arrays, best of :meth:`pinned`, and the buffers stay as they are until the mark has come.
+        """
+        ...
+
+    def pinned(self, size: int, dtype: Any) -> Array:
+        """An array of zeros on the host that copies are quick with. NumPy owns it, so it outlives the device."""
         ...
 
     def record(self, launches: Sequence[Launch]) -> Recorded:

@@ -12,21 +12,28 @@ from ..problem import Array
 from . import context
 from .context import Context, Memory, call, destroy
 from .device import Buffer, Launch
+from .marks import Event, pinned
 from .recorded import DriverRecorded, Packed, pointer
 
 
 class DriverDevice:
-    """See :class:`scalarviz.engine.cuda.device.Device`. Work is queued on one stream of its own."""
+    """See :class:`scalarviz.engine.cuda.device.Device`. Work is queued on a stream of its own, readings on a second."""
 
     def __init__(self, number: int) -> None:
         self.number, self.remark = number, ""
         self.context = Context(number)
         self.name = self.context.name
         self.context.enter()
-        self.stream = call("cuStreamCreate", context.api.CUstream_flags.CU_STREAM_NON_BLOCKING)
-        self._end = weakref.finalize(self, destroy, self.context, "cuStreamDestroy", self.stream)
-        self._end.atexit = False
+        self._ends: list[Any] = []
+        self.stream, self.second = self._stream(), self._stream()
         self._held: list[Any] = []
+
+    def _stream(self) -> Any:
+        stream = call("cuStreamCreate", context.api.CUstream_flags.CU_STREAM_NON_BLOCKING)
+        end = weakref.finalize(self, destroy, self.context, "cuStreamDestroy", stream)
+        end.atexit = False
+        self._ends.append(end)
+        return stream
 
     def empty(self, size: int, dtype: Any) -> Buffer:
         """Memory for so many numbers."""
@@ -57,11 +64,29 @@ class DriverDevice:
         call("cuStreamSynchronize", self.stream)
         self._held.clear()
 
+    def mark(self) -> Event:
+        """The moment when all that is queued is done."""
+        self.context.enter()
+        return Event(self.context, self.stream)
+
+    def read_aside(self, copies: Sequence[tuple[Buffer, Array]]) -> Event:
+        """Queue copies on a second stream, behind all that is queued on the first."""
+        ready = self.mark()
+        call("cuStreamWaitEvent", self.second, ready.handle, 0)
+        for source, array in copies:
+            call("cuMemcpyDtoHAsync", array.ctypes.data, pointer(source), array.nbytes, self.second)
+        return Event(self.context, self.second)
+
+    def pinned(self, size: int, dtype: Any) -> Array:
+        """Zeros that the GPU copies itself."""
+        return pinned(self.context, size, dtype)
+
     def record(self, launches: Sequence[Launch]) -> DriverRecorded:
         """Launches that will be done many times."""
         self.context.enter()
         return DriverRecorded(self, [Packed(self.context, launch) for launch in launches])
 
     def close(self) -> None:
-        """Give the stream back."""
-        self._end()
+        """Give the streams back."""
+        for end in self._ends:
+            end()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..problem import Array, Problem
-from .device import Buffer, Launch
+from .device import Buffer, Launch, Now
 from .trainer import CudaTrainer
 
 
@@ -46,6 +46,18 @@ class ListingDevice:
 
     def copy(self, to: Buffer, source: Buffer) -> None:
         """Nothing is there."""
+
+    def mark(self) -> Now:
+        """Now."""
+        return Now()
+
+    def read_aside(self, copies: Sequence[tuple[Buffer, Array]]) -> Now:
+        """Nothing was computed."""
+        return Now()
+
+    def pinned(self, size: int, dtype: Any) -> Array:
+        """Zeros."""
+        return np.zeros(size, dtype)
 
     def record(self, launches: Sequence[Launch]) -> _Noted:
         """Note them."""

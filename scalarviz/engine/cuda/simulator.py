@@ -12,7 +12,7 @@ import numpy as np
 from ..problem import Array
 from . import jit
 from .catalog import Kernel
-from .device import Buffer, Launch
+from .device import Buffer, Launch, Now
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,20 @@ class SimulatedDevice:
     def copy(self, to: Buffer, source: Buffer) -> None:
         """Copy."""
         _array(to)[:] = _array(source)
+
+    def mark(self) -> Now:
+        """Now."""
+        return Now()
+
+    def read_aside(self, copies: Sequence[tuple[Buffer, Array]]) -> Now:
+        """Copy."""
+        for source, array in copies:
+            self.download(source, array)
+        return Now()
+
+    def pinned(self, size: int, dtype: Any) -> Array:
+        """Zeros."""
+        return np.zeros(size, dtype)
 
     def record(self, launches: Sequence[Launch]) -> _Loop:
         """Launches that will be done many times."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..problem import Array, Problem
 from .catalog import find, written
@@ -51,10 +52,15 @@ class Steps:
 
     def read_losses(self, losses: Array) -> None:
         """Those of the steps since `begin`."""
-        parts = np.empty((len(losses), self.loss_slices))
-        self.device.download(self.losses.part(0, parts.size), parts.reshape(-1))
+        parts = np.empty(len(losses) * self.loss_slices)
+        self.device.download(self.losses.part(0, parts.size), parts)
         self.device.wait()
-        np.multiply(parts.sum(axis=1), self.problem.scale, out=losses)
+        losses[:] = self.summed(parts)
+
+    def summed(self, parts: Array) -> NDArray[np.float64]:
+        """The losses of steps from their parts, float64 of shape (steps * slices,)."""
+        losses: NDArray[np.float64] = parts.reshape(-1, self.loss_slices).sum(axis=1) * self.problem.scale
+        return losses
 
     # ---- launches
 
