@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from pathlib import Path
 
 import pytest
 
+from scalarviz.engine.cache.place import Place
+from scalarviz.engine.cuda.kept import files
+from scalarviz.engine.cuda.kept.key import key
+
 FOLDER = str(Path(__file__).parent)
 if FOLDER not in sys.path:
     sys.path.append(FOLDER)
+
+
+def key_of_tests():
+    """Of the compilers and the kernels, and of what plays the driver here."""
+    texts = [path.read_bytes() for path in sorted(Path(FOLDER).glob("fake_*.py"))]
+    return hashlib.sha256(b"".join([key().encode(), *texts])).hexdigest()[:16]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def images_of_tests():
+    """What a made-up driver makes of kernels must never be loaded into a GPU: it is kept in a folder of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "PLACE", Place(key_of_tests, "cuda-tests-"))
+        yield
 
 
 @pytest.fixture

@@ -47,8 +47,8 @@ class Kernel:
 
     @property
     def key(self) -> str:
-        """What names this version of it: a hash of the source, the dtype and the compilers."""
-        said = repr((self.name, self.dtype, jit.versions(), self.text))
+        """What names this version of it: a hash of its source and its dtype (of the compilers, see ``kept``)."""
+        said = repr((self.name, self.dtype, self.text))
         return hashlib.sha256(said.encode()).hexdigest()[:24]
 
     def ptx(self, capability: tuple[int, int]) -> str:

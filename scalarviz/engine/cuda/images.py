@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 
+from . import kept
 from .catalog import Kernel
 
 
@@ -21,12 +22,26 @@ def image(kernel: Kernel, capability: tuple[int, int], driver: int, link: Callab
     link : callable
         From PTX to machine code.
     """
-    return link(text(kernel, capability))
+    name = f"{_file(kernel, capability)}-{driver}.cubin"
+    found = kept.load(name)
+    if found is None:
+        found = link(text(kernel, capability))
+        kept.store(name, found)
+    return found
 
 
-@cache
+@lru_cache(maxsize=1024)
 def text(kernel: Kernel, capability: tuple[int, int]) -> str:
     """The kernel's PTX, its entry under the name of :func:`entry`."""
+    name = f"{_file(kernel, capability)}.ptx"
+    found = kept.load(name)
+    if found is None:
+        found = _compiled(kernel, capability).encode()
+        kept.store(name, found)
+    return found.decode()
+
+
+def _compiled(kernel: Kernel, capability: tuple[int, int]) -> str:
     found = kernel.ptx(capability)
     mangled = re.search(r"\.visible \.entry (\w+)\(", found)
     if mangled is None:
@@ -35,5 +50,9 @@ def text(kernel: Kernel, capability: tuple[int, int]) -> str:
 
 
 def entry(kernel: Kernel) -> str:
-    """What the kernel is called in its code."""
-    return re.sub(r"\W", "_", f"{kernel.name}_{kernel.dtype}")
+    """What the kernel is called in its code, where names are of English letters."""
+    return re.sub(r"\W", "_", f"{kernel.name}_{kernel.dtype}", flags=re.ASCII)
+
+
+def _file(kernel: Kernel, capability: tuple[int, int]) -> str:
+    return f"{entry(kernel)}-{kernel.key}-sm_{capability[0]}{capability[1]}"

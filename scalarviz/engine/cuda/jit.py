@@ -26,9 +26,9 @@ import numpy as np
 from numba import config, cuda, types
 from numpy.typing import NDArray
 
-from .nvvm import toolkit, use_nvvm
+from .nvvm import use_nvvm
 
-__all__ = ["FUNCTIONS", "SIMULATED", "Pointer", "cuda", "device_function", "ptx", "simulated", "versions"]
+__all__ = ["FUNCTIONS", "SIMULATED", "Pointer", "cuda", "device_function", "ptx", "simulated"]
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
 
@@ -152,18 +152,3 @@ def _quiet(function: FunctionType) -> FunctionType:
     exec(text, function.__globals__, found)
     quiet: FunctionType = found["quiet"]
     return quiet
-
-
-@cache
-def versions() -> tuple[str, ...]:
-    """Of all that decides what :func:`ptx` returns."""
-    from importlib import metadata
-
-    found = [f"{name} {metadata.version(name)}" for name in ("numba", "llvmlite")]
-    try:
-        found.append(f"numba-cuda {metadata.version('numba-cuda')}")
-    except metadata.PackageNotFoundError:
-        found.append("numba's own CUDA")
-    if not SIMULATED:
-        found.append(f"libNVVM {toolkit()}")
-    return tuple(found)
