@@ -19,7 +19,7 @@ class EngineChoice:
     why : str
         One clause: asked for, or the reason of ``"auto"``.
     threads : int
-        How many take part in a step.
+        How many take part in a step; 0 where a GPU does it.
     since : int
         Steps that the run had done when this engine took over.
     provisional : bool
@@ -33,7 +33,8 @@ class EngineChoice:
     provisional: bool = False
 
     def __str__(self) -> str:
-        return f"{self.name}, {self.threads} thread{'s' if self.threads > 1 else ''}"
+        with_threads = f", {self.threads} thread{'s' if self.threads > 1 else ''}" if self.threads else ""
+        return f"{self.name}{with_threads}"
 
 
 def known(engine: object) -> str:

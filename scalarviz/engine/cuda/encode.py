@@ -5,7 +5,7 @@ Calls name their buffers; ``machine`` puts the memory in.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, assert_never
 
@@ -36,6 +36,22 @@ class Call(NamedTuple):
     arguments: tuple[str | int, ...]
 
 
+class Squares(NamedTuple):
+    """A squared error that is the loss and is computed where the losses are summed: its rows, in the pool.
+
+    Attributes
+    ----------
+    args, n : int
+        Where ``2 * n`` rows begin: what the network says, what it should say. The first are written by nobody else.
+    number : int
+        The place of its factor in the numbers.
+    """
+
+    args: int
+    n: int
+    number: int
+
+
 @dataclass
 class Encoded:
     """A program ready to be loaded.
@@ -54,6 +70,8 @@ class Encoded:
         Where the input rows and the outputs begin in the pool.
     seeds_at : (int, int)
         The list of targets of the given adjoints, whose items are their numbers.
+    squares : Squares or None
+        The loss, where it is joined with its sum.
     first, adjoint_rows, value_rows : ndarray
         The pairs of parameter p are those from ``first[p]`` to ``first[p + 1]``: its gradient is the sum of adjoint
         times value over them (-1: times 1).
@@ -67,6 +85,7 @@ class Encoded:
     inputs_at: int = 0
     outputs_at: int = 0
     seeds_at: tuple[int, int] = (0, 0)
+    squares: Squares | None = None
     first: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
     adjoint_rows: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     value_rows: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
@@ -78,7 +97,7 @@ class Encoded:
         return at
 
 
-def encode(program: Program, seeds: tuple[int, ...] = ()) -> Encoded:
+def encode(program: Program, seeds: tuple[int, ...] = (), joined: bool = True) -> Encoded:
     """Tables and calls of a program.
 
     Parameters
@@ -86,18 +105,41 @@ def encode(program: Program, seeds: tuple[int, ...] = ()) -> Encoded:
     program : Program
     seeds : tuple of int
         Rows whose adjoints are given; empty for forward only.
+    joined : bool
+        Whether a squared error may be computed where the losses are summed.
     """
     found = Encoded()
     found.numbers.extend(program.constants.tolist())
     found.constants_at = found.table(program.constant_rows)
     found.inputs_at = found.table(program.input_rows)
     found.outputs_at = found.table(program.outputs)
-    writers = [_write(found, i) for i in program.instructions]
+    last = program.instructions[-1:]
+    instructions = program.instructions
+    if joined and last and _is_loss_alone(program, last[0]):
+        instructions = instructions[:-1]
+    writers = [_write(found, i) for i in instructions]
     if seeds:
         rows, written = np.array(seeds, np.int64), set[int]()
         found.seeds_at = targets(found, rows, np.flatnonzero(program.needs_gradient[rows]), written)
-        _backward(found, program, writers, written)
+        if len(instructions) < len(program.instructions):
+            found.squares = _loss(found, last[0], written)
+        _backward(found, program, instructions, writers, written)
     return found
+
+
+def _is_loss_alone(program: Program, i: Instruction) -> bool:
+    """Whether an instruction is the squared error of rows, each once, from rows that get no gradient."""
+    if i.kind != "squares" or i.dst != program.loss:
+        return False
+    said, wanted = i.args
+    needs = program.needs_gradient
+    return len(set(said.tolist())) == len(said) and bool(needs[said].all()) and not needs[wanted].any()
+
+
+def _loss(found: Encoded, i: Instruction, written: set[int]) -> Squares:
+    found.numbers.append(float(i.numbers[0]))
+    written.update(i.args[0].tolist())
+    return Squares(found.table(i.args), i.args.shape[1], len(found.numbers) - 1)
 
 
 class Written(NamedTuple):
@@ -118,10 +160,12 @@ class Written(NamedTuple):
     pairs: Callable[[], list[tuple[Any, Any, Any]]]
 
 
-def _backward(found: Encoded, program: Program, writers: list[Written], written: set[int]) -> None:
+def _backward(
+    found: Encoded, program: Program, instructions: Sequence[Instruction], writers: list[Written], written: set[int]
+) -> None:  # fmt: skip
     needs = program.needs_gradient
     pairs: list[tuple[Any, Any, Any]] = []
-    for i, writer in zip(reversed(program.instructions), reversed(writers), strict=True):
+    for i, writer in zip(reversed(instructions), reversed(writers), strict=True):
         if not needs[i.dst]:
             continue
         pairs.extend(writer.pairs())

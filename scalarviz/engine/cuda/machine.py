@@ -27,18 +27,23 @@ class Shape:
         Of a block.
     slices, loss_slices : int
         Parts into which the lanes are cut where a gradient, or the loss, is a sum over them.
-    steps : int
-        The most steps between an upload and a download.
+    steps, loss_parts : int
+        The most steps between an upload and a download, and the most parts of losses.
     stream_bytes : int
         What the batches of a call may fill where the data is larger than the device's memory.
+    joined : bool
+        Whether neighbours are joined: the update in one kernel, the squared error with the sum of the losses. Without,
+        every instruction is one, which is the reference.
     """
 
     chunk_bytes: int = 32 << 20
     threads: int = 128
     slices: int = 32
-    loss_slices: int = 256
+    loss_slices: int = 1024
     steps: int = 4096
+    loss_parts: int = 1 << 20
     stream_bytes: int = 256 << 20
+    joined: bool = True
 
     def chunk(self, rows: int, itemsize: int, lanes: int) -> int:
         """How many of so many lanes go through a program of so many rows together."""
@@ -97,7 +102,7 @@ class Machine:
         self, program: Program, device: Device, dtype: Any, chunk: int, shape: Shape, seeds: tuple[int, ...] = ()
     ) -> None:
         self.program, self.device, self.dtype, self.chunk, self.shape = program, device, np.dtype(dtype), chunk, shape
-        self.encoded = encoded = encode(program, seeds)
+        self.encoded = encoded = encode(program, seeds, shape.joined)
         self.values = device.empty(max(1, program.n_rows * chunk), dtype)
         self.adjoints = device.empty(program.n_rows * chunk if seeds else 1, dtype)
         self.pool = self.constant(np.array([*encoded.pool, 0], np.int32))
@@ -157,6 +162,14 @@ class Machine:
     def backward(self, theta: Buffer, lanes: int) -> list[Launch]:
         """Carry adjoints to all rows that get one; those of the seeds are there."""
         return [self._launch(call, theta, lanes) for call in self.encoded.backward]
+
+    def loss(self, parts: Buffer, slices: int, scale: Any, clock: Buffer, fresh: bool, lanes: int) -> Launch:
+        """The parts of the loss of a step, and where its backward pass begins."""
+        found, given = self.encoded.squares, (scale, slices, int(fresh), clock, self.chunk, lanes)
+        if found is None:
+            return self.line("loss", slices, (parts, self.values, self.adjoints, self.program.loss, *given))
+        rows = (self.pool, found.args, found.n, self.numbers, found.number)
+        return self.line("loss_of_squares", slices, (parts, self.values, self.adjoints, *rows, *given))
 
     def sums(self, lanes: int, fresh: bool) -> list[Launch]:
         """The parts of the gradients of all parameters; those that are not fresh are added to."""

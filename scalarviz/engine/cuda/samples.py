@@ -22,6 +22,8 @@ class Samples:
     shape : Shape
     clock : Buffer
         See ``kernels/steps``.
+    most : int
+        The most steps of a call.
 
     Attributes
     ----------
@@ -31,9 +33,9 @@ class Samples:
         The most steps of which the samples are there at once.
     """
 
-    def __init__(self, problem: Problem, device: Device, shape: Shape, clock: Buffer) -> None:
+    def __init__(self, problem: Problem, device: Device, shape: Shape, clock: Buffer, most: int) -> None:
         self.problem, self.device, self.shape, self.clock = problem, device, shape, clock
-        self.steps = shape.steps
+        self.most = self.steps = most
         self.feed: Feed | None = None
         self._loaded: Array | None = None
         self._host: Array | None = None
@@ -55,7 +57,7 @@ class Samples:
     def _resident(self) -> Feed | None:
         """All of it in memory; None if it does not fit."""
         data, batch = self.problem.data, self.problem.batch
-        self.steps, self._host = self.shape.steps, None
+        self.steps, self._host = self.most, None
         try:
             memory = self.device.empty(data.size, data.dtype)
         except DeviceMemoryError:
@@ -69,7 +71,7 @@ class Samples:
         """Room for the batches of some steps."""
         numbers, batch, dtype = len(self.problem.data), self.problem.batch, self.problem.data.dtype
         step = numbers * batch * dtype.itemsize
-        self.steps = max(1, min(self.shape.steps, self.shape.stream_bytes // step))
+        self.steps = max(1, min(self.most, self.shape.stream_bytes // step))
         try:
             memory = self.device.empty(numbers * batch * self.steps, dtype)
         except DeviceMemoryError as error:

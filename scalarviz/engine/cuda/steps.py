@@ -28,7 +28,7 @@ class Steps:
             seeds = tuple(plan.prologue.outputs.tolist())
             self.prologue = Machine(plan.prologue, device, self.dtype, 1, shape, seeds)
         program, n = problem.update.body, plan.n_parameters
-        self.joined = update_source(program)
+        self.joined = update_source(program) if shape.joined else ""
         together = 1 if self.joined else shape.chunk(program.n_rows, item, n)
         self.updates = Machine(program, device, self.dtype, together, shape)
         offsets = np.array(state.offset, np.int64)
@@ -37,11 +37,13 @@ class Steps:
         self.output_offsets = self.body.constant(np.array(outputs, np.int64))
         self.clock = device.empty(3, np.int64)
         self.loss_slices = min(shape.loss_slices, self.chunk)
-        self.losses = device.empty(shape.steps * self.loss_slices, np.float64)
-        self.samples = Samples(problem, device, shape, self.clock)
+        most = max(1, min(shape.steps, shape.loss_parts // self.loss_slices))
+        self.losses = device.empty(most * self.loss_slices, np.float64)
+        self._host_losses = device.pinned(most * self.loss_slices, np.float64)
+        self.samples = Samples(problem, device, shape, self.clock, most)
         self.width = 2 + problem.update.n_derived
         self.rates = device.empty(self.width, self.dtype)
-        self.table = device.empty(self.width * shape.steps, self.dtype)
+        self.table = device.empty(self.width * most, self.dtype)
 
     def begin(self, first: int, count: int, table: Array | None) -> None:
         """The steps ``first + 1 .. first + count`` follow: their clock, their samples, their rates."""
@@ -52,7 +54,7 @@ class Steps:
 
     def read_losses(self, losses: Array) -> None:
         """Those of the steps since `begin`."""
-        parts = np.empty(len(losses) * self.loss_slices)
+        parts = self._host_losses[: len(losses) * self.loss_slices]
         self.device.download(self.losses.part(0, parts.size), parts)
         self.device.wait()
         losses[:] = self.summed(parts)
@@ -90,16 +92,12 @@ class Steps:
     def _chunk(self, start: int, lanes: int) -> list[Launch]:
         body, theta, feed = self.body, self.state.theta, self.samples.feed
         assert feed is not None
-        row, fresh = self.problem.plan.body.loss, start == 0
+        fresh = start == 0
         scale = self.dtype.type(self.problem.scale)
-        given = (
-            self.losses, body.values, body.adjoints, row, scale, self.loss_slices, int(fresh), self.clock, self.chunk,
-            lanes,
-        )  # fmt: skip
         return [
             *body.inputs(feed, start, lanes),
             *body.forward(theta, lanes),
-            body.line("loss", self.loss_slices, given),
+            body.loss(self.losses, self.loss_slices, scale, self.clock, fresh, lanes),
             *body.backward(theta, lanes),
             *body.sums(lanes, fresh),
         ]

@@ -40,6 +40,7 @@ class CudaTrainer:
 
     name = "cuda"
     breakable = False
+    threads = 0
 
     def __init__(self, problem: Problem, number: int = 0, device: Device | None = None) -> None:
         self.problem = problem

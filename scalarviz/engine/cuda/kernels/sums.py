@@ -69,3 +69,29 @@ def loss(
         parts[place] = total
         if q == 0:
             clock[1] = clock[0] + 1
+
+
+def loss_of_squares(
+    parts: Doubles, values: Reals, adjoints: Reals, pool: Words, args: Int, n: Int, numbers: Reals, at: Int,
+    scale: Real, slices: Int, fresh: Int, clock: Longs, stride: Int, lanes: Int,
+) -> None:  # fmt: skip
+    """As :func:`loss`, of ``numbers[at]`` times the sum of squared differences; the adjoints are those of its rows."""
+    q = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    if q < slices:
+        place = (clock[0] - clock[2]) * slices + q
+        total = np.float64(0)
+        if fresh == 0:
+            total = parts[place]
+        factor = numbers[at]
+        upstream = scale * (factor * real(2))
+        for lane in range(q, lanes, slices):
+            squares = real(0)
+            for k in range(n):
+                row = pool[args + k] * stride + lane
+                error = values[row] - values[pool[args + n + k] * stride + lane]
+                squares += error * error
+                adjoints[row] = error * upstream
+            total += np.float64(factor * squares)
+        parts[place] = total
+        if q == 0:
+            clock[1] = clock[0] + 1
