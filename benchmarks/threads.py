@@ -18,6 +18,7 @@ pin_threads(1)  # the libraries'; the engine's threads are its own
 import _ours  # noqa: E402
 from _workloads import named  # noqa: E402
 
+from scalarviz.engine.cost import work_of  # noqa: E402
 from scalarviz.engine.cpu import team  # noqa: E402
 
 CHOSEN = ("UV 12-64x4-3 Adam, 1024", "UV 12-64x4-3 Adam, 65536", "CNN 8/16 3x3 28x28, 64", "3-16-16-3", "rgb 3-3")
@@ -36,7 +37,7 @@ def compare(name: str, seconds: float) -> tuple[dict[str, Timing], dict[str, Any
     turn = 0.1
     timings = in_turns(contestants, rounds=max(3, int(seconds / turn / 2)), seconds=turn)
     one, two = timings.values()
-    operations = team.operations(runs[2].problem.plan.body) * work.batch
+    operations = work_of(runs[2].problem.plan.body) * work.batch
     taken, ratio = runs[2].engine.threads, one.median / two.median
     return timings, {"taken": taken, "operations": operations, "times_as_fast": round(ratio, 3)}
 

@@ -2,7 +2,7 @@
 
 Open `table` first: which engines there are. `choose` takes one, `problem` is what each gets and must offer; `host` is
 what those share that compute in the host's arrays, `readback` how others give numbers in the middle of a call.
-`objects` is the definition of the others, ``arrays/`` NumPy, ``cpu/`` numba.
+`cost` estimates a step. `objects` is the definition of the others, ``arrays/`` NumPy, ``cpu/`` numba.
 """
 
 from .problem import Problem, Trainer

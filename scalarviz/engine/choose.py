@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.util import find_spec
 
-from .table import ENGINES, find, usable
+from ..tape import Plan
+from .cost import numba_seconds, repays_a_gpu
+from .table import ENGINES, find, operations, usable
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,8 @@ class EngineChoice:
         Steps that the run had done when this engine took over.
     provisional : bool
         Whether ``"auto"`` would have taken numba, had its kernels been there.
+    instead : EngineChoice or None
+        What ``"auto"`` takes if this one turns out not to work here.
     """
 
     name: str
@@ -31,6 +35,7 @@ class EngineChoice:
     threads: int = 1
     since: int = 0
     provisional: bool = False
+    instead: EngineChoice | None = None
 
     def __str__(self) -> str:
         with_threads = f", {self.threads} thread{'s' if self.threads > 1 else ''}" if self.threads else ""
@@ -50,16 +55,18 @@ def known(engine: object) -> str:
     return str(engine)
 
 
-def choose(engine: str, dtype: str, operations: Iterable[str]) -> EngineChoice:
-    """Resolve ``engine="auto"`` and refuse what is not there.
+def choose(engine: str, dtype: str, plan: Plan, update: Plan, batch: int) -> EngineChoice:
+    """Resolve ``engine="auto"``, once, when a run starts, and refuse what is not there.
 
     Parameters
     ----------
     engine : {"auto", "objects", "numpy", "numba", "cuda"}
         ``"cuda:1"`` names a device and keeps its number.
     dtype : {"float32", "float64"}
-    operations : iterable of str
-        The table operations that the run needs (a cache is warm for these).
+    plan, update : Plan
+        Of the run: a cache is warm for the operations in them, and a GPU repays its launches from some work on.
+    batch : int
+        Samples a step.
 
     Raises
     ------
@@ -71,11 +78,39 @@ def choose(engine: str, dtype: str, operations: Iterable[str]) -> EngineChoice:
     if known(engine) != "auto":
         usable(engine, dtype)
         return EngineChoice(engine, "asked for")
+    host = _on_the_host(dtype, operations(plan, update))
+    why = _repaid_gpu(dtype, plan, update, batch)
+    return EngineChoice("cuda", why, instead=host) if why else host
+
+
+def _repaid_gpu(dtype: str, plan: Plan, update: Plan, batch: int) -> str:
+    """Why a GPU is to be taken, as one clause; empty if not. For a small step nobody looks whether there is one."""
+    seconds = numba_seconds(plan, batch, dtype)
+    if not (repays_a_gpu(plan, seconds) and _may_have_cuda()):
+        return ""
+    from .cuda.there import simulated
+
+    cuda = ENGINES["cuda"]
+    if simulated() or cuda.missing(0) or not cuda.warm(dtype, operations(plan, update)):
+        return ""
+    return f"a step would take numba about {1e3 * seconds:.2g} ms, which a GPU repays"
+
+
+def _may_have_cuda() -> bool:
+    """Whether its package is installed: asking CUDA itself takes 40 ms of every start."""
+    try:
+        return find_spec("numba_cuda") is not None
+    except (ImportError, ValueError):  # somebody blocks it
+        return False
+
+
+def _on_the_host(dtype: str, needed: set[str]) -> EngineChoice:
+    """The compiled engine where its kernels are there, else NumPy."""
     from .cpu.cache.place import refusal
 
     if missing := ENGINES["numba"].missing(0):
         return EngineChoice("numpy", f"numba {missing}")
-    if ENGINES["numba"].warm(dtype, operations):
+    if ENGINES["numba"].warm(dtype, needed):
         return EngineChoice("numba", "its cache is warm")
     why = f"numba's cache is cold; {refusal() or '`scalarviz warmup` fills it'}"
     return EngineChoice("numpy", why, provisional=True)

@@ -10,6 +10,7 @@ from typing import Any
 from ..engine.choose import EngineChoice
 from ..engine.problem import Problem, Trainer
 from ..engine.table import find, usable
+from ..errors import ScalarvizError
 from .training import Training, full_speed
 
 
@@ -60,6 +61,17 @@ class Engines:
         """:attr:`full_speed`, measured anew."""
         self.__dict__.pop("full_speed", None)
         return self.full_speed
+
+    def _first_trainer(self, problem: Problem) -> Trainer:
+        """The run's engine, or what ``"auto"`` takes instead where a GPU is there and cannot be used."""
+        try:
+            return self._make_trainer(problem)
+        except ScalarvizError as error:
+            instead = self._choice.instead
+            if instead is None:
+                raise
+            self._choice = replace(instead, why=f"{instead.why}; the GPU cannot be used: {error}")
+            return self._make_trainer(problem)
 
     def _make_trainer(self, problem: Problem) -> Trainer:
         """The run's engine on `problem`."""

@@ -16,7 +16,6 @@ from ..engine.arrays.plan import PlanRunner
 from ..engine.choose import choose, known
 from ..engine.problem import DTYPES, Problem
 from ..engine.processors import processors
-from ..engine.table import operations
 from ..errors import InputError, StateError, TypeMismatchError
 from ..nn import batch_reduction
 from ..scalar.store import Block, Gate
@@ -112,7 +111,7 @@ class Run(Engines, Editing, Keeping, Looking):
         self._tape = self._record(weights, inputs.shape[1], targets.shape[1])
         check_targets(loss, targets, len(self._tape.outputs))
         plan = lower(self._tape.only(loss=True))
-        self._choice = choose(engine, dtype, operations(plan, update))
+        self._choice = choose(engine, dtype, plan, update, batch)
         check_run(self._tape.n_parameters, dtype, len(optimizer.state), self._choice.name)  # auto has chosen
         held = trained_indices(optimizer, self._tape)  # before any weight is taken over
         encoded = self._encoded(plan, inputs, targets)
@@ -125,7 +124,7 @@ class Run(Engines, Editing, Keeping, Looking):
         self.tensors: tuple[Tensor, ...] = tensors_of(self._tape.blocks)
         self.problem = self._problem(plan, update, data, batch)
         self._training = Training(
-            self.problem, self._make_trainer(self.problem), held, partial(weight_name, self.tensors)
+            self.problem, self._first_trainer(self.problem), held, partial(weight_name, self.tensors)
         )
         shape = self._shapes[0]
         self._forward = Forward(self._tape, self.problem, stages_of(self.model, self._tape, self.tensors, shape), shape)

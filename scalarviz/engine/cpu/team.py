@@ -14,7 +14,8 @@ import time
 from collections import deque
 from functools import cache
 
-from ...tape import Instruction, Program
+from ...tape import Program
+from ..cost import work_of
 from ..processors import processors
 
 GROUPS = 8
@@ -23,9 +24,6 @@ GROUPS = 8
 WORTH = 1_000_000
 """Operations of a step below which a second thread costs more than it brings."""
 
-ROW = 50
-"""Operations that take as long as a row outside of layers."""
-
 TRIAL_SECONDS = 0.25
 """How often the other number of threads is tried."""
 
@@ -33,19 +31,7 @@ TRIAL_SECONDS = 0.25
 def groups_of(program: Program, batch: int, block: int) -> int:
     """How many gradient buffers a step has; 0 where blocks are too few or too small for threads."""
     blocks = -(-batch // block)
-    return min(blocks, GROUPS) if blocks > 1 and operations(program) * batch >= WORTH else 0
-
-
-def operations(program: Program) -> int:
-    """What a sample costs forward and backward, in additions and multiplications of a layer."""
-    return sum(_operations(instruction) for instruction in program.instructions)
-
-
-def _operations(instruction: Instruction) -> int:
-    """On a register tile a weighted input costs six; any other row takes the time of some fifty (38 to 91)."""
-    if instruction.kind in ("layer", "conv"):
-        return 6 * instruction.count * int(instruction.args.shape[-1])
-    return ROW * instruction.count + 6 * int(instruction.args.size)
+    return min(blocks, GROUPS) if blocks > 1 and work_of(program) * batch >= WORTH else 0
 
 
 def threads_for(wanted: int, groups: int) -> int:
