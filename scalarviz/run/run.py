@@ -59,7 +59,7 @@ class Run(Engines, Editing, Keeping, Looking):
         Samples a step; default all. A batch of all N is the data in order; else an epoch is ``N // batch_size``
         batches in an order keyed by `seed`.
     seed : int
-    engine : {"auto", "objects", "numpy", "numba"}
+    engine : {"auto", "objects", "numpy", "numba", "cuda"}
     dtype : {"float32", "float64"}
         Of the weights and of all arithmetic; weights are rounded to it when the run takes them over.
     threads : int or None
