@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import re
 import threading
@@ -21,6 +22,7 @@ LARGEST_GRID = (2**31 - 1, 65535, 65535)
 LARGEST_BLOCK = (1024, 1024, 64)
 SHARED, SHARED_IF_ASKED = 48 * 1024, 227 * 1024
 
+_SERIAL = itertools.count()
 SILENT = re.compile(
     "Init|Set|Free|Destroy|Release|Memcpy|Register|Unregister|Synchronize|Query|Launch|Record|Wait|Add|Un|Up|Begin"
 )
@@ -33,9 +35,10 @@ class Device:
     def __init__(self, number: int, name: str, capability: tuple[int, int], memory: int) -> None:
         self.number, self.name, self.capability = number, name, capability
         self.memory = Memory(memory)
-        self.memory.start(0x7F2000000000 + (number << 36))
+        serial = next(_SERIAL)  # of all tests: what an object of an earlier one gives back is nothing of a later one
+        self.memory.start(0x7F2000000000 + (serial << 40))
         self.total = memory
-        self.handle = 0x7700_0000 + 0x100 * number
+        self.handle = 0x7700_0000 + 0x100 * serial
         self.retained = 0
         self.legacy = Stream(self, blocking=True)
 
@@ -137,6 +140,8 @@ class Gate:
         self._lost = ""
         self._failures: dict[str, list[tuple[int, str]]] = {}
         self._alive: dict[int, Handle] = {}
+        self.launched: Counter[str] = Counter()  # kernels that ran, by name
+        self.leaked: dict[str, int] = {}  # what was alive when the last holder of a context let it go
         self._registered: dict[int, int] = {}
 
     def __getattr__(self, name: str) -> Any:

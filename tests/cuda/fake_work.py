@@ -225,7 +225,12 @@ class LaunchCalls(Gate):
             raise Refused("CUDA_ERROR_INVALID_VALUE")
         packed = _pack(machine, name, parameters)
         memory, races = self.current.memory, self.races
-        self._put(self._stream(stream), lambda: machine.launch(name, grid, block, shared, packed, memory, races=races))
+
+        def work() -> None:
+            self.launched[name] += 1
+            machine.launch(name, grid, block, shared, packed, memory, races=races)
+
+        self._put(self._stream(stream), work)
         return ()
 
     @entry()
