@@ -125,6 +125,9 @@ def _add_tools(app: Any) -> None:
     versions = typer.Option(False, "--report", show_default=False, help="Also the versions that a bug report needs.")
     silence = typer.Option(False, "--quiet", show_default=False, help="Say nothing, give way to other programs.")
 
+    kind = typer.Option(
+        "", "--gpu", metavar="sm_90", show_default=False, help="For this kind of GPU too; none need be here."
+    )
     table = typer.Option(False, "--ops", show_default=False, help="What each engine makes of each operation instead.")
     scene_file = typer.Argument("", metavar="SCENE", show_default=False, help="With --ops: also those it registers.")
 
@@ -133,10 +136,10 @@ def _add_tools(app: Any) -> None:
         return _interruptible(lambda: _doctor(scene, report, ops))
 
     @app.command("warmup", help=COMMANDS["warmup"])  # type: ignore[untyped-decorator]
-    def warmup(quiet: bool = silence) -> int:
+    def warmup(quiet: bool = silence, gpu: str = kind) -> int:
         from .warmup import warm_up
 
-        return _interruptible(lambda: warm_up(quiet))
+        return _interruptible(lambda: warm_up(quiet, gpu))
 
 
 def _doctor(scene: str, report: bool, ops: bool) -> int:

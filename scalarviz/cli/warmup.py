@@ -12,19 +12,22 @@ from ..engine.cpu.cache.place import refusal
 from ..engine.cpu.there import no_numba
 from ..engine.problem import DTYPES
 from ..errors import InputError, ScalarvizError
+from . import warmup_gpu
 from .console import Progress, say
 
 # the modules are found where this process found them, not in whatever folder the user stands in
 _CODE = "import sys; sys.path[:] = {path!r}; from scalarviz.cli.main import main; sys.exit(main(['warmup', '--quiet']))"
 
 
-def warm_up(quiet: bool = False) -> int:
-    """Compile the kernels into the cache.
+def warm_up(quiet: bool = False, gpu: str = "") -> int:
+    """Compile the kernels into the cache, those for the GPUs that are here too.
 
     Parameters
     ----------
     quiet : bool
         Say nothing, give way to other programs, and end at once if another process is at it.
+    gpu : str
+        A kind of GPU to compile for that need not be here, as ``"sm_90"``.
 
     Returns
     -------
@@ -34,12 +37,13 @@ def warm_up(quiet: bool = False) -> int:
     Raises
     ------
     InputError
-        The cache folder would keep nothing.
+        The cache folder would keep nothing; no such kind of GPU.
     ScalarvizError
-        numba cannot be used; the message says why.
+        numba, or numba-cuda where a GPU is named, cannot be used; the message says why.
     """
     if why := no_numba():
         raise ScalarvizError(f"numba {why}")
+    gpus = warmup_gpu.asked(gpu) if gpu else warmup_gpu.here()
     from ..engine.cpu import warmup
     from ..engine.cpu.cache.units import CORE
     from ..scalar import ops
@@ -51,6 +55,7 @@ def warm_up(quiet: bool = False) -> int:
                 _give_way()
                 for dtype in DTYPES:  # the usual one is whole as early as can be
                     warmup((dtype,), progress=lambda *_: _check_folder())
+                warmup_gpu.compile_quietly(gpus)
             return 0
         start = time.perf_counter()
         with Progress("compiling", 0, len(DTYPES) * (len(CORE) + len(ops.TABLE))) as bar:
@@ -61,6 +66,7 @@ def warm_up(quiet: bool = False) -> int:
 
             warmup(DTYPES, progress=report)
         say(f"scalarviz: the kernels are compiled and cached ({time.perf_counter() - start:.1f} s)")
+        warmup_gpu.compile_for(gpus)
         return 0
 
 

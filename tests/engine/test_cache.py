@@ -371,7 +371,7 @@ def test_a_helper_needs_a_second_processor_and_a_cache_to_share(count, mode, sta
     folder.chmod(mode)
     monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(folder))
     monkeypatch.setattr(warm, "processors", lambda: count)
-    monkeypatch.setattr(warm.sys, "executable", shutil.which("true"))
+    monkeypatch.setattr(sys, "executable", shutil.which("true"))
     helper = warm._start_helper([("rows", "neg", "float32")])
     assert (helper is not None) == starts
     if helper is not None:

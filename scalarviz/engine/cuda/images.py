@@ -22,7 +22,7 @@ def image(kernel: Kernel, capability: tuple[int, int], driver: int, link: Callab
     link : callable
         From PTX to machine code.
     """
-    name = f"{_file(kernel, capability)}-{driver}.cubin"
+    name = image_name(kernel, capability, driver)
     found = kept.load(name)
     if found is None:
         found = link(text(kernel, capability))
@@ -33,7 +33,7 @@ def image(kernel: Kernel, capability: tuple[int, int], driver: int, link: Callab
 @lru_cache(maxsize=1024)
 def text(kernel: Kernel, capability: tuple[int, int]) -> str:
     """The kernel's PTX, its entry under the name of :func:`entry`."""
-    name = f"{_file(kernel, capability)}.ptx"
+    name = text_name(kernel, capability)
     found = kept.load(name)
     if found is None:
         found = _compiled(kernel, capability).encode()
@@ -52,6 +52,16 @@ def _compiled(kernel: Kernel, capability: tuple[int, int]) -> str:
 def entry(kernel: Kernel) -> str:
     """What the kernel is called in its code, where names are of English letters."""
     return re.sub(r"\W", "_", f"{kernel.name}_{kernel.dtype}", flags=re.ASCII)
+
+
+def text_name(kernel: Kernel, capability: tuple[int, int]) -> str:
+    """Under which name :func:`text` is kept."""
+    return f"{_file(kernel, capability)}.ptx"
+
+
+def image_name(kernel: Kernel, capability: tuple[int, int], driver: int) -> str:
+    """Under which name :func:`image` is kept."""
+    return f"{_file(kernel, capability)}-{driver}.cubin"
 
 
 def _file(kernel: Kernel, capability: tuple[int, int]) -> str:

@@ -34,10 +34,24 @@ def no_cuda(device: int) -> str:
     if sys.platform == "darwin":
         return 'needs an NVIDIA GPU, and macOS has no CUDA: take engine="numba"'
     try:
-        why = _no_packages() or _no_gpu(device) or _no_compiler() or _too_old(device)
+        why = _no_packages() or _no_gpu(device) or _old_driver() or _too_old(device)
     except MissingDependencyError as error:
         why = str(error)
     return f"{why}, {INSTEAD}" if why else ""
+
+
+def no_compiler() -> str:
+    """Why kernels cannot be compiled here, for which no GPU is needed; a clause as of :func:`no_cuda`, or nothing."""
+    if why := no_numba():
+        return why
+    if simulated():
+        return f"cannot compile in numba's simulator: unset {SIMULATOR}"
+    try:
+        if not (why := _no_packages()):
+            nvvm.toolkit(), nvvm.processors()
+    except MissingDependencyError as error:
+        return str(error)
+    return why
 
 
 def found() -> str:
@@ -94,7 +108,7 @@ def _no_gpu(device: int) -> str:
     return ""
 
 
-def _no_compiler() -> str:
+def _old_driver() -> str:
     toolkit, driver = _numbers(nvvm.toolkit()), gpus.driver().version
     if driver < toolkit:
         return (

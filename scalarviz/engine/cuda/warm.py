@@ -1,0 +1,111 @@
+"""Filling the cache of GPU kernels: PTX for any GPU on any machine, machine code where the GPU is.
+
+These are the kernels that many programs share: the structural ones and those of operations. What is written for one
+program is compiled when that is first run, and kept then.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from ..cache.filling import Filling, Progress, start_helper
+from ..problem import DTYPES
+from ..processors import processors
+from . import catalog, images
+from .kept import files
+
+Unit = tuple[str, str, str, int, int]  # what of it, name, dtype, capability
+HELPERS = 8
+"""At most so many processes."""
+FEW = 8
+"""Below so many units a second process is not worth its start."""
+
+
+def warmup(capability: tuple[int, int], dtypes: Iterable[str] = DTYPES, progress: Progress | None = None) -> None:
+    """Compile to PTX what is not in the cache yet.
+
+    Parameters
+    ----------
+    capability : (int, int)
+        Of the GPU that it is for; no GPU is needed.
+    dtypes : iterable of {"float32", "float64"}
+    progress : callable, optional
+        Called before each unit with the number done, the number in all and what comes next, and once at the end.
+
+    Raises
+    ------
+    MissingDependencyError
+        There is no compiler.
+    """
+    units = _units("ptx", capability, dtypes)
+    missing = [unit for unit in units if not _has_text(unit)]
+    helpers = min(processors(), HELPERS, len(missing) // FEW) - 1
+    shares = [missing[k :: helpers + 1] for k in range(helpers + 1)] if helpers > 0 else [missing]
+    started = [(share, start_helper(__name__, share, files.PLACE)) for share in shares[1:]]
+    own = [*shares[0], *(unit for share, helper in started if helper is None for unit in share)]
+    filling = Filling(units, _has_text, _make_text, _named, progress)
+    filling.fill(missing, [helper for _, helper in started if helper is not None], own)
+
+
+def warmup_device(number: int, dtypes: Iterable[str] = DTYPES, progress: Progress | None = None) -> None:
+    """Make machine code for a GPU that is here, of the PTX that :func:`warmup` has made or is made now.
+
+    Parameters
+    ----------
+    number : int
+        Of the device.
+    dtypes, progress
+        As of :func:`warmup`.
+
+    Raises
+    ------
+    DeviceError
+        The driver refuses.
+    """
+    from .context import Context, link
+
+    context = Context(number)
+    context.enter()
+
+    def kept(unit: Unit) -> bool:
+        return files.has(images.image_name(*_kernel(unit), context.driver))
+
+    def make(unit: Unit) -> None:
+        images.image(*_kernel(unit), context.driver, link)
+
+    units = _units("machine code", context.capability, dtypes)
+    Filling(units, kept, make, _named, progress).fill([unit for unit in units if not kept(unit)])
+
+
+def count(dtypes: Iterable[str] = DTYPES) -> int:
+    """How many units each of the two makes."""
+    return len(_units("ptx", (0, 0), dtypes))
+
+
+def help_out(units: str) -> None:
+    """Compile units for another process (they come as JSON)."""
+    known = set(catalog.names())
+    for unit in json.loads(units):
+        if unit[1] in known:  # else an operation of the other one's own
+            _make_text(tuple(unit))
+
+
+def _units(what: str, capability: tuple[int, int], dtypes: Iterable[str]) -> list[Unit]:
+    return [(what, name, dtype, *capability) for dtype in dtypes for name in catalog.names()]
+
+
+def _kernel(unit: Unit) -> tuple[catalog.Kernel, tuple[int, int]]:
+    return catalog.find(unit[1], unit[2]), unit[3:]
+
+
+def _has_text(unit: Unit) -> bool:
+    return files.has(images.text_name(*_kernel(unit)))
+
+
+def _make_text(unit: Unit) -> None:
+    images.text(*_kernel(unit))
+
+
+def _named(unit: Unit) -> str:
+    return f"{unit[1]}, {unit[2]}"

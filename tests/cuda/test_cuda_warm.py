@@ -1,0 +1,214 @@
+"""``scalarviz warmup`` fills the cache of GPU kernels: for the GPUs that are here, or for a kind that is named."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scalarviz.cli import warmup as cli_warmup
+from scalarviz.cli import warmup_gpu
+from scalarviz.cli.main import main
+from scalarviz.engine.cache.place import Place
+from scalarviz.engine.cuda import catalog, gpus, images, there, warm
+from scalarviz.engine.cuda.kept import files
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = ("zero", "forward:neg", "backward:neg")
+H200 = gpus.Gpu(0, "NVIDIA H200", 1 << 37, (9, 0))
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """An empty cache of GPU kernels, of which there are three; those of the processor are there."""
+    (tmp_path / "cache").mkdir(mode=0o700)
+    monkeypatch.setattr(files, "PLACE", Place(lambda: "0" * 16, "cuda-"))
+    monkeypatch.setattr("scalarviz.engine.cache.place.user_cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr(catalog, "names", lambda: iter(names()))
+    monkeypatch.setattr("scalarviz.engine.cpu.cache.warm.warmup", lambda *_, **__: None)
+    images.text.cache_clear()
+    yield tmp_path / "cache" / ("cuda-" + "0" * 16)
+    images.text.cache_clear()
+
+
+def names():
+    structural = next(name for name in catalog._structural("float32") if ":" not in name)
+    return (structural, *NAMES[1:])
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """What is compiled; it takes no time."""
+    seen = []
+
+    def ptx(kernel, capability):
+        seen.append((kernel.name, kernel.dtype, capability))
+        return ".visible .entry _Z1k("
+
+    monkeypatch.setattr(catalog.Kernel, "ptx", ptx)
+    return seen
+
+
+def kinds(cache):
+    return sorted(path.name.partition("-sm_")[2] for path in cache.iterdir())
+
+
+def test_a_kernel_is_compiled_once_for_each_dtype(cache, compiled):
+    said = []
+    warm.warmup((9, 0), progress=lambda *what: said.append(what))
+    assert sorted(compiled) == sorted((name, dtype, (9, 0)) for name in names() for dtype in ("float32", "float64"))
+    assert [what[:2] for what in said] == [(k, 6) for k in range(7)]
+    assert said[-1][2] == "done"
+    assert kinds(cache) == ["90.ptx"] * 6
+    warm.warmup((9, 0), progress=lambda *what: said.append(what))
+    assert (len(compiled), said[-1]) == (6, (6, 6, "done"))
+    warm.warmup((8, 0), dtypes=("float32",))
+    assert compiled[6:] == [(name, "float32", (8, 0)) for name in names()]
+
+
+@pytest.mark.parametrize(("processors", "started"), [(1, 0), (3, 2), (64, 3)])
+def test_helpers_get_equal_shares_and_what_they_leave_is_made_here(cache, compiled, monkeypatch, processors, started):
+    many = [f"forward:{name}" for name in list(catalog.ops.TABLE)[:16]]
+    monkeypatch.setattr(catalog, "names", lambda: iter(many))
+    monkeypatch.setattr(warm, "processors", lambda: processors)
+    shares = []
+
+    class Lazy:
+        def poll(self):
+            return 0
+
+        def terminate(self):
+            pass
+
+        wait = terminate
+
+    def start(module, units, place):
+        assert (module, place) == ("scalarviz.engine.cuda.warm", files.PLACE)
+        shares.append(units)
+        return Lazy() if len(shares) > 1 else None  # the first one could not be started
+
+    monkeypatch.setattr(warm, "start_helper", start)
+    warm.warmup((9, 0))
+    assert len(shares) == started
+    sizes = [len(share) for share in shares]
+    assert max(sizes, default=0) - min(sizes, default=0) <= 1
+    assert len({tuple(unit) for share in shares for unit in share}) == sum(sizes) <= 32 - 32 // (started + 1)
+    assert len(compiled) == len(set(compiled)) == 32
+
+
+def test_a_helper_leaves_operations_that_it_does_not_know(cache, compiled):
+    warm.help_out(
+        json.dumps([["ptx", "forward:neg", "float32", 9, 0], ["ptx", "forward:own_of_another", "float32", 9, 0]])
+    )
+    assert compiled == [("forward:neg", "float32", (9, 0))]
+
+
+def test_where_there_is_no_gpu_nothing_is_said_of_it(cache, compiled, capsys, monkeypatch):
+    monkeypatch.setattr(warmup_gpu, "no_cuda", lambda number: "needs a GPU")
+    assert main(["warmup"]) == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("scalarviz: the kernels are compiled and cached")
+    assert compiled == []
+
+
+@pytest.fixture
+def toolkit(monkeypatch):
+    """A compiler that is there, of CUDA 13.0."""
+    monkeypatch.setattr(warmup_gpu, "no_compiler", lambda: "")
+    monkeypatch.setattr(warmup_gpu.nvvm, "processors", lambda: (75, 90, 100))
+
+
+def test_a_kind_that_is_named_is_compiled_for(cache, compiled, toolkit, capsys):
+    assert main(["warmup", "--gpu", "sm_100"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert re.fullmatch(r"scalarviz: the kernels for sm_100 are compiled and cached \(\d+\.\d s\)", lines[1])
+    assert {capability for *_, capability in compiled} == {(10, 0)}
+    assert kinds(cache) == ["100.ptx"] * 6
+
+
+@pytest.mark.parametrize("kind", ["sm_91", "90", "sm_90a", "sm_٩٠", "H200", "sm_", " sm_90"])
+def test_another_kind_is_refused(cache, compiled, toolkit, capsys, kind):
+    assert main(["warmup", "--gpu", kind]) == 2
+    assert capsys.readouterr().err == (
+        f"scalarviz: --gpu: this CUDA toolkit compiles for sm_75, sm_90, sm_100; got {kind!r}\n"
+    )
+    assert compiled == []
+
+
+def test_without_a_compiler_it_is_said_what_is_missing(cache, capsys, monkeypatch):
+    monkeypatch.setattr(warmup_gpu, "no_compiler", lambda: "needs libNVVM")
+    assert main(["warmup", "--gpu", "sm_90"]) == 2
+    assert capsys.readouterr().err == "scalarviz: --gpu sm_90 needs libNVVM\n"
+
+
+def test_the_words_for_what_is_missing(monkeypatch):
+    monkeypatch.setattr(there, "no_numba", lambda: "")
+    monkeypatch.setattr(there, "simulated", lambda: True)
+    assert there.no_compiler() == "cannot compile in numba's simulator: unset NUMBA_ENABLE_CUDASIM"
+    monkeypatch.setattr(there, "simulated", lambda: False)
+    monkeypatch.setattr(there, "_no_packages", lambda: "needs numba-cuda")
+    assert there.no_compiler() == "needs numba-cuda"
+    monkeypatch.setattr(there, "_no_packages", lambda: "")
+    monkeypatch.setattr(
+        there.nvvm, "toolkit", lambda: (_ for _ in ()).throw(there.MissingDependencyError("needs libNVVM"))
+    )
+    assert there.no_compiler() == "needs libNVVM"
+
+
+def test_one_gpu_of_each_kind_is_compiled_for(monkeypatch):
+    cards = (H200, gpus.Gpu(1, "NVIDIA H100", 1 << 36, (9, 0)), gpus.Gpu(2, "GTX", 1 << 33, (6, 1)),
+             gpus.Gpu(3, "NVIDIA A100", 1 << 36, (8, 0)))  # fmt: skip
+    monkeypatch.setattr(warmup_gpu, "no_cuda", lambda number: "is too old" if number == 2 else "")
+    monkeypatch.setattr(warmup_gpu, "simulated", lambda: False)
+    monkeypatch.setattr(gpus, "driver", lambda: gpus.Driver((13, 0), cards))
+    assert [(t.capability, t.number, t.name) for t in warmup_gpu.here()] == [
+        ((8, 0), 3, "sm_80 (NVIDIA A100)"), ((9, 0), 0, "sm_90 (NVIDIA H200)")
+    ]  # fmt: skip
+
+
+def test_it_ends_when_the_folder_keeps_nothing(cache, compiled, toolkit, capsys, monkeypatch):
+    real, asked = files.PLACE.refusal, []
+    monkeypatch.setattr(
+        files.PLACE, "refusal", lambda: asked.append(1) or ("the disk is full" if len(asked) > 2 else real())
+    )
+    assert main(["warmup", "--gpu", "sm_90"]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == "scalarviz: the disk is full"
+    assert len(compiled) == 2
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("quiet", [False, True])
+def test_for_a_gpu_that_is_here_machine_code_is_made(cache, install_fake_driver, capsys, quiet, monkeypatch):
+    """In the background only PTX: others may be using the GPU."""
+    install_fake_driver(capability=(9, 0), version=13000)
+    monkeypatch.setattr(cli_warmup, "_give_way", lambda: None)
+    assert main(["warmup", "--quiet"] if quiet else ["warmup"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert kinds(cache) == (["90.ptx"] * 6 if quiet else sorted(["90-13000.cubin"] * 6 + ["90.ptx"] * 6))
+    if quiet:
+        assert lines == []
+    else:
+        assert re.match(r"scalarviz: the kernels for sm_90 \(.+\) are compiled and cached", lines[1])
+        before = {path: path.stat().st_mtime_ns for path in cache.iterdir()}
+        assert main(["warmup"]) == 0
+        assert {path: path.stat().st_mtime_ns for path in cache.iterdir()} == before
+
+
+@pytest.mark.cuda
+def test_a_helper_is_a_process_that_compiles(tmp_path):
+    """The real thing: as it is started, in a cache of its own."""
+    environment = {**os.environ, "SCALARVIZ_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
+    code = """
+        from scalarviz.engine.cache.filling import start_helper
+        from scalarviz.engine.cuda.kept import files
+        helper = start_helper("scalarviz.engine.cuda.warm", [("ptx", "forward:neg", "float32", 9, 0)], files.PLACE)
+        print(helper.wait(60), *(path.suffix for path in files.PLACE.folder().iterdir()))
+    """
+    lines = "\n".join(line.strip() for line in code.splitlines())
+    assert subprocess.check_output([sys.executable, "-c", lines], env=environment, text=True) == "0 .ptx\n"
