@@ -219,6 +219,8 @@ class Run(Engines, Editing, Keeping, Looking):
         while left > 0:
             self._check_live()
             left -= self._training.advance(left, self.lr)
+            if (gate := self._store.gate) is not None:
+                gate.answer()
             if progress is not None and progress(self) is False:
                 return
 

@@ -15,21 +15,19 @@ from __future__ import annotations
 import sys
 import threading
 import traceback
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from numpy.typing import NDArray
 
-from ..engine.readback import Midway, Readback
 from ..errors import StateError
 from .asked_call import AskedCall
 from .edits import Call, Edit
 from .frame import Frame
 from .requests import LOOK, FrameRequest
-from .weights_gate import Item, WeightsGate
+from .serving import Serving
+from .weights_gate import Item
 
 if TYPE_CHECKING:
     from .editing import Applied
@@ -45,7 +43,7 @@ _switch_intervals: list[float] = []
 """What the interpreter had before each worker that runs was started: the first one's comes back after the last."""
 
 
-class Worker(WeightsGate):
+class Worker(Serving):
     """Trains `run` up to a step that moves, in a thread of its own.
 
     Parameters
@@ -55,16 +53,13 @@ class Worker(WeightsGate):
     """
 
     def __init__(self, run: Run) -> None:
-        self.run = run
+        super().__init__(run)
         self._condition = threading.Condition()
-        self._waiting: deque[Item] = deque()
-        self._serving = threading.RLock()
         self._over = False
         self._logged = len(run.log)
         self._target = run.steps
         self._closing = self._ended = False
         self._resting = False
-        self._latest = run._reading()
         self._error: Exception | None = None
         self._thread = threading.Thread(target=self._loop, name="scalarviz-training", daemon=True)
         self._server = self._thread
@@ -284,7 +279,7 @@ class Worker(WeightsGate):
                 self._condition.notify_all()
                 self._condition.wait_for(self._called)
                 self._resting = False
-                if self._closing and not any(isinstance(item, FrameRequest) for item in self._waiting):
+                if self._closing and not any(isinstance(item, FrameRequest) for item in list(self._waiting)):
                     self._ended = True
                     self._condition.notify_all()
                     return
@@ -304,83 +299,3 @@ class Worker(WeightsGate):
     def _after_call(self, run: Run) -> bool:
         self._boundary()
         return not self._closing and run.steps < self._target
-
-    def _publish(self) -> None:
-        self._latest = self.run._reading()
-
-    def _boundary(self) -> None:
-        """Do what waits, in order."""
-        with self._serving:
-            served, fresh = 0, False  # whether the latest reading is of now
-            try:
-                while served < len(self._waiting):
-                    item, served = self._waiting[served], served + 1
-                    if isinstance(item, FrameRequest):
-                        fresh = self._answer(item, fresh)
-                    elif isinstance(item, AskedCall):
-                        self._call(item)
-                        fresh = True
-                    else:
-                        fresh = False
-                        self.run.do(item[0], gesture=item[1])
-            finally:
-                try:
-                    if served and not fresh:  # an edit waits, for whoever reads, until a reading holds it
-                        self._publish()
-                finally:
-                    for _ in range(served):
-                        self._waiting.popleft()
-
-    def _call(self, asked: AskedCall) -> None:
-        asked.run()
-        try:
-            self._publish()  # before its asker looks
-        finally:
-            asked.done.set()
-
-    def _answer(self, request: FrameRequest, fresh: bool) -> bool:
-        """Give it the numbers of now; returns whether the latest are."""
-        try:
-            if not fresh:
-                self._publish()
-        except BaseException as error:  # it belongs to whoever asked
-            request.fail(error)
-            return False
-        request.give(self._latest)
-        return True
-
-    # ---- in the middle of a call
-
-    def _readback(self) -> Readback | None:
-        """Those that wait for a frame and for nothing else before it; the engine asks, in its thread."""
-        if not self._waiting:
-            return None
-        with self._condition:
-            first = list(takewhile(lambda item: isinstance(item, FrameRequest), self._waiting))
-        new = [item for item in first if isinstance(item, FrameRequest) and not (item.told or item.done)]
-        for request in new:
-            request.told = True
-        return _Readback(self, new) if new else None
-
-    def _read_midway(self, requests: list[FrameRequest], now: Midway) -> None:
-        """The engine gives numbers to those that nobody has answered yet."""
-        requests = [request for request in requests if not request.done]
-        if not requests:
-            return
-        self._latest = self.run._reading_midway(now)
-        for request in requests:
-            request.give(self._latest)
-        with self._condition:
-            while self._waiting and isinstance(self._waiting[0], FrameRequest) and self._waiting[0].done:
-                self._waiting.popleft()
-
-
-class _Readback:
-    """Some requests that an engine was told of."""
-
-    def __init__(self, worker: Worker, requests: list[FrameRequest]) -> None:
-        self._worker, self._requests = worker, requests
-
-    def give(self, now: Midway) -> None:
-        """See :class:`scalarviz.engine.readback.Readback`."""
-        self._worker._read_midway(self._requests, now)

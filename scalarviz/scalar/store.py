@@ -35,6 +35,10 @@ class Gate(Protocol):
         """Ask for a frame of the run, with the activations of a sample; does not wait for it."""
         ...
 
+    def answer(self) -> None:
+        """Give frames to those who wait for one; called between two calls of the engine, by the thread that trains."""
+        ...
+
     def number(self, name: str) -> Any:
         """A number of the optimiser, with what waits to be set."""
         ...

@@ -220,6 +220,35 @@ def test_run_frame_waits_for_what_it_is_of(slow):
     assert frame.step == 1
 
 
+def test_steps_that_another_thread_asked_for_keep_nobody_waiting():
+    """They are one call of the worker; who looks meanwhile sees every pause between two calls of the engine."""
+    _, run = make(batch_size=8)
+    ended = threading.Event()
+    done = []
+
+    def some_more(run):
+        done.append(run.steps)
+        return not ended.is_set()
+
+    stepping = threading.Thread(target=lambda: run.step(10**7, progress=some_more))
+    with Worker(run) as worker:
+        stepping.start()
+        try:
+            frames = [run.request_frame().result(10) for _ in range(20)]
+            worker.edit(lambda r: None, "behind the steps")
+            waiting = run.request_frame()
+            time.sleep(0.05)
+            assert not waiting.done
+            assert stepping.is_alive()
+        finally:
+            ended.set()
+            stepping.join(10)
+        assert waiting.result(10).step >= frames[-1].step
+    assert all(a.step <= b.step for a, b in pairwise(frames))
+    assert frames[0].step < frames[-1].step
+    assert {frame.step for frame in frames[1:]} <= set(done)
+
+
 def test_the_thread_that_trains_never_waits_for_itself(slow):
     _, run, trainer, worker = slow
     seen = []
