@@ -46,11 +46,16 @@ class Shape:
     joined: bool = True
 
     def chunk(self, rows: int, itemsize: int, lanes: int) -> int:
-        """How many of so many lanes go through a program of so many rows together."""
-        fitting = self.chunk_bytes // max(1, rows * itemsize)
-        return max(1, min(lanes, fitting - fitting % 32 if fitting > 32 else fitting))
+        """How many of so many lanes go through a program of so many rows together: chunks of about one size."""
+        fitting = max(1, self.chunk_bytes // max(1, rows * itemsize))
+        if fitting >= lanes:
+            return lanes
+        even = -(-lanes // -(-lanes // fitting))
+        return min(-(-even // WARP) * WARP, fitting)
 
 
+WARP = 32
+"""Lanes that a GPU does together: chunks are whole ones where they hold several."""
 IN_ORDER, PICKED, STREAMED = 0, 1, 2
 """Which samples input rows are filled with; see :func:`kernels.forward.inputs`."""
 
