@@ -1,0 +1,58 @@
+"""Plugin of the simulator's processes: tests that are made for every engine run once more, with this one.
+
+A test that names numba among its engines (``parametrize("engine", ...)``) gets "cuda" in their place; the others of its
+file are left out.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from scalarviz.engine.cuda import trainer
+from scalarviz.engine.cuda.machine import Shape
+
+SMALL = Shape(chunk_bytes=2000, threads=8, slices=3, steps=2)
+"""Cuts the tests' few lanes and steps as a GPU cuts many: several chunks, partial blocks, calls of several parts."""
+ENGINE = "engine"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc):
+    """Another engine in the place of those that are named."""
+    marks = metafunc.definition.own_markers
+    for place, mark in enumerate(marks):
+        if mark.name == "parametrize" and (found := _with_cuda(*mark.args)) is not None:
+            marks[place] = pytest.mark.parametrize(mark.args[0], found).mark
+
+
+def _with_cuda(names, sets):
+    """The parameter sets with "cuda" for their engine, each once; None where no numba is named."""
+    names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    if ENGINE not in names:
+        return None
+    place, alone = names.index(ENGINE), len(names) == 1
+    rows = [(one,) if alone else tuple(one) for one in sets]
+    if all(row[place] != "numba" for row in rows):
+        return None
+    rows = dict.fromkeys((*row[:place], "cuda", *row[place + 1 :]) for row in rows)
+    return [row[0] if alone else row for row in rows]
+
+
+def pytest_collection_modifyitems(config, items):
+    other = [item for item in items if not _is_ours(item)]
+    items[:] = [item for item in items if item not in other]
+    config.hook.pytest_deselected(items=other)
+
+
+def _is_ours(item):
+    given = item.callspec.params if hasattr(item, "callspec") else {}
+    if "simulated" in item.path.parts:
+        return True
+    return given.get(ENGINE) == "cuda" and given.get("oracle") != "live"  # PyTorch's stored values are as good
+
+
+@pytest.fixture(autouse=True)
+def small_shape():
+    with pytest.MonkeyPatch.context() as patch:  # the tests' own may be undone in the middle
+        patch.setattr(trainer, "SHAPE", SMALL)
+        yield
