@@ -1,6 +1,7 @@
 """The CUDA engine in numba's simulator, in processes of their own: numba reads the switch when it is loaded.
 
-What is tested stands in ``simulated/``, and in the tests that are made for every engine (see ``simulated/every_engine``).
+What is tested stands in ``simulated/``, which no other process collects, and in the tests that are made for every
+engine, which are done once more with this one (``simulated/every_engine``).
 """
 
 from __future__ import annotations
@@ -13,45 +14,88 @@ from xml.etree import ElementTree
 
 import pytest
 
-HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
-OWN = ("every_engine", "conftest")
+HERE, TESTS = Path(__file__).parent, Path(__file__).parents[1]
+OWN = [HERE / "simulated" / f"{name}.py" for name in ("operations", "networks", "runs")]
 PARTS = {
-    **{path.stem: [path] for path in sorted((HERE / "simulated").glob("*.py")) if path.stem not in OWN},
-    "tests of every engine": [ROOT / "tests" / "engine"],
-    "tests of every run": [ROOT / "tests" / folder for folder in ("nn", "run", "scalar", "tape")],
-}
+    "its own": OWN, "those of engines": [TESTS / "engine"],
+    "those of runs": [TESTS / folder for folder in ("nn", "run", "scalar", "tape")],
+}  # fmt: skip
+MODULES = [HERE / "simulated", *(TESTS / folder for folder in ("engine", "nn", "run"))]
+"""From where the tests import: the plugin, and tables of other tests."""
 
 
-def simulated(paths, chosen, folder):
-    """Run the tests in a process of its own; all of them have to pass, and there must be some."""
+def in_the_simulator(paths, chosen, folder):
+    """Run tests in a process of its own: all of them have to pass, a skipped one has not, and there must be some."""
     report = folder / "report.xml"
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
-    found = [os.fspath(HERE / "simulated"), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment |= {
-        "NUMBA_ENABLE_CUDASIM": "1", "SCALARVIZ_NO_SKIPS": "1", "PYTHONPATH": os.pathsep.join(found),
-        "PYTHONDONTWRITEBYTECODE": "1",
+        "NUMBA_ENABLE_CUDASIM": "1", "SCALARVIZ_NO_SKIPS": "1",
+        "PYTHONPATH": os.pathsep.join([*map(str, MODULES), *filter(None, [os.environ.get("PYTHONPATH")])]),
     }  # fmt: skip
     command = [
         sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "every_engine",
         "-m", chosen, f"--junitxml={report}", f"--basetemp={folder / 'base'}", "--durations=5", *map(str, paths),
     ]  # fmt: skip
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    said = f"{done.stdout[-30_000:]}\n{done.stderr[-5_000:]}"
+    done = subprocess.run(
+        command, cwd=TESTS.parent, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        timeout=1800, check=False,
+    )  # fmt: skip
+    said = f"in numba's simulator (exit {done.returncode}): {' '.join(command)}\n{done.stdout[-40_000:]}"
     if done.returncode != 0:
-        pytest.fail(f"in numba's simulator (exit {done.returncode}):\n{said}", pytrace=False)
+        pytest.fail(said, pytrace=False)
     (suite,) = ElementTree.parse(report).getroot().iter("testsuite")
     counts = {name: int(suite.get(name, "0")) for name in ("tests", "failures", "errors", "skipped")}
-    assert counts.pop("tests") > 0, said
-    assert counts == {"failures": 0, "errors": 0, "skipped": 0}, said
-    return int(suite.get("tests", "0"))
+    if counts["tests"] == 0 or any(counts[name] for name in ("failures", "errors", "skipped")):
+        pytest.fail(said, pytrace=False)
+    return counts["tests"]
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_in_the_simulator(part, tmp_path):
-    simulated(PARTS[part], "not slow", tmp_path)
+    assert in_the_simulator(PARTS[part], "not slow", tmp_path) >= 40
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", PARTS)
-def test_in_the_simulator_what_takes_longer(part, tmp_path):
-    simulated(PARTS[part], "slow", tmp_path)
+def test_in_the_simulator_what_takes_longer(tmp_path):
+    assert in_the_simulator([path for paths in PARTS.values() for path in paths], "slow", tmp_path) >= 40
+
+
+BAD = {
+    "fails": ("def test(): assert 1 == 2", "assert 1 == 2"), "skips": ("pytest.skip('no GPU')", "skipped"),
+    "holds nothing": ("x = 1", "no tests ran"), "breaks": ("import no_such_module", "no_such_module"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_what_happens_in_the_other_process_is_seen(kind, tmp_path):
+    text, says = BAD[kind]
+    text = f"def test(): {text}" if kind == "skips" else text
+    (tmp_path / "simulated").mkdir()
+    (tmp_path / "simulated" / "some.py").write_text(f"import pytest\n{text}\n", encoding="utf-8")
+    with pytest.raises(pytest.fail.Exception) as caught:
+        in_the_simulator([tmp_path / "simulated" / "some.py"], "not slow", tmp_path)
+    assert says in str(caught.value)
+
+
+def test_other_processes_load_no_cuda():
+    """Neither the package nor a run of any other engine; numba alone loads what it likes, so it is counted before."""
+    code = (
+        "import sys, numba\n"
+        "before = set(sys.modules)\n"
+        "import numpy as np, scalarviz as sv\n"
+        "from scalarviz import nn, optim\n"
+        "for engine in ('objects', 'numpy', 'numba', 'auto'):\n"
+        "    net = nn.Linear(2, 2)\n"
+        "    data = np.ones((4, 2)), np.ones((4, 2))\n"
+        "    with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data, engine=engine) as run:\n"
+        "        run.step(2)\n"
+        "found = set(sys.modules) - before\n"
+        "print(sorted(n for n in found if n.split('.')[0] == 'cuda' or n.startswith(('numba.cuda', 'numba_cuda'))))\n"
+        "print('scalarviz.engine.cuda.jit' in found, 'numba.cuda.cudadrv.driver' in sys.modules)\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_ENABLE_CUDASIM"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["[]", "False False"]

@@ -6,14 +6,30 @@ file are left out.
 
 from __future__ import annotations
 
-import pytest
+from fnmatch import fnmatch
 
-from scalarviz.engine.cuda import trainer
+import pytest
+from in_turn import simulated
+
+from scalarviz.engine.cuda import jit, trainer
 from scalarviz.engine.cuda.machine import Shape
 
 SMALL = Shape(chunk_bytes=2000, threads=8, slices=3, steps=2)
 """Cuts the tests' few lanes and steps as a GPU cuts many: several chunks, partial blocks, calls of several parts."""
 ENGINE = "engine"
+NOT_HERE = {
+    "test_rehearsal::test_the_run_does_what_was_rehearsed_and_nothing_before*": "it gives up where time runs out",
+    "test_engine_calls::test_rewinding_brings_back_every_bit_that_a_step_changes*": "it changes numbers in between",
+    "test_engine_calls::test_engines_of_the_host_copy_nothing*": "a GPU is not the host",
+    "test_auto_gpu::*": "it puts a GPU there by itself",
+}
+"""Tests of every engine that do not hold in the simulator, and why."""
+SLOW = (
+    "test_branches::*-64-*", "test_branches::*-float32*", "test_branches::*-4-*",
+    "test_conv_engines::*same*", "test_edits::test_the_written_log_*",
+)  # fmt: skip
+"""Tests of every engine that take seconds in the simulator."""
+jit.simulated = simulated
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -39,16 +55,26 @@ def _with_cuda(names, sets):
 
 
 def pytest_collection_modifyitems(config, items):
-    other = [item for item in items if not _is_ours(item)]
+    """Leave out the other tests, and mark those that take long here."""
+    other = {item for item in items if not _is_ours(item)}
     items[:] = [item for item in items if item not in other]
-    config.hook.pytest_deselected(items=other)
+    config.hook.pytest_deselected(items=list(other))
+    for item in items:
+        if _named(item, SLOW):
+            item.add_marker(pytest.mark.slow)
 
 
 def _is_ours(item):
-    given = item.callspec.params if hasattr(item, "callspec") else {}
     if "simulated" in item.path.parts:
         return True
-    return given.get(ENGINE) == "cuda" and given.get("oracle") != "live"  # PyTorch's stored values are as good
+    given = item.callspec.params if hasattr(item, "callspec") else {}
+    if given.get("oracle") == "live":  # PyTorch's stored values are as good
+        return False
+    return given.get(ENGINE) == "cuda" and not _named(item, NOT_HERE)
+
+
+def _named(item, patterns):
+    return any(fnmatch(f"{item.path.stem}::{item.name}", pattern) for pattern in patterns)
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,6 @@ import itertools
 import numpy as np
 import pytest
 
-import scalarviz as sv
 from scalarviz.engine.arrays.program import numpy_form
 from scalarviz.engine.cuda.machine import Machine, Shape
 from scalarviz.engine.cuda.simulator import SimulatedDevice
