@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from .errors import InputError, shown
 
-__all__ = ["check_memory"]
+__all__ = ["check_memory", "free_memory"]
 
 GB = 10**9
 
@@ -17,12 +17,12 @@ def check_memory(needed: int, what: str, remedy: str) -> None:
 
     A system lets a program take more than there is and kills it later, with all that it has trained.
     """
-    there = _memory()
+    there = free_memory()
     if needed > there:
         raise InputError(f"{what}: that takes {shown(needed // GB)} GB of memory, {there // GB} are free; {remedy}")
 
 
-def _memory() -> int:
+def free_memory() -> int:
     """Bytes of memory that a program can still have, or that the computer has; 64 GB where the system does not say."""
     with suppress(OSError, ValueError, IndexError), open("/proc/meminfo", encoding="ascii") as lines:
         for line in lines:

@@ -72,7 +72,7 @@ def test_the_memory_of_a_large_network_is_said_before_it_is_tried(cli, monkeypat
     assert result.code == 2
     assert "a run of 90,003,299,968 weights: that takes" in result.err
     assert "take smaller layers" in result.err
-    monkeypatch.setattr("scalarviz.memory._memory", lambda: 10**9)
+    monkeypatch.setattr("scalarviz.memory.free_memory", lambda: 10**9)
     with pytest.raises(InputError, match=r"that takes 1 GB of memory, 1 are free"):
         memory.check_run(12_000_000, "float32", 0, "numba")
     memory.check_run(11_000_000, "float32", 0, "numba")

@@ -44,11 +44,15 @@ def install_fake_driver(monkeypatch):
         fake = FakeDriver(*args, **options)
         monkeypatch.setattr(context, "api", fake)
         monkeypatch.setattr(cuda.bindings, "driver", fake)  # who imports it later
-        gpus._asked.cache_clear()
+        forget()
         return fake
 
+    def forget():
+        gpus._asked.cache_clear()
+        context.forget()
+
     yield install
-    gpus._asked.cache_clear()
+    forget()
 
 
 @pytest.fixture

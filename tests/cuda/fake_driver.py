@@ -130,6 +130,21 @@ class FakeDriver(MemoryCalls, StreamCalls, CodeCalls, LaunchCalls):
         return ()
 
     @entry(context=False)
+    def cuCtxPushCurrent(self, context: Any) -> tuple[()]:
+        below = getattr(self._thread, "device", None)
+        self.cuCtxSetCurrent.__wrapped__(self, context)
+        self._thread.below = [*getattr(self._thread, "below", []), below]
+        return ()
+
+    @entry(context=False)
+    def cuCtxPopCurrent(self) -> Any:
+        device: Device | None = getattr(self._thread, "device", None)
+        if device is None:
+            raise Refused("CUDA_ERROR_INVALID_CONTEXT")
+        *self._thread.below, self._thread.device = getattr(self._thread, "below", []) or [None]
+        return real.CUcontext(device.handle)
+
+    @entry(context=False)
     def cuCtxGetCurrent(self) -> Any:
         device: Device | None = getattr(self._thread, "device", None)
         return real.CUcontext(device.handle if device is not None else 0)

@@ -27,7 +27,9 @@ class CUresult(IntEnum):
     CUDA_SUCCESS = 0
     CUDA_ERROR_NOT_INITIALIZED = 3
     CUDA_ERROR_NO_DEVICE = 100
+    CUDA_ERROR_OPERATING_SYSTEM = 304
     CUDA_ERROR_SYSTEM_NOT_READY = 802
+    CUDA_ERROR_SYSTEM_DRIVER_MISMATCH = 803
 
 
 class Api:
@@ -160,8 +162,17 @@ def test_no_driver(machine):
 def test_a_driver_that_does_not_start(machine):
     machine(Api(start=CUresult.CUDA_ERROR_SYSTEM_NOT_READY))
     assert there.no_cuda(0) == (
-        "cannot start NVIDIA's driver (CUDA_ERROR_SYSTEM_NOT_READY: system not yet initialized); `nvidia-smi` may say "
-        f"more{OR_NUMBA}"
+        "cannot start NVIDIA's driver (CUDA_ERROR_SYSTEM_NOT_READY: system not yet initialized); a service of the "
+        f"driver is not running yet, such as nvidia-fabricmanager{OR_NUMBA}"
+    )
+    machine(Api(start=CUresult.CUDA_ERROR_OPERATING_SYSTEM))
+    assert there.no_cuda(0).endswith(f"; `nvidia-smi` may say more{OR_NUMBA}")
+
+
+def test_a_driver_whose_library_and_kernel_module_differ(machine):
+    machine(Api(start=CUresult.CUDA_ERROR_SYSTEM_DRIVER_MISMATCH))
+    assert there.no_cuda(0).endswith(
+        f"; the driver's library and its kernel module are of different versions: restart the computer{OR_NUMBA}"
     )
 
 

@@ -56,6 +56,10 @@ class Between:
             self._under_way[1].wait()
             self._give()
 
+    def drop(self) -> None:
+        """Whoever was to get what is under way gets the numbers after the call."""
+        self._under_way = None
+
     def _begin(self, readback: Readback, before: NDArray[np.float64], done: int) -> None:
         state, n, device = self.state, self.state.n, self.device
         if self._copy is None or self._host is None or self._losses is None:

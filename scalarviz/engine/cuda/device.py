@@ -108,6 +108,10 @@ class Device(Protocol):
         """Memory for so many numbers; DeviceMemoryError if there is not enough."""
         ...
 
+    def memory(self) -> tuple[int, int]:
+        """Free and all bytes."""
+        ...
+
     def upload(self, to: Buffer, array: Array) -> None:
         """Ask for a copy of `array` (same dtype and size), which stays as it is until :meth:`wait`."""
         ...
@@ -118,6 +122,10 @@ class Device(Protocol):
 
     def wait(self) -> None:
         """Until all that was asked for is done."""
+        ...
+
+    def settle(self) -> None:
+        """After an error: wait for what was asked for, whatever comes of it. Raises nothing."""
         ...
 
     def copy(self, to: Buffer, source: Buffer) -> None:

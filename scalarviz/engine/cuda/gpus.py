@@ -9,11 +9,11 @@ from functools import cache
 from typing import Any
 
 from ...errors import MissingDependencyError
+from .failures import HINTS, in_words
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 """Environment variable of the driver: numbers of the GPUs that it shows."""
 LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
-FORKED = 'this process was forked from one that had started it: start processes by "spawn"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,5 @@ def _checked(api: Any, answer: tuple[Any, Any]) -> Any:
     code, result = answer
     if code == api.CUresult.CUDA_SUCCESS:
         return result
-    _, words = api.cuGetErrorString(code)
-    said = f"{code.name}: {words.decode(errors='replace')}" if words else code.name
-    hint = FORKED if code == api.CUresult.CUDA_ERROR_NOT_INITIALIZED else "`nvidia-smi` may say more"
-    raise MissingDependencyError(f"cannot start NVIDIA's driver ({said}); {hint}")
+    hint = HINTS.get(int(code), "`nvidia-smi` may say more")
+    raise MissingDependencyError(f"cannot start NVIDIA's driver ({in_words(api, code)}); {hint}")

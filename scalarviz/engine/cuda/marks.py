@@ -9,35 +9,31 @@ import numpy as np
 
 from ...errors import DeviceError, DeviceLostError
 from ..problem import Array
-from . import context as home
-from .context import Context, call, destroy
-
-_NOT_READY = 600
+from .context import Context
 
 
 class Event:
-    """See :class:`scalarviz.engine.cuda.device.Mark`: what was queued on a stream so far is done."""
+    """See :class:`scalarviz.engine.cuda.device.Mark`: what was queued on a stream so far is done.
+
+    Made inside of ``with context:``.
+    """
 
     def __init__(self, context: Context, stream: Any) -> None:
         self.context = context
         # without a clock an event costs half as much
-        self.handle = call("cuEventCreate", int(home.api.CUevent_flags.CU_EVENT_DISABLE_TIMING))
-        weakref.finalize(self, destroy, context, "cuEventDestroy", self.handle).atexit = False
-        call("cuEventRecord", self.handle, stream)
+        self.handle = context.call("cuEventCreate", int(context.api.CUevent_flags.CU_EVENT_DISABLE_TIMING))
+        weakref.finalize(self, context.quietly, "cuEventDestroy", self.handle).atexit = False
+        context.call("cuEventRecord", self.handle, stream)
 
     def done(self) -> bool:
         """Whether it is; does not wait."""
-        self.context.enter()
-        (error,) = home.api.cuEventQuery(self.handle)
-        if int(error) == _NOT_READY:
-            return False
-        call("cuEventSynchronize", self.handle)  # raises what went wrong, if anything did
-        return True
+        with self.context as context:
+            return context.ready("cuEventQuery", self.handle)
 
     def wait(self) -> None:
         """Until it is."""
-        self.context.enter()
-        call("cuEventSynchronize", self.handle)
+        with self.context as context:
+            context.call("cuEventSynchronize", self.handle)
 
 
 def pinned(context: Context, size: int, dtype: Any) -> Array:
@@ -45,13 +41,13 @@ def pinned(context: Context, size: int, dtype: Any) -> Array:
     array = np.zeros(size, dtype)
     if not array.nbytes:
         return array
-    context.enter()
     address = array.ctypes.data
     try:
-        call("cuMemHostRegister", address, array.nbytes, 0)
+        with context:
+            context.call("cuMemHostRegister", address, array.nbytes, 0)
     except DeviceLostError:
         raise
     except DeviceError:  # the system lets nobody pin so much; copies are slower then
         return array
-    weakref.finalize(array, destroy, context, "cuMemHostUnregister", address).atexit = False
+    weakref.finalize(array, context.quietly, "cuMemHostUnregister", address).atexit = False
     return array

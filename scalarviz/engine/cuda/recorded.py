@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import DeviceError, DeviceLostError, DeviceMemoryError
-from . import context
-from .context import Context, call, destroy
+from ...errors import DeviceError, DeviceLostError
+from .context import Context
 from .device import Buffer, Launch
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def pointer(buffer: Buffer) -> int:
 
 
 class Packed:
-    """A launch with its arguments in C."""
+    """A launch with its arguments in C. Made and queued inside of ``with context:``."""
 
     def __init__(self, home: Context, launch: Launch) -> None:
         self.launch, self.function = launch, home.function(launch.kernel)
@@ -45,13 +44,13 @@ class Packed:
         self.places = (ctypes.c_void_p * len(self.numbers))(*[ctypes.addressof(number) for number in self.numbers])
         self.address = ctypes.addressof(self.places)
         if launch.shared > SMALL_SHARED:
-            which = context.api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-            call("cuFuncSetAttribute", self.function, which, launch.shared)
+            which = home.api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            home.call("cuFuncSetAttribute", self.function, which, launch.shared)
 
-    def queue(self, stream: Any) -> None:
+    def queue(self, home: Context, stream: Any) -> None:
         """Let the device do it when it comes to it."""
         grid, block = self.launch.grid, self.launch.block
-        call("cuLaunchKernel", self.function, *grid, 1, *block, 1, self.launch.shared, stream, self.address, 0)
+        home.call("cuLaunchKernel", self.function, *grid, 1, *block, 1, self.launch.shared, stream, self.address, 0)
 
 
 def _in_c(name: str, argument: Any, dtype: str) -> Any:
@@ -62,41 +61,63 @@ def _in_c(name: str, argument: Any, dtype: str) -> Any:
 
 
 class DriverRecorded:
-    """See :class:`scalarviz.engine.cuda.device.Recorded`."""
+    """See :class:`scalarviz.engine.cuda.device.Recorded`.
+
+    The first time they are launched one by one: what is done once needs no graph.
+    """
 
     def __init__(self, device: DriverDevice, launches: list[Packed]) -> None:
         self.device, self.launches = device, launches
-        self._queue: Callable[[], None] | None = None
+        self._graph: Any = None
+        self._runs = 0
 
     def run(self, times: int = 1) -> None:
         """Queue them, in order, so often."""
-        self.device.context.enter()
-        if self._queue is None:
-            self._queue = self._captured() or self._plain
-        for _ in range(times):
-            self._queue()
+        stream = self.device.stream
+        with self.device.context as home:
+            for _ in range(times):
+                if self._runs == 1:
+                    self._graph = self._captured(home)
+                self._runs += 1
+                if self._graph is None:
+                    self._queue(home)
+                else:
+                    home.call("cuGraphLaunch", self._graph, stream)
 
-    def _plain(self) -> None:
+    def _queue(self, home: Context) -> None:
         for launch in self.launches:
-            launch.queue(self.device.stream)
+            launch.queue(home, self.device.stream)
 
-    def _captured(self) -> Callable[[], None] | None:
+    def _captured(self, home: Context) -> Any:
         """All of them as one launch; None where that cannot be done, which the device then says."""
         stream = self.device.stream
         try:
-            call("cuStreamBeginCapture", stream, context.api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
+            graph = self._graph_of_a_step(home)
             try:
-                self._plain()
+                ready = home.call("cuGraphInstantiate", graph, 0)
             finally:
-                graph = call("cuStreamEndCapture", stream)
-            try:
-                ready = call("cuGraphInstantiate", graph, 0)
-            finally:
-                call("cuGraphDestroy", graph)
-        except (DeviceLostError, DeviceMemoryError):
+                home.quietly("cuGraphDestroy", graph)
+            weakref.finalize(self, home.quietly, "cuGraphExecDestroy", ready).atexit = False
+            home.call("cuGraphUpload", ready, stream)
+        except DeviceLostError:
             raise
         except DeviceError as error:
             self.device.remark = f"plain launches, since a step could not be recorded: {error}"
             return None
-        weakref.finalize(self, destroy, self.device.context, "cuGraphExecDestroy", ready).atexit = False
-        return lambda: call("cuGraphLaunch", ready, stream)
+        return ready
+
+    def _graph_of_a_step(self, home: Context) -> Any:
+        """What the stream is asked for, instead of done, as a graph.
+
+        In the mode that forbids nothing meanwhile: what frees memory may run here and in other threads, and is no part
+        of what is captured.
+        """
+        stream = self.device.stream
+        home.call("cuStreamBeginCapture", stream, home.api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)
+        try:
+            self._queue(home)
+        except BaseException:
+            with suppress(DeviceError):
+                home.quietly("cuGraphDestroy", home.call("cuStreamEndCapture", stream))
+            raise
+        return home.call("cuStreamEndCapture", stream)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...memory import free_memory
 from ..problem import Array
 from . import jit
 from .catalog import Kernel
@@ -43,6 +44,10 @@ class SimulatedDevice:
         nothing = np.nan if dtype.kind == "f" else np.iinfo(dtype).min
         return Buffer(np.full(size, nothing, dtype), 0, size, dtype)
 
+    def memory(self) -> tuple[int, int]:
+        """What this computer has."""
+        return free_memory(), free_memory()
+
     def upload(self, to: Buffer, array: Array) -> None:
         """Copy."""
         _array(to)[:] = array
@@ -52,6 +57,9 @@ class SimulatedDevice:
         array[:] = _array(source)
 
     def wait(self) -> None:
+        """All is done at once."""
+
+    def settle(self) -> None:
         """All is done at once."""
 
     def copy(self, to: Buffer, source: Buffer) -> None:

@@ -10,7 +10,7 @@ from importlib import metadata
 
 from ...errors import MissingDependencyError
 from ..cpu.there import no_numba
-from . import gpus, nvvm
+from . import failures, gpus, nvvm
 
 INSTEAD = 'or take engine="numba"'
 OLDEST = (0, 30)
@@ -34,7 +34,7 @@ def no_cuda(device: int) -> str:
     if sys.platform == "darwin":
         return 'needs an NVIDIA GPU, and macOS has no CUDA: take engine="numba"'
     try:
-        why = _no_packages() or _no_gpu(device) or _old_driver() or _too_old(device)
+        why = _lost(device) or _no_packages() or _no_gpu(device) or _old_driver() or _too_old(device)
     except MissingDependencyError as error:
         why = str(error)
     return f"{why}, {INSTEAD}" if why else ""
@@ -78,6 +78,11 @@ def simulated() -> bool:
     return given.strip().isdigit() and int(given) != 0
 
 
+def _lost(device: int) -> str:
+    why = failures.lost(device)
+    return f"cannot use GPU {device} in this process any more ({why}): start the program anew" if why else ""
+
+
 def _no_packages() -> str:
     for module, package in (("numba_cuda", "numba-cuda"), ("cuda.bindings", "cuda-bindings")):
         try:
@@ -109,13 +114,8 @@ def _no_gpu(device: int) -> str:
 
 
 def _old_driver() -> str:
-    toolkit, driver = _numbers(nvvm.toolkit()), gpus.driver().version
-    if driver < toolkit:
-        return (
-            f"needs a driver of CUDA {_dotted(toolkit)} or newer, and the one here is of CUDA {_dotted(driver)}: "
-            "install a newer one"
-        )
-    return ""
+    toolkit, (major, minor) = nvvm.toolkit(), gpus.driver().version
+    return failures.older(toolkit, 1000 * major + 10 * minor) if (major, minor) < _numbers(toolkit) else ""
 
 
 def _too_old(device: int) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,17 +69,28 @@ class CudaTrainer:
     def train(self, first: int, count: int, lr: float) -> NDArray[np.float64]:
         """Do the steps ``first + 1 .. first + count``; returns their losses, float64 of shape (count,)."""
         losses = np.empty(count)
-        step = self._ready()[1]
-        start = time.perf_counter()
-        for done in range(0, count, self.steps.samples.steps):
-            steps = min(self.steps.samples.steps, count - done)
-            self.steps.begin(first + done, steps, self._updater.hyper(first + done, steps, lr))
-            self._run(step, steps, losses[:done])
-            self._between.settle()
-            self.steps.read_losses(losses[done : done + steps])
-        self._together = max(1, int(GLANCE * count / (time.perf_counter() - start)))
-        self.state.download()
+        with self._whole():
+            step = self._ready()[1]
+            start = time.perf_counter()
+            for done in range(0, count, self.steps.samples.steps):
+                steps = min(self.steps.samples.steps, count - done)
+                self.steps.begin(first + done, steps, self._updater.hyper(first + done, steps, lr))
+                self._run(step, steps, losses[:done])
+                self._between.settle()
+                self.steps.read_losses(losses[done : done + steps])
+            self._together = max(1, int(GLANCE * count / (time.perf_counter() - start)))
+            self.state.download()
         return losses
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """A call: where it is broken off, nothing of it is left in the queue of the device when the next one begins."""
+        try:
+            yield
+        except BaseException:
+            self.device.settle()
+            self._between.drop()
+            raise
 
     def _run(self, step: Recorded, count: int, before: NDArray[np.float64]) -> None:
         """Queue steps; where somebody watches, not so many at once that nobody could look between them."""
@@ -97,12 +110,13 @@ class CudaTrainer:
 
     def gradient(self, step: int) -> float:
         """Forward and backward of the batch of step ``step + 1``; fills ``store.grad``, returns the loss."""
-        gradient = self._ready()[0]
-        self.steps.begin(step, 1, None)
-        gradient.run()
         loss = np.empty(1)
-        self.steps.read_losses(loss)
-        self.state.download_gradient()
+        with self._whole():
+            gradient = self._ready()[0]
+            self.steps.begin(step, 1, None)
+            gradient.run()
+            self.steps.read_losses(loss)
+            self.state.download_gradient()
         return float(loss[0])
 
     def snapshot(self) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from functools import partial
 
 from ..cache.filling import Filling, Progress, start_helper
 from ..problem import DTYPES
@@ -63,16 +64,15 @@ def warmup_device(number: int, dtypes: Iterable[str] = DTYPES, progress: Progres
     DeviceError
         The driver refuses.
     """
-    from .context import Context, link
+    from .context import context_of, link
 
-    context = Context(number)
-    context.enter()
+    context = context_of(number)
 
     def kept(unit: Unit) -> bool:
         return files.has(images.image_name(*_kernel(unit), context.driver))
 
     def make(unit: Unit) -> None:
-        images.image(*_kernel(unit), context.driver, link)
+        images.image(*_kernel(unit), context.driver, partial(link, context))
 
     units = _units("machine code", context.capability, dtypes)
     Filling(units, kept, make, _named, progress).fill([unit for unit in units if not kept(unit)])

@@ -1,0 +1,83 @@
+"""`ListingDevice`: notes what it is asked to do, and computes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..problem import Array
+from .device import Buffer, Launch, Now
+
+
+class ListingDevice:
+    """See :class:`scalarviz.engine.cuda.device.Device`. Notes what it is asked to do, and has no memory.
+
+    Attributes
+    ----------
+    launches : list of Launch
+        All that was recorded.
+    nbytes : int
+        Of all memory that was asked for.
+    """
+
+    name = "a list"
+    remark = "computes nothing"
+
+    def __init__(self) -> None:
+        self.launches: list[Launch] = []
+        self.nbytes = 0
+
+    def empty(self, size: int, dtype: Any) -> Buffer:
+        """No memory, for so many numbers."""
+        dtype = np.dtype(dtype)
+        self.nbytes += size * dtype.itemsize
+        return Buffer(None, 0, size, dtype)
+
+    def memory(self) -> tuple[int, int]:
+        """None."""
+        return 0, 0
+
+    def upload(self, to: Buffer, array: Array) -> None:
+        """Nothing is kept."""
+
+    def download(self, source: Buffer, array: Array) -> None:
+        """Nothing was computed: zeros."""
+        array.fill(0)
+
+    def wait(self) -> None:
+        """All is done at once."""
+
+    def settle(self) -> None:
+        """All is done at once."""
+
+    def copy(self, to: Buffer, source: Buffer) -> None:
+        """Nothing is there."""
+
+    def mark(self) -> Now:
+        """Now."""
+        return Now()
+
+    def read_aside(self, copies: Sequence[tuple[Buffer, Array]]) -> Now:
+        """Nothing was computed."""
+        return Now()
+
+    def pinned(self, size: int, dtype: Any) -> Array:
+        """Zeros."""
+        return np.zeros(size, dtype)
+
+    def record(self, launches: Sequence[Launch]) -> _Noted:
+        """Note them."""
+        self.launches.extend(launches)
+        return _Noted()
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class _Noted:
+    """See :class:`scalarviz.engine.cuda.device.Recorded`."""
+
+    def run(self, times: int = 1) -> None:
+        """Nothing is computed."""
