@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
 from ..tape import Plan
@@ -79,19 +79,23 @@ def choose(engine: str, dtype: str, plan: Plan, update: Plan, batch: int) -> Eng
         usable(engine, dtype)
         return EngineChoice(engine, "asked for")
     host = _on_the_host(dtype, operations(plan, update))
-    why = _repaid_gpu(dtype, plan, update, batch)
-    return EngineChoice("cuda", why, instead=host) if why else host
+    why = _repaid_gpu(dtype, plan, batch)
+    if not why:
+        return host
+    if not ENGINES["cuda"].warm(dtype, operations(plan, update)):
+        cold = "but its kernels are not compiled yet: `scalarviz warmup` does that"
+        return replace(host, why=f"{host.why}; {why}, {cold}")
+    return EngineChoice("cuda", why, instead=host)
 
 
-def _repaid_gpu(dtype: str, plan: Plan, update: Plan, batch: int) -> str:
-    """Why a GPU is to be taken, as one clause; empty if not. For a small step nobody looks whether there is one."""
+def _repaid_gpu(dtype: str, plan: Plan, batch: int) -> str:
+    """Why the GPU that is here is to be taken, as one clause; empty if not. For a small step nobody looks for one."""
     seconds = numba_seconds(plan, batch, dtype)
     if not (repays_a_gpu(plan, seconds) and _may_have_cuda()):
         return ""
     from .cuda.there import simulated
 
-    cuda = ENGINES["cuda"]
-    if simulated() or cuda.missing(0) or not cuda.warm(dtype, operations(plan, update)):
+    if simulated() or ENGINES["cuda"].missing(0):
         return ""
     return f"a step would take numba about {1e3 * seconds:.2g} ms, which a GPU repays"
 

@@ -132,6 +132,12 @@ def _no_cuda(device: int) -> str:
     return no_cuda(device)
 
 
+def _cuda_is_warm(dtype: str, operations: Iterable[str]) -> bool:
+    from .cuda.warm import is_warm
+
+    return is_warm(dtype, operations)
+
+
 @contextmanager
 def _collector_paused() -> Iterator[None]:
     """Loading numba makes a million objects that stay; looking through them for garbage takes a tenth of the time."""
@@ -150,7 +156,7 @@ ENGINES = {
         Engine("objects", _objects, forms.OBJECTS),
         Engine("numpy", _numpy, forms.NUMPY),
         Engine("numba", _numba, forms.NUMBA, missing=_no_numba, warm=_numba_is_warm),
-        Engine("cuda", _cuda, forms.CUDA, missing=_no_cuda, devices=True),
+        Engine("cuda", _cuda, forms.CUDA, missing=_no_cuda, warm=_cuda_is_warm, devices=True),
     )
 }
 NAMES = ("auto", *ENGINES)

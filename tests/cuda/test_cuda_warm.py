@@ -71,6 +71,21 @@ def test_a_kernel_is_compiled_once_for_each_dtype(cache, compiled):
     assert compiled[6:] == [(name, "float32", (8, 0)) for name in names()]
 
 
+def test_warm_are_the_shared_kernels_and_those_of_the_operations(cache, compiled, monkeypatch):
+    monkeypatch.setattr(gpus, "driver", lambda: gpus.Driver((13, 0), (H200,)))
+    monkeypatch.setattr(warm, "simulated", lambda: False)
+    assert not warm.is_warm("float32", ())
+    images.text(catalog.find(names()[0], "float32"), (9, 0))
+    assert warm.is_warm("float32", ())
+    assert not warm.is_warm("float64", ())
+    images.text(catalog.find("forward:neg", "float32"), (9, 0))
+    assert not warm.is_warm("float32", ["neg"])
+    images.text(catalog.find("backward:neg", "float32"), (9, 0))
+    assert warm.is_warm("float32", ["neg"])
+    monkeypatch.setattr(gpus, "driver", lambda: gpus.Driver((13, 0), (gpus.Gpu(0, "A100", 1 << 36, (8, 0)), H200)))
+    assert not warm.is_warm("float32", ())
+
+
 @pytest.mark.parametrize(("processors", "started"), [(1, 0), (3, 2), (64, 3)])
 def test_helpers_get_equal_shares_and_what_they_leave_is_made_here(cache, compiled, monkeypatch, processors, started):
     many = [f"forward:{name}" for name in list(catalog.ops.TABLE)[:16]]

@@ -50,6 +50,7 @@ def gpu(monkeypatch):
         ENGINES["cuda"],
         make=lambda problem, model, loss, device: Gpu(problem),
         missing=lambda device: asked.append(device) or "",
+        warm=lambda dtype, operations: True,
     )
     monkeypatch.setitem(ENGINES, "cuda", entry)
     monkeypatch.setattr(choosing, "_may_have_cuda", lambda: True)
@@ -87,6 +88,14 @@ def test_a_long_step_takes_the_gpu_and_says_why(gpu):
     assert gpu == [0]
     run.step(1)
     assert gpu == [0]  # once, at the start
+
+
+def test_kernels_that_are_not_compiled_yet_are_not_waited_for(gpu, monkeypatch):
+    monkeypatch.setitem(ENGINES, "cuda", replace(ENGINES["cuda"], warm=lambda dtype, operations: False))
+    found = make().engine
+    assert found.name in ("numba", "numpy")
+    assert found.why.endswith("a GPU repays, but its kernels are not compiled yet: `scalarviz warmup` does that")
+    assert found.instead is None
 
 
 @pytest.mark.parametrize(("batch", "width"), [(1, 64), (256, 4)])
@@ -134,16 +143,12 @@ def test_the_simulator_is_no_gpu(gpu, monkeypatch):
     assert make().engine.name in ("numba", "numpy")
 
 
-def test_a_gpu_that_is_missing_or_whose_kernels_are_not_there_is_not_taken(gpu, monkeypatch):
-    without = make("numpy", batch=2).engine
-    for change in ({"missing": lambda device: "finds no GPU"}, {"warm": lambda dtype, operations: False}):
-        monkeypatch.setitem(ENGINES, "cuda", replace(ENGINES["cuda"], **change))
-        found = make().engine
-        assert found.name in ("numba", "numpy")
-        assert "GPU" not in found.why
-        assert found.instead is None
-        monkeypatch.setitem(ENGINES, "cuda", replace(ENGINES["cuda"], missing=lambda device: "", warm=lambda *_: True))
-    assert without.why == "asked for"
+def test_a_gpu_that_is_missing_is_not_taken(gpu, monkeypatch):
+    monkeypatch.setitem(ENGINES, "cuda", replace(ENGINES["cuda"], missing=lambda device: "finds no GPU"))
+    found = make().engine
+    assert found.name in ("numba", "numpy")
+    assert "GPU" not in found.why
+    assert found.instead is None
 
 
 def test_a_gpu_that_turns_out_not_to_work_is_said_and_another_engine_goes_on(gpu, monkeypatch):

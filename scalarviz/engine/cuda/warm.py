@@ -13,8 +13,9 @@ from functools import partial
 from ..cache.filling import Filling, Progress, start_helper
 from ..problem import DTYPES
 from ..processors import processors
-from . import catalog, images
+from . import catalog, gpus, images
 from .kept import files
+from .there import simulated
 
 Unit = tuple[str, str, str, int, int]  # what of it, name, dtype, capability
 HELPERS = 8
@@ -47,6 +48,22 @@ def warmup(capability: tuple[int, int], dtypes: Iterable[str] = DTYPES, progress
     own = [*shares[0], *(unit for share, helper in started if helper is None for unit in share)]
     filling = Filling(units, _has_text, _make_text, _named, progress)
     filling.fill(missing, [helper for _, helper in started if helper is not None], own)
+
+
+def is_warm(dtype: str, operations: Iterable[str]) -> bool:
+    """Whether the first GPU can begin a program with these operations without compiling what programs share.
+
+    Parameters
+    ----------
+    dtype : {"float32", "float64"}
+    operations : iterable of str
+        Of the table.
+    """
+    if simulated():
+        return True
+    (kind, *_), needed = (gpu.capability for gpu in gpus.driver().gpus), set(operations)
+    units = _units("ptx", kind, (dtype,))
+    return all(_has_text(unit) for unit in units if ":" not in unit[1] or unit[1].partition(":")[2] in needed)
 
 
 def warmup_device(number: int, dtypes: Iterable[str] = DTYPES, progress: Progress | None = None) -> None:
