@@ -195,7 +195,7 @@ class Editing:
 
         Parameters
         ----------
-        engine : {"objects", "numpy", "numba"}
+        engine : {"objects", "numpy", "numba", "cuda"}
         why : str
             What ``run.engine.why`` is to say.
 

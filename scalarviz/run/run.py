@@ -60,6 +60,8 @@ class Run(Engines, Editing, Keeping, Looking):
         batches in an order keyed by `seed`.
     seed : int
     engine : {"auto", "objects", "numpy", "numba", "cuda"}
+        ``"cuda:1"`` names a GPU. ``"auto"`` takes one where a step is long enough to repay it, else numba where its
+        kernels are there, else NumPy; ``run.engine.why`` says the reason.
     dtype : {"float32", "float64"}
         Of the weights and of all arithmetic; weights are rounded to it when the run takes them over.
     threads : int or None
