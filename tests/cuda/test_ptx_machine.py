@@ -330,6 +330,15 @@ def test_single_instructions(body, first, expected):
     assert [hex(v) for v in found[: len(expected)]] == [hex(v) for v in expected]
 
 
+@pytest.mark.parametrize("space", ["shared", "local"])
+def test_alignment_is_that_of_the_declaration(space):
+    body = f".{space} .align ALIGN .b8 s[64]; mov.u64 %rd2, s; st.{space}.v4.u32 [%rd2], {{%r1, 1, 2, 3}};"
+    body += f"ld.{space}.v4.u32 {{%r2, %r3, %r4, %r5}}, [%rd2]; st.global.v4.u32 [%rd1], {{%r5, %r4, %r3, %r2}};"
+    assert run_text(body.replace("ALIGN", "16"), 7).tolist() == [3, 2, 1, 7]
+    with pytest.raises(Fault, match="misaligned address"):
+        run_text(body.replace("ALIGN", "8"), 7)
+
+
 def test_what_the_machine_does_not_know_is_refused():
     with pytest.raises(Unsupported, match="atomics make sums depend on luck"):
         run_text("atom.global.add.u32 %r2, [%rd1], 1;", 0)

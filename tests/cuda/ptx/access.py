@@ -15,17 +15,21 @@ SHIFTS = {1: 0, 2: 1, 4: 2, 8: 3}
 
 
 class Rows:
-    """Shared or local memory: variables of which every block (or thread) has a copy."""
+    """Shared or local memory: variables of which every block (or thread) has a copy.
 
-    def __init__(self, variables: list[tuple[str, int]], rows: int, threads: int) -> None:
+    Each lies where its declaration allows it and no better: what is declared with 4 bytes of alignment is not at a
+    multiple of 8, so that an access of more shows.
+    """
+
+    def __init__(self, variables: list[tuple[str, int, int]], rows: int, threads: int) -> None:
         self.threads = threads  # that use a copy together
         self.address: dict[str, int] = {}
         self.regions: list[Region] = []
         at = FIRST
-        for name, size in variables:
-            self.address[name] = at
-            self.regions.append(Region(at, size, name, rows))
-            at += -(-(size + GAP) // GAP) * GAP
+        for name, size, align in variables:
+            self.address[name] = at + align
+            self.regions.append(Region(at + align, size, name, rows))
+            at += -(-(size + align + GAP) // FIRST) * FIRST
 
     def find(self, address: int) -> Region | None:
         return next((r for r in self.regions if r.base <= address < r.base + r.size), None)
@@ -93,14 +97,14 @@ class Access:
         width = kind.itemsize * count
         if region is not None and region.size >= width:
             fits = np.uint64(region.base), np.uint64(region.size - width), np.uint64(width)
-            shift = np.uint64(SHIFTS[kind.itemsize])
+            shift, origin = np.uint64(SHIFTS[kind.itemsize]), np.uint64(region.origin)
             if space == "global":
                 index = np.empty(address.size, np.int64)
-                bad = place(address, *fits, shift, index)
+                bad = place(address, *fits, shift, origin, index)
             else:
                 index = np.empty(threads.size, np.int64)
                 row = region.row // kind.itemsize
-                bad = place_rows(address, *fits, shift, threads, self.first, where.threads, row, index)
+                bad = place_rows(address, *fits, shift, origin, threads, self.first, where.threads, row, index)
             if bad < 0:
                 return space, region, index
         if address.size == 1:
@@ -180,7 +184,9 @@ class Access:
         if bad >= 0:
             at = int(index[bad if index.size > 1 else 0]) * width % region.row
             what = "writes" if writes else "reads"
-            race = Race(f"race in {space} memory: {what} what another thread uses without a barrier", region.base + at)
+            race = Race(
+                f"race in {space} memory: {what} what another thread uses without a barrier", region.origin + at
+            )
             race.linear = int(threads[bad])
             raise race
 

@@ -49,7 +49,7 @@ class Launch(Access):
         flat = self.program.flat
         self.first = first * self.size
         shared = self.module.shared_variables(self.program, self.dynamic)
-        depots = [(n, v.nbytes or 0) for n, v in flat.locals.items()]
+        depots = [(n, v.nbytes or 0, v.align) for n, v in flat.locals.items()]
         self.spaces["shared"] = Rows(shared, count, self.size)
         self.spaces["local"] = Rows(depots, count * self.size if depots else 0, 1)
         for key in [key for key in self.shadows if key[0] == "shared"]:

@@ -22,6 +22,8 @@ from .memory import Fault, Memory
 from .program import Program, compile_kernel
 from .text import Reader, Variable
 
+DYNAMIC = "dynamic shared memory"
+
 
 class Module:
     """The kernels of one PTX text.
@@ -75,20 +77,22 @@ class Module:
     def shared_name(self, name: str) -> str:
         """All dynamic shared arrays are one."""
         declared = self.reader.variables.get(name)
-        return "dynamic shared memory" if declared is not None and declared.nbytes is None else name
+        return DYNAMIC if declared is not None and declared.nbytes is None else name
 
-    def shared_variables(self, program: Program, dynamic: int) -> list[tuple[str, int]]:
-        """Name and size of the shared variables that a kernel uses."""
-        static = [(n, v.nbytes or 0) for n, v in program.flat.shared.items()]
-        for name in sorted(program.flat.symbols):
-            declared = self.reader.variables[name]
-            if declared.space == "shared" and declared.nbytes is not None:
-                static.append((name, declared.nbytes))
-        return [*static, ("dynamic shared memory", dynamic)] if dynamic else static
+    def shared_variables(self, program: Program, dynamic: int) -> list[tuple[str, int, int]]:
+        """Name, size and alignment of the shared variables that a kernel uses."""
+        used = [*program.flat.shared.values(), *(self.reader.variables[n] for n in sorted(program.flat.symbols))]
+        shared = [(n, v) for n, v in zip(self._shared_names(program), used, strict=True) if v.space == "shared"]
+        static = [(n, v.nbytes, v.align) for n, v in shared if v.nbytes is not None]
+        align = max((v.align for _, v in shared if v.nbytes is None), default=1)
+        return [*static, (DYNAMIC, dynamic, align)] if dynamic else static
+
+    def _shared_names(self, program: Program) -> list[str]:
+        return [*program.flat.shared, *sorted(program.flat.symbols)]
 
     def shared_bytes(self, name: str) -> int:
         """Static shared memory of a kernel, in bytes."""
-        return sum(size for _, size in self.shared_variables(self.program(name), 0))
+        return sum(size for _, size, _ in self.shared_variables(self.program(name), 0))
 
     def local_bytes(self, name: str) -> int:
         return sum(v.nbytes or 0 for v in self.program(name).flat.locals.values())

@@ -43,7 +43,8 @@ class Region:
 
     def __init__(self, base: int, size: int, name: str = "", rows: int = 1) -> None:
         self.base, self.size, self.name = base, size, name
-        self.row = -(-max(size, 1) // 16) * 16  # bytes from one block's (or thread's) copy to the next
+        self.origin = base - base % 16  # where its bytes begin, those before `base` unused
+        self.row = -(-max(size + base - self.origin, 1) // 16) * 16  # bytes from one copy to the next
         self.bytes = np.full(self.row * rows, POISON, np.uint8)
         self._views: dict[Any, np.ndarray] = {}
 
@@ -127,7 +128,7 @@ class Memory:
         region = self.find(address)
         if region is None or address + n * kind.itemsize > region.base + region.size:
             raise Fault(self.why(address, n * kind.itemsize), address)
-        offset = address - region.base
+        offset = address - region.origin
         return region.bytes[offset : offset + n * kind.itemsize].view(kind)
 
 
@@ -136,22 +137,23 @@ def _named(region: Region) -> str:
 
 
 @njit(cache=True)
-def place(address, base, top, width, shift, out):  # type: ignore[no-untyped-def]
-    """Addresses -> numbers of cells; the first access that is not within 0 .. `top` or misaligned, or -1."""
+def place(address, base, top, width, shift, origin, out):  # type: ignore[no-untyped-def]
+    """Addresses -> numbers of cells from `origin` on; the first access beyond ``base + top`` or misaligned, or -1."""
     for i in range(address.size):
-        offset = address[i] - base
-        if offset > top or offset & (width - np.uint64(1)):
+        if address[i] - base > top or address[i] & (width - np.uint64(1)):
             return i
-        out[i] = np.int64(offset >> shift)
+        out[i] = np.int64((address[i] - origin) >> shift)
     return -1
 
 
 @njit(cache=True)
-def place_rows(address, base, top, width, shift, threads, first, group, row, out):  # type: ignore[no-untyped-def]
+def place_rows(  # type: ignore[no-untyped-def]
+    address, base, top, width, shift, origin, threads, first, group, row, out
+):
     """The same where each `group` of threads has a copy of its own, `row` cells apart."""
     for i in range(out.size):
-        offset = address[i if address.size > 1 else 0] - base
-        if offset > top or offset & (width - np.uint64(1)):
+        at = address[i if address.size > 1 else 0]
+        if at - base > top or at & (width - np.uint64(1)):
             return i
-        out[i] = np.int64(offset >> shift) + (threads[i] - first) // group * row
+        out[i] = np.int64((at - origin) >> shift) + (threads[i] - first) // group * row
     return -1

@@ -79,6 +79,7 @@ def _scalar(text: str, kind: str) -> bytes:
 def variable(text: str, space: str, line: int) -> Variable:
     """A declaration such as ``.global .align 4 .b8 name[24] = {1, 2}``."""
     head, _, value = text.partition("=")
+    head = re.sub(r"\.ptr(\s+\.(global|const|shared|local))?(\s+\.align\s+\d+)?", "", head)  # says what it points to
     align = re.search(r"\.align\s+(\d+)", head)
     found = re.search(r"\.([bsuf]\d+|pred)\s+(\S+?)\s*(\[\s*\d*\s*\])*\s*$", head)
     if found is None:
