@@ -37,6 +37,8 @@ class Engine:
         ``missing(device)`` -> why it is not there, as one clause; empty if it is.
     warm : callable
         ``warm(dtype, operations)`` -> whether it can start without compiling.
+    lost : callable
+        ``lost(device)`` -> why this process cannot use it any more, though it was there; empty if it can.
     devices : bool
         Whether its name may carry a number: ``"cuda:1"``.
     """
@@ -47,6 +49,7 @@ class Engine:
     dtypes: tuple[str, ...] = DTYPES
     missing: Callable[[int], str] = lambda device: ""
     warm: Callable[[str, Iterable[str]], bool] = lambda dtype, operations: True
+    lost: Callable[[int], str] = lambda device: ""
     devices: bool = False
 
 
@@ -83,6 +86,12 @@ def usable(engine: object, dtype: str) -> tuple[Engine, int]:
     if dtype not in found.dtypes:
         raise InputError(f"engine {found.name!r} computes in {listing(found.dtypes)}, not in {dtype!r}")
     return found, device
+
+
+def lost(engine: str) -> str:
+    """Why an engine that was there before cannot be used any more by this process; empty if it can, or never could."""
+    found, device = find(engine)
+    return found.lost(device)
 
 
 def operations(*plans: Plan) -> set[str]:
@@ -132,6 +141,12 @@ def _no_cuda(device: int) -> str:
     return no_cuda(device)
 
 
+def _lost_cuda(device: int) -> str:
+    from .cuda.failures import lost
+
+    return lost(device)
+
+
 def _cuda_is_warm(dtype: str, operations: Iterable[str]) -> bool:
     from .cuda.warm import is_warm
 
@@ -156,7 +171,7 @@ ENGINES = {
         Engine("objects", _objects, forms.OBJECTS),
         Engine("numpy", _numpy, forms.NUMPY),
         Engine("numba", _numba, forms.NUMBA, missing=_no_numba, warm=_numba_is_warm),
-        Engine("cuda", _cuda, forms.CUDA, missing=_no_cuda, warm=_cuda_is_warm, devices=True),
+        Engine("cuda", _cuda, forms.CUDA, missing=_no_cuda, warm=_cuda_is_warm, lost=_lost_cuda, devices=True),
     )
 }
 NAMES = ("auto", *ENGINES)

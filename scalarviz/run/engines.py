@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
@@ -9,8 +10,8 @@ from typing import Any
 
 from ..engine.choose import EngineChoice
 from ..engine.problem import Problem, Trainer
-from ..engine.table import find, usable
-from ..errors import ScalarvizError
+from ..engine.table import ENGINES, find, usable
+from ..errors import DeviceLostError, ScalarvizError
 from .training import Training, full_speed
 
 
@@ -23,6 +24,7 @@ class Engines:
     loss_function: Callable[..., Any]
     _on_rows: Callable[..., Any]
     _training: Training
+    lr: float
 
     @property
     def engine(self) -> EngineChoice:
@@ -38,6 +40,24 @@ class Engines:
         self._choice = EngineChoice(engine, why, threads=_threads(trainer), since=self._training.steps)
         self._training.change(trainer)
         self.__dict__.pop("full_speed", None)
+
+    def _advance(self, most: int) -> int:
+        """One call of the engine, of at most so many steps; returns how many were done.
+
+        Where a device breaks off in it, another engine does it: the numbers are those of the call before.
+        """
+        try:
+            return self._training.advance(most, self.lr)
+        except DeviceLostError as error:
+            self._go_on_without(error)
+        return self._training.advance(most, self.lr)
+
+    def _go_on_without(self, lost: DeviceLostError) -> None:
+        """An engine of the processor goes on: this process cannot use the device any more."""
+        name = "numpy" if ENGINES["numba"].missing(0) else "numba"
+        why = f"{self._choice.name} computed {self._training.steps:,} steps before, then {lost}"
+        self.adopt_engine(name, why)  # type: ignore[attr-defined]  # a Run has it from Editing
+        warnings.warn_explicit(f"{name} goes on with the training: {why}", RuntimeWarning, "scalarviz", 0)
 
     def load_engine(self, engine: str) -> None:
         """Load what `engine` needs, in whatever thread this is, so that :class:`SetEngine` is quick.
@@ -55,6 +75,10 @@ class Engines:
         """Steps a second without interruptions: measured once on a copy, or so far (objects: they have no copy)."""
         if self.engine.name == "objects":
             return self._training.steps_per_second
+        try:
+            return full_speed(self.problem, self._make_trainer)
+        except DeviceLostError as error:
+            self._go_on_without(error)
         return full_speed(self.problem, self._make_trainer)
 
     def speed_now(self) -> float:
@@ -75,7 +99,13 @@ class Engines:
 
     def _make_trainer(self, problem: Problem) -> Trainer:
         """The run's engine on `problem`."""
-        trainer = self._trainer(self.engine.name, problem)
+        try:
+            trainer = self._trainer(self._choice.name, problem)
+        except DeviceLostError as error:
+            if "_training" not in self.__dict__:  # nothing to go on with
+                raise
+            self._go_on_without(error)
+            trainer = self._trainer(self._choice.name, problem)
         self._choice = replace(self._choice, threads=_threads(trainer))
         return trainer
 

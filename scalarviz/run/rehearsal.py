@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DivergedError
+from ..errors import DeviceError, DivergedError
 from .history import LIMIT
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ def rehearse(
     Returns
     -------
     Rehearsal or None
-        None if it was given up, or diverges, or there are no steps or more than a history keeps.
+        None if it was given up, or diverges, or there are no steps or more than a history keeps; or a GPU has no
+        memory for the copies.
 
     Notes
     -----
@@ -71,7 +72,10 @@ def rehearse(
     if not 1 <= steps <= LIMIT:
         return None
     objects = run.engine.name == "objects"
-    twin = run._training.twin(lambda problem: run._trainer("numpy" if objects else run.engine.name, problem))
+    try:
+        twin = run._training.twin(lambda problem: run._trainer("numpy" if objects else run.engine.name, problem))
+    except DeviceError:  # no memory for a second one; or the run itself will find out, and say so
+        return None
     marks = _marks(steps)
     twin.call_seconds = min(twin.call_seconds, seconds / 10)
     values, first, start = twin.problem.store.value, twin.steps, time.perf_counter()
@@ -88,7 +92,7 @@ def rehearse(
             size = float(np.linalg.norm(now)) or 1.0
             way.append(way[-1] + float(np.linalg.norm(now - before)) / size)
             before = now
-    except DivergedError:
+    except (DivergedError, DeviceError):
         return None
     whole = run.batch_size == run.problem.data.shape[1]
     return Rehearsal(np.array(twin.history.loss[-steps:]), marks, np.array(way), whole)

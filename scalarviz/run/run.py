@@ -220,7 +220,7 @@ class Run(Engines, Editing, Keeping, Looking):
             function(progress, "step: progress")
         while left > 0:
             self._check_live()
-            left -= self._training.advance(left, self.lr)
+            left -= self._advance(left)
             if (gate := self._store.gate) is not None:
                 gate.answer()
             if progress is not None and progress(self) is False:

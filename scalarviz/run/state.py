@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engine.table import lost
 from ..errors import InputError, StateError, TypeMismatchError, listing
 from .dataset import Dataset
 from .gather import buffers_of
@@ -239,10 +240,13 @@ class _Engine:
         return run._choice
 
     def check(self, run: Run, part: EngineChoice) -> None:
-        run.hands.check_engine(part.name)
+        if not lost(part.name):
+            run.hands.check_engine(part.name)
 
     def take(self, run: Run, part: EngineChoice) -> None:
-        if part.name != run.engine.name:
+        if part.name != run._choice.name:
+            if lost(part.name):  # the engine that went on stays
+                return
             run.hands.put_engine(part.name, part.why)
         run._choice = part
 

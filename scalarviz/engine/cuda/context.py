@@ -59,11 +59,13 @@ class Context:
     capability : (int, int)
     driver : int
         Version, ``1000 * major + 10 * minor``.
+    lost : str
+        What broke it; empty while it is sound.
     """
 
     def __init__(self, number: int) -> None:
         self.number, self.process, self.api = number, os.getpid(), api
-        self.driver, self._begun = 0, False
+        self.driver, self.lost, self._begun = 0, "", False
         self._functions: dict[Kernel, Any] = {}
         self._modules: list[Any] = []
         self._loading = threading.RLock()
@@ -84,14 +86,14 @@ class Context:
     @property
     def usable(self) -> bool:
         """Whether anything may be asked of it: it is this process's, and not broken."""
-        return self.process == os.getpid() and not failures.lost(self.number)
+        return self.process == os.getpid() and not self.lost
 
     def check(self) -> None:
         """DeviceError if nothing may be asked of it."""
         if self.process != os.getpid():
             raise DeviceError(f'the GPU cannot be used here: {failures.FORKED}, or take engine="numba" in this one')
-        if why := failures.lost(self.number):
-            raise DeviceLostError(why)
+        if self.lost:
+            raise DeviceLostError(self.lost)
 
     def call(self, name: str, *arguments: Any) -> Any:
         """What the driver's function of that name returns, without its error code.
@@ -130,8 +132,9 @@ class Context:
     def _failure(self, name: str, error: Any) -> DeviceError:
         found = failures.failure(self.api, name, error, self.driver, self._begun)
         if isinstance(found, DeviceLostError):
-            failures.lose(self.number, str(found))
-            return DeviceLostError(failures.lost(self.number))
+            self.lost = self.lost or str(found)  # the first reason: others follow from it
+            if _CONTEXTS.get(self.number) is self:
+                failures.lose(self.number, self.lost)
         return found
 
     def quietly(self, name: str, *arguments: Any) -> None:

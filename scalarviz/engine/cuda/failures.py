@@ -46,8 +46,8 @@ def lost(number: int) -> str:
 
 
 def lose(number: int, why: str) -> None:
-    """A GPU is of no use to this process from now on. The first reason stays: others follow from it."""
-    _LOST.setdefault((os.getpid(), number), why)
+    """A GPU is of no use to this process from now on."""
+    _LOST[os.getpid(), number] = why
 
 
 def forget() -> None:
