@@ -30,6 +30,7 @@ ALLOWED = {
     ("backward:pow", "float64"): {"call": WEAK},
     ("forward:tanh", "float64"): {"float32": NARROW},
     ("loss", "float32"): {"float64": LOSSES},
+    ("loss_of_squares", "float32"): {"float64": LOSSES},
 }
 """Kernels that may have what others may not, with the reason."""
 
