@@ -15,7 +15,7 @@ import numpy as np
 from ... import rng
 from ...scalar import ops
 from ...scalar.sources import define
-from . import jit, typed
+from . import jit, typed, wide
 from .kernels import backward, forward, steps, sums
 from .source.ops import backward_source, forward_source, has_backward
 
@@ -103,7 +103,9 @@ def written(name: str, text: str, dtype: str) -> Kernel:
     real = np.dtype(dtype).type
     space: dict[str, Any] = {
         "_cuda": jit.cuda, "_range": range, "_abs": abs, "_real": real, "_infinity": real("inf"),
-        **{f"_{function}": found for function, found in jit.FUNCTIONS.items()},
+        "_shared": jit.shared, **{f"_{function}": found for function, found in jit.FUNCTIONS.items()},
+        "cuda": jit.cuda, "device": jit.device_function, "shared": jit.shared, "load4": wide.load4,
+        "store4": wide.store4, "np": np, "real": real,
     }  # fmt: skip
     define(f"cuda {name} {dtype}", "from __future__ import annotations\n" + text, space)
     return Kernel(name, dtype, space[name.partition(":")[0]], text)

@@ -28,7 +28,18 @@ from numpy.typing import NDArray
 
 from .nvvm import use_nvvm
 
-__all__ = ["FUNCTIONS", "SIMULATED", "Pointer", "cuda", "device_function", "ptx", "simulated"]
+__all__ = [
+    "FUNCTIONS",
+    "SIMULATED",
+    "Pointer",
+    "cuda",
+    "device_function",
+    "intrinsic",
+    "ptx",
+    "shared",
+    "simulated",
+    "types",
+]
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
 
@@ -56,6 +67,13 @@ _LAUNCHING = threading.Lock()
 def device_function(function: Callable[..., Any]) -> Any:
     """`function` as kernels can call it."""
     return cuda.jit(device=True)(function)
+
+
+def intrinsic(function: Callable[..., Any]) -> Any:
+    """`function`, which writes LLVM's language, as kernels can call it; there is no such thing in the simulator."""
+    from numba.cuda import extending
+
+    return extending.intrinsic(function)
 
 
 def ptx(
@@ -130,13 +148,48 @@ class Pointer:
         self.array[index] = number
 
 
-def simulated(function: FunctionType) -> Callable[[tuple[int, ...], tuple[int, ...], tuple[Any, ...]], None]:
-    """`function` as ``launch(grid, block, arguments)`` in the simulator."""
+def _shared_here() -> Any:
+    """What kernels call ``shared(dtype, offset)``."""
+    if SIMULATED:
+        from numba.cuda.simulator.kernel import _get_kernel_context
+
+        def array(dtype: Any, offset: int) -> Pointer:
+            return Pointer(_get_kernel_context().shared.array(0, np.dtype(dtype))[offset:])
+
+        return array
+    from llvmlite import ir
+    from numba.core import cgutils
+
+    def pointer(typing: Any, dtype: Any, offset: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+            memory = builder.module.globals.get(_SHARED)
+            if memory is None:
+                none = ir.ArrayType(ir.IntType(8), 0)
+                memory = cgutils.add_global_variable(builder.module, none, _SHARED, addrspace=3)
+                memory.linkage, memory.align = "external", 16
+            wanted = context.get_value_type(signature.return_type)
+            anywhere = builder.addrspacecast(memory, ir.PointerType(ir.IntType(8)), "generic")
+            return builder.gep(builder.bitcast(anywhere, wanted), [given[1]])
+
+        return types.CPointer(dtype.dtype)(dtype, offset), code
+
+    return intrinsic(pointer)
+
+
+_SHARED = "scalarviz_shared"
+
+shared: Any = _shared_here()
+"""``shared(dtype, offset)`` in a kernel: a pointer into the block's shared memory, of which the launch says how much
+there is (`Launch.shared`), from number `offset` of that dtype on; aligned to 16 bytes at 0."""
+
+
+def simulated(function: FunctionType) -> Callable[[tuple[int, ...], tuple[int, ...], tuple[Any, ...], int], None]:
+    """`function` as ``launch(grid, block, arguments, bytes of shared memory)`` in the simulator."""
     kernel = cuda.jit(_quiet(function))
 
-    def launch(grid: tuple[int, ...], block: tuple[int, ...], arguments: tuple[Any, ...]) -> None:
+    def launch(grid: tuple[int, ...], block: tuple[int, ...], arguments: tuple[Any, ...], shared: int = 0) -> None:
         with _LAUNCHING:
-            kernel[grid, block](*arguments)
+            kernel[grid, block, 0, shared](*arguments)
 
     return launch
 

@@ -31,6 +31,13 @@ class Shape:
         The most steps between an upload and a download, and the most parts of losses.
     stream_bytes : int
         What the batches of a call may fill where the data is larger than the device's memory.
+    lanes, block_threads : int
+        Of a block that takes some lanes through a whole program, where the batch is small (see ``block``); 0 lanes: no
+        problem is computed so.
+    alone : int
+        The largest batch of which one block does whole steps.
+    shared_bytes : int
+        What such a block may take of shared memory.
     joined : bool
         Whether neighbours are joined: the update in one kernel, the squared error with the sum of the losses. Without,
         every instruction is one, which is the reference.
@@ -43,6 +50,10 @@ class Shape:
     steps: int = 4096
     loss_parts: int = 1 << 20
     stream_bytes: int = 256 << 20
+    lanes: int = 0
+    block_threads: int = 128
+    alone: int = 32
+    shared_bytes: int = 96 << 10
     joined: bool = True
 
     def chunk(self, rows: int, itemsize: int, lanes: int) -> int:

@@ -98,7 +98,7 @@ def _prepared(launch: Launch) -> Callable[[], None]:
         jit.Pointer(_array(argument)) if isinstance(argument, Buffer) else argument for argument in launch.arguments
     )
     call = _callable(launch.kernel)
-    return lambda: call(launch.grid, launch.block, arguments)
+    return lambda: call(launch.grid, launch.block, arguments, launch.shared)
 
 
 @cache

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..problem import Array, Problem
 from .catalog import find, written
-from .device import Device, Launch
+from .device import Device, Launch, Recorded
 from .machine import IN_ORDER, Feed, Machine, Shape
 from .samples import Samples
 from .source.update import update_source
@@ -21,8 +23,7 @@ class Steps:
         self.problem, self.device, self.state, self.shape = problem, device, state, shape
         plan, self.dtype = problem.plan, problem.store.value.dtype
         item = self.dtype.itemsize
-        self.chunk = shape.chunk(2 * plan.body.n_rows, item, problem.batch)
-        self.body = Machine(plan.body, device, self.dtype, self.chunk, shape, (plan.body.loss,))
+        self.body = self._body()
         self.prologue: Machine | None = None
         if plan.prologue is not None:
             seeds = tuple(plan.prologue.outputs.tolist())
@@ -36,7 +37,6 @@ class Steps:
         outputs = [state.offset[0], *state.offset[2:]]
         self.output_offsets = self.body.constant(np.array(outputs, np.int64))
         self.clock = device.empty(3, np.int64)
-        self.loss_slices = min(shape.loss_slices, self.chunk)
         most = max(1, min(shape.steps, shape.loss_parts // self.loss_slices))
         self.losses = device.empty(most * self.loss_slices, np.float64)
         self._host_losses = device.pinned(most * self.loss_slices, np.float64)
@@ -44,6 +44,17 @@ class Steps:
         self.width = 2 + problem.update.n_derived
         self.rates = device.empty(self.width, self.dtype)
         self.table = device.empty(self.width * most, self.dtype)
+
+    def _body(self) -> Machine:
+        """The program of a batch; in how many chunks its lanes and its losses are summed."""
+        program = self.problem.plan.body
+        self.chunk = self.shape.chunk(2 * program.n_rows, self.dtype.itemsize, self.problem.batch)
+        self.loss_slices = min(self.shape.loss_slices, self.chunk)
+        return Machine(program, self.device, self.dtype, self.chunk, self.shape, (program.loss,))
+
+    def recorded(self, launches: Sequence[Launch]) -> Recorded:
+        """Launches of a gradient or of a step, ready to be done so many times."""
+        return self.device.record(launches)
 
     def begin(self, first: int, count: int, table: Array | None) -> None:
         """The steps ``first + 1 .. first + count`` follow: their clock, their samples, their rates."""

@@ -14,11 +14,11 @@ from ..arrays.updates import Updater
 from ..problem import Problem
 from ..readback import Asked
 from .between import Between
+from .block.steps import make_steps
 from .device import Device, Mark, Recorded
 from .devices import open_device
 from .machine import Shape
 from .state import State
-from .steps import Steps
 
 SHAPE = Shape()
 GLANCE = 0.002
@@ -49,7 +49,7 @@ class CudaTrainer:
         self.asked: Asked | None = None
         self.device = open_device(number) if device is None else device
         self.state = State(problem, self.device)
-        self.steps = Steps(problem, self.device, self.state, SHAPE)
+        self.steps = make_steps(problem, self.device, self.state, SHAPE)
         self._between = Between(self.device, self.state, self.steps)
         self._updater = Updater(problem)
         self._gradient: Recorded | None = None
@@ -135,7 +135,7 @@ class CudaTrainer:
         """Upload what may have changed; the launches of a gradient, and of a step."""
         anew = self.steps.samples.load()
         if anew or self._gradient is None or self._step is None:
-            self._gradient = self.device.record(self.steps.gradient())
-            self._step = self.device.record(self.steps.step())
+            self._gradient = self.steps.recorded(self.steps.gradient())
+            self._step = self.steps.recorded(self.steps.step())
         self.state.upload()
         return self._gradient, self._step

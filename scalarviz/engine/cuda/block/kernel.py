@@ -1,0 +1,221 @@
+"""The kernels in which a block takes its lanes through a program: one pass, or the steps of a whole call."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+from ..catalog import Kernel, written
+from .table import WIDTH
+from .text import of_layers, order_source, update_function, walk_source
+from .tiles import LAYER_WIDTH
+
+HEAD = (
+    "loss", "inputs_at", "inputs", "constants_at", "constants", "values_at", "adjoints_at", "others", "layers_from",
+    "layers_to", "forward_from", "forward_to", "backward_from", "backward_to",
+)  # fmt: skip
+"""What the table of a program begins with: ``*_at`` of inputs and constants are places in the pool; of values and
+adjoints in shared memory, in numbers of the dtype; ``*_from`` and ``*_to`` in the table. `others` is how many
+parameters have gradients that are no layer's."""
+PROLOGUE = (
+    "constants_at", "constants", "values_at", "adjoints_at", "outputs_at", "seeds_at", "seeds", "parameters", "derived",
+    "forward_from", "forward_to", "backward_from", "backward_to",
+)  # fmt: skip
+"""The same of a prologue: the numbers of parameters before the derived ones and of these behind."""
+
+_FEED = "mode: Int, batch: Int, samples: Int, k0: Key, k1: Key, left: Key, right: Key, rounds: Int, scale: Real"
+_TABLES = """table: Words, pool: Words, numbers: Reals, other: Words, first: Longs, adjoint_rows: Words,
+    value_rows: Words, data: Reals, offsets: Longs"""
+
+
+def _names(parameters: str) -> str:
+    return ", ".join(part.split(":")[0].strip() for part in parameters.split(","))
+
+
+_PASS = f"""\
+@device
+def through(theta, parts, base, losses, at, step, begun, {_names(_TABLES)}, {_names(_FEED)}):
+    lane, row = cuda.threadIdx.x, cuda.threadIdx.y
+    thread, threads, rows = row * LANES + lane, LANES * cuda.blockDim.y, cuda.blockDim.y
+    start = cuda.blockIdx.x * LANES
+    lanes = min(LANES, batch - start)
+{{head}}
+    values, adjoints, order = shared(real, values_at), shared(real, adjoints_at), shared(np.int64, 0)
+    if thread < LANES:  # lanes beyond the batch take its last sample: they are computed, and never added
+        place = start + min(thread, lanes - 1)
+        order[thread] = sample(mode, place, step, begun, batch, samples, k0, k1, left, right, rounds)
+    for i in range(row, constants, rows):
+        values[pool[constants_at + i] * LANES + lane] = numbers[i]
+{{stage}}
+    cuda.syncthreads()
+    for i in range(row, inputs, rows):
+        values[pool[inputs_at + i] * LANES + lane] = data[offsets[i] + order[lane]]
+    cuda.syncthreads()
+    forward(theta, pool, numbers, table, forward_from, forward_to, values_at, adjoints_at, LANES, LANES)
+    if thread < LANES:
+        adjoints[loss * LANES + thread] = scale
+    if thread == 0:
+        sum_of_losses = np.float64(0)
+        for i in range(lanes):
+            sum_of_losses += np.float64(values[loss * LANES + i])
+        losses[at] = sum_of_losses
+    cuda.syncthreads()
+    backward(theta, pool, numbers, table, backward_from, backward_to, values_at, adjoints_at, LANES, LANES)
+    for i in range(thread, others, threads):
+        total = real(0)
+        for m in range(first[i], first[i + 1]):
+            adjoint = adjoint_rows[m] * LANES
+            if value_rows[m] >= 0:
+                value = value_rows[m] * LANES
+                for k in range(lanes):
+                    total += adjoints[adjoint + k] * values[value + k]
+            else:
+                for k in range(lanes):
+                    total += adjoints[adjoint + k]
+        parts[base + other[i]] = total
+{{gradients}}
+"""
+_STAGE = """\
+    for line in range(layers_from, layers_to, LAYER):
+        stage(theta, table, line)"""
+_GRADIENTS = """\
+    for line in range(layers_from, layers_to, LAYER):
+        layer_gradient(parts, base, table, line, values_at, adjoints_at, lanes)"""
+
+_BLOCK = f'''\
+def block(
+    theta: Reals, parts: Reals, n: Int, losses: Doubles, clock: Longs,
+    {_TABLES},
+    {_FEED},
+) -> None:
+    """Blocks of lanes through a program: parts of gradients and of the loss. Written by scalarviz."""
+    step, begun = clock[0], clock[2]
+    at = (step - begun) * cuda.gridDim.x + cuda.blockIdx.x
+    through(theta, parts, cuda.blockIdx.x * n, losses, at, step, begun, {_names(_TABLES)}, {_names(_FEED)})
+    if cuda.blockIdx.x == 0 and cuda.threadIdx.x == 0 and cuda.threadIdx.y == 0:
+        clock[1] = step + 1
+'''
+
+_PROLOGUE_TABLES = """p_table: Words, p_pool: Words, p_numbers: Reals, p_first: Longs, p_adjoint_rows: Words,
+    p_value_rows: Words"""
+_ALONE = f'''\
+def alone(
+    state: Reals, losses: Doubles, clock: Longs, count: Longs, updates: Int, rates: Reals, width: Int,
+    constants: Reals, trained: Flags, n: Int, size: Int,
+    {_TABLES},
+    {_PROLOGUE_TABLES},
+    {_FEED},
+) -> None:
+    """One block does steps: all of them, with the update. Written by scalarviz."""
+    thread = cuda.threadIdx.y * LANES + cuda.threadIdx.x
+    threads = LANES * cuda.blockDim.y
+    done, begun, steps = clock[0], clock[2], count[0]
+    for step in range(done, done + steps):
+{{before}}
+        through(state, state, size, losses, step - begun, step, begun, {_names(_TABLES)}, {_names(_FEED)})
+        cuda.syncthreads()
+{{behind}}
+        if updates != 0:
+            update(
+                thread, threads, (step - begun) * width, state, state, n, size, 0, trained, rates, width, constants,
+                clock,
+            )
+        cuda.syncthreads()
+    if thread == 0 and updates != 0:
+        clock[0] = done + steps
+        clock[1] = done + steps + 1
+'''
+_DERIVED = f"""\
+@device
+def derived_weights(state, size, {_names(_PROLOGUE_TABLES)}):
+    thread = cuda.threadIdx.y * LANES + cuda.threadIdx.x
+    threads = LANES * cuda.blockDim.y
+{{head}}
+    values = shared(real, values_at)
+    for i in range(thread, constants, threads):
+        values[p_pool[constants_at + i]] = p_numbers[i]
+    cuda.syncthreads()
+    forward(state, p_pool, p_numbers, p_table, forward_from, forward_to, values_at, adjoints_at, 1, 1)
+    for i in range(thread, derived, threads):
+        state[parameters + i] = values[p_pool[outputs_at + i]]
+    cuda.syncthreads()
+
+
+@device
+def derived_gradients(state, size, {_names(_PROLOGUE_TABLES)}):
+    thread = cuda.threadIdx.y * LANES + cuda.threadIdx.x
+    threads = LANES * cuda.blockDim.y
+{{head}}
+    values, adjoints = shared(real, values_at), shared(real, adjoints_at)
+    items = seeds_at + 2 * seeds + 1
+    for i in range(thread, seeds, threads):
+        total = real(0)
+        for item in range(p_pool[seeds_at + seeds + i], p_pool[seeds_at + seeds + i + 1]):
+            total += state[size + parameters + p_pool[items + item]]
+        adjoints[p_pool[seeds_at + i]] = total
+    cuda.syncthreads()
+    backward(state, p_pool, p_numbers, p_table, backward_from, backward_to, values_at, adjoints_at, 1, 1)
+    for p in range(thread, parameters, threads):
+        total = state[size + p]
+        part = real(0)
+        for m in range(p_first[p], p_first[p + 1]):
+            if p_value_rows[m] >= 0:
+                part += adjoints[p_adjoint_rows[m]] * values[p_value_rows[m]]
+            else:
+                part += adjoints[p_adjoint_rows[m]]
+        state[size + p] = total + part
+    cuda.syncthreads()
+"""
+
+
+def block_kernel(forward: tuple[str, ...], backward: tuple[str, ...], lanes: int, tiles: bool, dtype: str) -> Kernel:
+    """The kernel of one pass.
+
+    Parameters
+    ----------
+    forward, backward : tuple of str
+        The kinds that occur.
+    lanes : int
+        Of a block.
+    tiles : bool
+        Whether there are layers in tiles.
+    dtype : {"float32", "float64"}
+    """
+    return written("block", "\n".join([*_common(forward, backward, lanes, tiles), _BLOCK]), dtype)
+
+
+def alone_kernel(
+    forward: tuple[str, ...],
+    backward: tuple[str, ...],
+    lanes: int,
+    tiles: bool,
+    prologue: bool,
+    update: str,
+    dtype: str,
+) -> Kernel:
+    """The kernel of whole steps; `update` is the text of the optimiser's kernel."""
+    given = f"(state, size, {_names(_PROLOGUE_TABLES)})"
+    text = [
+        *_common(forward, backward, lanes, tiles),
+        update_function(update),
+        *([_DERIVED.format(head=_head(PROLOGUE, "p_table"))] if prologue else []),
+        _ALONE.format(
+            before=f"        derived_weights{given}" if prologue else "",
+            behind=f"        derived_gradients{given}" if prologue else "",
+        ),
+    ]
+    return written("alone", "\n".join(text), dtype)
+
+
+def _common(forward: tuple[str, ...], backward: tuple[str, ...], lanes: int, tiles: bool) -> list[str]:
+    return [
+        f"WIDTH, LAYER, LANES = {WIDTH}, {LAYER_WIDTH}, {lanes}",
+        order_source(),
+        *([of_layers("dot4", "keep4", "put4", "stage", "layer_gradient")] if tiles else []),
+        walk_source("forward", forward),
+        walk_source("backward", backward),
+        _PASS.format(head=_head(HEAD, "table"), stage=_STAGE if tiles else "", gradients=_GRADIENTS if tiles else ""),
+    ]
+
+
+def _head(names: tuple[str, ...], table: str) -> str:
+    return indent("\n".join(f"{name} = {table}[{k}]" for k, name in enumerate(names)), "    ")
