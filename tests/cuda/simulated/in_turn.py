@@ -26,8 +26,8 @@ def simulated(function):
         return IN_THREADS(function)
     numba = sys.modules[type(jit.cuda.jit(function)).__module__]
 
-    def launch(grid, block, arguments):
-        cuda = numba.FakeCUDAModule((*grid, 1), (*block, 1), 0)
+    def launch(grid, block, arguments, shared=0):
+        cuda = numba.FakeCUDAModule((*grid, 1), (*block, 1), shared)
         me = threading.current_thread()
         with (
             jit._LAUNCHING, numba._push_kernel_context(cuda), numba.swapped_cuda_module(function, cuda),

@@ -49,7 +49,8 @@ def samples(n_in, n_out, n=7, seed=1):
 SHAPES = {
     "one chunk": Shape(threads=32, slices=1), "chunks of one lane": Shape(chunk_bytes=1, threads=2, slices=4),
     "chunks of some": Shape(chunk_bytes=3000, threads=4, slices=2), "many slices": Shape(threads=16, slices=32),
-    "thin blocks": Shape(threads=1, slices=3),
+    "thin blocks": Shape(threads=1, slices=3), "lanes of a block": Shape(lanes=4, block_threads=8, alone=0),
+    "two lanes": Shape(lanes=2, block_threads=4, alone=0), "one block": Shape(lanes=4, block_threads=8),
 }  # fmt: skip
 
 
