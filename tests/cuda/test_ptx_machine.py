@@ -7,11 +7,8 @@ import time
 import numpy as np
 import pytest
 from machine_bench import Bench, kernel
-from ptx.floats import add_directed, fma, fma_directed, narrow
-from ptx.machine import Module
 from ptx.memory import Fault, Memory
 from ptx.races import Race
-from ptx.text import Unsupported
 
 from scalarviz import rng
 
@@ -277,102 +274,6 @@ def test_memory_has_an_end():
         memory.allocate(500)
     memory.free(first)
     assert memory.allocate(1000) != first
-
-
-TEXT = """
-.version 9.0
-.target sm_90
-.address_size 64
-.visible .entry k(.param .u64 k_param_0, .param .u32 k_param_1)
-{
-    .reg .pred %p<3>; .reg .b32 %r<12>; .reg .b64 %rd<6>; .reg .f32 %f<8>; .reg .b16 %rs<3>;
-    ld.param.u64 %rd1, [k_param_0];
-    ld.param.u32 %r1, [k_param_1];
-    @!%p1 mov.u32 %r9, 1;
-BODY
-    ret;
-}
-"""
-
-
-def run_text(body: str, first: int, words: int = 4) -> np.ndarray:
-    """Instructions that numba does not write for our kernels, by hand."""
-    memory = Memory()
-    address = memory.allocate(4 * words)
-    body = body.replace("OUT2", "st.global.v2.u32 [%rd1], {%r2, %r3};").replace("OUT", "st.global.u32 [%rd1], %r2;")
-    module = Module(TEXT.replace("BODY", body))
-    module.launch("k", 1, 1, 0, [address, first], memory)
-    return memory.view(address, words, np.uint32).copy()
-
-
-@pytest.mark.parametrize(
-    ("body", "first", "expected"),
-    [
-        ("prmt.b32 %r2, %r1, 0x55667788, 0x0f61; OUT", 0x11223344, [0x44_00_66_33]),
-        ("shf.l.wrap.b32 %r2, %r1, 0x80000001, 36; OUT", 0xF0000000, [0x0000001F]),
-        ("bfe.s32 %r2, %r1, 4, 8; bfe.u32 %r3, %r1, 4, 8; OUT2", 0xF80, [0xFFFFFFF8, 0xF8]),
-        ("bfi.b32 %r2, %r1, 0xFFFFFFFF, 8, 8; OUT", 0x12, [0xFFFF12FF]),
-        ("add.cc.u32 %r2, %r1, 1; addc.u32 %r3, 0, 0; OUT2", 0xFFFFFFFF, [0, 1]),
-        ("lop3.b32 %r2, %r1, 0xFF00FF00, 0x0F0F0F0F, 0xE8; OUT", 0xF0F0F0F0, [0xFF00FF00]),
-        ("mul.hi.s32 %r2, %r1, -3; mul.hi.u32 %r3, %r1, 5; OUT2", 2**31, [1, 2]),
-        ("setp.gt.u32 %p1, %r1, 3; @%p1 bra L; mov.u32 %r9, 7; L: st.global.u32 [%rd1], %r9;", 3, [7]),
-        ("brev.b32 %r2, %r1; clz.b32 %r3, %r1; OUT2", 6, [0x60000000, 29]),
-        ("cvt.s32.s8 %r2, %r1; OUT", 0x180, [0xFFFFFF80]),
-        ("cvt.u16.u32 %rs1, %r1; st.global.v4.u8 [%rd1], {%rs1, 0, 1, 0};", 0x1F7, [0x100F7]),
-        ("mov.b32 %f1, %r1; max.f32 %f2, %f1, 0f7FC00000; mov.b32 %r2, %f2; OUT", 0x3F800000, [0x3F800000]),
-        ("mov.b32 %f1, %r1; cvt.rzi.s32.f32 %r2, %f1; OUT", 0x7F800000, [0x7FFFFFFF]),
-        ("mov.b32 %f1, %r1; add.ftz.f32 %f2, %f1, 0f80000000; mov.b32 %r2, %f2; OUT", 5, [0]),
-        ("ts: .branchtargets A, B, C; brx.idx %r1, ts; A: mov.u32 %r2, 5; C: mov.u32 %r2, 6; B: OUT", 2, [6]),
-    ],
-)  # fmt: skip
-def test_single_instructions(body, first, expected):
-    found = run_text(body, first)
-    assert [hex(v) for v in found[: len(expected)]] == [hex(v) for v in expected]
-
-
-@pytest.mark.parametrize("space", ["shared", "local"])
-def test_alignment_is_that_of_the_declaration(space):
-    body = f".{space} .align ALIGN .b8 s[64]; mov.u64 %rd2, s; st.{space}.v4.u32 [%rd2], {{%r1, 1, 2, 3}};"
-    body += f"ld.{space}.v4.u32 {{%r2, %r3, %r4, %r5}}, [%rd2]; st.global.v4.u32 [%rd1], {{%r5, %r4, %r3, %r2}};"
-    assert run_text(body.replace("ALIGN", "16"), 7).tolist() == [3, 2, 1, 7]
-    with pytest.raises(Fault, match="misaligned address"):
-        run_text(body.replace("ALIGN", "8"), 7)
-
-
-def test_what_the_machine_does_not_know_is_refused():
-    with pytest.raises(Unsupported, match="atomics make sums depend on luck"):
-        run_text("atom.global.add.u32 %r2, [%rd1], 1;", 0)
-    with pytest.raises(Unsupported, match=r"line 11: instruction mma\.sync"):
-        run_text("mma.sync.aligned.m16n8k16 %r2, %r1, %r1, %r1;", 0)
-    with pytest.raises(Fault, match="division by zero"):
-        run_text("div.u32 %r2, 4, %r1;", 0)
-    with pytest.raises(Fault, match="trap"):
-        run_text("trap;", 0)
-
-
-def test_a_fused_product_is_rounded_once():
-    tiny = np.float32(2.0**-24)
-    a, b = np.float32(1) + np.float32(2.0**-12), np.float32(1) - np.float32(2.0**-12)
-    assert fma(a, b, np.float32(-1)) == -tiny
-    # a sum that lies a hair above the middle of two float32: through float64 it would be rounded twice, and down
-    p, c = np.float32(1 + 2**-12) * np.float32(1), np.float32(2.0**-80)
-    assert fma_directed(p, np.float32(1), c, 3) == np.nextafter(p, np.float32(2))
-    assert fma(np.float64(1 + 2**-30), np.float64(1 - 2**-30), np.float64(-1)) == -(2.0**-60)
-
-
-def test_directed_rounding_brackets_the_result():
-    make = np.random.default_rng(0)
-    a, b, c = make.normal(size=(3, 4000)).astype(np.float32)
-    down, up = fma_directed(a, b, c, 2), fma_directed(a, b, c, 3)
-    exact = a.astype(np.longdouble) * b + c
-    assert (down <= exact).all()
-    assert (exact <= up).all()
-    assert (np.nextafter(down, np.float32(np.inf)) >= up).all()
-    cut = fma_directed(a, b, c, 1)
-    np.testing.assert_array_equal(cut, np.where(exact > 0, down, up))
-    wide = make.normal(size=1000)
-    assert (narrow(wide, 2) <= wide).all()
-    assert (add_directed(wide, 1e-9, 2) <= add_directed(wide, 1e-9, 3)).all()
 
 
 def test_a_launch_of_many_threads_takes_seconds():
