@@ -16,8 +16,10 @@ from ... import rng
 from ...scalar import ops
 from ...scalar.sources import define
 from . import jit, typed, wide
-from .kernels import backward, forward, steps, sums
+from .kernels import backward, forward, steps, sums, tiles
+from .source.joined import activation_source, derivative_source
 from .source.ops import backward_source, forward_source, has_backward
+from .tiling import KERNELS, TILING, Tile
 
 MODULES = (forward, backward, sums, steps)
 
@@ -59,6 +61,11 @@ class Kernel:
 def names() -> Iterator[str]:
     """All of them, the registered operations included."""
     yield from _structural("float64")
+    yield from KERNELS
+    for tile in dict.fromkeys((*TILING.layer, *TILING.wide_layer)):
+        for which in ("tile_layer", "tile_back"):
+            yield from (f"{which}:{tile}", f"{which}:{tile}:leaky_relu.0")
+    yield from (f"tile_weights:{tile}" for tile in TILING.weights)
     for op in ops.TABLE.values():
         yield f"forward:{op.name}"
         if has_backward(op):
@@ -75,6 +82,12 @@ def find(name: str, dtype: str) -> Kernel:
     dtype : {"float32", "float64"}
     """
     which, colon, operation = name.partition(":")
+    if which in KERNELS:
+        tile, _, joined = operation.partition(":")
+        op, _, rest = joined.partition(".")
+        operand, _, kept = rest.partition(".")
+        size = Tile.parse(tile) if tile else TILING.wide_layer[0]
+        return _of_tile(name, which, size, ops.get(op) if op else None, int(operand or 0), kept != "", dtype)
     if colon:
         return _of_operation(which, ops.get(operation), dtype)
     return _structural(dtype)[name]
@@ -98,14 +111,35 @@ def _of_operation(which: str, op: ops.Op, dtype: str) -> Kernel:
 
 
 @lru_cache(maxsize=1024)
-def written(name: str, text: str, dtype: str) -> Kernel:
-    """A kernel whose source is made: the function of the text called like the part of `name` before the colon."""
+def _of_tile(
+    name: str, which: str, tile: Tile, op: ops.Op | None, operand: int, kept: bool, dtype: str
+) -> Kernel:  # fmt: skip
+    """A kernel of tiles; the operation is done behind a layer, or its derivative in front of one."""
+    given, text = tile.constants(which), inspect.getsource(tiles) + inspect.getsource(wide) + str(tile)
+    given |= {"KEPT": op is None or kept, "JOINED": op is not None, "DERIVED": op is not None}
+    if op is not None:
+        made = "activation" if which == "tile_layer" else "derivative"
+        source = (activation_source if which == "tile_layer" else derivative_source)(op, operand)
+        space = _words(dtype)
+        define(f"cuda {name} {dtype}", source, space)
+        given[made], text = space[made], text + source
+    return Kernel(name, dtype, typed.namespace(tiles, dtype, **given)[which], text)
+
+
+def _words(dtype: str) -> dict[str, Any]:
+    """What text that is made calls by its name."""
     real = np.dtype(dtype).type
-    space: dict[str, Any] = {
+    return {
         "_cuda": jit.cuda, "_range": range, "_abs": abs, "_real": real, "_infinity": real("inf"),
         "_shared": jit.shared, **{f"_{function}": found for function, found in jit.FUNCTIONS.items()},
         "cuda": jit.cuda, "device": jit.device_function, "shared": jit.shared, "load4": wide.load4,
         "store4": wide.store4, "np": np, "real": real,
     }  # fmt: skip
+
+
+@lru_cache(maxsize=1024)
+def written(name: str, text: str, dtype: str) -> Kernel:
+    """A kernel whose source is made: the function of the text called like the part of `name` before the colon."""
+    space = _words(dtype)
     define(f"cuda {name} {dtype}", "from __future__ import annotations\n" + text, space)
     return Kernel(name, dtype, space[name.partition(":")[0]], text)

@@ -12,7 +12,8 @@ from ...tape import Program
 from ..problem import Array
 from .catalog import find
 from .device import Buffer, Device, Launch
-from .encode import Call, encode
+from .encode import Call, Cut, encode
+from .tiling import TILING, Tiling
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,10 @@ class Shape:
     shared_bytes : int
         What such a block may take of shared memory.
     joined : bool
-        Whether neighbours are joined: the update in one kernel, the squared error with the sum of the losses. Without,
-        every instruction is one, which is the reference.
+        Whether neighbours are joined: the update in one kernel, the squared error with the sum of the losses,
+        operations with the tiles of layers. Without, every instruction is one, which is the reference.
+    tiles : Tiling or None
+        How layers and convolutions are cut into tiles; None for the plain form, the reference.
     """
 
     chunk_bytes: int = 32 << 20
@@ -55,12 +58,17 @@ class Shape:
     alone: int = 32
     shared_bytes: int = 96 << 10
     joined: bool = True
+    tiles: Tiling | None = TILING
 
     def chunk(self, rows: int, itemsize: int, lanes: int) -> int:
-        """How many of so many lanes go through a program of so many rows together: chunks of about one size."""
-        fitting = max(1, self.chunk_bytes // max(1, rows * itemsize))
+        """How many of so many lanes go through a program of so many rows together: chunks of about one size.
+
+        Where there may be tiles these are fours, whole ones even where a few lanes are missing.
+        """
+        fours = 4 if self.tiles is not None and lanes >= self.tiles.lanes else 1
+        fitting = max(1, self.chunk_bytes // max(1, rows * itemsize) // fours) * fours
         if fitting >= lanes:
-            return lanes
+            return -(-lanes // fours) * fours
         even = -(-lanes // -(-lanes // fitting))
         return min(-(-even // WARP) * WARP, fitting)
 
@@ -118,7 +126,9 @@ class Machine:
         self, program: Program, device: Device, dtype: Any, chunk: int, shape: Shape, seeds: tuple[int, ...] = ()
     ) -> None:
         self.program, self.device, self.dtype, self.chunk, self.shape = program, device, np.dtype(dtype), chunk, shape
-        self.encoded = encoded = encode(program, seeds, shape.joined)
+        self.slices = min(shape.slices, chunk)
+        cut = None if shape.tiles is None else Cut(shape.tiles, chunk, self.dtype.itemsize, self.slices)
+        self.encoded = encoded = encode(program, seeds, shape.joined, cut)
         self.values = device.empty(max(1, program.n_rows * chunk), dtype)
         self.adjoints = device.empty(program.n_rows * chunk if seeds else 1, dtype)
         self.pool = self.constant(np.array([*encoded.pool, 0], np.int32))
@@ -129,7 +139,7 @@ class Machine:
             self.first = self.constant(encoded.first)
             self.adjoint_rows = self.constant(np.append(encoded.adjoint_rows, np.int32(0)))
             self.value_rows = self.constant(np.append(encoded.value_rows, np.int32(0)))
-            self.slices = min(shape.slices, chunk)
+            self.which = self.constant(np.append(encoded.which, np.int32(0)))
             self.parts = device.empty(max(1, program.n_theta * self.slices), dtype)
         self._fill_constants()
 
@@ -189,13 +199,21 @@ class Machine:
 
     def sums(self, lanes: int, fresh: bool) -> list[Launch]:
         """The parts of the gradients of all parameters; those that are not fresh are added to."""
-        n = self.program.n_theta
-        threads = self.shape.threads
-        given = (
-            self.parts, self.adjoints, self.values, self.first, self.adjoint_rows, self.value_rows, n, self.slices,
-            int(fresh), self.chunk, lanes,
-        )  # fmt: skip
-        return [Launch(find("pairs", self.dtype.name), (-(-n // threads), self.slices), (threads, 1), given)]
+        encoded, n, threads = self.encoded, self.program.n_theta, self.shape.threads
+        rest = (self.slices, int(fresh), self.chunk, lanes)
+        launches = []
+        if count := len(encoded.which):
+            given = (
+                self.parts, self.adjoints, self.values, self.which, self.first, self.adjoint_rows, self.value_rows,
+                count, n, *rest,
+            )  # fmt: skip
+            grid = (-(-count // threads), self.slices)
+            launches.append(Launch(find("pairs", self.dtype.name), grid, (threads, 1), given))
+        for tile, at, blocks in encoded.sums:
+            kernel, tiled = f"tile_weights:{tile}", (self.parts, self.adjoints, self.values, self.pool, at, n, *rest)
+            grid, block = (blocks, self.slices), (tile.across, tile.down)
+            launches.append(Launch(find(kernel, self.dtype.name), grid, block, tiled))
+        return launches
 
     def join(self, grad: Buffer, fresh: bool) -> list[Launch]:
         """The gradients from their parts."""
@@ -207,5 +225,11 @@ class Machine:
             "values": self.values, "adjoints": self.adjoints, "theta": theta, "pool": self.pool,
             "numbers": self.numbers,
         }  # fmt: skip
-        arguments = [buffers[given] if isinstance(given, str) else given for given in call.arguments]
-        return self.rows(call.kernel, call.rows, arguments, lanes)
+        arguments = [
+            buffers[given] if isinstance(given, str) else self.dtype.type(given) if isinstance(given, float) else given
+            for given in call.arguments
+        ]
+        if call.tile is None:
+            return self.rows(call.kernel, call.rows, arguments, lanes)
+        grid, block = (call.rows, -(-lanes // call.tile.wide)), (call.tile.across, call.tile.down)
+        return Launch(find(call.kernel, self.dtype.name), grid, block, (*arguments, self.chunk, lanes))

@@ -9,22 +9,24 @@ from ..typed import Doubles, Int, Longs, Real, Reals, Words, real
 
 
 def pairs(
-    parts: Reals, adjoints: Reals, values: Reals, first: Longs, adjoint_rows: Words, value_rows: Words, n: Int,
-    slices: Int, fresh: Int, stride: Int, lanes: Int,
+    parts: Reals, adjoints: Reals, values: Reals, which: Words, first: Longs, adjoint_rows: Words, value_rows: Words,
+    count: Int, n: Int, slices: Int, fresh: Int, stride: Int, lanes: Int,
 ) -> None:  # fmt: skip
-    """``parts[slice*n + p]``: the slice's part of parameter p's gradient, over its pairs of an adjoint and a value row.
+    """``parts[slice*n + which[i]]``: the slice's part of a parameter's gradient, over its pairs of rows.
 
-    A value row of -1 stands for 1 (a bias). Where it is not `fresh`, it is added to what earlier chunks gave.
+    The i-th has the pairs from ``first[i]`` on; a value row of -1 stands for 1 (a bias). Where it is not `fresh`, it is
+    added to what earlier chunks gave.
     """
-    p = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     q = cuda.blockIdx.y
-    if p < n:
+    if i < count:
+        place = q * n + which[i]
         begin = q * lanes // slices
         end = (q + 1) * lanes // slices
         total = real(0)
         if fresh == 0:
-            total = parts[q * n + p]
-        for m in range(first[p], first[p + 1]):
+            total = parts[place]
+        for m in range(first[i], first[i + 1]):
             adjoint = adjoint_rows[m] * stride
             if value_rows[m] >= 0:
                 value = value_rows[m] * stride
@@ -33,7 +35,7 @@ def pairs(
             else:
                 for lane in range(begin, end):
                     total += adjoints[adjoint + lane]
-        parts[q * n + p] = total
+        parts[place] = total
 
 
 def join(grad: Reals, parts: Reals, n: Int, slices: Int, fresh: Int) -> None:

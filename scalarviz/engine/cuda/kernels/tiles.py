@@ -1,0 +1,291 @@
+"""Layers and convolutions as tiles: a block computes a rectangle of results from shared memory and registers.
+
+Three products, each with one number of a rectangle in the registers of a thread from the first term to the last, added
+in the order of the plain form:
+
+* `tile_layer`: results x lanes, summed over operands, with the bias and the operation behind the layer;
+* `tile_back`: operands x lanes, summed over results, times the derivative of the operation in front of the layer;
+* `tile_weights`: results x operands, summed over the lanes of a slice.
+
+A convolution is a layer at each of its positions. The sizes of a tile are compile-time constants (``tiling.Tile``):
+a thread of the DOWN x ACROSS of a block has ROWS rows, strided by DOWN, and GROUPS groups of four columns, strided by
+4 * ACROSS; DEPTH terms lie in shared memory at a time. Lanes come in fours: the stride of rows is a multiple of four,
+and what stands between the last lane and the end of its four is read and written by nobody else.
+"""
+
+from __future__ import annotations
+
+from ..jit import cuda
+from ..typed import Int, Real, Reals, Words, real
+from ..wide import load4, store4
+
+ROWS = GROUPS = DOWN = ACROSS = DEPTH = 0
+HIGH = WIDE = THREADS = PITCH = COLUMNS = 0
+LEFT_SIZE = RIGHT_SIZE = QUADS = SUMS = 0
+SPAN = 8
+JOINED = KEPT = DERIVED = False
+
+
+def activation(a: Real, first: Real, second: Real) -> Real:
+    """The operation behind a layer; ``tiling`` puts the one of the ops table here."""
+    return a
+
+
+def derivative(_up: Real, y: Real, a: Real, first: Real, second: Real) -> Real:
+    """What the operation in front of a layer hands on; ``tiling`` puts the one of the ops table here."""
+    return _up
+
+
+def load_lanes(
+    tile: Reals, numbers: Reals, pool: Words, table: Int, first: Int, step: Int, count: Int, lane: Int, lanes: Int,
+    stride: Int,
+) -> None:  # fmt: skip
+    """DEPTH rows x WIDE lanes; beyond `count` rows, and beyond the last lane, zeros.
+
+    Row i is ``pool[table + i]``, without a table (-1) ``first + i*step``.
+    """
+    across, down = 4 * cuda.threadIdx.x, cuda.threadIdx.y
+    for i in range(DEPTH // DOWN):
+        k = down + DOWN * i
+        row = first + k * step
+        if table >= 0 and k < count:
+            row = pool[table + k]
+        for h in range(GROUPS):
+            at = across + 4 * ACROSS * h
+            a, b, c, d = real(0), real(0), real(0), real(0)
+            if k < count and lane + at < lanes:
+                a, b, c, d = load4(numbers, row * stride + lane + at)
+            store4(tile, k * WIDE + at, a, b, c, d)
+
+
+def multiply(left: Reals, right: Reals, sums: Reals, quads: Int) -> None:
+    """``sums[r, c] += left[row r, k] * right[k, column c]`` for ``4 * quads`` terms k, in order."""
+    across, down = 4 * cuda.threadIdx.x, cuda.threadIdx.y
+    w = cuda.local.array(QUADS, real)
+    v = cuda.local.array(COLUMNS, real)
+    for quad in range(quads):
+        for r in range(ROWS):
+            w[4 * r], w[4 * r + 1], w[4 * r + 2], w[4 * r + 3] = load4(left, (down + DOWN * r) * PITCH + 4 * quad)
+        for k in range(4):
+            for h in range(GROUPS):
+                at = (4 * quad + k) * WIDE + across + 4 * ACROSS * h
+                v[4 * h], v[4 * h + 1], v[4 * h + 2], v[4 * h + 3] = load4(right, at)
+            for r in range(ROWS):
+                for c in range(COLUMNS):
+                    sums[r * COLUMNS + c] += w[4 * r + k] * v[c]
+
+
+def tile_layer(
+    values: Reals, theta: Reals, pool: Words, table: Int, row: Int, n: Int, positions: Int, weight: Int, bias: Int,
+    dst: Int, outputs: Int, out: Int, one: Real, two: Real, stride: Int, lanes: Int,
+) -> None:  # fmt: skip
+    """Row ``dst + j*positions + p``, and what the operation behind it makes of it at `out`.
+
+    Operands of position p: the rows in the pool from ``table + p*n`` on, without a table (-1) those from `row` on.
+    """
+    left = cuda.shared.array(LEFT_SIZE, real, 16)
+    right = cuda.shared.array(RIGHT_SIZE, real, 16)
+    sums = cuda.local.array(SUMS, real)
+    across, down = 4 * cuda.threadIdx.x, cuda.threadIdx.y
+    me = cuda.threadIdx.y * ACROSS + cuda.threadIdx.x
+    p = cuda.blockIdx.x % positions
+    top = cuda.blockIdx.x // positions * HIGH
+    lane = cuda.blockIdx.y * WIDE
+    for r in range(ROWS):
+        j = top + down + DOWN * r
+        start = real(0)
+        if bias >= 0 and j < outputs:
+            start = theta[bias + j]
+        for c in range(COLUMNS):
+            sums[r * COLUMNS + c] = start
+    for k in range(0, n, DEPTH):
+        for i in range(HIGH * DEPTH // THREADS):
+            at = me + THREADS * i
+            j, q = at // DEPTH, at % DEPTH
+            number = real(0)
+            if top + j < outputs and k + q < n:
+                number = theta[weight + (top + j) * n + k + q]
+            left[j * PITCH + q] = number
+        place = table
+        if table >= 0:
+            place = table + p * n + k
+        load_lanes(right, values, pool, place, row + k, 1, n - k, lane, lanes, stride)
+        cuda.syncthreads()
+        multiply(left, right, sums, (min(n - k, DEPTH) + 3) // 4)
+        cuda.syncthreads()
+    for r in range(ROWS):
+        j = top + down + DOWN * r
+        for h in range(GROUPS):
+            at = lane + across + 4 * ACROSS * h
+            if j < outputs and at < lanes:
+                s = r * COLUMNS + 4 * h
+                a, b, c, d = sums[s], sums[s + 1], sums[s + 2], sums[s + 3]
+                to = (j * positions + p) * stride + at
+                if KEPT:
+                    store4(values, dst * stride + to, a, b, c, d)
+                if JOINED:
+                    store4(
+                        values, out * stride + to, activation(a, one, two), activation(b, one, two),
+                        activation(c, one, two), activation(d, one, two),
+                    )  # fmt: skip
+
+
+def tile_back(
+    adjoints: Reals, values: Reals, theta: Reals, pool: Words, at: Int, n: Int, positions: Int, weight: Int, dst: Int,
+    outputs: Int, one: Real, two: Real, stride: Int, lanes: Int,
+) -> None:  # fmt: skip
+    """Adjoints of operands that occur at the same positions.
+
+    A block's five numbers in the pool: where its targets stand (``-1 - row`` to add), how many there are, how often
+    each occurs, where the positions stand, and where the operands' numbers, those of all targets one position after
+    another. With an operation in front of the layer the rows of its results and operands follow the targets.
+    """
+    left = cuda.shared.array(LEFT_SIZE, real, 16)
+    right = cuda.shared.array(RIGHT_SIZE, real, 16)
+    sums = cuda.local.array(SUMS, real)
+    me = cuda.threadIdx.y * ACROSS + cuda.threadIdx.x
+    block = at + 5 * cuda.blockIdx.x
+    targets, count, items, places, operands = (
+        pool[block], pool[block + 1], pool[block + 2], pool[block + 3], pool[block + 4]
+    )  # fmt: skip
+    lane = cuda.blockIdx.y * WIDE
+    for s in range(SUMS):
+        sums[s] = real(0)
+    for item in range(items):
+        first = dst + pool[places + item]
+        for k in range(0, outputs, DEPTH):
+            for i in range(HIGH * DEPTH // THREADS):
+                cell = me + THREADS * i
+                t, q = cell % SPAN + cell // (SPAN * DEPTH) * SPAN, cell // SPAN % DEPTH
+                number = real(0)
+                if t < count and k + q < outputs:
+                    number = theta[weight + (k + q) * n + pool[operands + item * count + t]]
+                left[t * PITCH + q] = number
+            load_lanes(right, adjoints, pool, -1, first + k * positions, positions, outputs - k, lane, lanes, stride)
+            cuda.syncthreads()
+            multiply(left, right, sums, (min(outputs - k, DEPTH) + 3) // 4)
+            cuda.syncthreads()
+    for r in range(ROWS):
+        t = cuda.threadIdx.y + DOWN * r
+        if t < count:
+            for h in range(GROUPS):
+                to = lane + 4 * (cuda.threadIdx.x + ACROSS * h)
+                if to < lanes:
+                    s = r * COLUMNS + 4 * h
+                    hand_on(
+                        adjoints, values, pool, targets + t, count, one, two, stride, to,
+                        sums[s], sums[s + 1], sums[s + 2], sums[s + 3],
+                    )  # fmt: skip
+
+
+def hand_on(
+    adjoints: Reals, values: Reals, pool: Words, target: Int, count: Int, one: Real, two: Real, stride: Int, lane: Int,
+    a: Real, b: Real, c: Real, d: Real,
+) -> None:  # fmt: skip
+    """Four adjoints to their target, through the operation in front."""
+    row = pool[target]
+    if DERIVED:
+        y0, y1, y2, y3 = load4(values, pool[target + count] * stride + lane)
+        a0, a1, a2, a3 = load4(values, pool[target + 2 * count] * stride + lane)
+        a, b = derivative(a, y0, a0, one, two), derivative(b, y1, a1, one, two)
+        c, d = derivative(c, y2, a2, one, two), derivative(d, y3, a3, one, two)
+    if row < 0:
+        row = -1 - row
+        p, q, r, s = load4(adjoints, row * stride + lane)
+        a, b, c, d = p + a, q + b, r + c, s + d
+    store4(adjoints, row * stride + lane, a, b, c, d)
+
+
+def load_terms(
+    tile: Reals, high: Int, numbers: Reals, pool: Words, table: Int, first: Int, step: Int, count: Int, lane: Int,
+    begin: Int, end: Int, stride: Int,
+) -> None:  # fmt: skip
+    """`high` rows x DEPTH lanes from `lane` on; beyond `count` rows, and outside of ``begin .. end``, zeros."""
+    me = cuda.threadIdx.y * ACROSS + cuda.threadIdx.x
+    at = lane + me % (DEPTH // 4) * 4
+    for i in range(high * DEPTH // 4 // THREADS):
+        j = me // (DEPTH // 4) + 4 * THREADS // DEPTH * i
+        row = first + j * step
+        if table >= 0 and j < count:
+            row = pool[table + j]
+        a, b, c, d = real(0), real(0), real(0), real(0)
+        if j < count and at < end:
+            a, b, c, d = load4(numbers, row * stride + at)
+            if at < begin or at + 4 > end:
+                a = a if at >= begin else real(0)
+                b = b if at + 1 >= begin and at + 1 < end else real(0)
+                c = c if at + 2 >= begin and at + 2 < end else real(0)
+                d = d if at + 3 < end else real(0)
+        store4(tile, j * PITCH + at - lane, a, b, c, d)
+
+
+def correlate(left: Reals, right: Reals, sums: Reals) -> None:
+    """``sums[r, c] += left[row r, k] * right[row c, k]`` for DEPTH terms k, in order."""
+    across, down = cuda.threadIdx.x, cuda.threadIdx.y
+    w = cuda.local.array(QUADS, real)
+    v = cuda.local.array(4, real)
+    for quad in range(DEPTH // 4):
+        for r in range(ROWS):
+            w[4 * r], w[4 * r + 1], w[4 * r + 2], w[4 * r + 3] = load4(left, (down + DOWN * r) * PITCH + 4 * quad)
+        for c in range(COLUMNS):
+            v[0], v[1], v[2], v[3] = load4(right, (across + ACROSS * c) * PITCH + 4 * quad)
+            for k in range(4):
+                for r in range(ROWS):
+                    sums[r * COLUMNS + c] += w[4 * r + k] * v[k]
+
+
+def tile_weights(
+    parts: Reals, adjoints: Reals, values: Reals, pool: Words, at: Int, total: Int, slices: Int, fresh: Int,
+    stride: Int, lanes: Int,
+) -> None:  # fmt: skip
+    """The parts of the gradients of the weights and the bias of layers, as ``sums.pairs`` makes those of the others.
+
+    A block's eleven numbers in the pool: table, row, n, positions, weight, bias, dst and outputs as in `tile_layer`,
+    its first result and operand, and whether it adds to what others gave.
+    """
+    left = cuda.shared.array(LEFT_SIZE, real, 16)
+    right = cuda.shared.array(RIGHT_SIZE, real, 16)
+    sums = cuda.local.array(SUMS, real)
+    across, down = cuda.threadIdx.x, cuda.threadIdx.y
+    me = cuda.threadIdx.y * ACROSS + cuda.threadIdx.x
+    b = at + 11 * cuda.blockIdx.x
+    table, row, n, positions, weight, bias = pool[b], pool[b + 1], pool[b + 2], pool[b + 3], pool[b + 4], pool[b + 5]
+    dst, outputs, top, start = pool[b + 6], pool[b + 7], pool[b + 8], pool[b + 9]
+    adding = fresh == 0 or pool[b + 10] != 0
+    begin, end = cuda.blockIdx.y * lanes // slices, (cuda.blockIdx.y + 1) * lanes // slices
+    to = cuda.blockIdx.y * total
+    has_bias = bias >= 0 and start == 0 and me < HIGH and top + me < outputs
+    summed = real(0)
+    if adding and has_bias:
+        summed = parts[to + bias + top + me]
+    for r in range(ROWS):
+        for c in range(COLUMNS):
+            j, k = top + down + DOWN * r, start + across + ACROSS * c
+            number = real(0)
+            if adding and j < outputs and k < n:
+                number = parts[to + weight + j * n + k]
+            sums[r * COLUMNS + c] = number
+    for p in range(positions):
+        place = table
+        if table >= 0:
+            place = table + p * n + start
+        for lane in range(begin // 4 * 4, end, DEPTH):
+            first = dst + top * positions + p
+            load_terms(left, HIGH, adjoints, pool, -1, first, positions, outputs - top, lane, begin, end, stride)
+            load_terms(right, WIDE, values, pool, place, row + start, 1, n - start, lane, begin, end, stride)
+            cuda.syncthreads()
+            correlate(left, right, sums)
+            if has_bias:
+                for q in range(DEPTH):
+                    summed += left[me * PITCH + q]
+            cuda.syncthreads()
+    if has_bias:
+        parts[to + bias + top + me] = summed
+    for r in range(ROWS):
+        for c in range(COLUMNS):
+            j, k = top + down + DOWN * r, start + across + ACROSS * c
+            if j < outputs and k < n:
+                parts[to + weight + j * n + k] = sums[r * COLUMNS + c]
+
+
+DEVICE = ("activation", "derivative", "load_lanes", "multiply", "hand_on", "load_terms", "correlate")

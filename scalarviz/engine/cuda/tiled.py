@@ -1,0 +1,234 @@
+"""Layers and convolutions of a program as calls of tiles, in the place of the plain form where that is worth it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...tape import Instruction, Program
+from .calls import Call, Encoded, Pairs, Sum, Written
+from .joins import Join, Joins, find_joins
+from .tiling import Tile, Tiling
+
+
+class Cut(NamedTuple):
+    """How the work is cut; see ``machine.Shape``.
+
+    Attributes
+    ----------
+    tiling : Tiling
+    lanes : int
+        Of a chunk, which is the stride of rows too.
+    itemsize : int
+        Bytes of a number.
+    slices : int
+    """
+
+    tiling: Tiling
+    lanes: int
+    itemsize: int
+    slices: int
+
+
+class _Group(NamedTuple):
+    """Operands that occur at the same positions.
+
+    Attributes
+    ----------
+    positions : ndarray of int64
+    rows : list of int
+    operands : list of ndarray of int64
+        Of each row, its number among the operands, at each of the positions.
+    """
+
+    positions: NDArray[np.int64]
+    rows: list[int]
+    operands: list[NDArray[np.int64]]
+
+
+@dataclass(frozen=True)
+class _Tiles:
+    """What of an instruction goes in tiles."""
+
+    layer: Tile | None
+    back: Tile | None
+    weights: Tile | None
+    groups: list[_Group]
+    behind: Join | None
+    kept: bool
+    before: Join | None
+
+
+class Tiled:
+    """The tiles of a program."""
+
+    def __init__(
+        self, found: Encoded, program: Program, seeds: tuple[int, ...], cut: Cut, joined: bool
+    ) -> None:  # fmt: skip
+        self.found, self.program, self.cut, self.seeds = found, program, cut, seeds
+        self.joins = find_joins(program, seeds) if joined else Joins()
+        self.entries: list[tuple[Tile, Instruction, int]] = []
+        self.tiles = {index: self._tiles(index, i) for index, i in enumerate(program.instructions) if self._worth_it(i)}
+        self.forward_done = {tiles.behind.index for tiles in self.tiles.values() if tiles.behind is not None}
+        self.backward_done = {tiles.before.index for tiles in self.tiles.values() if tiles.before is not None}
+
+    def _worth_it(self, i: Instruction) -> bool:
+        if i.kind not in ("layer", "conv"):
+            return False
+        return self.cut.tiling.takes(len(i.weights) * i.args.shape[1], self.cut.lanes)
+
+    def _tiles(self, index: int, i: Instruction) -> _Tiles:
+        """Which tiles an instruction gets."""
+        cut, (positions, n), outputs = self.cut, i.args.shape, _outputs(i)
+        layer = cut.tiling.of_lanes(outputs, cut.lanes * positions, cut.itemsize)
+        groups: list[_Group] = []
+        back = weights = None
+        if self.seeds and self.program.needs_gradient[i.dst]:
+            weights = cut.tiling.of_weights(outputs, n, cut.slices)
+            groups = _groups(i.args, self.program.needs_gradient)
+            if groups:
+                rows = -(-sum(len(group.rows) for group in groups) // len(groups))
+                back = cut.tiling.of_lanes(rows, cut.lanes * len(groups), cut.itemsize)
+        return _Tiles(
+            layer, back, weights, groups,
+            self.joins.behind.get(index) if layer is not None else None, self.joins.kept.get(index, True),
+            self.joins.before.get(index) if back is not None else None,
+        )  # fmt: skip
+
+    def replaced(self, index: int, plain: Written) -> Written:
+        """An instruction with what goes in tiles."""
+        if index in self.forward_done:
+            plain = plain._replace(forward=None)
+        if index in self.backward_done:
+            plain = plain._replace(back=None)
+        tiles, i = self.tiles.get(index), self.program.instructions[index]
+        if tiles is None or plain.forward is None:
+            return plain
+        args = plain.forward.arguments[3]
+        assert isinstance(args, int)
+        if tiles.weights is not None:
+            plain = plain._replace(pairs=partial(self._enter, tiles.weights, i, args))
+        if tiles.back is not None:
+            tile = tiles.back
+            plain = plain._replace(tiles=lambda written: [self._back(i, tile, tiles, written)])
+        return plain if tiles.layer is None else plain._replace(forward=self._layer(i, tiles.layer, tiles, args))
+
+    def _enter(self, tile: Tile, i: Instruction, args: int) -> Pairs:
+        """Leave the gradients of an instruction's weights to tiles; no pairs."""
+        self.entries.append((tile, i, args))
+        return []
+
+    def _layer(self, i: Instruction, tile: Tile, tiles: _Tiles, args: int) -> Call:
+        join, outputs = tiles.behind, _outputs(i)
+        name, out, (one, two) = f"tile_layer:{tile}", i.dst, (0.0, 0.0)
+        if join is not None:
+            name += f":{join.name}" + (".kept" if tiles.kept else "")
+            out, (one, two) = self.program.instructions[join.index].dst, join.numbers
+        positions, n = i.args.shape
+        given = (
+            "values", "theta", "pool", *_operands(i, args), n, positions, int(i.weights[0]), i.bias, i.dst, outputs,
+            out, one, two,
+        )  # fmt: skip
+        return Call(name, -(-outputs // tile.high) * positions, given, tile)
+
+    def _back(self, i: Instruction, tile: Tile, tiles: _Tiles, written: set[int]) -> Call:
+        found, join = self.found, tiles.before
+        name, (one, two) = f"tile_back:{tile}", (0.0, 0.0)
+        if join is not None:
+            name, (one, two) = f"{name}:{join.name}", join.numbers
+        blocks: list[int] = []
+        for group in tiles.groups:
+            places = found.table(group.positions)
+            for first in range(0, len(group.rows), tile.high):
+                rows = np.array(group.rows[first : first + tile.high])
+                results, targets = rows, rows
+                if join is not None:
+                    made = self.program.instructions[join.index]
+                    targets = made.args[join.operand][rows - made.dst]
+                at = found.table([-1 - row if row in written else row for row in targets.tolist()])
+                if join is not None:
+                    found.table([results, targets])
+                written.update(targets.tolist())
+                operands = found.table(np.transpose(group.operands[first : first + tile.high]))
+                blocks += [at, len(rows), len(group.positions), places, operands]
+        positions, n = i.args.shape
+        given = (
+            "adjoints", "values", "theta", "pool", found.table(blocks), n, positions, int(i.weights[0]), i.dst,
+            _outputs(i), one, two,
+        )  # fmt: skip
+        return Call(name, len(blocks) // 5, given, tile)
+
+    def sum_up(self, pairs: Pairs) -> NDArray[np.int64]:
+        """Put in the launches that sum gradients of weights; the parameters that are left to pairs.
+
+        Parameters
+        ----------
+        pairs : list
+            Those of the plain form. They are summed first: a parameter that they and a tile have parts of is added to
+            by the tile. One that several instructions share is in as many launches, the first of which stores.
+        """
+        launch = np.full(self.program.n_theta, -1)
+        paired = np.zeros(self.program.n_theta, np.bool_)
+        for parameters, *_ in pairs:
+            paired[np.asarray(parameters, np.int64).ravel()] = True
+        blocks: dict[tuple[int, Tile], list[int]] = {}
+        for tile, i, args in self.entries:
+            mine = _parameters(i)
+            number = int(launch[mine].max()) + 1
+            adds = number > 0 or bool(paired[mine].any())
+            if adds:
+                paired[mine[launch[mine] < 0]] = True
+            launch[mine] = number
+            blocks.setdefault((number, tile), []).extend(_blocks(tile, i, args, adds))
+        for number, tile in sorted(blocks, key=lambda key: key[0]):
+            mine_ = blocks[number, tile]
+            self.found.sums.append(Sum(tile, self.found.table(mine_), len(mine_) // 11))
+        return np.flatnonzero(paired | (launch < 0))
+
+
+def _outputs(i: Instruction) -> int:
+    return i.count // len(i.args)
+
+
+def _operands(i: Instruction, args: int) -> tuple[int, int]:
+    """A table of operands and none, or no table and the first of rows that follow each other."""
+    rows = i.args.ravel()
+    if len(i.args) == 1 and np.array_equal(rows, np.arange(rows[0], rows[0] + len(rows))):
+        return -1, int(rows[0])
+    return args, 0
+
+
+def _parameters(i: Instruction) -> NDArray[np.int64]:
+    outputs, weight = _outputs(i), int(i.weights[0])
+    weights = np.arange(weight, weight + outputs * i.args.shape[1])
+    return np.append(weights, np.arange(i.bias, i.bias + outputs) if i.bias >= 0 else weights[:0])
+
+
+def _blocks(tile: Tile, i: Instruction, args: int, adds: bool) -> list[int]:
+    """The numbers of the blocks of a layer, see ``kernels/tiles.tile_weights``."""
+    (positions, n), outputs = i.args.shape, _outputs(i)
+    found: list[Any] = []
+    for top in range(0, outputs, tile.high):
+        for start in range(0, n, tile.wide):
+            found += [*_operands(i, args), n, positions, i.weights[0], i.bias, i.dst, outputs, top, start, adds]
+    return [int(number) for number in found]
+
+
+def _groups(args: NDArray[np.int64], needs: NDArray[np.bool_]) -> list[_Group]:
+    """The operands that get a gradient, by the positions at which they occur."""
+    flat, n = args.ravel(), args.shape[1]
+    items = np.flatnonzero(needs[flat])
+    items = items[np.argsort(flat[items], kind="stable")]
+    rows, starts = np.unique(flat[items], return_index=True)
+    found: dict[bytes, _Group] = {}
+    for row, start, end in zip(rows.tolist(), starts, np.append(starts, len(items))[1:], strict=True):
+        mine = items[start:end]
+        positions = mine // n
+        group = found.setdefault(positions.tobytes(), _Group(positions, [], []))
+        group.rows.append(row)
+        group.operands.append(mine % n)
+    return list(found.values())
