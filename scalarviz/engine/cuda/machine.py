@@ -225,11 +225,14 @@ class Machine:
             "values": self.values, "adjoints": self.adjoints, "theta": theta, "pool": self.pool,
             "numbers": self.numbers,
         }  # fmt: skip
-        arguments = [
-            buffers[given] if isinstance(given, str) else self.dtype.type(given) if isinstance(given, float) else given
-            for given in call.arguments
-        ]
+        with np.errstate(over="ignore"):
+            arguments = [self._argument(given, buffers) for given in call.arguments]
         if call.tile is None:
             return self.rows(call.kernel, call.rows, arguments, lanes)
         grid, block = (call.rows, -(-lanes // call.tile.wide)), (call.tile.across, call.tile.down)
         return Launch(find(call.kernel, self.dtype.name), grid, block, (*arguments, self.chunk, lanes))
+
+    def _argument(self, given: str | int | float, buffers: dict[str, Buffer]) -> Any:
+        if isinstance(given, str):
+            return buffers[given]
+        return self.dtype.type(given) if isinstance(given, float) else given

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ...errors import InputError
+
 KERNELS = ("tile_layer", "tile_back", "tile_weights")
 
 
@@ -47,8 +49,19 @@ class Tile:
         return self.columns * self.across
 
     def constants(self, which: str) -> dict[str, Any]:
-        """What the kernel of that name calls its sizes."""
+        """What the kernel of that name calls its sizes.
+
+        Raises
+        ------
+        InputError
+            Its threads cannot share the work evenly.
+        """
         threads, pitch = self.down * self.across, self.depth + 4
+        fours, moved = (self.depth, (self.high, self.wide)) if which == "tile_weights" else (self.columns, (self.high,))
+        each = threads * 4 if which == "tile_weights" else threads
+        even = fours % 4 == 0 and all(rows * self.depth % each == 0 for rows in moved)
+        if not even or (threads < self.high if which == "tile_weights" else self.depth % self.down):
+            raise InputError(f"{which}: a block of {threads} threads cannot fill a tile {self} evenly")
         return {
             "ROWS": self.rows, "GROUPS": self.columns // 4, "DOWN": self.down, "ACROSS": self.across,
             "DEPTH": self.depth, "HIGH": self.high, "WIDE": self.wide, "THREADS": threads, "PITCH": pitch,
