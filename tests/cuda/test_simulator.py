@@ -17,7 +17,7 @@ import pytest
 HERE, TESTS = Path(__file__).parent, Path(__file__).parents[1]
 OWN = [HERE / "simulated" / f"{name}.py" for name in ("operations", "networks", "runs")]
 PARTS = {
-    "its own": OWN, "those of engines": [TESTS / "engine"],
+    "its own": OWN, "tiles": [HERE / "simulated" / "tiles.py"], "those of engines": [TESTS / "engine"],
     "those of runs": [TESTS / folder for folder in ("nn", "run", "scalar", "tape")],
 }  # fmt: skip
 MODULES = [HERE / "simulated", *(TESTS / folder for folder in ("engine", "nn", "run"))]
