@@ -7,12 +7,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from machine_code import instructions
+from machine_code import ARCHITECTURES, assembled, faults, instructions
 from tile_bench import Case, Loaded, distance
 
-from scalarviz.engine.cuda import catalog, images, ptxas
+from scalarviz.engine.cuda import catalog, images
 from scalarviz.engine.cuda.machine import Shape
-from scalarviz.engine.cuda.tiling import TILING, Tile, Tiling
+from scalarviz.engine.cuda.tiling import TILING, Tiling
 
 pytestmark = pytest.mark.cuda
 CAPABILITY = (9, 0)
@@ -99,13 +99,20 @@ def test_the_inner_loop_is_products_and_wide_loads(which, dtype, tile):
     assert rest <= 18
 
 
-def test_registers_leave_room_for_several_blocks():
-    """Of the 65,536 of a multiprocessor each block takes at most half."""
-    for name in catalog.names():
-        which, _, size = name.partition(":")
-        if which in ("tile_layer", "tile_back", "tile_weights") and size:
-            tile = Tile.parse(size.partition(":")[0])
-            dtype = "float64" if tile in TILING.wide_layer else "float32"
-            code = ptxas.assemble(images.text(catalog.find(name, dtype), CAPABILITY), CAPABILITY)
-            assert code.stack == code.spills == 0, name
-            assert 2 * code.registers * tile.down * tile.across <= 65536, f"{name}: {code.registers} registers"
+def kernels_of_tiles():
+    """Without and with an operation, in the dtypes for which they are."""
+    for dtype, tile in of_layer():
+        for which in ("tile_layer", "tile_back"):
+            yield from ((f"{which}:{tile}{joined}", dtype, tile) for joined in ("", ":leaky_relu.0", ":relu.0.kept"))
+    yield from ((f"tile_weights:{tile}", dtype, tile) for tile in TILING.weights for dtype in TOLERANCE)
+
+
+@pytest.mark.parametrize(("name", "dtype", "tile"), list(kernels_of_tiles()), ids=str)
+def test_registers_hold_everything_and_leave_room_for_two_blocks(name, dtype, tile):
+    """Of the 65,536 of a multiprocessor; of float32 alone, float64 gets all of it."""
+    for architecture in ARCHITECTURES:
+        assert faults(catalog.find(name, dtype), architecture) == set()
+        code = assembled(catalog.find(name, dtype), architecture)
+        blocks = 2 if dtype == "float32" else 1
+        assert blocks * code.registers * tile.down * tile.across <= 65536
+        assert blocks * code.shared <= 99 * 1024

@@ -59,12 +59,11 @@ class Kernel:
 
 
 def names() -> Iterator[str]:
-    """All of them, the registered operations included."""
+    """All of them, the registered operations included; of those in tiles the ones that are for both dtypes."""
     yield from _structural("float64")
     yield from KERNELS
-    for tile in dict.fromkeys((*TILING.layer, *TILING.wide_layer)):
-        for which in ("tile_layer", "tile_back"):
-            yield from (f"{which}:{tile}", f"{which}:{tile}:leaky_relu.0")
+    yield from (f"{which}:{tile}" for which in KERNELS[:2] for tile in TILING.for_both())
+    yield from (f"{which}:{TILING.for_both()[0]}:leaky_relu.0" for which in KERNELS[:2])
     yield from (f"tile_weights:{tile}" for tile in TILING.weights)
     for op in ops.TABLE.values():
         yield f"forward:{op.name}"

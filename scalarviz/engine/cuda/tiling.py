@@ -95,7 +95,7 @@ class Tiling:
     """
 
     layer: tuple[Tile, ...] = (
-        Tile(8, 8, 8, 16, 32), Tile(4, 4, 16, 8, 32), Tile(4, 8, 4, 16, 32), Tile(2, 4, 8, 8, 32),
+        Tile(8, 8, 8, 16, 16), Tile(4, 4, 16, 8, 32), Tile(4, 8, 4, 16, 32), Tile(2, 4, 8, 8, 32),
         Tile(4, 4, 1, 32, 32), Tile(1, 4, 4, 8, 32),
     )  # fmt: skip
     wide_layer: tuple[Tile, ...] = (
@@ -108,6 +108,11 @@ class Tiling:
     blocks: int = 128
     least: int = 32
     lanes: int = 32
+
+    def for_both(self) -> list[Tile]:
+        """Those for values and adjoints whose numbers stay in registers in float64 too."""
+        tiles = dict.fromkeys((*self.wide_layer, *self.layer))
+        return [tile for tile in tiles if tile.rows * tile.columns <= max(t.rows * t.columns for t in self.wide_layer)]
 
     def of_lanes(self, rows: int, lanes: int, itemsize: int) -> Tile | None:
         """For so many rows of results on so many lanes.

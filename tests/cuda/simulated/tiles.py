@@ -49,7 +49,7 @@ def following(n):
     return np.arange(n)[None]
 
 
-@pytest.mark.parametrize("tiling", [TINY, OTHER], ids=["2x4", "1x8"])
+@pytest.mark.parametrize("tiling", [TINY, pytest.param(OTHER, marks=pytest.mark.slow)], ids=["2x4", "1x8"])
 @pytest.mark.parametrize(
     ("n", "outputs", "lanes", "chunk"),
     [(4, 4, 8, 8), (5, 3, 5, 8), (9, 6, 19, 20), (3, 9, 1, 4), (2, 2, 8, 8), (7, 4, 3, 4)],
@@ -102,7 +102,13 @@ def special(name):
     return np.array([points, points[::-1]])
 
 
-@pytest.mark.parametrize("name", [name for name, op in ops.TABLE.items() if op.partials[0] is not None])
+OFTEN = ("tanh", "relu", "clip", "softplus")
+DERIVED = [name for name, op in ops.TABLE.items() if op.partials[0] is not None]
+
+
+@pytest.mark.parametrize(
+    "name", [*OFTEN, *(pytest.param(name, marks=pytest.mark.slow) for name in DERIVED if name not in OFTEN)]
+)
 @pytest.mark.parametrize("upstream", [[-2.0, np.inf], [0.0, np.nan]], ids=["-2 and inf", "0 and nan"])
 def test_an_operation_in_a_tile_is_the_one_of_its_own_kernel(name, upstream):
     """The first operand is a row, the others are numbers; identity as weights, so that the points come through."""
@@ -170,7 +176,9 @@ MODELS = {
 
 
 @pytest.mark.parametrize(("dtype", "tolerance", "chunk_bytes"), [("float64", 1e-12, 2000), ("float32", 1e-5, 1 << 20)])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", ["leaky", *(pytest.param(name, marks=pytest.mark.slow) for name in MODELS if name != "leaky")]
+)
 def test_runs_agree_with_objects(name, dtype, tolerance, chunk_bytes, monkeypatch):
     monkeypatch.setattr(trainer, "SHAPE", Shape(chunk_bytes, threads=4, slices=3, steps=2, tiles=TINY))
     make, inputs = MODELS[name]
