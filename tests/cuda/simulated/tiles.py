@@ -27,7 +27,7 @@ PLAIN = Shape(threads=4, slices=3, joined=False, tiles=None)
 
 
 def tiled(tiling, joined=True):
-    return Shape(threads=4, slices=3, joined=joined, tiles=tiling)
+    return Shape(threads=4, slices=3, lanes=0, joined=joined, tiles=tiling)
 
 
 def check(case, lanes, chunk, dtype, tiling=TINY, joined=True, chunks=1):
@@ -180,7 +180,7 @@ MODELS = {
     "name", ["leaky", *(pytest.param(name, marks=pytest.mark.slow) for name in MODELS if name != "leaky")]
 )
 def test_runs_agree_with_objects(name, dtype, tolerance, chunk_bytes, monkeypatch):
-    monkeypatch.setattr(trainer, "SHAPE", Shape(chunk_bytes, threads=4, slices=3, steps=2, tiles=TINY))
+    monkeypatch.setattr(trainer, "SHAPE", Shape(chunk_bytes, threads=4, slices=3, steps=2, lanes=0, tiles=TINY))
     make, inputs = MODELS[name]
     rng = np.random.default_rng(3)
     outputs = len(make()([0.1] * inputs))
@@ -198,7 +198,7 @@ def test_runs_agree_with_objects(name, dtype, tolerance, chunk_bytes, monkeypatc
 
 
 def test_two_runs_have_the_same_bits(monkeypatch):
-    monkeypatch.setattr(trainer, "SHAPE", Shape(2000, threads=4, slices=3, steps=2, tiles=TINY))
+    monkeypatch.setattr(trainer, "SHAPE", Shape(2000, threads=4, slices=3, steps=2, lanes=0, tiles=TINY))
     ends = []
     for _ in range(2):
         model = network(3, 5, 2)
