@@ -53,6 +53,9 @@ class HostTrainer:
     def _fit(self, arrays: Sequence[Array]) -> bool:
         return [kept.shape for kept in self._kept] == [array.shape for array in arrays]
 
+    def release(self) -> None:
+        """There is nothing but the host's memory."""
+
     def finite(self) -> bool:
         """Whether no weight is a NaN or an infinity."""
         return bool(np.isfinite(self.problem.store.value).all())

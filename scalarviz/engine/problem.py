@@ -159,3 +159,7 @@ class Trainer(Protocol):
     def finite(self) -> bool:
         """Whether no weight is a NaN or an infinity after the last call."""
         ...
+
+    def release(self) -> None:
+        """Give back all that is held beside the host's memory; the next call takes it again."""
+        ...

@@ -36,6 +36,7 @@ class Engines:
 
     def _go_on_with(self, engine: str, why: str) -> None:
         """The engine of a name, on the same numbers; if it cannot be made, nothing has changed."""
+        self._training.trainer.release()  # room for the other one
         trainer = self._trainer(engine, self.problem)
         self._choice = EngineChoice(engine, why, threads=_threads(trainer), since=self._training.steps)
         self._training.change(trainer)

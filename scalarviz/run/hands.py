@@ -165,6 +165,7 @@ class RunHands:
         try:
             for name, part in parts.items():
                 setattr(run.problem, name, part)
+            run._training.trainer.release()  # room for the other one
             trainer = run._make_trainer(run.problem)
         except BaseException:
             for name, part in before.items():

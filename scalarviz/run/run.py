@@ -324,6 +324,7 @@ class Run(Engines, Editing, Keeping, Looking):
         if self._taken_by is None:
             self.optimizer.attach(None)
             self._left()
+            self._training.trainer.release()
             self._taken_by = taker
 
     @in_turn

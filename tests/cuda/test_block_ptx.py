@@ -43,7 +43,7 @@ def ends(engine, dtype, batch, optimiser, calls):
         run.step(count)
     state = list(run.optimizer_state().values())
     found = [run.frame().values.copy(), run.history.loss.copy(), run._store.grad.copy(), *state]
-    kind = type(run._training.trainer.steps).__name__ if engine == "cuda" else ""
+    kind = type(run._training.trainer._work.steps).__name__ if engine == "cuda" else ""
     run.close()
     return found, kind
 

@@ -183,7 +183,7 @@ def bits(engine="cuda", calls=(9,), dtype="float32", batch=6):
     for count in calls:
         run.step(count)
     found = run.frame().values.tobytes(), run.history.loss.tobytes()
-    why = run._training.trainer.device.remark if engine == "cuda" else ""
+    why = run._training.trainer.remark if engine == "cuda" else ""
     run.close()
     return found, why
 

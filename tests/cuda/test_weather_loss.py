@@ -139,15 +139,13 @@ def test_an_event_that_breaks_off_in_a_watched_call(fake):
 
 def test_a_kernel_that_writes_where_it_must_not(install_fake_driver):
     """Not an error code that a test made up: the machine that runs the kernels refuses the access."""
-    from scalarviz.engine.cuda.recorded import Packed
-
     fake = install_fake_driver(faults="error")
     reference, run = stepped_before_and_after(3, 2), make()
     run.step(3)
-    wild = next(buffer for recorded in [run._training.trainer._step] for buffer in recorded.launches[-1].numbers)
-    run._training.trainer._step._graph = None
+    step = run._training.trainer._work.step
+    wild = step.launches[-1].numbers[0]
+    step._graph = None  # launched one by one from here on
     wild.value = 16
-    assert isinstance(run._training.trainer._step.launches[0], Packed)
     with pytest.warns(RuntimeWarning, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
         run.step(2)
     assert fake.last_fault is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import DeviceMemoryError
 from ..problem import Array
 from ..readback import Asked, Midway, Readback
 from .device import Buffer, Device, Mark
@@ -30,6 +31,7 @@ class Between:
         self._copy: Buffer | None = None
         self._host: Array | None = None
         self._losses: Array | None = None
+        self._refused = False  # no memory for it: who asks gets the numbers after the call
         self._under_way: tuple[Readback, Mark, NDArray[np.float64], int] | None = None
 
     def look(self, asked: Asked, before: NDArray[np.float64], done: int) -> None:
@@ -43,6 +45,8 @@ class Between:
         done : int
             Steps that were queued since.
         """
+        if self._refused:
+            return
         if self._under_way is None:
             readback = asked()
             if readback is not None:
@@ -63,7 +67,11 @@ class Between:
     def _begin(self, readback: Readback, before: NDArray[np.float64], done: int) -> None:
         state, n, device = self.state, self.state.n, self.device
         if self._copy is None or self._host is None or self._losses is None:
-            self._copy = device.empty(3 * n, state.memory.dtype)
+            try:
+                self._copy = device.empty(3 * n, state.memory.dtype)
+            except DeviceMemoryError:
+                self._refused = True
+                return
             self._host = device.pinned(3 * n, state.memory.dtype)
             self._losses = device.pinned(self.steps.losses.size, np.float64)
         for k, source in enumerate((state.value, state.grad.part(0, n), state.previous)):

@@ -36,8 +36,8 @@ class ListingDevice:
         return Buffer(None, 0, size, dtype)
 
     def memory(self) -> tuple[int, int]:
-        """None."""
-        return 0, 0
+        """As much as anybody wants."""
+        return 1 << 62, 1 << 62
 
     def upload(self, to: Buffer, array: Array) -> None:
         """Nothing is kept."""

@@ -39,6 +39,8 @@ class Shape:
         The largest batch of which one block does whole steps.
     shared_bytes : int
         What such a block may take of shared memory.
+    resident : bool
+        Whether all data stays in the device's memory; else the samples of a call come in with it.
     joined : bool
         Whether neighbours are joined: the update in one kernel, the squared error with the sum of the losses,
         operations with the tiles of layers. Without, every instruction is one, which is the reference.
@@ -57,6 +59,7 @@ class Shape:
     block_threads: int = 128
     alone: int = 32
     shared_bytes: int = 96 << 10
+    resident: bool = True
     joined: bool = True
     tiles: Tiling | None = TILING
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ... import rng
-from ...errors import DeviceMemoryError
 from ..problem import Array, Problem
 from .catalog import find
 from .device import Buffer, Device, Launch
@@ -40,29 +39,34 @@ class Samples:
         self._loaded: Array | None = None
         self._host: Array | None = None
 
-    def load(self) -> bool:
-        """Bring the problem's data in if it is another array than before; whether launches must be made anew."""
+    @property
+    def changed(self) -> bool:
+        """Whether the problem's data has another shape than before: launches must be made anew."""
+        return self._loaded is None or self._loaded.shape != self.problem.data.shape
+
+    def load(self) -> None:
+        """Bring the problem's data in if it is another array than before.
+
+        Raises
+        ------
+        DeviceMemoryError
+            It does not fit.
+        """
         data = self.problem.data
         if self._loaded is data:
-            return False
-        same = self._loaded is not None and self._loaded.shape == data.shape and self.feed is not None
-        if not same:
-            self.feed = None  # free the memory first
-            self.feed = self._resident() or self._streamed()
+            return
+        if self.changed:
+            self.feed = self._loaded = None  # free the memory first
+            self.feed = self._resident() if self.shape.resident else self._streamed()
         if self.feed is not None and self.feed.mode != STREAMED:
             self.device.upload(self.feed.data, data.reshape(-1))
         self._loaded = data
-        return not same
 
-    def _resident(self) -> Feed | None:
-        """All of it in memory; None if it does not fit."""
+    def _resident(self) -> Feed:
+        """All of it in memory."""
         data, batch = self.problem.data, self.problem.batch
-        self.steps, self._host = self.most, None
-        try:
-            memory = self.device.empty(data.size, data.dtype)
-        except DeviceMemoryError:
-            return None
         samples = data.shape[1]
+        memory = self.device.empty(data.size, data.dtype)
         order = self.device.empty(batch if batch < samples else 1, np.int64)
         mode = PICKED if batch < samples else IN_ORDER
         return Feed(memory, self._offsets(samples), order, mode, self.clock, batch)
@@ -70,15 +74,8 @@ class Samples:
     def _streamed(self) -> Feed:
         """Room for the batches of some steps."""
         numbers, batch, dtype = len(self.problem.data), self.problem.batch, self.problem.data.dtype
-        step = numbers * batch * dtype.itemsize
-        self.steps = max(1, min(self.most, self.shape.stream_bytes // step))
-        try:
-            memory = self.device.empty(numbers * batch * self.steps, dtype)
-        except DeviceMemoryError as error:
-            raise DeviceMemoryError(
-                f"{error}. Neither the data ({self.problem.data.nbytes / 1e9:.3g} GB) nor one batch of it "
-                f"({step / 1e9:.3g} GB) fits into the GPU's memory; take a smaller batch_size than {batch}"
-            ) from None
+        self.steps = max(1, min(self.most, self.shape.stream_bytes // (numbers * batch * dtype.itemsize)))
+        memory = self.device.empty(numbers * batch * self.steps, dtype)
         self._host = np.empty((numbers, self.steps * batch), dtype)
         offsets = self._offsets(self.steps * batch)
         return Feed(memory, offsets, self.device.empty(1, np.int64), STREAMED, self.clock, batch)
