@@ -167,5 +167,7 @@ class Emitter:
         handler = HANDLERS.get(statement.opcode[0])
         if handler is None:
             raise self.fail(f"instruction {'.'.join(statement.opcode)}")
-        self.lines.append(f"x.line = {statement.line}")
+        before = len(self.lines)
         handler(self, statement.opcode, statement.operands)
+        if any("x." in line for line in self.lines[before:]):  # what may raise says where it stands
+            self.lines.insert(before, f"x.line = {statement.line}")

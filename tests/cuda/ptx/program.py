@@ -30,24 +30,34 @@ class Program:
 
     Attributes
     ----------
-    functions
-        By number of the block: ``function(x, registers, threads)`` changes the registers and returns the predicate
-        (or the index) of its branch.
     live
         By number of the block: the registers that it or what follows reads.
-    source
-        The text of the functions.
+    sources
+        The texts of the blocks' functions.
+    namespace
+        What they use.
     """
 
     name: str
     flat: Flat
     blocks: list[Block]
-    functions: list[Callable[..., Any]]
     live: list[list[str]]
     parameters: dict[str, tuple[int, Variable]]
     size: int
     registers: dict[str, str]
-    source: str
+    sources: list[str]
+    namespace: dict[str, Any]
+
+    def function(self, k: int) -> Callable[..., Any]:
+        """Block k: ``function(x, registers, threads)`` changes the registers and returns what its branch depends on.
+
+        It is compiled when it is first reached.
+        """
+        found: Callable[..., Any] | None = self.namespace.get(f"b{k}")
+        if found is None:
+            exec(compile(self.sources[k], f"<ptx {self.name} {k}>", "exec"), self.namespace)
+            found = self.namespace[f"b{k}"]
+        return found
 
     def poison(self, name: str) -> np.ndarray:
         """What a register holds that nothing was written to: NaN, a wild index, or False."""
@@ -82,16 +92,13 @@ def compile_kernel(reader: Reader, name: str) -> Program:
         returns.append(_returned(emitter, block))
         emitters.append(emitter)
     live = _liveness(parts, emitters)
-    source = "\n\n".join(
+    sources = [
         _function(k, emitters[k], returns[k], {n for f in block.follow for n in live[f]})
         for k, block in enumerate(parts)
-    )
+    ]
     namespace = {**NAMESPACE, **words.constants}
-    exec(compile(source, f"<ptx {name}>", "exec"), namespace)
-    functions = [namespace[f"b{k}"] for k in range(len(parts))]
-    return Program(
-        name, flat, parts, functions, [sorted(names) for names in live], parameters, size, words.registers, source
-    )
+    names = [sorted(found) for found in live]
+    return Program(name, flat, parts, names, parameters, size, words.registers, sources, namespace)
 
 
 def _returned(emitter: Emitter, block: Block) -> str:

@@ -75,7 +75,7 @@ class Scheduler:
 
     def step(self, at: int, group: Group) -> None:
         block = self.program.blocks[at]
-        value = self.program.functions[at](self.launch, group.registers, group.threads)
+        value = self.program.function(at)(self.launch, group.registers, group.threads)
         if block.end == "next":
             self.put(block.follow[0], group)
         elif block.end == "bra":

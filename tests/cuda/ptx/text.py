@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+from bisect import bisect_right
 from dataclasses import dataclass, field
 
 SIZES = {"pred": 1}
@@ -11,6 +12,11 @@ for _kind in "bsu":
     for _bits in (8, 16, 32, 64):
         SIZES[f"{_kind}{_bits}"] = _bits // 8
 SIZES |= {"f16": 2, "f32": 4, "f64": 8, "b128": 16}
+
+
+BRACKET = re.compile(r"[(\[{]")
+SPACE, PLAIN = re.compile(r"\s*"), re.compile(r"([^;(){}]*);")
+LABEL, LINES, NAME = re.compile(r"([\w$%]+)\s*:(?!:)"), re.compile(r"\.(loc|file)\s"), re.compile(r"[%$\w]+")
 
 
 class Unsupported(Exception):
@@ -57,6 +63,8 @@ class Function:
 
 def split(text: str) -> list[str]:
     """Parts between commas that stand in no bracket."""
+    if not BRACKET.search(text):
+        return [part.strip() for part in text.split(",")] if text.strip() else []
     parts, depth, part = [], 0, ""
     for c in text:
         depth += (c in "([{") - (c in ")]}")
@@ -114,16 +122,19 @@ class Reader:
             self._top()
 
     def line(self) -> int:
-        return self.text.count("\n", 0, self.at) + 1
+        return bisect_right(self.lines, self.at)
 
     def _skip(self) -> bool:
-        while self.at < len(self.text) and self.text[self.at].isspace():
-            self.at += 1
+        self.at = SPACE.match(self.text, self.at).end()  # type: ignore[union-attr]
         return self.at < len(self.text)
 
     def _until(self, stops: str) -> str:
         """The text up to the first of `stops` outside of brackets; the stop itself is passed over."""
         start, depth = self.at, 0
+        simple = PLAIN.match(self.text, start)
+        if stops == ";" and simple is not None:
+            self.at = simple.end()
+            return simple[1].strip()
         while self.text[self.at] not in stops or depth:
             depth += (self.text[self.at] in "([{") - (self.text[self.at] in ")]}")
             self.at += 1
@@ -196,10 +207,10 @@ class _Body:
             elif c == "}":
                 reader.at += 1
                 self.scopes.pop()
-            elif label := re.compile(r"([\w$%]+)\s*:(?!:)").match(reader.text, reader.at):
+            elif label := LABEL.match(reader.text, reader.at):
                 reader.at = label.end()
                 self.function.body.append(label[1])
-            elif re.compile(r"\.(loc|file)\s").match(reader.text, reader.at):
+            elif LINES.match(reader.text, reader.at):
                 reader._until("\n")
             else:
                 line = reader.line()
@@ -244,7 +255,9 @@ class _Body:
         found = re.match(r"(@(!?[\w$%]+)\s+)?([\w.:]+)\s*(.*)", text, re.DOTALL)
         if found is None:
             raise Unsupported(f"line {line}: {text[:60]!r}")
-        name = re.compile(r"[%$\w]+")
-        operands = tuple(name.sub(self._resolve, re.sub(r"\s+", " ", part)) for part in split(found[4]))
-        guard = name.sub(self._resolve, found[2] or "")
+        if len(self.scopes) == 1:
+            operands, guard = tuple(" ".join(part.split()) for part in split(found[4])), found[2] or ""
+        else:
+            operands = tuple(NAME.sub(self._resolve, " ".join(part.split())) for part in split(found[4]))
+            guard = NAME.sub(self._resolve, found[2] or "")
         return Statement(guard, tuple(found[3].split(".")), operands, line)
