@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 HERE, TESTS = Path(__file__).parent, Path(__file__).parents[1]
-OWN = [HERE / "simulated" / f"{name}.py" for name in ("operations", "networks", "runs")]
+OWN = [HERE / "simulated" / f"{name}.py" for name in ("operations", "networks", "runs", "weather")]
 PARTS = {
     "its own": OWN, "tiles": [HERE / "simulated" / "tiles.py"], "those of engines": [TESTS / "engine"],
     "those of runs": [TESTS / folder for folder in ("nn", "run", "scalar", "tape")],
