@@ -11,7 +11,7 @@ from typing import Any
 from ..engine.choose import EngineChoice
 from ..engine.problem import Problem, Trainer
 from ..engine.table import ENGINES, find, usable
-from ..errors import DeviceLostError, ScalarvizError
+from ..errors import DeviceLostError, DeviceMemoryError, ScalarvizError
 from .training import Training, full_speed
 
 
@@ -80,6 +80,8 @@ class Engines:
             return full_speed(self.problem, self._make_trainer)
         except DeviceLostError as error:
             self._go_on_without(error)
+        except DeviceMemoryError:
+            self._training.trainer.release()  # two of them do not fit; the next call takes it again
         return full_speed(self.problem, self._make_trainer)
 
     def speed_now(self) -> float:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from weather_runs import left, make, numbers, same
 
-from scalarviz.errors import DeviceError, DeviceLostError, DeviceMemoryError
+from scalarviz import optim
+from scalarviz.errors import DeviceError, DeviceLostError, DeviceMemoryError, DivergedError
 
 pytestmark = pytest.mark.cuda
 
@@ -322,3 +323,35 @@ def test_data_stays_as_it_is_while_it_is_copied(opened, fake):
     assert found.tolist() == [0, 1, 2, 3]
     del buffer
     assert left(fake) == {"streams": 2}
+
+
+# ---- numbers that are none
+
+
+@pytest.mark.parametrize("one_call", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_run_diverges_at_the_step_and_with_the_words_of_numba(fake, dtype, one_call):
+    found = {}
+    for engine in ("numba", "cuda"):
+        run = make(engine, dtype, lr=1e30 if dtype == "float64" else 1e8, kind=optim.SGD)
+        if one_call:
+            run._training._seconds_a_step, run._training._timed = 1e-9, 300
+        with pytest.raises(DivergedError) as said:
+            run.step(300)
+        found[engine] = str(said.value), run.steps, [np.isfinite(array).all() for array in numbers(run)]
+    assert found["cuda"] == found["numba"]
+    assert not all(found["cuda"][2])
+
+
+def test_a_number_of_the_data_that_is_none(fake):
+    found = {}
+    for engine in ("numba", "cuda"):
+        run = make(engine)
+        run.step(1)
+        data = run.problem.data.copy()
+        data[1, 7] = np.nan
+        run.problem.data = data
+        with pytest.raises(DivergedError) as said:
+            run.step(10)
+        found[engine] = str(said.value), run.steps
+    assert found["cuda"] == found["numba"]

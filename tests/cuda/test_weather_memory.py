@@ -206,6 +206,17 @@ def test_no_memory_for_a_rehearsal(device_of):
     run.step(1)
 
 
+def test_measuring_where_two_do_not_fit(device_of):
+    device_of(sum(needs(resident=False, finer=512)) + 2000)
+    reference, run = wide("numba"), wide()
+    for each in (run, reference):
+        each.step(1)
+    assert run.full_speed > 0
+    for each in (run, reference):
+        each.step(2)
+    assert near(numbers(run), numbers(reference), 1e-9)
+
+
 # ---- given back
 
 
@@ -267,6 +278,36 @@ def test_a_hundred_runs_in_a_loop(fake):
             run.close()
     del run
     assert left(fake) == {}
+
+
+def test_registered_memory_has_its_pages_for_itself(fake):
+    from mmap import PAGESIZE
+
+    from scalarviz.engine.cuda.driver import DriverDevice
+
+    device = DriverDevice(0)
+    arrays = [device.pinned(size, dtype) for size, dtype in ((3, np.float32), (5000, np.float64), (1, np.float64))]
+    assert [(a.size, a.dtype, a.any()) for a in arrays] == [
+        (3, np.float32, False), (5000, np.float64, False), (1, np.float64, False),
+    ]  # fmt: skip
+    for address, nbytes in fake._registered.items():
+        assert address % PAGESIZE == nbytes % PAGESIZE == 0
+    assert {a.ctypes.data for a in arrays} == set(fake._registered)
+    assert device.pinned(0, np.float64).size == 0
+    part = arrays[1][10:20]
+    del arrays
+    assert left(fake)["registrations"] == 1  # somebody still looks at a part of it
+    del part
+    assert "registrations" not in left(fake)
+
+
+def test_where_nothing_may_be_registered_copies_are_slower_and_right(fake):
+    reference = make()
+    reference.step(3)
+    fake.fail("cuMemHostRegister", "CUDA_ERROR_OUT_OF_MEMORY", 0, 1000)
+    run = make()
+    run.step(3)
+    assert same(numbers(run), numbers(reference))
 
 
 def test_a_worker_that_is_closed_leaves_what_the_run_had(fake):

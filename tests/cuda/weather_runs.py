@@ -14,11 +14,11 @@ ASKING = ("cuGetErrorString", "cuCtxPopCurrent")
 """Calls of the driver that touch no context."""
 
 
-def make(engine="cuda", dtype="float64", data=(X, Y), **options):
+def make(engine="cuda", dtype="float64", data=(X, Y), lr=0.01, kind=optim.Adam, **options):
     """A run whose batches are picked in an order that depends on the step."""
     net = nn.Sequential(nn.Linear(3, 4, seed=1), nn.Tanh(), nn.Linear(4, 2, seed=2))
     chosen = {"batch_size": 16, "seed": 5, **options}
-    return Run(net, nn.MSELoss(), optim.Adam(net.parameters(), lr=0.01), data, engine=engine, dtype=dtype, **chosen)
+    return Run(net, nn.MSELoss(), kind(net.parameters(), lr=lr), data, engine=engine, dtype=dtype, **chosen)
 
 
 def numbers(run):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from mmap import PAGESIZE
 from typing import Any
 
 import numpy as np
@@ -37,17 +38,25 @@ class Event:
 
 
 def pinned(context: Context, size: int, dtype: Any) -> Array:
-    """Zeros whose pages stay where they are, so that the GPU copies them itself; plain ones where that is refused."""
-    array = np.zeros(size, dtype)
-    if not array.nbytes:
-        return array
+    """Zeros whose pages stay where they are, so that the GPU copies them itself; plain ones where that is refused.
+
+    The pages are locked as wholes, so they hold nothing else: what shared one would be locked and freed with it.
+    """
+    dtype = np.dtype(dtype)
+    nbytes = size * dtype.itemsize
+    if not nbytes:
+        return np.zeros(0, dtype)
+    whole = -(-nbytes // PAGESIZE) * PAGESIZE
+    memory = np.zeros(whole + PAGESIZE, np.uint8)
+    start = -memory.ctypes.data % PAGESIZE
+    array: Array = memory[start : start + nbytes].view(dtype)
     address = array.ctypes.data
     try:
         with context:
-            context.call("cuMemHostRegister", address, array.nbytes, 0)
+            context.call("cuMemHostRegister", address, whole, 0)
     except DeviceLostError:
         raise
     except DeviceError:  # the system lets nobody pin so much; copies are slower then
         return array
-    weakref.finalize(array, context.quietly, "cuMemHostUnregister", address).atexit = False
+    weakref.finalize(memory, context.quietly, "cuMemHostUnregister", address).atexit = False
     return array
