@@ -46,6 +46,8 @@ class FakeDriver(MemoryCalls, StreamCalls, CodeCalls, LaunchCalls):
         Of the driver, ``1000*major + 10*minor``.
     races : bool
         Whether races raise.
+    contract : bool
+        Whether products are fused with sums, as the compiler in a driver may do it (see ``ptx.machine.Module``).
     faults : {"raise", "error"}
         What becomes of a kernel's wrong access.
     installed : bool

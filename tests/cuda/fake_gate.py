@@ -127,11 +127,13 @@ class Gate:
         capability: tuple[int, int] = (9, 0),
         version: int = 13000,
         races: bool = True,
+        contract: bool = False,
         faults: str = "raise",
         installed: bool = True,
     ) -> None:
         self.devices = [Device(k, f"Fake GPU {k}", capability, memory) for k in range(devices)]
         self.version, self.races, self.faults, self.installed = version, races, faults, installed
+        self.contract = contract
         self.calls: Counter[str] = Counter()
         self.last_fault: Fault | None = None
         self.lock = threading.RLock()

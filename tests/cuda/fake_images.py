@@ -22,9 +22,9 @@ class Refused(Exception):
 
 
 @functools.lru_cache(512)
-def module_of(text: str) -> Module:
+def module_of(text: str, contract: bool) -> Module:
     """One machine for one text, however often it is loaded."""
-    return Module(text)
+    return Module(text, contract)
 
 
 def check_ptx(text: str, capability: tuple[int, int], driver: int) -> None:
@@ -61,7 +61,7 @@ def raw(image: Any, size: int | None = None) -> bytes:
     return ctypes.string_at(address)
 
 
-def load(image: bytes, capability: tuple[int, int], driver: int) -> Module:
+def load(image: bytes, capability: tuple[int, int], driver: int, contract: bool) -> Module:
     """The module of an image, PTX or machine code."""
     if image.startswith(MAGIC):
         words = image[len(MAGIC) : HEAD].split()
@@ -70,7 +70,7 @@ def load(image: bytes, capability: tuple[int, int], driver: int) -> Module:
             raise Refused("CUDA_ERROR_INVALID_IMAGE")
         if made_for // 10 != capability[0] or made_for % 10 > capability[1]:
             raise Refused("CUDA_ERROR_NO_BINARY_FOR_GPU")
-        return module_of(image[HEAD : HEAD + int(words[1])].decode())
+        return module_of(image[HEAD : HEAD + int(words[1])].decode(), contract)
     try:
         text = image.rstrip(b"\0").decode()
     except UnicodeDecodeError:
@@ -78,4 +78,4 @@ def load(image: bytes, capability: tuple[int, int], driver: int) -> Module:
     if ".version" not in text:
         raise Refused("CUDA_ERROR_INVALID_IMAGE")
     check_ptx(text, capability, driver)
-    return module_of(text)
+    return module_of(text, contract)

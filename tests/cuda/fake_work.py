@@ -154,12 +154,12 @@ class CodeCalls(Gate):
 
     @entry(capturing=False)
     def cuModuleLoadData(self, image: Any) -> Any:
-        machine = load(raw(image), self.current.capability, self.version)
+        machine = load(raw(image), self.current.capability, self.version, self.contract)
         return real.CUmodule(self._keep(LoadedModule(self.current, machine)))
 
     @entry(capturing=False)
     def cuModuleLoadDataEx(self, image: Any, count: int, options: Any, values: Any) -> Any:
-        machine = load(raw(image), self.current.capability, self.version)
+        machine = load(raw(image), self.current.capability, self.version, self.contract)
         return real.CUmodule(self._keep(LoadedModule(self.current, machine)))
 
     @entry()
@@ -198,7 +198,7 @@ class CodeCalls(Gate):
         known = {
             "SHARED_SIZE_BYTES": found.static,
             "LOCAL_SIZE_BYTES": machine.local_bytes(found.name),
-            "MAX_THREADS_PER_BLOCK": 1024,
+            "MAX_THREADS_PER_BLOCK": machine.most_threads(found.name),
             "NUM_REGS": 32,
             "MAX_DYNAMIC_SHARED_SIZE_BYTES": found.dynamic,
         }
@@ -221,7 +221,7 @@ class LaunchCalls(Gate):
         grid, block = (int(gx), int(gy), int(gz)), (int(bx), int(by), int(bz))
         machine, name = found.module.machine, found.name
         small = all(1 <= n <= top for n, top in zip((*grid, *block), (*LARGEST_GRID, *LARGEST_BLOCK), strict=True))
-        if not small or block[0] * block[1] * block[2] > 1024 or shared > found.dynamic:
+        if not small or block[0] * block[1] * block[2] > machine.most_threads(name) or shared > found.dynamic:
             raise Refused("CUDA_ERROR_INVALID_VALUE")
         packed = _pack(machine, name, parameters)
         memory, races = self.current.memory, self.races

@@ -286,6 +286,15 @@ def test_launches_that_no_gpu_takes(ready):
     ok(ready.cuLaunchKernel(function, *shapes[-1], 0, parameters, 0))
 
 
+def test_a_kernel_that_is_compiled_for_smaller_blocks(ready):
+    function = function_of(ready, PTX.replace(".f32 twice_1)", ".f32 twice_1)\n.maxntid 64, 1, 1"))
+    memory = ok(ready.cuMemAlloc(4 * 65))
+    ok(launch(ready, function, memory, 0.0, 0, n=64))
+    assert error(launch(ready, function, memory, 0.0, 0, n=65)) == "INVALID_VALUE"
+    which = ready.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+    assert ok(ready.cuFuncGetAttribute(which, function)) == 64
+
+
 def test_without_a_driver_the_bindings_raise(install_fake_driver):
     fake = install_fake_driver(installed=False)
     with pytest.raises(RuntimeError, match="NVIDIA driver library"):

@@ -32,7 +32,7 @@ BODY
 """
 
 
-def run_text(body: str, first: int, words: int = 4, threads: int = 1, blocks: int = 1) -> np.ndarray:
+def run_text(body: str, first: int, words: int = 4, threads: int = 1, contract: bool = False) -> np.ndarray:
     """What the instructions leave in memory; OUT stores %r2, OUT2 %r2 and %r3, OUT8 %rd2, OUTF %f2."""
     memory = Memory()
     address = memory.allocate(4 * words)
@@ -42,7 +42,7 @@ def run_text(body: str, first: int, words: int = 4, threads: int = 1, blocks: in
     }  # fmt: skip
     for name, text in stores.items():
         body = body.replace(name, text)
-    Module(TEXT.replace("BODY", body)).launch("k", blocks, threads, 0, [address, first % 2**32], memory)
+    Module(TEXT.replace("BODY", body), contract).launch("k", 1, threads, 0, [address, first % 2**32], memory)
     return memory.view(address, words, np.uint32).copy()
 
 
@@ -240,6 +240,24 @@ def test_a_fused_product_is_rounded_once():
     # 1 + 2**-52 - 2**-76 rounds to an odd float64, which has to stay as it is
     up = fma_directed(np.float32(2.0**-52), np.float32(1 - 2**-24), np.float32(1), 3)
     assert up == np.nextafter(np.float32(1), np.float32(2))
+
+
+@pytest.mark.parametrize("contract", [False, True])
+@pytest.mark.parametrize(
+    ("body", "fused"),
+    [
+        ("mul.f32 %f3, %f1, %f1; sub.f32 %f2, %f3, 0f3F801000; OUTF", True),
+        ("mul.f32 %f3, %f1, %f1; mov.f32 %f4, 0fBF801000; add.f32 %f2, %f4, %f3; OUTF", True),
+        ("mul.f32 %f3, %f1, %f1; sub.f32 %f4, 0f3F801000, %f3; neg.f32 %f2, %f4; OUTF", True),
+        ("mul.rn.f32 %f3, %f1, %f1; sub.f32 %f2, %f3, 0f3F801000; OUTF", False),
+        ("mul.f32 %f3, %f1, %f1; sub.rn.f32 %f2, %f3, 0f3F801000; OUTF", False),
+        ("mov.f32 %f4, %f1; mul.f32 %f3, %f4, %f4; mov.f32 %f4, 0f40000000; sub.f32 %f2, %f3, 0f3F801000; OUTF", False),
+    ],
+)
+def test_products_are_fused_where_that_is_tried_and_allowed(body, fused, contract):
+    """(1 + 2**-12)**2 is 1 + 2**-11 + 2**-24, whose last term a product of its own loses."""
+    found = run_text(body, 0x3F800800, contract=contract).view(np.float32)[0]
+    assert found == (2.0**-24 if fused and contract else 0.0)
 
 
 def test_directed_rounding_brackets_the_result():

@@ -35,13 +35,12 @@ def operands(number: int, lanes: int, dtype: str) -> list[np.ndarray]:
     return [row.reshape(COUNT, lanes).astype(dtype) for row in rows]
 
 
-def kernel(which: str, op: str, dtype: str) -> tuple[Module, str]:
+def kernel(which: str, op: str, dtype: str, contract: bool) -> tuple[Module, str]:
     found = catalog.find(f"{which}:{op}", dtype)
-    return Module(images.text(found, (9, 0))), images.entry(found)
+    return Module(images.text(found, (9, 0)), contract), images.entry(found)
 
 
-def launch(bench: Bench, which: str, op: str, dtype: str, rows: int, lanes: int, *args: object) -> None:
-    module, name = kernel(which, op, dtype)
+def launch(bench: Bench, module: Module, name: str, rows: int, lanes: int, *args: object) -> None:
     given = [bench.places[a][0] if isinstance(a, str) else a for a in args]
     module.launch(name, (-(-rows // 2), -(-lanes // 64)), (64, 2), 0, [*given, STRIDE, lanes], bench.memory)
 
@@ -51,9 +50,10 @@ def close(found: np.ndarray, expected: np.ndarray, dtype: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
 
 
+@pytest.mark.parametrize("contract", [False, pytest.param(True, marks=pytest.mark.slow, id="fused")])
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("op", OPERATIONS)
-def test_an_operation_in_ptx_is_that_of_numpy(op, dtype):
+def test_an_operation_in_ptx_is_that_of_numpy(op, dtype, contract):
     number, lanes = len(ops.get(op).args), 270
     given = operands(number, lanes, dtype)
     if op == "binary_cross_entropy":  # targets of 1e38 cancel, up to a fused rounding
@@ -68,7 +68,7 @@ def test_an_operation_in_ptx_is_that_of_numpy(op, dtype):
     with np.errstate(all="ignore"):
         expected = value(*given)
     bench.put("pool", np.array(pool, np.int32))
-    launch(bench, "forward", op, dtype, COUNT, lanes, "values", "pool", 0, dst, COUNT)
+    launch(bench, *kernel("forward", op, dtype, contract), COUNT, lanes, "values", "pool", 0, dst, COUNT)
     found = bench.get("values").reshape(rows.shape)[dst:, :lanes]
     close(found, np.broadcast_to(expected, found.shape), dtype)
     zero = np.broadcast_to(expected == 0, found.shape)
@@ -83,7 +83,20 @@ def test_an_operation_in_ptx_is_that_of_numpy(op, dtype):
     targets = [row if row % COUNT == 0 else -1 - row for row in range(dst)]
     bench.put("list", np.array([*pool, *targets, *range(dst + 1), *range(dst)], np.int32))
     bench.put("adjoints", adjoints)
-    launch(bench, "backward", op, dtype, dst, lanes, "adjoints", "values", "list", at, dst, 0, dst, COUNT)
+    launch(
+        bench,
+        *kernel("backward", op, dtype, contract),
+        dst,
+        lanes,
+        "adjoints",
+        "values",
+        "list",
+        at,
+        dst,
+        0,
+        dst,
+        COUNT,
+    )
     adjoint = bench.get("adjoints").reshape(rows.shape)
     y = np.broadcast_to(expected, upstream.shape)
     for k, pull in enumerate(pulls):

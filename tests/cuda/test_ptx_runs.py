@@ -115,6 +115,16 @@ def test_chunks_and_partial_blocks_change_nothing(name, dtype, tolerance, cut, f
     agree(MODELS[name](), dtype, tolerance, 37, samples=37, inputs=3)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("dtype", "tolerance"), PRECISION)
+@pytest.mark.parametrize("name", MODELS)
+def test_models_agree_where_products_are_fused(name, dtype, tolerance, install_fake_driver):
+    """Which of them ptxas fuses is not known here; none or all of a block are within the tolerance."""
+    install_fake_driver(contract=True)
+    samples = 6 if name in ("conv", "strided") else 20
+    agree(MODELS[name](), dtype, tolerance, samples - 3, samples=samples, inputs=WIDTH.get(name, 3))
+
+
 WIDE = {
     "tanh": (lambda: AGREE.mlp(12, 64, 64, 3), 12, 64),
     "odd sizes": (lambda: AGREE.mlp(7, 33, 19, 5), 7, 36),
@@ -260,6 +270,46 @@ def test_all_structural_kernels_are_run_by_these_models(fake_driver, shape):
     names = [name for name in catalog.names() if ":" not in name]
     missing = [name for name in names if not re.search(rf"^{name}(_\d+x.*)?_float64$", launched, re.MULTILINE)]
     assert missing == []
+
+
+class Kept:
+    """Who waits for numbers, and keeps what it is given."""
+
+    def __init__(self, given):
+        self.given = given
+
+    def give(self, now):
+        self.given.append(now)
+
+
+@pytest.mark.parametrize("cut", ["one chunk", "small calls"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_numbers_from_the_middle_of_a_call_are_those_of_its_steps(dtype, cut, fake_driver, shape):
+    """The copies run on a second stream, as late as the events allow; steps go on meanwhile."""
+    shape(**SHAPES[cut])
+    watched, alone = (
+        started(AllKinds(), "cuda", dtype, 6, optimiser=lambda p: optim.Adam(p, lr=0.05)) for _ in range(2)
+    )
+    given = []
+    trainer = watched._training.trainer
+    trainer.asked = lambda: Kept(given)
+    losses = trainer.train(0, 14, 0.05)
+    assert len(given) >= 3
+    steps = [len(now.losses) for now in given]
+    assert steps == sorted(set(steps))
+    one = alone._training.trainer
+    for step in range(14):
+        loss = one.train(step, 1, 0.05)[0]
+        assert loss == losses[step]
+        for now in given:
+            if len(now.losses) == step + 1:
+                np.testing.assert_array_equal(now.losses, losses[: step + 1])
+                np.testing.assert_array_equal(now.values, one.problem.store.value)
+                np.testing.assert_array_equal(now.gradient, one.problem.store.grad)
+                np.testing.assert_array_equal(now.previous, one.problem.previous)
+    np.testing.assert_array_equal(trainer.problem.store.value, one.problem.store.value)
+    for run in (watched, alone):
+        run.close()
 
 
 def test_edits_between_calls_reach_the_gpu(fake_driver):

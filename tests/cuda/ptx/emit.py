@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 import struct
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +38,7 @@ class Words:
     registers: dict[str, str]
     parameters: dict[str, tuple[int, Variable]]
     spaces: dict[str, str]  # symbol -> its state space
+    contract: bool = False  # fuse a product with the sum that it goes into, as ptxas may where both let it
     constants: dict[str, Any] = field(default_factory=dict)
 
     def constant(self, value: bytes, dtype: str) -> str:
@@ -75,6 +78,8 @@ class Emitter:
         self.lines: list[str] = []
         self.uses: set[str] = set()
         self.defs: set[str] = set()
+        self.written: Counter[str] = Counter()  # how often a name was written so far
+        self.products: dict[str, tuple[str, str, dict[str, int]]] = {}  # factors, and how often they were written then
         self.line = 0
 
     @staticmethod
@@ -141,7 +146,18 @@ class Emitter:
             else:
                 raise self.fail(f"{kind} into {name}, a {self.words.registers[name]}")
         self.defs.add(name)
+        self.written[name] += 1
         self.lines.append(f"{self.local(name)} = {text}")
+
+    def keep_product(self, name: str, operands: Sequence[str], p: str, q: str) -> None:
+        """A product that may be fused with a sum behind it."""
+        if self.words.contract:
+            self.products[name] = p, q, {n: self.written[n] for n in (name, *operands)}
+
+    def product(self, name: str) -> tuple[str, str] | None:
+        """The factors of a register that is a product still, where products are fused."""
+        p, q, then = self.products.get(name, ("", "", {"": 1}))
+        return (p, q) if all(self.written[n] == k for n, k in then.items()) else None
 
     def address(self, operand: str) -> tuple[str, str]:
         """An operand in brackets: the symbol it names ("" for a register), and the address as an expression."""

@@ -59,7 +59,19 @@ def _add(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
     elif mode(op):
         finish(e, op, a[0], kind, f"add_directed({p}, {'-' if minus else ''}({q}), {mode(op)})")
     else:
-        finish(e, op, a[0], kind, f"{p} {'-' if minus else '+'} {q}")
+        finish(e, op, a[0], kind, _fused(e, op, a, p, q) or f"{p} {'-' if minus else '+'} {q}")
+
+
+def _fused(e: Emitter, op: Opcode, a: Sequence[str], p: str, q: str) -> str:
+    """A sum with a product as ptxas may do it, in one rounding; empty if it is none."""
+    if op not in (("add", "f32"), ("sub", "f32"), ("add", "f64"), ("sub", "f64")):
+        return ""
+    minus = "-" if op[0] == "sub" else ""
+    if factors := e.product(a[1]):
+        return f"fma({factors[0]}, {factors[1]}, {minus}({q}))"
+    if factors := e.product(a[2]):
+        return f"fma({minus}({factors[0]}), {factors[1]}, {p})"
+    return ""
 
 
 @handles("addc", "subc")
@@ -93,6 +105,8 @@ def _mul(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
         else:
             text = f"{p} * {q}"
         finish(e, op, a[0], kind, text)
+        if op in (("mul", "f32"), ("mul", "f64")):
+            e.keep_product(a[0], a[1:], p, q)
     else:
         e.write(a[0], *_product(op, kind, p, q))
 

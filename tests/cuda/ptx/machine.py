@@ -5,8 +5,8 @@ meet the others, so branches that diverge and loops of different lengths come to
 hardware would punish, and what it would let pass with a wrong number now and then, raises: see
 :class:`~ptx.memory.Fault` and :class:`~ptx.races.Race`.
 
-It does not show what only the hardware has: contraction of ``mul`` and ``add`` into one rounding (which ptxas may
-do), the last bits of ``.approx`` instructions, speed.
+It does not show what only the hardware has: the last bits of ``.approx`` instructions, which products and sums
+ptxas fuses (``contract`` tries all of a basic block), speed.
 """
 
 from __future__ import annotations
@@ -32,10 +32,13 @@ class Module:
     ----------
     text : str
         PTX.
+    contract : bool
+        Whether ``mul`` and ``add`` become one rounding within a basic block. ptxas may do that where neither names a
+        rounding; which it takes, only it knows.
     """
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, contract: bool = False) -> None:
+        self.text, self.contract = text, contract
         self.reader = Reader(text)
         self._programs: dict[str, Program] = {}
 
@@ -47,7 +50,7 @@ class Module:
         if name not in self._programs:
             if name not in self.kernels:
                 raise KeyError(f"no kernel {name}; there are {', '.join(self.kernels)}")
-            self._programs[name] = compile_kernel(self.reader, name)
+            self._programs[name] = compile_kernel(self.reader, name, self.contract)
         return self._programs[name]
 
     def parameters(self, name: str) -> list[tuple[int, Variable]]:
@@ -93,6 +96,12 @@ class Module:
     def shared_bytes(self, name: str) -> int:
         """Static shared memory of a kernel, in bytes."""
         return sum(size for _, size, _ in self.shared_variables(self.program(name), 0))
+
+    def most_threads(self, name: str) -> int:
+        """Of a block, by the bounds that the kernel was compiled with."""
+        bounds = self.reader.functions[name].directives
+        given = bounds.get("reqntid") or bounds.get("maxntid")
+        return int(np.prod([int(n) for n in given.split(",")])) if given else 1024
 
     def local_bytes(self, name: str) -> int:
         return sum(v.nbytes or 0 for v in self.program(name).flat.locals.values())

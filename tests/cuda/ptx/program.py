@@ -76,14 +76,14 @@ def place_parameters(variables: list[Variable]) -> tuple[dict[str, tuple[int, Va
     return places, at
 
 
-def compile_kernel(reader: Reader, name: str) -> Program:
-    """Read, emit and compile one kernel of a module."""
+def compile_kernel(reader: Reader, name: str, contract: bool) -> Program:
+    """Read and emit one kernel of a module."""
     flat = flatten(reader, name)
     parts = blocks(flat)
     parameters, size = place_parameters(flat.entry.parameters)
     spaces = dict.fromkeys(flat.locals, "local") | dict.fromkeys(flat.shared, "shared")
     spaces |= {n: v.space for n, v in reader.variables.items()}
-    words = Words({**flat.registers, CC: "pred"}, parameters, spaces)
+    words = Words({**flat.registers, CC: "pred"}, parameters, spaces, contract)
     emitters, returns = [], []
     for block in parts:
         emitter = Emitter(words)
