@@ -20,7 +20,9 @@ from ptx.memory import Fault, Memory
 
 LARGEST_GRID = (2**31 - 1, 65535, 65535)
 LARGEST_BLOCK = (1024, 1024, 64)
-SHARED, SHARED_IF_ASKED = 48 * 1024, 227 * 1024
+SHARED = 48 * 1024
+SHARED_IF_ASKED = {(7, 5): 64, (8, 0): 163, (8, 6): 99, (8, 7): 163, (8, 9): 99, (9, 0): 227, (10, 0): 227, (12, 0): 99}
+"""Kilobytes of shared memory that a block may have, by CUDA's programming guide."""
 
 _SERIAL = itertools.count()
 SILENT = re.compile(
@@ -39,6 +41,7 @@ class Device:
         self.memory.start(0x7F2000000000 + (serial << 40))
         self.total = memory
         self.handle = 0x7700_0000 + 0x100 * serial
+        self.shared = 1024 * SHARED_IF_ASKED[capability]
         self.retained = 0
         self.legacy = Stream(self, blocking=True)
 
@@ -50,7 +53,7 @@ class Device:
             "WARP_SIZE": 32,
             "MAX_THREADS_PER_BLOCK": 1024,
             "MAX_SHARED_MEMORY_PER_BLOCK": SHARED,
-            "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": SHARED_IF_ASKED,
+            "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": self.shared,
             "L2_CACHE_SIZE": 50 << 20,
             "UNIFIED_ADDRESSING": 1,
             "HOST_REGISTER_SUPPORTED": 1,

@@ -11,7 +11,6 @@ from cuda.bindings import driver as real
 from fake_gate import (
     LARGEST_BLOCK,
     LARGEST_GRID,
-    SHARED_IF_ASKED,
     Gate,
     Link,
     LoadedFunction,
@@ -184,7 +183,7 @@ class CodeCalls(Gate):
     def cuFuncSetAttribute(self, function: Any, which: Any, value: int) -> tuple[()]:
         found = self._find(function, LoadedFunction)
         if which == real.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-            if value + found.static > SHARED_IF_ASKED:
+            if value + found.static > self.current.shared:
                 raise Refused("CUDA_ERROR_INVALID_VALUE")
             found.dynamic = value
         elif which != real.CUfunction_attribute.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
@@ -208,7 +207,7 @@ class CodeCalls(Gate):
     def cuOccupancyMaxActiveBlocksPerMultiprocessor(self, function: Any, threads: int, shared: int) -> int:
         found = self._find(function, LoadedFunction)
         used = shared + found.static
-        return min(2048 // threads, 32, SHARED_IF_ASKED // used if used else 32)
+        return min(2048 // threads, 32, self.current.shared // used if used else 32)
 
 
 class LaunchCalls(Gate):

@@ -286,6 +286,17 @@ def test_launches_that_no_gpu_takes(ready):
     ok(ready.cuLaunchKernel(function, *shapes[-1], 0, parameters, 0))
 
 
+@pytest.mark.parametrize(("capability", "most"), [((8, 0), 163), ((9, 0), 227), ((12, 0), 99)])
+def test_shared_memory_is_that_of_the_gpu(install_fake_driver, capability, most):
+    fake = install_fake_driver(capability=capability)
+    ok(fake.cuInit(0))
+    ok(fake.cuCtxSetCurrent(ok(fake.cuDevicePrimaryCtxRetain(0))))
+    function = function_of(fake, PTX.replace("sm_90", "sm_80"))
+    which = fake.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    ok(fake.cuFuncSetAttribute(function, which, most * 1024))
+    assert error(fake.cuFuncSetAttribute(function, which, most * 1024 + 1)) == "INVALID_VALUE"
+
+
 def test_a_kernel_that_is_compiled_for_smaller_blocks(ready):
     function = function_of(ready, PTX.replace(".f32 twice_1)", ".f32 twice_1)\n.maxntid 64, 1, 1"))
     memory = ok(ready.cuMemAlloc(4 * 65))
