@@ -11,7 +11,7 @@ import pytest
 from weather_runs import left, make, numbers, same
 
 from scalarviz import optim
-from scalarviz.errors import DeviceError, DeviceLostError, DeviceMemoryError, DivergedError
+from scalarviz.errors import DeviceError, DeviceLostError, DeviceMemoryError, DivergedError, ScalarvizError
 
 pytestmark = pytest.mark.cuda
 
@@ -76,6 +76,32 @@ def test_a_run_that_is_made_while_another_one_has_steps_queued(fake):
     make(seed=9).step(1)
     run.step(3)
     assert same(numbers(run), numbers(reference))
+
+
+def test_runs_are_made_and_closed_while_another_thread_trains(fake):
+    reference, run = make(), make()
+    reference.step(30)
+    errors = []
+
+    def train():
+        try:
+            for _ in range(15):
+                run._training.change(run._training.trainer)  # calls of one step, and then more
+                run.step(2)
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=train)
+    thread.start()
+    made = 0
+    while thread.is_alive() or made < 3:
+        with make(seed=made) as other:
+            other.step(2)
+        made += 1
+    thread.join()
+    assert not errors
+    assert same(numbers(run), numbers(reference))
+    assert "plain" not in run.engine.why
 
 
 def test_a_run_is_made_in_one_thread_and_stepped_in_others(fake):
@@ -304,6 +330,14 @@ def test_a_driver_that_is_too_old_for_the_kernels(install_fake_driver, tmp_path,
         f"({error}: "
     )
     assert str(said.value).endswith(f" in {name})")
+
+
+def test_a_driver_of_an_older_cuda_is_refused_before_anything_is_compiled(install_fake_driver):
+    fake = install_fake_driver(version=12080)
+    said = r'^engine="cuda" needs a driver of CUDA 13.0 or newer, and the one here is of CUDA 12.8: install a newer one'
+    with pytest.raises(ScalarvizError, match=said):
+        make()
+    assert fake.calls["cuDevicePrimaryCtxRetain"] == 0
 
 
 def test_memory_that_is_not_there_says_how_much_was_asked_for(opened):

@@ -7,6 +7,7 @@ import threading
 import time
 import warnings
 
+import numpy as np
 import pytest
 from weather_runs import ASKING, X, Y, left, make, near, numbers, same, touched
 
@@ -127,14 +128,49 @@ def test_a_launch_and_a_recording_that_break_off(fake):
         assert same(numbers(run), numbers(reference))
 
 
-def test_an_event_that_breaks_off_in_a_watched_call(fake):
-    reference, run = stepped_before_and_after(2, 3), make()
+@pytest.mark.parametrize(
+    "name",
+    [
+        "cuEventRecord",
+        "cuEventQuery",
+        "cuEventSynchronize",
+        "cuStreamWaitEvent",
+        "cuMemcpyDtoDAsync",
+        "cuMemHostRegister",
+    ],
+)
+def test_in_a_watched_call_too_and_who_asked_gets_the_numbers_after_it(fake, name):
+    reference, run = stepped_before_and_after(2, 6), make()
     run.step(2)
-    break_off(fake, "cuEventSynchronize")
-    run._training.watch(lambda: None)
-    with pytest.warns(RuntimeWarning, match=r"in cuEventSynchronize"):
-        run.step(3)
-    assert same(numbers(run), numbers(reference))
+    run._training._seconds_a_step, run._training._timed = 1e-9, 6  # all in one call
+    given = []
+
+    class Reading:
+        def give(self, now):
+            given.append(now)
+
+    break_off(fake, name)
+    run._training.watch(Reading)
+    with pytest.warns(RuntimeWarning, match=rf"in {name}\)"):
+        run.step(6)
+    assert given == []
+    assert near(numbers(run), numbers(reference))
+    assert run.request_frame().result(5).step == 8
+
+
+def test_a_frame_that_is_asked_for_while_a_worker_trains(fake):
+    run = make()
+    run.step(1)
+    worker = Worker(run).start()
+    with pytest.warns(RuntimeWarning, match="numba goes on"):  # noqa: PT031
+        worker.train_to(40)
+        break_off(fake, "cuMemcpyDtoHAsync", 5)
+        frames = [worker.request().result(20) for _ in range(5)]
+        wait_for(worker, 40)
+    worker.close()
+    assert (worker.error, run.engine.name, run.steps) == (None, "numba", 40)
+    assert all(np.isfinite(frame.values).all() for frame in frames)
+    assert [frame.step for frame in frames] == sorted(frame.step for frame in frames)
 
 
 def test_a_kernel_that_writes_where_it_must_not(install_fake_driver):
