@@ -15,12 +15,14 @@ from xml.etree import ElementTree
 import pytest
 
 HERE, TESTS = Path(__file__).parent, Path(__file__).parents[1]
-OWN = [HERE / "simulated" / f"{name}.py" for name in ("operations", "networks", "runs", "weather")]
+OWN = HERE / "simulated"
 PARTS = {
-    "its own": OWN, "tiles": [HERE / "simulated" / "tiles.py"], "those of engines": [TESTS / "engine"],
+    "networks": [OWN / "networks.py"], "steps": [OWN / "steps.py"],
+    "kernels": [OWN / "operations.py", OWN / "kinds.py", OWN / "tiles.py"],
+    "runs": [OWN / "changes.py", OWN / "weather.py"], "those of engines": [TESTS / "engine"],
     "those of runs": [TESTS / folder for folder in ("nn", "run", "scalar", "tape")],
 }  # fmt: skip
-MODULES = [HERE / "simulated", *(TESTS / folder for folder in ("engine", "nn", "run"))]
+MODULES = [OWN, *(TESTS / folder for folder in ("engine", "nn", "run"))]
 """From where the tests import: the plugin, and tables of other tests."""
 
 
@@ -48,6 +50,11 @@ def in_the_simulator(paths, chosen, folder):
     if counts["tests"] == 0 or any(counts[name] for name in ("failures", "errors", "skipped")):
         pytest.fail(said, pytrace=False)
     return counts["tests"]
+
+
+def test_every_file_with_tests_is_run():
+    with_tests = {path for path in OWN.glob("*.py") if "\ndef test_" in path.read_text(encoding="utf-8")}
+    assert with_tests == {path for paths in PARTS.values() for path in paths if path.parent == OWN}
 
 
 @pytest.mark.parametrize("part", PARTS)

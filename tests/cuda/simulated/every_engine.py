@@ -6,17 +6,27 @@ file are left out.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fnmatch import fnmatch
+from pathlib import Path
 
 import pytest
 from in_turn import simulated
 
 from scalarviz.engine.cuda import jit, trainer
 from scalarviz.engine.cuda.machine import Shape
+from scalarviz.engine.cuda.tiling import Tile, Tiling
 
-SMALL = Shape(chunk_bytes=2000, threads=8, slices=3, steps=2)
+SMALL = Shape(chunk_bytes=2000, threads=8, slices=3, loss_slices=4, steps=2, lanes=0, tiles=None)
 """Cuts the tests' few lanes and steps as a GPU cuts many: several chunks, partial blocks, calls of several parts."""
-ENGINE = "engine"
+TINY = (Tile(2, 4, 2, 2, 4),)
+TILED = Tiling(layer=TINY, wide_layer=TINY, weights=(Tile(2, 3, 2, 2, 8),), least=1, lanes=1)
+FORMS = {
+    "plain": replace(SMALL, joined=False), "joined": SMALL, "tiles": replace(SMALL, threads=4, tiles=TILED),
+    "blocks": replace(SMALL, lanes=2, block_threads=4, alone=0), "one block": replace(SMALL, lanes=4, block_threads=8),
+}  # fmt: skip
+"""How the engine may do its work: what stands in this folder is tested in all, or in those of a module's `FORMS`."""
+ENGINE, HERE, TESTS = "engine", Path(__file__).parent, Path(__file__).parents[2]
 NOT_HERE = {
     "test_rehearsal::test_the_run_does_what_was_rehearsed_and_nothing_before*": "it gives up where time runs out",
     "test_engine_calls::test_rewinding_brings_back_every_bit_that_a_step_changes*": "it changes numbers in between",
@@ -39,6 +49,8 @@ def pytest_generate_tests(metafunc):
     for place, mark in enumerate(marks):
         if mark.name == "parametrize" and (found := _with_cuda(*mark.args)) is not None:
             marks[place] = pytest.mark.parametrize(mark.args[0], found).mark
+    if HERE in metafunc.definition.path.parents:
+        metafunc.parametrize("form", getattr(metafunc.module, "FORMS", tuple(FORMS)), indirect=True)
 
 
 def _with_cuda(names, sets):
@@ -65,7 +77,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _is_ours(item):
-    if "simulated" in item.path.parts:
+    if HERE in item.path.parents or TESTS not in item.path.parents:
         return True
     given = item.callspec.params if hasattr(item, "callspec") else {}
     if given.get("oracle") == "live":  # PyTorch's stored values are as good
@@ -78,7 +90,9 @@ def _named(item, patterns):
 
 
 @pytest.fixture(autouse=True)
-def small_shape():
+def form(request):
+    """The name of a form; trainers take its shape."""
+    name = getattr(request, "param", "joined")
     with pytest.MonkeyPatch.context() as patch:  # the tests' own may be undone in the middle
-        patch.setattr(trainer, "SHAPE", SMALL)
-        yield
+        patch.setattr(trainer, "SHAPE", FORMS[name])
+        yield name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -16,7 +17,6 @@ import test_random_networks as random_networks
 import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.engine.cuda import trainer
-from scalarviz.engine.cuda.machine import Shape
 from scalarviz.scalar.nested import flatten
 
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
@@ -46,18 +46,19 @@ def samples(n_in, n_out, n=7, seed=1):
 # ---- how the work is cut
 
 
-SHAPES = {
-    "one chunk": Shape(threads=32, slices=1), "chunks of one lane": Shape(chunk_bytes=1, threads=2, slices=4),
-    "chunks of some": Shape(chunk_bytes=3000, threads=4, slices=2), "many slices": Shape(threads=16, slices=32),
-    "thin blocks": Shape(threads=1, slices=3), "lanes of a block": Shape(lanes=4, block_threads=8, alone=0),
-    "two lanes": Shape(lanes=2, block_threads=4, alone=0), "one block": Shape(lanes=4, block_threads=8),
+CUTS = {
+    "one chunk": {"chunk_bytes": 10**6, "threads": 32, "slices": 1, "loss_slices": 1},
+    "chunks of one lane": {"chunk_bytes": 1, "threads": 2, "slices": 4},
+    "chunks of some": {"chunk_bytes": 3000, "threads": 4, "slices": 2, "loss_slices": 2},
+    "many slices": {"chunk_bytes": 10**6, "threads": 16, "slices": 32, "loss_slices": 32},
+    "thin blocks": {"threads": 1}, "as it is": {"chunk_bytes": 32 << 20, "threads": 128, "slices": 32},
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("batch", [11, 5, 1])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_however_the_work_is_cut_it_is_the_same(shape, batch, monkeypatch):
-    monkeypatch.setattr(trainer, "SHAPE", SHAPES[shape])
+@pytest.mark.parametrize("cut", CUTS)
+def test_however_the_work_is_cut_it_is_the_same(cut, batch, monkeypatch):
+    monkeypatch.setattr(trainer, "SHAPE", replace(trainer.SHAPE, **CUTS[cut]))
     check(agree.Expression, nn.MSELoss(), samples(3, 4, 11), batch=batch)
 
 

@@ -16,6 +16,7 @@ from scalarviz.engine.cuda.simulator import SimulatedDevice
 from scalarviz.engine.cuda.tiling import Tile, Tiling
 from scalarviz.scalar import ops
 
+FORMS = ("joined",)  # each test makes its own
 TOLERANCE = {"float64": 1e-14, "float32": 3e-6}
 TINY = Tiling(
     layer=(Tile(2, 4, 2, 2, 4),), wide_layer=(Tile(2, 4, 2, 2, 4),), weights=(Tile(2, 3, 2, 2, 8),), least=1, lanes=1

@@ -19,6 +19,7 @@ from scalarviz.engine.cuda.simulator import SimulatedDevice
 from scalarviz.engine.cuda.work import cut
 from scalarviz.errors import DeviceError, DeviceLostError, DeviceMemoryError, DivergedError
 
+FORMS = ("joined",)
 RNG = np.random.default_rng(4)
 X, Y = RNG.uniform(-1, 1, (11, 3)), RNG.uniform(0, 1, (11, 2))
 

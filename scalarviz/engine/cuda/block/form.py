@@ -17,7 +17,8 @@ MOST_BLOCKS = 256
 """Two for each multiprocessor of a large GPU."""
 ALONE = 1 << 17
 """The most products, weights times lanes, of a step of a lonely block: as long as launching two kernels takes."""
-ALIGNED = 16
+ALIGNED = 32
+"""Bytes: what begins there begins at a multiple of four numbers in both dtypes, as ``wide`` wants it."""
 
 
 @dataclass(frozen=True)

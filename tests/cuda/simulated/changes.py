@@ -1,126 +1,18 @@
-"""Runs on the CUDA engine: what is changed between calls, how steps are cut, batches, divergence, frames, engines."""
+"""Runs on the CUDA engine that are changed between calls, move to other engines, are trained by others, diverge."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import test_engine_change as change
-import test_engines_agree as agree
-import test_loop_equals_run as loops
+from few_weights import X, Y, bits, make
 
-import scalarviz as sv
-from scalarviz import Run, nn, optim, rng
-from scalarviz.engine.cuda import trainer
-from scalarviz.engine.cuda.machine import Shape
+from scalarviz import Run, nn, optim
 from scalarviz.errors import DivergedError
 from scalarviz.run import edits as ed
 from scalarviz.run.worker import Worker
 
-RNG = np.random.default_rng(2)
-X, Y = RNG.uniform(-1, 1, (11, 3)), RNG.uniform(0, 1, (11, 4))
-
-
-def make(engine="cuda", optimiser="adam", net=agree.Expression, dtype="float64", data=(X, Y), **options):
-    """Few weights of all sorts: derived ones, some that are used in two ways; features that are made once."""
-    net = net()
-    chosen = {"batch_size": 4, "seed": 3, **options}
-    made = {**agree.OPTIMISERS, **loops.OPTIMISERS}[optimiser](net.parameters())
-    return Run(net, nn.MSELoss(), made, data, engine=engine, dtype=dtype, **chosen)
-
-
-def bits(run):
-    return tuple(array.tobytes() for array in change.state_of(run))
-
-
-# ---- steps
-
-
-@pytest.mark.parametrize("optimiser", [*agree.OPTIMISERS, *loops.OPTIMISERS])
-def test_all_that_a_run_keeps_is_that_of_the_objects(optimiser):
-    run, plain = make(optimiser=optimiser), make("objects", optimiser)
-    for each in (run, plain):
-        each.step(7)  # over two epochs of two batches
-    change.assert_near(run, plain, 1e-11)
-    found, wanted = run.frame(), plain.frame()
-    np.testing.assert_allclose(found.update, wanted.update, rtol=0, atol=1e-11)
-    np.testing.assert_allclose(found.gradient, wanted.gradient, rtol=0, atol=1e-11)
-    assert (found.step, found.lr) == (7, wanted.lr)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_two_runs_and_other_cuts_have_the_same_bits(dtype, monkeypatch):
-    ends = []
-    for steps, counts in ((2, [9]), (2, [9]), (1, [2, 0, 4, 3]), (5, [9]), (100, [1] * 9)):
-        monkeypatch.setattr(trainer, "SHAPE", Shape(chunk_bytes=2000, threads=8, slices=3, steps=steps))
-        run = make(dtype=dtype)
-        run.call_seconds = 100.0
-        for count in counts:
-            run.step(count)
-        ends.append(bits(run))
-    assert all(end == ends[0] for end in ends)
-
-
-def test_calls_hand_over_as_many_steps_as_are_asked_for(monkeypatch):
-    """Else nothing here would see a call of several steps."""
-    run = make()
-    run.call_seconds, counts = 100.0, []
-    train = run._training.trainer.train
-    monkeypatch.setattr(run._training.trainer, "train", lambda *args: counts.append(args[1]) or train(*args))
-    run.step(9)
-    assert sum(counts) == 9
-    assert max(counts) > trainer.SHAPE.steps
-
-
-@pytest.mark.parametrize(("samples", "batch"), [(11, 1), (11, 4), (11, 10), (8, 4), (257, 100), (2, 1)])
-def test_batches_are_those_of_the_host(samples, batch):
-    """The mean of numbers that are random says which of them it is of."""
-    codes = np.random.default_rng(7).normal(size=(samples, 1))
-    w = sv.Weight(1.0)
-    with Run(lambda x: w * x[0], lambda o, t: o, optim.SGD([w], lr=0.0), (codes, codes), batch_size=batch, seed=2**40,
-             engine="cuda", dtype="float64") as run:  # fmt: skip
-        for step in (0, 1, samples // batch, 10**6 + 1, 2**33):
-            loss = run._training.trainer.gradient(step)
-            wanted = codes[rng.batch_indices(2**40, step, samples, batch)].mean()
-            assert (loss, w.grad) == (pytest.approx(wanted, rel=1e-12), pytest.approx(wanted, rel=1e-12))
-
-
-@pytest.mark.parametrize("batch", [11, 4])
-def test_a_gradient_alone_changes_nothing_else(batch):
-    run = make(batch_size=batch)
-    run.step(3)
-    before = [array.copy() for array in (run.values, run.problem.previous, *run.problem.state)]
-    loss = run._training.trainer.gradient(3)
-    grad = run.problem.store.grad.copy()
-    for array, old in zip((run.values, run.problem.previous, *run.problem.state), before, strict=True):
-        np.testing.assert_array_equal(array, old)
-    run.step(1)
-    assert run.loss == loss
-    np.testing.assert_array_equal(run.problem.store.grad, grad)
-    np.testing.assert_array_equal(run.problem.previous, before[0])
-
-
-def test_one_sample_is_all():
-    run, plain = (make(engine, data=(X[:1], Y[:1]), batch_size=1) for engine in ("cuda", "objects"))
-    for each in (run, plain):
-        each.step(3)
-    change.assert_near(run, plain, 1e-11)
-
-
-def test_an_optimiser_goes_on_counting_where_another_run_ended():
-    ends = []
-    for engine in ("cuda", "objects"):
-        net = agree.Expression()
-        opt = optim.Adam(net.parameters(), lr=0.05)
-        for targets in (Y, 1 - Y):
-            with Run(net, nn.MSELoss(), opt, (X, targets), engine=engine, dtype="float64") as run:
-                run.step(4)
-                assert run.problem.t_start == (0 if targets is Y else 4)
-                ends.append(run.values.copy())
-    np.testing.assert_allclose(ends[0], ends[2], rtol=1e-11)
-    np.testing.assert_allclose(ends[1], ends[3], rtol=1e-11)
-
-
-# ---- changes from outside
+FORMS = ("joined", "one block")
 
 
 OTHERS = [
