@@ -218,11 +218,7 @@ class Training:
         for count in range(max(1, last - 1), last + 1) if kept else ():
             trainer.rewind()
             given = self.problem.store.value.copy()
-            try:
-                losses = self._train(trainer, count, lr)  # a bad update shows in the next step's loss
-            except BaseException:
-                trainer.rewind()
-                raise
+            losses = self._train(trainer, count, lr)  # a bad update shows in the next step's loss
             if not _finite(trainer, losses):
                 break
         self._book(losses, lr)
