@@ -15,13 +15,12 @@ What is different in the simulator (``NUMBA_ENABLE_CUDASIM=1``, read when numba 
 from __future__ import annotations
 
 import math
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from types import FunctionType, SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numba import config, cuda, types
@@ -63,7 +62,6 @@ TYPES: dict[str, Callable[[Any], Any]] = {
 """Names of the annotations of kernels (see ``typed``) to numba's types, for a dtype."""
 
 _LAUNCHING = threading.Lock()
-_ALLOCATING = threading.Lock()
 
 
 def device_function(function: Callable[..., Any]) -> Any:
@@ -207,27 +205,3 @@ def _quiet(function: FunctionType) -> FunctionType:
     exec(text, function.__globals__, found)
     quiet: FunctionType = found["quiet"]
     return quiet
-
-
-def _align_shared_arrays() -> None:
-    """Let ``shared.array(size, dtype, bytes)`` be said in the simulator too; what nobody wrote there is NaN."""
-    from numba.cuda.simulator import kernelapi
-
-    dynamic = kernelapi.FakeCUDAShared.array
-
-    def array(self: Any, shape: int, dtype: Any, alignment: int | None = None) -> NDArray[Any]:
-        if shape == 0:
-            return cast("NDArray[Any]", dynamic(self, shape, dtype))
-        frame = sys._getframe(1)  # all threads of a block share what is made at one place of the text
-        place = (frame.f_code, frame.f_lineno)
-        with _ALLOCATING:
-            if place not in self._allocations:
-                self._allocations[place] = np.full(shape, np.nan if np.dtype(dtype).kind == "f" else 0, dtype)
-            found: NDArray[Any] = self._allocations[place]
-        return found
-
-    kernelapi.FakeCUDAShared.array = array
-
-
-if SIMULATED:
-    _align_shared_arrays()

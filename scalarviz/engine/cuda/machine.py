@@ -13,7 +13,7 @@ from ..problem import Array
 from .catalog import find
 from .device import Buffer, Device, Launch
 from .encode import Call, Cut, encode
-from .tiling import TILING, Tiling
+from .tiling import TILING, Tile, Tiling
 
 
 @dataclass(frozen=True)
@@ -213,9 +213,8 @@ class Machine:
             grid = (-(-count // threads), self.slices)
             launches.append(Launch(find("pairs", self.dtype.name), grid, (threads, 1), given))
         for tile, at, blocks in encoded.sums:
-            kernel, tiled = f"tile_weights:{tile}", (self.parts, self.adjoints, self.values, self.pool, at, n, *rest)
-            grid, block = (blocks, self.slices), (tile.across, tile.down)
-            launches.append(Launch(find(kernel, self.dtype.name), grid, block, tiled))
+            tiled = (self.parts, self.adjoints, self.values, self.pool, at, n, *rest)
+            launches.append(self._tiled(f"tile_weights:{tile}", tile, (blocks, self.slices), tiled))
         return launches
 
     def join(self, grad: Buffer, fresh: bool) -> list[Launch]:
@@ -232,8 +231,12 @@ class Machine:
             arguments = [self._argument(given, buffers) for given in call.arguments]
         if call.tile is None:
             return self.rows(call.kernel, call.rows, arguments, lanes)
-        grid, block = (call.rows, -(-lanes // call.tile.wide)), (call.tile.across, call.tile.down)
-        return Launch(find(call.kernel, self.dtype.name), grid, block, (*arguments, self.chunk, lanes))
+        grid = (call.rows, -(-lanes // call.tile.wide))
+        return self._tiled(call.kernel, call.tile, grid, (*arguments, self.chunk, lanes))
+
+    def _tiled(self, kernel: str, tile: Tile, grid: tuple[int, int], arguments: tuple[Any, ...]) -> Launch:
+        shared = tile.shared(kernel.partition(":")[0], self.dtype.itemsize)
+        return Launch(find(kernel, self.dtype.name), grid, (tile.across, tile.down), arguments, shared)
 
     def _argument(self, given: str | int | float, buffers: dict[str, Buffer]) -> Any:
         if isinstance(given, str):

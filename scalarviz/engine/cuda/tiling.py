@@ -66,9 +66,14 @@ class Tile:
             "ROWS": self.rows, "GROUPS": self.columns // 4, "DOWN": self.down, "ACROSS": self.across,
             "DEPTH": self.depth, "HIGH": self.high, "WIDE": self.wide, "THREADS": threads, "PITCH": pitch,
             "COLUMNS": self.columns, "LEFT_SIZE": self.high * pitch,
-            "RIGHT_SIZE": self.wide * pitch if which == "tile_weights" else self.wide * self.depth,
             "QUADS": 4 * self.rows, "SUMS": self.rows * self.columns, "SPAN": min(8, self.high),
         }  # fmt: skip
+
+    def shared(self, which: str, itemsize: int) -> int:
+        """Bytes of shared memory that a block of that kernel needs."""
+        pitch = self.depth + 4
+        right = self.wide * (pitch if which == "tile_weights" else self.depth)
+        return (self.high * pitch + right) * itemsize
 
     def padded(self, rows: int, columns: int) -> int:
         """How many results are computed for so many."""

@@ -15,13 +15,13 @@ and what stands between the last lane and the end of its four is read and writte
 
 from __future__ import annotations
 
-from ..jit import cuda
+from ..jit import cuda, shared
 from ..typed import Int, Real, Reals, Words, real
 from ..wide import load4, store4
 
 ROWS = GROUPS = DOWN = ACROSS = DEPTH = 0
 HIGH = WIDE = THREADS = PITCH = COLUMNS = 0
-LEFT_SIZE = RIGHT_SIZE = QUADS = SUMS = 0
+LEFT_SIZE = QUADS = SUMS = 0
 SPAN = 8
 JOINED = KEPT = DERIVED = False
 
@@ -83,8 +83,7 @@ def tile_layer(
 
     Operands of position p: the rows in the pool from ``table + p*n`` on, without a table (-1) those from `row` on.
     """
-    left = cuda.shared.array(LEFT_SIZE, real, 16)
-    right = cuda.shared.array(RIGHT_SIZE, real, 16)
+    left, right = shared(real, 0), shared(real, LEFT_SIZE)
     sums = cuda.local.array(SUMS, real)
     across, down = 4 * cuda.threadIdx.x, cuda.threadIdx.y
     me = cuda.threadIdx.y * ACROSS + cuda.threadIdx.x
@@ -140,8 +139,7 @@ def tile_back(
     each occurs, where the positions stand, and where the operands' numbers, those of all targets one position after
     another. With an operation in front of the layer the rows of its results and operands follow the targets.
     """
-    left = cuda.shared.array(LEFT_SIZE, real, 16)
-    right = cuda.shared.array(RIGHT_SIZE, real, 16)
+    left, right = shared(real, 0), shared(real, LEFT_SIZE)
     sums = cuda.local.array(SUMS, real)
     me = cuda.threadIdx.y * ACROSS + cuda.threadIdx.x
     block = at + 5 * cuda.blockIdx.x
@@ -243,8 +241,7 @@ def tile_weights(
     A block's eleven numbers in the pool: table, row, n, positions, weight, bias, dst and outputs as in `tile_layer`,
     its first result and operand, and whether it adds to what others gave.
     """
-    left = cuda.shared.array(LEFT_SIZE, real, 16)
-    right = cuda.shared.array(RIGHT_SIZE, real, 16)
+    left, right = shared(real, 0), shared(real, LEFT_SIZE)
     sums = cuda.local.array(SUMS, real)
     across, down = cuda.threadIdx.x, cuda.threadIdx.y
     me = cuda.threadIdx.y * ACROSS + cuda.threadIdx.x
