@@ -52,7 +52,7 @@ def test_layers_that_stick_out_of_their_tiles(device, dtype, tile):
     case = Case([operands], tile.high + 3, front="leaky_relu", behind="tanh")
     kernels = check(case, device, dtype, tile.wide + 5, only(layer=tile))
     assert f"tile_layer:{tile}:tanh.0" in kernels
-    assert f"tile_back:{tile}:leaky_relu.0" in kernels
+    assert f"tile_back:{tile}:leaky_relu.0.result" in kernels
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -91,19 +91,23 @@ def test_the_inner_loop_is_products_and_wide_loads(which, dtype, tile):
     """Sums stay in registers; shared memory is read 16 bytes at a time; next to nothing else is done."""
     found = inner_loop(f"{which}:{tile}", dtype)
     products, bytes_of = 4 * tile.rows * tile.columns, int(dtype[5:]) // 8
-    assert count(found, "fma.rn") == products
-    assert count(found, "ld.shared.v") == (4 * tile.rows + 4 * tile.columns) * bytes_of // 16
+    turns = count(found, "fma.rn") // products  # the compiler may unroll
+    assert count(found, "fma.rn") == turns * products > 0
+    assert count(found, "ld.shared.v") == turns * (4 * tile.rows + 4 * tile.columns) * bytes_of // 16
     assert count(found, "ld.") == count(found, "ld.shared.v")
     assert count(found, "st.") == count(found, "ld.local") == 0
-    rest = sum(found.values()) - products - count(found, "ld.shared")
-    assert rest <= 18
+    rest = sum(found.values()) - turns * products - count(found, "ld.shared")
+    assert rest <= 10
+
+
+JOINED = ("", ":leaky_relu.0", ":relu.0.kept", ":relu.0.result")
 
 
 def kernels_of_tiles():
     """Without and with an operation, in the dtypes for which they are."""
     for dtype, tile in of_layer():
-        for which in ("tile_layer", "tile_back"):
-            yield from ((f"{which}:{tile}{joined}", dtype, tile) for joined in ("", ":leaky_relu.0", ":relu.0.kept"))
+        yield from ((f"tile_layer:{tile}{joined}", dtype, tile) for joined in JOINED[:3])
+        yield from ((f"tile_back:{tile}{joined}", dtype, tile) for joined in JOINED if "kept" not in joined)
     yield from ((f"tile_weights:{tile}", dtype, tile) for tile in TILING.weights for dtype in TOLERANCE)
 
 

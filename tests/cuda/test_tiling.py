@@ -7,9 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scalarviz.engine.cuda.encode import Cut, encode
 from scalarviz.engine.cuda.joins import find_joins
+from scalarviz.engine.cuda.source.joined import tells_by_result
 from scalarviz.engine.cuda.tiling import KERNELS, TILING, Tile, Tiling
 from scalarviz.errors import InputError
+from scalarviz.scalar import ops
 from scalarviz.tape import Instruction, Program
 
 
@@ -153,3 +156,55 @@ def test_without_a_gradient_nothing_is_kept():
     assert found.behind[0].op == "relu"
     assert not found.kept[0]
     assert not found.before
+
+
+SIGNS = [
+    np.nan,
+    -np.nan,
+    0.0,
+    -0.0,
+    1e-45,
+    -1e-45,
+    1e-300,
+    -1e-300,
+    0.5,
+    -0.5,
+    1e30,
+    -1e30,
+    1e308,
+    -1e308,
+    np.inf,
+    -np.inf,
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", [name for name, op in ops.TABLE.items() if len(op.args) < 3])
+def test_a_derivative_made_of_the_result_is_the_one_of_the_operand(name, dtype):
+    """For each operation and slope that is said to allow it, at every kind of number."""
+    op = ops.get(name)
+    found = 0
+    for number in (0.01, 0.3, 1.0, 7.0, 1e-29, 1e29, 0.0, -0.5, np.inf, np.nan, 1e-46, 1e39):
+        if not tells_by_result(op, 0, (number, 0.0)):
+            continue
+        found += 1
+        with np.errstate(all="ignore"):
+            given = np.array(SIGNS).astype(dtype)
+            others = {arg: np.dtype(dtype).type(number) for arg in op.args[1:]}
+            result = evaluated(op.value, a=given, **others)
+            partial = op.partials[0]
+            np.testing.assert_array_equal(evaluated(partial, a=given, **others), evaluated(partial, a=result, **others))
+    assert found == {"relu": 12, "leaky_relu": 6}.get(name, 0)
+
+
+def evaluated(expression, **names):
+    return eval(expression, {"where": np.where}, names) + np.zeros_like(names["a"])
+
+
+def test_an_operand_that_is_not_needed_is_not_stored():
+    instructions = (layer(10, 2, [0, 1]), op("leaky_relu", 13, [10, 11], [4, 4]), layer(16, 2, [13, 14]))
+    for slope, kept in ((0.5, ""), (0.0, ".kept")):
+        given = program(*instructions, outputs=[16, 17], constants=[(4, slope)])
+        encoded = encode(given, (16, 17), True, Cut(Tiling(least=1, lanes=1), 32, 4, 1))
+        assert encoded.forward[0].kernel.endswith(f":leaky_relu.0{kept}")
+        assert encoded.backward[0].kernel.endswith(":leaky_relu.0" + ("" if kept else ".result"))

@@ -35,12 +35,15 @@ class Kernel:
         Over pointers.
     text : str
         All of the source that it is made of.
+    bounds : (int, int) or None
+        Threads of a block, and how many blocks a multiprocessor shall hold, which limits the registers of a thread.
     """
 
     name: str
     dtype: str
     function: FunctionType
     text: str
+    bounds: tuple[int, int] | None = None
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -50,12 +53,13 @@ class Kernel:
     @property
     def key(self) -> str:
         """What names this version of it: a hash of its source and its dtype (of the compilers, see ``kept``)."""
-        said = repr((self.name, self.dtype, self.text))
+        said = repr((self.name, self.dtype, self.text, self.bounds))
         return hashlib.sha256(said.encode()).hexdigest()[:24]
 
     def ptx(self, capability: tuple[int, int]) -> str:
         """Its machine code for a virtual processor."""
-        return jit.ptx(self.function, self.parameters, self.dtype, capability)
+        options = {} if self.bounds is None else {"launch_bounds": self.bounds}
+        return jit.ptx(self.function, self.parameters, self.dtype, capability, **options)
 
 
 def names() -> Iterator[str]:
@@ -64,6 +68,7 @@ def names() -> Iterator[str]:
     yield from KERNELS
     yield from (f"{which}:{tile}" for which in KERNELS[:2] for tile in TILING.for_both())
     yield from (f"{which}:{TILING.for_both()[0]}:leaky_relu.0" for which in KERNELS[:2])
+    yield f"tile_back:{TILING.for_both()[0]}:leaky_relu.0.result"
     yield from (f"tile_weights:{tile}" for tile in TILING.weights)
     for op in ops.TABLE.values():
         yield f"forward:{op.name}"
@@ -84,9 +89,9 @@ def find(name: str, dtype: str) -> Kernel:
     if which in KERNELS:
         tile, _, joined = operation.partition(":")
         op, _, rest = joined.partition(".")
-        operand, _, kept = rest.partition(".")
+        operand, _, how = rest.partition(".")
         size = Tile.parse(tile) if tile else TILING.wide_layer[0]
-        return _of_tile(name, which, size, ops.get(op) if op else None, int(operand or 0), kept != "", dtype)
+        return _of_tile(name, which, size, ops.get(op) if op else None, int(operand or 0), how, dtype)
     if colon:
         return _of_operation(which, ops.get(operation), dtype)
     return _structural(dtype)[name]
@@ -111,18 +116,19 @@ def _of_operation(which: str, op: ops.Op, dtype: str) -> Kernel:
 
 @lru_cache(maxsize=1024)
 def _of_tile(
-    name: str, which: str, tile: Tile, op: ops.Op | None, operand: int, kept: bool, dtype: str
+    name: str, which: str, tile: Tile, op: ops.Op | None, operand: int, how: str, dtype: str
 ) -> Kernel:  # fmt: skip
-    """A kernel of tiles; the operation is done behind a layer, or its derivative in front of one."""
+    """A kernel of tiles; the operation is done behind a layer, or its derivative in front of one (see ``joins``)."""
     given, text = tile.constants(which), inspect.getsource(tiles) + inspect.getsource(wide) + str(tile)
-    given |= {"KEPT": op is None or kept, "JOINED": op is not None, "DERIVED": op is not None}
+    given |= {"KEPT": op is None or how == "kept", "JOINED": op is not None, "DERIVED": op is not None}
     if op is not None:
-        made = "activation" if which == "tile_layer" else "derivative"
-        source = (activation_source if which == "tile_layer" else derivative_source)(op, operand)
-        space = _words(dtype)
+        made, space = ("activation" if which == "tile_layer" else "derivative"), _words(dtype)
+        source = activation_source(op, operand)
+        if which == "tile_back":
+            source = derivative_source(op, operand, how == "result")
         define(f"cuda {name} {dtype}", source, space)
         given[made], text = space[made], text + source
-    return Kernel(name, dtype, typed.namespace(tiles, dtype, **given)[which], text)
+    return Kernel(name, dtype, typed.namespace(tiles, dtype, **given)[which], text, tile.bounds)
 
 
 def _words(dtype: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...scalar import ops
 from ...tape import Instruction, Program
-from .source.joined import derivative_names
+from .source.joined import derivative_names, tells_by_result
 
 MANY = -2
 
@@ -42,6 +42,11 @@ class Join:
     def name(self) -> str:
         """In the name of a kernel."""
         return f"{self.op}.{self.operand}"
+
+    @property
+    def by_result(self) -> bool:
+        """Whether the derivative can do without the operand, for the result."""
+        return tells_by_result(ops.get(self.op), self.operand, self.numbers)
 
 
 @dataclass

@@ -126,7 +126,8 @@ class Tiled:
         join, outputs = tiles.behind, _outputs(i)
         name, out, (one, two) = f"tile_layer:{tile}", i.dst, (0.0, 0.0)
         if join is not None:
-            name += f":{join.name}" + (".kept" if tiles.kept else "")
+            kept = tiles.kept and not (join.by_result and join.index in self.backward_done)
+            name += f":{join.name}" + (".kept" if kept else "")
             out, (one, two) = self.program.instructions[join.index].dst, join.numbers
         positions, n = i.args.shape
         given = (
@@ -139,7 +140,8 @@ class Tiled:
         found, join = self.found, tiles.before
         name, (one, two) = f"tile_back:{tile}", (0.0, 0.0)
         if join is not None:
-            name, (one, two) = f"{name}:{join.name}", join.numbers
+            name += f":{join.name}" + (".result" if join.by_result else "")
+            one, two = join.numbers
         blocks: list[int] = []
         for group in tiles.groups:
             places = found.table(group.positions)
@@ -153,14 +155,16 @@ class Tiled:
                 if join is not None:
                     found.table([results, targets])
                 written.update(targets.tolist())
-                operands = found.table(np.transpose(group.operands[first : first + tile.high]))
-                blocks += [at, len(rows), len(group.positions), places, operands]
+                operands = np.transpose(group.operands[first : first + tile.high])
+                step = _step(operands)
+                where = found.table(operands[:, 0] if step else operands)
+                blocks += [at, len(rows), len(group.positions), places, where, step]
         positions, n = i.args.shape
         given = (
             "adjoints", "values", "theta", "pool", found.table(blocks), n, positions, int(i.weights[0]), i.dst,
             _outputs(i), one, two,
         )  # fmt: skip
-        return Call(name, len(blocks) // 5, given, tile)
+        return Call(name, len(blocks) // 6, given, tile)
 
     def sum_up(self, pairs: Pairs) -> NDArray[np.int64]:
         """Put in the launches that sum gradients of weights; the parameters that are left to pairs.
@@ -192,6 +196,12 @@ class Tiled:
 
 def _outputs(i: Instruction) -> int:
     return i.count // len(i.args)
+
+
+def _step(operands: NDArray[np.int64]) -> int:
+    """By how much the numbers of all targets grow at each position, shape (positions, targets); 0 if not evenly."""
+    steps = np.unique(np.diff(operands)) if operands.shape[1] > 1 else np.ones(1, np.int64)
+    return max(0, int(steps[0])) if len(steps) == 1 else 0
 
 
 def _operands(i: Instruction, args: int) -> tuple[int, int]:

@@ -48,6 +48,16 @@ class Tile:
         """Columns of a block."""
         return self.columns * self.across
 
+    @property
+    def bounds(self) -> tuple[int, int] | None:
+        """Threads, and how many blocks a multiprocessor shall hold where they would take too many registers."""
+        return (self.down * self.across, 3) if self.rows * self.columns > 32 else None
+
+    @property
+    def _span(self) -> int:
+        """How many operands' weights are loaded side by side: eight neighbours in memory, in different banks."""
+        return min(self.high, max(8, self.down * self.across // self.depth))
+
     def constants(self, which: str) -> dict[str, Any]:
         """What the kernel of that name calls its sizes.
 
@@ -60,13 +70,14 @@ class Tile:
         fours, moved = (self.depth, (self.high, self.wide)) if which == "tile_weights" else (self.columns, (self.high,))
         each = threads * 4 if which == "tile_weights" else threads
         even = fours % 4 == 0 and all(rows * self.depth % each == 0 for rows in moved)
-        if not even or (threads < self.high if which == "tile_weights" else self.depth % self.down):
+        layers = self.depth % self.down == self._span * self.depth % threads == 0
+        if not even or not (threads >= self.high if which == "tile_weights" else layers):
             raise InputError(f"{which}: a block of {threads} threads cannot fill a tile {self} evenly")
         return {
             "ROWS": self.rows, "GROUPS": self.columns // 4, "DOWN": self.down, "ACROSS": self.across,
             "DEPTH": self.depth, "HIGH": self.high, "WIDE": self.wide, "THREADS": threads, "PITCH": pitch,
             "COLUMNS": self.columns, "LEFT_SIZE": self.high * pitch,
-            "QUADS": 4 * self.rows, "SUMS": self.rows * self.columns, "SPAN": min(8, self.high),
+            "QUADS": 4 * self.rows, "SUMS": self.rows * self.columns, "SPAN": self._span,
         }  # fmt: skip
 
     def shared(self, which: str, itemsize: int) -> int:

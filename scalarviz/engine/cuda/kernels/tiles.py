@@ -45,34 +45,65 @@ def load_lanes(
     Row i is ``pool[table + i]``, without a table (-1) ``first + i*step``.
     """
     across, down = 4 * cuda.threadIdx.x, cuda.threadIdx.y
-    for i in range(DEPTH // DOWN):
-        k = down + DOWN * i
-        row = first + k * step
-        if table >= 0 and k < count:
-            row = pool[table + k]
-        for h in range(GROUPS):
-            at = across + 4 * ACROSS * h
-            a, b, c, d = real(0), real(0), real(0), real(0)
-            if k < count and lane + at < lanes:
-                a, b, c, d = load4(numbers, row * stride + lane + at)
-            store4(tile, k * WIDE + at, a, b, c, d)
+    if count >= DEPTH and lane + WIDE <= lanes:
+        place = (first + down * step) * stride + lane + across
+        for i in range(DEPTH // DOWN):
+            if table >= 0:
+                place = pool[table + down + DOWN * i] * stride + lane + across
+            for h in range(GROUPS):
+                a, b, c, d = load4(numbers, place + 4 * ACROSS * h)
+                store4(tile, (down + DOWN * i) * WIDE + across + 4 * ACROSS * h, a, b, c, d)
+            place += DOWN * step * stride
+    else:
+        for i in range(DEPTH // DOWN):
+            k = down + DOWN * i
+            row = first + k * step
+            if table >= 0 and k < count:
+                row = pool[table + k]
+            for h in range(GROUPS):
+                at = across + 4 * ACROSS * h
+                a, b, c, d = real(0), real(0), real(0), real(0)
+                if k < count and lane + at < lanes:
+                    a, b, c, d = load4(numbers, row * stride + lane + at)
+                store4(tile, k * WIDE + at, a, b, c, d)
+
+
+def load_weights(tile: Reals, theta: Reals, weight: Int, n: Int, count: Int, terms: Int) -> None:
+    """HIGH rows x DEPTH weights, a row `n` behind the one before; zeros beyond `count` rows and `terms`."""
+    me = cuda.threadIdx.y * ACROSS + cuda.threadIdx.x
+    if THREADS % DEPTH == 0 and count >= HIGH and terms >= DEPTH:
+        place = weight + me // DEPTH * n + me % DEPTH
+        for i in range(HIGH * DEPTH // THREADS):
+            tile[(me // DEPTH + THREADS // DEPTH * i) * PITCH + me % DEPTH] = theta[place]
+            place += THREADS // DEPTH * n
+    else:
+        for i in range(HIGH * DEPTH // THREADS):
+            cell = me + THREADS * i
+            j, q = cell // DEPTH, cell % DEPTH
+            number = real(0)
+            if j < count and q < terms:
+                number = theta[weight + j * n + q]
+            tile[j * PITCH + q] = number
 
 
 def multiply(left: Reals, right: Reals, sums: Reals, quads: Int) -> None:
     """``sums[r, c] += left[row r, k] * right[k, column c]`` for ``4 * quads`` terms k, in order."""
-    across, down = 4 * cuda.threadIdx.x, cuda.threadIdx.y
     w = cuda.local.array(QUADS, real)
     v = cuda.local.array(COLUMNS, real)
-    for quad in range(quads):
+    row, column = cuda.threadIdx.y * PITCH, 4 * cuda.threadIdx.x
+    end = row + 4 * quads
+    while row < end:
         for r in range(ROWS):
-            w[4 * r], w[4 * r + 1], w[4 * r + 2], w[4 * r + 3] = load4(left, (down + DOWN * r) * PITCH + 4 * quad)
+            w[4 * r], w[4 * r + 1], w[4 * r + 2], w[4 * r + 3] = load4(left, row + DOWN * PITCH * r)
         for k in range(4):
             for h in range(GROUPS):
-                at = (4 * quad + k) * WIDE + across + 4 * ACROSS * h
+                at = column + WIDE * k + 4 * ACROSS * h
                 v[4 * h], v[4 * h + 1], v[4 * h + 2], v[4 * h + 3] = load4(right, at)
             for r in range(ROWS):
                 for c in range(COLUMNS):
                     sums[r * COLUMNS + c] += w[4 * r + k] * v[c]
+        row += 4
+        column += 4 * WIDE
 
 
 def tile_layer(
@@ -86,7 +117,6 @@ def tile_layer(
     left, right = shared(real, 0), shared(real, LEFT_SIZE)
     sums = cuda.local.array(SUMS, real)
     across, down = 4 * cuda.threadIdx.x, cuda.threadIdx.y
-    me = cuda.threadIdx.y * ACROSS + cuda.threadIdx.x
     p = cuda.blockIdx.x % positions
     top = cuda.blockIdx.x // positions * HIGH
     lane = cuda.blockIdx.y * WIDE
@@ -98,13 +128,7 @@ def tile_layer(
         for c in range(COLUMNS):
             sums[r * COLUMNS + c] = start
     for k in range(0, n, DEPTH):
-        for i in range(HIGH * DEPTH // THREADS):
-            at = me + THREADS * i
-            j, q = at // DEPTH, at % DEPTH
-            number = real(0)
-            if top + j < outputs and k + q < n:
-                number = theta[weight + (top + j) * n + k + q]
-            left[j * PITCH + q] = number
+        load_weights(left, theta, weight + top * n + k, n, outputs - top, n - k)
         place = table
         if table >= 0:
             place = table + p * n + k
@@ -129,36 +153,59 @@ def tile_layer(
                     )  # fmt: skip
 
 
+def load_columns(
+    tile: Reals, theta: Reals, pool: Words, weight: Int, n: Int, operands: Int, step: Int, count: Int, terms: Int
+) -> None:  # fmt: skip
+    """HIGH operands x DEPTH weights, a column of the matrix each; zeros beyond `count` and `terms`.
+
+    The operands' numbers: from ``pool[operands]`` on in steps, without a step (0) ``pool[operands + t]``.
+    """
+    me = cuda.threadIdx.y * ACROSS + cuda.threadIdx.x
+    t0, q0 = me % SPAN, me // SPAN
+    place = weight + q0 * n + pool[operands] + t0 * step
+    if step > 0 and count >= HIGH and terms >= DEPTH:
+        for u in range(HIGH // SPAN):
+            for v in range(SPAN * DEPTH // THREADS):
+                to = (t0 + SPAN * u) * PITCH + q0 + THREADS // SPAN * v
+                tile[to] = theta[place + THREADS // SPAN * v * n + SPAN * u * step]
+    else:
+        for u in range(HIGH // SPAN):
+            for v in range(SPAN * DEPTH // THREADS):
+                t, q = t0 + SPAN * u, q0 + THREADS // SPAN * v
+                number = real(0)
+                if t < count and q < terms:
+                    column = pool[operands] + t * step
+                    if step == 0:
+                        column = pool[operands + t]
+                    number = theta[weight + q * n + column]
+                tile[t * PITCH + q] = number
+
+
 def tile_back(
     adjoints: Reals, values: Reals, theta: Reals, pool: Words, at: Int, n: Int, positions: Int, weight: Int, dst: Int,
     outputs: Int, one: Real, two: Real, stride: Int, lanes: Int,
 ) -> None:  # fmt: skip
     """Adjoints of operands that occur at the same positions.
 
-    A block's five numbers in the pool: where its targets stand (``-1 - row`` to add), how many there are, how often
-    each occurs, where the positions stand, and where the operands' numbers, those of all targets one position after
-    another. With an operation in front of the layer the rows of its results and operands follow the targets.
+    A block's six numbers in the pool: where its targets stand (``-1 - row`` to add), how many there are, how often
+    each occurs, where the positions stand, where the operands' numbers, and their step: from one number for each of
+    the positions on, or 0 for those of all targets one position after another. With an operation in front of the layer
+    the rows of its results and operands follow the targets.
     """
     left, right = shared(real, 0), shared(real, LEFT_SIZE)
     sums = cuda.local.array(SUMS, real)
-    me = cuda.threadIdx.y * ACROSS + cuda.threadIdx.x
-    block = at + 5 * cuda.blockIdx.x
-    targets, count, items, places, operands = (
-        pool[block], pool[block + 1], pool[block + 2], pool[block + 3], pool[block + 4]
+    block = at + 6 * cuda.blockIdx.x
+    targets, count, items, places, operands, step = (
+        pool[block], pool[block + 1], pool[block + 2], pool[block + 3], pool[block + 4], pool[block + 5]
     )  # fmt: skip
     lane = cuda.blockIdx.y * WIDE
     for s in range(SUMS):
         sums[s] = real(0)
     for item in range(items):
         first = dst + pool[places + item]
+        column = operands + item if step > 0 else operands + item * count
         for k in range(0, outputs, DEPTH):
-            for i in range(HIGH * DEPTH // THREADS):
-                cell = me + THREADS * i
-                t, q = cell % SPAN + cell // (SPAN * DEPTH) * SPAN, cell // SPAN % DEPTH
-                number = real(0)
-                if t < count and k + q < outputs:
-                    number = theta[weight + (k + q) * n + pool[operands + item * count + t]]
-                left[t * PITCH + q] = number
+            load_columns(left, theta, pool, weight + k * n, n, column, step, count, outputs - k)
             load_lanes(right, adjoints, pool, -1, first + k * positions, positions, outputs - k, lane, lanes, stride)
             cuda.syncthreads()
             multiply(left, right, sums, (min(outputs - k, DEPTH) + 3) // 4)
@@ -200,36 +247,47 @@ def load_terms(
 ) -> None:  # fmt: skip
     """`high` rows x DEPTH lanes from `lane` on; beyond `count` rows, and outside of ``begin .. end``, zeros."""
     me = cuda.threadIdx.y * ACROSS + cuda.threadIdx.x
-    at = lane + me % (DEPTH // 4) * 4
-    for i in range(high * DEPTH // 4 // THREADS):
-        j = me // (DEPTH // 4) + 4 * THREADS // DEPTH * i
-        row = first + j * step
-        if table >= 0 and j < count:
-            row = pool[table + j]
-        a, b, c, d = real(0), real(0), real(0), real(0)
-        if j < count and at < end:
-            a, b, c, d = load4(numbers, row * stride + at)
-            if at < begin or at + 4 > end:
-                a = a if at >= begin else real(0)
-                b = b if at + 1 >= begin and at + 1 < end else real(0)
-                c = c if at + 2 >= begin and at + 2 < end else real(0)
-                d = d if at + 3 < end else real(0)
-        store4(tile, j * PITCH + at - lane, a, b, c, d)
+    at, down, jump = me % (DEPTH // 4) * 4, me // (DEPTH // 4), 4 * THREADS // DEPTH
+    if count >= high and lane >= begin and lane + DEPTH <= end:
+        place = (first + down * step) * stride + lane + at
+        for i in range(high * DEPTH // 4 // THREADS):
+            if table >= 0:
+                place = pool[table + down + jump * i] * stride + lane + at
+            a, b, c, d = load4(numbers, place)
+            store4(tile, (down + jump * i) * PITCH + at, a, b, c, d)
+            place += jump * step * stride
+    else:
+        for i in range(high * DEPTH // 4 // THREADS):
+            j = down + jump * i
+            row = first + j * step
+            if table >= 0 and j < count:
+                row = pool[table + j]
+            a, b, c, d = real(0), real(0), real(0), real(0)
+            if j < count and lane + at < end:
+                a, b, c, d = load4(numbers, row * stride + lane + at)
+                a = a if lane + at >= begin else real(0)
+                b = b if lane + at + 1 >= begin and lane + at + 1 < end else real(0)
+                c = c if lane + at + 2 >= begin and lane + at + 2 < end else real(0)
+                d = d if lane + at + 3 < end else real(0)
+            store4(tile, j * PITCH + at, a, b, c, d)
 
 
 def correlate(left: Reals, right: Reals, sums: Reals) -> None:
     """``sums[r, c] += left[row r, k] * right[row c, k]`` for DEPTH terms k, in order."""
-    across, down = cuda.threadIdx.x, cuda.threadIdx.y
     w = cuda.local.array(QUADS, real)
     v = cuda.local.array(4, real)
-    for quad in range(DEPTH // 4):
+    row, column = cuda.threadIdx.y * PITCH, cuda.threadIdx.x * PITCH
+    end = row + DEPTH
+    while row < end:
         for r in range(ROWS):
-            w[4 * r], w[4 * r + 1], w[4 * r + 2], w[4 * r + 3] = load4(left, (down + DOWN * r) * PITCH + 4 * quad)
+            w[4 * r], w[4 * r + 1], w[4 * r + 2], w[4 * r + 3] = load4(left, row + DOWN * PITCH * r)
         for c in range(COLUMNS):
-            v[0], v[1], v[2], v[3] = load4(right, (across + ACROSS * c) * PITCH + 4 * quad)
+            v[0], v[1], v[2], v[3] = load4(right, column + ACROSS * PITCH * c)
             for k in range(4):
                 for r in range(ROWS):
                     sums[r * COLUMNS + c] += w[4 * r + k] * v[k]
+        row += 4
+        column += 4
 
 
 def tile_weights(
@@ -285,4 +343,14 @@ def tile_weights(
                 parts[to + weight + j * n + k] = sums[r * COLUMNS + c]
 
 
-DEVICE = ("activation", "derivative", "load_lanes", "multiply", "hand_on", "load_terms", "correlate")
+DEVICE = (
+    "activation",
+    "derivative",
+    "load_lanes",
+    "load_weights",
+    "load_columns",
+    "multiply",
+    "hand_on",
+    "load_terms",
+    "correlate",
+)

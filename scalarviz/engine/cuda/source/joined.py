@@ -17,12 +17,44 @@ def activation_source(op: ops.Op, k: int) -> str:
     return function_source("activation", _names(op, k), (op.value,), CUDA)
 
 
-def derivative_source(op: ops.Op, k: int) -> str:
-    """``derivative(upstream, result, operand k, the other operands, ...)``: what operand k gets."""
+def derivative_source(op: ops.Op, k: int, of_result: bool = False) -> str:
+    """``derivative(upstream, result, operand k, the other operands, ...)``: what operand k gets.
+
+    With `of_result` the result stands for the operand (see :func:`tells_by_result`).
+    """
     partial = op.partials[k]
     if partial is None:
         raise AssertionError(f"{op.name} hands no gradient to operand {k}")
+    if of_result:
+        partial = ast.unparse(_Renamed(op.args[k]).visit(ast.parse(partial, mode="eval")))
     return function_source("derivative", (UPSTREAM, "y", *_names(op, k)), (adjoint(partial),), CUDA)
+
+
+class _Renamed(ast.NodeTransformer):
+    """The result in the place of an operand."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.Name("y", node.ctx) if node.id == self.name else node
+
+
+def tells_by_result(op: ops.Op, k: int, numbers: tuple[float, ...]) -> bool:
+    """Whether the derivative by operand k can be made of the result, since it asks only whether that is above 0 or NaN.
+
+    A slope of 0 would make NaN of an infinity; one that no float32 holds is one.
+
+    Parameters
+    ----------
+    op : Op
+    k : int
+    numbers : tuple of float
+        The other operands.
+    """
+    if k != 0:
+        return False
+    return op is ops.RELU or (op is ops.LEAKY_RELU and 1e-30 < numbers[0] < 1e30)
 
 
 def derivative_names(op: ops.Op, k: int) -> set[str]:
