@@ -25,8 +25,8 @@ class History:
 
     Notes
     -----
-    Above `LIMIT` entries every second one is dropped (never the newest), so the curve keeps its shape and
-    memory stays bounded.
+    Above `LIMIT` entries every second one is dropped (never the first, where the line began, nor the newest), so the
+    curve keeps its shape and memory stays bounded.
     """
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class History:
             setattr(self, name, new)
 
     def _thin(self) -> None:
-        keep = np.arange(self._size - 1, -1, -2)[::-1]
+        keep = np.append(0, np.arange(self._size - 1, 0, -2)[::-1])
         for name in ("_step", "_loss", "_lr"):
             old = getattr(self, name)
             new = np.empty(len(old), old.dtype)  # never in place: a Curve may look at the old array

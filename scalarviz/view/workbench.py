@@ -266,16 +266,17 @@ class Workbench:
         seconds : float, optional
             Since the last update, on the viewer's clock: colour ranges grow slowly. None fits them to this frame.
         """
-        old, self._frame, self._pace = self._frame, frame, pace_text
+        waits = None if changed_by_hand(self._frame, frame) else seconds  # what a hand does is written at once
+        self._frame, self._pace = frame, pace_text
         self._view.tick(seconds)
         if self._view.stale:
             self._place_scenery(self._scenery)
         self.colouring.update(frame, seconds)
         self.activations.update(frame, seconds)
         paint(self.slab, frame, self.colouring, self.activations, rows=self._has_rows)
-        self._moving = self.side.update(frame, seconds)
+        self._moving = self.side.update(frame, seconds, writes=self.text_pace.ready(waits))
         self.touch.follow(frame)
-        if self.text_pace.due(frame, pace_text, None if changed_by_hand(old, frame) else seconds):
+        if self.text_pace.due(frame, (pace_text, *self.side.headlines), waits):
             self.touch.explain(frame)
             self._numbers = self._texts(frame, pace_text)
         self._outdated = False

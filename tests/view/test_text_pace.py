@@ -12,6 +12,7 @@ from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run import panels as described
 from scalarviz.run.panels import LossCurve
+from scalarviz.view.draw.sketch import rgba
 from scalarviz.view.draw.text import MINUS
 from scalarviz.view.panels.wording import BEFORE
 from scalarviz.view.watch.live import LiveView
@@ -165,3 +166,50 @@ def test_curves_begin_anew_with_the_weights_that_were_loaded(tmp_path):
         bench.update(shown.run.frame(shown.probe))
         assert curve.steps == [15, 20]
     shown.run.close()
+
+
+def test_the_axis_of_the_curve_ends_at_the_step_that_the_hud_says():
+    """The curve grows in every frame; its words are of the frame that all words are of, and catch up at rest."""
+    shown = replace(scene(), panels=(LossCurve("here"),))
+    with offscreen():
+        bench = Workbench(shown, text_hz=10.0, keys=(("?", "keys"),))
+        shown.run.step(1)
+        bench.update(shown.run.frame(shown.probe), "", 0.2)
+        seen = set()
+        for _ in range(12):
+            shown.run.step(40)
+            frame = shown.run.frame(shown.probe)
+            bench.update(frame, "", 0.02)
+            texts = said(bench._numbers)
+            step = texts[texts.index("step") + 1]
+            axis = said(bench._moving)
+            assert step in axis
+            assert step == f"{frame.step:,}" or f"{frame.step:,}" not in axis
+            seen.add(step)
+        assert 2 <= len(seen) <= 4
+        while bench.moving:
+            bench.update(frame, "", 0.02)
+        assert f"{frame.step:,}" in said(bench._moving)
+    shown.run.close()
+
+
+def test_an_accuracy_that_has_come_is_no_longer_dim():
+    """The window updates while the picture moves by itself, and no longer: then the HUD must say that it is of now."""
+    net = nn.Sequential(nn.Linear(3, 3, seed=1))
+    classes = np.arange(32) % 3
+    run = Run(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=0.1), (X, classes), engine="numpy")
+    test = described.TestCurve("test", X, classes, accuracy=True)
+    for pause in (0.01, 0.02, 0.03, 0.05):  # whichever clock is the last one to be due
+        shown = Scene("t", run, panels=(LossCurve("here", test),))
+        with offscreen():
+            bench = Workbench(shown, text_hz=10.0, keys=(("?", "keys"),))
+            bench.update(run.frame(), "", pause)
+            for _ in range(3):
+                run.step(1)
+                frame = run.frame()
+                bench.update(frame, "", pause)
+            while bench.moving:
+                bench.update(frame, "", pause)
+            colours = [t.colour for s in bench._numbers for t in s.texts if re.fullmatch(r"\d+\.\d %", t.text)]
+        assert colours == [rgba(bench.theme.text1)], pause
+    run.close()

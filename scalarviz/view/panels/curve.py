@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,14 @@ from .wording import BEFORE
 
 _SHARE = 1 / 200  # the dashed curve gets a new point when the run is this much longer
 _PAUSE = 0.25  # seconds from one measurement of the accuracy to the next in a window, and at rest; a film: every frame
+
+
+class _Words(NamedTuple):
+    """What the panel says: the step at its end, and the accuracy, which may be old."""
+
+    step: float
+    note: str
+    old: bool
 
 
 class LossDrawer(Drawer[LossCurve]):
@@ -41,6 +50,8 @@ class LossDrawer(Drawer[LossCurve]):
         self._values: object = None  # at which the end of the dashed curve was measured
         self._pace = Pace(ground.hints, _PAUSE)
         self._drawn: tuple[tuple[object, ...], Sketch] | None = None
+        self._words: _Words | None = None
+        self._words_late = False
 
     @property
     def accuracy(self) -> float | None:
@@ -55,26 +66,36 @@ class LossDrawer(Drawer[LossCurve]):
 
     @property
     def moving(self) -> bool:
-        """Whether the accuracy is older than the cubes."""
-        return self.accuracy is not None and (self._pace.late or self._pace.old)
+        """Whether the accuracy is older than the cubes, or the words than the curve."""
+        return self._words_late or (self.accuracy is not None and (self._pace.late or self._pace.old))
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """Measure what is due, and draw both curves."""
         frame, test = moment.frame, self.panel.test
         if test is not None and moment.source.can.predict:
             self._extend(test, moment, seconds)
-        now = (frame, box, self.ground.theme, self.accuracy, self._pace.old, *self.steps[-1:], *self.losses[-1:])
+        words = self._write(frame, box)
+        now = (frame, box, self.ground.theme, words, *self.steps[-1:], *self.losses[-1:])
         if self._drawn is None or not _same(self._drawn[0], now):  # while only the accuracy waits, nothing changes
-            self._drawn = now, self._sketch(frame, box)
+            self._drawn = now, self._sketch(frame, box, words)
         return [self._drawn[1]]
 
-    def _sketch(self, frame: Frame, box: Box) -> Sketch:
+    def _write(self, frame: Frame, box: Box) -> _Words:
+        """What is said: of this frame, or still of that which the HUD speaks of."""
+        now, said = _Words(max([frame.step, *frame.curve.step[-1:]]), self._note(box), self._pace.old), self._words
+        if said is None or self.ground.writes or now.step < said.step:
+            self._words = said = now
+        self._words_late = said != now
+        return said
+
+    def _sketch(self, frame: Frame, box: Box, words: _Words) -> Sketch:
         test = self.panel.test
         curves = [Line(self.panel.label, frame.curve.step, frame.curve.loss)]
         if test is not None and len(self.steps) > 1:
             curves.append(Line(test.label, np.array(self.steps), np.array(self.losses), dashed=True))
         before = BEFORE if frame.edited and len(frame.curve.step) else ""
-        return loss_panel(box, self.ground.theme, curves, self._note(box), before, note_old=self._pace.old)
+        theme = self.ground.theme
+        return loss_panel(box, theme, curves, words.note, before, note_old=words.old, until=words.step)
 
     def _note(self, box: Box) -> str:
         """The accuracy; in a window that cannot measure it in every frame also the step that it is of."""

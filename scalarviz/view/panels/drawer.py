@@ -39,6 +39,8 @@ class Ground:
         Counts changes of the subject's probe by a hand: activations from before are of another sample.
     notes : list of str
         Lines for the console, to be told and taken out.
+    writes : bool
+        Whether the words of the picture are written in this frame: what a panel says of its step waits for that.
     """
 
     subject: Subject
@@ -46,6 +48,7 @@ class Ground:
     hints: bool = False
     probes: int = 0
     notes: list[str] = field(default_factory=list)
+    writes: bool = True
 
     @property
     def teaches(self) -> bool:

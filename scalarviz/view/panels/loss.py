@@ -112,12 +112,19 @@ def thin_out(steps: Array, losses: Array, columns: int) -> tuple[Array, Array, A
 
 
 def loss_panel(
-    box: Box, theme: Theme, curves: Sequence[Line], note: str = "", before: str = "", *, note_old: bool = False
+    box: Box,
+    theme: Theme,
+    curves: Sequence[Line],
+    note: str = "",
+    before: str = "",
+    *,
+    note_old: bool = False,
+    until: float | None = None,
 ) -> Sketch:
     """Title with a note beside it, gridlines, curves, their names and the end point of the first.
 
     `before` says of which moment that end is, where it is not that of the picture: then it is a dim ring. A note that
-    is old is dim too.
+    is old is dim too. `until` is the step that the axis says at its end, where words lag behind the curve.
     """
     sketch = Sketch()
     x, y, width, height = box
@@ -133,7 +140,7 @@ def loss_panel(
     last = max((float(r[0][-1]) for r in reduced if len(r[0])), default=0.0)
     first = min((float(r[0][0]) for r in reduced if len(r[0])), default=0.0)
     sketch.text(x + width, y + 14, "log" if scale.log else "linear", LABEL, theme.text3, anchor="right")
-    _grid(sketch, plot, theme, scale, (first, last))
+    _grid(sketch, plot, theme, scale, (first, last if until is None else min(last, until)))
     paths = []
     for curve, data in sorted(zip(curves, reduced, strict=True), key=lambda pair: not pair[0].dashed):
         paths.append(_draw_curve(sketch, plot, theme, scale, curve, data, (first, last), older=bool(before)))

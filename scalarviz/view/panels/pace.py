@@ -77,7 +77,7 @@ class TextPace:
     def __init__(self, hz: float | None) -> None:
         self._pause = 0.0 if hz is None else 1.0 / hz
         self._waited = float("inf")
-        self._written: tuple[object, str] | None = None
+        self._written: tuple[object, object] | None = None
         self.late = False
 
     def rest(self, seconds: float) -> None:
@@ -88,10 +88,14 @@ class TextPace:
         """The next frame is written, however soon it comes."""
         self._waited = float("inf")
 
-    def due(self, frame: object, words: str, seconds: float | None) -> bool:
+    def ready(self, seconds: float | None) -> bool:
+        """Whether a frame that is shown `seconds` after the last one (None: nobody waits) will be written."""
+        return seconds is None or self._waited + seconds >= self._pause
+
+    def due(self, frame: object, words: object, seconds: float | None) -> bool:
         """A frame is shown with `words`, `seconds` after the last one (None: nobody waits); whether to write it now."""
+        waits, old = not self.ready(seconds), self._written
         self._waited += float("inf") if seconds is None else seconds
-        waits, old = self._waited < self._pause, self._written
         self.late = waits and (old is None or frame is not old[0] or words != old[1])
         if not waits:
             self._waited, self._written = 0.0, (frame, words)

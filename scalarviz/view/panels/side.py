@@ -127,8 +127,9 @@ class SidePanels:
     def _shown(self) -> dict[str, Drawer[Any]]:
         return {name: drawer for name, drawer in self.drawers.items() if drawer.box is not None}
 
-    def update(self, frame: Frame, seconds: float | None = None) -> list[Sketch]:
+    def update(self, frame: Frame, seconds: float | None = None, *, writes: bool = True) -> list[Sketch]:
         """Sketches of the column for this frame; a panel whose numbers are those of last time keeps its own."""
+        self.ground.writes = writes
         moment = Moment(frame, self.ground.subject.source)
         for name, drawer in self._shown().items():
             if frame is not self._frame or drawer.stale or drawer.moving or name not in self._drawn:
