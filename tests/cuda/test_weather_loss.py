@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import gc
 import threading
-import time
 import warnings
 
 import numpy as np
 import pytest
-from weather_runs import ASKING, X, Y, left, make, near, numbers, same, touched
+from weather_runs import (
+    ASKING,
+    X,
+    Y,
+    break_off,
+    left,
+    make,
+    near,
+    numbers,
+    same,
+    stepped_before_and_after,
+    touched,
+    wait_for,
+)
 
 from scalarviz import Run, nn, optim
 from scalarviz.engine.table import ENGINES, usable
@@ -37,37 +49,6 @@ WHERE = [
 @pytest.fixture
 def fake(install_fake_driver):
     return install_fake_driver(devices=2)
-
-
-def break_off(fake, name, after=0, error="CUDA_ERROR_ILLEGAL_ADDRESS"):
-    """That call fails, and from then on all others do."""
-    fake.fail(name, error, after)
-    function = getattr(fake, name)
-
-    def broken(*arguments):
-        found = function(*arguments)
-        if int(found[0]) != 0:
-            fake.lose(error)
-        return found
-
-    setattr(fake, name, broken)
-
-
-def wait_for(worker, step):
-    worker.train_to(step)
-    end = time.monotonic() + 30
-    while worker.busy:
-        assert time.monotonic() < end, worker.error
-        time.sleep(0.01)
-
-
-def stepped_before_and_after(before, after):
-    """What a run has that did so many steps on the GPU, and then some by numba."""
-    run = make()
-    run.step(before)
-    run.adopt_engine("numba")
-    run.step(after)
-    return run
 
 
 @pytest.mark.parametrize(("name", "after"), WHERE)

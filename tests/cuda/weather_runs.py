@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 
 import numpy as np
 
@@ -46,3 +47,34 @@ def left(fake):
 def touched(fake):
     """How many calls there were that a broken context must not see."""
     return sum(count for name, count in fake.calls.items() if name not in ASKING)
+
+
+def break_off(fake, name, after=0, error="CUDA_ERROR_ILLEGAL_ADDRESS"):
+    """That call fails, and from then on all others do."""
+    fake.fail(name, error, after)
+    function = getattr(fake, name)
+
+    def broken(*arguments):
+        found = function(*arguments)
+        if int(found[0]) != 0:
+            fake.lose(error)
+        return found
+
+    setattr(fake, name, broken)
+
+
+def wait_for(worker, step):
+    worker.train_to(step)
+    end = time.monotonic() + 30
+    while worker.busy:
+        assert time.monotonic() < end, worker.error
+        time.sleep(0.01)
+
+
+def stepped_before_and_after(before, after):
+    """What a run has that did so many steps on the GPU, and then some by numba."""
+    run = make()
+    run.step(before)
+    run.adopt_engine("numba")
+    run.step(after)
+    return run
