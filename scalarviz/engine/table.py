@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -15,6 +16,9 @@ from . import forms
 from .arrays.trainer import NumpyTrainer
 from .objects import ObjectsTrainer
 from .problem import DTYPES, Problem, Trainer
+
+_DEVICE = re.compile("[0-9]{1,9}")
+"""The number of a device in an engine's name; longer ones would not even fit into the driver's int."""
 
 Model = Callable[[list[Value]], Any]
 Loss = Callable[[Any, Sequence[Value]], Value]
@@ -63,7 +67,7 @@ def find(engine: object) -> tuple[Engine, int]:
     """
     base, colon, number = engine.partition(":") if isinstance(engine, str) else ("", "", "")
     found = ENGINES.get(base)
-    numbered = not colon or (found is not None and found.devices and number.isascii() and number.isdigit())
+    numbered = not colon or (found is not None and found.devices and _DEVICE.fullmatch(number))
     if found is None or not numbered:
         raise InputError(f"engine must be one of {listing(NAMES)}, got {shown(engine)}")
     return found, int(number or 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from typing import Any
 
 from numpy.typing import NDArray
@@ -61,6 +62,16 @@ def not_negative(seconds: float, what: str) -> float:
     number = as_number(seconds, what)
     if not (math.isfinite(number) and number >= 0):
         raise InputError(f"{what} must be a finite number of seconds >= 0, or None for no limit; got {shown(seconds)}")
+    return number
+
+
+def waiting(seconds: float, what: str) -> float:
+    """`seconds` as a float that a thread can wait; an error if it is no number from 0 to `threading.TIMEOUT_MAX`."""
+    number = as_number(seconds, what)
+    if not 0 <= number <= threading.TIMEOUT_MAX:
+        raise InputError(
+            f"{what} must be a number of seconds from 0 to {threading.TIMEOUT_MAX:.3g}, got {shown(seconds)}"
+        )
     return number
 
 

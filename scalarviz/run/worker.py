@@ -21,8 +21,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from numpy.typing import NDArray
 
+from ..checks import integer
 from ..errors import StateError
 from .asked_call import AskedCall
+from .checks import waiting
 from .edits import Call, Edit
 from .frame import Frame
 from .requests import LOOK, FrameRequest
@@ -100,7 +102,10 @@ class Worker(Serving):
         ------
         StateError
             The engine did not come back within `timeout` seconds, or the thread was to wait for its own end.
+        InputError
+            A timeout that is no number of seconds, or more than a thread can wait; nothing is stopped then.
         """
+        timeout = waiting(timeout, "close: timeout")
         if threading.current_thread() is self._thread:
             raise StateError("a Worker cannot be closed by what it does itself; close it from another thread")
         with self._condition:
@@ -156,7 +161,14 @@ class Worker(Serving):
     # ---- what the viewer asks for
 
     def train_to(self, step: int) -> None:
-        """Let the run go on until it has done `step` steps (at once, if that is in the past: a pause)."""
+        """Let the run go on until it has done `step` steps (at once, if that is in the past: a pause).
+
+        Raises
+        ------
+        InputError
+            Not a whole number; the run goes on as before.
+        """
+        step = integer("train_to: step", step, 0)
         with self._condition:
             self._target = step
             if step > self.run.steps:
@@ -179,7 +191,10 @@ class Worker(Serving):
         ------
         StateError
             It is not done within `timeout` seconds.
+        InputError
+            A timeout that is no number of seconds, or more than a thread can wait.
         """
+        timeout = waiting(timeout, "settle: timeout")
         request = self.request()
         with self._condition:
             if not self._condition.wait_for(lambda: self._gone() or (self._resting and not self._called()), timeout):

@@ -13,6 +13,7 @@ import pytest
 
 from scalarviz import Run, nn, optim
 from scalarviz.engine import table
+from scalarviz.engine.table import find
 from scalarviz.errors import InputError, ScalarvizError, StateError
 from scalarviz.run import first_start
 from scalarviz.run.first_start import Change, FirstStart
@@ -265,3 +266,10 @@ def test_an_engine_that_is_not_there_is_not_loaded_either(monkeypatch):
     with pytest.raises(ScalarvizError, match="is gone"):
         run.load_engine("numba")
     run.step()
+
+
+def test_a_device_number_of_any_length_is_refused_in_words():
+    for number in ("9" * 10, "9" * 5000):
+        with pytest.raises(InputError, match="engine must be one of"):
+            find(f"cuda:{number}")
+    assert find("cuda:12")[1] == 12

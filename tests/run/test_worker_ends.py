@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from scalarviz import Run, nn, optim
-from scalarviz.errors import InputError, StateError
+from scalarviz.errors import InputError, StateError, TypeMismatchError
 from scalarviz.run.edits import Call, SetWeights
 from scalarviz.run.worker import Worker
 
@@ -161,3 +161,28 @@ def test_after_errors_too_a_run_dies_when_nobody_holds_it():
         assert [ref() for ref in dead] == [None] * 3
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("wrong", ["a", None, [1], -1, float("nan"), 10**400, 1e300])
+def test_a_time_that_nobody_can_wait_is_refused_before_anything_is_stopped(wrong):
+    _, run = make()
+    with Worker(run) as worker:
+        worker.train_to(10**9)
+        for ask in (worker.close, worker.settle):
+            with pytest.raises((InputError, TypeMismatchError), match=f"{ask.__name__}: timeout"):
+                ask(wrong)
+        before = run.steps
+        wait(lambda: run.steps > before)
+        assert worker.error is None
+
+
+@pytest.mark.parametrize("wrong", ["a", None, [1], -1, 1.5, float("nan"), 1e300, True])
+def test_a_step_that_is_none_is_refused_and_the_thread_goes_on(wrong):
+    _, run = make()
+    with Worker(run) as worker:
+        worker.train_to(10**9)
+        with pytest.raises(InputError, match="train_to: step"):
+            worker.train_to(wrong)
+        before = run.steps
+        wait(lambda: run.steps > before)
+        assert worker.error is None
