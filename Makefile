@@ -8,12 +8,13 @@ WORKERS ?= 2
 comma   := ,
 EXTRAS  := test$(if $(ORACLE),$(comma)oracle)$(if $(CUDA),$(comma)cuda-compile)
 TESTED  := $(VENV)/.$(subst $(comma),-,$(EXTRAS))
-# each benchmark, readme_table.py apart: it is the last one. make bench BENCH=--quick tries them and writes nothing
-BENCHES := $(filter-out %/readme_table.py,$(wildcard benchmarks/[a-z]*.py))
+# each benchmark, readme_table.py apart: it is the last one, and gpu.py, which is make gpu.
+# make bench BENCH=--quick tries them and writes nothing
+BENCHES := $(filter-out %/readme_table.py %/gpu.py,$(wildcard benchmarks/[a-z]*.py))
 STARTED := $(shell date +%s)
 LOCKED  := setup.cfg pyproject.toml constraints.txt
 
-.PHONY: demo test bench notebooks lock clean
+.PHONY: demo test bench gpu gpu-kernels notebooks lock clean
 
 demo: $(VENV)/.demo
 	@.ci/system-libraries $(if $(DISPLAY)$(WAYLAND_DISPLAY),window)
@@ -33,6 +34,14 @@ bench: $(VENV)/.bench
 	@set -e; for script in $(BENCHES) benchmarks/readme_table.py; do \
 	    echo "== $$script ($$(($$(date +%s) - $(STARTED))) s)"; $(BIN)/python $$script $(BENCH); done
 	@echo "== all of it took $$(($$(date +%s) - $(STARTED))) s"
+
+# Nothing is installed: make gpu PYTHON=python3 GPU="--only kernels,targets --kernels gpu-kernels"
+gpu:
+	$(or $(PYTHON),python3) benchmarks/gpu.py $(GPU)
+
+# Kernels for a machine without libNVVM; no GPU is needed: make gpu-kernels ARCHITECTURES=90
+gpu-kernels: $(VENV)/.gpu-kernels
+	$(BIN)/python benchmarks/gpu.py --write-kernels gpu-kernels --architectures $(or $(ARCHITECTURES),80,90)
 
 notebooks: $(TESTED)
 	@.ci/system-libraries
@@ -61,6 +70,10 @@ $(TESTED): $(BIN)/python $(LOCKED)
 
 $(VENV)/.bench: $(BIN)/python $(LOCKED)
 	@$(PIP) -c constraints.txt -e ".[video,data,bench,oracle]"
+	@touch $@
+
+$(VENV)/.gpu-kernels: $(BIN)/python $(LOCKED)
+	@$(PIP) -c constraints.txt -e ".[cuda-compile]"
 	@touch $@
 
 $(VENV)/.dev: $(BIN)/python $(LOCKED)

@@ -1,4 +1,4 @@
-"""Machine code of kernels: from the cache on disk, or compiled."""
+"""Machine code of kernels: carried here from another machine, from the cache on disk, or compiled."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from . import kept
+from . import carried, kept
 from .catalog import Kernel
 
 
@@ -22,6 +22,8 @@ def image(kernel: Kernel, capability: tuple[int, int], driver: int, link: Callab
     link : callable
         From PTX to machine code.
     """
+    if (made := carried.load(kernel, entry(kernel), capability)) is not None:
+        return made
     name = image_name(kernel, capability, driver)
     found = kept.load(name)
     if found is None:

@@ -17,15 +17,26 @@ def launches(problem: Problem) -> list[Launch]:
     Parameters
     ----------
     problem : Problem
-        Its gradient and losses are zero afterwards; weights and states are what they were.
+        Its gradient is zero afterwards; weights and states are what they were.
     """
-    device = ListingDevice()
-    kept = [array.copy() for array in (problem.store.value, problem.previous, *problem.state)]
-    trainer = CudaTrainer(problem, device=device)
+    return _listed(problem)[0]
+
+
+def launches_a_step(problem: Problem) -> float:
+    """How many launches a step is, in a call of many; of a problem as :func:`launches` takes it."""
+    return _listed(problem)[1]
+
+
+def _listed(problem: Problem) -> tuple[list[Launch], float]:
+    device, steps = ListingDevice(), 64
+    held = (problem.store.value, problem.previous, *problem.state)
+    kept = [array.copy() for array in held]
     try:
+        trainer = CudaTrainer(problem, device=device)
         trainer.gradient(0)
-        trainer.train(0, 2, 0.0)
+        before = device.done
+        trainer.train(0, steps, 0.0)
     finally:
-        for array, numbers in zip((problem.store.value, problem.previous, *problem.state), kept, strict=True):
+        for array, numbers in zip(held, kept, strict=True):
             array[:] = numbers
-    return device.launches
+    return device.launches, (device.done - before) / steps

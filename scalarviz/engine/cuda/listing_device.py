@@ -18,6 +18,8 @@ class ListingDevice:
     ----------
     launches : list of Launch
         All that was recorded.
+    done : int
+        Launches that would have been done.
     nbytes : int
         Of all memory that was asked for.
     """
@@ -27,6 +29,7 @@ class ListingDevice:
 
     def __init__(self) -> None:
         self.launches: list[Launch] = []
+        self.done = 0
         self.nbytes = 0
 
     def empty(self, size: int, dtype: Any) -> Buffer:
@@ -70,7 +73,7 @@ class ListingDevice:
     def record(self, launches: Sequence[Launch]) -> _Noted:
         """Note them."""
         self.launches.extend(launches)
-        return _Noted()
+        return _Noted(self, len(launches))
 
     def close(self) -> None:
         """Nothing is held."""
@@ -79,5 +82,9 @@ class ListingDevice:
 class _Noted:
     """See :class:`scalarviz.engine.cuda.device.Recorded`."""
 
+    def __init__(self, device: ListingDevice, count: int) -> None:
+        self.device, self.count = device, count
+
     def run(self, times: int = 1) -> None:
-        """Nothing is computed."""
+        """Count them."""
+        self.device.done += times * self.count

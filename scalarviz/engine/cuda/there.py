@@ -10,7 +10,7 @@ from importlib import metadata
 
 from ...errors import MissingDependencyError
 from ..cpu.there import no_numba
-from . import failures, gpus, nvvm
+from . import carried, failures, gpus, nvvm
 
 INSTEAD = 'or take engine="numba"'
 OLDEST = (0, 30)
@@ -34,7 +34,9 @@ def no_cuda(device: int) -> str:
     if sys.platform == "darwin":
         return 'needs an NVIDIA GPU, and macOS has no CUDA: take engine="numba"'
     try:
-        why = _lost(device) or _no_packages() or _no_gpu(device) or _old_driver() or _too_old(device)
+        why = _lost(device) or _no_packages() or _no_gpu(device)
+        if not why and not carried.named():
+            why = _old_driver() or _too_old(device)
     except MissingDependencyError as error:
         why = str(error)
     return f"{why}, {INSTEAD}" if why else ""
@@ -66,7 +68,8 @@ def found() -> str:
         return f"numba's simulator ({SIMULATOR}=1): right, slow, and for tests"
     there = gpus.driver()
     cards = "; ".join(f"{gpu.number}: {gpu}" if len(there.gpus) > 1 else str(gpu) for gpu in there.gpus)
-    return f"{cards}; driver of CUDA {_dotted(there.version)}, toolkit {nvvm.toolkit()}"
+    made = f"kernels of {folder}" if (folder := carried.named()) else f"toolkit {nvvm.toolkit()}"
+    return f"{cards}; driver of CUDA {_dotted(there.version)}, {made}"
 
 
 def simulated() -> bool:

@@ -1,0 +1,170 @@
+"""Part `kernels` of `gpu.py`: every kernel on the device, against NumPy in float64 and against the objects.
+
+Each operation of the table alone, at ordinary points and at zeros, denormals, infinities and NaN, forward and backward;
+the structural kernels in small runs that need all of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+from _gpu_forms import forms_of, taken
+from _gpu_networks import Case, checks
+from _gpu_setting import DTYPES, Setting
+from numpy.typing import NDArray
+
+from scalarviz.engine.arrays.program import numpy_form
+from scalarviz.engine.cuda.catalog import names
+from scalarviz.engine.cuda.devices import open_device
+from scalarviz.engine.cuda.listing import launches
+from scalarviz.engine.cuda.machine import Machine, Shape
+from scalarviz.scalar import ops
+from scalarviz.tape import Instruction, Program
+
+NONE = np.zeros(0, np.int64)
+Numbers = NDArray[Any]
+CANCELLING = ("binary_cross_entropy", "logaddexp")
+"""Sums that may be nearly zero: their last digits are those of the largest operand. So are those of an adjoint, of what
+comes from above: ``1 - y**2`` is nearly zero where tanh is nearly 1."""
+LANES = 32
+MOST_ULPS = 16.0
+"""Of an operation's value or adjoint: libdevice's functions are good to 8, and a derivative is made of a few."""
+MOST = {"float64": 1e-12, "float32": 1e-5}
+"""Norm-wise error of a gradient against that of the objects in float64."""
+STEPS = 12
+
+
+def measure(setting: Setting) -> None:
+    """All of them."""
+    device: Any = open_device(0)
+    tried: set[str] = set()
+    for dtype in DTYPES:
+        chosen = list(ops.TABLE)[:: 8 if setting.tiny else 1]
+        found = {name: _operation(device, name, dtype, setting.tiny) for name in chosen}
+        for name, (error, words) in found.items():
+            if words or not error <= MOST_ULPS:
+                setting.check(f"{name}, {dtype}", error, MOST_ULPS, unit="ulp", remark=words)
+        worst = max(found, key=lambda name: found[name][0])
+        setting.check(
+            f"{len(found)} operations, {dtype}: the worst", found[worst][0], MOST_ULPS, unit="ulp", remark=worst
+        )
+        tried |= {f"{way}:{name}" for name in chosen for way in ("forward", "backward")}
+    device.close()
+    for case in [case for case in checks() if case.reference == "objects"][::3] if setting.tiny else checks():
+        problem = case.build("numpy", "float64").problem
+        for form, shape in forms_of(problem, setting.tiny).items():
+            with taken(shape):
+                tried |= {launch.kernel.name for launch in launches(problem)}
+                for dtype in DTYPES:
+                    _case(setting, case, dtype, form, 2 if setting.tiny else STEPS)
+    left = sorted(name for name in set(names()) - tried if not name.startswith("tile_"))  # some sizes are for others
+    if not setting.tiny:
+        setting.row("kernels that nothing here launched", float(len(left)), ok=not left, remark=", ".join(left))
+
+
+# ---- operations
+
+
+def usual(arity: int, dtype: str, count: int) -> Numbers:
+    """Numbers of all sizes, shape (arity, count)."""
+    make = np.random.default_rng(5)
+    return (make.normal(size=(arity, count)) * 10.0 ** make.uniform(-3, 1, (1, count))).astype(dtype)
+
+
+def odd(arity: int, dtype: str) -> Numbers:
+    """All combinations of zeros, denormals, kinks, large numbers, infinities and NaN, shape (arity, points)."""
+    info = np.finfo(dtype)
+    tiny, huge = float(info.smallest_subnormal), float(info.max)
+    numbers = {1: [0.0, tiny, 1e-30, 0.5, 1.0, 2.0, 60.0, 1000.0, huge, np.inf], 2: [0.0, 0.5, 1.0, 3.0, huge, np.inf],
+               3: [0.0, 0.5, 1.0, np.inf]}[arity]  # fmt: skip
+    pairs = itertools.product([*(-x for x in numbers), *numbers, np.nan], repeat=arity)
+    return np.array(list(pairs)).T.astype(dtype)
+
+
+def _operation(device: Any, name: str, dtype: str, tiny: bool) -> tuple[float, str]:
+    """Largest error in units of the last place, and what else is wrong."""
+    arity = len(ops.get(name).args)
+    sets = usual(arity, dtype, 64 if tiny else 4096), odd(arity, dtype)
+    given = np.concatenate(sets, axis=1)
+    upstream = np.random.default_rng(6).normal(size=given.shape[1]).astype(dtype)
+    values, adjoints = _on_device(device, name, given, upstream)
+    places = slice(0, sets[0].shape[1]), slice(sets[0].shape[1], None)
+    largest, wrong = 0.0, 0
+    for place, exact in zip(places, ("float64", dtype), strict=True):
+        value, pulls = numpy_form(name, np.dtype(exact))
+        x, y, up = (array[..., place].astype(exact) for array in (given, values, upstream))
+        inputs = np.abs(x).max(axis=0) if name in CANCELLING else 0.0 * up
+        with np.errstate(all="ignore"):
+            pairs = [(values[place], value(*x), inputs)]
+            pairs += [(adjoints[k, place], pull(*x, y, up), np.abs(up)) for k, pull in enumerate(pulls) if pull]
+        for found, wanted, beside in pairs:
+            error, different = _compare(found, np.broadcast_to(wanted, found.shape), beside)
+            if place is places[0] or name not in CANCELLING:
+                largest = max(largest, error)
+            wrong += different
+    return largest, f"{wrong} are NaN or infinite where NumPy's are not, or the other way round" if wrong else ""
+
+
+def _compare(found: Numbers, wanted: Numbers, beside: Numbers) -> tuple[float, int]:
+    """Error in ulps (of what stands `beside`, where that is larger), and at how many only one is a finite number."""
+    ordinary = np.isfinite(found) & np.isfinite(wanted)
+    same = ordinary | (np.isnan(found) & np.isnan(wanted)) | (found == wanted)
+    size = np.maximum(np.abs(wanted), beside)[ordinary].astype(found.dtype)
+    with np.errstate(over="ignore"):  # the largest numbers
+        ulps = np.spacing(size).astype(np.float64)
+        errors = np.abs(found[ordinary].astype(np.float64) - wanted[ordinary]) / ulps
+    return float(errors.max(initial=0.0)), int(np.count_nonzero(~same))
+
+
+def _on_device(device: Any, name: str, given: Any, upstream: Any) -> tuple[Numbers, Numbers]:
+    """Values, and the adjoint of each operand, by a program of one instruction: rows of some lanes."""
+    dtype, (arity, n) = given.dtype, given.shape
+    count = -(-n // LANES)
+    dst = arity * count
+    rows = np.arange(dst)
+    outputs = np.arange(dst, dst + count)
+    program = Program(
+        n_rows=dst + count, n_theta=0, instructions=(Instruction("op", dst, count, rows.reshape(arity, -1), name),),
+        input_rows=rows, input_index=rows, constant_rows=NONE, constants=np.zeros(0), outputs=outputs, loss=-1,
+        taps=(), needs_gradient=np.ones(dst + count, bool),
+    )  # fmt: skip
+    machine = Machine(program, device, dtype, LANES, Shape(threads=LANES), tuple(outputs.tolist()))
+    device.upload(machine.values.part(0, dst * LANES), _cut(given, count).reshape(-1))
+    device.upload(machine.adjoints.part(dst * LANES, count * LANES), _cut(upstream[None], count).reshape(-1))
+    for launched in (machine.forward(machine.values, LANES), machine.backward(machine.values, LANES)):
+        device.record(launched).run()
+    values, adjoints = (np.zeros((arity + 1) * count * LANES, dtype) for _ in range(2))
+    device.download(machine.values, values)
+    device.download(machine.adjoints, adjoints)
+    device.wait()
+    return values.reshape(arity + 1, -1)[arity, :n], adjoints.reshape(arity + 1, -1)[:arity, :n]
+
+
+def _cut(numbers: Any, count: int) -> Any:
+    padded = np.zeros((len(numbers), count * LANES), numbers.dtype)
+    padded[:, : numbers.shape[1]] = numbers
+    return padded
+
+
+# ---- runs
+
+
+def _case(setting: Setting, case: Case, dtype: str, form: str, steps: int) -> None:
+    """Gradient and loss of the second batch, and what some steps make of the weights: the worst of them."""
+    plain, run = case.build(case.reference, "float64"), case.build("cuda", dtype)
+    losses = [each._training.trainer.gradient(1) for each in (plain, run)]
+    wanted, found = (each.problem.store.grad.astype(float) for each in (plain, run))
+    gradient = max(_error(found, wanted), abs(losses[1] - losses[0]) / abs(losses[0]))
+    for each in (plain, run):
+        each.step(steps)
+    trained = _error(run.problem.store.value.astype(float), plain.problem.store.value.astype(float))
+    setting.check(f"{case.name}, {dtype}, {form}: gradient", gradient, MOST[dtype])
+    setting.check(f"{case.name}, {dtype}, {form}: weights after {steps} steps", trained, 100 * MOST[dtype])
+    for each in (plain, run):
+        each.close()
+
+
+def _error(found: Numbers, wanted: Numbers) -> float:
+    return float(np.linalg.norm(found - wanted) / np.linalg.norm(wanted))

@@ -1,0 +1,171 @@
+"""What `gpu.py` trains beside the networks of `_workloads`: a graph of scalars, many weights, one of every kind.
+
+A `Case` builds the same run on any engine, so that engines can be compared and the kernels that it needs be listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise, product
+from typing import Any
+
+import _ours
+import numpy as np
+from _workloads import WORKLOADS, Workload
+
+import scalarviz as sv
+from scalarviz import Run, nn, optim
+from scalarviz.scalar import ops
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run that can be made on every engine.
+
+    Attributes
+    ----------
+    name : str
+    build : callable
+        ``build(engine, dtype)`` -> Run, each time a new one with the same numbers.
+    reference : str
+        The engine that it is compared with, in float64: NumPy's where the objects would take minutes.
+    """
+
+    name: str
+    build: Callable[[str, str], Run]
+    reference: str = "objects"
+
+
+class Graph(nn.Module):
+    """Scalars without layers, eight operations a unit: ``h = tanh(a*h + b*x[0]) * sin(c*x[1]) + h``."""
+
+    def __init__(self, nodes: int) -> None:
+        units = nodes // 8
+        self.w = [sv.Weight(w) for w in np.random.default_rng(1).normal(0, 0.5, 3 * units)]
+        self.scale = units**-0.5
+
+    def forward(self, x: Any) -> Any:
+        h = x[0]
+        for a, b, c in zip(self.w[0::3], self.w[1::3], self.w[2::3], strict=True):
+            h = self.scale * (a * h + b * x[0]).tanh() * (c * x[1]).sin() + h
+        return [h]
+
+
+class Kinds(nn.Module):
+    """Every kind of instruction that is no layer: sums of all sorts, maxima, derived weights, weights as outputs."""
+
+    def __init__(self) -> None:
+        self.w = [sv.Weight(x) for x in (0.3, -0.7, 1.1, 0.2, 0.5)]
+
+    def forward(self, x: Any) -> Any:
+        w = self.w
+        product = w[0] * w[1]
+        encoded = [(3.0 * v).sin() for v in x]
+        a = product * x[0] + w[2] * encoded[1] + w[3]
+        b = sv.dot([0.5, -1.5, 2.0], [a, x[1], encoded[2]])
+        c = sv.dot([a, b], [b.tanh(), x[2]], w[4])
+        d = sv.logsumexp([a, b, c]) + sv.max([a, c]) + sv.where(a < c, a * b, w[0] * c + 2.0)
+        return [d / (1.0 + c.square()), w[1], sv.dot([w[2], w[3]], [a, c]), product.exp() * x[2]]
+
+
+class Long(optim.Optimizer):
+    """An update of more operations than one kernel takes."""
+
+    def update(self, w: Any, g: Any, state: Any, lr: Any, t: Any) -> Any:
+        """Each gradient through a hundred functions."""
+        for _ in range(100):
+            g = (1.5 * g).tanh() + 0.5 * g
+        return w - lr * g, {}
+
+
+def picture() -> Any:
+    """Convolutions, pools, and layers behind them."""
+    return nn.Sequential(
+        nn.Unflatten((1, 6, 6)), nn.Conv2d(1, 2, 3, padding=1, seed=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(2, 3, 2, seed=2), nn.Tanh(), nn.Flatten(), nn.Linear(12, 3, seed=3), nn.Sigmoid(),
+    )  # fmt: skip
+
+
+def layers() -> Any:
+    return nn.Sequential(nn.Linear(3, 7, seed=1), nn.LeakyReLU(), nn.Linear(7, 5, seed=2), nn.Tanh(), nn.Linear(5, 2))
+
+
+def wide(activation: Any) -> Any:
+    """Layers that are computed in tiles, each with what stands behind it or without."""
+    sides = list(pairwise((12, 64, 64, 3)))
+    found: list[Any] = []
+    for k, (n, m) in enumerate(sides):
+        found += [nn.Linear(n, m, seed=k), *([activation()] if activation else [])]
+    return nn.Sequential(*found)
+
+
+def made(model: Callable[[], Any], sides: tuple[int, int], optimiser: str, **options: Any) -> Callable[..., Run]:
+    """How a small run is built: random data of so many inputs and outputs; the second weight is frozen."""
+
+    def build(engine: str, dtype: str) -> Run:
+        nn.init.manual_seed(7)
+        make = np.random.default_rng(11)
+        samples = options.get("samples", 37)
+        net = model()
+        weights = net.w if hasattr(net, "w") else net.parameters()
+        kinds = {"SGD": optim.SGD, "Adam": optim.Adam, "Long": Long}
+        data = make.uniform(-1, 1, (samples, sides[0])), make.uniform(0.1, 0.9, (samples, sides[1]))
+        chosen = {"batch_size": options.get("batch", samples), "seed": 3, "engine": engine, "dtype": dtype}
+        return Run(net, options.get("loss", nn.MSELoss)(), kinds[optimiser](weights, lr=0.01), data, **chosen)
+
+    return build
+
+
+def checks() -> Iterator[Case]:
+    """Small runs that need every structural kernel."""
+    yield Case("layers, SGD", made(layers, (3, 2), "SGD"))
+    yield Case("layers, batches in random order, Adam", made(layers, (3, 2), "Adam", batch=10))
+    yield Case("layers, a long update", made(layers, (3, 2), "Long", batch=10))
+    yield Case("convolutions and pools, Adam", made(picture, (36, 3), "Adam", batch=10))
+    yield Case("every kind of sum, derived weights", made(Kinds, (3, 4), "Adam", batch=10))
+    yield Case("L1", made(layers, (3, 2), "SGD", loss=nn.L1Loss))
+    yield Case("one sample", made(layers, (3, 2), "SGD", batch=1))
+    for activation, samples in product((None, nn.LeakyReLU, nn.Tanh), (200, 3000)):
+        name = f"64 wide, {activation.__name__ if activation else 'no activation'}, {samples}"
+        build = made(partial(wide, activation), (12, 3), "Adam", samples=samples)
+        yield Case(name, build, reference="numpy")
+
+
+def workloads(tiny: bool) -> Iterator[Workload]:
+    """Those of the benchmarks; or one of a few weights."""
+    if tiny:
+        yield Workload("tiny 2-3-1", (2, 3, 1), "tanh", "sigmoid", "Adam", 3)
+    else:
+        yield from WORKLOADS
+
+
+def case_of(work: Workload) -> Case:
+    return Case(work.name, lambda engine, dtype: _ours.build(work, engine, dtype=dtype))
+
+
+def graph(tiny: bool) -> Case:
+    """A typed graph of 16,000 operations."""
+    nodes = 24 if tiny else 16_000
+    samples = 2 if tiny else 128
+    return Case(f"graph of {nodes} nodes, {samples}", made(lambda: Graph(nodes), (2, 1), "SGD", samples=samples))
+
+
+def large(tiny: bool) -> Case:
+    """A million weights."""
+    side, samples = (3, 2) if tiny else (1000, 64)
+    return Case(
+        f"{side}-{side} Adam, {samples}",
+        made(lambda: nn.Linear(side, side, seed=1), (side, side), "Adam", samples=samples),
+    )
+
+
+def every_case() -> list[Case]:
+    """All that is trained, but for the operations one by one: what kernels are compiled for elsewhere."""
+    return [*checks(), *(case_of(work) for work in WORKLOADS), graph(False), large(False)]
+
+
+def operations() -> list[str]:
+    """Names of the table."""
+    return list(ops.TABLE)
