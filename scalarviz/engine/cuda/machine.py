@@ -28,6 +28,8 @@ class Shape:
         Of a block.
     slices, loss_slices : int
         Parts into which the lanes are cut where a gradient, or the loss, is a sum over them.
+    slice_lanes : int
+        Where there are more lanes to a slice, there are more slices, up to four times as many.
     steps, loss_parts : int
         The most steps between an upload and a download, and the most parts of losses.
     stream_bytes : int
@@ -52,6 +54,7 @@ class Shape:
     threads: int = 128
     slices: int = 32
     loss_slices: int = 1024
+    slice_lanes: int = 512
     steps: int = 4096
     loss_parts: int = 1 << 20
     stream_bytes: int = 256 << 20
@@ -129,7 +132,7 @@ class Machine:
         self, program: Program, device: Device, dtype: Any, chunk: int, shape: Shape, seeds: tuple[int, ...] = ()
     ) -> None:
         self.program, self.device, self.dtype, self.chunk, self.shape = program, device, np.dtype(dtype), chunk, shape
-        self.slices = min(shape.slices, chunk)
+        self.slices = min(chunk, max(shape.slices, min(4 * shape.slices, chunk // shape.slice_lanes)))
         cut = None if shape.tiles is None else Cut(shape.tiles, chunk, self.dtype.itemsize, self.slices)
         self.encoded = encoded = encode(program, seeds, shape.joined, cut)
         self.values = device.empty(max(1, program.n_rows * chunk), dtype)

@@ -180,7 +180,10 @@ class Tiled:
         for parameters, *_ in pairs:
             paired[np.asarray(parameters, np.int64).ravel()] = True
         blocks: dict[tuple[int, Tile], list[int]] = {}
-        for tile, i, args in self.entries:
+        sizes = [(tile, _outputs(i), i.args.shape[1]) for tile, i, _ in self.entries]
+        together = self.cut.tiling.together(sizes) if sizes else None
+        for alone, i, args in self.entries:
+            tile = alone if together is None else together
             mine = _parameters(i)
             number = int(launch[mine].max()) + 1
             adds = number > 0 or bool(paired[mine].any())

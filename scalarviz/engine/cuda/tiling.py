@@ -118,7 +118,7 @@ class Tiling:
         Tile(4, 4, 16, 16, 16), Tile(4, 4, 16, 8, 16), Tile(2, 4, 8, 8, 16), Tile(1, 4, 4, 8, 16)
     )  # fmt: skip
     weights: tuple[Tile, ...] = (
-        Tile(4, 4, 16, 16, 32), Tile(4, 4, 8, 8, 32), Tile(4, 2, 16, 8, 32), Tile(2, 2, 8, 8, 32),
+        Tile(8, 4, 8, 16, 32), Tile(4, 4, 8, 8, 32), Tile(4, 2, 16, 8, 32), Tile(2, 2, 8, 8, 32),
         Tile(1, 4, 4, 8, 32),
     )  # fmt: skip
     blocks: int = 128
@@ -148,6 +148,15 @@ class Tiling:
         fitting = [tile for tile in self.weights if 2 * areas[tile] <= 3 * outputs * n]
         fitting = fitting or [tile for tile in self.weights if areas[tile] == min(areas.values()) <= 8 * outputs * n]
         return self._enough(fitting, {tile: areas[tile] * slices for tile in fitting})
+
+    def together(self, tiles: list[tuple[Tile, int, int]]) -> Tile | None:
+        """One tile for all matrices of so many outputs and operands, and so one launch; None if that is not worth it.
+
+        It is the one of the largest matrix, if with it no more than half as many results again are computed.
+        """
+        alone = sum(tile.padded(outputs, n) for tile, outputs, n in tiles)
+        largest = max(tiles, key=lambda given: given[1] * given[2])[0]
+        return largest if 2 * sum(largest.padded(outputs, n) for _, outputs, n in tiles) <= 3 * alone else None
 
     def _enough(self, tiles: list[Tile], results: dict[Tile, int]) -> Tile | None:
         blocks = {tile: results[tile] // (tile.high * tile.wide) for tile in tiles}
