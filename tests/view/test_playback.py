@@ -87,6 +87,23 @@ def test_two_quick_presses_are_two_steps(worker):
     assert worker.settle().step == 2
 
 
+@pytest.mark.parametrize("faster", [0, 4])
+def test_a_step_after_a_pause_is_one_step(worker, faster):
+    """Not all those that the pause kept from being done: at full speed the run went on to its end."""
+    playback = Playback(worker, 100_000, 20.0)
+    for _ in range(faster):
+        playback.change_speed(1)
+    playback.play()
+    playback.tick(0.25)
+    playback.pause()
+    worker.settle()
+    before = worker.run.steps
+    playback.step(1)
+    worker.settle()
+    assert worker.run.steps == before + 1
+    assert not playback.running
+
+
 def test_speed_changes_the_rate_from_here_on(worker):
     playback = Playback(worker, 3000)
     playback.play()

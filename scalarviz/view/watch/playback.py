@@ -84,8 +84,13 @@ class Playback:
 
     def pause(self) -> None:
         """Stop at the next boundary of a step."""
-        self.running = False
+        self._stand()
         self.worker.pause()
+
+    def _stand(self) -> None:
+        """Time stands still; the step that it would have come to is nobody's aim any more."""
+        self.running = False
+        self._target = self.worker.run.steps
 
     def hold(self) -> None:
         """Wait at the next boundary of a step, without a pause: a hand holds a weight."""
@@ -103,14 +108,13 @@ class Playback:
         """`count` steps by hand; pauses first."""
         if self.running:
             self.pause()
-            self._target = self.worker.run.steps
         self._target = max(self._target, self.worker.run.steps) + count
         self.worker.train_to(self._target)
 
     def tick(self, seconds: float) -> None:
         """`seconds` have passed on the viewer's clock: let the worker train to where it should be now."""
-        if self.worker.error is not None:
-            self.running = False
+        if self.worker.error is not None and self.running:
+            self._stand()
         if not self.running or self._held:
             return
         if self.worker.run.steps >= self.end:
