@@ -22,7 +22,7 @@ PARTS = {
     "runs": [OWN / "changes.py", OWN / "weather.py"], "those of engines": [TESTS / "engine"],
     "those of runs": [TESTS / folder for folder in ("nn", "run", "scalar", "tape")],
 }  # fmt: skip
-MODULES = [OWN, *(TESTS / folder for folder in ("engine", "nn", "run"))]
+MODULES = [OWN, *(TESTS / folder for folder in ("engine", "nn", "run", "tape"))]
 """From where the tests import: the plugin, and tables of other tests."""
 
 

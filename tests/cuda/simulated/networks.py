@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 import test_engines_agree as agree
 import test_few
+import test_gradient_rows as gradient_rows
 import test_losses
 import test_norm
 import test_pool
+import test_random_branches as random_branches
 import test_random_networks as random_networks
 
 import scalarviz as sv
@@ -162,8 +164,13 @@ def against_itself(o, t):
     return 0.3 * ((o[0] - o[0]) ** 2 + (o[1] - t[0]) ** 2 + (t[1] - o[0]) ** 2) + sv.sum([(v - v) for v in o])
 
 
+def one_output_twice(o, t):
+    """A squared error in which an output stands in two terms."""
+    return sv.sum([(o[0] - t[0]) ** 2, (o[1] - t[1]) ** 2, (o[0] - t[2]) ** 2])
+
+
 @pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("loss", [nn.MSELoss(), alone, against_itself])
+@pytest.mark.parametrize("loss", [nn.MSELoss(), alone, against_itself, one_output_twice])
 @pytest.mark.parametrize("make", [Twice, Odd])
 def test_odd_graphs(make, loss, dtype):
     n_out = len(make()([0.1, 0.2]))
@@ -188,6 +195,24 @@ def test_wirings(wiring, dtype):
 
     n_out = len(make()([0.1, 0.2]))
     check(make, nn.MSELoss(), samples(2, n_out, 6), dtype, batch=5)
+
+
+@pytest.mark.parametrize("name", gradient_rows.TRAPS)
+def test_what_has_no_derivative_hands_on_nothing(name):
+    graph, numbers, expected = gradient_rows.TRAPS[name]
+    assert gradient_rows.gradient(graph, numbers, "cuda", 4) == expected
+
+
+def test_random_graphs_with_branches(make_oracle):
+    """Kinks, NaN and infinities; a quotient of a difference loses digits."""
+    compared = 0
+    for seed in range(25):
+        wanted = random_branches.gradients(make_oracle.branching, seed, "objects")
+        if wanted is not None:
+            found = random_branches.gradients(make_oracle.branching, seed, "cuda", samples=3)
+            np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9, err_msg=str(seed))
+            compared += 1
+    assert compared > 15
 
 
 # ---- random networks

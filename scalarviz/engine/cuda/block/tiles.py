@@ -15,7 +15,7 @@ LAYER_WIDTH = 8
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer whose operands are neighbours, and each of whose parameters occurs once in the program.
+    """A layer whose operands are neighbours, and each of whose parameters gets its gradient from it alone, and once.
 
     Attributes
     ----------
@@ -64,11 +64,18 @@ def layers(encoded: Encoded, start: int) -> list[Layer]:
             rows = np.array(encoded.pool[args : args + n])
             parameters = [*range(weight, weight + n * outputs)]
             parameters += range(bias, bias + outputs) if bias >= 0 else []
-            once = np.all(np.diff(encoded.first)[parameters] == 1)
-            if once and np.array_equal(rows, np.arange(rows[0], rows[0] + n)):
+            alone = _alone(encoded, parameters, range(dst, dst + outputs))
+            if alone and np.array_equal(rows, np.arange(rows[0], rows[0] + n)):
                 place = found[-1].end if found else start
                 found.append(Layer(int(rows[0]), n, weight, bias, dst, outputs, place, row_width(n)))
     return found
+
+
+def _alone(encoded: Encoded, parameters: list[int], rows: range) -> bool:
+    """Whether each of these parameters gets its gradient once, by one of these rows: they may get none themselves."""
+    if not np.all(np.diff(encoded.first)[parameters] == 1):
+        return False
+    return bool(np.isin(encoded.adjoint_rows[encoded.first[parameters]], rows).all())
 
 
 def tiled(encoded: Encoded, found: list[Layer]) -> tuple[list[Call], list[Call]]:
