@@ -126,33 +126,35 @@ def _add_tools(app: Any) -> None:
     silence = typer.Option(False, "--quiet", show_default=False, help="Say nothing, give way to other programs.")
 
     kind = typer.Option(
-        "", "--gpu", metavar="sm_90", show_default=False, help="For this kind of GPU too; none need be here."
+        None, "--gpu", metavar="sm_90", show_default=False, help="For this kind of GPU too; none need be here."
     )
     table = typer.Option(False, "--ops", show_default=False, help="What each engine makes of each operation instead.")
-    scene_file = typer.Argument("", metavar="SCENE", show_default=False, help="With --ops: also those it registers.")
+    scene_file = typer.Argument(None, metavar="SCENE", show_default=False, help="With --ops: also those it registers.")
 
     @app.command("doctor", help=COMMANDS["doctor"])  # type: ignore[untyped-decorator]
-    def doctor(scene: str = scene_file, report: bool = versions, ops: bool = table) -> int:
+    def doctor(scene: str | None = scene_file, report: bool = versions, ops: bool = table) -> int:
         return _interruptible(lambda: _doctor(scene, report, ops))
 
     @app.command("warmup", help=COMMANDS["warmup"])  # type: ignore[untyped-decorator]
-    def warmup(quiet: bool = silence, gpu: str = kind) -> int:
+    def warmup(quiet: bool = silence, gpu: str | None = kind) -> int:
         from .warmup import warm_up
 
         return _interruptible(lambda: warm_up(quiet, gpu))
 
 
-def _doctor(scene: str, report: bool, ops: bool) -> int:
+def _doctor(scene: str | None, report: bool, ops: bool) -> int:
     from .doctor import doctor, operations
     from .scene import load_scene
 
-    if scene and not ops:
+    if report and ops:
+        raise InputError("doctor: --report and --ops are two answers; ask for one of them")
+    if scene is not None and not ops:
         raise InputError(
             f"doctor examines this machine; {shown(scene)} goes with --ops: scalarviz doctor --ops {scene}"
         )
-    if scene and scene not in scene_names() and not scene.endswith(".py"):
+    if scene is not None and scene not in scene_names() and not scene.endswith(".py"):
         raise InputError(f"no scene {shown(scene)}; name a file, as my_scene.py, or one of {listing(scene_names())}")
-    if scene:
+    if scene is not None:
         load_scene(scene)
     return operations() if ops else doctor(report)
 

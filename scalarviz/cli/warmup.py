@@ -19,14 +19,14 @@ from .console import Progress, say
 _CODE = "import sys; sys.path[:] = {path!r}; from scalarviz.cli.main import main; sys.exit(main(['warmup', '--quiet']))"
 
 
-def warm_up(quiet: bool = False, gpu: str = "") -> int:
+def warm_up(quiet: bool = False, gpu: str | None = None) -> int:
     """Compile the kernels into the cache, those for the GPUs that are here too.
 
     Parameters
     ----------
     quiet : bool
         Say nothing, give way to other programs, and end at once if another process is at it.
-    gpu : str
+    gpu : str, optional
         A kind of GPU to compile for that need not be here, as ``"sm_90"``.
 
     Returns
@@ -43,7 +43,7 @@ def warm_up(quiet: bool = False, gpu: str = "") -> int:
     """
     if why := no_numba():
         raise ScalarvizError(f"numba {why}")
-    gpus = warmup_gpu.asked(gpu) if gpu else warmup_gpu.here()
+    gpus = warmup_gpu.here() if gpu is None else warmup_gpu.asked(gpu)
     from ..engine.cpu import warmup
     from ..engine.cpu.cache.units import CORE
     from ..scalar import ops

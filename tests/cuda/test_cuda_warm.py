@@ -147,7 +147,7 @@ def test_a_kind_that_is_named_is_compiled_for(cache, compiled, toolkit, capsys):
     assert kinds(cache) == ["100.ptx"] * 6
 
 
-@pytest.mark.parametrize("kind", ["sm_91", "90", "sm_90a", "sm_٩٠", "H200", "sm_", " sm_90"])
+@pytest.mark.parametrize("kind", ["sm_91", "90", "sm_90a", "sm_٩٠", "H200", "sm_", " sm_90", ""])
 def test_another_kind_is_refused(cache, compiled, toolkit, capsys, kind):
     assert main(["warmup", "--gpu", kind]) == 2
     assert capsys.readouterr().err == (
