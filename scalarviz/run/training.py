@@ -224,12 +224,26 @@ class Training:
         self._book(losses, lr)
         weights = np.flatnonzero(~np.isfinite(self.problem.store.value))
         where = f"; the first weight is {self._name_of(int(weights[0]))}" if len(weights) else ""
-        advice = f". lr is {lr:g}; try a tenth"
-        wrong = np.flatnonzero(~np.isfinite(given))
-        if len(wrong):
-            first = int(wrong[0])
-            advice = f". {self._name_of(first)} was {given[first]:g} before it: set it to a number, or load others"
+        advice = self._advice(given, lr)
         raise DivergedError(f"training diverged at step {self.steps}: the loss is {losses[-1]:g}{where}{advice}")
+
+    def _advice(self, given: NDArray[Any], lr: float) -> str:
+        """What to do after a step that was taken at the weights `given`.
+
+        A gradient that is a NaN makes NaNs of the optimiser's state, which setting a weight to a number does not mend.
+        """
+        wrong, problem = np.flatnonzero(~np.isfinite(given)), self.problem
+        spoilt = np.any([np.isnan(array) for array in problem.state], axis=0) & problem.trained
+        back = "go back with run.take(a state of before) or run.load(a file)"
+        if len(wrong):
+            said = f". {self._name_of(int(wrong[0]))} was {given[wrong[0]]:g} before it"
+            if spoilt.any():
+                return f"{said}; the optimiser's state is spoilt by it: {back}"
+            return f"{said}: set it to a number, or load others"
+        before = np.flatnonzero(spoilt & np.isfinite(problem.store.grad))
+        if len(before):
+            return f". The optimiser's state of {self._name_of(int(before[0]))} was nan before it: {back}"
+        return f". lr is {lr:g}; try a tenth"
 
 
 def _of_steps(seconds: float, trainer: Trainer) -> float:

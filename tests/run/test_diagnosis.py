@@ -307,3 +307,34 @@ def test_a_network_that_is_done_is_well() -> None:
         run.step(3)
         assert run.loss == 0
         assert told(run) == []
+
+
+@pytest.mark.parametrize("kind", ["Adam", "momentum"])
+def test_a_state_that_a_nan_has_spoilt_is_named_until_it_is_gone(kind: str) -> None:
+    net = nn.Linear(2, 1, seed=0)
+    weights = net.parameters()
+    optimiser = optim.Adam(weights, lr=0.01) if kind == "Adam" else optim.SGD(weights, lr=0.01, momentum=0.9)
+    with sv.Run(net, nn.MSELoss(), optimiser, (np.ones((4, 2)), np.ones((4, 1))), engine="numpy") as run:
+        run.step(3)
+        before = run.state()
+        run.set_weights(0, [np.nan])
+        with pytest.raises(DivergedError, match=r"was nan before it; the optimiser's state is spoilt by it: go back"):
+            run.step(2)
+        run.set_weights(0, np.full(run.n_weights, 0.5))
+        with pytest.raises(DivergedError, match=r"The optimiser's state of weight.* was nan before it: go back"):
+            run.step(2)
+        run.take(before)
+        run.step(2)  # what it says helps
+        assert np.isfinite(run.values).all()
+
+
+def test_without_a_state_a_number_is_all_that_a_nan_needs() -> None:
+    net = nn.Linear(2, 1, seed=0)
+    data = np.ones((4, 2)), np.ones((4, 1))
+    with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.01), data, engine="numpy") as run:
+        run.set_weights(0, [np.nan])
+        with pytest.raises(DivergedError, match="was nan before it: set it to a number, or load others"):
+            run.step(2)
+        run.set_weights(0, np.full(run.n_weights, 0.5))
+        run.step(2)
+        assert np.isfinite(run.values).all()
