@@ -43,7 +43,7 @@ class Sum(NamedTuple):
     ----------
     tile : Tile
     at, blocks : int
-        Where the numbers of its blocks stand in the pool (see ``kernels/tiles.tile_weights``), and of how many.
+        Where the numbers of its blocks stand in the pool (see ``kernels/tile_sums.tile_weights``), and of how many.
     """
 
     tile: Tile

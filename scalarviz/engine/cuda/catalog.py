@@ -16,7 +16,7 @@ from ... import rng
 from ...scalar import ops
 from ...scalar.sources import define
 from . import jit, typed, wide
-from .kernels import backward, forward, steps, sums, tiles
+from .kernels import backward, forward, steps, sums, tile_sums, tiles
 from .source.joined import activation_source, derivative_source
 from .source.ops import backward_source, forward_source, has_backward
 from .tiling import KERNELS, TILING, Tile
@@ -119,7 +119,8 @@ def _of_tile(
     name: str, which: str, tile: Tile, op: ops.Op | None, operand: int, how: str, dtype: str
 ) -> Kernel:  # fmt: skip
     """A kernel of tiles; the operation is done behind a layer, or its derivative in front of one (see ``joins``)."""
-    given, text = tile.constants(which), inspect.getsource(tiles) + inspect.getsource(wide) + str(tile)
+    module = tile_sums if which == "tile_weights" else tiles
+    given, text = tile.constants(which), inspect.getsource(module) + inspect.getsource(wide) + str(tile)
     given |= {"KEPT": op is None or how == "kept", "JOINED": op is not None, "DERIVED": op is not None}
     if op is not None:
         made, space = ("activation" if which == "tile_layer" else "derivative"), _words(dtype)
@@ -128,7 +129,7 @@ def _of_tile(
             source = derivative_source(op, operand, how == "result")
         define(f"cuda {name} {dtype}", source, space)
         given[made], text = space[made], text + source
-    return Kernel(name, dtype, typed.namespace(tiles, dtype, **given)[which], text, tile.bounds)
+    return Kernel(name, dtype, typed.namespace(module, dtype, **given)[which], text, tile.bounds)
 
 
 def _words(dtype: str) -> dict[str, Any]:

@@ -222,7 +222,7 @@ def _parameters(i: Instruction) -> NDArray[np.int64]:
 
 
 def _blocks(tile: Tile, i: Instruction, args: int, adds: bool) -> list[int]:
-    """The numbers of the blocks of a layer, see ``kernels/tiles.tile_weights``."""
+    """The numbers of the blocks of a layer, see ``kernels/tile_sums.tile_weights``."""
     (positions, n), outputs = i.args.shape, _outputs(i)
     found: list[Any] = []
     for top in range(0, outputs, tile.high):
