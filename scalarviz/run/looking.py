@@ -60,10 +60,12 @@ class Looking:
         -------
         FrameRequest
             ``done`` says whether the frame is there, ``result(timeout)`` waits for it, and ``await`` does under
-            asyncio. Without a training thread it is the frame of this moment. Beside one (a `Worker`, a window) it
-            is that of the next pause between two calls of the engine, after the edits that were asked for before;
-            an engine with a memory of its own may give one from the middle of a call. A request is never lost: if
-            the thread ends, it gets the frame of its end.
+            asyncio. Without a training thread it is the frame of this moment. Nobody knows of a thread of your own
+            that calls ``step``: its numbers may change while they are read, so let a `Worker` train where another
+            thread looks. Beside a training thread (a `Worker`, a window) it is that of the next pause between two
+            calls of the engine, after the edits that were asked for before; an engine with a memory of its own may
+            give one from the middle of a call. A request is never lost: if the thread ends, it gets the frame of its
+            end.
 
         Raises
         ------

@@ -55,6 +55,17 @@ def test_less_than_a_step_a_frame_is_said_evenly(worker):
     assert 0.15 < min(rates) <= max(rates) < 0.35
 
 
+def test_a_pace_of_seconds_a_step_is_never_said_to_be_none(worker):
+    """It said 0 and 1.9e-15 steps a frame: five steps in 20 s are one in 240 frames."""
+    playback = Playback(worker, 5, 20.0)
+    playback.play()
+    said = set()
+    for _ in range(1000):
+        playback.tick(1 / RATE)
+        said.add(playback.text())
+    assert said == {"pace below 0.033 steps a frame", "pace 0.033 steps a frame"}
+
+
 def test_at_the_end_play_goes_on_without_one(worker):
     playback = Playback(worker, 10, 1.0)
     playback.play()

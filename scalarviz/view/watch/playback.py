@@ -137,7 +137,10 @@ class Playback:
         if self.speed == float("inf"):
             return "pace full"
         start, end = max(0.0, self._time - 0.25), self._time + 0.25  # half a second: the table is of whole steps
-        rate = (self._paced(end) - self._paced(start)) / ((end - start) * RATE) * self.speed
+        done, one = self._paced(end) - self._paced(start), self.speed / ((end - start) * RATE)
+        if done < 0.99:  # not even one step in that time
+            return f"pace below {one:.2g} steps a frame"
+        rate = done * one
         if rate < 0.95:
             return f"pace {rate:.2g} steps a frame"
         return f"pace {rate:,.0f} step{'s' if round(rate) > 1 else ''} a frame"
