@@ -40,6 +40,19 @@ _PARAMETER = re.compile(r"\.param \.(\w+)(?: \.ptr[\w. ]*)? \w+(\[\d+\])?")
 _FAST = re.compile(r"(div|sqrt)\.(approx|full)|(sin|cos|tanh|lg2)\.approx")
 
 
+def allowed(kernel):
+    """What a kernel may have: its own entry; one that does several things, what each of them may."""
+    kind, dtype = kernel.name.partition(":")[0], kernel.dtype
+    found = set(ALLOWED.get((kernel.name, dtype), {}))
+    if kind in ("block", "alone"):
+        found |= set(ALLOWED.get(("loss", dtype), {}))
+    if kind in ("block", "alone", "update") or kind.startswith("tile_"):
+        for name, sign in {"sin": "_sin(", "cos": "_cos(", "tanh": "_tanh(", "pow": "**"}.items():
+            if sign in kernel.text or f":{name}." in kernel.name:
+                found |= {x for way in ("forward", "backward") for x in ALLOWED.get((f"{way}:{name}", dtype), {})}
+    return found
+
+
 def capability(architecture):
     """(9, 0) of 90."""
     return divmod(architecture, 10)

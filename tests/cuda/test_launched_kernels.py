@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from machine_code import ALLOWED, ARCHITECTURES, assembled, faults
+from machine_code import ARCHITECTURES, allowed, assembled, faults
 
 import scalarviz as sv
 from scalarviz import Run, nn, optim
+from scalarviz.engine.cuda import trainer
 from scalarviz.engine.cuda.device import Buffer
 from scalarviz.engine.cuda.listing import launches
 
@@ -82,6 +84,18 @@ def test_the_launches_of_a_workload(benchmarks, name, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["3-16-16-3", "XOR", "UV 12-64x4-3 Adam, 1024"])
+def test_the_launches_of_a_workload_in_blocks(benchmarks, name, dtype, monkeypatch):
+    ours, workloads = benchmarks
+    monkeypatch.setattr(trainer, "SHAPE", replace(trainer.SHAPE, lanes=8))
+    run = ours.build(workloads.named(name), "numpy", dtype=dtype)
+    found = launches(run.problem)
+    assert {"block", "alone"} & {launch.kernel.name.partition(":")[0] for launch in found}
+    check(found, dtype)
+    run.close()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("batch", [20, 6])
 @pytest.mark.parametrize("optimiser", list(optimisers()))
 def test_the_launches_of_an_optimiser(optimiser, batch, dtype):
@@ -111,7 +125,7 @@ def check(found, dtype):
         fits(launch, dtype)
     for kernel in {launch.kernel for launch in found}:
         for architecture in ARCHITECTURES:
-            assert faults(kernel, architecture) <= set(ALLOWED.get((kernel.name, dtype), {})), kernel.name
+            assert faults(kernel, architecture) <= allowed(kernel), kernel.name
     for architecture in ARCHITECTURES:
         for launch in found:
             code, threads = assembled(launch.kernel, architecture), launch.block[0] * launch.block[1]
