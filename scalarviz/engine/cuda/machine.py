@@ -23,7 +23,8 @@ class Shape:
     Attributes
     ----------
     chunk_bytes : int
-        What the rows of a chunk of lanes may fill, values and adjoints: less than a usual second-level cache.
+        What the rows of a chunk of lanes may fill, values and adjoints. So much that a chunk repays its launches,
+        microseconds each: rows that stay in the cache (32 MB) would be nine chunks of a wide network at 65,536 samples.
     threads : int
         Of a block.
     slices, loss_slices : int
@@ -50,10 +51,10 @@ class Shape:
         How layers and convolutions are cut into tiles; None for the plain form, the reference.
     """
 
-    chunk_bytes: int = 32 << 20
+    chunk_bytes: int = 512 << 20
     threads: int = 128
     slices: int = 32
-    loss_slices: int = 1024
+    loss_slices: int = 4096
     slice_lanes: int = 512
     steps: int = 4096
     loss_parts: int = 1 << 20
