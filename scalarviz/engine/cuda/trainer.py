@@ -89,7 +89,8 @@ class CudaTrainer:
 
     def _run(self, work: Work, count: int, before: NDArray[np.float64]) -> None:
         """Queue steps; where somebody watches, not so many at once that nobody could look between them."""
-        if self.asked is None:
+        asked = self.asked  # another thread may end the watching
+        if asked is None:
             work.step.run(count)
             return
         ahead: deque[Mark] = deque()
@@ -98,7 +99,7 @@ class CudaTrainer:
             some = min(work.together, count - done)
             work.step.run(some)
             done += some
-            work.between.look(self.asked, before, done)
+            work.between.look(asked, before, done)
             ahead.append(work.device.mark())
             if len(ahead) > 2:
                 ahead.popleft().wait()
