@@ -13,6 +13,8 @@ from scalarviz.engine.problem import Problem
 
 OWN, PLAIN, TILES, BLOCKS = "cuda", "cuda, plain", "cuda, tiles", "cuda, blocks of {} lanes"
 """As the engine chooses; an instruction a kernel, which is the reference; tiles and no blocks; blocks."""
+CHUNKS, MEGABYTES = "cuda, chunks of {} MB", (32, 128)
+"""Chunks of lanes whose rows stay in a second-level cache, at the price of more launches."""
 OFF: dict[str, Any] = {"joined": False, "tiles": None, "lanes": 0}
 """Switches of the engine's configuration that switch a form off."""
 LANES = (8, 16, 32)
@@ -27,6 +29,7 @@ def forms() -> dict[str, Any]:
         found[TILES] = replace(own, **{name: value for name, value in off.items() if name == "lanes"})
     if "lanes" in known:
         found |= {BLOCKS.format(lanes): replace(own, lanes=lanes) for lanes in LANES}
+    found |= {CHUNKS.format(size): replace(own, chunk_bytes=size << 20) for size in MEGABYTES}
     found[PLAIN] = replace(own, **off)
     return {name: shape for name, shape in found.items() if name == OWN or shape != own}
 
