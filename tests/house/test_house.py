@@ -105,3 +105,12 @@ def test_the_list_of_the_compiled_engine_names_every_file_once():
     table = re.findall(r"^\| `([\w/.]+)` \|.*\| (`.*`) \|$", text, re.MULTILINE)
     listed = sorted((folder / room / f"{name}.py") for room, names in table for name in re.findall(r"`(\w+)`", names))
     assert listed == sorted(path for path in folder.rglob("*.py") if path.stem != "__init__")
+
+
+@pytest.mark.parametrize("engine", ["cpu", "cuda"])
+def test_the_map_of_an_engine_names_its_files_and_folders(engine):
+    folder = ROOT / "scalarviz" / "engine" / engine
+    said = (folder / "README.md").read_text(encoding="utf-8")
+    here = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    rooms = {f"{path.name}/" for path in folder.iterdir() if (path / "__init__.py").is_file()}
+    assert {name for name in here | rooms if f"`{name}`" not in said} == set()
