@@ -65,11 +65,17 @@ WIDTH = {"conv": 49, "strided": 49, "shared layer": 4, "mixed layer": 4}
 
 @pytest.fixture
 def shape(monkeypatch):
-    """Another cut of the work: ``shape(chunk_bytes=...)``."""
+    """Another cut of the work: ``shape(chunk_bytes=...)``; a launch for each part of it, if no lanes are given."""
     from scalarviz.engine.cuda import trainer
     from scalarviz.engine.cuda.machine import Shape
 
-    return lambda **given: monkeypatch.setattr(trainer, "SHAPE", Shape(**given))
+    return lambda **given: monkeypatch.setattr(trainer, "SHAPE", Shape(**{"lanes": 0, **given}))
+
+
+@pytest.fixture(autouse=True)
+def many_launches(shape):
+    """What small batches are computed in otherwise is tested in ``test_block_ptx``."""
+    shape()
 
 
 def started(model, engine, dtype, batch, samples=20, inputs=3, loss=None, optimiser=None, data=None):

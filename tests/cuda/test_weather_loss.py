@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -154,8 +155,11 @@ def test_a_frame_that_is_asked_for_while_a_worker_trains(fake):
     assert [frame.step for frame in frames] == sorted(frame.step for frame in frames)
 
 
-def test_a_kernel_that_writes_where_it_must_not(install_fake_driver):
+def test_a_kernel_that_writes_where_it_must_not(install_fake_driver, monkeypatch):
     """Not an error code that a test made up: the machine that runs the kernels refuses the access."""
+    from scalarviz.engine.cuda import trainer
+
+    monkeypatch.setattr(trainer, "SHAPE", replace(trainer.SHAPE, lanes=0))
     fake = install_fake_driver(faults="error")
     reference, run = stepped_before_and_after(3, 2), make()
     run.step(3)

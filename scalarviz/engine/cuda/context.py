@@ -74,6 +74,7 @@ class Context:
         self.device = self.call("cuDeviceGet", number)
         self.name = self.call("cuDeviceGetName", 256, self.device).split(b"\0")[0].decode(errors="replace")
         self.capability = (self._attribute("COMPUTE_CAPABILITY_MAJOR"), self._attribute("COMPUTE_CAPABILITY_MINOR"))
+        self.shared_bytes = self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
         self.handle = self.call("cuDevicePrimaryCtxRetain", self.device)
         self._begun = True
 

@@ -99,10 +99,13 @@ class Device(Protocol):
     name : str
     remark : str
         What is not as it should be, as one clause; empty if all is.
+    shared_bytes : int
+        The most shared memory that a block can have.
     """
 
     name: str
     remark: str
+    shared_bytes: int
 
     def empty(self, size: int, dtype: Any) -> Buffer:
         """Memory for so many numbers; DeviceMemoryError if there is not enough."""

@@ -21,7 +21,7 @@ class DriverDevice:
     def __init__(self, number: int) -> None:
         self.number, self.remark = number, ""
         self.context = context_of(number)
-        self.name = self.context.name
+        self.name, self.shared_bytes = self.context.name, self.context.shared_bytes
         self._held: list[Array] = []
         streams: list[Any] = []
         self._end = weakref.finalize(self, _end, self.context, streams, self._held)

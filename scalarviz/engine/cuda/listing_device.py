@@ -26,6 +26,7 @@ class ListingDevice:
 
     name = "a list"
     remark = "computes nothing"
+    shared_bytes = 227 << 10
 
     def __init__(self) -> None:
         self.launches: list[Launch] = []

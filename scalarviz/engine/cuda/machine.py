@@ -59,8 +59,8 @@ class Shape:
     steps: int = 4096
     loss_parts: int = 1 << 20
     stream_bytes: int = 256 << 20
-    lanes: int = 0
-    block_threads: int = 128
+    lanes: int = 8
+    block_threads: int = 256
     alone: int = 32
     shared_bytes: int = 96 << 10
     resident: bool = True
@@ -143,12 +143,19 @@ class Machine:
             self.numbers = self.constant(np.array([*encoded.numbers, 0.0]).astype(dtype))
         self.parts: Buffer | None = None
         if seeds:
-            self.first = self.constant(encoded.first)
-            self.adjoint_rows = self.constant(np.append(encoded.adjoint_rows, np.int32(0)))
-            self.value_rows = self.constant(np.append(encoded.value_rows, np.int32(0)))
-            self.which = self.constant(np.append(encoded.which, np.int32(0)))
+            self._load_pairs(encoded.which, np.ones(len(encoded.which), np.bool_))
             self.parts = device.empty(max(1, program.n_theta * self.slices), dtype)
         self._fill_constants()
+
+    def _load_pairs(self, which: Array, kept: Array) -> None:
+        """The pairs of some of the parameters that have any: `which`, where `kept` says so."""
+        encoded = self.encoded
+        counts = np.diff(encoded.first)
+        pairs = np.repeat(kept, counts)
+        self.first = self.constant(np.append(0, np.cumsum(counts[kept])).astype(np.int64))
+        self.adjoint_rows = self.constant(np.append(encoded.adjoint_rows[pairs], np.int32(0)))
+        self.value_rows = self.constant(np.append(encoded.value_rows[pairs], np.int32(0)))
+        self.which = self.constant(np.append(which[kept], np.int32(0)))
 
     def constant(self, array: Array) -> Buffer:
         """A table in the device's memory."""

@@ -33,6 +33,7 @@ class SimulatedDevice:
     """See :class:`scalarviz.engine.cuda.device.Device`. Memory that was never written holds NaN or the least number."""
 
     remark = "numba's simulator, which is slow"
+    shared_bytes = 227 << 10
 
     def __init__(self, number: int) -> None:
         self.number = number

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ...tape import Program
 from ..problem import Array, Problem
 from .catalog import find, written
 from .device import Device, Launch, Recorded
@@ -17,17 +18,22 @@ from .state import State
 
 
 class Steps:
-    """The launches of a step, whose arguments are the same in all steps."""
+    """The launches of a step, whose arguments are the same in all steps.
+
+    Attributes
+    ----------
+    remark : str
+        What is not as it should be, as one clause; empty if all is.
+    """
+
+    remark = ""
 
     def __init__(self, problem: Problem, device: Device, state: State, shape: Shape) -> None:
         self.problem, self.device, self.state, self.shape = problem, device, state, shape
         plan, self.dtype = problem.plan, problem.store.value.dtype
         item = self.dtype.itemsize
         self.body = self._body()
-        self.prologue: Machine | None = None
-        if plan.prologue is not None:
-            seeds = tuple(plan.prologue.outputs.tolist())
-            self.prologue = Machine(plan.prologue, device, self.dtype, 1, shape, seeds)
+        self.prologue = None if plan.prologue is None else self._derives(plan.prologue)
         program, n = problem.update.body, plan.n_parameters
         self.joined = update_source(program) if shape.joined else ""
         together = 1 if self.joined else shape.chunk(program.n_rows, item, n)
@@ -51,6 +57,10 @@ class Steps:
         self.chunk = self.shape.chunk(2 * program.n_rows, self.dtype.itemsize, self.problem.batch)
         self.loss_slices = min(self.shape.loss_slices, self.chunk)
         return Machine(program, self.device, self.dtype, self.chunk, self.shape, (program.loss,))
+
+    def _derives(self, program: Program) -> Machine:
+        """The program of the derived parameters."""
+        return Machine(program, self.device, self.dtype, 1, self.shape, tuple(program.outputs.tolist()))
 
     def recorded(self, launches: Sequence[Launch]) -> Recorded:
         """Launches of a gradient or of a step, ready to be done so many times."""

@@ -57,7 +57,7 @@ class Work:
     @property
     def remark(self) -> str:
         """See the class."""
-        return "; ".join(said for said in (self.remark_of_memory, self.device.remark) if said)
+        return "; ".join(said for said in (self.remark_of_memory, self.steps.remark, self.device.remark) if said)
 
 
 def fitted(problem: Problem, shape: Shape, open_device: Callable[[], Device]) -> Work:

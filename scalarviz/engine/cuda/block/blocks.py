@@ -11,11 +11,10 @@ import numpy as np
 from ....tape import Program
 from ...problem import Array
 from ..device import Buffer, Device
-from ..encode import Call
 from ..machine import Machine, Shape
 from . import tiles
 from .form import Form
-from .table import kinds_of, lines
+from .table import Line, kinds_of, numbered, plain_lines
 
 
 class Blocks(Machine):
@@ -23,27 +22,30 @@ class Blocks(Machine):
 
     Attributes
     ----------
-    ways : (list of Call, list of Call)
+    ways : (list of Line, list of Line)
         Forward and backward.
-    other : Buffer of int32
-        Parameters whose gradients are no layer's; `first` and the rows of the pairs are theirs alone.
+    others : int
+        Parameters whose gradients are no layer's; `which`, `first` and the rows of the pairs are theirs alone.
     """
 
     def __init__(self, program: Program, device: Device, dtype: Any, shape: Shape, form: Form) -> None:
-        super().__init__(program, device, dtype, 1, replace(shape, joined=False), (program.loss,))
-        self.form, self.slices = form, form.blocks
-        self.parts = device.empty(max(1, program.n_theta * form.blocks), dtype)
-        encoded = self.encoded
-        self.layers = tiles.layers(encoded, form.weights_at // self.dtype.itemsize) if form.tiles else []
-        self.ways = tiles.tiled(encoded, self.layers)
-        others = tiles.others(encoded, self.layers)
-        counts = np.diff(encoded.first)
-        kept = np.repeat(np.isin(np.arange(len(counts)), others), counts)
-        self.others = len(others)
-        self.other = self.constant(np.append(others, np.int32(0)))
-        self.first = self.constant(np.append(0, np.cumsum(counts[others])).astype(np.int64))
-        self.adjoint_rows = self.constant(np.append(encoded.adjoint_rows[kept], np.int32(0)))
-        self.value_rows = self.constant(np.append(encoded.value_rows[kept], np.int32(0)))
+        self.form = form
+        super().__init__(program, device, dtype, 1, replace(shape, joined=False, tiles=None), (program.loss,))
+        forward, backward = plain_lines(program, self.encoded)
+        self.ways = tiles.tiled(self.encoded, forward, self.layers), tiles.tiled(self.encoded, backward, self.layers)
+        fours, ones = tiles.copies(self.layers, program.n_theta)
+        self.quarters, self.singles = len(fours), len(ones)
+        self.fours = self.constant(np.append(fours, np.int32(0)))
+        self.ones = self.constant(np.append(ones, np.int32(0)))
+
+    def _load_pairs(self, which: Array, kept: Array) -> None:
+        """Those of parameters that are no layer's: layers compute their own gradients."""
+        form = self.form
+        self.slices = form.blocks
+        self.layers = tiles.layers(self.encoded, form.weights_at // self.dtype.itemsize) if form.tiles else []
+        kept = tiles.others(self.layers, len(which))
+        self.others = int(kept.sum())
+        super()._load_pairs(which, kept)
 
     def _fill_constants(self) -> None:
         """Each block does that by itself."""
@@ -54,8 +56,9 @@ class Blocks(Machine):
         head = [
             program.loss, encoded.inputs_at, len(program.input_rows), encoded.constants_at,
             len(program.constant_rows), values, values + program.n_rows * self.form.lanes, self.others,
+            self.quarters, self.singles,
         ]  # fmt: skip
-        parts = [tiles.table(self.layers), lines(self.ways[0], forward), lines(self.ways[1], backward)]
+        parts = [tiles.table(self.layers), numbered(self.ways[0], forward), numbered(self.ways[1], backward)]
         return self.constant(joined(head, parts))
 
 
@@ -67,6 +70,6 @@ def joined(head: list[int], parts: list[Array]) -> Array:
     return np.concatenate([np.array([*head, *places], np.int32), *(part.ravel() for part in parts)])
 
 
-def kinds(*machines: tuple[list[Call], list[Call]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def kinds(*machines: tuple[list[Line], list[Line]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The kinds of several programs, forward and backward."""
     return kinds_of(*(ways[0] for ways in machines)), kinds_of(*(ways[1] for ways in machines))

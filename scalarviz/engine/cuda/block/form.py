@@ -1,22 +1,28 @@
 """Which problems blocks of threads compute, and in what shape: by their sizes alone, never by the GPU at hand.
 
-A block keeps the rows of its lanes, values and adjoints, in shared memory, so a program must fit there with a few
-lanes. Its gradients leave it once, a number a parameter and block: with many blocks that is more to write and to join
-than the rows themselves, so the batch must be small. A batch of one block needs no other one: it does whole steps.
+A block keeps the rows of its lanes, values and adjoints, in shared memory, and the weights of layers, so a program must
+fit there with a few lanes. Its gradients leave it once, a number a parameter and block: with many blocks that is more
+to write and to join than the rows themselves, so the batch must be small. A small net's batch is one block, which does
+whole steps without another launch: its update is the work of one multiprocessor, so the parameters must be few.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ....tape import Plan
+import numpy as np
+
+from ....tape import Instruction, Plan, Program
 from ..machine import Shape
 from .tiles import row_width
 
 MOST_BLOCKS = 256
 """Two for each multiprocessor of a large GPU."""
-ALONE = 1 << 17
-"""The most products, weights times lanes, of a step of a lonely block: as long as launching two kernels takes."""
+MOST_TERMS = 256
+"""Of the gradient of a parameter: one thread adds them, for all lanes."""
+ALONE_PARAMETERS, ALONE_PRODUCTS = 2048, 1 << 16
+"""The most parameters, and parameters times lanes, of a block that does whole steps: a step of it then takes about as
+long as launching two kernels, by arithmetic."""
 ALIGNED = 32
 """Bytes: what begins there begins at a multiple of four numbers in both dtypes, as ``wide`` wants it."""
 
@@ -60,23 +66,50 @@ def form_of(plan: Plan, batch: int, itemsize: int, shape: Shape) -> Form | None:
         Bytes of a number.
     shape : Shape
     """
-    if shape.lanes == 0:
+    if shape.lanes == 0 or _terms(plan.body) > MOST_TERMS:
         return None
-    alone = batch <= shape.alone and plan.n_parameters * batch <= ALONE
-    lanes = max(4, 1 << (batch - 1).bit_length()) if alone else shape.lanes
-    threads = max(lanes, shape.block_threads)
-    blocks = -(-batch // lanes)
+    few = plan.n_parameters <= ALONE_PARAMETERS and plan.n_parameters * batch <= ALONE_PRODUCTS
+    if few and batch <= shape.alone:
+        lanes = max(4 if _layers(plan.body) else 1, 1 << (batch - 1).bit_length())
+        form = _fitted(plan, batch, lanes, shape.block_threads, itemsize, shape, True)
+        if form is not None:
+            return form
+    return _fitted(plan, batch, shape.lanes, shape.block_threads, itemsize, shape, False)
+
+
+def _fitted(
+    plan: Plan, batch: int, lanes: int, threads: int, itemsize: int, shape: Shape, alone: bool
+) -> Form | None:  # fmt: skip
+    layers = _layers(plan.body)
     rows_at = _aligned(8 * lanes)
     prologue_at = rows_at + _aligned(2 * plan.body.n_rows * lanes * itemsize)
     prologue = 2 * plan.prologue.n_rows * itemsize if alone and plan.prologue is not None else 0
     weights_at = prologue_at + _aligned(prologue)
-    layers = (i for i in plan.body.instructions if i.kind == "layer")
-    end = weights_at + sum(i.count * row_width(i.args.shape[1]) for i in layers) * itemsize
-    tiles = lanes % 4 == 0 and end <= shape.shared_bytes
-    shared = end if tiles else weights_at
+    tiles = bool(layers) and lanes % 4 == 0
+    weights = sum(i.count * row_width(i.args.shape[1]) for i in layers) * itemsize if tiles else 0
+    shared, blocks = weights_at + weights, -(-batch // lanes)
     if shared > shape.shared_bytes or blocks > MOST_BLOCKS:
         return None
-    return Form(lanes, threads, blocks, rows_at, prologue_at, weights_at, shared, tiles, alone)
+    return Form(lanes, max(lanes, threads), blocks, rows_at, prologue_at, weights_at, shared, tiles, alone)
+
+
+def _layers(program: Program) -> list[Instruction]:
+    return [i for i in program.instructions if i.kind == "layer"]
+
+
+def _terms(program: Program) -> int:
+    """Of the gradient of the parameter that occurs most often."""
+    counts = np.zeros(program.n_theta, np.int64)
+    for i in program.instructions:
+        if i.kind in ("layer", "conv"):
+            positions, n = i.args.shape
+            counts[i.weights[0] : i.weights[0] + n * len(i.weights)] += positions
+        elif i.kind in ("dot", "param"):
+            np.add.at(counts, i.weights, 1)
+        if i.bias >= 0:
+            biases = len(i.weights) if i.kind in ("layer", "conv") else 1
+            counts[i.bias : i.bias + biases] += len(i.args) if i.kind == "conv" else 1
+    return int(counts.max(initial=0))
 
 
 def _aligned(size: int) -> int:

@@ -10,12 +10,12 @@ from .text import of_layers, order_source, update_function, walk_source
 from .tiles import LAYER_WIDTH
 
 HEAD = (
-    "loss", "inputs_at", "inputs", "constants_at", "constants", "values_at", "adjoints_at", "others", "layers_from",
-    "layers_to", "forward_from", "forward_to", "backward_from", "backward_to",
+    "loss", "inputs_at", "inputs", "constants_at", "constants", "values_at", "adjoints_at", "others", "quarters",
+    "singles", "layers_from", "layers_to", "forward_from", "forward_to", "backward_from", "backward_to",
 )  # fmt: skip
 """What the table of a program begins with: ``*_at`` of inputs and constants are places in the pool; of values and
 adjoints in shared memory, in numbers of the dtype; ``*_from`` and ``*_to`` in the table. `others` is how many
-parameters have gradients that are no layer's."""
+parameters have gradients that are no layer's, `quarters` and `singles` how many entries ``fours`` and ``ones`` have."""
 PROLOGUE = (
     "constants_at", "constants", "values_at", "adjoints_at", "outputs_at", "seeds_at", "seeds", "parameters", "derived",
     "forward_from", "forward_to", "backward_from", "backward_to",
@@ -23,8 +23,8 @@ PROLOGUE = (
 """The same of a prologue: the numbers of parameters before the derived ones and of these behind."""
 
 _FEED = "mode: Int, batch: Int, samples: Int, k0: Key, k1: Key, left: Key, right: Key, rounds: Int, scale: Real"
-_TABLES = """table: Words, pool: Words, numbers: Reals, other: Words, first: Longs, adjoint_rows: Words,
-    value_rows: Words, data: Reals, offsets: Longs"""
+_TABLES = """table: Words, pool: Words, numbers: Reals, fours: Words, ones: Words, other: Words, first: Longs,
+    adjoint_rows: Words, value_rows: Words, data: Reals, offsets: Longs"""
 
 
 def _names(parameters: str) -> str:
@@ -74,9 +74,7 @@ def through(theta, parts, base, losses, at, step, begun, {_names(_TABLES)}, {_na
         parts[base + other[i]] = total
 {{gradients}}
 """
-_STAGE = """\
-    for line in range(layers_from, layers_to, LAYER):
-        stage(theta, table, line)"""
+_STAGE = "    stage(theta, fours, quarters, ones, singles)"
 _GRADIENTS = """\
     for line in range(layers_from, layers_to, LAYER):
         layer_gradient(parts, base, table, line, values_at, adjoints_at, lanes)"""

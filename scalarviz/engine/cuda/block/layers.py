@@ -22,8 +22,8 @@ def layer_tile(
     b_lanes: Int,
 ) -> None:  # fmt: skip
     """Row ``dst + j`` from the `n` rows that begin at `first`."""
-    first, n, weight, width = b_table[b_at + 1], b_table[b_at + 2], b_table[b_at + 3], b_table[b_at + 4]
-    bias, dst, outputs = b_table[b_at + 5], b_table[b_at + 6], b_table[b_at + 7]
+    first, n, weight, width = b_table[b_at + 2], b_table[b_at + 3], b_table[b_at + 4], b_table[b_at + 5]
+    bias, dst, outputs = b_table[b_at + 6], b_table[b_at + 7], b_table[b_at + 8]
     values, weights = shared(real, b_values), shared(real, 0)
     lane = cuda.threadIdx.x & -4
     for j in range(cuda.threadIdx.y * 4 + (cuda.threadIdx.x & 3), outputs, cuda.blockDim.y * 4):
@@ -33,7 +33,8 @@ def layer_tile(
         s1, s2, s3 = s0, s0, s0
         at = weight + j * width
         place = first * LANES + lane
-        for k in range(0, n - 3, 4):
+        k = 0
+        while k + 3 < n:
             w0, w1, w2, w3 = load4(weights, at + k)
             a0, a1, a2, a3 = load4(values, place)
             b0, b1, b2, b3 = load4(values, place + LANES)
@@ -44,7 +45,8 @@ def layer_tile(
             s2 = s2 + w0 * a2 + w1 * b2 + w2 * c2 + w3 * d2
             s3 = s3 + w0 * a3 + w1 * b3 + w2 * c3 + w3 * d3
             place += 4 * LANES
-        for k in range(n & -4, n):
+            k += 4
+        while k < n:
             w0 = weights[at + k]
             a0, a1, a2, a3 = load4(values, place)
             s0 += w0 * a0
@@ -52,6 +54,7 @@ def layer_tile(
             s2 += w0 * a2
             s3 += w0 * a3
             place += LANES
+            k += 1
         store4(values, (dst + j) * LANES + lane, s0, s1, s2, s3)
 
 
@@ -60,23 +63,38 @@ def layer_tile_back(
     b_lanes: Int,
 ) -> None:  # fmt: skip
     """Adjoints of the `n` rows that begin at `first`, of which nobody wrote where it is `fresh`."""
-    first, n, weight, width = b_table[b_at + 1], b_table[b_at + 2], b_table[b_at + 3], b_table[b_at + 4]
-    dst, outputs, fresh = b_table[b_at + 5], b_table[b_at + 6], b_table[b_at + 7]
+    first, n, weight, width = b_table[b_at + 2], b_table[b_at + 3], b_table[b_at + 4], b_table[b_at + 5]
+    dst, outputs, fresh = b_table[b_at + 6], b_table[b_at + 7], b_table[b_at + 8]
     adjoints, weights = shared(real, b_adjoints), shared(real, 0)
     lane = cuda.threadIdx.x & -4
     for k in range(cuda.threadIdx.y * 4 + (cuda.threadIdx.x & 3), n, cuda.blockDim.y * 4):
         s0, s1, s2, s3 = real(0), real(0), real(0), real(0)
         at = weight + k
         place = dst * LANES + lane
-        for _ in range(outputs):
-            w = weights[at]
+        j = 0
+        while j + 3 < outputs:
+            w0, w1, w2, w3 = weights[at], weights[at + width], weights[at + 2 * width], weights[at + 3 * width]
             a0, a1, a2, a3 = load4(adjoints, place)
-            s0 += w * a0
-            s1 += w * a1
-            s2 += w * a2
-            s3 += w * a3
+            b0, b1, b2, b3 = load4(adjoints, place + LANES)
+            c0, c1, c2, c3 = load4(adjoints, place + 2 * LANES)
+            d0, d1, d2, d3 = load4(adjoints, place + 3 * LANES)
+            s0 = s0 + w0 * a0 + w1 * b0 + w2 * c0 + w3 * d0
+            s1 = s1 + w0 * a1 + w1 * b1 + w2 * c1 + w3 * d1
+            s2 = s2 + w0 * a2 + w1 * b2 + w2 * c2 + w3 * d2
+            s3 = s3 + w0 * a3 + w1 * b3 + w2 * c3 + w3 * d3
+            at += 4 * width
+            place += 4 * LANES
+            j += 4
+        while j < outputs:
+            w0 = weights[at]
+            a0, a1, a2, a3 = load4(adjoints, place)
+            s0 += w0 * a0
+            s1 += w0 * a1
+            s2 += w0 * a2
+            s3 += w0 * a3
             at += width
             place += LANES
+            j += 1
         place = (first + k) * LANES + lane
         if fresh == 0:
             a0, a1, a2, a3 = load4(adjoints, place)
@@ -159,38 +177,46 @@ def keep4(
         parts[row + k3] = d
 
 
-def stage(theta: Reals, b_table: Words, b_at: Int) -> None:
-    """A layer's weights into shared memory. Eight loads of a thread are under way at a time, since each takes long."""
-    n, weight, outputs = b_table[b_at + 1], b_table[b_at + 2], b_table[b_at + 5]
-    place, width = b_table[b_at + 6], b_table[b_at + 7]
-    thread = cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    threads = cuda.blockDim.x * cuda.blockDim.y
-    if n & 3 == 0 and weight & 3 == 0:
-        last = (outputs * n >> 2) - 1
-        for i in range(thread, last + 1, 8 * threads):
-            a = load4(theta, weight + 4 * i)
-            b = load4(theta, weight + 4 * min(i + threads, last))
-            c = load4(theta, weight + 4 * min(i + 2 * threads, last))
-            d = load4(theta, weight + 4 * min(i + 3 * threads, last))
-            e = load4(theta, weight + 4 * min(i + 4 * threads, last))
-            f = load4(theta, weight + 4 * min(i + 5 * threads, last))
-            g = load4(theta, weight + 4 * min(i + 6 * threads, last))
-            h = load4(theta, weight + 4 * min(i + 7 * threads, last))
-            put4(place, n, width, i, last, a)
-            put4(place, n, width, i + threads, last, b)
-            put4(place, n, width, i + 2 * threads, last, c)
-            put4(place, n, width, i + 3 * threads, last, d)
-            put4(place, n, width, i + 4 * threads, last, e)
-            put4(place, n, width, i + 5 * threads, last, f)
-            put4(place, n, width, i + 6 * threads, last, g)
-            put4(place, n, width, i + 7 * threads, last, h)
-    else:
-        weights = shared(real, 0)
-        for i in range(thread, outputs * n, threads):
-            weights[place + i // n * width + i % n] = theta[weight + i]
+def stage(theta: Reals, fours: Words, quarters: Int, ones: Words, singles: Int) -> None:
+    """The weights of layers into shared memory. Eight loads of a thread are under way at a time: each takes long.
+
+    ``fours[i]``: where the four parameters from ``4 * i`` on go, or -1; ``ones``: parameters and where they go, of
+    those whose four do not stay together.
+    """
+    weights = shared(real, 0)
+    thread = cuda.threadIdx.y * LANES + cuda.threadIdx.x
+    threads = LANES * cuda.blockDim.y
+    last = quarters - 1
+    for i in range(thread, quarters, 8 * threads):
+        a, b = load4(theta, 4 * i), load4(theta, 4 * min(i + threads, last))
+        c, d = load4(theta, 4 * min(i + 2 * threads, last)), load4(theta, 4 * min(i + 3 * threads, last))
+        e, f = load4(theta, 4 * min(i + 4 * threads, last)), load4(theta, 4 * min(i + 5 * threads, last))
+        g, h = load4(theta, 4 * min(i + 6 * threads, last)), load4(theta, 4 * min(i + 7 * threads, last))
+        put4(weights, fours, i, last, a)
+        put4(weights, fours, i + threads, last, b)
+        put4(weights, fours, i + 2 * threads, last, c)
+        put4(weights, fours, i + 3 * threads, last, d)
+        put4(weights, fours, i + 4 * threads, last, e)
+        put4(weights, fours, i + 5 * threads, last, f)
+        put4(weights, fours, i + 6 * threads, last, g)
+        put4(weights, fours, i + 7 * threads, last, h)
+    last = singles - 1
+    for i in range(thread, singles, 4 * threads):
+        i1, i2, i3 = i + threads, i + 2 * threads, i + 3 * threads
+        w0, w1 = theta[ones[2 * i]], theta[ones[2 * min(i1, last)]]
+        w2, w3 = theta[ones[2 * min(i2, last)]], theta[ones[2 * min(i3, last)]]
+        weights[ones[2 * i + 1]] = w0
+        if i1 <= last:
+            weights[ones[2 * i1 + 1]] = w1
+        if i2 <= last:
+            weights[ones[2 * i2 + 1]] = w2
+        if i3 <= last:
+            weights[ones[2 * i3 + 1]] = w3
 
 
-def put4(place: Int, n: Int, width: Int, i: Int, last: Int, four: Any) -> None:
-    """The four of number `i` to their row, if it is one."""
+def put4(weights: Reals, fours: Words, i: Int, last: Int, four: Any) -> None:
+    """The four of number `i` to where they go, if anywhere."""
     if i <= last:
-        store4(shared(real, 0), place + 4 * i // n * width + 4 * i % n, four[0], four[1], four[2], four[3])
+        place = fours[i]
+        if place >= 0:
+            store4(weights, place, four[0], four[1], four[2], four[3])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .... import rng
+from ....tape import Program
 from ...problem import Problem
 from ..device import Buffer, Device, Launch, Recorded
 from ..machine import Machine, Shape
@@ -17,14 +19,17 @@ from ..steps import Steps
 from .blocks import Blocks, joined, kinds
 from .form import Form, form_of
 from .kernel import alone_kernel, block_kernel
-from .table import lines
+from .table import Line, numbered, plain_lines
 
 
 def make_steps(problem: Problem, device: Device, state: State, shape: Shape) -> Steps:
     """The launches of a problem's steps, in the form that its sizes ask for."""
     form = form_of(problem.plan, problem.batch, problem.store.value.itemsize, shape)
-    if form is None:
-        return Steps(problem, device, state, shape)
+    if form is None or form.shared > device.shared_bytes:
+        plain = Steps(problem, device, state, shape)
+        if form is not None:
+            plain.remark = f"a small batch in many launches: a block has only {device.shared_bytes >> 10} KB"
+        return plain
     if form.alone and shape.joined and update_source(problem.update.body):
         return LonelySteps(problem, device, state, shape, form)
     return BlockSteps(problem, device, state, shape, form)
@@ -56,9 +61,9 @@ class BlockSteps(Steps):
         assert feed is not None
         samples = problem.data.shape[1]
         return (
-            self.lines, made.pool, made.numbers, made.other, made.first, made.adjoint_rows, made.value_rows, feed.data,
-            feed.offsets, *self._prologue_tables(), feed.mode, problem.batch, samples, *rng.split(problem.seed),
-            *rng.shape_of(samples), self.dtype.type(problem.scale),
+            self.lines, made.pool, made.numbers, made.fours, made.ones, made.which, made.first, made.adjoint_rows,
+            made.value_rows, feed.data, feed.offsets, *self._prologue_tables(), feed.mode, problem.batch,
+            samples, *rng.split(problem.seed), *rng.shape_of(samples), self.dtype.type(problem.scale),
         )  # fmt: skip
 
     def _prologue_tables(self) -> tuple[Any, ...]:
@@ -74,24 +79,30 @@ class LonelySteps(BlockSteps):
 
     def __init__(self, problem: Problem, device: Device, state: State, shape: Shape, form: Form) -> None:
         super().__init__(problem, device, state, shape, form)
-        self.count = device.empty(1, np.int64)
-        made = self.prologue
-        ways = [self.blocks.ways] + ([(made.encoded.forward, made.encoded.backward)] if made is not None else [])
-        found = kinds(*ways)
+        self.count, made = device.empty(1, np.int64), self.prologue
+        ways = plain_lines(made.program, made.encoded) if made is not None else ([], [])
+        found = kinds(self.blocks.ways, ways)
         self.lines = self.blocks.table(*found)
-        self.prologue_lines = self.lines if made is None else self._prologue_table(made, *found)
+        self.prologue_lines = self.lines if made is None else self._prologue_table(made, ways, *found)
         self.kernel = alone_kernel(
             *found, form.lanes, bool(self.blocks.layers), made is not None, self.joined, self.dtype.name
         )
 
-    def _prologue_table(self, made: Machine, forward: tuple[str, ...], backward: tuple[str, ...]) -> Buffer:
+    def _derives(self, program: Program) -> Machine:
+        plain, seeds = replace(self.shape, joined=False, tiles=None), tuple(program.outputs.tolist())
+        return Machine(program, self.device, self.dtype, 1, plain, seeds)
+
+    def _prologue_table(
+        self, made: Machine, ways: tuple[list[Line], list[Line]], forward: tuple[str, ...], backward: tuple[str, ...]
+    ) -> Buffer:  # fmt: skip
+
         program, encoded, plan = made.program, made.encoded, self.problem.plan
         values = self.form.prologue_at // self.dtype.itemsize
         head = [
             encoded.constants_at, len(program.constant_rows), values, values + program.n_rows, encoded.outputs_at,
             *encoded.seeds_at, plan.n_parameters, plan.n_derived,
         ]  # fmt: skip
-        return made.constant(joined(head, [lines(encoded.forward, forward), lines(encoded.backward, backward)]))
+        return made.constant(joined(head, [numbered(ways[0], forward), numbered(ways[1], backward)]))
 
     def _prologue_tables(self) -> tuple[Any, ...]:
         made = self.prologue if self.prologue is not None else self.blocks

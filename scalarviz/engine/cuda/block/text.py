@@ -35,8 +35,8 @@ def kind_source(kernel: str, function: str) -> str:
         What it is called in the text.
     """
     made = _plain(kernel)
-    parameters = [(each.arg, ast.unparse(each.annotation or ast.Constant(0))) for each in made.args.args]
-    lines, place = [], 1
+    parameters = [(each.arg, _kind(each)) for each in made.args.args]
+    lines, place = [], 2
     for name, kind in parameters:
         plain = name.removeprefix("_")
         if plain in ("values", "adjoints"):
@@ -53,7 +53,7 @@ def kind_source(kernel: str, function: str) -> str:
     (found,) = ast.parse(text).body
     assert isinstance(found, ast.FunctionDef)
     found.body = [*start, *_of_block(made.body)]
-    return "@device\n" + ast.unparse(ast.fix_missing_locations(found)) + "\n"
+    return f"@device\n{ast.unparse(ast.fix_missing_locations(found))}\n"
 
 
 def _plain(kernel: str) -> ast.FunctionDef:
@@ -99,8 +99,22 @@ def _of_block(body: list[ast.stmt]) -> list[ast.stmt]:
     raise AssertionError("a kernel of the plain form that is not written as all others")
 
 
+@cache
+def whole_numbers(kernel: str) -> tuple[str, ...]:
+    """What a kernel of the plain form calls the whole numbers that a call gives it; `targets` is one name for all."""
+    made = _plain(kernel)
+    names = [each.arg.removeprefix("_") for each in made.args.args if _kind(each) == "Int"]
+    names = [name for name in names if name not in ("stride", "lanes")]
+    return ("at", "targets", *names[2:]) if names[0] == "at" else tuple(names)
+
+
+def _kind(parameter: ast.arg) -> str:
+    assert parameter.annotation is not None
+    return ast.unparse(parameter.annotation)
+
+
 def walk_source(name: str, kinds: tuple[str, ...]) -> str:
-    """Functions of the kinds, and one that walks along a table of them; each line ends at a barrier."""
+    """Functions of the kinds, and one that walks along a table of them; all threads meet at its end."""
     functions, cases = [], []
     for k, kind in enumerate(kinds):
         tile = hasattr(layers, kind)
@@ -115,8 +129,10 @@ def walk_source(name: str, kinds: tuple[str, ...]) -> str:
         f"def {name}({', '.join(POINTERS)}, _b_table, first, last, _b_values, _b_adjoints, _b_stride, _b_lanes):",
         "    for _b_at in range(first, last, WIDTH):",
         "        kind = _b_table[_b_at]",
+        "        if _b_table[_b_at + 1] != 0:",
+        "            cuda.syncthreads()",
         *cases,
-        "        cuda.syncthreads()",
+        "    cuda.syncthreads()",
     ]
     return "\n".join([*functions, "\n".join(lines), ""])
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..encode import Call, Encoded
+from .table import Line, given
 
-LAYER_WIDTH = 8
+LAYER_WIDTH = 6
 """Numbers of a line of the table of layers."""
 
 
@@ -41,7 +42,7 @@ class Layer:
     @property
     def line(self) -> tuple[int, ...]:
         """In the table of layers."""
-        return (self.first, self.n, self.weight, self.bias, self.dst, self.outputs, self.place, self.width)
+        return (self.first, self.n, self.weight, self.bias, self.dst, self.outputs)
 
     @property
     def end(self) -> int:
@@ -60,14 +61,15 @@ def layers(encoded: Encoded, start: int) -> list[Layer]:
     found: list[Layer] = []
     for call in encoded.forward:
         if call.kernel == "layer":
-            args, n, weight, bias, dst, outputs = (int(k) for k in call.arguments[3:])
-            rows = np.array(encoded.pool[args : args + n])
-            parameters = [*range(weight, weight + n * outputs)]
-            parameters += range(bias, bias + outputs) if bias >= 0 else []
-            alone = _alone(encoded, parameters, range(dst, dst + outputs))
+            of = given(call)
+            n, outputs = of["n"], of["count"]
+            rows = np.array(encoded.pool[of["args"] : of["args"] + n])
+            parameters = [*range(of["weight"], of["weight"] + n * outputs)]
+            parameters += range(of["bias"], of["bias"] + outputs) if of["bias"] >= 0 else []
+            alone = _alone(encoded, parameters, range(of["dst"], of["dst"] + outputs))
             if alone and np.array_equal(rows, np.arange(rows[0], rows[0] + n)):
-                place = found[-1].end if found else start
-                found.append(Layer(int(rows[0]), n, weight, bias, dst, outputs, place, row_width(n)))
+                place, width = found[-1].end if found else start, row_width(n)
+                found.append(Layer(int(rows[0]), n, of["weight"], of["bias"], of["dst"], outputs, place, width))
     return found
 
 
@@ -78,30 +80,25 @@ def _alone(encoded: Encoded, parameters: list[int], rows: range) -> bool:
     return bool(np.isin(encoded.adjoint_rows[encoded.first[parameters]], rows).all())
 
 
-def tiled(encoded: Encoded, found: list[Layer]) -> tuple[list[Call], list[Call]]:
-    """Calls forward and backward, those of these layers in tiles."""
+def tiled(encoded: Encoded, lines: list[Line], found: list[Layer]) -> list[Line]:
+    """Lines, forward or backward, with those of these layers in tiles."""
     by_row = {layer.dst: layer for layer in found}
-    forward = [_forward(call, by_row) for call in encoded.forward]
-    backward = [_backward(call, by_row, encoded.pool) for call in encoded.backward]
-    return forward, backward
+    return [replace(line, call=_call(line.call, by_row, encoded.pool)) for line in lines]
 
 
-def _forward(call: Call, by_row: dict[int, Layer]) -> Call:
-    if call.kernel != "layer" or int(call.arguments[7]) not in by_row:
+def _call(call: Call, by_row: dict[int, Layer], pool: list[int]) -> Call:
+    if call.kernel not in ("layer", "layer_back"):
         return call
-    it = by_row[int(call.arguments[7])]
-    return Call("layer_tile", 0, (it.first, it.n, it.place, it.width, it.bias, it.dst, it.outputs))
-
-
-def _backward(call: Call, by_row: dict[int, Layer], pool: list[int]) -> Call:
-    if call.kernel != "layer_back" or int(call.arguments[7]) not in by_row:
+    numbers = given(call)
+    it = by_row.get(numbers["dst"])
+    if it is None:
         return call
-    it, at, count = by_row[int(call.arguments[7])], int(call.arguments[3]), int(call.arguments[4])
-    rows = np.array(pool[at : at + count])
+    if call.kernel == "layer":
+        return Call("layer_tile", 0, (it.first, it.n, it.place, it.width, it.bias, it.dst, it.outputs))
+    rows = np.array(pool[numbers["at"] : numbers["at"] + numbers["targets"]])
     fresh = bool(rows[0] >= 0)
-    if not np.array_equal(np.where(rows < 0, -1 - rows, rows), np.arange(it.first, it.first + it.n)):
-        return call
-    if np.any((rows >= 0) != fresh):
+    whole = np.array_equal(np.where(rows < 0, -1 - rows, rows), np.arange(it.first, it.first + it.n))
+    if not whole or np.any((rows >= 0) != fresh):
         return call
     return Call("layer_tile_back", 0, (it.first, it.n, it.place, it.width, it.dst, it.outputs, int(fresh)))
 
@@ -111,11 +108,25 @@ def table(found: list[Layer]) -> NDArray[np.int32]:
     return np.array([layer.line for layer in found], np.int32).reshape(-1, LAYER_WIDTH)
 
 
-def others(encoded: Encoded, found: list[Layer]) -> NDArray[np.int32]:
-    """Parameters whose gradients are no layer's."""
-    alone = np.ones(len(encoded.first) - 1, np.bool_)
+def others(found: list[Layer], n_theta: int) -> NDArray[np.bool_]:
+    """Which parameters have gradients that are no layer's."""
+    alone = np.ones(n_theta, np.bool_)
     for layer in found:
         alone[layer.weight : layer.weight + layer.n * layer.outputs] = False
         if layer.bias >= 0:
             alone[layer.bias : layer.bias + layer.outputs] = False
-    return np.flatnonzero(alone).astype(np.int32)
+    return alone
+
+
+def copies(found: list[Layer], n_theta: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """How weights come into shared memory: by fours, and one by one (see ``layers.stage``)."""
+    places = np.full(n_theta, -1, np.int64)
+    for layer in found:
+        rows = layer.place + layer.width * np.arange(layer.outputs)[:, None] + np.arange(layer.n)
+        places[layer.weight : layer.weight + rows.size] = rows.ravel()
+    fours = places[: n_theta - n_theta % 4].reshape(-1, 4)
+    together = (fours[:, 0] >= 0) & (fours[:, 0] % 4 == 0) & np.all(np.diff(fours, axis=1) == 1, axis=1)
+    alone = places.copy()
+    alone[: fours.size][np.repeat(together, 4)] = -1
+    ones = np.flatnonzero(alone >= 0)
+    return np.where(together, fours[:, 0], -1).astype(np.int32), np.stack([ones, alone[ones]], 1).astype(np.int32)

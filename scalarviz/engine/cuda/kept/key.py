@@ -12,8 +12,8 @@ from ...cache.version import PACKAGE, digest, installed, settings, settings_file
 from ..nvvm import toolkit
 
 SOURCES = (
-    "engine/cuda/kernels/*.py", "engine/cuda/jit.py", "engine/cuda/typed.py", "engine/cuda/catalog.py",
-    "engine/cuda/images.py", "rng.py",
+    "engine/cuda/kernels/*.py", "engine/cuda/jit.py", "engine/cuda/typed.py", "engine/cuda/wide.py",
+    "engine/cuda/catalog.py", "engine/cuda/images.py", "rng.py",
 )  # fmt: skip
 FORM = 1
 """How `files` and ``images`` name and write the files: counts on when that changes."""

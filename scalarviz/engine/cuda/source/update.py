@@ -16,6 +16,9 @@ from .ops import CUDA
 MOST_ROWS = 256
 """A longer program goes row by row through memory: its rows would not stay in registers."""
 
+TOGETHER = 16
+"""Slices that a thread asks for before it adds the first of them: a number takes long to come."""
+
 _TEXT = '''\
 def update(
     _state: Reals, _parts: Reals, _n: Int, _size: Int, _slices: Int, _trained: Flags, _table: Reals, _width: Int,
@@ -28,7 +31,11 @@ def update(
         _gradient = _state[_size + _p]
         if _slices > 0:
             _gradient = _real(0.0)
-            for _q in _range(_slices):
+            _whole = _slices - _slices % {together}
+            for _q in _range(0, _whole, {together}):
+{loads}
+{sums}
+            for _q in _range(_whole, _slices):
                 _gradient += _parts[_q * _size + _p]
             _state[_size + _p] = _gradient
         _weight = _state[_p]
@@ -60,7 +67,12 @@ def update_source(program: Program) -> str:
         at += len(numbers_of(i))
     places = ["_p", *(f"2 * _size + {k} * _n + _p" for k in range(states))]
     lines += [f"_state[{place}] = _r{row}" for place, row in zip(places, program.outputs, strict=True)]
-    return _TEXT.format(states=states, lines=indent("\n".join(lines), " " * 12))
+    loads = [f"_g{k} = _parts[(_q + {k}) * _size + _p]" for k in range(TOGETHER)]
+    sums = [f"_gradient += _g{k}" for k in range(TOGETHER)]
+    return _TEXT.format(
+        states=states, together=TOGETHER, loads=indent("\n".join(loads), " " * 16),
+        sums=indent("\n".join(sums), " " * 16), lines=indent("\n".join(lines), " " * 12),
+    )  # fmt: skip
 
 
 def numbers_of(i: Instruction) -> list[float]:
