@@ -66,6 +66,19 @@ def test_back_to_a_state_has_the_bits_of_the_first_time():
     assert run.history.loss.tolist()[-3:] == np.frombuffer(end[-1])[-3:].tolist()
 
 
+def test_back_to_a_state_by_the_same_trainer():
+    """Its arrays are others than before."""
+    run = make()
+    run.step(2)
+    state, trainer = run.state(), run._training.trainer
+    run.step(3)
+    end = bits(run)
+    run.take(state)
+    run.step(3)
+    assert run._training.trainer is trainer
+    assert bits(run)[:-1] == end[:-1]
+
+
 def test_a_file_is_gone_on_from(tmp_path):
     run, other = make(), make()
     run.step(3)
