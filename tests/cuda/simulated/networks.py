@@ -154,6 +154,18 @@ class Odd(nn.Module):
         return [self.w[0], x[0], sv.Value(0.5), derived, derived, derived * x[0], self.w[1].tanh()]
 
 
+class Made(nn.Module):
+    """Weights that a layer makes of weights, once a step; those before and behind its activation are both used."""
+
+    def __init__(self):
+        self.layer, self.w = nn.Linear(2, 3, seed=3), [sv.Weight(x) for x in (0.4, -0.8)]
+
+    def forward(self, x):
+        made = self.layer([w.tanh() for w in self.w])
+        turned = [v.tanh() for v in made]
+        return [sv.dot(turned, [x[0], x[1], x[0]]), made[0] * x[0], made[1], made[2] * turned[0] + x[1]]
+
+
 def alone(outputs, targets):
     """A loss that has one row, which is an output."""
     return outputs[-1]
@@ -171,7 +183,7 @@ def one_output_twice(o, t):
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("loss", [nn.MSELoss(), alone, against_itself, one_output_twice])
-@pytest.mark.parametrize("make", [Twice, Odd])
+@pytest.mark.parametrize("make", [Twice, Odd, Made])
 def test_odd_graphs(make, loss, dtype):
     n_out = len(make()([0.1, 0.2]))
     check(make, loss, samples(2, n_out, 5), dtype, batch=3)
