@@ -18,7 +18,7 @@ HERE, TESTS = Path(__file__).parent, Path(__file__).parents[1]
 OWN = HERE / "simulated"
 PARTS = {
     "networks": [OWN / "networks.py"], "steps": [OWN / "steps.py"],
-    "kernels": [OWN / "operations.py", OWN / "kinds.py", OWN / "tiles.py"],
+    "kernels": [OWN / "operations.py", OWN / "kinds.py", OWN / "tiles.py", OWN / "turns.py"],
     "runs": [OWN / "changes.py", OWN / "weather.py"], "those of engines": [TESTS / "engine"],
     "those of runs": [TESTS / folder for folder in ("nn", "run", "scalar", "tape")],
 }  # fmt: skip

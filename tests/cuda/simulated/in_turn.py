@@ -80,8 +80,8 @@ class Turn(threading.Thread):
         self.error, self.over = None, False
 
     def run(self):
-        self.mine.acquire()
         try:
+            self.wait()
             with np.errstate(all="ignore"):
                 self.function(*self.arguments)
         except BaseException as error:
@@ -89,11 +89,14 @@ class Turn(threading.Thread):
         self.over = True
         self.others.release()
 
-    def syncthreads(self):
-        self.others.release()
+    def wait(self):
         self.mine.acquire()
         if self.over:
             raise SystemExit  # another thread has failed
+
+    def syncthreads(self):
+        self.others.release()
+        self.wait()
 
     def move(self):
         """Let it go on to its next barrier."""
