@@ -131,7 +131,6 @@ def derived_weights(state, size, {_names(_PROLOGUE_TABLES)}):
     values = shared(real, values_at)
     for i in range(thread, constants, threads):
         values[p_pool[constants_at + i]] = p_numbers[i]
-    cuda.syncthreads()
     forward(state, p_pool, p_numbers, p_table, forward_from, forward_to, values_at, adjoints_at, 1, 1)
     for i in range(thread, derived, threads):
         state[parameters + i] = values[p_pool[outputs_at + i]]
@@ -161,7 +160,6 @@ def derived_gradients(state, size, {_names(_PROLOGUE_TABLES)}):
             else:
                 part += adjoints[p_adjoint_rows[m]]
         state[size + p] = total + part
-    cuda.syncthreads()
 """
 
 

@@ -102,7 +102,8 @@ class LonelySteps(BlockSteps):
             encoded.constants_at, len(program.constant_rows), values, values + program.n_rows, encoded.outputs_at,
             *encoded.seeds_at, plan.n_parameters, plan.n_derived,
         ]  # fmt: skip
-        return made.constant(joined(head, [numbered(ways[0], forward), numbered(ways[1], backward)]))
+        parts = [numbered(ways[0], forward, program.constant_rows), numbered(ways[1], backward)]
+        return made.constant(joined(head, parts))
 
     def _prologue_tables(self) -> tuple[Any, ...]:
         made = self.prologue if self.prologue is not None else self.blocks

@@ -56,19 +56,21 @@ def kinds_of(*ways: Sequence[Line]) -> tuple[str, ...]:
     return tuple(sorted({line.call.kernel for lines in ways for line in lines}))
 
 
-def numbered(lines: Sequence[Line], kinds: tuple[str, ...]) -> NDArray[np.int32]:
-    """The lines, shape (lines, WIDTH)."""
+def numbered(
+    lines: Sequence[Line], kinds: tuple[str, ...], written: Iterable[int] = ()
+) -> NDArray[np.int32]:  # fmt: skip
+    """The lines, shape (lines, WIDTH); some rows are `written` and the threads have not met since."""
     found = np.zeros((len(lines), WIDTH), np.int32)
-    for row, line, waits in zip(found, lines, _waits(lines), strict=True):
+    for row, line, waits in zip(found, lines, _waits(lines, written), strict=True):
         numbers = [number for number in line.call.arguments if not isinstance(number, str)]
         row[0], row[1] = kinds.index(line.call.kernel), waits
         row[2 : 2 + len(numbers)] = numbers
     return found
 
 
-def _waits(lines: Sequence[Line]) -> list[bool]:
+def _waits(lines: Sequence[Line], before: Iterable[int]) -> list[bool]:
     """Whether a line uses what was written, or writes what was read, since all threads met last."""
-    read, written = set[int](), set[int]()
+    read, written = set[int](), {int(row) for row in before}
     found = []
     for line in lines:
         waits = not written.isdisjoint(line.reads | line.writes) or not read.isdisjoint(line.writes)
