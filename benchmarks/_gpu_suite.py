@@ -25,7 +25,7 @@ SETS = {
     "tests of every run": [TESTS / folder for folder in ("nn", "run", "scalar", "tape")],
 }  # fmt: skip
 """As in ``tests/cuda/test_simulator.py``; what reads the simulator's memory (operations) is here in part `kernels`."""
-MODULES = [SIMULATED, *(TESTS / folder for folder in ("engine", "nn", "run"))]
+MODULES = [SIMULATED, *(TESTS / folder for folder in ("engine", "nn", "run", "scalar", "tape"))]
 """From where the tests import."""
 SHOWN = 20
 """Failures that get a row."""
