@@ -30,12 +30,13 @@ class Derived(nn.Module):
         return [sv.dot(made[3 * j : 3 * j + 3], x).tanh() + y for j, y in enumerate(self.layer(x))]
 
 
-BLOCKS = {"lanes": 4, "block_threads": 64, "alone": 0}
+BLOCKS = {"lanes": 4, "block_threads": 16, "alone": 0}
 ALONE = {"lanes": 4, "block_threads": 64}
 FORMS = {
-    "blocks": (AllKinds, BLOCKS, 7, range(7)),
-    "alone": (MODELS["mlp"], ALONE, 9, range(9)),
-    "with a prologue": (Derived, ALONE, 11, (7, 8)),
+    "blocks": (AllKinds, BLOCKS, 9, (0, 1, 2, *range(4, 9))),
+    "blocks of layers alone": (MODELS["mlp"], BLOCKS, 9, (3,)),
+    "alone": (MODELS["mlp"], ALONE, 11, (*range(7), 9, 10)),
+    "with a prologue": (Derived, ALONE, 13, (9, 10)),
 }
 """A model, a cut of the work, the barriers of the kernel that it makes, and those of them that are tried."""
 CASES = [(name, place) for name, (_, _, _, tried) in FORMS.items() for place in tried]

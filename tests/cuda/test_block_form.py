@@ -79,8 +79,8 @@ def test_a_weight_in_hundreds_of_places_is_one_threads_work():
             total = (w * total).tanh()
         return [total]
 
-    few = plan_of(lambda x: net(x, 200), 1, [w])
-    many = plan_of(lambda x: net(x, 300), 1, [w])
+    few = plan_of(lambda x: net(x, 1000), 1, [w])
+    many = plan_of(lambda x: net(x, 1030), 1, [w])
     assert form.form_of(few, 4, 4, Shape()) is not None
     assert form.form_of(many, 4, 4, Shape()) is None
 
@@ -124,3 +124,27 @@ def test_the_form_is_part_of_the_configuration():
     shape = Shape()
     assert form.form_of(plan, 64, 4, shape) == form.form_of(plan, 64, 4, shape)
     assert form.form_of(plan, 64, 4, replace(shape, shared_bytes=1000)) is None
+
+
+def chain(x, weights, count):
+    """One node after the other, each with a weight of its own."""
+    total = x[0]
+    for k in range(count):
+        total = (weights[k % len(weights)] * total).tanh() * x[1]
+    return [total]
+
+
+@pytest.mark.parametrize(
+    ("count", "lanes", "in_memory"), [(100, 8, False), (400, 8, False), (600, 4, False), (4000, 8, True)]
+)
+def test_a_long_program_takes_fewer_lanes_or_rows_in_memory(count, lanes, in_memory):
+    weights = [sv.Weight(0.5) for _ in range(100)]
+    plan = plan_of(lambda x: chain(x, weights, count), 2, weights)
+    found = form.form_of(plan, 64, 4, Shape())
+    assert (found.lanes, found.in_memory, found.tiles) == (lanes, in_memory, not in_memory)
+    assert found.shared <= 96 << 10
+    assert form.form_of(plan, 64, 4, Shape(chunk_bytes=1000)) == (None if in_memory else found)
+
+
+def test_wide_instructions_that_do_not_fit_are_no_long_program():
+    assert form_of(mlp(400, *[64] * 40), 400, 64) is None

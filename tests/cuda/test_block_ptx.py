@@ -15,13 +15,20 @@ FORMS = {
     "blocks": {"lanes": 4, "block_threads": 32, "alone": 0},
     "no tiles": {"lanes": 2, "block_threads": 64, "alone": 0},
     "alone": {"lanes": 8, "block_threads": 64},
+    "in memory": {"lanes": 4, "block_threads": 32, "alone": 0, "shared_bytes": 200},
 }
-"""Blocks, with layers in tiles and without, and one block by itself."""
+"""Blocks, with layers in tiles and without, one block by itself, blocks whose rows are in the device's memory."""
 
 
-@pytest.fixture(params=list(FORMS))
-def form(request, shape):
+SLOW = ("no tiles", "in memory")
+
+
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in FORMS])
+def form(request, shape, monkeypatch):
     """A cut of the work into blocks."""
+    from scalarviz.engine.cuda.block import form as forms
+
+    monkeypatch.setattr(forms, "LONG", 1)
     shape(**FORMS[request.param], steps=3)
     return request.param
 
@@ -48,7 +55,7 @@ def ends(engine, dtype, batch, optimiser, calls):
     return found, kind
 
 
-KINDS = {"blocks": "BlockSteps", "no tiles": "BlockSteps", "alone": "LonelySteps"}
+KINDS = {"blocks": "BlockSteps", "no tiles": "BlockSteps", "alone": "LonelySteps", "in memory": "BlockSteps"}
 
 
 @pytest.mark.parametrize("name", [*AGREE.OPTIMISERS, "long"])

@@ -138,7 +138,7 @@ def _words(dtype: str) -> dict[str, Any]:
     return {
         "_cuda": jit.cuda, "_range": range, "_abs": abs, "_real": real, "_infinity": real("inf"),
         "_shared": jit.shared, **{f"_{function}": found for function, found in jit.FUNCTIONS.items()},
-        "cuda": jit.cuda, "device": jit.device_function, "shared": jit.shared, "load4": wide.load4,
+        "cuda": jit.cuda, "device": jit.device_function, "shared": jit.shared, "moved": jit.moved, "load4": wide.load4,
         "store4": wide.store4, "np": np, "real": real,
     }  # fmt: skip
 

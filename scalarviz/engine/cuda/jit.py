@@ -35,6 +35,7 @@ __all__ = [
     "cuda",
     "device_function",
     "intrinsic",
+    "moved",
     "ptx",
     "shared",
     "simulated",
@@ -181,6 +182,24 @@ _SHARED = "scalarviz_shared"
 shared: Any = _shared_here()
 """``shared(dtype, offset)`` in a kernel: a pointer into the block's shared memory, of which the launch says how much
 there is (`Launch.shared`), from number `offset` of that dtype on; aligned to 16 bytes at 0."""
+
+
+def _moved_here() -> Any:
+    """What kernels call ``moved(pointer, offset)``."""
+    if SIMULATED:
+        return lambda pointer, offset: Pointer(pointer.array[offset:])
+
+    def moved(typing: Any, pointer: Any, offset: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+            return builder.gep(given[0], [given[1]])
+
+        return pointer(pointer, types.int64), code
+
+    return intrinsic(moved)
+
+
+moved: Any = _moved_here()
+"""``moved(pointer, offset)`` in a kernel: the pointer, so many numbers further."""
 
 
 def simulated(function: FunctionType) -> Callable[[tuple[int, ...], tuple[int, ...], tuple[Any, ...], int], None]:

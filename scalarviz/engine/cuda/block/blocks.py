@@ -18,12 +18,14 @@ from .table import Line, kinds_of, numbered, plain_lines
 
 
 class Blocks(Machine):
-    """See :class:`~scalarviz.engine.cuda.machine.Machine`; rows are nowhere but in shared memory.
+    """See :class:`~scalarviz.engine.cuda.machine.Machine`; rows are where the form says.
 
     Attributes
     ----------
     ways : (list of Line, list of Line)
         Forward and backward.
+    memory : Buffer
+        Rows that do not fit into shared memory, block by block.
     others : int
         Parameters whose gradients are no layer's; `which`, `first` and the rows of the pairs are theirs alone.
     """
@@ -33,6 +35,8 @@ class Blocks(Machine):
         super().__init__(program, device, dtype, 1, replace(shape, joined=False, tiles=None), (program.loss,))
         forward, backward = plain_lines(program, self.encoded)
         self.ways = tiles.tiled(self.encoded, forward, self.layers), tiles.tiled(self.encoded, backward, self.layers)
+        self.block_numbers = 2 * program.n_rows * form.lanes if form.in_memory else 0
+        self.memory = device.empty(max(1, self.block_numbers * form.blocks), dtype)
         fours, ones = tiles.copies(self.layers, program.n_theta)
         self.quarters, self.singles = len(fours), len(ones)
         self.fours = self.constant(np.append(fours, np.int32(0)))
@@ -52,11 +56,12 @@ class Blocks(Machine):
 
     def table(self, forward: tuple[str, ...], backward: tuple[str, ...]) -> Buffer:
         """What the kernel of these kinds walks along; see ``kernel.HEAD``."""
-        program, encoded, values = self.program, self.encoded, self.form.rows_at // self.dtype.itemsize
+        program, encoded, form, item = self.program, self.encoded, self.form, self.dtype.itemsize
+        values = 0 if form.in_memory else form.rows_at // item
         head = [
             program.loss, encoded.inputs_at, len(program.input_rows), encoded.constants_at,
-            len(program.constant_rows), values, values + program.n_rows * self.form.lanes, self.others,
-            self.quarters, self.singles,
+            len(program.constant_rows), values, values + program.n_rows * form.lanes, self.block_numbers,
+            form.sums_at // item, self.others, self.quarters, self.singles,
         ]  # fmt: skip
         parts = [tiles.table(self.layers), numbered(self.ways[0], forward), numbered(self.ways[1], backward)]
         return self.constant(joined(head, parts))

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from textwrap import indent
+from typing import NamedTuple
 
 from ..catalog import Kernel, written
 from .table import WIDTH
-from .text import of_layers, order_source, update_function, walk_source
+from .text import of_layers, order_source, rows_source, update_function, walk_source
 from .tiles import LAYER_WIDTH
 
 HEAD = (
-    "loss", "inputs_at", "inputs", "constants_at", "constants", "values_at", "adjoints_at", "others", "quarters",
-    "singles", "layers_from", "layers_to", "forward_from", "forward_to", "backward_from", "backward_to",
+    "loss", "inputs_at", "inputs", "constants_at", "constants", "values_at", "adjoints_at", "block_numbers",
+    "sums_at", "others", "quarters", "singles", "layers_from", "layers_to", "forward_from", "forward_to",
+    "backward_from", "backward_to",
 )  # fmt: skip
-"""What the table of a program begins with: ``*_at`` of inputs and constants are places in the pool; of values and
-adjoints in shared memory, in numbers of the dtype; ``*_from`` and ``*_to`` in the table. `others` is how many
+"""What the table of a program begins with: ``*_at`` of inputs and constants are places in the pool; of values, adjoints
+and sums in shared memory, in numbers of the dtype (values and adjoints may be in the device's, where each block has
+`block_numbers` of its own); ``*_from`` and ``*_to`` in the table. `others` is how many
 parameters have gradients that are no layer's, `quarters` and `singles` how many entries ``fours`` and ``ones`` have."""
 PROLOGUE = (
     "constants_at", "constants", "values_at", "adjoints_at", "outputs_at", "seeds_at", "seeds", "parameters", "derived",
@@ -23,8 +26,12 @@ PROLOGUE = (
 """The same of a prologue: the numbers of parameters before the derived ones and of these behind."""
 
 _FEED = "mode: Int, batch: Int, samples: Int, k0: Key, k1: Key, left: Key, right: Key, rounds: Int, scale: Real"
-_TABLES = """table: Words, pool: Words, numbers: Reals, fours: Words, ones: Words, other: Words, first: Longs,
-    adjoint_rows: Words, value_rows: Words, data: Reals, offsets: Longs"""
+_TABLES = """table: Words, pool: Words, numbers: Reals, memory: Reals, fours: Words, ones: Words, other: Words,
+    first: Longs, adjoint_rows: Words, value_rows: Words, data: Reals, offsets: Longs"""
+
+
+FEW = 4
+"""Parameters that a line of threads adds up one after the other, each thread a lane; of more, each thread one."""
 
 
 def _names(parameters: str) -> str:
@@ -39,7 +46,9 @@ def through(theta, parts, base, losses, at, step, begun, {_names(_TABLES)}, {_na
     start = cuda.blockIdx.x * LANES
     lanes = min(LANES, batch - start)
 {{head}}
-    values, adjoints, order = shared(real, values_at), shared(real, adjoints_at), shared(np.int64, 0)
+    values_at += np.int64(cuda.blockIdx.x) * block_numbers
+    adjoints_at += np.int64(cuda.blockIdx.x) * block_numbers
+    values, adjoints, order = _rows(memory, values_at), _rows(memory, adjoints_at), shared(np.int64, 0)
     if thread < LANES:  # lanes beyond the batch take its last sample: they are computed, and never added
         place = start + min(thread, lanes - 1)
         order[thread] = sample(mode, place, step, begun, batch, samples, k0, k1, left, right, rounds)
@@ -50,7 +59,7 @@ def through(theta, parts, base, losses, at, step, begun, {_names(_TABLES)}, {_na
     for i in range(row, inputs, rows):
         values[pool[inputs_at + i] * LANES + lane] = data[offsets[i] + order[lane]]
     cuda.syncthreads()
-    forward(theta, pool, numbers, table, forward_from, forward_to, values_at, adjoints_at, LANES, LANES)
+    forward(theta, pool, numbers, memory, table, forward_from, forward_to, values_at, adjoints_at, LANES, LANES)
     if thread < LANES:
         adjoints[loss * LANES + thread] = scale
     if thread == 0:
@@ -59,19 +68,39 @@ def through(theta, parts, base, losses, at, step, begun, {_names(_TABLES)}, {_na
             sum_of_losses += np.float64(values[loss * LANES + i])
         losses[at] = sum_of_losses
     cuda.syncthreads()
-    backward(theta, pool, numbers, table, backward_from, backward_to, values_at, adjoints_at, LANES, LANES)
-    for i in range(thread, others, threads):
-        total = real(0)
-        for m in range(first[i], first[i + 1]):
-            adjoint = adjoint_rows[m] * LANES
-            if value_rows[m] >= 0:
-                value = value_rows[m] * LANES
+    backward(theta, pool, numbers, memory, table, backward_from, backward_to, values_at, adjoints_at, LANES, LANES)
+    if others > FEW * rows:
+        for i in range(thread, others, threads):
+            total = real(0)
+            for m in range(first[i], first[i + 1]):
+                adjoint = adjoint_rows[m] * LANES
+                if value_rows[m] >= 0:
+                    value = value_rows[m] * LANES
+                    for k in range(lanes):
+                        total += adjoints[adjoint + k] * values[value + k]
+                else:
+                    for k in range(lanes):
+                        total += adjoints[adjoint + k]
+            parts[base + other[i]] = total
+    else:  # a thread for each lane, else most of them had nothing to do
+        sums = shared(real, sums_at)
+        for chunk in range(0, others, rows):
+            i = chunk + row
+            if i < others:
+                total = real(0)
+                for m in range(first[i], first[i + 1]):
+                    term = adjoints[adjoint_rows[m] * LANES + lane]
+                    if value_rows[m] >= 0:
+                        term *= values[value_rows[m] * LANES + lane]
+                    total += term
+                sums[thread] = total
+            cuda.syncthreads()
+            if i < others and lane == 0:
+                total = real(0)
                 for k in range(lanes):
-                    total += adjoints[adjoint + k] * values[value + k]
-            else:
-                for k in range(lanes):
-                    total += adjoints[adjoint + k]
-        parts[base + other[i]] = total
+                    total += sums[thread + k]
+                parts[base + other[i]] = total
+            cuda.syncthreads()
 {{gradients}}
 """
 _STAGE = "    stage(theta, fours, quarters, ones, singles)"
@@ -124,25 +153,25 @@ def alone(
 '''
 _DERIVED = f"""\
 @device
-def derived_weights(state, size, {_names(_PROLOGUE_TABLES)}):
+def derived_weights(state, size, memory, {_names(_PROLOGUE_TABLES)}):
     thread = cuda.threadIdx.y * LANES + cuda.threadIdx.x
     threads = LANES * cuda.blockDim.y
 {{head}}
-    values = shared(real, values_at)
+    values = _rows(memory, values_at)
     for i in range(thread, constants, threads):
         values[p_pool[constants_at + i]] = p_numbers[i]
-    forward(state, p_pool, p_numbers, p_table, forward_from, forward_to, values_at, adjoints_at, 1, 1)
+    forward(state, p_pool, p_numbers, memory, p_table, forward_from, forward_to, values_at, adjoints_at, 1, 1)
     for i in range(thread, derived, threads):
         state[parameters + i] = values[p_pool[outputs_at + i]]
     cuda.syncthreads()
 
 
 @device
-def derived_gradients(state, size, {_names(_PROLOGUE_TABLES)}):
+def derived_gradients(state, size, memory, {_names(_PROLOGUE_TABLES)}):
     thread = cuda.threadIdx.y * LANES + cuda.threadIdx.x
     threads = LANES * cuda.blockDim.y
 {{head}}
-    values, adjoints = shared(real, values_at), shared(real, adjoints_at)
+    values, adjoints = _rows(memory, values_at), _rows(memory, adjoints_at)
     items = seeds_at + 2 * seeds + 1
     for i in range(thread, seeds, threads):
         total = real(0)
@@ -150,7 +179,7 @@ def derived_gradients(state, size, {_names(_PROLOGUE_TABLES)}):
             total += state[size + parameters + p_pool[items + item]]
         adjoints[p_pool[seeds_at + i]] = total
     cuda.syncthreads()
-    backward(state, p_pool, p_numbers, p_table, backward_from, backward_to, values_at, adjoints_at, 1, 1)
+    backward(state, p_pool, p_numbers, memory, p_table, backward_from, backward_to, values_at, adjoints_at, 1, 1)
     for p in range(thread, parameters, threads):
         total = state[size + p]
         part = real(0)
@@ -163,10 +192,10 @@ def derived_gradients(state, size, {_names(_PROLOGUE_TABLES)}):
 """
 
 
-def block_kernel(forward: tuple[str, ...], backward: tuple[str, ...], lanes: int, tiles: bool, dtype: str) -> Kernel:
-    """The kernel of one pass.
+class Parts(NamedTuple):
+    """What the kernel of a program is put together from.
 
-    Parameters
+    Attributes
     ----------
     forward, backward : tuple of str
         The kinds that occur.
@@ -174,24 +203,27 @@ def block_kernel(forward: tuple[str, ...], backward: tuple[str, ...], lanes: int
         Of a block.
     tiles : bool
         Whether there are layers in tiles.
-    dtype : {"float32", "float64"}
+    in_memory : bool
+        Whether rows are in the device's memory.
     """
-    return written("block", "\n".join([*_common(forward, backward, lanes, tiles), _BLOCK]), dtype)
+
+    forward: tuple[str, ...]
+    backward: tuple[str, ...]
+    lanes: int
+    tiles: bool
+    in_memory: bool
 
 
-def alone_kernel(
-    forward: tuple[str, ...],
-    backward: tuple[str, ...],
-    lanes: int,
-    tiles: bool,
-    prologue: bool,
-    update: str,
-    dtype: str,
-) -> Kernel:
+def block_kernel(parts: Parts, dtype: str) -> Kernel:
+    """The kernel of one pass."""
+    return written("block", "\n".join([*_common(parts), _BLOCK]), dtype)
+
+
+def alone_kernel(parts: Parts, prologue: bool, update: str, dtype: str) -> Kernel:
     """The kernel of whole steps; `update` is the text of the optimiser's kernel."""
-    given = f"(state, size, {_names(_PROLOGUE_TABLES)})"
+    given = f"(state, size, memory, {_names(_PROLOGUE_TABLES)})"
     text = [
-        *_common(forward, backward, lanes, tiles),
+        *_common(parts),
         update_function(update),
         *([_DERIVED.format(head=_head(PROLOGUE, "p_table"))] if prologue else []),
         _ALONE.format(
@@ -202,14 +234,16 @@ def alone_kernel(
     return written("alone", "\n".join(text), dtype)
 
 
-def _common(forward: tuple[str, ...], backward: tuple[str, ...], lanes: int, tiles: bool) -> list[str]:
+def _common(parts: Parts) -> list[str]:
+    stage, gradients = (_STAGE, _GRADIENTS) if parts.tiles else ("", "")
     return [
-        f"WIDTH, LAYER, LANES = {WIDTH}, {LAYER_WIDTH}, {lanes}",
+        f"WIDTH, LAYER, LANES, FEW = {WIDTH}, {LAYER_WIDTH}, {parts.lanes}, {FEW}",
         order_source(),
-        *([of_layers("dot4", "keep4", "put4", "stage", "layer_gradient")] if tiles else []),
-        walk_source("forward", forward),
-        walk_source("backward", backward),
-        _PASS.format(head=_head(HEAD, "table"), stage=_STAGE if tiles else "", gradients=_GRADIENTS if tiles else ""),
+        rows_source(parts.in_memory),
+        *([of_layers("dot4", "keep4", "put4", "stage", "layer_gradient")] if parts.tiles else []),
+        walk_source("forward", parts.forward),
+        walk_source("backward", parts.backward),
+        _PASS.format(head=_head(HEAD, "table"), stage=stage, gradients=gradients),
     ]
 
 

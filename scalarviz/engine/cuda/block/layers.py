@@ -18,8 +18,8 @@ LANES = 8
 
 
 def layer_tile(
-    theta: Reals, pool: Words, numbers: Reals, b_table: Words, b_at: Int, b_values: Int, b_adjoints: Int, b_stride: Int,
-    b_lanes: Int,
+    theta: Reals, pool: Words, numbers: Reals, memory: Reals, b_table: Words, b_at: Int, b_values: Int, b_adjoints: Int,
+    b_stride: Int, b_lanes: Int,
 ) -> None:  # fmt: skip
     """Row ``dst + j`` from the `n` rows that begin at `first`."""
     first, n, weight, width = b_table[b_at + 2], b_table[b_at + 3], b_table[b_at + 4], b_table[b_at + 5]
@@ -59,8 +59,8 @@ def layer_tile(
 
 
 def layer_tile_back(
-    theta: Reals, pool: Words, numbers: Reals, b_table: Words, b_at: Int, b_values: Int, b_adjoints: Int, b_stride: Int,
-    b_lanes: Int,
+    theta: Reals, pool: Words, numbers: Reals, memory: Reals, b_table: Words, b_at: Int, b_values: Int, b_adjoints: Int,
+    b_stride: Int, b_lanes: Int,
 ) -> None:  # fmt: skip
     """Adjoints of the `n` rows that begin at `first`, of which nobody wrote where it is `fresh`."""
     first, n, weight, width = b_table[b_at + 2], b_table[b_at + 3], b_table[b_at + 4], b_table[b_at + 5]

@@ -18,7 +18,7 @@ from ..state import State
 from ..steps import Steps
 from .blocks import Blocks, joined, kinds
 from .form import Form, form_of
-from .kernel import alone_kernel, block_kernel
+from .kernel import Parts, alone_kernel, block_kernel
 from .table import Line, numbered, plain_lines
 
 
@@ -48,8 +48,11 @@ class BlockSteps(Steps):
         self.loss_slices = form.blocks
         found = kinds(self.blocks.ways)
         self.lines = self.blocks.table(*found)
-        self.kernel = block_kernel(*found, form.lanes, bool(self.blocks.layers), self.dtype.name)
+        self.kernel = block_kernel(self._kernel_parts(*found), self.dtype.name)
         return self.blocks
+
+    def _kernel_parts(self, forward: tuple[str, ...], backward: tuple[str, ...]) -> Parts:
+        return Parts(forward, backward, self.form.lanes, bool(self.blocks.layers), self.form.in_memory)
 
     def _parts(self) -> list[Launch]:
         given = (self.state.theta, self.blocks.parts, self.state.size, self.losses, self.clock, *self._given())
@@ -61,9 +64,9 @@ class BlockSteps(Steps):
         assert feed is not None
         samples = problem.data.shape[1]
         return (
-            self.lines, made.pool, made.numbers, made.fours, made.ones, made.which, made.first, made.adjoint_rows,
-            made.value_rows, feed.data, feed.offsets, *self._prologue_tables(), feed.mode, problem.batch,
-            samples, *rng.split(problem.seed), *rng.shape_of(samples), self.dtype.type(problem.scale),
+            self.lines, made.pool, made.numbers, made.memory, made.fours, made.ones, made.which, made.first,
+            made.adjoint_rows, made.value_rows, feed.data, feed.offsets, *self._prologue_tables(), feed.mode,
+            problem.batch, samples, *rng.split(problem.seed), *rng.shape_of(samples), self.dtype.type(problem.scale),
         )  # fmt: skip
 
     def _prologue_tables(self) -> tuple[Any, ...]:
@@ -84,9 +87,7 @@ class LonelySteps(BlockSteps):
         found = kinds(self.blocks.ways, ways)
         self.lines = self.blocks.table(*found)
         self.prologue_lines = self.lines if made is None else self._prologue_table(made, ways, *found)
-        self.kernel = alone_kernel(
-            *found, form.lanes, bool(self.blocks.layers), made is not None, self.joined, self.dtype.name
-        )
+        self.kernel = alone_kernel(self._kernel_parts(*found), made is not None, self.joined, self.dtype.name)
 
     def _derives(self, program: Program) -> Machine:
         plain, seeds = replace(self.shape, joined=False, tiles=None), tuple(program.outputs.tolist())

@@ -17,7 +17,7 @@ from ..kernels import backward, forward
 from ..source.ops import backward_source, forward_source
 from . import layers
 
-POINTERS = ("_theta", "_pool", "_numbers")
+POINTERS = ("_theta", "_pool", "_numbers", "_memory")
 """What kinds are given beside their rows, all in the device's memory."""
 _GIVEN = (*POINTERS, "_b_table", "_b_at", "_b_values", "_b_adjoints", "_b_stride", "_b_lanes")
 """Names that no operand of an operation can have."""
@@ -40,7 +40,7 @@ def kind_source(kernel: str, function: str) -> str:
     for name, kind in parameters:
         plain = name.removeprefix("_")
         if plain in ("values", "adjoints"):
-            lines.append(f"{name} = _shared(_real, _b_{plain})")
+            lines.append(f"{name} = _rows(_memory, _b_{plain})")
         elif plain in ("stride", "lanes"):
             lines.append(f"{name} = _b_{plain}")
         elif kind == "Int":
@@ -163,6 +163,12 @@ def update_function(text: str) -> str:
             ]
             return "\n".join([*lines, ""])
     raise AssertionError("the kernel of an update is not written as it was")
+
+
+def rows_source(in_memory: bool) -> str:
+    """`_rows`: where rows are, in the block's shared memory or in the device's."""
+    where = "moved(_memory, _place)" if in_memory else "shared(real, _place)"
+    return f"@device\ndef _rows(_memory, _place):\n    return {where}\n"
 
 
 @cache
