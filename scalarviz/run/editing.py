@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,32 +25,11 @@ from .edits import (
     SetTargets,
     SetWeights,
 )
+from .edits.applied import Applied
 from .hands import RunHands
 from .signals import Whole
 from .training import Training
 from .turns import in_turn
-
-
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """An edit that was done.
-
-    Attributes
-    ----------
-    step : int
-        Steps that the run had done.
-    edit : Edit
-        In absolute numbers.
-    what : str
-        One line, with the names of the weights.
-    gesture : str
-        Edits of one gesture after the same step stand as one.
-    """
-
-    step: int
-    edit: Edit
-    what: str
-    gesture: str = ""
 
 
 class Editing:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from .past import Past
 
 FloatArray = NDArray[np.floating]
 BoolArray = NDArray[np.bool_]
@@ -138,6 +141,8 @@ class Frame:
         `curve` belong to the numbers before.
     next_lr : float or None
         Learning rate of the coming step, None where nobody trains.
+    past : Past or None
+        Where the run can go from here, and what happened where; None where nothing keeps a past.
     """
 
     step: int
@@ -154,6 +159,7 @@ class Frame:
     curve: Curve = NO_CURVE
     edited: bool = False
     next_lr: float | None = None
+    past: Past | None = None
 
     def with_activations(self, activations: Mapping[str, FloatArray]) -> Frame:
         """The same frame with the rows of a probe sample."""

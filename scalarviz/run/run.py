@@ -22,7 +22,8 @@ from ..scalar.store import Block, Gate
 from ..tape import Plan, Tape, lower, record
 from .checks import batch_of, check_targets, positive, seed_of
 from .dataset import Dataset
-from .editing import Applied, Editing
+from .editing import Editing
+from .edits.applied import Applied
 from .engines import Engines
 from .forward import Forward
 from .frame import Stage, Tensor

@@ -32,7 +32,7 @@ from .serving import Serving
 from .weights_gate import Item
 
 if TYPE_CHECKING:
-    from .editing import Applied
+    from .edits.applied import Applied
     from .run import Run
 
 R = TypeVar("R")

@@ -4,6 +4,7 @@ Open `base` first: what an edit is, and the hands that it works with. The kinds 
 `data`; `written` is their JSON.
 """
 
+from .applied import Applied
 from .base import Edit
 from .data import AddSamples, Refill, SetTargets
 from .training import Call, SetBatchSize, SetEngine, SetOptimizer
@@ -11,6 +12,6 @@ from .weights import AddToWeights, SetFrozen, SetWeights
 from .written import read_edit, write_edit
 
 __all__ = [
-    "AddSamples", "AddToWeights", "Call", "Edit", "Refill", "SetBatchSize", "SetEngine", "SetFrozen", "SetOptimizer",
-    "SetTargets", "SetWeights", "read_edit", "write_edit",
+    "AddSamples", "AddToWeights", "Applied", "Call", "Edit", "Refill", "SetBatchSize", "SetEngine", "SetFrozen",
+    "SetOptimizer", "SetTargets", "SetWeights", "read_edit", "write_edit",
 ]  # fmt: skip
