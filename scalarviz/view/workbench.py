@@ -27,12 +27,12 @@ from .panels.marks import marks_on
 from .panels.pace import TextPace
 from .panels.side import SidePanels
 from .panels.strip import Strip
-from .panels.touch import Touch, View
 from .panels.wording import changed_by_hand
 from .shown.subject import Subject, subject_of
 from .space.camera import Camera
 from .space.layout import Layout, layout_for
 from .space.viewpoint import Viewpoint
+from .touched.touch import Touch, View
 
 Point = tuple[float, float]
 

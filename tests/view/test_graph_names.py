@@ -8,8 +8,8 @@ import pytest
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.view.draw.text import measure
-from scalarviz.view.panels.inspector import who
 from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.touched.who import who
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 

@@ -11,8 +11,8 @@ from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.edits import SetOptimizer, SetWeights
 from scalarviz.run.panels import ColourCube, Image
-from scalarviz.view.panels.touch import plate_of
 from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.touched.touch import plate_of
 from scalarviz.view.watch.actions import ACTIONS
 from scalarviz.view.watch.hands import REST, SCROLL, SWEEP
 from scalarviz.view.watch.live import LiveView

@@ -20,9 +20,9 @@ from scalarviz.view.draw.text import CAP_HEIGHT, measure
 from scalarviz.view.draw.theme import DARK, LIGHT, rgb
 from scalarviz.view.panels.colour_cube import HINT, hexed
 from scalarviz.view.panels.overlay import banner, help_panel, pointer_label, wrapped
-from scalarviz.view.panels.touch import plate_of
 from scalarviz.view.shown.subject import arrays_subject, subject_of
 from scalarviz.view.space.pose import between, camera_of, pose_of, turned
+from scalarviz.view.touched.touch import plate_of
 from scalarviz.view.watch.actions import ACTIONS, Here, help_lines
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench

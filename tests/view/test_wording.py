@@ -14,8 +14,8 @@ from scalarviz.run import panels as described
 from scalarviz.run.panels import ColourCube, LossCurve
 from scalarviz.run.scene import Scene
 from scalarviz.view.draw.sketch import TextItem, rgba
+from scalarviz.view.draw.text import figure
 from scalarviz.view.draw.theme import DARK
-from scalarviz.view.panels.inspector import figure
 from scalarviz.view.panels.wording import BEFORE, batch_of
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.window.offscreen import offscreen

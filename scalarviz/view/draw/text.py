@@ -198,6 +198,14 @@ def exponent(value: float, *, signed: bool = False) -> str:
     return f"{sign}{mantissa}e{MINUS if int(power) < 0 else ''}{abs(int(power))}"
 
 
+def figure(value: float) -> str:
+    """A number of the inspector: four decimals while they say something, else the exponent form."""
+    size = abs(value)
+    if size == 0 or (1e-3 <= size < 1e4) or not np.isfinite(value):
+        return number(value, 4 if size < 100 else 1, signed=True) if size else "0"
+    return exponent(value, signed=True)
+
+
 def chip_digits(value: float, digits: int = 2) -> int:
     """Decimals of a number on a chip: `digits`, one fewer from 10 on, two fewer from 100 on."""
     size = abs(value)

@@ -2,139 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import numpy as np
 
-from ...run.frame import Frame, Stage, Tensor, is_chain
-from ...run.gather import weight_name
+from ...run.frame import Frame
 from ..draw.places import LABEL, TITLE, Box
 from ..draw.sketch import Sketch
-from ..draw.text import exponent, measure, number
+from ..draw.text import figure, measure
 from ..draw.theme import Theme
+from ..panels.wording import batch_of
 from ..shown.subject import Subject
 from .explanation import Explanation, Lines
-from .wording import batch_of
+from .value_history import ValueHistory
+from .who import tensor_of, who
 
 WIDE, HIGH, LOW = 524.0, 106.0, 84.0
 """Width, and the heights with and without lines that explain."""
 _LOOSE, _TIGHT = (26.0, 24.0, 21.0, 23.0, 20.0), (21.0, 19.0, 19.0, 20.0, 17.0)
 """Baselines: of the heading; from there to the words, their numbers, the first line, the next. Two lines are tight."""
-POINTS = 400
 _CURVE_FROM = 440.0
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Who a flat index is.
-
-    Attributes
-    ----------
-    name : str
-        ``0.weight[2][0]``.
-    meaning : str
-        ``from r to b``.
-    """
-
-    name: str
-    meaning: str
-
-
-def who(subject: Subject, index: int) -> Identity:
-    """Name and meaning of the scalar at flat `index`."""
-    tensor = _tensor(subject, index)
-    place = tuple(int(i) for i in np.unravel_index(index - tensor.start, tensor.shape)) if tensor.shape else ()
-    return Identity(weight_name(subject.tensors, index), _meaning(subject, tensor, place))
-
-
-def _tensor(subject: Subject, index: int) -> Tensor:
-    return next(t for t in subject.tensors if t.start <= index < t.start + t.size)
-
-
-def _meaning(subject: Subject, tensor: Tensor, place: tuple[int, ...]) -> str:
-    for at, stage in enumerate(subject.stages):
-        if stage.weight is tensor and len(place) == 2:
-            return f"from {_source(subject, at, place[1])} to {_target(subject, at, place[0])}"
-        if stage.bias is tensor and len(place) == 1:
-            return f"bias of {_target(subject, at, place[0])}"
-    if len(place) == 2:
-        return f"row {place[0]}, column {place[1]}"
-    if len(place) >= 3:
-        return f"output {place[0]}, input {place[1]}, kernel {', '.join(str(i) for i in place[2:])}"
-    return ""
-
-
-def _source(subject: Subject, at: int, number: int) -> str:
-    """What feeds input `number` of the layer at place `at`: a unit of a row that it reads, if it reads whole rows."""
-    stages, stage = subject.stages, subject.stages[at]
-    if not stage.whole or stage.weight is None:  # sums or parts of rows, which have no name
-        return f"its input {number}"
-    rows = {row.name: row for row in stages}
-    names = stage.sources or (stages[at - 1].name if at else "input",)
-    sample = stage.weight.shape[1] - sum(rows[name].outputs for name in names if name in rows)
-    for name in names:
-        size = rows[name].outputs if name in rows else sample
-        if number < size and name in rows:
-            return f"{_row(stages, rows[name])} {number}"
-        if number < size:
-            return _named(subject.sample.inputs, number, "input")
-        number -= size
-    raise AssertionError("a layer that reads whole rows has a column for each of their numbers")
-
-
-def _target(subject: Subject, at: int, number: int) -> str:
-    """What output `number` of that layer becomes: the activation that reads it alone, or an output with a name."""
-    stages, after = subject.stages, at
-    if at + 1 < len(stages) and stages[at + 1].weight is None and stages[at + 1].sources in ((), (stages[at].name,)):
-        after = at + 1
-    if after == len(stages) - 1:
-        return _named(subject.sample.outputs, number, "output")
-    return f"{_row(stages, stages[after])} {number}"
-
-
-def _named(names: tuple[str, ...], number: int, word: str) -> str:
-    return names[number] if number < len(names) else f"{word} {number}"
-
-
-def _row(stages: Sequence[Stage], stage: Stage) -> str:
-    """What a stage's row is called: what makes it; in a graph with branches its name, as beside the row."""
-    if not is_chain(stages):
-        return stage.name
-    return "sum" if stage.weight is not None else stage.kind
-
-
-def figure(value: float) -> str:
-    """A number of the inspector: four decimals while they say something, else the exponent form."""
-    size = abs(value)
-    if size == 0 or (1e-3 <= size < 1e4) or not np.isfinite(value):
-        return number(value, 4 if size < 100 else 1, signed=True) if size else "0"
-    return exponent(value, signed=True)
-
-
-class ValueHistory:
-    """Values of one weight since it was selected, thinned so that any length fits."""
-
-    def __init__(self) -> None:
-        self.steps: list[int] = []
-        self.values: list[float] = []
-        self._every = 1
-
-    def add(self, step: int, value: float) -> None:
-        """The value after `step`; an edit at the same step replaces, a step back cuts."""
-        while self.steps and self.steps[-1] > step:
-            self.steps.pop()
-            self.values.pop()
-        if len(self.steps) > 1 and self.steps[-1] == step:
-            self.values[-1] = value
-        elif len(self.steps) > 1 and step - self.steps[-2] < self._every:
-            self.steps[-1], self.values[-1] = step, value  # the end always stands at the present step
-        elif not self.steps or self.steps[-1] != step or self.values[-1] != value:
-            self.steps.append(step)
-            self.values.append(value)
-        if len(self.steps) > POINTS:
-            self.steps, self.values = self.steps[:-1:2] + self.steps[-1:], self.values[:-1:2] + self.values[-1:]
-            self._every = max(self._every * 2, (self.steps[-1] - self.steps[0]) // POINTS)
 
 
 class Inspector:
@@ -158,7 +43,7 @@ class Inspector:
         self.index = index
         self.who = who(subject, index)
         self._subject = subject
-        self._explanation = Explanation(subject, index, _tensor(subject, index))
+        self._explanation = Explanation(subject, index, tensor_of(subject, index))
         self._history = ValueHistory()
 
     def follow(self, frame: Frame) -> None:

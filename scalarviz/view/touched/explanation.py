@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ...run.frame import Frame, Tensor
 from ..draw.equation import descent, product, significant
+from ..panels.wording import BEFORE, batch_of, noun
 from ..shown.subject import Subject
-from .wording import BEFORE, batch_of, noun
 
 Floats = NDArray[np.floating]
 LARGEST = 20_000

@@ -13,17 +13,19 @@ from ...run.frame import Frame
 from ..cubes.outline import Picked, brackets, seen_outline
 from ..draw.places import GAP, Places
 from ..draw.sketch import Sketch
+from ..draw.text import figure
 from ..draw.theme import Theme
+from ..panels.overlay import banner, help_panel, pointer_label
+from ..panels.side import SidePanels
+from ..panels.strip import LEGEND, room_beside
+from ..panels.wording import said_of
 from ..shown.subject import Subject
 from ..space.camera import Camera
 from ..space.layout import Layout
 from ..space.plate import Plate
 from .explanation import Lines
-from .inspector import HIGH, LOW, WIDE, Inspector, figure, who
-from .overlay import banner, help_panel, pointer_label
-from .side import SidePanels
-from .strip import LEGEND, room_beside
-from .wording import said_of
+from .inspector import HIGH, LOW, WIDE, Inspector
+from .who import who
 
 Project = Callable[[ArrayLike], NDArray[np.float64]]
 _BOTH_FROM = 420.0  # least height (logical pixels) with room for trouble and news at once
