@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from ..run.frame import Frame
 from ..run.ranges import extent
 from ..run.scene import Scene
+from .aim import Aim, Point
 from .cubes.picking import Hit, Picker
 from .cubes.scale import ActivationScale, Coloring, paint
 from .cubes.slab import SlabVisual
@@ -29,15 +29,12 @@ from .panels.side import SidePanels
 from .panels.strip import Strip
 from .panels.wording import changed_by_hand
 from .shown.subject import Subject, subject_of
-from .space.camera import Camera
 from .space.layout import Layout, layout_for
 from .space.viewpoint import Viewpoint
 from .touched.touch import Touch, View
 
-Point = tuple[float, float]
 
-
-class Workbench:
+class Workbench(Aim):
     """Cubes, flow, panels and HUD of one subject at one size. Make it, and use it, with a GL context current.
 
     Parameters
@@ -157,60 +154,6 @@ class Workbench:
         scene = self.places.scene if self.panels_shown else None
         self.side.float_over(self.layout, self.project, scene, self._scenery.reserved)
         self._write_static()
-
-    # pixels and points
-
-    @property
-    def scale(self) -> float:
-        """Device pixels per logical pixel."""
-        return self.places.scale * self._supersample
-
-    def to_logical(self, at: Point) -> Point:
-        """A point in device pixels as logical pixels."""
-        return at[0] / self.scale, at[1] / self.scale
-
-    def _to_camera(self, at: Point) -> Point:
-        """The same in the camera's pixels."""
-        x, y = self.to_logical(at)
-        return float(x * self._ratio[0]), float(y * self._ratio[1])
-
-    def project(self, xyz: ArrayLike) -> NDArray[np.float64]:
-        """World points (N, 3) as logical pixels (N, 2)."""
-        return np.asarray(self._view.camera.project(xyz) / self._ratio)
-
-    # the camera
-
-    @property
-    def camera(self) -> Camera:
-        """What the cubes are seen with; may be set."""
-        return self._view.camera
-
-    @camera.setter
-    def camera(self, camera: Camera) -> None:
-        self._view.camera = camera
-        self._outdated = True
-
-    def orbit(self, dx: float, dy: float) -> None:
-        """Turn around the middle of the scene by a drag of device pixels."""
-        self.hover(None)
-        self._view.orbit(*self.to_logical((dx, dy)))
-
-    def pan(self, dx: float, dy: float) -> None:
-        """Shift the picture by device pixels."""
-        self.hover(None)
-        self._view.pan(*self._to_camera((dx, dy)))
-
-    def zoom(self, factor: float, at: Point) -> None:
-        """Enlarge the picture around a point in device pixels."""
-        self.hover(None)
-        self._view.zoom(factor, self._to_camera(at))
-
-    def fit_camera(self) -> None:
-        """Glide back to the camera that shows everything; what is turned in a panel turns back."""
-        self.hover(None)
-        self._view.fit()
-        self.side.fit()
-        self._outdated = True
 
     @property
     def moving(self) -> bool:
