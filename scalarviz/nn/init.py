@@ -12,7 +12,8 @@ program draws the same ones in every run; :func:`manual_seed` starts the counter
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from ._module import Module
 
 __all__ = [
-    "Draw", "Initializer", "apply", "kaiming_uniform", "manual_seed", "normal", "pytorch_default", "uniform",
+    "Draw", "Initializer", "apply", "drawn", "kaiming_uniform", "manual_seed", "normal", "pytorch_default", "uniform",
     "xavier_uniform",
 ]  # fmt: skip
 
@@ -244,8 +245,41 @@ def apply(module: Module, initializer: Function | None = None, seed: int | None 
     given: Any = module
     if isinstance(given, type) or not callable(getattr(given, "named_modules", None)):
         raise TypeMismatchError(f"init.apply: the module must be a Module, got {type(given).__name__} {shown(given)}")
+    for _, owner, part, values in _values(module, lambda _: rule, seed):
+        part.data = values if isinstance(part, Parameter) else float(values)
+        _rules[owner] = rule
+
+
+_rules: weakref.WeakKeyDictionary[Module, Function] = weakref.WeakKeyDictionary()
+"""What each module's own parameters were drawn by last; a copy of a module has forgotten it."""
+
+
+def drawn(module: Module, seed: int) -> dict[Parameter | Weight, FloatArray]:
+    """What every parameter of `module` would be if it were drawn anew by the initialiser that drew it last.
+
+    Nothing is changed. A module whose initialiser is not known (a copy) takes :func:`pytorch_default`.
+
+    Parameters
+    ----------
+    module : Module
+    seed : int
+
+    Raises
+    ------
+    InputError
+        `seed` is no seed, or an initialiser returned an array of another shape.
+    """
+    usual = pytorch_default()
+    return {part: values for _, _, part, values in _values(module, lambda owner: _rules.get(owner, usual), seed)}
+
+
+def _values(
+    module: Module, rule_of: Callable[[Module], Function], seed: int | None
+) -> Iterator[tuple[str, Module, Parameter | Weight, FloatArray]]:
+    """Every parameter with its path, its owner and its first values, each once."""
     done: set[int] = set()
     for path, owner in module.named_modules():
+        rule = rule_of(owner)
         for name, part in owner._members():
             if not isinstance(part, Parameter | Weight) or id(part) in done:
                 continue
@@ -255,8 +289,7 @@ def apply(module: Module, initializer: Function | None = None, seed: int | None 
             fill = getattr(rule, "bias", _zeros) if name == "bias" else rule
             constant = owner.constant_start(part)
             made = np.full(shape, constant) if constant is not None else fill(shape, *owner.fans(part), draw)
-            values = fitted(made, shape, f"the initial value of {path}.{name}")
-            part.data = values if isinstance(part, Parameter) else float(values)
+            yield path, owner, part, fitted(made, shape, f"the initial value of {path}.{name}")
 
 
 def _draw(seed: int | None, place: int) -> Draw:

@@ -4,7 +4,8 @@ Open `run` first. What belongs to it stands in these files:
 
 * training: `training` (calls of the engine, divergence), `engines`, `history`, `optimizer`, `samples`, `checks`,
   `gather` (weights into one store), `memory` (what a network would need)
-* changes from outside: `editing` (``run.do``), ``edits/`` (what an edit is), `hands` (what it may do), `dataset`
+* changes from outside: `editing` (``run.do``), ``edits/`` (what an edit is), `hands` (what it may do),
+  `redrawn` (weights that begin anew), `dataset`
 * the past: `past` (what a picture sees of it)
 * keeping: `state` (all that a run is, as parts), `keeping`, `checkpoint` (on disk)
 * beside a thread: `worker` with its queue (`serving`) and its `weights_gate`, `turns`, `asked_call`, `first_start`,

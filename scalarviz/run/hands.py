@@ -14,6 +14,7 @@ from ..errors import InputError
 from .checks import batch_of, check_targets
 from .dataset import Dataset
 from .optimizer import record_update
+from .redrawn import redrawn
 from .samples import as_pair, fitting
 
 if TYPE_CHECKING:
@@ -41,6 +42,10 @@ class RunHands:
     def values(self, start: int, count: int) -> NDArray[Any]:
         """A copy of some flat weights."""
         return self.run._store.value[start : start + count].copy()
+
+    def drawn(self, start: int, count: int) -> NDArray[Any]:
+        """What their initialiser would make of some flat weights at this step."""
+        return redrawn(self.run, start, count)
 
     def put_weights(self, start: int, numbers: NDArray[Any]) -> None:
         """Set flat weights; the update of the last step stays what it was."""

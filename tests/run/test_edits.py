@@ -37,6 +37,11 @@ EXAMPLES = [
     (ed.SetTargets(1 - X), "other targets for 64 samples"),
     (ed.AddSamples(X[:1], X[:1]), "1 sample more"),
     (ed.Refill(X[:5], X[:5]), "5 other samples"),
+    (ed.Together((ed.SetWeights(6, [0.0]), ed.SetFrozen(6, np.array([True])))), "0.weight[2][0] = 0, and 1 more"),
+    (ed.Together((ed.SetWeights(6, np.zeros(3)),), "zero row 2 of 0.weight"), "zero row 2 of 0.weight"),
+    (ed.ScaleWeights(((6, 3), (14, 1)), 0.5), "0.weight[2][0] and 3 more × 0.5"),
+    (ed.ScaleWeights(((6, 3),), 2, "row 2 of 0.weight"), "row 2 of 0.weight × 2"),
+    (ed.RedrawWeights(((0, 16),), "layer 0"), "layer 0 begins anew"),
 ]
 
 
@@ -106,6 +111,13 @@ BAD_TEXTS = [
     '{"edit": "SetWeights", "start": 1e400, "numbers": {"dtype": "float32", "shape": [1], "base64": "AAAAPw=="}}',
     '{"edit": "SetEngine", "engine": "gpu"}', '{"edit": "SetEngine", "engine": "numba", "why": 3}',
     '{"edit": "SetOptimizer", "numbers": 3}', '{"edit": "SetOptimizer", "numbers": []}',
+    '{"edit": "Together", "edits": []}', '{"edit": "Together", "edits": [3]}',
+    '{"edit": "Together", "edits": {"edit": 3}}',
+    '{"edit": "Together", "edits": [{"edit": "SetBatchSize", "batch_size": 3}]}',
+    '{"edit": "Together", "edits": [{"edit": "Nothing"}]}', '{"edit": "ScaleWeights", "spans": [[0]], "factor": 2}',
+    '{"edit": "ScaleWeights", "spans": [[0, 1]], "factor": "2"}', '{"edit": "ScaleWeights", "spans": 3, "factor": 2}',
+    '{"edit": "RedrawWeights", "spans": []}', '{"edit": "RedrawWeights", "spans": [[0, 0]]}',
+    '{"edit": "RedrawWeights", "spans": [[-1, 2]]}',
     '{"edit": "Call", "function": {"function": "os.system"}}', "[" * 100_000,
 ]  # fmt: skip
 
@@ -127,6 +139,8 @@ UNFIT = [
     ed.SetWeights(31, [1.0, 2.0]), ed.AddToWeights(40, [1.0]), ed.SetFrozen(30, np.ones(2, bool)),
     ed.SetOptimizer({"lr": -1.0}), ed.SetOptimizer({"lr": np.nan}), ed.SetOptimizer({"betas": (0.1, 0.2)}),
     ed.SetOptimizer({"nesterov": True}), ed.SetOptimizer({"lr": 0.1, "momentum": -3}), ed.SetBatchSize(65),
+    ed.Together((ed.SetWeights(0, [9.0]), ed.SetFrozen(30, np.ones(2, bool)))),
+    ed.ScaleWeights(((0, 3), (30, 2)), 0.5), ed.RedrawWeights(((30, 2),)),
     ed.SetEngine("cuda:99"), ed.SetEngine("auto"), ed.SetTargets(X[:5]), ed.SetTargets(np.ones((64, 2))),
     ed.AddSamples(np.ones((2, 4)), np.ones((2, 3))), ed.AddSamples(np.ones((2, 3)), np.ones((3, 3))),
     ed.Refill(np.ones((2, 3)), np.ones((2, 4))), ed.Refill(np.full((2, 3), 1e300), np.ones((2, 3))),

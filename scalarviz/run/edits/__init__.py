@@ -1,17 +1,18 @@
 """Edits: whatever changes a run from outside, as data that prints, writes and reads.
 
 Open `base` first: what an edit is, and the hands that it works with. The kinds stand in `weights`, `training` and
-`data`; `written` is their JSON.
+`data`, those of many weights in `selections`; `written` is their JSON.
 """
 
 from .applied import Applied
 from .base import Edit
 from .data import AddSamples, Refill, SetTargets
+from .selections import RedrawWeights, ScaleWeights, Together
 from .training import Call, SetBatchSize, SetEngine, SetOptimizer
 from .weights import AddToWeights, SetFrozen, SetWeights
 from .written import read_edit, write_edit
 
 __all__ = [
-    "AddSamples", "AddToWeights", "Applied", "Call", "Edit", "Refill", "SetBatchSize", "SetEngine", "SetFrozen",
-    "SetOptimizer", "SetTargets", "SetWeights", "read_edit", "write_edit",
+    "AddSamples", "AddToWeights", "Applied", "Call", "Edit", "RedrawWeights", "Refill", "ScaleWeights", "SetBatchSize",
+    "SetEngine", "SetFrozen", "SetOptimizer", "SetTargets", "SetWeights", "Together", "read_edit", "write_edit",
 ]  # fmt: skip

@@ -27,6 +27,13 @@ class Hands(Protocol):
         """A copy of some flat weights."""
         ...
 
+    def drawn(self, start: int, count: int) -> NDArray[Any]:
+        """What their initialiser would make of some flat weights, by random numbers of the seed and the step.
+
+        InputError: nobody says how they begin.
+        """
+        ...
+
     def put_weights(self, start: int, numbers: NDArray[Any]) -> None:
         """Set flat weights."""
         ...
@@ -142,6 +149,8 @@ def bits(part: Any) -> Any:
     """Something hashable that differs where a bit does: 0.0 and -0.0, float32 and float64, two shapes."""
     if isinstance(part, np.ndarray):
         return part.dtype.str, part.shape, part.tobytes()
+    if isinstance(part, Edit):
+        return part._bits()
     if isinstance(part, tuple):
         return tuple(map(bits, part))
     return type(part).__name__, part.hex() if isinstance(part, float) else part

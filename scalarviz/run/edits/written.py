@@ -35,9 +35,8 @@ def write_edit(edit: Edit) -> str:
     InputError
         A number of it is not finite outside of an array, which JSON cannot say.
     """
-    parts = {field.name: _encoded(getattr(edit, field.name)) for field in fields(edit)}  # type: ignore[arg-type]
     try:
-        return json.dumps({KIND: type(edit).__name__, **parts}, allow_nan=False)
+        return json.dumps(_encoded(edit), allow_nan=False)
     except ValueError:
         raise InputError(f"{edit}: a number that is not finite cannot be written as JSON") from None
 
@@ -56,6 +55,11 @@ def read_edit(text: str) -> Edit:
         said = json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
         raise FileFormatError(f"no edit: {shown(text)} is no JSON ({type(error).__name__})") from None
+    return _edit(said, text)
+
+
+def _edit(said: Any, text: str) -> Edit:
+    """The edit that JSON says; `text` is what stood there."""
     if not isinstance(said, dict) or not isinstance(said.get(KIND), str) or said[KIND] not in Edit.kinds:
         raise FileFormatError(f"no edit: {shown(text)}; {KIND!r} must be one of {listing(Edit.kinds)}")
     kind = Edit.kinds[said.pop(KIND)]
@@ -88,6 +92,9 @@ def _encoded(part: Any) -> Any:
             "shape": list(part.shape),
             "base64": base64.b64encode(little.tobytes()).decode(),
         }
+    if isinstance(part, Edit):
+        parts = {field.name: _encoded(getattr(part, field.name)) for field in fields(part)}  # type: ignore[arg-type]
+        return {KIND: type(part).__name__, **parts}
     if isinstance(part, tuple):
         return [_encoded(one) for one in part]
     if callable(part):
@@ -102,6 +109,8 @@ def _decoded(part: Any, what: str) -> Any:
         return tuple(_decoded(one, what) for one in part)
     if not isinstance(part, dict):
         return part
+    if KIND in part:
+        return _edit(part, json.dumps(part))
     if set(part) == {"function"}:
         raise FileFormatError(
             f"{what} is the function {shown(str(part['function']))}, which cannot be read back: do it by hand"
