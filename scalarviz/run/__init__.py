@@ -13,6 +13,7 @@ Open `run` first. What belongs to it stands in these files:
 * looking: `looking` (``run.frame``, ``run.predict``), `requests` (``run.request_frame``), `frame` (one moment) and
   `reading` (what it is made of), `stages` and `forward` (rows of a sample; which units are dead or saturated),
   `diagnosis` (what is wrong, in words), `ranges`, `sample_gradient`, `rehearsal` (how a run will go)
+* inside a step: ``opened/`` (``run.open``), `naming` (which weight is meant)
 * for a view: `scene` and `panels` (descriptions), `source` and `run_source` (what a view may ask), `moment`
 
 No drawing: that is a floor above.

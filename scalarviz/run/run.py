@@ -32,6 +32,7 @@ from .history import History
 from .keeping import Keeping
 from .looking import Looking
 from .memory import check_run
+from .opened.opening import Opening
 from .optimizer import flat_state, hand_back, record_update, trained_indices
 from .samples import as_pair, on_rows, sample_shape
 from .stages import stages_of
@@ -41,7 +42,7 @@ from .turns import in_turn
 _STEPS = "run.step(n) does n steps; an epoch has N // batch_size of them"
 
 
-class Run(Engines, Editing, Keeping, Looking):
+class Run(Engines, Editing, Keeping, Looking, Opening):
     """Model + loss + optimiser + data, trained by one engine.
 
     Parameters

@@ -274,7 +274,7 @@ class _Step:
 
 class _Graph:
     owns = frozenset({
-        "model", "loss_function", "_on_rows", "_tape", "_shapes", "_forward", "stages", "tensors", "dtype",
+        "model", "loss_function", "_on_rows", "_tape", "_shapes", "_forward", "_network", "stages", "tensors", "dtype",
         "problem.plan", "problem.reduction", "problem.block", "_training._held", "_training._name_of",
     })  # fmt: skip
 

@@ -1,0 +1,10 @@
+"""A step, opened: what comes from the loss to every weight, sample by sample, and what the optimiser makes of it.
+
+Open `opened` first (what ``run.open()`` returns), then `opening` (that method, and `taken`: what is copied of the run).
+
+* before the optimiser: `network` (the model lowered with all its stages), `passes` (forward and backward, in blocks),
+  `uses` (where a weight is read, and what it meets there), `terms` (the sum that its gradient is)
+* the optimiser: `rule` (its recorded rule as lines), `writing` (formulas with their numbers)
+
+All of it is float64 and on arrays of its own: an observer changes nothing.
+"""

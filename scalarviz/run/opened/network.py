@@ -1,0 +1,79 @@
+"""`Network`: a recorded model with its loss, lowered so that every stage's rows are there, in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engine.arrays.plan import PlanRunner, lanes_in_workspace
+from ...tape import Tape, lower
+from ..frame import Stage
+from ..stages import OUTPUTS
+from .uses import Use, uses_in
+
+Float = NDArray[np.float64]
+
+
+class Network:
+    """Programs of one model, made once for all steps that are opened.
+
+    Parameters
+    ----------
+    tape : Tape
+        As recorded: model and loss of one sample.
+    stages : sequence of (Stage, int)
+        With the number of each one's tap.
+    dtype : dtype-like
+        In which the run computes. Numbers made of the sample alone are made in it, as they are trained on.
+    """
+
+    def __init__(self, tape: Tape, stages: Sequence[tuple[Stage, int]], dtype: Any) -> None:
+        self.tape, self.dtype = tape, np.dtype(dtype)
+        self.stages = tuple(stage for stage, _ in stages)
+        self._taps = [number for _, number in stages]
+        self.runner = PlanRunner(lower(tape), np.float64)
+        self.body = self.runner.body
+        self.lanes = lanes_in_workspace(self.body.lane_bytes)
+        self._known: dict[int, tuple[tuple[Use, ...], tuple[Use, ...]]] = {}
+
+    @property
+    def n_weights(self) -> int:
+        """Number of scalar parameters."""
+        return self.tape.n_parameters
+
+    @property
+    def lane_bytes(self) -> int:
+        """What rows and adjoints of one sample take."""
+        return 2 * self.body.program.n_rows * 8
+
+    @cached_property
+    def rows_of(self) -> dict[str, NDArray[np.int64]]:
+        """The rows of the program that each stage is."""
+        program = self.body.program
+        return {
+            stage.name: program.outputs if number == OUTPUTS else program.taps[number][1]
+            for stage, number in zip(self.stages, self._taps, strict=True)
+        }
+
+    @cached_property
+    def _encoder(self) -> PlanRunner | None:
+        return None if self.runner.encoder is None else PlanRunner(self.runner.plan, self.dtype)
+
+    def encoded(self, numbers: NDArray[Any]) -> Float:
+        """`numbers` (inputs and targets, samples) with the features below them, in float64."""
+        if self._encoder is not None:
+            numbers = self._encoder.encode(numbers)
+        return numbers.astype(np.float64)
+
+    def uses_of(self, index: int) -> tuple[tuple[Use, ...], tuple[Use, ...]]:
+        """Where the weight at `index` is used: by every sample; and once a step, by numbers made of weights alone."""
+        found = self._known.get(index)
+        if found is None:
+            prologue = self.runner.prologue
+            before = () if prologue is None else tuple(uses_in(prologue, index))
+            found = self._known[index] = tuple(uses_in(self.body, index)), before
+        return found

@@ -1,0 +1,220 @@
+"""`Opened`: one training step, opened: forward, loss, deltas, gradient and the optimiser's rule, in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engine.arrays.program import RowProgram
+from ...errors import StateError
+from ..frame import Stage, Tensor
+from ..gather import weight_name
+from ..naming import index_of
+from .passes import Passes
+from .rule import Rule
+from .taken import Taken
+from .terms import MOST, Terms
+from .writing import Line
+
+Float = NDArray[np.float64]
+_LANES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What the step does to one weight.
+
+    Attributes
+    ----------
+    index : int
+    before, after : float
+        The weight before and after the step, in float64; the engine rounds to the run's dtype.
+    gradient : float
+    lines : tuple of Line
+        The optimiser's rule with numbers, the new weight last; empty for a weight that stays.
+    why : str
+        Why it stays; empty for one that moves.
+    """
+
+    index: int
+    before: float
+    after: float
+    gradient: float
+    lines: tuple[Line, ...] = ()
+    why: str = ""
+
+
+class Opened:
+    """A step, opened. It holds copies: the run is left as it is, and may go on.
+
+    All numbers are float64, so sums come out as printed; the engine's own gradient differs from `gradient` by the
+    rounding of its dtype.
+
+    Attributes
+    ----------
+    step : int
+        Which step it is, counting from 1: the one that comes after ``step - 1``.
+    loss : float
+        Of the batch, at the weights before the step.
+    gradient : ndarray of float64, shape (P,)
+    values : ndarray of float64, shape (P,)
+        The weights before the step.
+    lr : float
+    batch : ndarray of int64, shape (B,)
+        Numbers of its samples in the data, in the order of the batch; -1 is a sample that is not of the data.
+    trial : bool
+        Whether this is a step with one sample alone, which the run does not do.
+    rows, deltas : dict of str to ndarray of float64, shape (outputs, shown)
+        By stage: its numbers, and the derivative of the batch's loss by each of them.
+    shown : int
+        For how many samples, the first of the batch, `rows`, `deltas`, `inputs` and `targets` are there: all of them,
+        fewer where they would take more than some 32 MB.
+    inputs, targets : ndarray of float64, shapes (n_inputs, shown) and (n_targets, shown)
+    stages : tuple of Stage
+    tensors : tuple of Tensor
+    """
+
+    def __init__(self, taken: Taken, *, trial: bool = False) -> None:
+        self._taken, self.trial = taken, trial
+        with np.errstate(all="ignore"):
+            self._passes = passes = Passes(taken)
+        self.step, self.lr, self.batch = taken.step, taken.lr, taken.batch
+        self.loss, self.gradient = passes.loss, passes.gradient
+        self.rows, self.deltas, self.shown = passes.rows, passes.deltas, passes.shown
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The way from input to output."""
+        return self._taken.network.stages
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Name, shape and place of every block of weights."""
+        return self._taken.tensors
+
+    @cached_property
+    def values(self) -> Float:
+        """The weights before the step (P,)."""
+        return self._taken.values.astype(np.float64)
+
+    @cached_property
+    def inputs(self) -> Float:
+        """The inputs of the samples shown, (n_inputs, shown)."""
+        return self._numbers[: self._taken.network.tape.n_inputs]
+
+    @cached_property
+    def targets(self) -> Float:
+        """The targets of the samples shown, (n_targets, shown)."""
+        return self._numbers[self._taken.network.tape.n_inputs :]
+
+    @cached_property
+    def _numbers(self) -> Float:
+        return self._taken.numbers(slice(0, self.shown)).astype(np.float64)
+
+    @property
+    def divisor(self) -> int:
+        """What the sum of the samples' own terms is divided by: the size of the batch, 1 where losses are added up."""
+        return len(self.batch) if self._taken.reduction == "mean" else 1
+
+    # ---- one weight
+
+    def index(self, weight: Any) -> int:
+        """Flat index of a weight: a Weight, a name as ``"0.weight[2][1]"``, or the index itself.
+
+        Raises
+        ------
+        InputError
+            There is no such weight here.
+        TypeMismatchError
+            It is none of the three.
+        """
+        return index_of(self._taken.tensors, self._taken.network.tape.blocks, weight)
+
+    def name(self, weight: Any) -> str:
+        """Its name, as ``0.weight[2][1]``."""
+        return weight_name(self._taken.tensors, self.index(weight))
+
+    def terms(self, weight: Any, most: int = MOST) -> Terms:
+        """What the gradient of one weight is the sum of: ``delta * x``, by sample, position and use.
+
+        Parameters
+        ----------
+        weight : Weight, str or int
+        most : int
+            How many are listed; the sums are of all.
+        """
+        return Terms(self.index(weight), self._passes, self.batch, most)
+
+    def update(self, weight: Any) -> Update:
+        """What the optimiser makes of one weight: its own recorded rule with every number.
+
+        Raises
+        ------
+        StateError
+            The optimiser's state before this step is not known; see :meth:`Run.open`.
+        """
+        taken, index = self._taken, self.index(weight)
+        before, gradient = float(taken.values[index]), float(self.gradient[index])
+        if not taken.trained[index]:
+            why = (
+                "it is frozen"
+                if taken.frozen[index]
+                else "the optimiser does not hold it, or the loss does not read it"
+            )
+            return Update(index, before, before, gradient, (), why)
+        state = [float(array[index]) for array in self._state.values()]
+        lines = self._rule.lines([before, gradient, *state], taken.lr, taken.t)
+        return Update(index, before, lines[-1].result, gradient, tuple(lines))
+
+    def line(self, weight: Any) -> tuple[Line, ...]:
+        """The lines of :meth:`update` alone."""
+        return self.update(weight).lines
+
+    @cached_property
+    def _rule(self) -> Rule:
+        return Rule(self._taken.rule, self._taken.state_names)
+
+    @property
+    def _state(self) -> Mapping[str, NDArray[Any]]:
+        state = self._taken.state
+        if state is None:
+            raise StateError(
+                f"the state of {self._taken.optimizer} before step {self.step:,} is not known: the run does not stand "
+                "there; go there first, then run.open() without a frame"
+            )
+        return state
+
+    # ---- all weights
+
+    @cached_property
+    def new_values(self) -> Float:
+        """The weights after the step (P,), in float64; those that the optimiser leaves alone are as before.
+
+        Raises
+        ------
+        StateError
+            As for :meth:`update`.
+        """
+        taken, state = self._taken, list(self._state.values())
+        hyper = np.array([taken.lr, taken.t])
+        prologue = taken.update.prologue
+        if prologue is not None:
+            made = RowProgram(prologue, np.dtype(np.float64)).forward(hyper, np.empty((0, 1)))
+            hyper = np.concatenate([hyper, made[prologue.outputs, 0]])
+        body = RowProgram(taken.update.body, np.dtype(np.float64))
+        after = self.values.copy()
+        for start in range(0, len(after), _LANES):
+            part = slice(start, start + _LANES)
+            given = np.stack([self.values[part], self.gradient[part], *(array[part] for array in state)])
+            new = body.forward(hyper, given)[body.program.outputs[0]]
+            np.copyto(after[part], new, where=taken.trained[part])
+        return after
+
+    def __repr__(self) -> str:
+        what = "a trial with one sample" if self.trial else f"{len(self.batch):,} samples"
+        return f"Opened(step {self.step:,}, {what}, loss {self.loss:.6g})"

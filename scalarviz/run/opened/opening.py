@@ -1,0 +1,143 @@
+"""`Opening`: the part of a run that opens steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...checks import position
+from ...engine.problem import Problem
+from ...errors import InputError, TypeMismatchError, shown
+from ...optim import Optimizer
+from ...scalar.store import Gate, Store
+from ...tape import Tape
+from ..checks import check_targets
+from ..forward import Forward
+from ..frame import Frame, Tensor
+from ..samples import Shape, fitting
+from ..training import Training
+from ..turns import in_turn
+from .network import Network
+from .opened import Opened
+from .taken import Taken
+
+Sample = int | tuple[ArrayLike, ArrayLike]
+
+
+class Opening:
+    """Steps that are looked into. The run changes in no bit."""
+
+    gate: Gate | None
+    loss_function: Callable[..., Any]
+    optimizer: Optimizer
+    problem: Problem
+    tensors: tuple[Tensor, ...]
+    _check_live: Callable[[], None]
+    _forward: Forward
+    _shapes: tuple[Shape, Shape]
+    _store: Store
+    _tape: Tape
+    _training: Training
+    _network: Network | None = None
+
+    def open(self, frame: Frame | None = None, sample: Sample | None = None) -> Opened:
+        """The coming step with every number on the way, computed beside the run.
+
+        Parameters
+        ----------
+        frame : Frame, optional
+            Open the step that follows this frame, at its weights and with the batch of that step; default: the one
+            that comes now. What the optimiser keeps is known at the run's own step alone.
+        sample : int or (x, y), optional
+            A trial step with this sample alone: its number in the data, or inputs (n_inputs,) and targets (n_targets,).
+
+        Returns
+        -------
+        Opened
+
+        Raises
+        ------
+        InputError
+            A frame of another run, or a sample that does not fit.
+        StateError
+            The run is closed, or another one has its weights.
+
+        Notes
+        -----
+        Beside a training thread the numbers are copied between two calls of the engine; the passes are computed in
+        the thread that asks. They are float64, all samples of the batch, in blocks: the memory is bounded.
+        """
+        return Opened(self._to_open(frame, sample), trial=sample is not None)
+
+    @in_turn
+    def _to_open(self, frame: Frame | None, sample: Sample | None) -> Taken:
+        self._check_live()
+        problem, training, store, optimizer = self.problem, self._training, self._store, self.optimizer
+        before, values, frozen = training.steps, store.value, store.frozen != 0
+        lr = float(optimizer.lr)
+        if frame is not None:
+            before, values, frozen = self._of_frame(frame)
+            if before != training.steps and frame.next_lr is not None:
+                lr = frame.next_lr
+        here = before == training.steps or not optimizer.state
+        data, batch, columns = self._samples_of(before, sample)
+        return Taken(
+            step=before + 1,
+            lr=lr,
+            t=float(problem.t_start + before + 1),
+            values=values.copy(),
+            state={n: a.copy() for n, a in zip(optimizer.state, problem.state, strict=True)} if here else None,
+            trained=training._held & ~frozen,
+            frozen=frozen,
+            data=data,
+            batch=batch,
+            columns=columns,
+            reduction=problem.reduction,
+            optimizer=type(optimizer).__name__,
+            state_names=tuple(optimizer.state),
+            rule=optimizer.tape(),
+            update=problem.update,
+            tensors=self.tensors,
+            network=self._opened_network(),
+        )
+
+    def _of_frame(self, frame: Any) -> tuple[int, NDArray[Any], NDArray[np.bool_]]:
+        if not isinstance(frame, Frame):
+            raise TypeMismatchError(
+                f"open: frame must be a Frame of this run, got {type(frame).__name__} {shown(frame)}"
+            )
+        if frame.values.shape != self._store.value.shape:
+            raise InputError(
+                f"open: the frame has {frame.values.size} weights, this run {len(self._store.value)}; take run.frame()"
+            )
+        return frame.step, frame.values, frame.frozen
+
+    def _samples_of(self, before: int, sample: Any) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64] | None]:
+        """Data, the numbers of the batch's samples, and which columns of the data they are."""
+        problem, tape = self.problem, self._tape
+        data = problem.data[: tape.n_inputs + tape.n_targets]
+        if sample is None:
+            batch = problem.indices(before)
+            return data, batch, None if problem.batch == data.shape[1] else batch
+        if isinstance(sample, int | np.integer):
+            place = np.array([position(sample, data.shape[1], "open: sample")])
+            return data, place, place
+        if not isinstance(sample, list | tuple) or len(sample) != 2:
+            raise TypeMismatchError(
+                f"open: sample must be the number of one, or a pair (x, y), got {type(sample).__name__} {shown(sample)}"
+            )
+        x = fitting([sample[0]], self._shapes[0], "open: the inputs of sample")
+        y = fitting([sample[1]], self._shapes[1], "open: the targets of sample")
+        check_targets(self.loss_function, y, len(tape.outputs))
+        return np.concatenate([x, y], axis=1).T.astype(data.dtype), np.array([-1]), None
+
+    def _opened_network(self) -> Network:
+        """The programs, made when the first step is opened, and anew for another model."""
+        if self._network is None or self._network.tape is not self._tape:
+            forward = self._forward
+            stages = list(zip(forward.stages, forward._taps, strict=True))
+            self._network = Network(self._tape, stages, self._store.value.dtype)
+        return self._network

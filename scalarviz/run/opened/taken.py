@@ -1,0 +1,73 @@
+"""`Taken`: what an opened step takes from a run, copied between two of its steps. The rest is computed outside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...tape import Plan, Tape
+from ..frame import BoolArray, FloatArray, Tensor
+from .network import Network
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Taken:
+    """One step's numbers: copies, or arrays that nobody writes to.
+
+    Attributes
+    ----------
+    step : int
+        Which step it is, from 1: steps done before it, and one.
+    lr, t : float
+        What the optimiser's rule reads: the learning rate, and its own count of steps.
+    values : ndarray, shape (P,)
+        The weights before the step, in the run's dtype.
+    state : mapping of str to ndarray, shape (P,), or None
+        The optimiser's state before the step; None where it is not known (at a step where the run does not stand).
+    trained, frozen : ndarray of bool, shape (P,)
+        Which weights the step moves; which are frozen by hand.
+    data : ndarray, shape (numbers of a sample, N)
+        Inputs and targets, in the run's dtype.
+    batch : ndarray of int64, shape (B,)
+        Columns of `data` that the step learns from; -1 is a sample that is not of the data.
+    columns : ndarray of int64 or None
+        The same where they are to be picked out of `data`; None: all of it, in order.
+    reduction : {"mean", "sum"}
+    optimizer : str
+        Class name.
+    state_names : tuple of str
+    rule, update : Tape, Plan
+        The optimiser's update of one weight, as recorded and as engines run it.
+    tensors : tuple of Tensor
+    network : Network
+    """
+
+    step: int
+    lr: float
+    t: float
+    values: FloatArray
+    state: dict[str, NDArray[Any]] | None
+    trained: BoolArray
+    frozen: BoolArray
+    data: NDArray[Any]
+    batch: NDArray[np.int64]
+    columns: NDArray[np.int64] | None
+    reduction: str
+    optimizer: str
+    state_names: tuple[str, ...]
+    rule: Tape
+    update: Plan
+    tensors: tuple[Tensor, ...]
+    network: Network
+
+    @property
+    def scale(self) -> float:
+        """Factor of one sample's loss in the loss of the batch."""
+        return 1.0 / len(self.batch) if self.reduction == "mean" else 1.0
+
+    def numbers(self, part: slice) -> NDArray[Any]:
+        """Inputs and targets of a part of the batch, a column each."""
+        return self.data[:, part] if self.columns is None else self.data[:, self.columns[part]]

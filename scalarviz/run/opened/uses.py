@@ -1,0 +1,162 @@
+"""Where a weight is used: for each place what comes down to it from the loss (delta), and what it is multiplied by (x).
+
+A weight of a layer meets an input, so delta is the upstream gradient of the sum and x that input; a bias meets 1. A
+weight that any other operation reads meets that operation's own derivative by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engine.arrays.program import RowProgram
+from ...tape import Instruction
+
+Float = NDArray[np.float64]
+Rows = NDArray[np.int64]
+Factor = Callable[[Float, Float], Float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Use:
+    """One place where a program reads a weight.
+
+    Attributes
+    ----------
+    kind : str
+        ``"weight"`` (it multiplies a row), ``"bias"`` (it is added to one), or the name of the operation that reads it.
+    rows : ndarray of int64, shape (positions,)
+        The rows that delta belongs to; several where a layer stands at several positions.
+    read : ndarray of int64, shape (positions,), or None
+        The rows that are x; None where x is no row.
+    factor : callable
+        x from all rows (n_rows, lanes) and theta, shape (positions, lanes) or one that broadcasts to it.
+    """
+
+    kind: str
+    rows: Rows
+    read: Rows | None
+    factor: Factor
+
+
+def _of_rows(rows: Any) -> Factor:
+    return lambda values, theta: values[rows]
+
+
+def _one(values: Float, theta: Float) -> Float:
+    return np.ones((1, 1))
+
+
+def uses_in(program: RowProgram, index: int) -> Iterator[Use]:
+    """Every use of parameter `index` of a program, in its order; those that no gradient comes to left out."""
+    alive = program.program.needs_gradient
+    for instruction in program.program.instructions:
+        if not alive[instruction.dst]:
+            continue
+        if instruction.kind == "param":
+            for place in np.flatnonzero(instruction.weights == index):
+                yield from _readers(program, instruction.dst + int(place))
+            continue
+        yield from _weights(instruction, index)
+        yield from _biases(instruction, index)
+
+
+def _weights(i: Instruction, index: int) -> Iterator[Use]:
+    """As a weight of a sum."""
+    if i.kind == "dot":
+        for k in np.flatnonzero(i.weights == index):
+            read = i.args[0, k : k + 1]
+            yield Use("weight", np.array([i.dst]), read, _of_rows(read))
+    elif i.kind in ("layer", "conv"):
+        n, first = i.args.shape[1], int(i.weights[0])
+        if first <= index < first + n * len(i.weights):
+            output, k = divmod(index - first, n)
+            read = i.args[:, k]
+            yield Use("weight", _outputs(i, output), read, _of_rows(read))
+
+
+def _outputs(i: Instruction, output: int) -> Rows:
+    """The rows of one output of a layer: one, or one a position."""
+    positions = len(i.args)
+    return i.dst + output * positions + np.arange(positions)
+
+
+def _biases(i: Instruction, index: int) -> Iterator[Use]:
+    """As what is added to a sum."""
+    outputs = len(i.weights) if i.kind in ("layer", "conv") else 1
+    if i.bias >= 0 and i.bias <= index < i.bias + outputs:
+        rows = _outputs(i, index - i.bias) if i.kind in ("layer", "conv") else np.array([i.dst])
+        yield Use("bias", rows, None, _one)
+
+
+# a weight that stands in a row of its own
+
+
+def _readers(program: RowProgram, row: int) -> Iterator[Use]:
+    """The instructions that read `row`, a place in one after the other."""
+    if row == program.program.loss:
+        yield Use("loss", np.array([row]), None, _one)
+    for step in program.steps:
+        i = step.instruction
+        if not program.program.needs_gradient[i.dst] or not i.args.size:
+            continue
+        for k, column in np.argwhere(i.args == row).tolist():
+            use = _reading(step, i, k, column)
+            if use is not None:
+                yield use
+
+
+def _reading(step: Any, i: Instruction, k: int, column: int) -> Use | None:
+    """``args[k, column]`` as an operand; None where no gradient flows to it."""
+    if i.kind == "op":
+        return None if step.pulls[k] is None else _of_operation(step, i, k, column)
+    if i.kind == "max":
+        return Use("max", np.array([i.dst + k]), None, _Chosen(i, k, column))
+    if i.kind == "product":
+        other = i.args[1 - k, column : column + 1]
+        return Use("product", np.array([i.dst]), other, _of_rows(other))
+    if i.kind == "squares":
+        a, b, twice = int(i.args[0, column]), int(i.args[1, column]), (2.0 if k == 0 else -2.0) * float(i.numbers[0])
+        return Use("squares", np.array([i.dst]), None, lambda v, theta: (twice * (v[a] - v[b]))[None])
+    if i.kind == "weighted":
+        number = np.full((1, 1), i.numbers[column])
+        return Use("weighted", np.array([i.dst]), None, lambda v, theta: number)
+    return _through_a_layer(i, k, column)
+
+
+def _of_operation(step: Any, i: Instruction, k: int, column: int) -> Use:
+    operands, row, pull = [int(a) for a in i.args[:, column]], i.dst + column, step.pulls[k]
+
+    def partial(values: Float, theta: Float) -> Float:
+        found: Float = pull(
+            *[values[a : a + 1] for a in operands], values[row : row + 1], np.ones((1, values.shape[1]))
+        )
+        return found
+
+    return Use(i.op, np.array([row]), None, partial)
+
+
+class _Chosen:
+    """1 where an operand is the largest, the first of equal ones; a NaN goes to all."""
+
+    def __init__(self, i: Instruction, k: int, column: int) -> None:
+        self.row, self.before, self.own = i.dst + k, i.args[k, :column], int(i.args[k, column])
+
+    def __call__(self, values: Float, theta: Float) -> Float:
+        found = values[self.row]
+        chosen = (values[self.own] == found) & ~(values[self.before] == found).any(axis=0)
+        return np.asarray(np.where(found == found, chosen, found))[None]
+
+
+def _through_a_layer(i: Instruction, k: int, column: int) -> Use:
+    """A row that is an input of sums: what it is multiplied by are their weights."""
+    if i.kind == "dot":
+        weight = int(i.weights[column])
+        return Use("dot", np.array([i.dst]), None, lambda v, theta: theta[weight : weight + 1, None])
+    rows = i.dst + np.arange(len(i.weights)) * len(i.args) + k
+    weights = i.weights + column
+    return Use(i.kind, rows, None, lambda v, theta: theta[weights][:, None])

@@ -1,0 +1,160 @@
+"""Formulas with their numbers: a recorded expression as tokens, which are printed with names or with numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ...tape import Node, Tape, Terms
+
+MINUS = "−"
+_SIGNS = {"add": "+", "sub": MINUS, "mul": "·", "div": "/", "pow": "^"}
+_BINDS = {"add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 2, "pow": 4, "square": 4}
+_ATOM = 5
+
+
+class Quantity(NamedTuple):
+    """A number in a formula: how it is called (a constant: its digits) and what it is."""
+
+    name: str
+    value: float
+
+
+Token = str | Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One formula of the rule.
+
+    Attributes
+    ----------
+    name : str
+        What it gives: ``"w'"`` is the new weight, ``"m'"`` the new state of that name.
+    tokens : tuple of (str or Quantity)
+        Signs, and numbers with their names.
+    result : float
+    parts : tuple of (str, float)
+        Every operation inside it, the innermost first: its formula and what it gives.
+    """
+
+    name: str
+    tokens: tuple[Token, ...]
+    result: float
+    parts: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def formula(self) -> str:
+        """With names: ``"w − lr · g"``."""
+        return text_of(self.tokens)
+
+    def numbers(self, digits: int = 6) -> str:
+        """With numbers in place of the names: ``"−0.4698 − 0.5 · (−0.006)"``."""
+        written = ""
+        for token in self.tokens:
+            if isinstance(token, str):
+                written += token
+                continue
+            text = digits_of(token.value, digits)
+            plain = not text.startswith(MINUS) or not written or written.endswith("(")
+            written += text if plain else f"({text})"
+        return written
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.formula} = {self.numbers()} = {digits_of(self.result)}"
+
+
+def text_of(tokens: Sequence[Token]) -> str:
+    """The tokens with names."""
+    return "".join(t if isinstance(t, str) else t.name for t in tokens)
+
+
+def digits_of(number: float, digits: int = 6) -> str:
+    """`number` with so many digits that count, and a minus that is one."""
+    return f"{number:.{digits}g}".replace("-", MINUS)
+
+
+class Writer:
+    """Writes one line of a rule.
+
+    Parameters
+    ----------
+    tape : Tape
+    names : mapping of int to str
+        What rows are called; they are written by their name.
+    values : sequence of float
+        The number of every row.
+    theta : sequence of float
+        ``lr, t``.
+
+    Attributes
+    ----------
+    seen : dict of str to float
+        Every operation written so far, and what it gives.
+    """
+
+    def __init__(self, tape: Tape, names: Mapping[int, str], values: Sequence[float], theta: Sequence[float]) -> None:
+        self.nodes, self.names, self.values, self.theta = tape.nodes, names, values, theta
+        self.seen: dict[str, float] = {}
+
+    def line(self, row: int) -> list[Token]:
+        """The expression of `row`, whatever it is called."""
+        node = self.nodes[row]
+        if node.code in ("input", "param", "const"):
+            return self._written(row)[0]
+        return self._operation(node)[0]
+
+    def _written(self, row: int) -> tuple[list[Token], int]:
+        """The expression of `row`, or its name; and how strongly it holds together."""
+        node = self.nodes[row]
+        if row in self.names:
+            return [Quantity(self.names[row], self.values[row])], _ATOM
+        if node.code == "const":
+            return [Quantity(digits_of(node.number), node.number)], _ATOM
+        tokens, binds = self._operation(node)
+        self.seen[text_of(tokens)] = self.values[row]
+        return tokens, binds
+
+    def _operation(self, node: Node) -> tuple[list[Token], int]:
+        if node.terms is not None:
+            return self._sum(node, node.terms), _BINDS["add"]
+        parts = [self._written(row) for row in node.args]
+        binds = _BINDS.get(node.code, _ATOM)
+        if node.code in _SIGNS:
+            left = _bracketed(*parts[0], binds + (node.code == "pow"))
+            right = _bracketed(*parts[1], binds + (node.code in ("sub", "div")))
+            sign = _SIGNS[node.code]
+            return [*left, "^" if sign == "^" else f" {sign} ", *right], binds
+        if node.code == "neg":
+            return [MINUS, *_bracketed(*parts[0], 3)], binds
+        if node.code == "square":
+            return [*_bracketed(*parts[0], _ATOM), "²"], binds
+        if node.code == "sqrt":
+            return ["√(", *parts[0][0], ")"], _ATOM
+        inner: list[Token] = [f"{node.code}("]
+        for k, (tokens, _) in enumerate(parts):
+            inner += [*([", "] if k else []), *tokens]
+        return [*inner, ")"], _ATOM
+
+    def _sum(self, node: Node, terms: Terms) -> list[Token]:
+        """A weighted sum written out."""
+        tokens: list[Token] = []
+        for weight, row in zip(terms.weights, node.args, strict=True):
+            factor = self._weight(terms, weight)
+            tokens += [*([" + "] if tokens else []), *factor, " · ", *_bracketed(*self._written(row), 2)]
+        if terms.bias is not None:
+            tokens += [" + ", self._hyper(terms.bias)]
+        return tokens
+
+    def _weight(self, terms: Terms, weight: float) -> list[Token]:
+        if terms.kind == "row":
+            return _bracketed(*self._written(int(weight)), 2)
+        return [self._hyper(int(weight)) if terms.kind == "param" else Quantity(digits_of(weight), weight)]
+
+    def _hyper(self, index: int) -> Quantity:
+        return Quantity(("lr", "t")[index], self.theta[index])
+
+
+def _bracketed(tokens: list[Token], binds: int, wanted: int) -> list[Token]:
+    return tokens if binds >= wanted else ["(", *tokens, ")"]
