@@ -115,6 +115,10 @@ class RunSource(Source):
     def _gradient(self) -> SampleGradient:
         return SampleGradient(self.run)
 
+    def sample(self, index: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """See :meth:`Run.sample`."""
+        return self.run.sample(index)
+
     @property
     def first_sample(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """See :meth:`Run.sample`."""

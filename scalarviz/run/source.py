@@ -153,6 +153,10 @@ class Source(Protocol):
         """Copies of the inputs (N, n_inputs) and targets (N, n_targets) that are learnt from."""
         raise self._cannot("name its data")
 
+    def sample(self, index: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Inputs (n_inputs,) and targets (n_targets,) of one of the :attr:`Facts.samples`, counted from 0."""
+        raise self._cannot("name its data")
+
     @property
     def first_sample(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """Inputs (n_inputs,) and targets (n_targets,) of the first sample of the data; None where there is none."""

@@ -56,7 +56,8 @@ class Pictures(Panel):
 class ColourCube(Panel):
     """Sample colours drawn at their RGB place, painted with the network's output and with the target.
 
-    In a window a click on a colour, then on its new target, teaches the network that.
+    In a window a click on a colour shows its way through the network; Shift and a click on one, then on its new target,
+    teaches the network that.
 
     Attributes
     ----------

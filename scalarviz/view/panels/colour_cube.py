@@ -15,7 +15,7 @@ from ..draw.maps import displayed
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import measure
-from .colours import FITTED, CubePlaces, Turn, colours_discs, colours_title, cube_boxes, turned
+from .colours import FITTED, CubePlaces, Turn, colours_discs, colours_title, cube_boxes, hexed, turned
 from .drawer import Drawer, Ground, Point
 from .overlay import pointer_label
 
@@ -23,7 +23,7 @@ Which = Literal["source", "target"]
 RGB = tuple[float, float, float]
 Ring = tuple[float, float, float]
 """Centre and diameter."""
-HINT = "now click its new colour in the target cube"
+HINT = "now Shift+click its new colour, in the target cube"
 REACH = 0.2
 """How far (as a colour difference in 0..1) a new target for one colour pulls its neighbours along."""
 
@@ -62,8 +62,8 @@ class ColourCubeDrawer(Drawer[ColourCube]):
     height = 166.0
     worth = 2
     needs = ("predict",)
-    gestures = (("Drag", "the colour cube: turn it"),)
-    lessons = (("Click", "a colour of the cube, then its new target"),)
+    gestures = (("Drag", "the colour cube: turn it"), ("Click", "a colour of the cube: show its way"))
+    lessons = (("Shift+Click", "a colour of the cube, then its new target: teach it"),)
 
     def __init__(self, panel: ColourCube, ground: Ground) -> None:
         super().__init__(panel, ground)
@@ -127,7 +127,7 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         return [sketch]
 
     def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
-        """What a colour is to become and has become, and what a click would do."""
+        """What a colour is to become and has become, and what clicks would do."""
         disc, theme = self._under, self.ground.theme
         if disc is None:
             return ()
@@ -138,11 +138,12 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         if disc.which == "source":
             output = _rgb(displayed(moment.predict(np.array([disc.source])))[0])
             name, value, more = hexed(disc.source), f"is now {hexed(output)}", [f"wanted: {hexed(disc.target)}"]
-            more += ["click to teach it another colour"] if self.ground.teaches else []
+            more += ["click: show its way"] if self.ground.chooses(3) else []
+            more += ["Shift+click: teach it another colour"] if self.ground.teaches else []
         else:
             name, value, more = hexed(disc.target), f"wanted for {hexed(disc.source)}", []
             if self.marked is not None:
-                more.append(f"click: {hexed(self.marked)} becomes this")
+                more.append(f"Shift+click: {hexed(self.marked)} becomes this")
         return [sketch, pointer_label(self._pointer, size, name, value, more, theme)]
 
     # ---- hands
@@ -178,6 +179,14 @@ class ColourCubeDrawer(Drawer[ColourCube]):
             self._again()
 
     def click(self, at: Point) -> bool:
+        """The way of a colour is drawn, whichever cube it was clicked in."""
+        found = self.disc_at(*at)
+        if found is None or not self.ground.chooses(3):
+            return False
+        self.ground.choose(found.source, found.target)
+        return True
+
+    def shift_click(self, at: Point) -> bool:
         """First a source colour, then its new target."""
         found = self.disc_at(*at)
         if found is None or not self.ground.teaches:
@@ -201,6 +210,10 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         new = pulled(inputs, targets, source, target).astype(targets.dtype)  # the log keeps it
         self.ground.subject.source.edit(SetTargets(new))
         self.targets = pulled(self.inputs, self.targets, source, target)
+        subject = self.ground.subject
+        if subject.target is not None and subject.probe is not None and subject.probe.size == 3:
+            shown = subject.probe.reshape(1, 3)  # what it should become has moved too
+            self.ground.choose(shown, pulled(shown, subject.target.reshape(1, -1), source, target))
         self._again()
 
     def _again(self) -> None:
@@ -216,11 +229,6 @@ def pulled(colours: ArrayLike, targets: NDArray[Any], centre: RGB, target: RGB) 
     distance = np.square(np.asarray(colours, float) - np.asarray(centre)).sum(axis=1, keepdims=True)
     pull = np.exp(-distance / (2 * REACH**2))
     return np.asarray((1 - pull) * targets + pull * np.asarray(target))
-
-
-def hexed(colour: RGB) -> str:
-    """``#eb942e``."""
-    return "#" + "".join(f"{round(255 * min(max(c, 0.0), 1.0)):02x}" for c in colour)
 
 
 def _rgb(colour: NDArray[np.floating]) -> RGB:

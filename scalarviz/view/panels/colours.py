@@ -157,3 +157,11 @@ def colours_discs(place: CubePlaces, colours: Colours) -> Sketch:
     sketch = Sketch()
     sketch.discs(place.centres, place.diameter, displayed(colours))
     return sketch
+
+
+def hexed(colour: ArrayLike) -> str:
+    """``#eb942e``, of three numbers in 0..1; what is outside is clipped, and without a finite number it is no colour."""
+    numbers = np.asarray(colour, float)
+    if not np.isfinite(numbers).all():
+        return "no colour"
+    return "#" + "".join(f"{round(255 * min(max(float(c), 0.0), 1.0)):02x}" for c in numbers)

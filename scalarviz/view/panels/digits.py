@@ -88,6 +88,25 @@ class DigitColumns:
         eased = (part * part * (3 - 2 * part)).astype(np.float32)
         self._place = np.where(eased < 1, self._start + (goal - self._start) * eased, goal).astype(np.float32)
 
+    def digit_at(self, x: float, y: float) -> int | None:
+        """Number of the digit that is seen at a point; None beside them."""
+        half = self._whole / 2 * self._place[:, 2:]
+        under = np.all(np.abs(self._place[:, :2] - (x, y)) <= half, axis=1)
+        found = [int(k) for k in self._order if under[k]]
+        return found[-1] if found else None
+
+    @property
+    def _whole(self) -> NDArray[np.float64]:
+        """Width and height of a tile that stands alone."""
+        high, wide = self._side
+        border = 2 * self._border
+        return _TILE * np.array([wide + border, high + border]) / max(high, wide)
+
+    @property
+    def _order(self) -> NDArray[np.intp]:
+        """In which they are painted: those on their way in front."""
+        return np.lexsort((-self._place[:, 1], self._age < EASE))
+
     def _goals(self, classes: NDArray[np.integer]) -> Floats:
         """Centre and size of every digit: columns fill from the bottom, those read rightly first.
 
@@ -128,10 +147,8 @@ class DigitColumns:
         return sketch
 
     def _tiles(self, sketch: Sketch, wrong: NDArray[np.bool_]) -> None:
-        order = np.lexsort((-self._place[:, 1], self._age < EASE))  # those on their way in front
-        count, border, (high, wide) = len(self.labels), self._border, self._side
-        whole = _TILE * np.array([wide + 2 * border, high + 2 * border]) / max(high, wide)
-        size = whole * self._place[order, 2:]
+        order, count = self._order, len(self.labels)
+        size = self._whole * self._place[order, 2:]
         rects = np.concatenate([self._place[order, :2] - size / 2, size], axis=1)
         cells = np.stack([order / count, wrong[order] / 2, np.full(count, 1 / count), np.full(count, 0.5)], axis=1)
         sketch.sprites(rects, cells, self._atlas)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...run.moment import Moment
 from ...run.panels import Panel
@@ -37,6 +37,8 @@ class Ground:
         Whether there is a hand: a window, which also must not wait for what is dear.
     probes : int
         Counts changes of the subject's probe by a hand: activations from before are of another sample.
+    choices : int
+        How many of them chose a sample that was there already.
     notes : list of str
         Lines for the console, to be told and taken out.
     writes : bool
@@ -47,6 +49,7 @@ class Ground:
     theme: Theme
     hints: bool = False
     probes: int = 0
+    choices: int = 0
     notes: list[str] = field(default_factory=list)
     writes: bool = True
 
@@ -54,6 +57,17 @@ class Ground:
     def teaches(self) -> bool:
         """Whether a hand can change what is learnt."""
         return self.hints and self.subject.source.can.edit
+
+    def chooses(self, count: int) -> bool:
+        """Whether a hand can choose the sample whose way is drawn, where a panel shows samples of `count` numbers."""
+        probe = self.subject.probe
+        return self.hints and probe is not None and probe.size == count and self.subject.source.can.predict
+
+    def choose(self, sample: ArrayLike, target: ArrayLike | None = None) -> None:
+        """Draw the way of another sample; see :meth:`Subject.choose`. Everything that shows it follows at once."""
+        self.subject.choose(sample, target)
+        self.probes += 1
+        self.choices += 1
 
 
 class Headline(NamedTuple):
@@ -159,6 +173,10 @@ class Drawer(Generic[P]):
 
     def click(self, at: Point) -> bool:
         """Pressed and released on one point; returns whether it meant something."""
+        return False
+
+    def shift_click(self, at: Point) -> bool:
+        """The same while Shift is held: what a mere look must not do, such as to teach."""
         return False
 
     def hover(self, at: Point | None) -> bool:

@@ -47,6 +47,7 @@ class PadDrawer(Drawer[DigitPad]):
             raise InputError(f"DigitPad of {high} x {wide} pixels: the scene's probe must have as many, got {got}")
         label = None if subject.sample.target is None else int(subject.sample.target[0])
         self.sheet = Sheet(panel.side, subject.probe.reshape(-1), label)
+        self._choices = ground.choices
         self._last: Point | None = None  # of a stroke, in pixels of the picture
         self._erasing = False
 
@@ -61,6 +62,10 @@ class PadDrawer(Drawer[DigitPad]):
         if logits is None:
             return ()
         sheet, hints = self.sheet, self.ground.hints
+        if self.ground.choices != self._choices:  # another digit lies on the sheet
+            self._choices = self.ground.choices
+            target = self.ground.subject.target
+            sheet.label, sheet.drawn = None if target is None else int(target[0]), False
         hint = sheet.hint if self.ground.teaches else DRAW
         return [
             probe_panel(

@@ -14,7 +14,9 @@ from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
-from .drawer import Drawer, Ground
+from .colours import hexed
+from .drawer import Drawer, Ground, Point
+from .overlay import pointer_label
 
 SIDE = 96  # pixels that the network paints at most in each direction
 _GAP = 8.0
@@ -78,18 +80,25 @@ class PicturesDrawer(Drawer[Pictures]):
     name = "pictures"
     height = 117.0
     needs = ("predict",)
+    gestures = (("Click", "a pixel of a picture: show its way"),)
 
     def __init__(self, panel: Pictures, ground: Ground) -> None:
         super().__init__(panel, ground)
-        self._source, self._label = thumbnail(panel.source), panel.label
-        self._shown = to_bytes(self._source), to_bytes(thumbnail(panel.target))
+        self._label = panel.label
+        self._pointer: Point | None = None
+        self._put(thumbnail(panel.source), thumbnail(panel.target))
+
+    def _put(self, source: Pixels, target: Pixels) -> None:
+        """Show these; both reduced."""
+        self._source, self._target = source, np.clip(target, 0.0, 1.0)
+        self._shown = to_bytes(self._source), to_bytes(self._target)
 
     def take(self, picture: NDArray[np.floating]) -> str:
         """Show it before, after and as the target, where the scene says what another picture is to become."""
         if self.panel.target_of is None:
             return "what it is to become is not known here"
-        self._source = thumbnail(picture)
-        self._shown = to_bytes(self._source), to_bytes(np.clip(self.panel.target_of(self._source), 0.0, 1.0))
+        source = thumbnail(picture)
+        self._put(source, self.panel.target_of(source))
         self._label, self.stale = "yours", True
         return "shown before and after"
 
@@ -99,3 +108,40 @@ class PicturesDrawer(Drawer[Pictures]):
         made = to_bytes(moment.predict(self._source.reshape(-1, 3)).reshape(high, wide, -1))
         source, target = self._shown
         return [pictures(box, self.ground.theme, (source, made, target), self._label)]
+
+    # ---- hands
+
+    def pixel_at(self, at: Point) -> tuple[int, int] | None:
+        """Row and column of the pixel at a point, whichever of the three pictures it is in; None beside them."""
+        if self.box is None:
+            return None
+        high, wide = self._source.shape[:2]
+        for x, y, width, height in picture_boxes(self.box, wide / high):
+            column, row = int((at[0] - x) / width * wide // 1), int((at[1] - y) / height * high // 1)
+            if x <= at[0] < x + width and y <= at[1] < y + height:
+                return min(row, high - 1), min(column, wide - 1)
+        return None
+
+    def hover(self, at: Point | None) -> bool:
+        """A pixel under the pointer says what it is."""
+        before, self._pointer = self._pointer, None if at is None or self.pixel_at(at) is None else at
+        return before != self._pointer
+
+    def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
+        """What a pixel is, has become and is to become, and what a click would do."""
+        pixel = None if self._pointer is None else self.pixel_at(self._pointer)
+        if pixel is None or self._pointer is None:
+            return ()
+        colour = self._source[pixel]
+        more = [f"wanted: {hexed(self._target[pixel])}"]
+        more += ["click: show its way"] if self.ground.chooses(3) else []
+        now = f"is now {hexed(displayed(moment.predict(colour[None]))[0])}"
+        return [pointer_label(self._pointer, size, hexed(colour), now, more, self.ground.theme)]
+
+    def click(self, at: Point) -> bool:
+        """The way of a pixel's colour is drawn."""
+        pixel = self.pixel_at(at)
+        if pixel is None or not self.ground.chooses(3):
+            return False
+        self.ground.choose(self._source[pixel], self._target[pixel])
+        return True

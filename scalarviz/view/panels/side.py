@@ -230,10 +230,13 @@ class SidePanels:
             self.drawers[self._held].release(point)
         self._held = None
 
-    def click(self, point: Point) -> bool:
+    def click(self, point: Point, *, shift: bool = False) -> bool:
         """Pressed and released on one point; whether it meant something to a panel."""
         name = self.at(point)
-        return name is not None and self.drawers[name].click(point)
+        if name is None:
+            return False
+        drawer = self.drawers[name]
+        return drawer.shift_click(point) if shift else drawer.click(point)
 
     def key(self, name: str, text: str) -> bool:
         """A key; whether the panel under the pointer takes it."""

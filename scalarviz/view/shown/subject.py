@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import TypeMismatchError
+from ...errors import InputError, TypeMismatchError
 from ...run.frame import Frame, Stage, Tensor
 from ...run.panels import Panel
 from ...run.requests import FrameRequest
@@ -46,8 +46,16 @@ class Sample:
     sheet: bool = False
 
     @property
+    def unknown(self) -> bool:
+        """Whether nobody knows what the sample that is drawn now should become."""
+        return self.target is None or bool(np.isnan(self.target).any())
+
+    @property
     def wanted(self) -> NDArray[np.floating] | None:
-        """The target as numbers that stand beside the outputs; None where it is none, or no number for each output."""
+        """The target as numbers that stand beside the outputs; None where it is none, or no number for each output.
+
+        They are NaN while a sample is drawn whose target nobody knows.
+        """
         return self.target if self.target is not None and len(self.target) == len(self.outputs) else None
 
     @property
@@ -110,12 +118,40 @@ class Subject:
             return None
         return float(self.source.evaluate(self.probe[None], self.target[None], frame.values))
 
+    def choose(self, sample: ArrayLike, target: ArrayLike | None = None) -> None:
+        """Draw the way of another sample from now on.
+
+        Parameters
+        ----------
+        sample : array_like, shape (n_inputs,)
+        target : array_like, shape (n_targets,), optional
+            What it should become; None: nobody knows.
+
+        Raises
+        ------
+        InputError
+            Another count of numbers, or there is no network whose way could be drawn.
+        """
+        new = np.asarray(sample, np.float64).ravel()
+        if self.probe is None or new.size != self.probe.size:
+            allowed = "no sample is drawn here" if self.probe is None else f"allowed: {self.probe.size} numbers"
+            raise InputError(f"choose a sample: got {new.size} numbers; {allowed}")
+        wanted = self.sample.target
+        if wanted is not None:
+            given = np.full(wanted.size, np.nan) if target is None else np.asarray(target, np.float64).ravel()
+            if given.size != wanted.size:
+                raise InputError(f"choose a sample: got a target of {given.size} numbers; allowed: {wanted.size}")
+            wanted[...] = given
+        self.probe[...] = new.reshape(self.probe.shape)
+        if self.given is not None:
+            self.given[...] = self.probe
+
     @property
     def target(self) -> Float | None:
         """What the probe should become; None where nobody knows, as for one that was drawn by hand."""
         if self.given is not None and self.probe is not None and not np.array_equal(self.given, self.probe):
             return None
-        return self.sample.target
+        return None if self.sample.unknown else self.sample.target
 
 
 def subject_of(x: object) -> Subject:
@@ -161,7 +197,8 @@ def scene_subject(scene: Scene, source: Source) -> Subject:
     if first is not None:
         probe, target = first[0], first[1] if target is None else target
     own = None if probe is None else np.array(probe, np.float64)  # a hand may draw on it
-    sample = Sample(inputs, outputs, None if target is None else np.ravel(target), colours, "sheet" in speaks_of)
+    wanted = None if target is None else np.array(target, np.float64).ravel()  # changes when a hand chooses another
+    sample = Sample(inputs, outputs, wanted, colours, "sheet" in speaks_of)
     return Subject(source, own, sample, scene.panels, None if own is None else own.copy())
 
 
