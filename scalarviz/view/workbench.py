@@ -31,6 +31,7 @@ from .panels.wording import changed_by_hand
 from .shown.subject import Subject, subject_of
 from .space.layout import Layout, layout_for
 from .space.viewpoint import Viewpoint
+from .touched.swatch import InputSwatch
 from .touched.touch import Touch, View
 
 
@@ -78,6 +79,7 @@ class Workbench(Aim):
         self._keys = tuple(keys)
         self.text_pace = TextPace(text_hz)
         self.side = SidePanels(self.subject, self.theme, hints=bool(keys))
+        self.swatch = InputSwatch(self.side.ground)
         self.touch = Touch(self.subject)  # its `table` is the list of keys
         self._frame: Frame | None = None
         self._pace = ""
@@ -151,6 +153,7 @@ class Workbench(Aim):
         moved, quantity = view.camera if view.moved else None, self.colouring.quantity
         self._scenery = Scenery(self.subject, self.layout, self.theme, self.project, self.places.scene, moved=moved,
                                 panels=self.panels_shown, quantity=quantity, before=before)  # fmt: skip
+        self.swatch.box = self._scenery.swatch
         scene = self.places.scene if self.panels_shown else None
         self.side.float_over(self.layout, self.project, scene, self._scenery.reserved)
         self._write_static()
@@ -225,7 +228,9 @@ class Workbench(Aim):
         self._outdated = False
         seen = View(self.layout, self.camera, self.project, self.places, self.theme, self.colouring.quantity,
                     self.panels_shown, self._hit)  # fmt: skip
-        self._touched = [part for part in [self.side.floating()] if part] + self.touch.layers(frame, seen, self.side)
+        above = self.touch.layers(frame, seen, self.side)
+        above[1] += self.swatch.label(self.theme, self.places.size)
+        self._touched = [part for part in [self.side.floating()] if part] + above
 
     def _texts(self, frame: Frame, pace_text: str) -> list[Sketch]:
         sketches = self._scenery.cubes(frame, self.colouring, self.activations)
@@ -259,18 +264,21 @@ class Workbench(Aim):
         point = None if at is None else self.to_logical(at)
         index = None if at is None or point is None or self.side.covers(point) else self.pick(at)
         of_panels = self.side.hover(point if index is None else None)
-        changed = self.touch.hover(index, point or (0.0, 0.0)) or of_panels
+        of_swatch = self.swatch.hover(point if index is None else None)
+        changed = self.touch.hover(index, point or (0.0, 0.0)) or of_panels or of_swatch
         self._outdated |= changed
         return changed
 
-    def click(self, at: Point) -> None:
+    def click(self, at: Point, *, shift: bool = False) -> None:
         """A panel answers, or else the cube at a point in device pixels is selected, or nothing."""
         point = self.to_logical(at)
         if self.side.on_more(point):
             self.side.turn_page()
             self._lay_out()
-        elif not self.side.click(point) and not self.side.covers(point):
-            self.select(self.pick(at))
+        elif not self.side.click(point, shift=shift) and not self.side.covers(point):
+            index = self.pick(at)
+            if index is not None or not self.swatch.click(point):
+                self.select(index)
         self._outdated = True
 
     def let_go(self) -> bool:

@@ -96,9 +96,9 @@ def test_every_key_of_the_table_is_found():
 def test_the_markdown_has_every_line():
     rows = re.findall(r"^\| (.+) \| (.+) \|$", actions.markdown(), re.M)
     said = [does for _, does in rows if does != "does"]
-    panels = [does for drawer in OWN.values() for _, does in (*drawer.gestures, *drawer.lessons)]
+    panels = [does for drawer in OWN.values() for _, does in (*drawer.gestures, *drawer.choices, *drawer.lessons)]
     assert said == [*(line.does for line in (*ACTIONS, *GESTURES)), *panels]
-    assert "a colour of the cube, then its new target" in panels
+    assert "a colour of the cube, then its new target: teach it" in panels
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,11 @@ def test_lists_hold_what_applies_and_no_more(view):
     listed = [does for _, does in view.bench.touch.table]
     for line in (*ACTIONS, *GESTURES):
         assert (line.does in listed) == line.applies(here), line
-    lines = [does for drawer in view.bench.side.drawers.values() for _, does in (*drawer.gestures, *drawer.lessons)]
+    lines = [
+        does
+        for drawer in view.bench.side.drawers.values()
+        for _, does in (*drawer.gestures, *drawer.choices, *drawer.lessons)
+    ]
     assert set(lines) <= set(listed)
     assert [words for _, words in actions.bottom_line(here)] == [
         a.words for a in ACTIONS if a.words and a.applies(here)

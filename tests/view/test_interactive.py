@@ -668,10 +668,10 @@ def test_changed_targets_are_painted(single: Scene) -> None:
     cube.retarget((1.0, 0.0, 0.0), (1.0, 1.0, 1.0))
     bench.update(bench._frame, bench._pace)
     after = picture_of(bench)
-    x = int(bench.places.panels["colours"][0])
-    moved = np.any(after != before, axis=2)
+    x, y, _, height = (int(n) for n in bench.places.panels["colours"])
+    moved = np.any(after != before, axis=2)[y : y + height]
     assert moved[:, x + 158 :].any()
-    assert not moved[:, : x + 150].any()
+    assert not moved[:, x : x + 150].any()
     scene_cube = next(panel for panel in single.panels if isinstance(panel, ColourCube))
     np.testing.assert_array_equal(scene_cube.targets, 1 - scene_cube.inputs)  # a description stays what it says
     assert not np.array_equal(run.samples()[1], data)

@@ -759,7 +759,7 @@ def test_what_a_source_cannot_do_is_a_sentence_in_the_panels_place():
     assert "pictures: an array cannot predict" in said
     assert "colours: an array cannot predict" in said
     assert "an array cannot predict; try a Run or a Scene" in said
-    assert bench.side.gestures == (("Drag", "the colour cube: turn it"),)
+    assert bench.side.gestures == (("Drag", "the colour cube: turn it"),)  # no click chooses a sample: there is none
 
 
 def test_several_pictures_in_one_process_share_nothing():
@@ -804,7 +804,7 @@ def test_a_followed_run_can_be_taught_too():
         cube = view.bench.side.drawer(ColourCube)
         for which in ("source", "target"):
             x, y = cube._cubes[which].centres[-1]
-            view.press((x, y))
+            view.press((x, y), shift=True)
             view.release((x, y))
             view.tick(0.1)
     assert cube.marked is None

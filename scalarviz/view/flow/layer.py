@@ -178,6 +178,11 @@ class FewFlow:
                 return ("sum", "output", "target")
         return ("sum", "output") if room >= TIGHT.output + TIGHT.width / 2 + 4 else ()
 
+    @property
+    def swatch(self) -> Box | None:
+        """Where the input's swatch stands."""
+        return None if self._swatch_at is None else (*self._swatch_at, _SWATCH, _SWATCH)
+
     # what never changes
 
     def _boxes(self) -> Sketch:
@@ -323,7 +328,7 @@ class FewFlow:
             for at, text in shown.items():
                 sketch.text(x + at, y + 5.5, text, CHANNEL, theme.text1, bold=True, anchor="middle")
             if self._target is not None:
-                text = chip_text(self._target[row])
+                text = wanted_text(self._target[row])
                 sketch.text(x + self._at.target, y + 5.5, text, CHANNEL, theme.text2, anchor="middle")
         self._outcome(sketch, outputs, loss)
         return sketch
@@ -338,7 +343,7 @@ class FewFlow:
         at, below = self._at, y + CHIP[1] / 2
         if self._swatches:
             for middle, colour in ((at.output, outputs), (at.target, self._target)):
-                if colour is not None:
+                if colour is not None and np.isfinite(colour).all():
                     self._swatch(sketch, round(x + middle - at.width / 2), round(y + 36), at.width, 40, colour)
             below = y + 76
         fits = self._below and below + 24 < self._box[1] + self._box[3] + 12
@@ -348,6 +353,11 @@ class FewFlow:
 
     def _swatch(self, sketch: Sketch, x: float, y: float, wide: float, high: float, colour: ArrayLike) -> None:
         sketch.rect(x, y, wide, high, radius=5, fill=displayed(colour), stroke=self._theme.flow)
+
+
+def wanted_text(value: float) -> str:
+    """A number of the target; what nobody knows is a question mark."""
+    return "?" if np.isnan(value) else chip_text(value)
 
 
 def loss_line(sample: Sample, loss: float) -> str:

@@ -16,7 +16,7 @@ from ..draw.sketch import Sketch
 from ..draw.text import chip_text, measure
 from ..draw.theme import Theme
 from ..shown.subject import Sample
-from .layer import loss_line
+from .layer import loss_line, wanted_text
 
 MOST = 4  # outputs that are written out
 _SWATCH, _STEP, _ARROW = 46.0, 60.0, 44.0
@@ -34,6 +34,11 @@ def outcome_size(sample: Sample) -> tuple[float, float] | None:
     rows = 1 if sample.wanted is None else 2
     longest = measure(loss_line(sample, 8.8888), LABEL)
     return (max(chips, longest), 20 + 34 * rows - 6 + 24) if 0 < count <= MOST else None
+
+
+def input_swatch(box: Box) -> Box:
+    """Where the input's swatch stands in the panel of a sample of colours."""
+    return box[0], box[1] + 20, _SWATCH, _SWATCH
 
 
 def outcome(box: Box, theme: Theme, sample: Sample, frame: Frame, last: str, loss: float | None) -> Sketch:
@@ -55,7 +60,10 @@ def _swatches(sketch: Sketch, box: Box, theme: Theme, colours: tuple[NDArray[np.
     x, y = box[0], box[1] + 20
     places = (x, x + _SWATCH + _ARROW, x + _SWATCH + _ARROW + _STEP)
     for at, name, colour in zip(places, ("input", "output", "target"), colours, strict=True):
-        sketch.rect(at, y, _SWATCH, _SWATCH, radius=5, fill=displayed(colour), stroke=theme.flow)
+        fill = displayed(colour) if np.isfinite(colour).all() else None
+        sketch.rect(at, y, _SWATCH, _SWATCH, radius=5, fill=fill, stroke=theme.flow)
+        if fill is None and name == "target":
+            sketch.text(at + _SWATCH / 2, y + _SWATCH / 2 + 6, "?", CHANNEL, theme.text2, anchor="middle")
         sketch.text(at + _SWATCH / 2, y - 7, name, LABEL, theme.text2, anchor="middle")
     middle = y + _SWATCH / 2
     sketch.arrow((x + _SWATCH + 4, middle), (places[1] - 4, middle), theme.flow, 1.4)
@@ -73,7 +81,7 @@ def _numbers(sketch: Sketch, box: Box, theme: Theme, sample: Sample, output: NDA
             sketch.text(
                 left + _CHIP / 2,
                 top + 19.5,
-                chip_text(value),
+                wanted_text(value) if row else chip_text(value),
                 CHANNEL,
                 theme.text2 if row else theme.text1,
                 bold=not row,

@@ -19,7 +19,7 @@ from ..space.camera import Camera
 from ..space.layout import FEW, Layout
 from .labels import FlowLabels
 from .layer import FewFlow
-from .outcome import outcome, outcome_size
+from .outcome import input_swatch, outcome, outcome_size
 from .taken import Taken
 from .trouble import TroubleNotes
 from .values import CubeValues
@@ -113,6 +113,15 @@ class Scenery:
     def reserved(self) -> list[Box]:
         """Boxes on which nothing else should stand."""
         return [] if self._outcome is None else [self._outcome]
+
+    @property
+    def swatch(self) -> Box | None:
+        """Where the swatch of the sample stands; None where there is none."""
+        if self.flow is not None:
+            return self.flow.swatch
+        sample = self._subject.sample
+        shown = self._outcome is not None and sample.colours and sample.wanted is not None
+        return input_swatch(self._outcome) if shown and self._outcome is not None else None
 
     def _row_names(self) -> dict[str, str]:
         stages = self._subject.stages

@@ -30,7 +30,7 @@ class BoardDrawer(Drawer[DigitBoard]):
     height = 240.0
     worth = 2
     needs = ("predict",)
-    gestures = (("Click", "a test digit: show its way"),)
+    choices = (("Click", "a test digit: show its way"),)
 
     def __init__(self, panel: DigitBoard, ground: Ground) -> None:
         super().__init__(panel, ground)

@@ -62,7 +62,8 @@ class ColourCubeDrawer(Drawer[ColourCube]):
     height = 166.0
     worth = 2
     needs = ("predict",)
-    gestures = (("Drag", "the colour cube: turn it"), ("Click", "a colour of the cube: show its way"))
+    gestures = (("Drag", "the colour cube: turn it"),)
+    choices = (("Click", "a colour of the cube: show its way"),)
     lessons = (("Shift+Click", "a colour of the cube, then its new target: teach it"),)
 
     def __init__(self, panel: ColourCube, ground: Ground) -> None:

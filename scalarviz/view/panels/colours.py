@@ -160,7 +160,7 @@ def colours_discs(place: CubePlaces, colours: Colours) -> Sketch:
 
 
 def hexed(colour: ArrayLike) -> str:
-    """``#eb942e``, of three numbers in 0..1; what is outside is clipped, and without a finite number it is no colour."""
+    """``#eb942e``, of three numbers in 0..1; what is outside is clipped; NaN is no colour."""
     numbers = np.asarray(colour, float)
     if not np.isfinite(numbers).all():
         return "no colour"

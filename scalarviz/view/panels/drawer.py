@@ -58,10 +58,11 @@ class Ground:
         """Whether a hand can change what is learnt."""
         return self.hints and self.subject.source.can.edit
 
-    def chooses(self, count: int) -> bool:
-        """Whether a hand can choose the sample whose way is drawn, where a panel shows samples of `count` numbers."""
+    def chooses(self, count: int | None = None) -> bool:
+        """Whether a hand can choose the sample whose way is drawn: one of `count` numbers, or any."""
         probe = self.subject.probe
-        return self.hints and probe is not None and probe.size == count and self.subject.source.can.predict
+        fits = probe is not None and count in (None, probe.size)
+        return self.hints and fits and self.subject.source.can.predict
 
     def choose(self, sample: ArrayLike, target: ArrayLike | None = None) -> None:
         """Draw the way of another sample; see :meth:`Subject.choose`. Everything that shows it follows at once."""
@@ -107,8 +108,9 @@ class Drawer(Generic[P]):
         Whether it is kept before all others.
     needs : tuple of str
         Names of what its source has to be able to (fields of ``Can``); without it a sentence is drawn.
-    gestures, lessons : tuple of (str, str)
-        Keys and gestures that it answers to, and what they do; lessons change what is learnt.
+    gestures, choices, lessons : tuple of (str, str)
+        Keys and gestures that it answers to, and what they do; choices take another sample whose way is drawn, lessons
+        change what is learnt.
     stale : bool
         Set by a touch that changes what is drawn.
     box : Box or None
@@ -124,6 +126,7 @@ class Drawer(Generic[P]):
     first = False
     needs: tuple[str, ...] = ()
     gestures: tuple[tuple[str, str], ...] = ()
+    choices: tuple[tuple[str, str], ...] = ()
     lessons: tuple[tuple[str, str], ...] = ()
 
     def __init__(self, panel: P, ground: Ground) -> None:

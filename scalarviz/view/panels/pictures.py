@@ -80,7 +80,7 @@ class PicturesDrawer(Drawer[Pictures]):
     name = "pictures"
     height = 117.0
     needs = ("predict",)
-    gestures = (("Click", "a pixel of a picture: show its way"),)
+    choices = (("Click", "a pixel of a picture: show its way"),)
 
     def __init__(self, panel: Pictures, ground: Ground) -> None:
         super().__init__(panel, ground)

@@ -187,6 +187,8 @@ class SidePanels:
     def gestures(self) -> tuple[tuple[str, str], ...]:
         """Keys and gestures of all panels, each once."""
         found = [line for drawer in self.drawers.values() for line in drawer.gestures]
+        if self.ground.chooses():
+            found += [line for drawer in self.drawers.values() for line in drawer.choices]
         if self.ground.teaches:
             found += [line for drawer in self.drawers.values() for line in drawer.lessons]
         return tuple(dict.fromkeys(found))

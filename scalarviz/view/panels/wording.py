@@ -69,8 +69,12 @@ def said_of(quantity: str, subject: Subject, frame: Frame) -> str:
 
 
 def changed_by_hand(old: Frame | None, new: Frame) -> bool:
-    """Whether something was changed between two frames of one step: then text answers at once."""
-    if old is None or old is new or old.step != new.step:
+    """Whether something was changed between two frames of one step, or another sample chosen: text answers at once."""
+    if old is None or old is new:
+        return False
+    if not np.array_equal(old.activations.get("input", ()), new.activations.get("input", ()), equal_nan=True):
+        return True
+    if old.step != new.step:
         return False
     told = (old.edited, old.next_lr) != (new.edited, new.next_lr)
     return told or not np.array_equal(old.values, new.values, equal_nan=True)

@@ -91,6 +91,11 @@ def no_edits(here: Here) -> str:
     return "" if here.subject.source.can.edit else "these numbers are looked at, not touched"
 
 
+def no_swatch(here: Here) -> str:
+    """Why no sample is shown as a colour there."""
+    return "" if here.subject.sample.colours else "no sample is a colour here"
+
+
 @dataclass(frozen=True, slots=True)
 class Values:
     """The value that an action takes.
@@ -219,6 +224,7 @@ GESTURES: tuple[Gesture, ...] = (
     Gesture("Right drag", "view", "shift the scene"),
     Gesture("Wheel", "view", "zoom to the pointer"),
     Gesture("Click", "view", "a cube: look into it"),
+    Gesture("Click", "view", "the input's swatch: show the way of the next sample", no_swatch),
     Gesture("Shift+Wheel", "edit", "over a cube: change that weight", no_edits),
     Gesture("Drag", "edit", "a clicked cube's value: change it", no_edits),
 )
@@ -261,7 +267,7 @@ def markdown() -> str:
     """All tables as the README prints them."""
     keys = [(" or ".join(f"`{name}`" for name in a.keys), a.does) for a in ACTIONS if a.keys]
     hands = [(g.hand, g.does) for g in GESTURES]
-    panels = [line for drawer in OWN.values() for line in (*drawer.gestures, *drawer.lessons)]
+    panels = [line for drawer in OWN.values() for line in (*drawer.gestures, *drawer.choices, *drawer.lessons)]
     return f"{_table('key', keys)}\n{_table('mouse', hands)}\n{_table('on a panel', panels)}"
 
 

@@ -74,7 +74,7 @@ class Hands:
         self._viewer = viewer
         self._pressed: tuple[Point, str] | None = None
         self._number: int | None = None  # the weight whose number the button went down on
-        self._over_help = False
+        self._over_help = self._shift = False
         self._dragging = self._taken = False  # taken: by a panel, for which the least movement counts
         self.grip: Grip | None = None
 
@@ -85,15 +85,15 @@ class Hands:
 
     # ---- the pointer
 
-    def press(self, at: Point, button: str = "left") -> None:
-        """A button went down: perhaps on a panel that takes it, or on a number."""
+    def press(self, at: Point, button: str = "left", *, shift: bool = False) -> None:
+        """A button went down, perhaps with Shift: perhaps on a panel that takes it, or on a number."""
         self.let_go()
         bench = self._viewer.bench
         point = bench.to_logical(at)
         self._over_help = bench.help
         if self._over_help:  # nothing of what lies below the list of keys is touched
             return
-        self._pressed, self._dragging = (at, button), False
+        self._pressed, self._dragging, self._shift = (at, button), False, shift
         on_number = button == "left" and bench.touch.number_at(point)
         self._number = bench.selected if on_number else None
         self._taken = self._number is None and bench.side.press(point, button)
@@ -146,7 +146,7 @@ class Hands:
         elif taken:
             bench.side.release(point)
         elif clicked and not bench.touch.inspector_at(point):
-            bench.click(at)
+            bench.click(at, shift=self._shift)
 
     def leave(self) -> None:
         """The pointer left the window."""

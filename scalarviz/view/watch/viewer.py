@@ -176,6 +176,7 @@ class Viewer:
         return (
             old is None
             or (old.step, old.edited, old.next_lr) != (frame.step, frame.edited, frame.next_lr)
+            or not np.array_equal(old.activations.get("input", ()), frame.activations.get("input", ()), equal_nan=True)
             or not all(
                 np.array_equal(getattr(old, name), getattr(frame, name), equal_nan=name != "frozen")
                 for name in ("loss", "values", "gradient", "frozen")
@@ -340,10 +341,10 @@ class Viewer:
 
     # ---- pointer, in device pixels
 
-    def press(self, at: Point, button: str = "left") -> None:
-        """A button went down."""
+    def press(self, at: Point, button: str = "left", *, shift: bool = False) -> None:
+        """A button went down, perhaps with Shift held."""
         with self._saying():
-            self.hands.press(at, button)
+            self.hands.press(at, button, shift=shift)
 
     def move(self, at: Point) -> None:
         """The pointer is at `at`."""

@@ -299,7 +299,8 @@ class Window:
         return event.pos[0] * scale, event.pos[1] * scale
 
     def _on_mouse_press(self, event: Any) -> None:
-        self.view.press(self._at(event), "left" if event.button == 1 else "right")
+        button = "left" if event.button == 1 else "right"
+        self.view.press(self._at(event), button, shift="Shift" in _modifiers(event))
 
     def _on_mouse_release(self, event: Any) -> None:
         self.canvas.set_current()
