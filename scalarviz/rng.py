@@ -4,10 +4,10 @@ One counter-based generator, Philox-4x32-10 [1]_, keyed by the seed and counted 
 of a run's randomness is its step number: K steps in one kernel call draw what K calls draw, any part of a sequence
 can be computed alone, and going back needs no stored state.
 
-:func:`philox4x32`, :func:`unit` and :func:`feistel` are plain integer code without any call, on 32-bit words carried
-in 64-bit ones. The same text runs on Python ints, on NumPy ``uint64`` arrays and, wrapped by ``numba.njit`` or
-``numba.cuda.jit``, in kernels (their constants are ``np.uint64``, because numba turns ``uint64`` with a Python int
-into ``float64``).
+:func:`philox4x32`, :func:`unit`, :func:`drawn` and :func:`feistel` are plain integer code without any call, on 32-bit
+words carried in 64-bit ones. The same text runs on Python ints, on NumPy ``uint64`` arrays and, wrapped by
+``numba.njit`` or ``numba.cuda.jit``, in kernels (their constants are ``np.uint64``, because numba turns ``uint64`` with
+a Python int into ``float64``).
 
 References
 ----------
@@ -28,6 +28,8 @@ from .errors import InputError, shown
 __all__ = [
     "Stream",
     "batch_indices",
+    "drawn",
+    "drawn_indices",
     "epoch_keys",
     "feistel",
     "normal",
@@ -84,6 +86,14 @@ def unit(high: Words, low: Words) -> Any:
     return ((high >> S5) * 67108864.0 + (low >> S6)) * (1.0 / 9007199254740992.0)
 
 
+def drawn(high: Words, low: Words, n: Words) -> Words:
+    """One of ``0 .. n - 1`` from two random words, for ``n`` up to ``2**32``: the upper part of their product with n.
+
+    No draw is thrown away; each number is as likely as any other to within ``n / 2**64``.
+    """
+    return (high * n + ((low * n) >> HALF)) >> HALF
+
+
 def feistel(x: Words, left: Words, right: Words, rounds: int, k0: Words, k1: Words, k2: Words, k3: Words) -> Words:
     """One keyed bijection of ``0 <= x < 2**(left + right)``: an unbalanced Feistel network.
 
@@ -114,6 +124,10 @@ def feistel(x: Words, left: Words, right: Words, rounds: int, k0: Words, k1: Wor
         b = (b + (((a ^ k3) * M1) >> S16)) & lower
         k0, k1, k2, k3 = (k0 + W0) & WORD, (k1 + W1) & WORD, (k2 + W0) & WORD, (k3 + W1) & WORD
     return (a << right) | b
+
+
+MOST_DRAWN = 2**32
+"""The most samples that can be drawn from with replacement, and the most draws of a step: a draw is of two words."""
 
 
 def shape_of(n: int) -> tuple[np.uint64, np.uint64, int]:
@@ -263,3 +277,32 @@ def batch_indices(seed: int, step: int, n: int, batch: int) -> NDArray[np.int64]
         return np.arange(n, dtype=np.int64)
     epoch, position = divmod(operator.index(step), n // batch)
     return permute(np.arange(position * batch, (position + 1) * batch), n, seed, epoch)
+
+
+def drawn_indices(seed: int, step: int, n: int, batch: int) -> NDArray[np.int64]:
+    """Which samples step number `step` (from 0) trains on where each is drawn anew out of all: with replacement.
+
+    Draw ``i`` is :func:`drawn` of the first (`i` even) or the last two words of block ``i // 2`` of
+    :attr:`Stream.SAMPLING`.
+
+    Returns
+    -------
+    ndarray of int64, shape (batch,)
+        Some may be there more than once, so `batch` may be larger than `n`.
+
+    Raises
+    ------
+    InputError
+        If `batch` is below 1, or one of both is above ``2**32``.
+    """
+    if batch < 1:
+        raise InputError(f"batch size must be at least 1, got {batch}")
+    if not 0 < n <= MOST_DRAWN or batch > MOST_DRAWN:
+        raise InputError(f"with replacement at most 2**32 samples are drawn out of 1 .. 2**32, got {batch} out of {n}")
+    k0, k1 = split(seed)
+    s0, s1 = split(step, "step")
+    blocks = np.arange((batch + 1) // 2, dtype=np.uint64)
+    w0, w1, w2, w3 = philox4x32(blocks, np.uint64(Stream.SAMPLING), s0, s1, k0, k1)
+    out = np.empty(2 * len(blocks), np.int64)
+    out[0::2], out[1::2] = drawn(w0, w1, np.uint64(n)), drawn(w2, w3, np.uint64(n))
+    return out[:batch]

@@ -13,7 +13,7 @@ from scalarviz.run.panels import DigitBoard, DigitPad, LossCurve, TestCurve
 
 from ._digits_data import CLASSES, Digits, load_digits
 from ._resume import channels_in, settings_in
-from .options import SceneOptions, WholeNumbers
+from .options import SamplingFlag, SceneOptions, WholeNumbers
 
 ADAM = {"adam": (optim.Adam, 0.005)}
 PIECE = 2000  # pictures that are predicted together
@@ -34,6 +34,7 @@ class Options(SceneOptions):
     )
     lr: float = Field(ADAM["adam"][1], gt=0, allow_inf_nan=False, description="learning rate of Adam")
     batch: int = Field(64, ge=1, le=10**7, description="pictures a step")
+    sampling: SamplingFlag = "epochs"
 
 
 def build(options: Options) -> sv.Scene:
@@ -56,7 +57,7 @@ def build(options: Options) -> sv.Scene:
     check_run(weights, options.dtype, len(optim.Adam.state), options.engine)
     net = network(digits.side, options.channels)
     net.initialize(nn.init.pytorch_default(), seed=options.seed)
-    batch = min(options.batch, len(digits.train))
+    batch = options.batch if options.sampling == "replacement" else min(options.batch, len(digits.train))
     notes = [f"{len(digits.train):,} digits to learn from, {len(digits.test):,} for the test"]
     if options.given("batch") and batch < options.batch:
         notes.append(f"a batch is all {batch:,} digits that there are, not {options.batch:,}")
@@ -66,6 +67,7 @@ def build(options: Options) -> sv.Scene:
         optim.Adam(net.parameters(), lr=options.lr),
         data=(digits.train, digits.train_labels),
         batch_size=batch,
+        sampling=options.sampling,
         seed=options.seed,
         engine=options.engine,
         dtype=options.dtype,

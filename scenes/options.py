@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from scalarviz.engine.problem import SAMPLINGS, Sampling
 from scalarviz.engine.table import NAMES as ENGINES
 from scalarviz.errors import InputError, listing
 from scalarviz.run.scene import SIDES
@@ -72,6 +73,14 @@ def _end_of(path: Path) -> str:
 
 Size = Annotated[tuple[int, int], BeforeValidator(parse_size)]
 WeightsFile = Annotated[Path, AfterValidator(weights_name)]
+SamplingFlag = Annotated[
+    Sampling,
+    Field(
+        description="how the samples of a step are chosen; epochs: each once an epoch, in a new order; replacement: "
+        "each drawn out of all",
+        json_schema_extra={"metavar": "|".join(SAMPLINGS)},
+    ),
+]
 WholeNumbers = Annotated[tuple[int, ...], BeforeValidator(parse_whole_numbers)]
 
 

@@ -17,7 +17,7 @@ from scalarviz.run.memory import check_run
 from ._resume import hidden_sizes_in, settings_in
 from ._rgb_files import check_files, write_files
 from ._rgb_task import task_of
-from .options import SceneOptions, WholeNumbers, one_of
+from .options import SamplingFlag, SceneOptions, WholeNumbers, one_of
 
 OPTIMIZERS: dict[str, tuple[type[optim.Optimizer], float]] = {  # with their usual learning rate
     "sgd": (optim.SGD, 0.5),
@@ -75,6 +75,7 @@ class Options(SceneOptions):
         json_schema_extra={"shown": ", ".join(f"{lr:g} for {name}" for name, (_, lr) in OPTIMIZERS.items())},
     )
     batch: int = Field(1024, ge=1, le=10**7, description="colours a step")
+    sampling: SamplingFlag = "epochs"
 
 
 def build(options: Options) -> sv.Scene:
@@ -95,7 +96,7 @@ def build(options: Options) -> sv.Scene:
     net = network(sizes)
     # the per-weight lesson starts its single layer from uniform numbers in 0..1
     net.initialize(nn.init.pytorch_default() if options.hidden else nn.init.uniform(0, 1), seed=options.seed)
-    batch = min(options.batch, len(task.inputs))
+    batch = options.batch if options.sampling == "replacement" else min(options.batch, len(task.inputs))
     if options.given("batch") and batch < options.batch:
         task.notes.append(f"a batch is all {batch:,} colours that there are, not {options.batch:,}")
     run = sv.Run(
@@ -104,6 +105,7 @@ def build(options: Options) -> sv.Scene:
         optimizer(net.parameters(), lr=options.lr or usual_lr),
         data=(task.inputs, task.targets),
         batch_size=batch,
+        sampling=options.sampling,
         seed=options.seed,
         engine=options.engine,
         dtype=options.dtype,

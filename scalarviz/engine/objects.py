@@ -51,8 +51,7 @@ class ObjectsTrainer(HostTrainer):
         """Forward and backward of the batch of step ``step + 1``; fills ``store.grad``, returns the loss."""
         problem = self.problem
         problem.store.grad[:] = 0
-        whole = problem.batch == problem.data.shape[1]
-        samples = range(problem.batch) if whole else problem.indices(step)
+        samples = range(problem.batch) if problem.whole else problem.indices(step)
         total = 0.0
         for sample in samples:
             loss = self.sample_loss(problem.data[:, sample].tolist())

@@ -21,6 +21,10 @@ DTYPES = ("float32", "float64")
 CACHE_BYTES = 512 * 1024
 """What the rows of a block may fill: half of a usual second-level cache. The same on every machine, for the bits."""
 Reduction = Literal["mean", "sum"]
+Sampling = Literal["epochs", "replacement"]
+
+SAMPLINGS = ("epochs", "replacement")
+"""How the samples of a step are chosen: in keyed order, each once an epoch, or each drawn anew out of all."""
 
 
 @dataclass(slots=True)
@@ -41,9 +45,9 @@ class Problem:
     data : ndarray, shape (n_inputs + n_targets + n_features, N)
         One row a number of the sample, C-contiguous, same dtype.
     batch : int
-        Samples a step, at most N.
+        Samples a step; at most N where an epoch orders them.
     seed : int
-        Of the epoch order (`rng.batch_indices`).
+        Of the samples' order or draws.
     reduction : {"mean", "sum"}
         How the loss of a batch is made from the losses of its samples.
     trained : ndarray of bool, shape (P,)
@@ -57,6 +61,8 @@ class Problem:
         Steps that the optimiser had done before this run; its ``t`` counts on from there.
     threads : int
         How many may be used; engines take fewer where they do not pay. They change no bits.
+    sampling : {"epochs", "replacement"}
+        What :meth:`indices` does.
     """
 
     plan: Plan
@@ -72,6 +78,7 @@ class Problem:
     block: int = 0
     t_start: int = 0
     threads: int = 1
+    sampling: Sampling = "epochs"
 
     def __post_init__(self) -> None:
         if self.block == 0:
@@ -82,9 +89,24 @@ class Problem:
         """Factor of one sample's loss in the loss of the batch."""
         return 1.0 / self.batch if self.reduction == "mean" else 1.0
 
+    @property
+    def whole(self) -> bool:
+        """Whether every step has all samples, in order: then nothing needs to be picked."""
+        return self.sampling == "epochs" and self.batch == self.data.shape[1]
+
     def indices(self, step: int) -> NDArray[np.int64]:
-        """The samples of training step `step` (the first is 0)."""
-        return rng.batch_indices(self.seed, step, self.data.shape[1], self.batch)
+        """The samples of training step `step` (the first is 0): what every engine does."""
+        of = rng.batch_indices if self.sampling == "epochs" else rng.drawn_indices
+        return of(self.seed, step, self.data.shape[1], self.batch)
+
+    @property
+    def order_shape(self) -> tuple[np.uint64, np.uint64, int]:
+        """What tells a kernel how to choose: upper bits, lower bits and rounds of the network that orders an epoch.
+
+        No rounds: there is none, samples are drawn with replacement.
+        """
+        none = np.uint64(0), np.uint64(0), 0
+        return rng.shape_of(self.data.shape[1]) if self.sampling == "epochs" else none
 
 
 def default_block(n_rows: int, itemsize: int) -> int:

@@ -22,15 +22,18 @@ def steps_of(steps: Any) -> int:
     return integer("steps", steps, 0, LAST_STEP)
 
 
-def batch_of(batch_size: int | None, samples: int) -> int:
-    """Samples a step, all of them for None; InputError if there are not so many."""
+def batch_of(batch_size: int | None, samples: int, sampling: str) -> int:
+    """Samples a step, as many as there are for None; InputError if there cannot be so many."""
     if batch_size is None:
         return samples
     batch = integer("batch_size", batch_size, 1)
-    if batch > samples:
+    if batch > samples and sampling == "epochs":
         raise InputError(
-            f"batch_size {shown(batch)} is larger than the data set of {samples} samples; at most {samples}"
+            f"batch_size {shown(batch)} is larger than the data set of {samples} samples; at most {samples}, or draw "
+            'them with sampling="replacement"'
         )
+    if batch > rng.MOST_DRAWN:
+        raise InputError(f"batch_size must be at most 2**32, got {shown(batch)}")
     return batch
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..checks import real_array, text
-from ..engine.problem import Problem
+from ..engine.problem import Problem, Sampling
 from ..errors import TypeMismatchError
 from ..optim import Optimizer
 from ..scalar.store import Gate
@@ -22,6 +22,7 @@ from .edits import (
     SetEngine,
     SetFrozen,
     SetOptimizer,
+    SetSampling,
     SetTargets,
     SetWeights,
 )
@@ -112,13 +113,22 @@ class Editing:
 
     # ---- in short
 
-    def change(self, *, batch_size: int | None = None, engine: str | None = None, **numbers: Any) -> None:
+    def change(
+        self,
+        *,
+        batch_size: int | None = None,
+        sampling: Sampling | None = None,
+        engine: str | None = None,
+        **numbers: Any,
+    ) -> None:
         """Change how the run trains, from the next step on.
 
         Parameters
         ----------
         batch_size : int, optional
             Samples a step.
+        sampling : {"epochs", "replacement"}, optional
+            How they are chosen, see :class:`Run`.
         engine : str, optional
             Another engine. It rounds differently, so the bits of the steps to come are not those without the change.
         **numbers
@@ -134,7 +144,10 @@ class Editing:
         ``run.change(lr=0.01, momentum=0.9, batch_size=32)``
         """
         edits: list[Edit] = [] if not numbers else [SetOptimizer(tuple(numbers.items()))]
-        edits += [] if batch_size is None else [SetBatchSize(batch_size)]
+        if sampling is not None:
+            edits.append(SetSampling(sampling, batch_size))
+        elif batch_size is not None:
+            edits.append(SetBatchSize(batch_size))
         edits += [] if engine is None else [SetEngine(engine)]
         for edit in edits:
             edit.check(self.hands)
@@ -159,6 +172,15 @@ class Editing:
     @batch_size.setter
     def batch_size(self, batch_size: int) -> None:
         self.change(batch_size=batch_size)
+
+    @property
+    def sampling(self) -> Sampling:
+        """How the samples of a step are chosen, ``"epochs"`` or ``"replacement"``; setting it is an edit."""
+        return self.problem.sampling
+
+    @sampling.setter
+    def sampling(self, sampling: Sampling) -> None:
+        self.change(sampling=sampling)
 
     def _optimizer_edited(self, numbers: dict[str, Any]) -> None:
         """``optimizer.momentum = 0.9`` while this run trains with it."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engine.arrays.plan import PlanRunner
+from ..engine.problem import Sampling
 from ..engine.table import usable
 from ..errors import InputError
 from .checks import batch_of, check_targets
@@ -83,13 +84,17 @@ class RunHands:
             optimizer.assign(before)
             raise
 
-    def check_batch(self, batch_size: int) -> None:
-        """Whether there are so many samples."""
-        batch_of(batch_size, len(self.run._dataset))
+    def check_batch(self, batch_size: int | None = None, sampling: Sampling | None = None) -> None:
+        """Whether a step can have so many samples that are chosen so; None: as now."""
+        problem = self.run.problem
+        batch_of(batch_size or problem.batch, len(self.run._dataset), sampling or problem.sampling)
 
-    def put_batch(self, batch_size: int) -> None:
-        """Set how many samples a step has."""
-        self._use(batch=batch_size)
+    def put_batch(self, batch_size: int | None = None, sampling: Sampling | None = None) -> None:
+        """Set how many samples a step has, and how they are chosen; None: as now."""
+        problem = self.run.problem
+        new = batch_size or problem.batch, sampling or problem.sampling
+        if new != (problem.batch, problem.sampling):
+            self._use(batch=new[0], sampling=new[1])
 
     def check_engine(self, engine: str) -> None:
         """Whether there is such an engine here."""
@@ -144,17 +149,17 @@ class RunHands:
 
     def _learn_from(self, data: Dataset) -> None:
         """Where a batch was all the data it still is, and where it no longer fits it becomes all of it."""
-        count, batch, before = len(data), self.run.problem.batch, len(self.run._dataset)
-        self.put_data(data, count if batch == before else min(batch, count))
+        self.put_data(data, len(data) if self.run.problem.whole else None)
         self.run._training.data_changed = True
 
     def put_data(self, data: Dataset, batch: int | None = None) -> None:
-        """Learn from samples as the engines take them, so many a step (default: as now, if there are so many)."""
+        """Learn from samples as the engines take them, so many a step (default: as now, if there can be so many)."""
         run, count = self.run, len(data)
         if count == len(run._dataset):  # engines read the array anew at every call
             run.problem.data = data.joined()
         else:
-            self._use(data=data.joined(), batch=batch or min(run.problem.batch, count))
+            most = count if run.problem.sampling == "epochs" else run.problem.batch
+            self._use(data=data.joined(), batch=batch or min(run.problem.batch, most))
         run._dataset = data
 
     # ---- anything

@@ -94,8 +94,7 @@ def rehearse(
             before = now
     except (DivergedError, DeviceError):
         return None
-    whole = run.batch_size == run.problem.data.shape[1]
-    return Rehearsal(np.array(twin.history.loss[-steps:]), marks, np.array(way), whole)
+    return Rehearsal(np.array(twin.history.loss[-steps:]), marks, np.array(way), run.problem.whole)
 
 
 def _marks(steps: int) -> NDArray[np.int64]:

@@ -14,7 +14,7 @@ from ..arguments import explained
 from ..checks import function, integer, one_of, position
 from ..engine.arrays.plan import PlanRunner
 from ..engine.choose import choose, known
-from ..engine.problem import DTYPES, Problem
+from ..engine.problem import DTYPES, SAMPLINGS, Problem, Sampling
 from ..engine.processors import processors
 from ..errors import InputError, StateError, TypeMismatchError
 from ..nn import batch_reduction
@@ -58,8 +58,11 @@ class Run(Engines, Editing, Keeping, Looking, Opening):
         Arrays (N, n_inputs) and (N, n_targets); one-dimensional means one number a sample. Copied. Pictures
         N x C x H x W reach the model as nested lists C x H x W; class targets are whole numbers (N,).
     batch_size : int, optional
-        Samples a step; default all. A batch of all N is the data in order; else an epoch is ``N // batch_size``
-        batches in an order keyed by `seed`.
+        Samples a step; default all. With ``sampling="replacement"`` there may be more of them than data.
+    sampling : {"epochs", "replacement"}
+        ``"epochs"``: a batch of all N is the data in order; else an epoch is ``N // batch_size`` batches in an order
+        keyed by `seed`. ``"replacement"``: every sample of every step is drawn out of all N, also keyed by `seed`, so
+        that one may be in a batch twice, and a batch of N is not all of them.
     seed : int
     engine : {"auto", "objects", "numpy", "numba", "cuda"}
         ``"cuda:1"`` names a GPU. ``"auto"`` takes one where a step is long enough to repay it, else numba where its
@@ -93,6 +96,7 @@ class Run(Engines, Editing, Keeping, Looking, Opening):
         data: tuple[ArrayLike, ArrayLike],
         *,
         batch_size: int | None = None,
+        sampling: Sampling = "epochs",
         seed: int = 0,
         engine: str = "auto",
         dtype: str = "float32",
@@ -108,7 +112,7 @@ class Run(Engines, Editing, Keeping, Looking, Opening):
         self._on_rows = on_rows(model, self._shapes[0])
         self.model, self.loss_function, self.optimizer = model, loss, optimizer
         self.seed, self.dtype = seed_of(seed), dtype
-        batch = batch_of(batch_size, len(inputs))
+        batch = batch_of(batch_size, len(inputs), one_of(sampling, SAMPLINGS, "sampling"))
         update = record_update(optimizer)
         weights = self._blocks()
         check_run(sum(block.size for block in weights), dtype, len(optimizer.state), known(engine))
@@ -119,9 +123,11 @@ class Run(Engines, Editing, Keeping, Looking, Opening):
         check_run(self._tape.n_parameters, dtype, len(optimizer.state), self._choice.name)  # auto has chosen
         held = trained_indices(optimizer, self._tape)  # before any weight is taken over
         encoded = self._encoded(plan, inputs, targets)
-        self._take_over(partial(self._begin, plan, update, encoded, batch, held))
+        self._take_over(partial(self._begin, plan, update, encoded, (batch, sampling), held))
 
-    def _begin(self, plan: Plan, update: Plan, data: Dataset, batch: int, held: NDArray[np.bool_]) -> None:
+    def _begin(
+        self, plan: Plan, update: Plan, data: Dataset, batch: tuple[int, Sampling], held: NDArray[np.bool_]
+    ) -> None:
         self.log: list[Applied] = []
         self._taken_by: Run | None = None
         self._closed = False
@@ -175,7 +181,7 @@ class Run(Engines, Editing, Keeping, Looking, Opening):
         numbers = np.concatenate([inputs, targets], axis=1).T
         return Dataset(PlanRunner(plan, self.dtype).encode(numbers))
 
-    def _problem(self, plan: Plan, update: Plan, data: Dataset, batch: int) -> Problem:
+    def _problem(self, plan: Plan, update: Plan, data: Dataset, batch: tuple[int, Sampling]) -> Problem:
         self._dataset = data
         return Problem(
             plan=plan,
@@ -183,7 +189,8 @@ class Run(Engines, Editing, Keeping, Looking, Opening):
             store=self._store,
             state=flat_state(self.optimizer, self._tape, self.dtype),
             data=data.joined(),
-            batch=batch,
+            batch=batch[0],
+            sampling=batch[1],
             seed=self.seed,
             reduction=batch_reduction(self.loss_function),
             trained=np.zeros(self._tape.n_parameters, bool),

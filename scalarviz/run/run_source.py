@@ -50,8 +50,8 @@ class RunSource(Source):
     def facts(self) -> Facts:
         """Optimiser, batch and engine as they are now."""
         run = self.run
-        count = run.problem.data.shape[1]
-        return Facts(type(run.optimizer).__name__, run.batch_size, count, run.problem.reduction, str(run.engine))
+        problem, name = run.problem, type(run.optimizer).__name__
+        return Facts(name, problem.batch, problem.data.shape[1], problem.reduction, str(run.engine), problem.whole)
 
     @property
     def curve(self) -> Curve:

@@ -62,6 +62,8 @@ class Facts:
         How the losses of a batch are joined, ``"mean"`` or ``"sum"``.
     engine : str
         ``"numba, 1 thread"``.
+    whole : bool
+        Whether every step has all samples.
     """
 
     optimizer: str
@@ -69,6 +71,7 @@ class Facts:
     samples: int
     reduction: str
     engine: str
+    whole: bool
 
 
 class Source(Protocol):

@@ -23,6 +23,7 @@ from .signals import Whole
 
 if TYPE_CHECKING:
     from ..engine.choose import EngineChoice
+    from ..engine.problem import Sampling
     from .run import Run
 
 
@@ -205,18 +206,17 @@ class _Modes:
 
 
 class _Sampler:
-    owns = frozenset({"seed", "problem.seed", "problem.batch"})
+    owns = frozenset({"seed", "problem.seed", "problem.batch", "problem.sampling"})
 
-    def give(self, run: Run) -> tuple[int, int]:
-        return run.problem.seed, run.problem.batch
+    def give(self, run: Run) -> tuple[int, int, Sampling]:
+        return run.problem.seed, run.problem.batch, run.problem.sampling
 
-    def check(self, run: Run, part: tuple[int, int]) -> None:
+    def check(self, run: Run, part: tuple[int, int, Sampling]) -> None:
         if part[0] != run.problem.seed:
             raise InputError(f"the state is of a run with seed {part[0]}, this one has {run.problem.seed}")
 
-    def take(self, run: Run, part: tuple[int, int]) -> None:
-        if run.problem.batch != part[1]:
-            run.hands.put_batch(part[1])
+    def take(self, run: Run, part: tuple[int, int, Sampling]) -> None:
+        run.hands.put_batch(part[1], part[2])
 
 
 class _Data:

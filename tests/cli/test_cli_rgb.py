@@ -80,6 +80,18 @@ def test_a_batch_larger_than_the_data_is_said(rgb):
     assert "that there are" not in rgb("--steps", 2, "--pair", "#000:#fff").err
 
 
+def test_colours_drawn_with_replacement(rgb):
+    """Other ones than in order, as many as are asked for, and as the same command again."""
+    flags = ["--steps", 30, "--batch", 64, "--sampling", "replacement", "--json"]
+    lines = [rgb(*flags).json["loss"], rgb(*flags).json["loss"], rgb(*flags[:4], "--json").json["loss"]]
+    assert lines[0] == lines[1] != lines[2]
+    result = rgb("--steps", 2, "--pair", "#000:#fff", "--batch", 64, "--sampling", "replacement")
+    assert (result.code, "that there are" in result.err) == (0, False)
+    result = rgb("--sampling", "twice")
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert "--sampling" in result.err
+
+
 def test_pairs_of_colours(rgb):
     pairs = ["--pair", "#ff8800:#0044cc", "--pair", "#000:#fff"]
     line = rgb("--steps", 2000, "--optimizer", "adam", "--lr", "0.05", *pairs, "--save", "w.safetensors", "--json").json

@@ -75,8 +75,8 @@ def test_calls_change_no_bit(dtype, form, fake_driver):
     assert bits(dtype=dtype, calls=(1,) * 9)[0] == bits(dtype=dtype, calls=(4, 0, 5))[0] == whole
 
 
-@pytest.mark.parametrize("batch", [1, 5, 17])
-def test_the_order_of_samples_in_blocks(batch, form, fake_driver):
+@pytest.mark.parametrize(("batch", "sampling"), [(1, "epochs"), (5, "epochs"), (17, "epochs"), (21, "replacement")])
+def test_the_order_of_samples_in_blocks(batch, sampling, form, fake_driver):
     """Every sample has its own slope, so a wrong one shows in the loss of its step."""
     losses = []
     for engine in ("objects", "cuda"):
@@ -84,7 +84,7 @@ def test_the_order_of_samples_in_blocks(batch, form, fake_driver):
         data = np.arange(17.0)[:, None] ** 2, np.zeros((17, 1))
         run = Run(
             lambda x, w=weight: w * x[0], lambda o, t: o, optim.SGD([weight], lr=0.0), data, batch_size=batch,
-            engine=engine, dtype="float64", seed=2**40 + 3,
+            engine=engine, dtype="float64", seed=2**40 + 3, sampling=sampling,
         )  # fmt: skip
         run.step(40)
         losses.append(run.history.loss.copy())

@@ -220,8 +220,8 @@ def test_calls_and_the_kind_of_launch_change_no_bit(dtype, install_fake_driver):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("batch", [1, 5, 16])
-def test_the_order_of_samples_is_that_of_objects(batch, dtype, fake_driver):
+@pytest.mark.parametrize(("batch", "sampling"), [(1, "epochs"), (5, "epochs"), (16, "epochs"), (21, "replacement")])
+def test_the_order_of_samples_is_that_of_objects(batch, sampling, dtype, fake_driver):
     """Every sample has its own slope, so a wrong one shows in the loss of its step."""
     ends = []
     for engine in ("objects", "cuda"):
@@ -229,7 +229,7 @@ def test_the_order_of_samples_is_that_of_objects(batch, dtype, fake_driver):
         data = np.arange(17.0)[:, None] ** 2, np.zeros((17, 1))
         run = Run(
             lambda x, w=weight: w * x[0], lambda o, t: o, optim.SGD([weight], lr=0.0), data, batch_size=batch,
-            engine=engine, dtype=dtype, seed=2**40 + 3,
+            engine=engine, dtype=dtype, seed=2**40 + 3, sampling=sampling,
         )  # fmt: skip
         run.step(40)  # several epochs
         ends.append(run.history.loss.copy())

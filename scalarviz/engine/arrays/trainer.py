@@ -44,8 +44,7 @@ class NumpyTrainer(HostTrainer):
         theta, prologue_rows = runner.extended(problem.store.value)
         grad = np.zeros(len(theta), theta.dtype)
         loss = 0.0
-        whole = problem.batch == problem.data.shape[1]
-        order = None if whole else problem.indices(step)
+        order = None if problem.whole else problem.indices(step)
         for start in range(0, problem.batch, self.lanes):
             stop = min(start + self.lanes, problem.batch)
             data = problem.data[:, start:stop] if order is None else problem.data[:, order[start:stop]]

@@ -58,7 +58,7 @@ class NumbaTrainer(HostTrainer):
         size = plan.n_parameters + plan.n_derived
         self._theta, self._grad = np.zeros(size, dtype), np.zeros(size, dtype)
         self._buffers, self._parts = np.zeros((groups, size), dtype), np.zeros(groups)
-        left, right, rounds = rng.shape_of(problem.data.shape[1])
+        left, right, rounds = problem.order_shape
         shape = np.array([left, right, np.uint64(rounds)], np.uint64)
         self._everything = np.zeros(0, np.bool_)
         self._order = (np.array(rng.split(problem.seed), np.uint64), shape)

@@ -67,8 +67,8 @@ class Samples:
         data, batch = self.problem.data, self.problem.batch
         samples = data.shape[1]
         memory = self.device.empty(data.size, data.dtype)
-        order = self.device.empty(batch if batch < samples else 1, np.int64)
-        mode = PICKED if batch < samples else IN_ORDER
+        order = self.device.empty(1 if self.problem.whole else batch, np.int64)
+        mode = IN_ORDER if self.problem.whole else PICKED
         return Feed(memory, self._offsets(samples), order, mode, self.clock, batch)
 
     def _streamed(self) -> Feed:
@@ -101,7 +101,7 @@ class Samples:
         if self.feed is None or self.feed.mode != PICKED:
             return []
         samples, batch, threads = self.problem.data.shape[1], self.problem.batch, self.shape.threads
-        left, right, rounds = rng.shape_of(samples)
-        given = (self.feed.order, self.clock, batch, samples, *rng.split(self.problem.seed), left, right, rounds)
+        words = rng.split(self.problem.seed)
+        given = (self.feed.order, self.clock, batch, samples, *words, *self.problem.order_shape)
         kernel = find("batch_order", self.problem.data.dtype.name)
         return [Launch(kernel, (-(-batch // threads), 1), (threads, 1), given)]

@@ -8,11 +8,12 @@ from .applied import Applied
 from .base import Edit
 from .data import AddSamples, Refill, SetTargets
 from .selections import RedrawWeights, ScaleWeights, Together
-from .training import Call, SetBatchSize, SetEngine, SetOptimizer
+from .training import Call, SetBatchSize, SetEngine, SetOptimizer, SetSampling
 from .weights import AddToWeights, SetFrozen, SetWeights
 from .written import read_edit, write_edit
 
 __all__ = [
     "AddSamples", "AddToWeights", "Applied", "Call", "Edit", "RedrawWeights", "Refill", "ScaleWeights", "SetBatchSize",
-    "SetEngine", "SetFrozen", "SetOptimizer", "SetTargets", "SetWeights", "Together", "read_edit", "write_edit",
+    "SetEngine", "SetFrozen", "SetOptimizer", "SetSampling", "SetTargets", "SetWeights", "Together", "read_edit",
+    "write_edit",
 ]  # fmt: skip

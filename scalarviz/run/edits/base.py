@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ...engine.problem import Sampling
 from ...errors import InputError, shown
 
 Names = Callable[[int], str]
@@ -50,12 +51,12 @@ class Hands(Protocol):
         """Set numbers of the optimiser."""
         ...
 
-    def check_batch(self, batch_size: int) -> None:
-        """Whether there are so many samples."""
+    def check_batch(self, batch_size: int | None = None, sampling: Sampling | None = None) -> None:
+        """Whether a step can have so many samples that are chosen so; None: as now."""
         ...
 
-    def put_batch(self, batch_size: int) -> None:
-        """Set how many samples a step has."""
+    def put_batch(self, batch_size: int | None = None, sampling: Sampling | None = None) -> None:
+        """Set how many samples a step has, and how they are chosen; None: as now."""
         ...
 
     def check_engine(self, engine: str) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...checks import integer, text
+from ...checks import integer, one_of, text
 from ...engine.choose import known
+from ...engine.problem import SAMPLINGS, Sampling
 from ...errors import InputError, TypeMismatchError, shown
 from .base import Edit, Hands, Names, fix, numbered
 
@@ -95,6 +96,36 @@ class SetBatchSize(Edit):
     def continues(self, earlier: Edit) -> bool:
         """Whether it is of the same kind."""
         return isinstance(earlier, SetBatchSize)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetSampling(Edit):
+    """How the samples of a step are chosen, and how many they are (None: as many as before), from the next step on."""
+
+    sampling: Sampling
+    batch_size: int | None = None
+
+    def __post_init__(self) -> None:
+        one_of(self.sampling, SAMPLINGS, "sampling")
+        if self.batch_size is not None:
+            fix(self, batch_size=integer("batch_size", self.batch_size, 1))
+
+    def check(self, hands: Hands) -> None:
+        """Raise if an epoch has fewer samples."""
+        hands.check_batch(self.batch_size, self.sampling)
+
+    def apply(self, hands: Hands) -> None:
+        """Set it."""
+        hands.put_batch(self.batch_size, self.sampling)
+
+    def words(self, name: Names = numbered) -> str:
+        """``sampling = replacement, batch size = 32``."""
+        size = "" if self.batch_size is None else f", batch size = {self.batch_size:,}"
+        return f"sampling = {self.sampling}{size}"
+
+    def continues(self, earlier: Edit) -> bool:
+        """Whether it sets all that `earlier` does."""
+        return isinstance(earlier, SetSampling) and (self.batch_size is None) <= (earlier.batch_size is None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

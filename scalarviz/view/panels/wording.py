@@ -49,7 +49,7 @@ def batch_of(subject: Subject) -> Batch | None:
     if facts is None:
         return None
     count, name = facts.batch_size, noun(subject, facts.batch_size)
-    whole = "all " if count == facts.samples else ""
+    whole = "all " if facts.whole else ""
     return Batch(facts.reduction, count, f"{whole}{count:,} {name}" if count > 1 else f"one {name}")
 
 

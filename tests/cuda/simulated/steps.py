@@ -77,6 +77,25 @@ def test_batches_are_those_of_the_host(samples, batch):
             assert (loss, w.grad) == (pytest.approx(wanted, rel=1e-12), pytest.approx(wanted, rel=1e-12))
 
 
+@pytest.mark.parametrize("resident", [True, False])
+@pytest.mark.parametrize("cut", [{"lanes": 0}, {"lanes": 2, "block_threads": 64, "alone": 0}, {}], ids=str)
+@pytest.mark.parametrize(("samples", "batch"), [(11, 1), (11, 4), (11, 11), (2, 5)])
+def test_draws_are_those_of_the_host(samples, batch, cut, resident, monkeypatch):
+    """With replacement: in many launches, in blocks, in one; data in the device's memory and data that is not."""
+    monkeypatch.setattr(trainer, "SHAPE", replace(trainer.SHAPE, resident=resident, **cut))
+    codes = np.random.default_rng(7).normal(size=(samples, 1))
+    w = sv.Weight(1.0)
+    with Run(lambda x: w * x[0], lambda o, t: o, optim.SGD([w], lr=0.0), (codes, codes), batch_size=batch, seed=2**40,
+             engine="cuda", dtype="float64", sampling="replacement") as run:  # fmt: skip
+        for step in (0, 1, 10**6 + 1, 2**33):
+            loss = run._training.trainer.gradient(step)
+            wanted = codes[rng.drawn_indices(2**40, step, samples, batch)].mean()
+            assert (loss, w.grad) == (pytest.approx(wanted, rel=1e-12), pytest.approx(wanted, rel=1e-12))
+        run.step(7)
+        wanted = [codes[rng.drawn_indices(2**40, step, samples, batch)].mean() for step in range(7)]
+        np.testing.assert_allclose(run.history.loss, wanted, rtol=1e-12)
+
+
 @pytest.mark.parametrize("batch", [11, 4])
 def test_a_gradient_alone_changes_nothing_else(batch):
     run = make(batch_size=batch)

@@ -258,7 +258,7 @@ def train(
     data : ndarray, shape (numbers of a sample, N)
     batch : int
     order : (seed words, network shape)
-        Of the epoch order.
+        See :func:`.order.batch_order`.
     scale : scalar
         Adjoint of one sample's loss.
     trained : ndarray of bool, shape (n,)
@@ -279,7 +279,7 @@ def train(
         Which of how many.
     """
     samples, n = data.shape[1], len(values)
-    size, chosen, groups = len(theta), int(batch < samples), len(buffers)
+    size, chosen, groups = len(theta), int(batch < samples or order[1][2] == 0), len(buffers)
     indices = np.empty(batch if chosen else 0, np.int64)
     theta_at, grad_at = row_at(theta.ctypes.data, theta), row_at(grad.ctypes.data, theta)
     value_at, previous_at = row_at(values.ctypes.data, theta), row_at(previous.ctypes.data, theta)

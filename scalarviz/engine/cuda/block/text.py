@@ -173,11 +173,12 @@ def rows_source(in_memory: bool) -> str:
 
 @cache
 def order_source() -> str:
-    """`sample`: which sample stands at a place of a step's batch, as :func:`scalarviz.rng.batch_indices` has it."""
+    """`sample`: which sample stands at a place of a step's batch, as :func:`.kernels.steps.batch_order` has it."""
     words = ("WORD", "HALF", "M0", "M1", "W0", "W1", "S16")
     lines = [f"{name} = np.uint64({int(getattr(rng, name))})" for name in words]
-    lines += [f"ORDER = np.uint64({int(rng.Stream.ORDER)})", "NOTHING = np.uint64(0)"]
-    for function in (rng.philox4x32, rng.feistel):
+    lines += [f"ORDER = np.uint64({int(rng.Stream.ORDER)})", f"SAMPLING = np.uint64({int(rng.Stream.SAMPLING)})"]
+    lines += ["NOTHING = np.uint64(0)", "ONE = np.uint64(1)"]
+    for function in (rng.philox4x32, rng.feistel, rng.drawn):
         lines += ["@device", ast.unparse(_bare(inspect.getsource(function)))]
     return "\n".join([*lines, _SAMPLE])
 
@@ -197,6 +198,12 @@ def sample(mode, place, step, first, batch, samples, k0, k1, left, right, rounds
         return np.int64(place)
     if mode == 2:
         return np.int64(place + (step - first) * batch)
+    if rounds == 0:
+        at = np.uint64(step)
+        e0, e1, e2, e3 = philox4x32(np.uint64(place) >> ONE, SAMPLING, at & WORD, at >> HALF, k0, k1)
+        if place % 2 != 0:
+            e0, e1 = e2, e3
+        return np.int64(drawn(e0, e1, np.uint64(samples)))
     batches = samples // batch
     epoch = np.uint64(step // batches)
     e0, e1, e2, e3 = philox4x32(NOTHING, ORDER, epoch & WORD, epoch >> HALF, k0, k1)

@@ -13,17 +13,28 @@ from .... import rng
 from ..jit import cuda, device_function
 from ..typed import Flags, Int, Key, Longs, Reals, Words, real
 
-WORD, HALF, ORDER, NOTHING = rng.WORD, rng.HALF, np.uint64(int(rng.Stream.ORDER)), np.uint64(0)
+WORD, HALF, NOTHING, ONE = rng.WORD, rng.HALF, np.uint64(0), np.uint64(1)
+ORDER, SAMPLING = np.uint64(int(rng.Stream.ORDER)), np.uint64(int(rng.Stream.SAMPLING))
 philox4x32 = device_function(rng.philox4x32)
 feistel = device_function(rng.feistel)
+drawn = device_function(rng.drawn)
 
 
 def batch_order(
     order: Longs, clock: Longs, batch: Int, samples: Int, k0: Key, k1: Key, left: Key, right: Key, rounds: Int
 ) -> None:  # fmt: skip
-    """Which samples the step trains on: those of :func:`scalarviz.rng.batch_indices`."""
+    """Which samples the step trains on: :meth:`scalarviz.engine.problem.Problem.indices`.
+
+    Those of an epoch, or, where its network has no rounds, draws with replacement.
+    """
     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
-    if i < batch:
+    if i < batch and rounds == 0:
+        step = np.uint64(clock[0])
+        e0, e1, e2, e3 = philox4x32(np.uint64(i) >> ONE, SAMPLING, step & WORD, step >> HALF, k0, k1)
+        if i % 2 != 0:
+            e0, e1 = e2, e3
+        order[i] = np.int64(drawn(e0, e1, np.uint64(samples)))
+    elif i < batch:
         batches = samples // batch
         epoch = np.uint64(clock[0] // batches)
         e0, e1, e2, e3 = philox4x32(NOTHING, ORDER, epoch & WORD, epoch >> HALF, k0, k1)
