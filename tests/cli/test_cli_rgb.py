@@ -88,8 +88,7 @@ def test_colours_drawn_with_replacement(rgb):
     result = rgb("--steps", 2, "--pair", "#000:#fff", "--batch", 64, "--sampling", "replacement")
     assert (result.code, "that there are" in result.err) == (0, False)
     result = rgb("--sampling", "twice")
-    assert (result.code, result.err.count("\n")) == (2, 1)
-    assert "--sampling" in result.err
+    assert (result.code, "--sampling" in result.err) == (2, True)
 
 
 def test_pairs_of_colours(rgb):
