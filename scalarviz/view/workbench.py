@@ -27,10 +27,11 @@ from .panels.marks import marks_on
 from .panels.pace import TextPace
 from .panels.side import SidePanels
 from .panels.strip import Strip
-from .panels.wording import changed_by_hand
+from .panels.wording import changed_by_hand, newest_beyond
 from .shown.subject import Subject, subject_of
 from .space.layout import Layout, layout_for
 from .space.viewpoint import Viewpoint
+from .time.bar import TimeBar
 from .touched.swatch import InputSwatch
 from .touched.touch import Touch, View
 
@@ -77,6 +78,7 @@ class Workbench(Aim):
             self.colouring.scope = "all numbers"
         self.activations = ActivationScale(self.subject.stages, self.theme, sheet=self.subject.sample.sheet)
         self._keys = tuple(keys)
+        self.bar = TimeBar(self.theme)
         self.text_pace = TextPace(text_hz)
         self.side = SidePanels(self.subject, self.theme, hints=bool(keys))
         self.swatch = InputSwatch(self.side.ground)
@@ -115,7 +117,8 @@ class Workbench(Aim):
         self.size = (wide * self._supersample, high * self._supersample)
         self.places: Places = arrange((wide, high), self.side.wanted() if shown else (),
                                       hud=shown and self.subject.source.counted, strip=shown,
-                                      keys=shown and bool(self._keys))  # fmt: skip
+                                      keys=shown and bool(self._keys),
+                                      time=shown and bool(self._keys) and self.subject.source.can.go)  # fmt: skip
         logical = self.places.size
         # The camera counts in whole pixels; the difference to the logical size is a fraction of one.
         camera_size = (round(logical[0]), round(logical[1]))
@@ -128,6 +131,7 @@ class Workbench(Aim):
         self._above: list[Painter] = []
         self.side.place(self.places.panels, self.places.left_out if shown else (), self.places.more)
         self._picker = Picker(self.layout)
+        self.bar.place(self.places.time)
 
     def _stand(self) -> None:
         """What depends on the layout: made once for it, and only dressed anew for another look."""
@@ -137,6 +141,7 @@ class Workbench(Aim):
         self._strip = Strip(self.subject, self.theme, self.colouring, self.activations, rows=self._has_rows,
                             single=self._scenery.flow is not None, density=self.scale)  # fmt: skip
         self._numbers, self._moving, self._touched = list[Sketch](), list[Sketch](), list[list[Sketch]]()
+        self._time = list[Sketch]()
 
     def _write_static(self) -> None:
         """The words that stay from frame to frame."""
@@ -180,7 +185,7 @@ class Workbench(Aim):
         self.activations.change(look)
         self.cmap_name = name
         if look is not self.theme:
-            self.theme = look
+            self.theme = self.bar.theme = look
             self.side.change(look)
             self.slab.set_theme(look)
         self.slab.set_colours(self.colouring.cmap, self.activations.cmap)
@@ -220,7 +225,9 @@ class Workbench(Aim):
         self.colouring.update(frame, seconds)
         self.activations.update(frame, seconds)
         paint(self.slab, frame, self.colouring, self.activations, rows=self._has_rows)
-        self._moving = self.side.update(frame, seconds, writes=self.text_pace.ready(waits))
+        writes = self.text_pace.ready(waits)
+        self._moving = self.side.update(frame, seconds, writes=writes)
+        self._time = self.bar.update(frame, writes=writes)
         self.touch.follow(frame)
         if self.text_pace.due(frame, (pace_text, *self.side.headlines), waits):
             self.touch.explain(frame)
@@ -229,7 +236,7 @@ class Workbench(Aim):
         seen = View(self.layout, self.camera, self.project, self.places, self.theme, self.colouring.quantity,
                     self.panels_shown, self._hit)  # fmt: skip
         above = self.touch.layers(frame, seen, self.side)
-        above[1] += self.swatch.label(self.theme, self.places.size)
+        above[1] += [*self.swatch.label(self.theme, self.places.size), *self.bar.label(self.places.size)]
         self._touched = [part for part in [self.side.floating()] if part] + above
 
     def _texts(self, frame: Frame, pace_text: str) -> list[Sketch]:
@@ -263,7 +270,7 @@ class Workbench(Aim):
         """The pointer is over a point in device pixels (None: gone); returns whether the picture changes."""
         point = None if at is None else self.to_logical(at)
         index = None if at is None or point is None or self.side.covers(point) else self.pick(at)
-        of_panels = self.side.hover(point if index is None else None)
+        of_panels = self.side.hover(point if index is None else None) | self.bar.hover(point)
         of_swatch = self.swatch.hover(point if index is None else None)
         changed = self.touch.hover(index, point or (0.0, 0.0)) or of_panels or of_swatch
         self._outdated |= changed
@@ -324,7 +331,7 @@ class Workbench(Aim):
     @property
     def sketches(self) -> list[Sketch]:
         """Everything flat that is on the picture now: labels, panels, numbers."""
-        return [*self._static, *self._moving, *self._numbers]
+        return [*self._static, *self._moving, *self._time, *self._numbers]
 
     @property
     def overlays(self) -> list[list[Sketch]]:
@@ -340,7 +347,8 @@ class Workbench(Aim):
         """Paint the whole picture into the bound framebuffer of `viewport` device pixels (default: `size`)."""
         if (self._outdated or self._view.stale) and self._frame is not None:
             self.update(self._frame, self._pace, 0.0)
-        self.painter.background(self.theme.background, self.theme.glow)
+        past = self._frame is not None and newest_beyond(self._frame) > 0
+        self.painter.background(self.theme.background, self.theme.past if past else self.theme.glow)
         with clipped(self._window, self.places.size, viewport or self.size):
             self.slab.draw(self._view.camera, viewport=viewport or self.size)
         self.painter.draw(self.sketches)

@@ -22,6 +22,7 @@ GAP = 30  # between sections
 HUD = 84  # where the cubes may begin
 STRIP = 76  # legends
 KEYS = 32
+BAR, RAIL = 92, 48  # the time bar: with the loss curve in it, and its rail alone
 SMALLEST = SIDES[0]
 
 # Sizes of type
@@ -83,6 +84,8 @@ class Places:
         Panels for which there is no room.
     more : Box or None
         Where a line can say so; None where no panel stands.
+    time : Box or None
+        The time bar.
     """
 
     size: tuple[float, float]
@@ -94,6 +97,7 @@ class Places:
     keys: float | None = None
     left_out: tuple[str, ...] = ()
     more: Box | None = None
+    time: Box | None = None
 
 
 def check_size(size: tuple[int, int]) -> tuple[int, int]:
@@ -119,7 +123,13 @@ def check_size(size: tuple[int, int]) -> tuple[int, int]:
 
 
 def arrange(
-    size: tuple[int, int], wanted: Sequence[Wanted] = (), *, hud: bool = True, strip: bool = True, keys: bool = False
+    size: tuple[int, int],
+    wanted: Sequence[Wanted] = (),
+    *,
+    hud: bool = True,
+    strip: bool = True,
+    keys: bool = False,
+    time: bool = False,
 ) -> Places:
     """Boxes for a picture of `size` output pixels that should show the panels `wanted`."""
     wide, high = size
@@ -131,6 +141,8 @@ def arrange(
     top = HUD if hud else MARGIN
     strip = strip and height - top - STRIP - 8 - MARGIN >= 0.3 * height
     below = (STRIP + 8 if strip else 0) + (KEYS if keys else 0)
+    bar = _bar_height(height, height - top - below - MARGIN) if time else 0
+    below += bar + 2 if bar else 0  # the line of keys comes nearer to it
     if column:
         panels = _column((width - MARGIN - COLUMN, MARGIN, COLUMN, height - 2 * MARGIN), wanted)
         left, right, bottom = 0, width - MARGIN - COLUMN - 16, height - MARGIN
@@ -147,7 +159,13 @@ def arrange(
         keys=bottom - 4 if keys else None,
         left_out=tuple(w.name for w in wanted if w.name not in panels),
         more=_more(panels, height),
+        time=(MARGIN, strip_top + (STRIP + 16 if strip else 8), inner, bar) if bar else None,
     )  # fmt: skip
+
+
+def _bar_height(height: float, scene: float) -> int:
+    """How high the time bar is, so that a scene of which it takes the room is still the largest thing; 0: none."""
+    return BAR if scene - BAR >= 0.48 * height else RAIL if scene - RAIL >= 0.36 * height else 0
 
 
 def _more(panels: dict[str, Box], height: float) -> Box | None:

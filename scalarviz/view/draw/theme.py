@@ -46,6 +46,8 @@ class Theme:
 
     Attributes
     ----------
+    past : str
+        Of the light behind the cubes, in the place of `glow`, while they are not the newest.
     weight, gradient, update : tuple of str
         Stops of the diverging maps at -V, -V/2, 0, V/2, V.
     activation : tuple of str
@@ -57,6 +59,7 @@ class Theme:
     name: ThemeName
     background: str
     glow: str
+    past: str
     panel: str
     tray: str
     border: str
@@ -78,7 +81,7 @@ class Theme:
 
 DARK = Theme(
     name="dark",
-    background="#14161a", glow="#1b1e24", panel="#191c21", tray="#1d2026", border="#2b3038",
+    background="#14161a", glow="#1b1e24", past="#20263a", panel="#191c21", tray="#1d2026", border="#2b3038",
     text1="#f2f4f7", text2="#b4bbc6", text3="#8791a0", flow="#5a6370", grid="#2a2f37",
     weight=("#ffc76e", "#c8651a", "#2b2e35", "#1d6dcf", "#74c8ff"),
     gradient=("#ffb45e", "#a9591d", "#2b2a33", "#6a4ac0", "#cdb6ff"),
@@ -90,7 +93,7 @@ DARK = Theme(
 
 LIGHT = Theme(
     name="light",
-    background="#fafaf8", glow="#ffffff", panel="#ffffff", tray="#ecedea", border="#d5d7d3",
+    background="#fafaf8", glow="#ffffff", past="#e6ecf8", panel="#ffffff", tray="#ecedea", border="#d5d7d3",
     text1="#14161a", text2="#4a515b", text3="#666e79", flow="#8a929c", grid="#d9dbd8",
     weight=("#a84300", "#ef9c52", "#ffffff", "#69a7e0", "#0a4c99"),
     gradient=("#a85a00", "#ecab5f", "#ffffff", "#a58fdc", "#4d2a9e"),

@@ -12,7 +12,7 @@ from ..draw.text import loss_text, measure, rate_text
 from ..draw.theme import Theme
 from ..shown.subject import Subject
 from .drawer import Headline
-from .wording import BEFORE, said_of
+from .wording import BEFORE, newest_beyond, said_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,8 @@ class HudState:
         Whose numbers the cubes show: of how many samples, of which moment.
     before : str
         Of which moment the loss is, where it is not that of the numbers shown: it is dimmed then.
+    newest : int
+        The last step there is, where it is not the one shown; else 0.
     more : sequence of Headline
         Numbers of panels, such as the share of test samples read rightly; dim where they are of an older frame.
     """
@@ -52,6 +54,7 @@ class HudState:
     about: str = ""
     before: str = ""
     more: Sequence[Headline] = ()
+    newest: int = 0
 
 
 def state_of(subject: Subject, frame: Frame, pace: str, quantity: str, more: Sequence[Headline] = ()) -> HudState:
@@ -68,6 +71,7 @@ def state_of(subject: Subject, frame: Frame, pace: str, quantity: str, more: Seq
         said_of(quantity, subject, frame),
         BEFORE if frame.edited else "",
         more,
+        newest_beyond(frame),
     )
 
 
@@ -79,7 +83,8 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
     shown = _quantity(sketch, right, baseline, theme, state.quantity) if width >= 480 else right
     end = x
     old = state.before if state.loss == state.loss else ""
-    large = [("step", f"{state.step:,}", "", True), ("loss", loss_text(state.loss), old, not old)]
+    beyond = f"of {state.newest:,}" if state.newest else ""
+    large = [("step", f"{state.step:,}", beyond, True), ("loss", loss_text(state.loss), old, not old)]
     large += [(found.words, found.value, "", found.fresh) for found in state.more]
     for word, value, when, fresh in large:
         value_x = end + measure(word, TITLE) + 8
@@ -89,7 +94,7 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
         sketch.text(value_x, baseline, value, BIG, theme.text1 if fresh else theme.text3, bold=True)
         end = value_x + measure(value, BIG, True)
         if when and end + 8 + measure(when, TITLE) <= shown:
-            sketch.text(end + 8, baseline, when, TITLE, theme.text2)
+            sketch.text(end + 8, baseline, when, TITLE, theme.text3 if when is beyond else theme.text2)
             end += 8 + measure(when, TITLE)
         end += 26
     rate = f"lr {rate_text(state.lr)}" if state.lr == state.lr else ""

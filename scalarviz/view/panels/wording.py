@@ -68,6 +68,12 @@ def said_of(quantity: str, subject: Subject, frame: Frame) -> str:
     return BEFORE if quantity == "update" and frame.edited and frame.computed.any() else ""
 
 
+def newest_beyond(frame: Frame) -> int:
+    """The newest step, where a frame is of the past; else 0."""
+    past = frame.past
+    return past.newest if past is not None and frame.step < past.newest else 0
+
+
 def changed_by_hand(old: Frame | None, new: Frame) -> bool:
     """Whether something was changed between two frames of one step, or another sample chosen: text answers at once."""
     if old is None or old is new:

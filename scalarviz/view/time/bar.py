@@ -1,0 +1,284 @@
+"""`TimeBar`: the bar as it is drawn and asked. What a touch of it means is a `Target`; it does nothing by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...run.frame import Frame
+from ...run.past import Past
+from ..draw.places import LABEL, RAIL, Box
+from ..draw.sketch import Sketch
+from ..draw.text import loss_text, measure
+from ..draw.theme import Theme
+from ..panels.overlay import pointer_label
+from .buttons import WIDE, Button, buttons_in, draw_buttons
+from .curve import TICK, Losses, draw_losses, losses_of
+from .marks import DIAMOND, Mark, draw_labels, draw_marks, labels, marks_of
+from .rails import Rail, next_of, rails
+from .scale import StepScale
+from .target import Target
+
+Point = tuple[float, float]
+Told = Callable[[str], tuple[str, str]]
+"""The key of an action and what it does."""
+
+_PAD = 12.0
+_ROW = 11.0
+"""From one rail to the next."""
+_RING = 4.5
+_REACH = 6.0
+"""How near to a mark or a ring a point is on it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Plan:
+    """What there is on the bar, and where, for one past at one place."""
+
+    past: Past
+    scale: StepScale
+    rail: float
+    rails: tuple[Rail, ...]
+    marks: tuple[Mark, ...]
+    buttons: list[Button]
+    losses: Losses | None
+    limits: tuple[float, float]
+
+
+class TimeBar:
+    """One bar. `place` says where, `update` what it shows.
+
+    Parameters
+    ----------
+    theme : Theme
+    told : callable
+        ``told(action)``: its key and what it does, for the words beside the pointer.
+
+    Attributes
+    ----------
+    theme : Theme
+        May be set.
+    running : bool
+        Whether time goes on by itself: the button in the middle is a pause then.
+    """
+
+    def __init__(self, theme: Theme, told: Told = lambda action: ("", action)) -> None:
+        self.theme, self.running, self.told = theme, False, told
+        self.box: Box | None = None
+        self._plan: _Plan | None = None
+        self._known: tuple[object, ...] = ()
+        self._drawn: tuple[tuple[object, ...], list[Sketch]] | None = None
+        self._step = 0
+        self._pointer: Point | None = None
+
+    def place(self, box: Box | None) -> None:
+        """Where it stands from now on; None: nowhere."""
+        self.box, self._plan, self._drawn = box, None, None
+
+    # ---- what it looks like
+
+    def update(self, frame: Frame, *, writes: bool = True) -> list[Sketch]:
+        """The bar for a frame; without `writes` what grows while time goes on may stay as it was a moment ago."""
+        past = frame.past
+        if self.box is None or past is None or not _worth(past):
+            self._plan = self._drawn = None
+            return []
+        if self._drawn is not None and self.running and not writes:
+            return self._drawn[1]
+        known = _known(past)
+        if self._plan is None or known != self._known:
+            self._plan, self._known, self._drawn = _planned(past, self.box), known, None
+        self._step = frame.step
+        over = self._over_action()
+        now = (frame.step, self.running, over, self.theme.name)
+        if self._drawn is None or self._drawn[0] != now:
+            self._drawn = now, [self._sketch(self._plan, self.box, frame.step, over), self._cursor(self._plan)]
+        return self._drawn[1]
+
+    def _sketch(self, plan: _Plan, box: Box, step: int, over: str) -> Sketch:
+        sketch, theme, scale = Sketch(), self.theme, plan.scale
+        sketch.rect(*box, radius=6, fill=theme.panel, stroke=theme.border)
+        draw_buttons(sketch, plan.buttons, theme, running=self.running, over=over)
+        cursor, newest = scale.at(step), scale.at(plan.past.newest)
+        if plan.losses is not None:
+            draw_losses(sketch, plan.losses, theme, cursor)
+            self._last_loss(sketch, plan.losses, plan.past)
+        self._rails(sketch, plan)
+        sketch.lines([(scale.left, plan.rail)], [(newest, plan.rail)], theme.flow, 4.0, round_ends=True)
+        sketch.lines([(scale.left, plan.rail)], [(cursor, plan.rail)], theme.text1, 4.0, round_ends=True)
+        if newest > cursor + 1:
+            sketch.disc(newest, plan.rail, _RING, theme.text3)
+        draw_marks(sketch, plan.marks, scale, plan.rail, theme, cursor)
+        baseline = box[1] + box[3] - (5 if plan.losses is None else 7)
+        draw_labels(sketch, labels(plan.marks, scale, step, plan.limits), baseline, theme)
+        return sketch
+
+    def _last_loss(self, sketch: Sketch, losses: Losses, past: Past) -> None:
+        """The loss of the newest step, where the curve ends."""
+        if losses.scale is None or not len(losses.path):
+            return
+        text = loss_text(float(past.curve.loss[-1])) if len(past.curve.loss) else ""
+        x, y = (float(part) for part in losses.path[-1])
+        low, high = losses.plot[1] + 9, losses.plot[1] + losses.plot[3]
+        sketch.text(x + 8, min(max(y + 4, low), high), text, TICK, self.theme.text2)
+
+    def _rails(self, sketch: Sketch, plan: _Plan) -> None:
+        theme, scale = self.theme, plan.scale
+        upright = [scale.at(self._step), *(scale.at(mark.step) for mark in plan.marks if mark.kind == "flag")]
+        for rail in plan.rails:
+            start, end = scale.at(rail.leaves), scale.at(rail.newest)
+            low, high = plan.rail - _ROW * rail.source, plan.rail - _ROW * rail.row
+            turn = np.linspace(0.0, 1.0, 9)
+            bend = min(12.0, max(end - start, 4.0))
+            rise = np.stack([start + bend * turn, low + (high - low) * (3 - 2 * turn) * turn**2], axis=1)
+            sketch.polyline([*rise.tolist(), (max(end, start + bend), high)], theme.flow, 2.0)
+            end = max(end, start + bend)
+            sketch.disc(end, high, _RING, theme.panel, stroke=theme.text3, border=1.8)
+            words = f"{len(rail.branches)} more" if rail.folded else _left_words(rail)
+            until = end + 14 + measure(words, TICK)
+            if until <= scale.right and not any(end < x + 12 and x < until for x in upright):
+                sketch.text(end + 9, high + 4, words, TICK, theme.text3)
+
+    def _cursor(self, plan: _Plan) -> Sketch:
+        """The disc on the rail, and the step in a flag above it."""
+        sketch, theme = Sketch(), self.theme
+        assert self.box is not None
+        small = plan.losses is None
+        x, top, high = plan.scale.at(self._step), self.box[1] + (2 if small else 5), 16 if small else 19
+        text = f"{self._step:,}"
+        wide = measure(text, LABEL, True) + 16
+        left = min(max(x - wide / 2, plan.limits[0]), plan.limits[1] - wide)
+        sketch.line((x, top + 10), (x, plan.rail), theme.text1, 1.6)
+        sketch.disc(x, plan.rail, 6.0 if small else 7.5, theme.text1, stroke=theme.panel, border=1.5)
+        sketch.rect(left, top, wide, high, radius=4, fill=theme.text1)
+        sketch.text(
+            left + wide / 2, top + high - (3 if small else 5), text, LABEL, theme.background, bold=True, anchor="middle"
+        )
+        return sketch
+
+    # ---- hands, in logical pixels
+
+    def covers(self, at: Point) -> bool:
+        """Whether a point is on the bar."""
+        if self.box is None or self._plan is None:
+            return False
+        x, y, wide, high = self.box
+        return x <= at[0] < x + wide and y <= at[1] < y + high
+
+    def target(self, at: Point, *, held: bool = False) -> Target | None:
+        """What a point stands for; while a button is `held` that went down on the rail, the step beside it."""
+        plan = self._plan
+        if plan is None or not (held or self.covers(at)):
+            return None
+        if not held:
+            for button in plan.buttons:
+                x, y, wide, high = button.box
+                if x <= at[0] < x + wide and y <= at[1] < y + high:
+                    return Target("action", action=button.action)
+            if (rail := self._ring(plan, at)) is not None:
+                return Target("branch", branch=next_of(rail, self._now(plan)))
+            if at[0] < plan.limits[0] - _REACH:
+                return None
+        return Target("step", step=min(self._nearest(plan, at[0]), plan.past.newest))
+
+    def _nearest(self, plan: _Plan, x: float) -> int:
+        """The step at a place; a mark near it draws it there."""
+        near = [mark for mark in plan.marks if abs(plan.scale.at(mark.step) - x) <= DIAMOND]
+        if near:
+            return min(near, key=lambda mark: abs(plan.scale.at(mark.step) - x)).step
+        return max(plan.scale.step(x), plan.past.first)
+
+    def _now(self, plan: _Plan) -> int:
+        return next((branch.number for branch in plan.past.branches if branch.current), 0)
+
+    def _ring(self, plan: _Plan, at: Point) -> Rail | None:
+        for rail in plan.rails:
+            x, y = plan.scale.at(rail.newest), plan.rail - _ROW * rail.row
+            if abs(at[0] - x) <= _REACH + 3 and abs(at[1] - y) <= _REACH:
+                return rail
+        return None
+
+    def hover(self, at: Point | None) -> bool:
+        """The pointer is over a point (None: gone); returns whether the picture changes."""
+        before = self._pointer
+        self._pointer = at if at is not None and self.covers(at) else None
+        return before != self._pointer
+
+    def _over_action(self) -> str:
+        found = None if self._pointer is None else self.target(self._pointer)
+        return found.action if found is not None else ""
+
+    def label(self, size: tuple[float, float]) -> list[Sketch]:
+        """What stands beside the pointer, within a picture of `size`: step, loss, edits; a branch; a key."""
+        plan, at = self._plan, self._pointer
+        found = None if at is None else self.target(at)
+        if plan is None or at is None or found is None:
+            return []
+        if found.kind == "action":
+            button = next(b for b in plan.buttons if b.action == found.action)
+            key, does = self.told(found.action)
+            return [self._said(at, size, key, does, [button.words] if button.words else [])]
+        if found.kind == "branch":
+            branch = next(b for b in plan.past.branches if b.number == found.branch)
+            rail = next(r for r in plan.rails if branch in r.branches)
+            more = [f"steps {branch.first:,} to {branch.newest:,}", *([f"begun by {branch.why}"] if branch.why else [])]
+            more += [f"{len(rail.branches)} branches: a click goes to the next"] if rail.folded else []
+            return [self._said(at, size, "another branch", "click to go there", more)]
+        line = Sketch()
+        x, (_, top, _, _) = plan.scale.at(found.step), self.box or (0.0, 0.0, 0.0, 0.0)
+        line.line((x, top + 8), (x, plan.rail), self.theme.text2, 1.0)
+        words = [text for mark in plan.marks if mark.step == found.step for text in mark.words]
+        loss = loss_at(plan.past, found.step)
+        return [line, self._said(at, size, f"step {found.step:,}", loss, words[-6:])]
+
+    def _said(self, at: Point, size: tuple[float, float], name: str, value: str, more: list[str]) -> Sketch:
+        """Above the bar, of which nothing is to be hidden."""
+        top = 0.0 if self.box is None else self.box[1]
+        return pointer_label((at[0], top - 36 - 18.0 * (1 + len(more))), size, name, value, more, self.theme)
+
+
+def loss_at(past: Past, step: int) -> str:
+    """``loss 0.0123`` of a step of the straight rail; empty where there is none."""
+    place = int(np.searchsorted(past.curve.step, step))
+    if place < len(past.curve.step) and past.curve.step[place] == step:
+        return f"loss {loss_text(float(past.curve.loss[place]))}"
+    return ""
+
+
+def _left_words(rail: Rail) -> str:
+    losses = rail.branches[0].curve.loss
+    said = f"left at {rail.newest:,}"
+    return f"{said}, loss {loss_text(float(losses[-1]))}" if len(losses) else said
+
+
+def _worth(past: Past) -> bool:
+    """Whether there is a past to be shown."""
+    return past.newest > past.first or len(past.branches) > 1
+
+
+def _known(past: Past) -> tuple[object, ...]:
+    """What tells one past from another."""
+    branches = tuple((b.number, b.newest, b.current) for b in past.branches)
+    last = past.edits[-1].what if past.edits else ""
+    return past.first, past.newest, len(past.edits), last, branches, past.flags, past.undo, past.redo
+
+
+def _planned(past: Past, box: Box) -> _Plan:
+    x, y, wide, high = box
+    small = high <= RAIL
+    block = 0.0 if wide < (480 if small else 560) else WIDE + 8
+    found = () if small else rails(past)
+    first = min([past.first, *(rail.leaves for rail in found)])
+    last = max([past.newest, first + 1, *(rail.newest for rail in found)])
+    left, right = x + _PAD + block + (8 if small else 46), x + wide - (_PAD + 12 if small else 62)
+    scale = StepScale(first, last, left, right)
+    rail = y + (25.0 if small else high - 26.0)
+    losses = None
+    if not small:
+        bottom = rail - 11 - _ROW * max((r.row for r in found), default=0)
+        losses = losses_of((left, y + 10, right - left, bottom - y - 10), scale, past.curve, found)
+    place = (x + _PAD, y + (10 if small else 14), WIDE, high - 20)
+    buttons = buttons_in(place, past) if block else []
+    return _Plan(past, scale, rail, found, marks_of(past), buttons, losses, (left - 6, right + (8 if small else 46)))
