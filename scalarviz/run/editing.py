@@ -29,7 +29,9 @@ from .edits import (
 from .edits.applied import Applied
 from .hands import RunHands
 from .signals import Whole
+from .timeline import Timeline
 from .training import Training
+from .travel import RunTraveller
 from .turns import in_turn
 
 
@@ -39,7 +41,8 @@ class Editing:
     optimizer: Optimizer
     problem: Problem
     gate: Gate | None
-    log: list[Applied]
+    timeline: Timeline
+    _traveller: RunTraveller
     _training: Training
     weight_name: Callable[[int], str]
     _check_live: Callable[[], None]
@@ -74,26 +77,35 @@ class Editing:
             raise TypeMismatchError(f"do: an Edit is wanted, such as SetWeights(0, [0.5]); got {type(edit).__name__}")
         text(gesture, "do: the gesture")
         self._check_live()
+        self.timeline.enter()
         edit = edit.resolved(self.hands)
         edit.check(self.hands)
-        logged, self._said = len(self.log), self._said or (edit.words() if isinstance(edit, Call) else "")
-        try:
-            with Whole() as whole:  # what is done stands in the log
-                whole.waits = not isinstance(edit, Call | SetEngine)  # these may take long
-                edit.apply(self.hands)
-                whole.waits = True
-                if not isinstance(edit, Call) or len(self.log) == logged:  # what a function did by edits says more
-                    self._note(edit, gesture)
-        finally:
-            if isinstance(edit, Call):
-                self._said = ""
+        if isinstance(edit, Call):
+            self._call(edit, gesture)
+            return
+        with Whole() as whole:  # what is done stands in the log
+            whole.waits = not isinstance(edit, SetEngine)  # it may take long
+            edit.apply(self.hands)
+            whole.waits = True
+            self._note(edit, gesture)
 
-    def _note(self, edit: Edit, gesture: str) -> None:
-        done = Applied(self._training.steps, edit, self._said or edit.words(self.weight_name), gesture)
-        if gesture and self.log and _continued(self.log[-1], done):
-            self.log[-1] = done
-        else:
-            self.log.append(done)
+    def _call(self, edit: Call, gesture: str) -> None:
+        """A function cannot be done again: what it did by edits stands in the log, and what it wrote as edits."""
+        revision, said = self.timeline.revision, self._said
+        self._said = said or edit.words()
+        self._traveller.lend()
+        try:
+            edit.apply(self.hands)
+            written = tuple(change.edit for change in self._traveller.found())
+            if written or self.timeline.revision == revision:  # what a function did by edits says more
+                self._note(edit, gesture, does=written)
+        finally:
+            self._said = said
+
+    def _note(self, edit: Edit, gesture: str, does: tuple[Edit, ...] | None = None) -> None:
+        done = Applied(self._training.steps, edit, self._said or edit.words(self.weight_name), gesture, does)
+        last = self.timeline.last() if gesture else None
+        self.timeline.note(done, instead=last is not None and _continued(last, done))
 
     # ---- the owner of its weights
 

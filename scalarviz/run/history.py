@@ -11,10 +11,17 @@ LIMIT = 1_000_000
 
 
 class History:
-    """Growing arrays of equal length: the line of steps that is being trained.
+    """Growing arrays of equal length: the steps of one line, those before it left another line included.
 
-    Where training goes on from other numbers (a loaded file, an earlier step), a new line begins; the former ones are
-    kept. So the steps of a line always rise, and nothing that was computed is lost.
+    Where training goes on from other numbers (a loaded file, an earlier step), a new line begins and the former ones
+    are kept. So the steps of a line always rise, and nothing that was computed is lost.
+
+    Parameters
+    ----------
+    before : Curve, optional
+        The steps that came before this line.
+    family : list of History, optional
+        The lines of one run, the oldest first; this one joins them.
 
     Attributes
     ----------
@@ -29,15 +36,17 @@ class History:
     curve keeps its shape and memory stays bounded.
     """
 
-    def __init__(self) -> None:
-        self._former: list[Curve] = []
-        self._empty()
-
-    def _empty(self) -> None:
-        self._size = 0
-        self._step = np.empty(1024, np.int64)
-        self._loss = np.empty(1024)
-        self._lr = np.empty(1024)
+    def __init__(self, before: Curve | None = None, family: list[History] | None = None) -> None:
+        self._size = 0 if before is None else len(before.step)
+        room = max(1024, self._size + 256)
+        self._step = np.empty(room, np.int64)
+        self._loss = np.empty(room)
+        self._lr = np.empty(room)
+        if before is not None:
+            for own, given in zip((self._step, self._loss, self._lr), before, strict=True):
+                own[: self._size] = given
+        self._family = [] if family is None else family
+        self._family.append(self)
 
     def __len__(self) -> int:
         return self._size
@@ -58,20 +67,25 @@ class History:
         return self._lr[: self._size]
 
     @property
-    def lines(self) -> tuple[Curve, ...]:
-        """Every line that was trained, the oldest first; the last one is the line of now, perhaps still empty."""
-        return (*self._former, self.curve())
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return self._step.nbytes + self._loss.nbytes + self._lr.nbytes
 
-    def begin(self) -> None:
-        """Begin a new line: the numbers that the next step starts from are not those that the last one left."""
-        if self._size:
-            self._former.append(Curve(self.step.copy(), self.loss.copy(), self.lr.copy()))  # without the spare room
-            self._empty()
+    @property
+    def lines(self) -> tuple[Curve, ...]:
+        """Every line that was trained and is kept, the oldest first, this one last; each with what came before it."""
+        return (*(line.curve() for line in self._family if line is not self and len(line)), self.curve())
+
+    def fork(self, step: int | None) -> History:
+        """The beginning of another line: the steps up to `step`, or none at all (None)."""
+        return History(None if step is None else self.curve(step), self._family)
+
+    def forget(self) -> None:
+        """The line is kept no longer."""
+        self._family.remove(self)
 
     def extend(self, first: int, losses: NDArray[np.float64], lr: float) -> None:
-        """Append the steps ``first + 1 .. first + len(losses)``; a new line if they do not follow the last one."""
-        if self._size and self._step[self._size - 1] != first:
-            self.begin()
+        """Append the steps ``first + 1 .. first + len(losses)``; they follow the last one."""
         stop = self._size + len(losses)
         if stop > len(self._step):
             self._grow(max(stop, 2 * len(self._step)))
@@ -98,6 +112,9 @@ class History:
             setattr(self, name, new)
         self._size = len(keep)
 
-    def curve(self) -> Curve:
-        """The history so far; later steps do not change it."""
-        return Curve(self.step, self.loss, self.lr)
+    def curve(self, step: int | None = None, first: int | None = None) -> Curve:
+        """The history so far, or up to `step`, or of the steps after `first`; later steps do not change it."""
+        end = self._size if step is None else int(np.searchsorted(self.step, step, "right"))
+        start = 0 if first is None else int(np.searchsorted(self.step, first, "right"))
+        span = slice(start, max(start, end))
+        return Curve(self._step[span], self._loss[span], self._lr[span])

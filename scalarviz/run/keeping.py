@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from .gather import buffers_of, without_buffers
 from .optimizer import by_name, restore
 from .signals import Whole
 from .state import State
+from .timeline import Timeline
 from .training import Training
 from .turns import in_turn
 
@@ -31,6 +33,7 @@ class Keeping:
     optimizer: Optimizer
     problem: Problem
     tensors: tuple[Tensor, ...]
+    timeline: Timeline
     _store: Store
     _training: Training
     _check_live: Callable[[], None]
@@ -57,7 +60,7 @@ class Keeping:
 
         Notes
         -----
-        The history begins a new line: what was computed before stays in :attr:`History.lines`.
+        This is a branch of its own: what was computed before stays in ``run.branches``, and ``run.undo()`` returns.
         """
         self._check_live()
         steps = steps_of(steps)
@@ -66,16 +69,18 @@ class Keeping:
         targets = {"": self._store.value}
         if optimizer_state:
             targets |= {f"{n}.": a for n, a in zip(self.optimizer.state, self.problem.state, strict=True)}
-        with Whole():
+        with Whole(), self.timeline.jump(f"loaded step {steps:,}"):
             restore(self.tensors, targets, {**without_buffers(self.model, tensors), **optimizer_state})
             self.problem.previous[:], self._training._update = self._store.value, None
             self._store.revision += 1
-            self._training.went_to(steps)
+            self._training.stands_at(steps)
 
     @in_turn
     def state(self) -> State:
         """All that the run is now, to go back to with :meth:`take`."""
-        return state.give(self)  # type: ignore[arg-type]  # a Run is the only Keeping
+        self.timeline.enter()
+        moment = state.give(self)  # type: ignore[arg-type]  # a Run is the only Keeping
+        return replace(moment, place=self.timeline.place())
 
     @in_turn
     def take(self, moment: State) -> None:
@@ -90,14 +95,16 @@ class Keeping:
 
         Notes
         -----
-        The history begins a new line: what was computed since stays in :attr:`History.lines`.
+        The next steps are on a branch of their own; what was computed since stays in ``run.branches``.
 
         Examples
         --------
         ``before = run.state(); run.step(100); run.take(before)``
         """
         self._check_live()
-        state.take(self, moment)  # type: ignore[arg-type]
+        place = getattr(moment, "place", None)  # whatever was given: `take` says what is wrong with it
+        with Whole(), self.timeline.jump("back to a state", place):
+            state.take(self, moment)  # type: ignore[arg-type]
 
     @in_turn
     def save(self, path: str | Path, notes: Mapping[str, str] | None = None) -> None:

@@ -20,6 +20,7 @@ from .frame import Frame
 from .reading import Reading
 from .requests import FrameRequest
 from .samples import Shape, as_pair, fitting
+from .timeline import Timeline
 from .training import Training
 
 
@@ -34,6 +35,7 @@ class Looking:
     _shapes: tuple[Shape, Shape]
     _store: Store
     _tape: Tape
+    timeline: Timeline
     _training: Training
 
     @property
@@ -86,6 +88,7 @@ class Looking:
 
     def _reading(self) -> Reading:
         """The numbers of now; for the thread that trains."""
+        self.timeline.enter()
         store, training, lr = self._store, self._training, float(self.optimizer.lr)
         return Reading(
             step=training.steps,
@@ -97,7 +100,8 @@ class Looking:
             update=training._update,
             computed=store.computed.astype(bool),
             frozen=store.frozen.astype(bool),
-            curve=training.history.curve(),
+            curve=training.history.curve(training.steps),
+            past=self.timeline.past(),
             edited=training.edited,
             next_lr=lr,
             data=self.problem.data,
@@ -118,6 +122,7 @@ class Looking:
             computed=np.ones(len(store.computed), bool),
             frozen=store.frozen.astype(bool),
             curve=training.history.curve(),
+            past=self.timeline.past(),
             edited=False,
             next_lr=lr,
             data=self.problem.data,

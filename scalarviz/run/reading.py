@@ -7,7 +7,7 @@ units, the rows of a sample) takes a forward pass, and is made once, in the thre
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from .forward import Forward
 from .frame import BoolArray, Curve, Frame
+from .past import Past
 
 
 @dataclass(slots=True, eq=False)
@@ -31,6 +32,8 @@ class Reading:
         What the step did, where it is not the difference: weights were set from outside since.
     curve : Curve
         The history up to the last call of the engine.
+    past : Past or None
+        Where the run can go, and what happened where.
     more : ndarray of float64
         Losses of the steps since then, of the call that the moment lies in.
     data : ndarray, shape (numbers of a sample, N)
@@ -53,6 +56,7 @@ class Reading:
     next_lr: float
     data: NDArray[Any]
     forward: Forward
+    past: Past | None = None
     more: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     _making: threading.Lock = field(default_factory=threading.Lock)
     _frame: Frame | None = None
@@ -68,6 +72,10 @@ class Reading:
         with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
             update = self.values - self.previous if self.update is None else self.update.copy()
             dead, saturated = self.forward.units(self.values, self.data)
+        curve = self._whole_curve()
+        past = self.past
+        if past is not None and self.step > past.newest:  # read in the middle of a call
+            past = replace(past, newest=self.step, curve=curve)
         return Frame(
             step=self.step,
             loss=self.loss,
@@ -79,7 +87,8 @@ class Reading:
             frozen=self.frozen,
             dead=dead,
             saturated=saturated,
-            curve=self._whole_curve(),
+            curve=curve,
+            past=past,
             edited=self.edited,
             next_lr=self.next_lr,
         )

@@ -23,7 +23,6 @@ from ..tape import Plan, Tape, lower, record
 from .checks import batch_of, check_targets, positive, seed_of
 from .dataset import Dataset
 from .editing import Editing
-from .edits.applied import Applied
 from .engines import Engines
 from .forward import Forward
 from .frame import Stage, Tensor
@@ -36,13 +35,15 @@ from .opened.opening import Opening
 from .optimizer import flat_state, hand_back, record_update, trained_indices
 from .samples import as_pair, on_rows, sample_shape
 from .stages import stages_of
+from .timeline import Timeline
 from .training import Training
+from .travel import RunTraveller, Travel
 from .turns import in_turn
 
 _STEPS = "run.step(n) does n steps; an epoch has N // batch_size of them"
 
 
-class Run(Engines, Editing, Keeping, Looking, Opening):
+class Run(Engines, Editing, Keeping, Looking, Opening, Travel):
     """Model + loss + optimiser + data, trained by one engine.
 
     Parameters
@@ -128,7 +129,6 @@ class Run(Engines, Editing, Keeping, Looking, Opening):
     def _begin(
         self, plan: Plan, update: Plan, data: Dataset, batch: tuple[int, Sampling], held: NDArray[np.bool_]
     ) -> None:
-        self.log: list[Applied] = []
         self._taken_by: Run | None = None
         self._closed = False
         self.tensors: tuple[Tensor, ...] = tensors_of(self._tape.blocks)
@@ -136,6 +136,8 @@ class Run(Engines, Editing, Keeping, Looking, Opening):
         self._training = Training(
             self.problem, self._first_trainer(self.problem), held, partial(weight_name, self.tensors)
         )
+        self._traveller = RunTraveller(self)
+        self.timeline = Timeline(self._traveller, self._training.history)
         shape = self._shapes[0]
         self._forward = Forward(self._tape, self.problem, stages_of(self.model, self._tape, self.tensors, shape), shape)
         self.stages: tuple[Stage, ...] = self._forward.stages
@@ -229,7 +231,7 @@ class Run(Engines, Editing, Keeping, Looking, Opening):
             function(progress, "step: progress")
         while left > 0:
             self._check_live()
-            left -= self._advance(left)
+            left -= self.timeline.advance(left)
             if (gate := self._store.gate) is not None:
                 gate.answer()
             if progress is not None and progress(self) is False:
@@ -259,7 +261,14 @@ class Run(Engines, Editing, Keeping, Looking, Opening):
         Change them with :meth:`set_weights`.
         """
         gate = self.gate
-        return self._store.value if gate is None or gate.mine() else gate.values(slice(0, self.n_weights))
+        if gate is not None and not gate.mine():
+            return gate.values(slice(0, self.n_weights))
+        self._lend()
+        return self._store.value
+
+    def _lend(self) -> None:
+        """A view of the live numbers is handed out: what is written through it is found at the next entry."""
+        self._traveller.lend()
 
     @in_turn
     def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -291,7 +300,7 @@ class Run(Engines, Editing, Keeping, Looking, Opening):
 
     @property
     def history(self) -> History:
-        """Step, loss and learning rate of every step."""
+        """Step, loss and learning rate of every step of this branch, those after the step of now included."""
         return self._training.history
 
     @property
@@ -334,6 +343,7 @@ class Run(Engines, Editing, Keeping, Looking, Opening):
             self.optimizer.attach(None)
             self._left()
             self._training.trainer.release()
+            self.timeline.close()
             self._taken_by = taker
 
     @in_turn

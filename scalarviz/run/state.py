@@ -7,7 +7,7 @@ optimiser has, and how many samples there are, may differ between two states of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, TypeVar
@@ -35,9 +35,12 @@ class State:
     ----------
     parts : mapping of str to object
         By the names of :data:`PARTS`.
+    place : Place or None
+        Where it stands on the run's timeline.
     """
 
     parts: Mapping[str, Any]
+    place: Any = None
 
     @property
     def step(self) -> int:
@@ -92,12 +95,13 @@ class Part(Protocol[T]):
 class Weights:
     """Values, gradient, the values before the last step, flags, each of shape (P,).
 
-    `update` is the last step's, where weights were set from outside since.
+    `update` is the last step's, where weights were set from outside since. A keyframe has no gradient and no values
+    before the step: one more step brings them.
     """
 
     values: NDArray[Any]
-    gradient: NDArray[Any]
-    previous: NDArray[Any]
+    gradient: NDArray[Any] | None
+    previous: NDArray[Any] | None
     computed: NDArray[np.uint8]
     frozen: NDArray[np.uint8]
     edited: bool
@@ -135,7 +139,8 @@ class _Weights:
         arrays = (store.value, store.grad, run.problem.previous, store.computed, store.frozen)
         given = (part.values, part.gradient, part.previous, part.computed, part.frozen)
         for array, kept in zip(arrays, given, strict=True):
-            np.copyto(array, kept)
+            if kept is not None:
+                np.copyto(array, kept)
         store.revision += 1
         training._revision, training.data_changed, training.flags_changed = store.revision, part.edited, True
         training._update = part.update  # never written to
@@ -269,7 +274,7 @@ class _Step:
         """Any step may come next: random numbers are made of its number."""
 
     def take(self, run: Run, part: Step) -> None:
-        run._training.went_to(*part)
+        run._training.stands_at(*part)
 
 
 class _Graph:
@@ -296,9 +301,22 @@ PARTS: Mapping[str, Part[Any]] = MappingProxyType({
 """In the order in which they are taken: what others are prepared for comes first."""
 
 
-def give(run: Run) -> State:
-    """All parts of a run as they are now."""
-    return State(MappingProxyType({name: part.give(run) for name, part in PARTS.items()}))
+MOVED = ("graph", "engine", "data", "sampler", "optimizer", "weights", "step")
+"""The parts that differ from step to step of a record; train/eval and buffers stay as they are when a run goes back."""
+
+
+def give(run: Run, parts: Collection[str] = PARTS.keys()) -> State:
+    """Parts of a run as they are now, all of them by default."""
+    return State(MappingProxyType({name: part.give(run) for name, part in PARTS.items() if name in parts}))
+
+
+def keyframe(run: Run) -> State:
+    """What it takes to do the next step again, and no more."""
+    parts = {name: part.give(run) for name, part in PARTS.items() if name in MOVED and name != "weights"}
+    store = run._store
+    values, flags = store.value.copy(), (store.computed.copy(), store.frozen.copy())
+    parts["weights"] = Weights(values, None, None, *flags, run._training.edited, None)
+    return State(MappingProxyType(parts))
 
 
 def take(run: Run, state: State) -> None:
@@ -313,8 +331,14 @@ def take(run: Run, state: State) -> None:
     """
     if not isinstance(state, State):
         raise TypeMismatchError(f"take: a State is wanted, as run.state() gives it; got {type(state).__name__}")
-    for name, part in PARTS.items():
-        part.check(run, state.parts[name])
+    put(run, state)
+
+
+def put(run: Run, state: State) -> None:
+    """Go back to the parts that a state has; the others stay. All are checked before the first one is taken."""
+    parts = [(part, state.parts[name]) for name, part in PARTS.items() if name in state.parts]
+    for part, kept in parts:
+        part.check(run, kept)
     with Whole():
-        for name, part in PARTS.items():
-            part.take(run, state.parts[name])
+        for part, kept in parts:
+            part.take(run, kept)

@@ -88,7 +88,7 @@ class Training:
     ) -> None:
         self.problem, self.trainer = problem, trainer
         self.steps = 0
-        self.history = History()
+        self.history = History()  # another one where the run goes on from other numbers
         self.lr: float | None = None
         self.loss = math.nan
         self._update: NDArray[Any] | None = None  # never written to
@@ -156,10 +156,7 @@ class Training:
         of another one the call is undone.
         """
         trainer = self.trainer
-        overhead = trainer.call_overhead
-        least = math.ceil(_WORTH * overhead / self._seconds_a_step)
-        fitting = max((self.call_seconds - overhead) / self._seconds_a_step, least)
-        count = max(1, min(most, _LONGEST, int(min(fitting, 8.0 * max(1, self._timed)))))
+        count = self._count(trainer, most)
         with Whole() as whole:
             # one compiled step alone is never undone, and stands at the bad step anyhow
             kept = count > 1 or trainer.breakable
@@ -168,13 +165,23 @@ class Training:
             start = time.perf_counter()
             losses = self._called(trainer, count, lr, kept, whole)
             seconds = time.perf_counter() - start
-            self._seconds_a_step = _of_steps(seconds, trainer) / count
+            self._clocked(trainer, count, seconds)
             if not _finite(trainer, losses):
                 self._stop_at_divergence(trainer, kept and count > 1, losses, lr)
             self._book(losses, lr)
-            self._seconds += seconds
-            self._timed += count
         return count
+
+    def _count(self, trainer: Trainer, most: int) -> int:
+        """How many steps a call should have."""
+        overhead = trainer.call_overhead
+        least = math.ceil(_WORTH * overhead / self._seconds_a_step)
+        fitting = max((self.call_seconds - overhead) / self._seconds_a_step, least)
+        return max(1, min(most, _LONGEST, int(min(fitting, 8.0 * max(1, self._timed)))))
+
+    def _clocked(self, trainer: Trainer, count: int, seconds: float) -> None:
+        self._seconds_a_step = _of_steps(seconds, trainer) / count
+        self._seconds += seconds
+        self._timed += count
 
     def _called(self, trainer: Trainer, count: int, lr: float, kept: bool, whole: Whole) -> NDArray[np.float64]:
         """The losses of `count` steps; where they are broken off all is as it was `kept`."""
@@ -197,16 +204,37 @@ class Training:
         return trainer.train(self.steps, count, lr)
 
     def _book(self, losses: NDArray[np.float64], lr: float) -> None:
-        self.problem.store.computed[:] = 1
         self.history.extend(self.steps, losses, lr)
+        self._stand_after(losses, lr)
+
+    def stands_at(self, step: int, loss: float = math.nan, lr: float | None = None) -> None:
+        """The numbers are those after step `step` now; which history goes on is for whoever put them there."""
+        self.steps, self.loss, self.lr = step, loss, lr
+
+    def replay(self, most: int, lr: float) -> int:
+        """Steps that were done before, again: the history has them. One call of the engine, of at most `most` steps.
+
+        Returns
+        -------
+        int
+            How many were done.
+        """
+        trainer = self.trainer
+        count = self._count(trainer, most)
+        with Whole() as whole:
+            if trainer.breakable:
+                trainer.snapshot()
+            start = time.perf_counter()
+            losses = self._called(trainer, count, lr, trainer.breakable, whole)
+            self._clocked(trainer, count, time.perf_counter() - start)
+            self._stand_after(losses, lr)
+        return count
+
+    def _stand_after(self, losses: NDArray[np.float64], lr: float) -> None:
+        self.problem.store.computed[:] = 1
         self.loss, self.lr, self._update = float(losses[-1]), lr, None
         self.steps += len(losses)
         self.data_changed, self._revision = False, self.problem.store.revision
-
-    def went_to(self, step: int, loss: float = math.nan, lr: float | None = None) -> None:
-        """Go on from other numbers: those after step `step`. What was computed stays, in a line of its own."""
-        self.steps, self.loss, self.lr = step, loss, lr
-        self.history.begin()
 
     # ---- divergence
 

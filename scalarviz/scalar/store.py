@@ -83,6 +83,10 @@ class Owner(Protocol):
         """Set which values are left alone by the optimiser."""
         ...
 
+    def _lend(self) -> None:
+        """A view that can be written to is about to be handed out."""
+        ...
+
 
 class Store:
     """Flat arrays, one index a parameter.
@@ -201,7 +205,11 @@ class Block:
     def _seen_values(self, start: int, stop: int) -> NDArray[Any]:
         """Values: a live view, or a read-only copy beside a thread that trains them."""
         gate = self._gate()
-        return self.flat_value[start:stop] if gate is None else gate.values(self._span(start, stop))
+        if gate is not None:
+            return gate.values(self._span(start, stop))
+        if (owner := self._owner()) is not None:
+            owner._lend()
+        return self.flat_value[start:stop]
 
     def _seen_grads(self, start: int, stop: int) -> NDArray[Any]:
         """Gradients, likewise."""

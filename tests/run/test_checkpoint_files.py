@@ -344,16 +344,6 @@ def test_the_steps_of_the_history_rise_after_going_back(tmp_path):
     assert [line.step[-1] for line in run.history.lines] == [60, 53, 54]
 
 
-def test_steps_that_do_not_follow_begin_a_line_by_themselves():
-    history = sv.run.History()
-    history.extend(0, np.ones(5), 0.1)
-    history.extend(5, np.ones(5), 0.1)
-    history.extend(2, np.zeros(2000), 0.2)
-    assert [line.step[[0, -1]].tolist() for line in history.lines] == [[1, 10], [3, 2002]]
-    assert np.all(np.diff(history.step) > 0)
-    assert history.lines[0].lr.tolist() == [0.1] * 10
-
-
 def test_a_file_of_another_program_starts_at_step_0(tmp_path):
     safetensors.numpy.save_file(a_run().state_dict(), tmp_path / "w")
     run = a_run()

@@ -147,9 +147,11 @@ def test_going_back_that_ctrl_c_meets_is_whole(monkeypatch):
     assert (bits(run)[0], bits(run)[2:]) == (before[0], before[2:])
     saved = run.state_dict(), run.optimizer_state()
     run.step(3)
-    ends = type(run._training).went_to
+    ends = type(run._training).stands_at
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(type(run._training), "went_to", lambda *given: (signal.raise_signal(signal.SIGINT), ends(*given)))
+        patch.setattr(
+            type(run._training), "stands_at", lambda *given: (signal.raise_signal(signal.SIGINT), ends(*given))
+        )
         run.restore(*saved, 3)
     assert run.steps == 3
     same_as_never_interrupted(run, grad=False)

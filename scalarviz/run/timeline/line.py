@@ -1,0 +1,149 @@
+"""`Line`: one line of steps of a run, which may have left another one, with its edits and keyframes.
+
+A *place* on a line is a step and a count of edits: those of the line that have been done, from its very beginning. A
+run that stands somewhere has done all edits of its step; only where a line leaves another one may some be left out.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..edits import Applied
+from ..history import History
+from .traveller import Kept
+
+OVERHEAD = 2048
+"""Bytes of a keyframe beside its arrays."""
+
+
+@dataclass(slots=True, eq=False)
+class Key:
+    """A kept moment.
+
+    Attributes
+    ----------
+    step, edits : int
+        Its place.
+    kept : Kept
+    at : float
+        Seconds of the engine's work at which it was taken.
+    whole : bool
+        Whether one can stand at the place itself: where not, the next step shows all there is.
+    fine : bool
+        Whether it was taken for somebody who goes back and forth here.
+    nbytes : int
+        What it takes.
+    """
+
+    step: int
+    edits: int
+    kept: Kept
+    at: float = 0.0
+    whole: bool = False
+    fine: bool = False
+    nbytes: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.nbytes = self.kept.nbytes + OVERHEAD
+
+
+class Place(NamedTuple):
+    """A step of a line, and how many of the line's edits are done there."""
+
+    line: Line
+    step: int
+    edits: int
+
+
+@dataclass(slots=True, eq=False)
+class Line:
+    """One line.
+
+    Attributes
+    ----------
+    number : int
+    parent : Line or None
+    first, before : int
+        The place where it left its parent, or at which it begins.
+    history : History
+        Of all its steps, its parent's before it left included.
+    edits : list of Applied
+        Likewise.
+    newest : int
+        Its last step.
+    why : str
+        What made it begin.
+    came : (Line, int) or None
+        Where the run stood before it began a line of its own by jumping.
+    keys : list of Key
+        Its own, by place.
+    tip : Kept or None
+        All of its last moment, while the run stands elsewhere.
+    flags : dict of int to str
+        Moments that were named, by step.
+    """
+
+    number: int
+    parent: Line | None
+    first: int
+    before: int
+    history: History
+    edits: list[Applied] = field(default_factory=list)
+    newest: int = 0
+    why: str = ""
+    came: tuple[Line, int] | None = None
+    keys: list[Key] = field(default_factory=list)
+    tip: Kept | None = None
+    flags: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def own(self) -> list[Applied]:
+        """The edits since it left."""
+        return self.edits[self.before :]
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing happened on it yet."""
+        return self.newest == self.first and len(self.edits) == self.before
+
+    def done(self, step: int) -> int:
+        """How many edits are done where one stands at `step`."""
+        return bisect_right(self.edits, step, key=lambda edit: edit.step)
+
+    def path(self) -> Iterator[tuple[Line, int, int]]:
+        """It and those that it comes from, each with the last place that belongs to the way here."""
+        line: Line | None = self
+        step, edits = self.newest, len(self.edits)
+        while line is not None:
+            yield line, step, edits
+            step, edits = min(step, line.first), min(edits, line.before)
+            line = line.parent
+
+    def owner(self, step: int, edits: int) -> Line:
+        """The line of the way here that a place belongs to."""
+        found = self
+        while found.parent is not None and (step < found.first or (step == found.first and edits <= found.before)):
+            found = found.parent
+        return found
+
+    def nearest(self, step: int, edits: int) -> Key | None:
+        """The last keyframe of the way here from which one gets to a place."""
+        for line, last, most in self.path():
+            index = bisect_right(line.keys, min(step, last), key=lambda key: key.step)
+            while index > 0:
+                index -= 1
+                key = line.keys[index]
+                if key.edits <= min(edits, most) and (key.step < step or key.whole):
+                    return key
+        return None
+
+    def add(self, key: Key) -> bool:
+        """Keep a moment; False if there is one at this place."""
+        index = bisect_left(self.keys, (key.step, key.edits), key=lambda other: (other.step, other.edits))
+        if index < len(self.keys) and (self.keys[index].step, self.keys[index].edits) == (key.step, key.edits):
+            return False
+        self.keys.insert(index, key)
+        return True

@@ -1,0 +1,233 @@
+"""`Record`: the lines of a run: which there are, where one leaves another, and what of them is shown."""
+
+from __future__ import annotations
+
+from ...checks import integer
+from ...errors import InputError
+from ..edits import Applied
+from ..history import History
+from ..past import Branch, Flag, Past
+from .keyframes import Keyframes
+from .line import Line, Place
+from .traveller import Traveller
+
+
+class Record:
+    """Lines, and the one on which a run stands.
+
+    Parameters
+    ----------
+    traveller : Traveller
+        The run.
+    history : History
+        Of the line that it begins with.
+
+    Attributes
+    ----------
+    line : Line
+        The one on which the run stands.
+    lines : list of Line
+        All that are kept, the oldest first.
+    keyframes : Keyframes
+    revision : int
+        Changes whenever the past does, new steps left out.
+    """
+
+    def __init__(self, traveller: Traveller, history: History) -> None:
+        self._run = traveller
+        self.line = Line(0, None, 0, 0, history)
+        self.lines = [self.line]
+        self.keyframes = Keyframes(self.lines)
+        self.revision = 0
+        self._count = 1
+        self._begun = self._closed = False
+        self._redo: list[tuple[Line, int, str]] = []
+        self._seen: tuple[int, int, Past] | None = None
+
+    # ---- what there is
+
+    @property
+    def behind(self) -> bool:
+        """Whether the run stands before the end of its line."""
+        return self._run.steps < self.line.newest
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """First and last step of the line at which the run can stand."""
+        first = self.line
+        while first.parent is not None:
+            first = first.parent
+        return first.first, max(self.line.newest, self._run.steps)
+
+    @property
+    def log(self) -> list[Applied]:
+        """The edits on the way to where the run stands."""
+        return self.line.edits[: self.line.done(self._run.steps)]
+
+    @property
+    def budget(self) -> int:
+        """Bytes that keyframes may fill; setting a smaller one lets go of some at once."""
+        return self.keyframes.budget
+
+    @budget.setter
+    def budget(self, budget: int) -> None:
+        self.keyframes.budget = integer("timeline.budget (bytes)", budget, 0)
+        self._fit()
+
+    @property
+    def nbytes(self) -> int:
+        """What is held."""
+        return self.keyframes.nbytes
+
+    @property
+    def remark(self) -> str:
+        """What a user should know of what is kept, one clause; empty where nothing is to be said."""
+        held, budget = self.nbytes, self.budget
+        if held > budget:
+            return f"start and newest step take {_mb(held)}, above the budget of {_mb(budget)}"
+        if self.keyframes.spacing > 0.4:
+            return f"going back replays up to {self.keyframes.spacing:.1f} s of training; more budget makes it quicker"
+        return ""
+
+    def __repr__(self) -> str:
+        first, newest = self.span
+        said = f"; {self.remark}" if self.remark else ""
+        return (
+            f"Timeline(steps {first:,} to {newest:,}, {len(self.branches())} branches, "
+            f"{_mb(self.nbytes)} of {_mb(self.budget)}{said})"
+        )
+
+    def branches(self) -> tuple[Branch, ...]:
+        """Every line that steps were done on, and that of now."""
+        return tuple(self._branch(line) for line in self.lines if line is self.line or line.newest > line.first)
+
+    def _branch(self, line: Line) -> Branch:
+        parent = None if line.parent is None else line.parent.number
+        curve = line.history.curve(first=line.first)
+        now, newest = line is self.line, line.newest
+        return Branch(line.number, parent, line.first, newest, curve, tuple(line.own), now, line.why)
+
+    def past(self) -> Past | None:
+        """What a picture shows; None where nothing is kept any more."""
+        if self._closed:
+            return None
+        line, newest = self.line, max(self.line.newest, self._run.steps)
+        if self._seen is None or self._seen[:2] != (self.revision, newest):
+            first, _ = self.span
+            flags = tuple(Flag(step, name) for step, name in sorted(self._flags().items()))
+            undo, redo = self.undone, self._redo[-1][2] if self._redo else ""
+            found = Past(first, newest, line.history.curve(), tuple(line.edits), self.branches(), flags, undo, redo)
+            self._seen = self.revision, newest, found
+        return self._seen[2]
+
+    def _flags(self) -> dict[int, str]:
+        found: dict[int, str] = {}
+        for line, last, _ in self.line.path():
+            found |= {step: name for step, name in line.flags.items() if step <= last}
+        return found
+
+    def name(self, step: int, text: str) -> None:
+        """Give a moment of this line a name; an empty one takes it away."""
+        owner = self.line.owner(step, self.line.done(step))
+        if text:
+            owner.flags[step] = text
+        else:
+            owner.flags.pop(step, None)
+        self.revision += 1
+
+    def place(self) -> Place:
+        """Where the run stands."""
+        steps = self._run.steps
+        return Place(self.line, steps, self.line.done(steps))
+
+    def _undoable(self) -> tuple[Line | None, int]:
+        """The line that began by a jump which is to be undone, or None and how many edits were done before the last."""
+        line: Line | None = self.line
+        done = self.line.done(self._run.steps)
+        while line is not None and done <= line.before:
+            if line.came is not None:
+                return line, 0
+            line = line.parent
+        return None, done - 1
+
+    @property
+    def undone(self) -> str:
+        """What :meth:`undo` would take back, in words; empty for nothing."""
+        line, edits = self._undoable()
+        if line is not None:
+            return line.why
+        return self.line.edits[edits].what if edits >= 0 else ""
+
+    # ---- lines
+
+    def _fork(self, place: Place, why: str, came: tuple[Line, int] | None = None) -> Line:
+        """Another line leaves one at a place; the run stands there."""
+        way, step, edits = place
+        parent, history = way.owner(step, edits), way.history.fork(step)
+        line = Line(self._count, parent, step, edits, history, way.edits[:edits], step, why, came)
+        self._to_line(line)
+        return line
+
+    def _to_line(self, line: Line) -> None:
+        if line not in self.lines:
+            self.lines.append(line)
+            self._count += 1
+        left, self.line = self.line, line
+        if left.empty and left is not line and left.parent is not None and not self._needed(left):
+            self._forget(left)
+        self._run.write(line.history)
+        self.revision += 1
+
+    def _needed(self, line: Line) -> bool:
+        """Whether another line comes from it."""
+        return any(line in (other.parent, other.came and other.came[0]) for other in self.lines)
+
+    def _forget(self, line: Line) -> None:
+        self.keyframes.drop(line, lambda key: True)
+        self.keyframes.keep_tip(line, None)
+        self.lines.remove(line)
+        line.history.forget()
+        self._redo = [entry for entry in self._redo if entry[0] is not line]
+        self.revision += 1
+
+    def _fit(self) -> None:
+        """Keep the budget: left branches are let go of where nothing else helps."""
+        while not self.keyframes.fit(self.line, self._run.steps):
+            way = {id(line) for line, _, _ in self.line.path()}
+            left = [line for line in self.lines if id(line) not in way and not self._needed(line)]
+            if not left:
+                return
+            self._forget(left[0])
+
+    def find(self, branch: Branch | int) -> Line:
+        """The line of a branch.
+
+        Raises
+        ------
+        InputError
+            It is kept no longer, or never was.
+        """
+        number = branch.number if isinstance(branch, Branch) else branch
+        for line in self.lines:
+            if line.number == number:
+                return line
+        kept = ", ".join(str(branch.number) for branch in self.branches())
+        raise InputError(f"there is no branch {number}; there are {kept} (others made room: run.timeline.budget)")
+
+    def close(self) -> None:
+        """Let go of the past; the log stays."""
+        self.line.edits[:] = self.log
+        for line in self.lines:
+            self.keyframes.drop(line, lambda key: True)
+            self.keyframes.keep_tip(line, None)
+        self.line.parent = self.line.came = None
+        self.line.newest = self._run.steps
+        self.lines[:] = [self.line]
+        self._redo.clear()
+        self._seen = None
+        self._closed = True
+        self.revision += 1
+
+
+def _mb(nbytes: int) -> str:
+    return f"{nbytes / 2**20:,.1f} MB" if nbytes < 10 << 20 else f"{nbytes / 2**20:,.0f} MB"

@@ -1,0 +1,296 @@
+"""`Timeline`: where a run stands in its own past, and how it gets from there to anywhere else.
+
+A run is a tree of lines. It stands at the end of one (then steps are new), or before it (then steps follow what was
+recorded, edits included). An edit before the end begins a line of its own, and what came after is kept as a branch.
+Anything that was may be stood at again: the nearest keyframe is put back, and steps and edits are done again from there
+by the same engine, so that every bit is that of the first time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from ...errors import InputError, StateError
+from ..edits import Applied
+from ..signals import Whole
+from .line import Key, Line, Place
+from .record import Record
+from .traveller import Kept
+
+Progress = Callable[[float], bool | None]
+"""Told how much of a way is done, 0 to 1; False gives it up."""
+
+
+class Timeline(Record):
+    """The past of one run; see `Record` for what there is of it."""
+
+    # ---- entries: whoever comes in looks first at what changed in between
+
+    def enter(self) -> None:
+        """Take down what was changed and not announced; the first time, where the run begins."""
+        if self._closed:
+            return
+        if not self._begun:
+            self._begun = True
+            steps = self._run.steps
+            self.line.first = self.line.newest = steps
+            self.keyframes.add(self.line, Key(steps, 0, self._run.whole(), whole=True))
+        for change in self._run.found():
+            self.note(change)
+
+    def note(self, done: Applied, *, instead: bool = False) -> None:
+        """An edit was done where the run stands: before the end of its line that begins another one.
+
+        With `instead` it leaves nothing of the last one.
+        """
+        if self._closed:
+            return
+        if self.behind:
+            self._fork(self.place(), done.what)
+        if instead and len(self.line.edits) > self.line.before:
+            self.line.edits[-1] = done
+        else:
+            self.line.edits.append(done)
+        self._redo.clear()
+        self.revision += 1
+        self._run.looked()
+
+    def last(self) -> Applied | None:
+        """The last edit that was done here on this line."""
+        line = self.line
+        return line.edits[-1] if not self.behind and len(line.edits) > line.before else None
+
+    # ---- steps
+
+    def advance(self, most: int) -> int:
+        """At most so many steps, one call of the engine: new ones, or before the end those that follow there."""
+        self.enter()
+        if self._closed:
+            return self._run.advance(most)
+        if self.behind:
+            return self._follow(most)
+        start = time.perf_counter()
+        try:
+            done = self._run.advance(most)
+        finally:
+            self.line.newest = self._run.steps
+            self.keyframes.pass_time(time.perf_counter() - start)
+            self._run.looked()
+        if self.keyframes.due:
+            self._keep()
+        return done
+
+    def _keep(self, *, fine: bool = False) -> None:
+        steps = self._run.steps
+        edits = self.line.done(steps)
+        key = Key(steps, edits, self._run.keyframe(), self.keyframes.clock, fine=fine)
+        self.keyframes.add(self.line.owner(steps, edits), key)
+        self._fit()
+
+    def _follow(self, most: int) -> int:
+        """Steps that were done before: one call of the engine, at most to the next edit, which is done too."""
+        line, run = self.line, self._run
+        done = line.done(run.steps)
+        upcoming = line.edits[done].step if done < len(line.edits) else line.newest
+        count = self._replay(min(run.steps + most, line.newest, upcoming) - run.steps)
+        if run.steps == upcoming:
+            self._edits(line, done, line.done(run.steps))
+        if run.steps == line.newest:
+            self.keyframes.keep_tip(line, None)
+        run.looked()
+        return count
+
+    def _replay(self, most: int) -> int:
+        start = time.perf_counter()
+        count = self._run.replay(most)
+        self.keyframes.pass_time(time.perf_counter() - start)
+        return count
+
+    def _edits(self, line: Line, first: int, last: int) -> None:
+        """Do edits again, all of them or none."""
+        if first == last:
+            return
+        before = self._run.whole()
+        try:
+            for done in line.edits[first:last]:
+                for edit in (done.edit,) if done.does is None else done.does:
+                    self._run.again(edit)
+        except BaseException:
+            self._run.put(before)
+            raise
+
+    # ---- going somewhere
+
+    def to(self, step: int, line: Line | None = None, progress: Progress | None = None) -> bool:
+        """Stand at a step of a line, after all edits made there.
+
+        Returns
+        -------
+        bool
+            False if it was given up; the run stands where it stood then.
+
+        Raises
+        ------
+        InputError
+            There is no such step on the line.
+        """
+        self.enter()
+        line = self.line if line is None else line
+        first = min(other.first for other, _, _ in line.path())
+        if not first <= step <= line.newest:
+            raise InputError(f"to: step {step:,} is not on this line; allowed: {first:,} to {line.newest:,} (run.span)")
+        return self._go(line, step, line.done(step), progress)
+
+    def _go(self, line: Line, step: int, edits: int, progress: Progress | None = None, why: str | None = None) -> bool:
+        """Stand at a place; with a `why` a line of its own begins there."""
+        run = self._run
+        if why is None and Place(line, step, edits) == self.place():
+            return True
+        before, ended = run.whole(), not self.behind
+        if ended:
+            self.keyframes.keep_tip(self.line, before)
+        try:
+            arrived = self._travel(line, step, edits, progress)
+            if arrived:
+                with Whole():
+                    self._arrive(Place(line, step, edits), why)
+        except BaseException:
+            self._stay(before, ended)
+            raise
+        if not arrived:
+            self._stay(before, ended)
+        return arrived
+
+    def _arrive(self, place: Place, why: str | None) -> None:
+        line = place.line
+        if why is not None:
+            self._fork(place, why)
+        elif line is not self.line:
+            self._to_line(line)
+        if why is None and place == Place(line, line.newest, len(line.edits)):
+            self.keyframes.keep_tip(line, None)
+        self._run.looked()
+        self._fit()
+
+    def _stay(self, before: Kept, ended: bool) -> None:
+        """The way was given up."""
+        self._run.put(before)
+        self._run.looked()
+        if ended:
+            self.keyframes.keep_tip(self.line, None)
+
+    def _travel(self, line: Line, step: int, edits: int, progress: Progress | None) -> bool:
+        """From the nearest kept moment to a place; False if it was given up."""
+        run = self._run
+        if line.tip is not None and (step, edits) == (line.newest, len(line.edits)):
+            run.put(line.tip)
+            return True
+        key, here = line.nearest(step, edits), run.steps
+        onwards = line is self.line and here < step and (key is None or key.step <= here)
+        if onwards:
+            done = line.done(here)
+        elif key is None:
+            raise StateError(f"step {step:,} is kept no longer: run.timeline.budget was too small for its branch")
+        else:
+            run.put(key.kept)
+            done = key.edits
+        self.keyframes.begin()
+        start = run.steps
+        while True:
+            last = min(line.done(run.steps), edits)
+            self._edits(line, done, last)
+            done = last
+            if run.steps >= step:
+                return True
+            upcoming = line.edits[done].step if done < edits else step
+            self._replay(min(step, upcoming) - run.steps)
+            if progress is not None and progress((run.steps - start) / (step - start)) is False:
+                return False
+            self._keep_between(line, done, step)
+
+    def _keep_between(self, line: Line, edits: int, step: int) -> None:
+        """On the way: a moment for whoever goes back and forth around its end."""
+        steps = self._run.steps
+        if self.keyframes.due_fine and steps < step:
+            key = Key(steps, edits, self._run.keyframe(), self.keyframes.clock, fine=True)
+            self.keyframes.add(line.owner(steps, edits), key)
+
+    def near(self, step: int) -> int:
+        """The step nearest to `step` of this line at which one can stand at once, or after one step more."""
+        first, newest = self.span
+        if step >= newest:
+            return newest
+        key = self.line.nearest(max(step, first), self.line.done(step))
+        return first if key is None else min(max(step, first), key.step if key.whole else key.step + 1)
+
+    # ---- back to before
+
+    def undo(self) -> str:
+        """Go to the moment before the last edit that was done; returns its words.
+
+        Raises
+        ------
+        StateError
+            There is none.
+        """
+        self.enter()
+        here, (jumped, edits) = self.place(), self._undoable()
+        if jumped is not None and jumped.came is not None:
+            line, step = jumped.came
+            what = jumped.why
+            redo = [*self._redo, (here.line, here.step, what)]
+            self._go(line, step, line.done(step))
+        elif edits >= 0:
+            edit = here.line.edits[edits]
+            what = edit.what
+            redo = [*self._redo, (here.line, here.step, what)]
+            self._go(here.line, edit.step, edits, why=f"without {what}")
+        else:
+            raise StateError("undo: nothing was changed before this step")
+        self._redo = redo
+        self.revision += 1
+        return what
+
+    def redo(self) -> str:
+        """Go back to where :meth:`undo` came from; returns the words of the edit.
+
+        Raises
+        ------
+        StateError
+            Nothing was undone since the last edit.
+        """
+        self.enter()
+        if not self._redo:
+            raise StateError("redo: nothing was undone since the last edit")
+        line, step, what = self._redo[-1]
+        rest = self._redo[:-1]
+        self._go(line, step, line.done(step))
+        self._redo = rest
+        self.revision += 1
+        return what
+
+    @contextmanager
+    def jump(self, why: str, place: Place | None = None) -> Iterator[None]:
+        """Around a change to other numbers altogether: they begin a line of their own, perhaps from a place."""
+        self.enter()
+        if self._closed:
+            yield
+            return
+        came, ended = (self.line, self._run.steps), not self.behind
+        before = self._run.whole() if ended else None
+        yield
+        if before is not None:
+            self.keyframes.keep_tip(self.line, before)
+        if place is not None and place.line in self.lines:
+            line = self._fork(place, why, came)
+        else:
+            steps = self._run.steps
+            line = Line(self._count, None, steps, 0, self.line.history.fork(None), [], steps, why, came)
+            self._to_line(line)
+        start = Key(self._run.steps, line.before, self._run.whole(), self.keyframes.clock, whole=True)
+        self.keyframes.add(line, start)
+        self._redo.clear()
+        self._run.looked()
+        self._fit()

@@ -1,0 +1,315 @@
+"""`Travel`: the part of a run that goes back to any step, and from there on; and what its timeline needs of it."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..checks import integer, text
+from ..engine.table import lost
+from ..errors import InputError, StateError, TypeMismatchError
+from ..scalar.store import Gate
+from . import state
+from .edits import Applied, Edit, SetFrozen, SetWeights
+from .history import History
+from .past import Branch
+from .signals import Whole
+from .state import State
+from .timeline import Timeline
+from .timeline.timeline import Progress
+from .training import Training
+from .turns import in_turn
+
+if TYPE_CHECKING:
+    from .run import Run
+
+
+class RunTraveller:
+    """A run as its timeline sees it; see :class:`scalarviz.run.timeline.Traveller`.
+
+    Parameters
+    ----------
+    run : Run
+        Referred to weakly: the run holds its timeline.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._ref = weakref.ref(run)
+        self._shadow: tuple[NDArray[Any], NDArray[np.uint8]] | None = None
+
+    @property
+    def run(self) -> Run:
+        """The run."""
+        run = self._ref()
+        assert run is not None  # it holds the timeline that asks
+        return run
+
+    @property
+    def steps(self) -> int:
+        """Steps done."""
+        return self.run._training.steps
+
+    def keyframe(self) -> State:
+        """What it takes to do the next step again."""
+        return state.keyframe(self.run)
+
+    def whole(self) -> State:
+        """All of the moment."""
+        return state.give(self.run, state.MOVED)
+
+    def put(self, kept: Any) -> None:
+        """Stand there again."""
+        engine = kept.parts["engine"].name
+        if lost(engine):
+            raise StateError(
+                f"step {kept.step:,} was computed by {engine}, which this process has lost: it cannot be done again"
+            )
+        state.put(self.run, kept)
+
+    def advance(self, most: int) -> int:
+        """One call of the engine, of new steps."""
+        return self.run._advance(most)
+
+    def replay(self, most: int) -> int:
+        """One call of the engine, of steps that were done before."""
+        run = self.run
+        return run._training.replay(most, float(run.optimizer.lr))
+
+    def again(self, edit: Edit) -> None:
+        """Do an edit that was done before."""
+        edit.apply(self.run.hands)
+
+    def write(self, history: History) -> None:
+        """Where new steps are booked."""
+        self.run._training.history = history
+
+    # ---- what nobody announced
+
+    def lend(self) -> None:
+        """A view that can be written to is about to be handed out: from now on one has to look."""
+        if self._shadow is None:
+            store = self.run._store
+            self._shadow = store.value.copy(), store.frozen.copy()
+
+    def looked(self) -> None:
+        """The numbers of now are announced."""
+        if self._shadow is not None:
+            store = self.run._store
+            if self._shadow[0].shape != store.value.shape:
+                self._shadow = store.value.copy(), store.frozen.copy()
+            else:
+                np.copyto(self._shadow[0], store.value)
+                np.copyto(self._shadow[1], store.frozen)
+
+    def found(self) -> list[Applied]:
+        """Changes since the last look, as edits."""
+        if self._shadow is None:
+            return []
+        store, training = self.run._store, self.run._training
+        values, frozen = self._shadow
+        edits: list[Edit] = []
+        span = _changed(values, store.value)
+        if span is not None:
+            if training._update is None:  # what the last step did is not what was written since
+                with np.errstate(invalid="ignore", over="ignore"):
+                    training._update = values - self.run.problem.previous
+            store.revision += 1
+            edits.append(SetWeights(span.start, store.value[span]))
+        span = _changed(frozen, store.frozen)
+        if span is not None:
+            training.flags_changed = True
+            edits.append(SetFrozen(span.start, store.frozen[span] != 0))
+        return [Applied(training.steps, edit, edit.words(self.run.weight_name)) for edit in edits]
+
+
+def _changed(before: NDArray[Any], now: NDArray[Any]) -> slice | None:
+    """From the first to the last element that has other bits."""
+    if before is now or np.array_equal(before.view(np.uint8), now.view(np.uint8)):
+        return None
+    sides = before.view(np.uint8).reshape(len(before), -1), now.view(np.uint8).reshape(len(now), -1)
+    places = np.flatnonzero((sides[0] != sides[1]).any(axis=1))
+    return slice(int(places[0]), int(places[-1]) + 1)
+
+
+class Travel:
+    """Going back, and what there is to go to."""
+
+    gate: Gate | None
+    timeline: Timeline
+    _training: Training
+    _check_live: Callable[[], None]
+
+    @property
+    def log(self) -> list[Applied]:
+        """The edits on the way to where the run stands, the oldest first."""
+        return self.timeline.log
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """First and newest step at which the run can stand, on the branch of now."""
+        return self.timeline.span
+
+    @property
+    def branches(self) -> tuple[Branch, ...]:
+        """All lines of steps that are kept, the oldest first; :meth:`switch` goes to another one."""
+        return self.timeline.branches()
+
+    @in_turn
+    def to(self, step: int, branch: Branch | int | None = None, *, progress: Progress | None = None) -> bool:
+        """Stand at a step that was done: with the bits of then, and the next steps are those that followed.
+
+        Parameters
+        ----------
+        step : int
+            In :attr:`span`. One stands after all edits that were made at it.
+        branch : Branch or int, optional
+            One of :attr:`branches`; default: that of now.
+        progress : callable, optional
+            Told how much of the way is done (0 to 1), about every `call_seconds`; returning False gives it up.
+
+        Returns
+        -------
+        bool
+            False if it was given up: the run stands where it stood.
+
+        Raises
+        ------
+        InputError
+            There is no such step or branch.
+        StateError
+            The run is closed, another Run took its weights, or an engine that computed the steps is lost.
+        """
+        self._check_live()
+        step = integer("to: step", step, 0)
+        self.timeline.enter()
+        line = None if branch is None else self.timeline.find(_branch(branch))
+        return self.timeline.to(step, line, progress)
+
+    @in_turn
+    def back(self, n: int = 1) -> None:
+        """Go `n` steps back; see :meth:`to`.
+
+        Raises
+        ------
+        InputError
+            There are not so many before this one.
+        """
+        n = integer("back: n", n, 0)
+        self._check_live()
+        self.timeline.enter()
+        first, _ = self.span
+        here = self._training.steps
+        if here - n < first:
+            raise InputError(f"back: there is nothing {n:,} steps before step {here:,}; the first is {first:,}")
+        self.timeline.to(here - n)
+
+    @in_turn
+    def switch(self, branch: Branch | int) -> None:
+        """Go to the newest step of another branch; that of now stays.
+
+        Raises
+        ------
+        InputError
+            It is not kept (any more).
+        """
+        self._check_live()
+        self.timeline.enter()
+        line = self.timeline.find(_branch(branch))
+        self.timeline.to(line.newest, line)
+
+    @in_turn
+    def restart(self) -> None:
+        """Begin anew on a branch of its own: the first weights with the rate, batch, data and freezes of now.
+
+        What was trained stays as a branch, and :meth:`undo` returns to it.
+
+        Raises
+        ------
+        StateError
+            The model was changed since to one with other weights.
+        """
+        self._check_live()
+        self.timeline.enter()
+        run: Any = self
+        here, today = self._training.steps, state.give(run, state.MOVED)
+        self.timeline.to(self.span[0])
+        home, place = state.give(run, state.MOVED), self.timeline.place()
+        self.timeline.to(here)
+        again = _restarted(home, today)
+        with Whole(), self.timeline.jump("restart", place):
+            state.put(run, again)
+
+    @in_turn
+    def undo(self) -> str:
+        """Go to the moment before the last edit; steps that were made since stay as a branch. Returns its words.
+
+        Raises
+        ------
+        StateError
+            Nothing was changed.
+        """
+        self._check_live()
+        return self.timeline.undo()
+
+    @in_turn
+    def redo(self) -> str:
+        """Go back to where :meth:`undo` came from. Returns the words of the edit.
+
+        Raises
+        ------
+        StateError
+            Nothing was undone since the last edit.
+        """
+        self._check_live()
+        return self.timeline.redo()
+
+    @in_turn
+    def name(self, label: str, step: int | None = None) -> None:
+        """Give a step (default: that of now) a name, which the time bar shows; an empty one takes it away.
+
+        Raises
+        ------
+        InputError
+            The step is not in :attr:`span`.
+        """
+        text(label, "name: the label")
+        step = self._training.steps if step is None else integer("name: step", step, 0)
+        first, newest = self.span
+        if not first <= step <= newest:
+            raise InputError(f"name: there is no step {step:,}; allowed: {first:,} to {newest:,}")
+        self.timeline.name(step, label)
+
+
+def _restarted(home: State, today: State) -> State:
+    """The weights of `home` in the run of `today`."""
+    first, now = home.parts["weights"], today.parts["weights"]
+    if first.values.shape != now.values.shape:
+        raise StateError(
+            f"restart: the run began with {len(first.values):,} weights and has {len(now.values):,} since its model "
+            "was changed; go back before that change (run.to), or make a new Run"
+        )
+    gathered, ours = home.parts["optimizer"]["arrays"], today.parts["optimizer"]
+    same = home.parts["optimizer"]["class"] == ours["class"]
+    arrays = {
+        name: gathered[name] if same and name in gathered else np.zeros_like(array)
+        for name, array in ours["arrays"].items()
+    }
+    parts = dict(today.parts)
+    parts["optimizer"] = {**ours, "before": home.parts["optimizer"]["before"], "arrays": arrays}
+    parts["weights"] = replace(first, frozen=now.frozen)
+    parts["step"] = home.parts["step"]
+    return State(MappingProxyType(parts))
+
+
+def _branch(branch: Any) -> Branch | int:
+    if isinstance(branch, Branch):
+        return branch
+    if isinstance(branch, bool) or not isinstance(branch, int):
+        raise TypeMismatchError(f"a branch is one of run.branches, or its number; got {type(branch).__name__}")
+    return branch
