@@ -33,6 +33,24 @@ class OutOfRangeError(InputError, IndexError):
     """An index that there is not; an IndexError, which Python's own protocols look for."""
 
 
+class ExpressionError(InputError):
+    """A text that is no expression, or not one of what there is; the message ends with the text and a caret under it.
+
+    Attributes
+    ----------
+    text : str
+    place : int
+        Where in `text` the trouble is, counted from 0.
+    """
+
+    def __init__(self, message: str, text: str = "", place: int = 0) -> None:
+        super().__init__(message)
+        self.text, self.place = text, place
+
+    def __reduce__(self) -> tuple[type[ExpressionError], tuple[str, str, int]]:
+        return type(self), (str(self), self.text, self.place)
+
+
 class TracingError(ScalarvizError, RuntimeError):
     """A symbolic value was asked for its number while a graph was being recorded."""
 

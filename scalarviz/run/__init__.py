@@ -6,6 +6,7 @@ Open `run` first. What belongs to it stands in these files:
   `gather` (weights into one store), `memory` (what a network would need)
 * changes from outside: `editing` (``run.do``), ``edits/`` (what an edit is), `hands` (what it may do),
   `redrawn` (weights that begin anew), `dataset`
+* changes from outside: `editing` (``run.do``), ``edits/`` (what an edit is), `hands` (what it may do), `dataset`
 * the past: `past` (what a picture sees of it)
 * keeping: `state` (all that a run is, as parts), `keeping`, `checkpoint` (on disk)
 * beside a thread: `worker` with its queue (`serving`) and its `weights_gate`, `turns`, `asked_call`, `first_start`,
