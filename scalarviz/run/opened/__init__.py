@@ -4,6 +4,7 @@ Open `opened` first (what ``run.open()`` returns), then `opening` (that method, 
 
 * before the optimiser: `network` (the model lowered with all its stages), `passes` (forward and backward, in blocks),
   `uses` (where a weight is read, and what it meets there), `terms` (the sum that its gradient is)
+* small steps: `micro` (what one is), `walk` (which there are), `places` (of which stage a row is)
 * the optimiser: `rule` (its recorded rule as lines), `writing` (formulas with their numbers)
 
 All of it is float64 and on arrays of its own: an observer changes nothing.

@@ -13,7 +13,7 @@ from ...engine.arrays.plan import PlanRunner, lanes_in_workspace
 from ...tape import Tape, lower
 from ..frame import Stage
 from ..stages import OUTPUTS
-from .uses import Use, uses_in
+from .places import Places
 
 Float = NDArray[np.float64]
 
@@ -38,7 +38,6 @@ class Network:
         self.runner = PlanRunner(lower(tape), np.float64)
         self.body = self.runner.body
         self.lanes = lanes_in_workspace(self.body.lane_bytes)
-        self._known: dict[int, tuple[tuple[Use, ...], tuple[Use, ...]]] = {}
 
     @property
     def n_weights(self) -> int:
@@ -69,11 +68,7 @@ class Network:
             numbers = self._encoder.encode(numbers)
         return numbers.astype(np.float64)
 
-    def uses_of(self, index: int) -> tuple[tuple[Use, ...], tuple[Use, ...]]:
-        """Where the weight at `index` is used: by every sample; and once a step, by numbers made of weights alone."""
-        found = self._known.get(index)
-        if found is None:
-            prologue = self.runner.prologue
-            before = () if prologue is None else tuple(uses_in(prologue, index))
-            found = self._known[index] = tuple(uses_in(self.body, index)), before
-        return found
+    @cached_property
+    def places(self) -> Places:
+        """Of which stage each row of the body is."""
+        return Places(self.body.program, self.rows_of)

@@ -15,10 +15,12 @@ from ...errors import StateError
 from ..frame import Stage, Tensor
 from ..gather import weight_name
 from ..naming import index_of
+from .micro import MicroStep, PhaseSpan, phases_of
 from .passes import Passes
 from .rule import Rule
 from .taken import Taken
 from .terms import MOST, Terms
+from .walk import Walk
 from .writing import Line
 
 Float = NDArray[np.float64]
@@ -81,6 +83,7 @@ class Opened:
 
     def __init__(self, taken: Taken, *, trial: bool = False) -> None:
         self._taken, self.trial = taken, trial
+        self._steps: tuple[MicroStep, ...] | None = None
         with np.errstate(all="ignore"):
             self._passes = passes = Passes(taken)
         self.step, self.lr, self.batch = taken.step, taken.lr, taken.batch
@@ -189,7 +192,41 @@ class Opened:
             )
         return state
 
+    def moves(self, weight: Any) -> bool:
+        """Whether the optimiser moves a weight in this step: it holds it, it is not frozen and the loss reads it."""
+        return bool(self._taken.trained[self.index(weight)])
+
+    # ---- small steps
+
+    def micro_steps(self) -> tuple[MicroStep, ...]:
+        """The step as a sequence of small ones: zero, forward, loss, backward, gradients, update.
+
+        Up to 64 weights every product, sum, delta, gradient and new weight is one; larger networks go by stages.
+
+        Raises
+        ------
+        StateError
+            As for :meth:`update`.
+        """
+        if self._steps is None:
+            self._steps = tuple(Walk(self).steps())
+        return self._steps
+
+    def phases(self) -> tuple[PhaseSpan, ...]:
+        """The six phases of :meth:`micro_steps`: where each begins, how many it has, and what they are in words."""
+        return phases_of(self.micro_steps())
+
     # ---- all weights
+
+    @cached_property
+    def means(self) -> dict[str, Float]:
+        """By stage, the mean of its numbers over the whole batch, (outputs,)."""
+        return {name: self._passes.means[rows] for name, rows in self._taken.network.rows_of.items()}
+
+    @cached_property
+    def delta_sums(self) -> dict[str, Float]:
+        """By stage, the sum of its deltas over the whole batch, (outputs,): of a mean loss, the samples' mean."""
+        return {name: self._passes.adjoint_sums[rows] for name, rows in self._taken.network.rows_of.items()}
 
     @cached_property
     def new_values(self) -> Float:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ...engine.arrays.blas import one_blas_thread
 from .taken import Taken
+from .uses import Use, slopes, uses_in
 
 Float = NDArray[np.float64]
 KEPT_BYTES = 64 << 20
@@ -40,8 +41,10 @@ class Passes:
     gradient : ndarray of float64, shape (P,)
     theta : ndarray of float64
         The weights, and behind them the numbers that are made of weights alone.
-    before, before_adjoints : ndarray, shape (n_rows, 1), or None
-        Rows and adjoints of the program that makes those.
+    before : ndarray, shape (n_rows, 1), or None
+        Rows of the program that makes those.
+    means, adjoint_sums : ndarray of float64, shape (n_rows,)
+        Of every row of the program: the mean over the batch, and the sum of its adjoints.
     rows, deltas : dict of str to ndarray, shape (outputs, shown)
         Of every stage, for the first `shown` samples of the batch.
     """
@@ -51,26 +54,31 @@ class Passes:
         self.size = len(taken.batch)
         network = self.network
         self.theta, self.before = network.runner.extended(taken.values.astype(np.float64))
-        self.before_adjoints: Float | None = None
         self._kept: list[Block] | None = [] if self.size * network.lane_bytes <= KEPT_BYTES else None
         outputs = sum(stage.outputs for stage in network.stages)
         self.shown = min(self.size, max(1, SHOWN_BYTES // (16 * max(1, outputs))))
         made = {stage.name: np.empty((stage.outputs, self.shown)) for stage in network.stages}
         self.rows, self.deltas = made, {name: np.empty_like(array) for name, array in made.items()}
+        self._uses: dict[int, tuple[Use, ...]] = {}
         self.loss, self.gradient = self._computed()
 
     def _computed(self) -> tuple[float, Float]:
-        gradient, loss = np.zeros(len(self.theta)), 0.0
+        gradient = np.zeros(len(self.theta))
+        totals = np.zeros(self.network.body.program.n_rows)
+        self.adjoint_sums = np.zeros_like(totals)
         for block in self._fresh(gradient):
-            loss += float(block.rows[self.network.body.program.loss].sum())
+            totals += block.rows.sum(axis=1)
+            self.adjoint_sums += block.adjoints.sum(axis=1)
             self._show(block)
             if self._kept is not None:
                 self._kept.append(block)
+        self.means = totals / self.size
+        loss = float(totals[self.network.body.program.loss])
         n, prologue = self.network.n_weights, self.network.runner.prologue
         if prologue is not None and self.before is not None:
-            self.before_adjoints = np.zeros_like(self.before)
-            np.add.at(self.before_adjoints[:, 0], prologue.program.outputs, gradient[n:])
-            prologue.backward(self.before, self.before_adjoints, self.theta[:n], gradient[:n])
+            adjoints = np.zeros_like(self.before)
+            np.add.at(adjoints[:, 0], prologue.program.outputs, gradient[n:])  # two outputs may be the same row
+            prologue.backward(self.before, adjoints, self.theta[:n], gradient[:n])
         return loss * self._taken.scale, gradient[:n]
 
     def _fresh(self, gradient: Float) -> Iterator[Block]:
@@ -94,6 +102,18 @@ class Passes:
         for name, rows in self.network.rows_of.items():
             self.rows[name][:, span] = block.rows[rows, :count]
             self.deltas[name][:, span] = block.adjoints[rows, :count]
+
+    def uses_of(self, index: int) -> tuple[Use, ...]:
+        """Where the weight at flat `index` is used by the samples, itself or in numbers made of weights alone."""
+        found = self._uses.get(index)
+        if found is None:
+            runner, n = self.network.runner, self.network.n_weights
+            made = list(uses_in(runner.body, index))
+            if runner.prologue is not None and self.before is not None:
+                for number, slope in slopes(runner.prologue, self.before, self.theta, index):
+                    made += [use.times(slope) for use in uses_in(runner.body, n + number)]
+            found = self._uses[index] = tuple(made)
+        return found
 
     def blocks(self) -> Iterator[Block]:
         """All rows and adjoints, the samples in the order of the batch; not to be written to."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .passes import Passes
+from .passes import Block, Passes
+from .places import Place
 from .uses import Float, Use
 
 TERM = np.dtype(
@@ -32,42 +34,26 @@ class Terms:
     sum, absolute : float
         Of all, and of their sizes: the sum is the gradient to rounding, which `absolute` is the measure of.
     uses : tuple of Use
-        Where the weight is used. A use of no sample (by a number made of weights alone) has one term a step.
+        Where the weight is used.
     """
 
     def __init__(self, index: int, passes: Passes, batch: NDArray[np.int64], most: int = MOST) -> None:
         self.index = index
-        body, before = passes.network.uses_of(index)
-        self.uses: tuple[Use, ...] = (*body, *before)
+        self.uses: tuple[Use, ...] = passes.uses_of(index)
         self.sum, self.absolute, self.count = 0.0, 0.0, 0
-        self._most = most
+        self._most, self._network = most, passes.network
         self._parts: list[tuple[NDArray[Any], NDArray[np.int64]]] = []
         with np.errstate(all="ignore"):
-            for block in passes.blocks() if body else ():
-                places = np.arange(block.span.start, block.span.stop)
-                for number, use in enumerate(body):
-                    self._add(number, use, block.rows, block.adjoints, passes.theta, batch[block.span], places)
-            for number, use in enumerate(before, len(body)):
-                assert passes.before is not None
-                assert passes.before_adjoints is not None
-                nobody = np.array([-1])
-                self._add(number, use, passes.before, passes.before_adjoints, passes.theta, nobody, nobody)
+            for block in passes.blocks() if self.uses else ():
+                for number, use in enumerate(self.uses):
+                    self._add(number, use, block, passes.theta, batch[block.span])
             self._prune()
         array, places = self._parts[0] if self._parts else (np.zeros(0, TERM), np.zeros(0, np.int64))
         self.array: NDArray[Any] = array[np.lexsort((array["position"], array["use"], places))]
 
-    def _add(
-        self,
-        number: int,
-        use: Use,
-        rows: Float,
-        adjoints: Float,
-        theta: Float,
-        samples: NDArray[np.int64],
-        places: NDArray[np.int64],
-    ) -> None:
-        delta = adjoints[use.rows]
-        x = np.broadcast_to(use.factor(rows, theta), delta.shape)
+    def _add(self, number: int, use: Use, block: Block, theta: Float, samples: NDArray[np.int64]) -> None:
+        delta = block.adjoints[use.rows]
+        x = np.broadcast_to(use.x(block.rows, theta), delta.shape)
         products = delta * x
         self.sum += float(products.sum())
         self.absolute += float(np.abs(products).sum())
@@ -77,7 +63,7 @@ class Terms:
         part = np.empty(len(chosen), TERM)
         part["sample"], part["position"], part["use"] = samples[lane], position, number
         part["delta"], part["x"] = delta.ravel()[chosen], x[position, lane]
-        self._parts.append((part, places[lane]))
+        self._parts.append((part, block.span.start + lane))
         if sum(len(part) for part, _ in self._parts) > 16 * self._most:
             self._prune()
 
@@ -87,6 +73,16 @@ class Terms:
             places = np.concatenate([place for _, place in self._parts])
             chosen = _largest(array["delta"] * array["x"], self._most)
             self._parts = [(array[chosen], places[chosen])]
+
+    @cached_property
+    def at(self) -> tuple[Place, ...]:
+        """Of each use, the stage and the units that `delta` belongs to."""
+        return tuple(self._network.places.of(use.rows) for use in self.uses)
+
+    @cached_property
+    def met(self) -> tuple[Place | None, ...]:
+        """Of each use, the stage and the units that `x` is read from; None where x is no number of a stage."""
+        return tuple(None if use.read is None else self._network.places.of(use.read) for use in self.uses)
 
     @property
     def products(self) -> Float:

@@ -7,7 +7,8 @@ weight that any other operation reads meets that operation's own derivative by i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -34,13 +35,26 @@ class Use:
     read : ndarray of int64, shape (positions,), or None
         The rows that are x; None where x is no row.
     factor : callable
-        x from all rows (n_rows, lanes) and theta, shape (positions, lanes) or one that broadcasts to it.
+        What meets the weight, from all rows (n_rows, lanes) and theta: shape (positions, lanes), or one that
+        broadcasts to it.
+    through : float
+        1, or the derivative by the weight of a number made of weights alone that is used here in its place.
     """
 
     kind: str
     rows: Rows
     read: Rows | None
     factor: Factor
+    through: float = 1.0
+
+    def x(self, values: Float, theta: Float) -> Float:
+        """What delta is multiplied by."""
+        found = self.factor(values, theta)
+        return found if self.through == 1.0 else found * self.through
+
+    def times(self, slope: float) -> Use:
+        """The same of a number whose derivative by the weight is `slope`."""
+        return replace(self, through=self.through * slope)
 
 
 def _of_rows(rows: Any) -> Factor:
@@ -59,7 +73,7 @@ def uses_in(program: RowProgram, index: int) -> Iterator[Use]:
             continue
         if instruction.kind == "param":
             for place in np.flatnonzero(instruction.weights == index):
-                yield from _readers(program, instruction.dst + int(place))
+                yield from readers(program, instruction.dst + int(place))
             continue
         yield from _weights(instruction, index)
         yield from _biases(instruction, index)
@@ -96,7 +110,7 @@ def _biases(i: Instruction, index: int) -> Iterator[Use]:
 # a weight that stands in a row of its own
 
 
-def _readers(program: RowProgram, row: int) -> Iterator[Use]:
+def readers(program: RowProgram, row: int) -> Iterator[Use]:
     """The instructions that read `row`, a place in one after the other."""
     if row == program.program.loss:
         yield Use("loss", np.array([row]), None, _one)
@@ -160,3 +174,31 @@ def _through_a_layer(i: Instruction, k: int, column: int) -> Use:
     rows = i.dst + np.arange(len(i.weights)) * len(i.args) + k
     weights = i.weights + column
     return Use(i.kind, rows, None, lambda v, theta: theta[weights][:, None])
+
+
+# numbers made of weights alone
+
+
+def slopes(prologue: RowProgram, values: Float, theta: Float, index: int) -> Iterator[tuple[int, float]]:
+    """Which outputs of a program of parameters depend on parameter `index`, and their derivatives by it."""
+    tangent: dict[int, float] = {}
+    waiting: list[int] = []
+
+    def reached(use: Use, slope: float) -> None:
+        factors = np.broadcast_to(use.factor(values, theta), (len(use.rows), 1))[:, 0]
+        for row, x in zip(use.rows.tolist(), factors.tolist(), strict=True):
+            if row not in tangent:
+                tangent[row] = 0.0
+                heappush(waiting, row)
+            tangent[row] += slope * x
+
+    with np.errstate(all="ignore"):
+        for use in uses_in(prologue, index):
+            reached(use, 1.0)
+        while waiting:  # a row comes after all that it is made of
+            row = heappop(waiting)
+            for use in readers(prologue, row):
+                reached(use, tangent[row])
+    for number, row in enumerate(prologue.program.outputs.tolist()):
+        if row in tangent:
+            yield number, tangent[row]

@@ -1,0 +1,288 @@
+"""`Walk`: makes the micro-steps of an opened step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...scalar.ops import TABLE
+from ..frame import Stage
+from .micro import SYMBOLS, MicroStep, Phase
+from .uses import Use, readers
+from .writing import MINUS, Line, digits_of
+
+if TYPE_CHECKING:
+    from .opened import Opened
+
+EACH = 64
+"""Weights up to which every product, delta, gradient and new weight is a micro-step."""
+MOST_UNITS = 64
+"""Outputs of a stage up to which each of them is one."""
+MOST_PRODUCTS = 256
+"""Products of all layers together up to which each is one: weights may be used many times."""
+DIGITS = 4
+_NONE = np.zeros(0, np.int64)
+
+
+class Walk:
+    """The micro-steps of one step.
+
+    Parameters
+    ----------
+    opened : Opened
+    """
+
+    def __init__(self, opened: Opened) -> None:
+        self.opened, self.passes = opened, opened._passes
+        self.rows_of = self.passes.network.rows_of
+        layers = [stage for stage in opened.stages if stage.weight is not None]
+        products = sum(stage.weight.size for stage in layers if stage.weight is not None)
+        self.each = len(opened.values) <= EACH and products <= MOST_PRODUCTS
+        self.single = len(opened.batch) == 1
+        self.many = f"{'mean' if opened.divisor > 1 else 'sum'} of {len(opened.batch):,}"
+        self.groups = self._groups()
+
+    def steps(self) -> Iterator[MicroStep]:
+        """Every micro-step, in order."""
+        weights = np.arange(len(self.opened.values))
+        yield MicroStep("zero", "clear", f"{len(weights):,} gradients cleared", _NONE, weights)
+        for stage in self.opened.stages:
+            yield from self._forward(stage)
+        loss = self.opened.loss
+        said = "loss" if self.single else f"loss, {self.many} samples"
+        yield MicroStep("loss", "loss", said, _NONE, _NONE, numbers=digits_of(loss, DIGITS), value=loss)
+        for stage in reversed(self.opened.stages):
+            if self.groups.get(stage.name):
+                yield from self._backward(stage)
+        stages = {stage.name: stage for stage in self.opened.stages}
+        for name in reversed(self.groups):
+            yield from self._moving("gradients", name, _arriving(stages.get(name), self.groups[name]))
+        for name in self.groups:
+            yield from self._moving("update", name, _by_rows(stages.get(name), self.groups[name]))
+
+    # ---- which weights belong to which stage
+
+    def _groups(self) -> dict[str, list[int]]:
+        """The weights by the first stage that uses them, in the order of the stages; under "" what nothing reads."""
+        groups: dict[str, list[int]] = {stage.name: [] for stage in self.opened.stages}
+        order = {name: k for k, name in enumerate(groups)}
+        rest: list[int] = []
+        for tensor in self.opened.tensors:
+            span = range(tensor.start, tensor.start + tensor.size)
+            for part in [[index] for index in span] if self.each else [list(span)]:
+                at = {self.passes.network.places.of(use.rows).stage for use in self.passes.uses_of(part[0])}
+                first = min((name for name in at if name in order), key=order.__getitem__, default=None)
+                (rest if first is None else groups[first]).extend(part)
+        found = {name: weights for name, weights in groups.items() if weights}
+        return {**found, "": rest} if rest else found
+
+    # ---- forward
+
+    def _forward(self, stage: Stage) -> Iterator[MicroStep]:
+        rows = self.rows_of[stage.name]
+        if self.each and stage.weight is not None:
+            yield from self._layer(stage, rows)
+            return
+        symbol = SYMBOLS.get(stage.kind, stage.kind)
+        one_by_one = self.each and stage.kind in TABLE and stage.outputs <= MOST_UNITS
+        if not one_by_one:
+            weights = np.array(self.groups.get(stage.name, ()), np.int64)
+            words = f"{stage.kind}: {stage.outputs:,} numbers"
+            yield MicroStep("forward", "stage", words, np.arange(len(rows)), weights, stage.name)
+            return
+        for unit, row in enumerate(rows.tolist()):
+            value = float(self.passes.means[row])
+            before = self._operands(stage, unit) if self.single else ()
+            shown = ", ".join(digits_of(x, DIGITS) for x in before)
+            said = f"{symbol}({shown})" if before else f"mean of {len(self.opened.batch):,}"
+            yield MicroStep(
+                "forward", "unit", f"{symbol} of output {unit}", np.array([unit]), _NONE, stage.name,
+                f"{symbol}(sum)", f"{said} = {digits_of(value, DIGITS)}", value, before,
+            )  # fmt: skip
+
+    def _operands(self, stage: Stage, unit: int) -> tuple[float, ...]:
+        source = stage.sources[0] if stage.sources else ""
+        rows = self.rows_of.get(source)
+        return () if rows is None or len(rows) != stage.outputs else (float(self.passes.means[rows[unit]]),)
+
+    def _layer(self, stage: Stage, rows: NDArray[np.int64]) -> Iterator[MicroStep]:
+        """Products and sums of a linear stage, row by row."""
+        assert stage.weight is not None
+        of = "" if self.single else f"mean over {len(self.opened.batch):,} samples: "
+        columns = stage.weight.shape[1]
+        for unit, row in enumerate(rows.tolist()):
+            parts = []
+            for column in range(columns):
+                index = stage.weight.start + unit * columns + column
+                w, x = float(self.opened.values[index]), self._input(index, row)
+                parts.append(w * x)
+                yield MicroStep(
+                    "forward", "product", f"weight times input {column}", np.array([unit]), np.array([index]),
+                    stage.name, "w · x", of + _times(w, x, w * x), w * x, (w, x), column,
+                )  # fmt: skip
+            biases = _NONE if stage.bias is None else np.array([stage.bias.start + unit])
+            parts += self.opened.values[biases].tolist()
+            value = float(self.passes.means[row])
+            added = f"{of}{_added(parts)} = {digits_of(value, DIGITS)}"
+            yield MicroStep(
+                "forward", "sum", f"sum of output {unit}", np.array([unit]), biases, stage.name,
+                "Σ w · x" + (" + b" if len(biases) else ""), added, value, tuple(parts),
+            )  # fmt: skip
+
+    def _input(self, index: int, row: int) -> float:
+        """What a weight of a layer meets at the sum `row`, the mean over the batch."""
+        for use in self.passes.uses_of(index):
+            if row in use.rows:
+                return float(self._x(use)[use.rows.tolist().index(row)])
+        return self._unread(index, row)
+
+    def _unread(self, index: int, row: int) -> float:
+        """The same where no gradient flows, so that there is no use."""
+        for i in self.passes.network.body.program.instructions:
+            if i.dst <= row < i.dst + i.count and i.kind in ("layer", "conv", "dot"):
+                n = i.args.shape[1]
+                return float(self.passes.means[i.args[(row - i.dst) % len(i.args), (index - int(i.weights[0])) % n]])
+        return float("nan")
+
+    def _x(self, use: Use) -> NDArray[np.float64]:
+        with np.errstate(all="ignore"):
+            x = use.x(self.passes.means[:, None], self.passes.theta)
+        return np.broadcast_to(x, (len(use.rows), 1))[:, 0]
+
+    # ---- backward
+
+    def _backward(self, stage: Stage) -> Iterator[MicroStep]:
+        rows = self.rows_of[stage.name]
+        if not (self.each and stage.weight is not None and stage.outputs <= MOST_UNITS):
+            words = f"δ of {stage.outputs:,} outputs"
+            yield MicroStep("backward", "stage", words, np.arange(len(rows)), _NONE, stage.name)
+            return
+        for unit, row in enumerate(rows.tolist()):
+            value = float(self.passes.adjoint_sums[row])
+            formula, factors = self._derivation(row)
+            said = f"{self.many} = {digits_of(value, DIGITS)}"
+            if self.single:
+                said = _times(*factors, value) if len(factors) == 2 else digits_of(value, DIGITS)
+            yield MicroStep(
+                "backward", "delta", f"δ of output {unit}", np.array([unit]), _NONE, stage.name,
+                formula, said, value, factors if self.single else (),
+            )  # fmt: skip
+
+    def _derivation(self, row: int) -> tuple[str, tuple[float, ...]]:
+        """How the delta of a row comes from what reads it, in symbols; the two factors where one operation does."""
+        above = list(readers(self.passes.network.body, row))
+        if len(above) != 1 or above[0].kind not in TABLE:
+            return self._upstream(row), ()
+        use = above[0]
+        upper = int(use.rows[0])
+        return f"{self._upstream(upper)} · {_slope(use.kind)}", (
+            float(self.passes.adjoint_sums[upper]), float(self._x(use)[0])
+        )  # fmt: skip
+
+    def _upstream(self, row: int) -> str:
+        """What comes down to a row, in symbols."""
+        above = list(readers(self.passes.network.body, row))
+        if above and all(use.kind in ("layer", "conv", "dot") for use in above):
+            return "Σ w · δ"
+        if len(above) == 1 and above[0].kind == "squares":
+            i = next(i for i in self.passes.network.body.program.instructions if i.dst == int(above[0].rows[0]))
+            return f"{Fraction(2 * float(i.numbers[0])).limit_denominator(1000)} · (y {MINUS} t)"
+        return "dL/dy"
+
+    # ---- gradients and new weights
+
+    def _moving(self, phase: Phase, name: str, weights: list[int]) -> Iterator[MicroStep]:
+        if not self.each:
+            what = "gradients" if phase == "gradients" else "new weights"
+            lines = self._lines(weights) if phase == "update" else ()
+            formula = "Σ δ · x" if phase == "gradients" else (lines[-1].formula if lines else "")
+            yield MicroStep(
+                phase, "stage", f"{len(weights):,} {what}", _NONE, np.array(weights), name, formula, lines=lines
+            )
+            return
+        for index in weights:
+            yield self._gradient(name, index) if phase == "gradients" else self._update(name, index)
+
+    def _lines(self, weights: Iterable[int]) -> tuple[Line, ...]:
+        moved = next((index for index in weights if self.opened.moves(index)), None)
+        return () if moved is None else self.opened.update(moved).lines
+
+    def _gradient(self, name: str, index: int) -> MicroStep:
+        value, uses = float(self.opened.gradient[index]), self.passes.uses_of(index)
+        places = sum(len(use.rows) for use in uses)
+        formula, factors = "δ · x" if places == 1 else "Σ δ · x", tuple[float, ...]()
+        if self.single and places == 1:
+            factors = float(self.passes.adjoint_sums[uses[0].rows[0]]), float(self._x(uses[0])[0])
+            said = _times(*factors, value)
+        elif places:
+            terms = f"{places:,} products" if self.single else f"{self.many}"
+            said = f"{terms}{' δ · x' if not self.single else ''} = {digits_of(value, DIGITS)}"
+        else:
+            said = "nothing reads it: 0"
+        words = f"gradient of {self.opened.name(index)}"
+        return MicroStep("gradients", "gradient", words, _NONE, np.array([index]), name, formula, said, value, factors)
+
+    def _update(self, name: str, index: int) -> MicroStep:
+        update = self.opened.update(index)
+        words, place = f"new {self.opened.name(index)}", np.array([index])
+        if not update.lines:
+            said = f"{digits_of(update.before, DIGITS)} stays: {update.why}"
+            return MicroStep("update", "update", words, _NONE, place, name, "w' = w", said, update.after)
+        line = update.lines[-1]
+        said = f"{line.numbers(DIGITS)} = {digits_of(line.result, DIGITS)}"
+        return MicroStep(
+            "update", "update", words, _NONE, place, name, line.formula, said, update.after, lines=update.lines
+        )
+
+
+def _arriving(stage: Stage | None, weights: list[int]) -> list[int]:
+    """In the order in which gradients arrive from the outputs: biases first, then column by column, the last first."""
+    if stage is None or stage.weight is None:
+        return weights
+    span, columns = stage.weight, stage.weight.shape[1]
+
+    def place(index: int) -> tuple[int, int]:
+        inside = span.start <= index < span.start + span.size
+        row, column = divmod(index - span.start, columns)
+        return (columns - column, row) if inside else (0, index)
+
+    return sorted(weights, key=place)
+
+
+def _by_rows(stage: Stage | None, weights: list[int]) -> list[int]:
+    """Row by row, each with its bias."""
+    if stage is None or stage.weight is None:
+        return weights
+    span, bias, columns = stage.weight, stage.bias, stage.weight.shape[1]
+
+    def place(index: int) -> tuple[int, int]:
+        if bias is not None and bias.start <= index < bias.start + bias.size:
+            return index - bias.start, columns
+        return divmod(index - span.start, columns)
+
+    return sorted(weights, key=place)
+
+
+def _slope(op: str) -> str:
+    """The derivative of an operation, in symbols where they are short."""
+    partial = TABLE[op].partials[0] or ""
+    if "(" in partial.replace("(1 - y)", "") or not partial:
+        return f"{SYMBOLS.get(op, op)}'"
+    return partial.replace("*", "·").replace("-", MINUS)
+
+
+def _times(a: float, b: float, result: float) -> str:
+    right = digits_of(b, DIGITS)
+    right = f"({right})" if right.startswith(MINUS) else right
+    return f"{digits_of(a, DIGITS)} · {right} = {digits_of(result, DIGITS)}"
+
+
+def _added(parts: list[float], most: int = 8) -> str:
+    if len(parts) > most:
+        return f"{len(parts):,} terms"
+    text = " + ".join(digits_of(part, DIGITS) for part in parts)
+    return text.replace(f"+ {MINUS}", f"{MINUS} ")
