@@ -32,7 +32,7 @@ from .shown.subject import Subject, subject_of
 from .space.layout import Layout, layout_for
 from .space.viewpoint import Viewpoint
 from .time.bar import TimeBar
-from .touched.swatch import InputSwatch
+from .touched.input_swatch import InputSwatch
 from .touched.touch import Touch, View
 
 
