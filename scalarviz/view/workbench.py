@@ -248,7 +248,8 @@ class Workbench(Aim):
         sketches.append(self._scenery.trouble(frame, [*self._static, *sketches]))
         if self.places.hud is not None:
             second = "  ·  ".join([*self._scenery.homeless, pace_text])  # where there is no room at the layer
-            state = state_of(self.subject, frame, second, self.colouring.quantity, self.side.headlines)
+            ahead = self.side.ground.ahead
+            state = state_of(self.subject, frame, second, self.colouring.quantity, self.side.headlines, ahead)
             sketches.append(hud(self.places.hud, self.theme, state))
         return sketches
 

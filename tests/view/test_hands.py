@@ -167,7 +167,7 @@ def test_escape_puts_back_what_a_hand_is_doing(view, by):
 
 
 def test_no_gesture_of_a_newcomer_changes_what_is_learnt(view):
-    """Everything but the three that say so: Shift and the wheel, a clicked cube's value, Shift and clicks on colours."""
+    """Everything but the three that say so: Shift and the wheel, a clicked cube's value, Shift and two colours."""
     rng, before = np.random.default_rng(5), view.run.values.copy()
     inputs, targets = view.run.samples()
     lr = view.run.lr

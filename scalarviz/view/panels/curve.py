@@ -13,9 +13,10 @@ from ...run.panels import LossCurve, TestCurve
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import measure
-from .drawer import Drawer, Ground, Headline
+from .drawer import Drawer, Ground, Headline, Point
 from .loss import Line, loss_panel
 from .pace import Pace
+from .switch import AxisSwitch
 from .wording import BEFORE
 
 _SHARE = 1 / 200  # the dashed curve gets a new point when the run is this much longer
@@ -35,15 +36,19 @@ class LossDrawer(Drawer[LossCurve]):
 
     Attributes
     ----------
+    switch : AxisSwitch
+        How the axis of the losses is divided: what was clicked last.
     steps, losses : list
         Of the dashed curve; a frame before its end cuts it there, a new line of steps its beginning.
     """
 
     name = "loss"
     height, most, first = 150.0, 420.0, True
+    gestures = (("Click", 'the word "log" of the loss: a linear axis, and back'),)
 
     def __init__(self, panel: LossCurve, ground: Ground) -> None:
         super().__init__(panel, ground)
+        self.switch = AxisSwitch(ground.hints)
         self.steps: list[int] = []
         self.losses: list[float] = []
         self._accuracies: list[float] = []
@@ -75,7 +80,8 @@ class LossDrawer(Drawer[LossCurve]):
         if test is not None and moment.source.can.predict:
             self._extend(test, moment, seconds)
         words = self._write(frame, box)
-        now = (frame, box, self.ground.theme, words, *self.steps[-1:], *self.losses[-1:])
+        switch = self.switch.linear, self.switch.over
+        now = (frame, box, self.ground.theme, words, switch, *self.steps[-1:], *self.losses[-1:])
         if self._drawn is None or not _same(self._drawn[0], now):  # while only the accuracy waits, nothing changes
             self._drawn = now, self._sketch(frame, box, words)
         return [self._drawn[1]]
@@ -90,12 +96,34 @@ class LossDrawer(Drawer[LossCurve]):
 
     def _sketch(self, frame: Frame, box: Box, words: _Words) -> Sketch:
         test = self.panel.test
+        ahead = self.ground.ahead
+        coming = None if ahead is None or len(frame.curve.step) else ahead.coming(frame)
         curves = [Line(self.panel.label, frame.curve.step, frame.curve.loss)]
+        if coming is not None:  # before the first step the loss of it is known already: one dot
+            curves = [Line(self.panel.label, np.array([frame.step]), np.array([coming]))]
         if test is not None and len(self.steps) > 1:
             curves.append(Line(test.label, np.array(self.steps), np.array(self.losses), dashed=True))
         before = BEFORE if frame.edited and len(frame.curve.step) else ""
         theme = self.ground.theme
-        return loss_panel(box, theme, curves, words.note, before, note_old=words.old, until=words.step)
+        return loss_panel(box, theme, curves, words.note, before, note_old=words.old, until=words.step,
+                          switch=self.switch, ahead=ahead)  # fmt: skip
+
+    # ---- hands
+
+    def click(self, at: Point) -> bool:
+        """The word of the axis makes it the other one."""
+        if not self.switch.at(at):
+            return False
+        self.switch.linear = not self.switch.linear
+        self.stale = True
+        return True
+
+    def hover(self, at: Point | None) -> bool:
+        """The word of the axis lights up."""
+        over = at is not None and self.switch.at(at)
+        changed, self.switch.over = over != self.switch.over, over
+        self.stale |= changed
+        return changed
 
     def _note(self, box: Box) -> str:
         """The accuracy; in a window that cannot measure it in every frame also the step that it is of."""
@@ -104,7 +132,7 @@ class LossDrawer(Drawer[LossCurve]):
             return ""
         note = f"{found.words} {found.value}"
         dated = f"{note} at step {self.steps[-1]:,}"
-        room = box[2] - measure("loss", LABEL, True) - measure("linear", LABEL) - 2 * 12
+        room = box[2] - measure("loss", LABEL, True) - measure("linear", LABEL) - 2 * 12 - 14 * self.switch.touched
         return dated if not found.fresh and measure(dated, LABEL) <= room else note
 
     def _extend(self, test: TestCurve, moment: Moment, seconds: float | None) -> None:

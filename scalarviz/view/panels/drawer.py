@@ -18,6 +18,7 @@ from ..draw.places import COLUMN, LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
+from ..shown.ahead import Ahead
 from ..shown.subject import Subject
 
 P = TypeVar("P", bound=Panel)
@@ -41,6 +42,8 @@ class Ground:
         How many of them chose a sample that was there already.
     notes : list of str
         Lines for the console, to be told and taken out.
+    ahead : Ahead or None
+        What the coming steps will be, where that is known.
     writes : bool
         Whether the words of the picture are written in this frame: what a panel says of its step waits for that.
     """
@@ -51,6 +54,7 @@ class Ground:
     probes: int = 0
     choices: int = 0
     notes: list[str] = field(default_factory=list)
+    ahead: Ahead | None = None
     writes: bool = True
 
     @property

@@ -10,6 +10,7 @@ from ..draw.places import BIG, LABEL, TITLE, Box
 from ..draw.sketch import Sketch
 from ..draw.text import loss_text, measure, rate_text
 from ..draw.theme import Theme
+from ..shown.ahead import Ahead
 from ..shown.subject import Subject
 from .drawer import Headline
 from .wording import BEFORE, newest_beyond, said_of
@@ -57,12 +58,23 @@ class HudState:
     newest: int = 0
 
 
-def state_of(subject: Subject, frame: Frame, pace: str, quantity: str, more: Sequence[Headline] = ()) -> HudState:
-    """What the lines say of one frame of a subject whose steps are counted."""
+def state_of(
+    subject: Subject,
+    frame: Frame,
+    pace: str,
+    quantity: str,
+    more: Sequence[Headline] = (),
+    ahead: Ahead | None = None,
+) -> HudState:
+    """What the lines say of one frame of a subject whose steps are counted.
+
+    Before the first step the loss is that of the coming one, which is the loss of the numbers shown, if it is known.
+    """
     facts = subject.source.facts
+    coming = None if ahead is None or frame.loss == frame.loss else ahead.coming(frame)
     return HudState(
         frame.step,
-        frame.loss,
+        frame.loss if coming is None else coming,
         frame.lr if frame.next_lr is None else frame.next_lr,
         "" if facts is None else facts.optimizer,
         0 if facts is None else facts.batch_size,

@@ -12,6 +12,8 @@ from ..draw.places import LABEL, Box
 from ..draw.sketch import Float, Sketch
 from ..draw.text import measure, short
 from ..draw.theme import Theme
+from ..shown.ahead import Ahead
+from .switch import AxisSwitch
 
 Array = NDArray[np.floating]
 _AXIS = 40  # room for the numbers on the left
@@ -44,10 +46,16 @@ class Axis:
         return (np.asarray(values, float) - self.low) / (self.high - self.low)
 
 
-def axis(values: Array, most: int = 6) -> Axis:
-    """An axis with nice ends that holds every finite value; logarithmic unless a value is negative."""
+def can_be_log(values: Array) -> bool:
+    """Whether a logarithmic axis holds every finite value."""
     finite = np.asarray(values, float)[np.isfinite(values)]
-    if finite.size and finite.min() >= 0 and (finite > 0).any():
+    return bool(finite.size and finite.min() >= 0 and (finite > 0).any())
+
+
+def axis(values: Array, most: int = 6, *, linear: bool = False) -> Axis:
+    """An axis with nice ends that holds every finite value; logarithmic unless a value is negative, or `linear`."""
+    finite = np.asarray(values, float)[np.isfinite(values)]
+    if not linear and can_be_log(finite):
         return _log_axis(float(finite[finite > 0].min()), float(finite.max()), most)
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
     return _linear_axis(low, high, most)
@@ -120,27 +128,34 @@ def loss_panel(
     *,
     note_old: bool = False,
     until: float | None = None,
+    switch: AxisSwitch | None = None,
+    ahead: Ahead | None = None,
 ) -> Sketch:
     """Title with a note beside it, gridlines, curves, their names and the end point of the first.
 
     `before` says of which moment that end is, where it is not that of the picture: then it is a dim ring. A note that
-    is old is dim too. `until` is the step that the axis says at its end, where words lag behind the curve.
+    is old is dim too. `until` is the step that the axis says at its end, where words lag behind the curve. `switch` is
+    the word that says how the axis is divided; with `ahead` the axes hold the steps to come.
     """
-    sketch = Sketch()
+    sketch, switch = Sketch(), switch or AxisSwitch()
     x, y, width, height = box
     plot = (x + _AXIS, y + 30.0, width - _AXIS, height - 30.0 - 22)
     reduced = [_reduced(c, int(plot[2])) for c in curves]
-    every = np.concatenate([np.empty(0), *(part for r in reduced for part in r[1:])])
+    coming = [] if ahead is None else [ahead.low, ahead.high]
+    every = np.concatenate([coming, *(part for r in reduced for part in r[1:])])
     sketch.text(x, y + 14, "loss", LABEL, theme.text1, bold=True)
     sketch.text(x + plot[2] / 2 + _AXIS, y + 14, note, LABEL, theme.text3 if note_old else theme.text1, anchor="middle")
     if not np.isfinite(every).any():
         sketch.text(x + width / 2, y + height / 2, "no step yet", LABEL, theme.text3, anchor="middle")
         return sketch
-    scale = axis(every, most=max(3, min(7, int(plot[3] // 42) + 1)))
+    scale = axis(every, most=max(3, min(7, int(plot[3] // 42) + 1)), linear=switch.linear)
     last = max((float(r[0][-1]) for r in reduced if len(r[0])), default=0.0)
     first = min((float(r[0][0]) for r in reduced if len(r[0])), default=0.0)
-    sketch.text(x + width, y + 14, "log" if scale.log else "linear", LABEL, theme.text3, anchor="right")
-    _grid(sketch, plot, theme, scale, (first, last if until is None else min(last, until)))
+    said = last if until is None else min(last, until)
+    if ahead is not None:
+        first, last, said = (min(first, ahead.step), max(last, ahead.last), max(said, ahead.last))
+    switch.draw(sketch, x + width, y + 14, theme, log=scale.log, free=can_be_log(every))
+    _grid(sketch, plot, theme, scale, (first, said))
     paths = []
     for curve, data in sorted(zip(curves, reduced, strict=True), key=lambda pair: not pair[0].dashed):
         paths.append(_draw_curve(sketch, plot, theme, scale, curve, data, (first, last), older=bool(before)))

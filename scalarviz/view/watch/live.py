@@ -12,6 +12,7 @@ from ...run.edits import Edit, SetOptimizer, SetWeights
 from ...run.first_start import Change, FirstStart
 from ...run.rehearsal import rehearse
 from ...run.worker import Worker
+from ..shown.ahead import Ahead
 from ..shown.subject import scene_subject
 from ..workbench import Workbench
 from .actions import Here, bottom_line
@@ -77,6 +78,8 @@ class LiveView(Viewer):
         self.worker = Worker(self.run).start()
         self._asked = self.worker.request()
         self.playback = Playback(self.worker, steps, duration, rehearsal)
+        if rehearsal is not None:
+            bench.side.ground.ahead = Ahead.of(rehearsal, self.worker.latest)
         self._frames, self._steps = _Rate(), _Rate()
         may_change = first_start and self.run.engine.provisional
         self._first_start = FirstStart(self.worker, self._changed) if may_change else None

@@ -1,0 +1,49 @@
+"""`Ahead`: what a rehearsal says of the steps to come. A curve whose axes hold them needs no other ones later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...run.frame import Frame
+from ...run.rehearsal import Rehearsal
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ahead:
+    """The coming steps of a run, as they will be while nobody changes anything.
+
+    Attributes
+    ----------
+    step, last : int
+        Where the run stands, and where the steps end.
+    low, high : float
+        The least and the largest loss on the way.
+    loss : float
+        Of the first of them: the loss of the numbers as they are before it.
+    values : ndarray, shape (P,)
+        Those numbers.
+    """
+
+    step: int
+    last: int
+    low: float
+    high: float
+    loss: float
+    values: NDArray[np.floating]
+
+    @classmethod
+    def of(cls, rehearsal: Rehearsal, frame: Frame) -> Ahead | None:
+        """What was rehearsed from a frame; None where a loss is not finite."""
+        losses = rehearsal.loss
+        if not len(losses) or not np.isfinite(losses).all():
+            return None
+        last = frame.step + len(losses)
+        return cls(frame.step, last, float(losses.min()), float(losses.max()), float(losses[0]), frame.values)
+
+    def coming(self, frame: Frame) -> float | None:
+        """The loss of the coming step, at the frame where the steps begin; None at any other, and after a change."""
+        here = frame.step == self.step and not frame.edited and np.array_equal(frame.values, self.values)
+        return self.loss if here else None
