@@ -6,11 +6,10 @@ Open `run` first. What belongs to it stands in these files:
   `gather` (weights into one store), `memory` (what a network would need)
 * changes from outside: `editing` (``run.do``), ``edits/`` (what an edit is), `hands` (what it may do),
   `redrawn` (weights that begin anew), `dataset`
-* changes from outside: `editing` (``run.do``), ``edits/`` (what an edit is), `hands` (what it may do), `dataset`
-* the past: `past` (what a picture sees of it)
+* the past: `travel` (``run.to``, ``run.undo``), ``timeline/`` (how), `run_traveller`, `past` (what a picture sees)
 * keeping: `state` (all that a run is, as parts), `keeping`, `checkpoint` (on disk)
-* beside a thread: `worker` with its queue (`serving`) and its `weights_gate`, `turns`, `asked_call`, `first_start`,
-  `signals`
+* beside a thread: `worker` with its queue (`serving`) and its `weights_gate`, `journeys` (to steps that were
+  done), `turns`, `asked_call`, `first_start`, `signals`
 * looking: `looking` (``run.frame``, ``run.predict``), `requests` (``run.request_frame``), `frame` (one moment) and
   `reading` (what it is made of), `stages` and `forward` (rows of a sample; which units are dead or saturated),
   `diagnosis` (what is wrong, in words), `ranges`, `sample_gradient`, `rehearsal` (how a run will go)

@@ -28,10 +28,10 @@ from .edits import (
 )
 from .edits.applied import Applied
 from .hands import RunHands
+from .run_traveller import RunTraveller
 from .signals import Whole
 from .timeline import Timeline
 from .training import Training
-from .travel import RunTraveller
 from .turns import in_turn
 
 

@@ -33,11 +33,12 @@ from .looking import Looking
 from .memory import check_run
 from .opened.opening import Opening
 from .optimizer import flat_state, hand_back, record_update, trained_indices
+from .run_traveller import RunTraveller
 from .samples import as_pair, on_rows, sample_shape
 from .stages import stages_of
 from .timeline import Timeline
 from .training import Training
-from .travel import RunTraveller, Travel
+from .travel import Travel
 from .turns import in_turn
 
 _STEPS = "run.step(n) does n steps; an epoch has N // batch_size of them"

@@ -124,6 +124,11 @@ class Training:
         """Speed of the engine so far, everything else left out; NaN before its first step."""
         return self._timed / self._seconds if self._seconds > 0 else math.nan
 
+    @property
+    def seconds_a_step(self) -> float:
+        """What a step takes, as measured last; infinite before the first."""
+        return self._seconds_a_step
+
     def keep_update(self) -> None:
         """Remember what the last step did to the weights: they are about to be set from outside."""
         if self._update is None:

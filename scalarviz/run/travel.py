@@ -1,23 +1,19 @@
-"""`Travel`: the part of a run that goes back to any step, and from there on; and what its timeline needs of it."""
+"""`Travel`: the part of a run that goes back to any step, and from there on."""
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..checks import integer, text
-from ..engine.table import lost
 from ..errors import InputError, StateError, TypeMismatchError
 from ..scalar.store import Gate
 from . import state
-from .edits import Applied, Edit, SetFrozen, SetWeights
-from .history import History
+from .edits import Applied
 from .past import Branch
 from .signals import Whole
 from .state import State
@@ -25,116 +21,6 @@ from .timeline import Timeline
 from .timeline.timeline import Progress
 from .training import Training
 from .turns import in_turn
-
-if TYPE_CHECKING:
-    from .run import Run
-
-
-class RunTraveller:
-    """A run as its timeline sees it; see :class:`scalarviz.run.timeline.Traveller`.
-
-    Parameters
-    ----------
-    run : Run
-        Referred to weakly: the run holds its timeline.
-    """
-
-    def __init__(self, run: Run) -> None:
-        self._ref = weakref.ref(run)
-        self._shadow: tuple[NDArray[Any], NDArray[np.uint8]] | None = None
-
-    @property
-    def run(self) -> Run:
-        """The run."""
-        run = self._ref()
-        assert run is not None  # it holds the timeline that asks
-        return run
-
-    @property
-    def steps(self) -> int:
-        """Steps done."""
-        return self.run._training.steps
-
-    def keyframe(self) -> State:
-        """What it takes to do the next step again."""
-        return state.keyframe(self.run)
-
-    def whole(self) -> State:
-        """All of the moment."""
-        return state.give(self.run, state.MOVED)
-
-    def put(self, kept: Any) -> None:
-        """Stand there again."""
-        engine = kept.parts["engine"].name
-        if lost(engine):
-            raise StateError(
-                f"step {kept.step:,} was computed by {engine}, which this process has lost: it cannot be done again"
-            )
-        state.put(self.run, kept)
-
-    def advance(self, most: int) -> int:
-        """One call of the engine, of new steps."""
-        return self.run._advance(most)
-
-    def replay(self, most: int) -> int:
-        """One call of the engine, of steps that were done before."""
-        run = self.run
-        return run._training.replay(most, float(run.optimizer.lr))
-
-    def again(self, edit: Edit) -> None:
-        """Do an edit that was done before."""
-        edit.apply(self.run.hands)
-
-    def write(self, history: History) -> None:
-        """Where new steps are booked."""
-        self.run._training.history = history
-
-    # ---- what nobody announced
-
-    def lend(self) -> None:
-        """A view that can be written to is about to be handed out: from now on one has to look."""
-        if self._shadow is None:
-            store = self.run._store
-            self._shadow = store.value.copy(), store.frozen.copy()
-
-    def looked(self) -> None:
-        """The numbers of now are announced."""
-        if self._shadow is not None:
-            store = self.run._store
-            if self._shadow[0].shape != store.value.shape:
-                self._shadow = store.value.copy(), store.frozen.copy()
-            else:
-                np.copyto(self._shadow[0], store.value)
-                np.copyto(self._shadow[1], store.frozen)
-
-    def found(self) -> list[Applied]:
-        """Changes since the last look, as edits."""
-        if self._shadow is None:
-            return []
-        store, training = self.run._store, self.run._training
-        values, frozen = self._shadow
-        edits: list[Edit] = []
-        span = _changed(values, store.value)
-        if span is not None:
-            if training._update is None:  # what the last step did is not what was written since
-                with np.errstate(invalid="ignore", over="ignore"):
-                    training._update = values - self.run.problem.previous
-            store.revision += 1
-            edits.append(SetWeights(span.start, store.value[span]))
-        span = _changed(frozen, store.frozen)
-        if span is not None:
-            training.flags_changed = True
-            edits.append(SetFrozen(span.start, store.frozen[span] != 0))
-        return [Applied(training.steps, edit, edit.words(self.run.weight_name)) for edit in edits]
-
-
-def _changed(before: NDArray[Any], now: NDArray[Any]) -> slice | None:
-    """From the first to the last element that has other bits."""
-    if before is now or np.array_equal(before.view(np.uint8), now.view(np.uint8)):
-        return None
-    sides = before.view(np.uint8).reshape(len(before), -1), now.view(np.uint8).reshape(len(now), -1)
-    places = np.flatnonzero((sides[0] != sides[1]).any(axis=1))
-    return slice(int(places[0]), int(places[-1]) + 1)
 
 
 class Travel:

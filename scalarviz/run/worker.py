@@ -27,6 +27,7 @@ from .asked_call import AskedCall
 from .checks import waiting
 from .edits import Call, Edit
 from .frame import Frame
+from .journeys import Journeys
 from .requests import LOOK, FrameRequest
 from .serving import Serving
 from .weights_gate import Item
@@ -45,7 +46,7 @@ _switch_intervals: list[float] = []
 """What the interpreter had before each worker that runs was started: the first one's comes back after the last."""
 
 
-class Worker(Serving):
+class Worker(Serving, Journeys):
     """Trains `run` up to a step that moves, in a thread of its own.
 
     Parameters
@@ -56,7 +57,7 @@ class Worker(Serving):
 
     def __init__(self, run: Run) -> None:
         super().__init__(run)
-        self._condition = threading.Condition()
+        self._stays()
         self._over = False
         self._logged = len(run.log)
         self._target = run.steps
@@ -175,6 +176,20 @@ class Worker(Serving):
                 self._error = None  # asked to go on after an error: try again
             self._condition.notify_all()
 
+    def ask(self, function: Callable[[Run], object]) -> AskedCall:
+        """Let a function of the run be called at the next call boundary, without waiting; it is no edit.
+
+        Returns
+        -------
+        AskedCall
+            ``done`` says when it was; ``answer()`` gives what it returned, or raises what it raised.
+        """
+        asked = AskedCall(lambda: function(self.run))
+        if not self._queue(asked):
+            asked.run()
+            asked.done.set()
+        return asked
+
     def pause(self) -> None:
         """Stop at the next call boundary."""
         self.train_to(0)
@@ -292,6 +307,8 @@ class Worker(Serving):
             with self._condition:
                 self._resting = True
                 self._condition.notify_all()
+            self._prepare()
+            with self._condition:
                 self._condition.wait_for(self._called)
                 self._resting = False
                 if self._closing and not any(isinstance(item, FrameRequest) for item in list(self._waiting)):
@@ -300,6 +317,8 @@ class Worker(Serving):
                     return
             try:
                 self._boundary()
+                if self._goal is not None and not self._closing:
+                    self._go()
                 if self.busy and not self._closing:
                     self.run.step(self._target - self.run.steps, progress=self._after_call)
                     self._publish()  # where it comes to rest is always shown
@@ -309,7 +328,7 @@ class Worker(Serving):
                     self._publish()
 
     def _called(self) -> bool:
-        return bool(self._closing or self._waiting or self.busy)
+        return bool(self._closing or self._waiting or self.busy or self._goal is not None)
 
     def _after_call(self, run: Run) -> bool:
         self._boundary()

@@ -67,7 +67,12 @@ class Keyframes:
     @property
     def due_fine(self) -> bool:
         """Likewise for one that serves who goes back and forth."""
-        return self._since_fine >= FINE and 4 * self._size * FINE_SHARE <= self.budget
+        return self._since_fine >= FINE and self.fine_room >= 4
+
+    @property
+    def fine_room(self) -> int:
+        """How many of these may be kept."""
+        return self.budget // FINE_SHARE // max(self._size, 1)
 
     def add(self, line: Line, key: Key) -> None:
         """Keep a moment of a line."""

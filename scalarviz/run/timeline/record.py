@@ -7,6 +7,7 @@ from ...errors import InputError
 from ..edits import Applied
 from ..history import History
 from ..past import Branch, Flag, Past
+from .ahead import Ahead
 from .keyframes import Keyframes
 from .line import Line, Place
 from .traveller import Traveller
@@ -38,6 +39,7 @@ class Record:
         self.line = Line(0, None, 0, 0, history)
         self.lines = [self.line]
         self.keyframes = Keyframes(self.lines)
+        self._ahead = Ahead(traveller, self.keyframes)
         self.revision = 0
         self._count = 1
         self._begun = self._closed = False

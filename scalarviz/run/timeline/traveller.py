@@ -17,6 +17,23 @@ class Kept(Protocol):
         ...
 
 
+class Twin(Protocol):
+    """A run's steps done again beside it, on numbers of its own."""
+
+    @property
+    def steps(self) -> int:
+        """Where it stands."""
+        ...
+
+    def replay(self, most: int) -> int:
+        """Steps that were done before, at most so many: one call of the engine. Returns how many."""
+        ...
+
+    def keyframe(self) -> Kept:
+        """What it takes to do the next step again, by the run."""
+        ...
+
+
 class Traveller(Protocol):
     """A run that goes back and forth."""
 
@@ -61,6 +78,15 @@ class Traveller(Protocol):
 
     def looked(self) -> None:
         """The numbers of now are announced."""
+        ...
+
+    def twin(self, kept: Kept) -> Twin | None:
+        """Steps beside the run from a kept moment on; None where the run has another engine, data or optimiser now."""
+        ...
+
+    @property
+    def seconds_a_step(self) -> float:
+        """What a step of the engine takes, as measured last; infinite before the first."""
         ...
 
     def write(self, history: History) -> None:
