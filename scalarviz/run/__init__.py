@@ -3,7 +3,8 @@
 Open `run` first. What belongs to it stands in these files:
 
 * training: `training` (calls of the engine, divergence), `engines`, `history`, `optimizer`, `samples`, `checks`,
-  `gather` (weights into one store), `memory` (what a network would need)
+  `gather` (weights into one store), `graph` (a recorded model with its weights) and `regraph` (going on with another),
+  `memory` (what a network would need)
 * changes from outside: `editing` (``run.do``), ``edits/`` (what an edit is), `hands` (what it may do),
   `redrawn` (weights that begin anew), `dataset`
 * the past: `travel` (``run.to``, ``run.undo``), ``timeline/`` (how), `run_traveller`, `past` (what a picture sees)

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..engine.arrays.plan import PlanRunner
-from ..engine.problem import Problem
+from ..engine.problem import Reduction
 from ..errors import UnknownNameError, listing
-from ..tape import Tape, lower
+from ..tape import Plan, Tape, lower
 from .frame import Stage
 from .samples import Shape, as_samples, fitting
 from .stages import OUTPUTS
@@ -38,15 +38,22 @@ class Forward:
     ----------
     tape : Tape
         As recorded.
-    problem : Problem
+    plan : Plan
+        Of the loss.
+    dtype : str
+    reduction : {"mean", "sum"}
+        Of the losses of a batch.
     stages : sequence of (Stage, int)
         What the modules made, and the taps that they are.
     shape : tuple of int
         Of the inputs of one sample.
     """
 
-    def __init__(self, tape: Tape, problem: Problem, stages: Sequence[tuple[Stage, int]], shape: Shape) -> None:
-        self.tape, self.problem, self.shape = tape, problem, shape
+    def __init__(
+        self, tape: Tape, plan: Plan, dtype: str, reduction: Reduction, stages: Sequence[tuple[Stage, int]],
+        shape: Shape,
+    ) -> None:  # fmt: skip
+        self.tape, self.plan, self.dtype, self.reduction, self.shape = tape, plan, dtype, reduction, shape
         self.stages = tuple(stage for stage, _ in stages)
         self._taps = [number for _, number in stages]
 
@@ -147,15 +154,15 @@ class Forward:
         runner = self._loss_runner
         rows = runner.rows(values, np.concatenate([x, y], axis=1).T, np.array([runner.plan.body.loss]))
         total = rows[0].sum(dtype=np.float64)
-        return float(total / len(x) if self.problem.reduction == "mean" else total)
+        return float(total / len(x) if self.reduction == "mean" else total)
 
     @cached_property
     def _predict_runner(self) -> PlanRunner:
-        return PlanRunner(lower(self.tape.only(outputs=True)), self.problem.store.value.dtype)
+        return PlanRunner(lower(self.tape.only(outputs=True)), self.dtype)
 
     @cached_property
     def _loss_runner(self) -> PlanRunner:
-        return PlanRunner(self.problem.plan, self.problem.store.value.dtype)
+        return PlanRunner(self.plan, self.dtype)
 
     @cached_property
     def _probe_runner(self) -> PlanRunner:
@@ -163,4 +170,4 @@ class Forward:
 
     @cached_property
     def _dead_runner(self) -> PlanRunner:
-        return PlanRunner(self._probe_runner.plan, self.problem.store.value.dtype)
+        return PlanRunner(self._probe_runner.plan, self.dtype)

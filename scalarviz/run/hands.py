@@ -14,8 +14,10 @@ from ..engine.table import usable
 from ..errors import InputError
 from .checks import batch_of, check_targets
 from .dataset import Dataset
+from .graph import Graph
 from .optimizer import record_update
 from .redrawn import redrawn
+from .regraph import put_graph
 from .samples import as_pair, fitting
 
 if TYPE_CHECKING:
@@ -161,6 +163,12 @@ class RunHands:
             most = count if run.problem.sampling == "epochs" else run.problem.batch
             self._use(data=data.joined(), batch=batch or min(run.problem.batch, most))
         run._dataset = data
+
+    # ---- what it computes
+
+    def put_graph(self, graph: Graph) -> None:
+        """Go on with a graph that the run had; see :func:`scalarviz.run.regraph.put_graph`."""
+        put_graph(self.run, graph)
 
     # ---- anything
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
@@ -16,26 +16,25 @@ from ..engine.arrays.plan import PlanRunner
 from ..engine.choose import choose, known
 from ..engine.problem import DTYPES, SAMPLINGS, Problem, Sampling
 from ..engine.processors import processors
-from ..errors import InputError, StateError, TypeMismatchError
+from ..errors import StateError, TypeMismatchError
 from ..nn import batch_reduction
-from ..scalar.store import Block, Gate
-from ..tape import Plan, Tape, lower, record
+from ..scalar.store import Block, Gate, Store
+from ..tape import Plan
 from .checks import batch_of, check_targets, positive, seed_of
 from .dataset import Dataset
 from .editing import Editing
 from .engines import Engines
-from .forward import Forward
 from .frame import Stage, Tensor
-from .gather import blocks_of, gather, owners_of, release, tensors_of, weight_name
+from .gather import gather, owners_of, release, weight_name
+from .graph import Graph, recorded, weights_of
 from .history import History
 from .keeping import Keeping
 from .looking import Looking
 from .memory import check_run
 from .opened.opening import Opening
-from .optimizer import flat_state, hand_back, record_update, trained_indices
+from .optimizer import flat_state, hand_back, record_update
 from .run_traveller import RunTraveller
-from .samples import as_pair, on_rows, sample_shape
-from .stages import stages_of
+from .samples import as_pair, sample_shape
 from .timeline import Timeline
 from .training import Training
 from .travel import Travel
@@ -111,70 +110,62 @@ class Run(Engines, Editing, Keeping, Looking, Opening, Travel):
                 raise TypeMismatchError(f"{what} must be a module or a function of Values, got {type(thing).__name__}")
         inputs, targets = as_pair(data)
         self._shapes = sample_shape(data[0]), sample_shape(data[1])
-        self._on_rows = on_rows(model, self._shapes[0])
-        self.model, self.loss_function, self.optimizer = model, loss, optimizer
         self.seed, self.dtype = seed_of(seed), dtype
         batch = batch_of(batch_size, len(inputs), one_of(sampling, SAMPLINGS, "sampling"))
         update = record_update(optimizer)
-        weights = self._blocks()
-        check_run(sum(block.size for block in weights), dtype, len(optimizer.state), known(engine))
-        self._tape = self._record(weights, inputs.shape[1], targets.shape[1])
-        check_targets(loss, targets, len(self._tape.outputs))
-        plan = lower(self._tape.only(loss=True))
-        self._choice = choose(engine, dtype, plan, update, batch)
-        check_run(self._tape.n_parameters, dtype, len(optimizer.state), self._choice.name)  # auto has chosen
-        held = trained_indices(optimizer, self._tape)  # before any weight is taken over
-        encoded = self._encoded(plan, inputs, targets)
-        self._take_over(partial(self._begin, plan, update, encoded, (batch, sampling), held))
+        check_run(sum(b.size for b in weights_of(model, optimizer)), dtype, len(optimizer.state), known(engine))
+        graph = recorded(self, model, loss, optimizer, self._shapes)
+        check_targets(loss, targets, len(graph.tape.outputs))
+        self._choice = choose(engine, dtype, graph.plan, update, batch)
+        check_run(graph.tape.n_parameters, dtype, len(optimizer.state), self._choice.name)  # auto has chosen
+        encoded = self._encoded(graph.plan, inputs, targets)
+        self._put_on(graph)
+        self._take_over(graph.blocks, partial(self._begin, update, encoded, (batch, sampling)))
 
-    def _begin(
-        self, plan: Plan, update: Plan, data: Dataset, batch: tuple[int, Sampling], held: NDArray[np.bool_]
-    ) -> None:
+    def _begin(self, update: Plan, data: Dataset, batch: tuple[int, Sampling], store: Store) -> None:
+        graph, self._store = self._graph, store
         self._taken_by: Run | None = None
         self._closed = False
-        self.tensors: tuple[Tensor, ...] = tensors_of(self._tape.blocks)
-        self.problem = self._problem(plan, update, data, batch)
-        self._training = Training(
-            self.problem, self._first_trainer(self.problem), held, partial(weight_name, self.tensors)
-        )
+        try:
+            self.problem = self._problem(update, data, batch)
+            self._training = Training(self.problem, self._first_trainer(self.problem), graph.held, graph.name_of)
+        except BaseException:  # the weights are not left to a run that there is not
+            release(graph.blocks, store)
+            raise
         self._traveller = RunTraveller(self)
         self.timeline = Timeline(self._traveller, self._training.history)
-        shape = self._shapes[0]
-        self._forward = Forward(self._tape, self.problem, stages_of(self.model, self._tape, self.tensors, shape), shape)
-        self.stages: tuple[Stage, ...] = self._forward.stages
+        self._attach()
+
+    # ---- building
+
+    def _put_on(self, graph: Graph) -> None:
+        """What a graph says of a run is what the run says."""
+        self._graph = graph
+        self.model, self.loss_function, self.optimizer = graph.model, graph.loss, graph.optimizer
+        self._on_rows, self._tape, self._forward = graph.on_rows, graph.tape, graph.forward
+        self.tensors: tuple[Tensor, ...] = graph.tensors
+        self.stages: tuple[Stage, ...] = graph.forward.stages
+        graph.put_activations()
+
+    def _attach(self) -> None:
+        """The optimiser asks this run, and gets its numbers at the end of it."""
         self.optimizer.attach(self._optimizer_edited, self._optimizer_asked)
         self._left = weakref.finalize(self, hand_back, self.optimizer, self._tape, self.problem, self._training)
         self._left.atexit = False
 
-    # ---- building
-
-    def _blocks(self) -> list[Block]:
-        """The weights of the model and the others that the optimiser holds, each block once."""
-        return list(dict.fromkeys([*blocks_of(self.model), *(block for block, _ in self.optimizer.blocks())]))
-
-    def _record(self, blocks: list[Block], n_inputs: int, n_targets: int) -> Tape:
-        tape = record(self._on_rows, n_inputs, n_targets, loss=self.loss_function, blocks=blocks)
-        if tape.n_parameters == 0:
-            raise InputError("the model has no weights and the optimiser holds none; there is nothing to train")
-        return tape
-
-    def _take_over(self, begin: Callable[[], None]) -> None:
-        """Weights into a store of this run, and `begin`; runs that trained them give them away between two steps."""
-        take = partial(self._taken, begin)
-        for run in sorted(owners_of(self._tape.blocks), key=id):  # in one order, so that no two wait for each other
+    def _take_over(self, blocks: Sequence[Block], use: Callable[[Store], None]) -> None:
+        """Weights into a new store, and `use` it; runs that trained them give them away between two steps."""
+        take = partial(self._taken, blocks, use)
+        for run in sorted(owners_of(blocks), key=id):  # in one order, so that no two wait for each other
             take = partial(run._in_turn, take)
         take()
 
-    def _taken(self, begin: Callable[[], None]) -> None:
-        self._store, former = gather(self._tape.blocks, self.dtype, self)
+    def _taken(self, blocks: Sequence[Block], use: Callable[[Store], None]) -> None:
+        store, former = gather(blocks, self.dtype, self)
         for run in former:
             run._hand_over(self)
             release(run._tape.blocks, run._store)  # what nobody takes stands alone again
-        try:
-            begin()
-        except BaseException:  # the weights are not left to a run that there is not
-            release(self._tape.blocks, self._store)
-            raise
+        use(store)
 
     @in_turn
     def _in_turn(self, function: Callable[[], Any]) -> Any:
@@ -184,10 +175,10 @@ class Run(Engines, Editing, Keeping, Looking, Opening, Travel):
         numbers = np.concatenate([inputs, targets], axis=1).T
         return Dataset(PlanRunner(plan, self.dtype).encode(numbers))
 
-    def _problem(self, plan: Plan, update: Plan, data: Dataset, batch: tuple[int, Sampling]) -> Problem:
+    def _problem(self, update: Plan, data: Dataset, batch: tuple[int, Sampling]) -> Problem:
         self._dataset = data
         return Problem(
-            plan=plan,
+            plan=self._graph.plan,
             update=update,
             store=self._store,
             state=flat_state(self.optimizer, self._tape, self.dtype),

@@ -7,7 +7,7 @@ optimiser has, and how many samples there are, may differ between two states of 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, TypeVar
@@ -24,6 +24,7 @@ from .signals import Whole
 if TYPE_CHECKING:
     from ..engine.choose import EngineChoice
     from ..engine.problem import Sampling
+    from .graph import Graph
     from .run import Run
 
 
@@ -64,6 +65,8 @@ class State:
 def _bytes(part: Any) -> int:
     if isinstance(part, np.ndarray):
         return part.nbytes
+    if isinstance(part, OfModel):
+        return _bytes(part.parts)
     if isinstance(part, Mapping):
         return sum(map(_bytes, part.values()))
     return part.nbytes if isinstance(part, Weights) else 0
@@ -128,11 +131,7 @@ class _Weights:
         return Weights(store.value.copy(), store.grad.copy(), previous, *flags, training.edited, training._update)
 
     def check(self, run: Run, part: Weights) -> None:
-        own = run._store.value
-        if part.values.shape != own.shape or part.values.dtype != own.dtype:
-            raise InputError(
-                f"the state has {len(part.values)} weights in {part.values.dtype}, the run {len(own)} in {own.dtype}"
-            )
+        """Those of a graph of this run fit it."""
 
     def take(self, run: Run, part: Weights) -> None:
         store, training = run._store, run._training
@@ -162,10 +161,7 @@ class _Optimizer:
         }
 
     def check(self, run: Run, part: Mapping[str, Any]) -> None:
-        own = type(run.optimizer).__name__
-        if part["class"] != own:
-            raise InputError(f"the state is of a run with {part['class']}, this one has {own}")
-        run.optimizer.checked(part["numbers"])
+        """The numbers of its graph's optimiser are those that it had."""
 
     def take(self, run: Run, part: Mapping[str, Any]) -> None:
         if run.optimizer.hyperparameters() != part["numbers"]:
@@ -174,40 +170,50 @@ class _Optimizer:
         run.problem.state = [part["arrays"][name].copy() for name in run.optimizer.state]
 
 
+class OfModel(NamedTuple):
+    """What the modules of a model have beside weights, by name; the model is referred to."""
+
+    model: Any
+    parts: Mapping[str, Any]
+
+
 class _Buffers:
     owns = frozenset({"model.buffers"})
 
-    def give(self, run: Run) -> dict[str, NDArray[Any]]:
-        return buffers_of(run.model)
+    def give(self, run: Run) -> OfModel:
+        return OfModel(run.model, buffers_of(run.model))
 
-    def check(self, run: Run, part: Mapping[str, NDArray[Any]]) -> None:
-        own = buffers_of(run.model)
-        other = [name for name in part if name not in own or not np.array_equal(own[name], part[name], equal_nan=True)]
-        if other or len(own) != len(part):
+    def check(self, run: Run, part: OfModel) -> None:
+        own, kept = buffers_of(part.model), part.parts
+        other = [name for name in kept if name not in own or not np.array_equal(own[name], kept[name], equal_nan=True)]
+        if other or len(own) != len(kept):
             raise InputError(
-                f"the state's numbers of {listing(other or sorted(set(own) ^ set(part)))} are not the model's, which "
+                f"the state's numbers of {listing(other or sorted(set(own) ^ set(kept)))} are not the model's, which "
                 "its recorded graph holds as constants; put them back into the model first"
             )
 
-    def take(self, run: Run, part: Mapping[str, NDArray[Any]]) -> None:
+    def take(self, run: Run, part: OfModel) -> None:
         """They are constants of the recorded graph: `check` has found them unchanged."""
 
 
 class _Modes:
     owns = frozenset({"model.training"})
 
-    def give(self, run: Run) -> dict[str, bool]:
-        modules = getattr(run.model, "named_modules", None)
-        return {name: module.training for name, module in modules()} if callable(modules) else {}
+    def give(self, run: Run) -> OfModel:
+        return OfModel(run.model, {name: module.training for name, module in _modules(run.model)})
 
-    def check(self, run: Run, part: Mapping[str, bool]) -> None:
-        if part.keys() != self.give(run).keys():
-            raise InputError(f"the state is of a model with other modules: {listing(sorted(part))}")
+    def check(self, run: Run, part: OfModel) -> None:
+        if part.parts.keys() != {name for name, _ in _modules(part.model)}:
+            raise InputError(f"the state is of a model with other modules: {listing(sorted(part.parts))}")
 
-    def take(self, run: Run, part: Mapping[str, bool]) -> None:
-        modules = getattr(run.model, "named_modules", None)
-        for name, module in modules() if callable(modules) else ():
-            module.training = part[name]
+    def take(self, run: Run, part: OfModel) -> None:
+        for name, module in _modules(part.model):
+            module.training = part.parts[name]
+
+
+def _modules(model: Any) -> Iterable[tuple[str, Any]]:
+    modules = getattr(model, "named_modules", None)
+    return modules() if callable(modules) else ()
 
 
 class _Sampler:
@@ -279,19 +285,19 @@ class _Step:
 
 class _Graph:
     owns = frozenset({
-        "model", "loss_function", "_on_rows", "_tape", "_shapes", "_forward", "_network", "stages", "tensors", "dtype",
+        "_graph", "model", "loss_function", "_on_rows", "_tape", "_shapes", "_forward", "stages", "tensors", "dtype",
         "problem.plan", "problem.reduction", "problem.block", "_training._held", "_training._name_of",
     })  # fmt: skip
 
-    def give(self, run: Run) -> Any:
-        return run._tape
+    def give(self, run: Run) -> Graph:
+        return run._graph
 
-    def check(self, run: Run, part: Any) -> None:
-        if part is not run._tape:
+    def check(self, run: Run, part: Graph) -> None:
+        if part.of() is not run:
             raise InputError("the state is of another Run: its model and loss were recorded for that one")
 
-    def take(self, run: Run, part: Any) -> None:
-        """It is never changed: `check` has found it the same."""
+    def take(self, run: Run, part: Graph) -> None:
+        run.hands.put_graph(part)
 
 
 PARTS: Mapping[str, Part[Any]] = MappingProxyType({

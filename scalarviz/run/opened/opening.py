@@ -121,7 +121,7 @@ class Opening:
         data = problem.data[: tape.n_inputs + tape.n_targets]
         if sample is None:
             batch = problem.indices(before)
-            return data, batch, None if problem.batch == data.shape[1] else batch
+            return data, batch, None if problem.whole else batch
         if isinstance(sample, int | np.integer):
             place = np.array([position(sample, data.shape[1], "open: sample")])
             return data, place, place

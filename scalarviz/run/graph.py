@@ -1,0 +1,118 @@
+"""`Graph`: what a run computes and which weights it has, as one thing that a state can hold and a run can put on."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..nn import Activation, Module, Sequential, batch_reduction
+from ..optim import Optimizer
+from ..scalar.store import Block
+from ..tape import Plan, Tape, lower, record
+from .forward import Forward
+from .frame import Tensor
+from .gather import blocks_of, tensors_of, weight_name
+from .optimizer import trained_indices
+from .samples import Shape, on_rows
+from .stages import stages_of
+
+if TYPE_CHECKING:
+    from .run import Run
+
+Place = tuple[Sequential, str, Module]
+"""An activation, and where it stands: in a Sequential under a name."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    """A recorded model with its loss and the optimiser that holds its weights. Nothing of it is ever changed.
+
+    Attributes
+    ----------
+    of : weakref to Run
+        The run that it was recorded for.
+    model, loss : callable
+    optimizer : Optimizer
+    activations : tuple of Place
+        Those of the model's Sequentials, which may have others in another graph of the same model.
+    on_rows : callable
+        The model as a function of a flat row.
+    tape : Tape
+    plan : Plan
+    held : ndarray of bool, shape (P,)
+        Which weights the optimiser holds and the loss depends on.
+    tensors : tuple of Tensor
+    forward : Forward
+    """
+
+    of: weakref.ref[Run]
+    model: Callable[..., Any]
+    loss: Callable[..., Any]
+    optimizer: Optimizer
+    activations: tuple[Place, ...]
+    on_rows: Callable[..., Any]
+    tape: Tape
+    plan: Plan
+    held: NDArray[np.bool_]
+    tensors: tuple[Tensor, ...]
+    forward: Forward
+
+    @property
+    def name_of(self) -> Callable[[int], str]:
+        """Flat index to the name of a weight."""
+        return partial(weight_name, self.tensors)
+
+    @property
+    def blocks(self) -> list[Block]:
+        """Its weights, in the order of the flat arrays."""
+        return list(self.tape.blocks)
+
+    def put_activations(self) -> None:
+        """Let the model's Sequentials have the activations of this graph."""
+        for sequential, name, activation in self.activations:
+            if vars(sequential).get(name) is not activation:
+                setattr(sequential, name, activation)
+
+
+def weights_of(model: Any, optimizer: Optimizer) -> list[Block]:
+    """The weights of the model and the others that the optimiser holds, each block once."""
+    return list(dict.fromkeys([*blocks_of(model), *(block for block, _ in optimizer.blocks())]))
+
+
+def recorded(
+    run: Run, model: Callable[..., Any], loss: Callable[..., Any], optimizer: Optimizer, shapes: tuple[Shape, Shape]
+) -> Graph:
+    """The graph of a model and a loss for samples of these shapes; the run is left as it is.
+
+    Raises
+    ------
+    InputError, TracingError
+        They cannot be recorded, there are no weights, or the optimiser holds none of them.
+    """
+    rows = on_rows(model, shapes[0])
+    sizes = (int(np.prod(shapes[0])), int(np.prod(shapes[1])))
+    tape = record(rows, *sizes, loss=loss, blocks=weights_of(model, optimizer))
+    if tape.n_parameters == 0:
+        raise InputError("the model has no weights and the optimiser holds none; there is nothing to train")
+    held, plan, tensors = trained_indices(optimizer, tape), lower(tape.only(loss=True)), tensors_of(tape.blocks)
+    stages = stages_of(model, tape, tensors, shapes[0])
+    forward = Forward(tape, plan, run.dtype, batch_reduction(loss), stages, shapes[0])
+    return Graph(
+        weakref.ref(run), model, loss, optimizer, tuple(activations_of(model)), rows, tape, plan, held, tensors, forward
+    )
+
+
+def activations_of(model: Any) -> Iterator[Place]:
+    """The activations of all Sequentials of a model, in its order."""
+    for _, module in model.named_modules() if isinstance(model, Module) else ():
+        if isinstance(module, Sequential):
+            for name, part in vars(module).items():
+                if name.isdecimal() and isinstance(part, Activation):
+                    yield module, name, part
