@@ -22,6 +22,7 @@ from .draw.places import MARGIN, Box, Places, arrange, check_size
 from .draw.sketch import Sketch
 from .draw.theme import Theme, get_theme
 from .flow.scenery import Scenery, cubes_box, window_of
+from .micro.inside import Inside
 from .panels.hud import hud, keys, state_of
 from .panels.marks import marks_on
 from .panels.pace import TextPace
@@ -83,6 +84,7 @@ class Workbench(Aim):
         self.side = SidePanels(self.subject, self.theme, hints=bool(keys))
         self.swatch = InputSwatch(self.side.ground)
         self.touch = Touch(self.subject)  # its `table` is the list of keys
+        self.inside = Inside(self)
         self._frame: Frame | None = None
         self._pace = ""
         self.panels_shown = True
@@ -129,9 +131,16 @@ class Workbench(Aim):
         self._ratio = ratio
         self.painter = Painter(logical, self.scale)
         self._above: list[Painter] = []
-        self.side.place(self.places.panels, self.places.left_out if shown else (), self.places.more)
+        self.place_side()
         self._picker = Picker(self.layout)
         self.bar.place(self.places.time)
+
+    def place_side(self) -> None:
+        """Panels in their places; none where an opened step has their column."""
+        if self.inside.column is not None:
+            self.side.place({})
+        else:
+            self.side.place(self.places.panels, self.places.left_out if self.panels_shown else (), self.places.more)
 
     def _stand(self) -> None:
         """What depends on the layout: made once for it, and only dressed anew for another look."""
@@ -143,7 +152,7 @@ class Workbench(Aim):
         self._numbers, self._moving, self._touched = list[Sketch](), list[Sketch](), list[list[Sketch]]()
         self._time = list[Sketch]()
 
-    def _write_static(self) -> None:
+    def write_static(self) -> None:
         """The words that stay from frame to frame."""
         y, wide = self.places.keys, self.places.scene[0] + self.places.scene[2] - 2 * MARGIN
         self._key_line = [] if y is None else [keys(MARGIN, y, wide, self.theme, self._keys)]
@@ -158,16 +167,17 @@ class Workbench(Aim):
         moved, quantity = view.camera if view.moved else None, self.colouring.quantity
         self._scenery = Scenery(self.subject, self.layout, self.theme, self.project, self.places.scene, moved=moved,
                                 panels=self.panels_shown, quantity=quantity, before=before)  # fmt: skip
+        self._scenery.show_outcome(self.inside.told is None)
         self.swatch.box = self._scenery.swatch
         scene = self.places.scene if self.panels_shown else None
         self.side.float_over(self.layout, self.project, scene, self._scenery.reserved)
-        self._write_static()
+        self.write_static()
 
     @property
     def moving(self) -> bool:
         """Whether the picture goes on changing by itself: camera, range of the colours, text that lags behind."""
         growing = self.colouring.growing or self.activations.growing
-        return growing or self._view.gliding or self.text_pace.late or self.side.moving
+        return growing or self._view.gliding or self.text_pace.late or self.side.moving or self.inside.moving
 
     def set_look(
         self, *, quantity: str | None = None, cmap: str | None = None, theme: str | Theme | None = None
@@ -191,7 +201,12 @@ class Workbench(Aim):
         self.slab.set_colours(self.colouring.cmap, self.activations.cmap)
         self._scenery.change(look, self.colouring.quantity)
         self._strip.change(look)
-        self._write_static()
+        self.write_static()
+
+    def refresh(self) -> None:
+        """Words, numbers and cubes are to be written anew at the next drawing."""
+        self.text_pace.hurry()
+        self._outdated = True
 
     def refit_range(self) -> None:
         """Fit the ranges of the colours to the next frame shown."""
@@ -225,33 +240,48 @@ class Workbench(Aim):
         self.colouring.update(frame, seconds)
         self.activations.update(frame, seconds)
         paint(self.slab, frame, self.colouring, self.activations, rows=self._has_rows)
+        self.inside.paint()
         writes = self.text_pace.ready(waits)
-        self._moving = self.side.update(frame, seconds, writes=writes)
-        self._time = self.bar.update(frame, writes=writes)
+        opened = self.inside.told is not None
+        own = self.inside.column is not None
+        self._moving = self.inside.beside(frame) if own else self.side.update(frame, seconds, writes=writes)
+        self._time = [] if opened else self.bar.update(frame, writes=writes)
         self.touch.follow(frame)
         if self.text_pace.due(frame, (pace_text, *self.side.headlines), waits):
             self.touch.explain(frame)
             self._numbers = self._texts(frame, pace_text)
         self._outdated = False
         seen = View(self.layout, self.camera, self.project, self.places, self.theme, self.colouring.quantity,
-                    self.panels_shown, self._hit)  # fmt: skip
+                    self.panels_shown and self.inside.told is None, self._hit)  # fmt: skip
         above = self.touch.layers(frame, seen, self.side)
+        above[0] += self.inside.overlay(seconds)
         above[1] += [*self.swatch.label(self.theme, self.places.size), *self.bar.label(self.places.size)]
         self._touched = [part for part in [self.side.floating()] if part] + above
 
     def _texts(self, frame: Frame, pace_text: str) -> list[Sketch]:
-        sketches = self._scenery.cubes(frame, self.colouring, self.activations)
-        if self.places.strip is not None:
+        inside = self.inside
+        scale = inside.scale(self.activations)
+        sketches = [*self._scenery.cubes(inside.rows(frame), self.colouring, scale, inside.skip), *inside.texts()]
+        if self.places.strip is not None and inside.told is None:
             marks = marks_on(self.slab, self.colouring, self.camera, self.size[0] / self.camera.size[0])
             sketches += self._strip.sketches(self.places.strip, frame, selected=self.selected, marks=marks)
-        sketches += self._scenery.around(frame, self.colouring, self.subject.probe_loss(frame))
+        sketches += self._scenery.around(frame, self.colouring, self.subject.probe_loss(frame), inside.reached)
         sketches.append(self._scenery.trouble(frame, [*self._static, *sketches]))
         if self.places.hud is not None:
             second = "  ·  ".join([*self._scenery.homeless, pace_text])  # where there is no room at the layer
-            ahead = self.side.ground.ahead
+            ahead = self.side.ground.ahead if inside.told is None else None
             state = state_of(self.subject, frame, second, self.colouring.quantity, self.side.headlines, ahead)
-            sketches.append(hud(self.places.hud, self.theme, state))
+            sketches.append(hud(self.places.hud, self.theme, inside.head(state)))
         return sketches
+
+    @property
+    def scenery(self) -> Scenery:
+        """What stands flat around the cubes."""
+        return self._scenery
+
+    def legend(self, box: Box, frame: Frame) -> Sketch:
+        """The legend of the cubes' colours, in `box`."""
+        return self._strip.legend(box, frame, self.inside.about)
 
     # touching
 
@@ -280,7 +310,9 @@ class Workbench(Aim):
     def click(self, at: Point, *, shift: bool = False) -> None:
         """A panel answers, or else the cube at a point in device pixels is selected, or nothing."""
         point = self.to_logical(at)
-        if self.side.on_more(point):
+        if self.inside.click(point):
+            pass
+        elif self.side.on_more(point):
             self.side.turn_page()
             self._lay_out()
         elif not self.side.click(point, shift=shift) and not self.side.covers(point):

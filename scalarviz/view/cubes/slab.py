@@ -128,6 +128,12 @@ class SlabVisual:
             if plate.kind == "activation":
                 self.atlas.set_flags(self.atlas.span(plate), DEAD, (dead or {}).get(plate.name))
 
+    def set_rows_missing(self, missing: Mapping[str, ArrayLike]) -> None:
+        """Mark numbers of activation rows that have not been computed yet; rows that are not named have all."""
+        for plate in self.layout.plates:
+            if plate.kind == "activation":
+                self.atlas.set_flags(self.atlas.span(plate), NOT_COMPUTED, missing.get(plate.name))
+
     def set_range(self, v: float | Range | Mapping[str, float | Range], scale: str = "linear") -> None:
         """Set the range of the weights: one V for all, a whole :class:`Range`, or one by tensor name."""
         for index, plate in enumerate(self.layout.plates):

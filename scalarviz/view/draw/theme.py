@@ -124,3 +124,8 @@ def get_theme(theme: str | Theme = "dark") -> Theme:
 def rgb(colour: str) -> tuple[float, float, float]:
     """``"#rrggbb"`` as three floats in 0..1."""
     return tuple(int(colour[k : k + 2], 16) / 255.0 for k in (1, 3, 5))  # type: ignore[return-value]
+
+
+def mixed(colour: str, ground: str, share: float) -> tuple[float, float, float]:
+    """`share` of a colour over a ground, as three floats in 0..1."""
+    return tuple(share * a + (1.0 - share) * b for a, b in zip(rgb(colour), rgb(ground), strict=True))  # type: ignore[return-value]

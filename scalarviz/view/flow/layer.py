@@ -5,8 +5,7 @@ Boxes and lines depend on the layout alone and are built once; the numbers in th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,32 +19,19 @@ from ..draw.theme import Theme
 from ..shown.subject import Sample
 from ..space.layout import Layout
 from ..space.plate import Plate
+from .offsets import TIGHT, WIDE, Rows
 from .rows import RowName, row_names, write
 from .taken import Taken
 from .turned import level
 
 Floats = NDArray[np.float64]
+Marks = NDArray[np.bool_]
 Project = Callable[[ArrayLike], Floats]
 
 CHIP = (58.0, 28.0)
 _INPUTS = ((58.0, CHANNEL, True), (46.0, LABEL, True), (38.0, LABEL, False))  # width, type, whether in a box
 _SWATCH = 42.0
 SYMBOLS = {"sigmoid": "σ"}
-
-
-@dataclass(frozen=True, slots=True)
-class Offsets:
-    """Centres of the chips right of a row's anchor, and their widths."""
-
-    sum: float
-    output: float
-    target: float
-    sum_width: float
-    width: float
-
-
-WIDE = Offsets(56.0, 140.0, 200.0, 60.0, 50.0)
-TIGHT = Offsets(47.0, 118.0, 168.0, 58.0, 46.0)
 
 
 class FewFlow:
@@ -63,6 +49,11 @@ class FewFlow:
         Where the cubes are.
     moved : bool
         Whether the camera was moved by hand: what would then lie on cubes is left out.
+
+    Attributes
+    ----------
+    outcome : bool
+        Whether swatches and loss stand below the last row; may be set before :meth:`change`.
     """
 
     def __init__(
@@ -78,6 +69,7 @@ class FewFlow:
         linear = next(s for s in stages if s.weight is not None)
         assert linear.weight is not None
         self._sample, self._project, self._box = sample, project, box
+        self.outcome = True
         self._taken, self._moved = taken, moved
         self._trays = {layout.plates[k].name: project(c) for k, c in zip(layout.tray_plates, layout.trays, strict=True)}
         self._input_style = _INPUTS[0]
@@ -102,6 +94,21 @@ class FewFlow:
         self.static = self._boxes()
 
     # places
+
+    @property
+    def rows(self) -> Rows:
+        """The places of the outputs' chips."""
+        return Rows(self._anchors, self._at, self._columns)
+
+    @property
+    def inputs(self) -> Floats | None:
+        """Middles (N, 2) of the inputs' chips; None where they have no room."""
+        return self._chips
+
+    @property
+    def plates(self) -> tuple[Plate, Plate | None]:
+        """Weights and biases."""
+        return self._weight, self._bias
 
     def _chip_places(self) -> Floats | None:
         """Centres of the input chips, None when they would touch."""
@@ -304,12 +311,15 @@ class FewFlow:
     def _swatches(self) -> bool:
         y = self._lowest[1]
         fits = y + 100 < self._box[1] + self._box[3] + 8
-        return self._sample.colours and self._below and len(self._anchors) == 3 and fits
+        return self.outcome and self._sample.colours and self._below and len(self._anchors) == 3 and fits
 
     # what changes every frame
 
-    def numbers(self, frame: Frame, loss: float | None) -> Sketch:
-        """The numbers and swatches of one frame; `loss` is the probe sample's own."""
+    def numbers(self, frame: Frame, loss: float | None, reached: Mapping[str, Marks] | None = None) -> Sketch:
+        """The numbers and swatches of one frame; `loss` is the probe sample's own.
+
+        `reached` says of each stage which of its numbers are there already; None: all.
+        """
         sketch, theme = Sketch(), self._theme
         if "input" not in frame.activations:
             return sketch
@@ -324,13 +334,18 @@ class FewFlow:
         if not self._columns:
             return sketch
         for row, (x, y) in enumerate(self._anchors):
-            shown = {self._at.sum: chip_text(sums[row], signed=True), self._at.output: chip_text(outputs[row])}
+            shown = {}
+            if reached is None or reached[self._sums][row]:
+                shown[self._at.sum] = chip_text(sums[row], signed=True)
+            if reached is None or reached[self._last.name][row]:
+                shown[self._at.output] = chip_text(outputs[row])
             for at, text in shown.items():
                 sketch.text(x + at, y + 5.5, text, CHANNEL, theme.text1, bold=True, anchor="middle")
             if self._target is not None:
                 text = wanted_text(self._target[row])
                 sketch.text(x + self._at.target, y + 5.5, text, CHANNEL, theme.text2, anchor="middle")
-        self._outcome(sketch, outputs, loss)
+        if self.outcome:
+            self._outcome(sketch, outputs, loss)
         return sketch
 
     @property

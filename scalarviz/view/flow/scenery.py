@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -95,7 +95,7 @@ class Scenery:
 
     def change(self, theme: Theme, quantity: str) -> None:
         """Another look."""
-        decades = quantity != "weight"
+        decades, self._quantity = quantity != "weight", quantity
         if decades not in self._forms:
             self._forms[decades] = self._form(decades=decades)
         self._values, self._theme = self._forms[decades], theme
@@ -108,6 +108,19 @@ class Scenery:
             self.static.append(self.flow.static)
         if self._labels is not None:
             self.static.append(self._labels.names(theme))
+
+    def show_outcome(self, shown: bool) -> bool:
+        """Whether the swatches of a single layer's outcome stand below it; returns whether that changes."""
+        if self.flow is None or self.flow.outcome == shown:
+            return False
+        self.flow.outcome = shown
+        self.change(self._theme, self._quantity)
+        return True
+
+    @property
+    def values(self) -> CubeValues:
+        """Where the numbers of the quantity shown stand."""
+        return self._values
 
     @property
     def reserved(self) -> list[Box]:
@@ -143,24 +156,37 @@ class Scenery:
         units = {} if self._subject.sample.sheet else {"input": sample.inputs}
         return {**units, stages[-1].name: sample.outputs}
 
-    def cubes(self, frame: Frame, colouring: Coloring, activations: ActivationScale) -> list[Sketch]:
-        """The numbers on the cubes: weights, and rows of activations."""
+    def cubes(
+        self,
+        frame: Frame,
+        colouring: Coloring,
+        activations: ActivationScale,
+        skip: NDArray[np.bool_] | None = None,
+    ) -> list[Sketch]:
+        """The numbers on the cubes: weights but for those to `skip` (P,), and rows of activations."""
         missing = None
         if colouring.quantity != "weight" and not frame.computed.all():
             weights = np.where(frame.computed, np.nan, frame.values)
             missing = {t.name: t.of(weights) for t in self._subject.tensors}
-        weights_of = self._values.sketch(colouring.values(), colouring.units(), colouring.cmap, missing)
+        others = None if skip is None else {t.name: skip[t.span] for t in self._subject.tensors}
+        weights_of = self._values.sketch(colouring.values(), colouring.units(), colouring.cmap, missing, others)
         return [weights_of, self._values.rows(frame, activations)]
 
-    def around(self, frame: Frame, colouring: Coloring, loss: float | None) -> list[Sketch]:
-        """The numbers beside them; `loss` is the probe sample's own."""
+    def around(
+        self,
+        frame: Frame,
+        colouring: Coloring,
+        loss: float | None,
+        reached: Mapping[str, NDArray[np.bool_]] | None = None,
+    ) -> list[Sketch]:
+        """The numbers beside them; `loss` is the probe sample's own, `reached` says which are there (None: all)."""
         sketches = []
         if self.flow is not None:
-            sketches.append(self.flow.numbers(frame, loss))
+            sketches.append(self.flow.numbers(frame, loss, reached))
         if self._labels is not None:
             sketches.append(self._labels.ranges(colouring.extents(), self._theme))
-        if self._outcome is not None:
-            last = self._subject.stages[-1].name
+        last = self._subject.stages[-1].name if self._subject.stages else ""
+        if self._outcome is not None and (reached is None or reached[last].all()):
             sketches.append(outcome(self._outcome, self._theme, self._subject.sample, frame, last, loss))
         return sketches
 

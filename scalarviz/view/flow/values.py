@@ -89,6 +89,7 @@ class CubeValues:
         units: dict[str, Floats],
         cmap: Colormap,
         missing: Mapping[str, NDArray[np.floating]] | None = None,
+        skip: Mapping[str, NDArray[np.bool_]] | None = None,
     ) -> Sketch:
         """The numbers of one frame, by plate, in C order.
 
@@ -100,12 +101,16 @@ class CubeValues:
         missing : mapping of str to ndarray, optional
             Weights by plate where the number shown has not been computed yet, NaN where it has: the weight stands
             there, small, since a zero would be read as a result.
+        skip : mapping of str to ndarray of bool, optional
+            Cubes on which something else is written.
         """
         sketch = Sketch()
         for (row, name), centres in self._centres.items():
             if row:
                 continue
-            seen = self._seen.get((row, name), np.ones(len(centres), bool))
+            seen = self.places(name)[1]
+            if skip is not None:
+                seen = seen & ~skip[name].ravel()
             weights = np.full(len(centres), np.nan) if missing is None else np.asarray(missing[name]).ravel()
             colours = colours_at(cmap, units[name].ravel())
             rows = zip(centres[seen], values[name].ravel()[seen], colours[seen], weights[seen], strict=True)
@@ -117,6 +122,11 @@ class CubeValues:
                 else:
                     self._print(sketch, float(x), float(y), float(value), colour)
         return sketch
+
+    def places(self, name: str) -> tuple[Floats, NDArray[np.bool_]]:
+        """Middles (N, 2) of the main faces of a tensor's cubes in logical pixels, and which of them can be read."""
+        centres = self._centres[False, name]
+        return centres, self._seen.get((False, name), np.ones(len(centres), bool))
 
     def rows(self, frame: Frame, scale: ActivationScale) -> Sketch:
         """The numbers of one frame's rows of activations; a dead unit has its cross alone."""
@@ -150,13 +160,18 @@ def _key(plate: Plate) -> _Key:
 
 def _fitting(plate: Plate, project: Project, widest: str) -> int:
     """The largest size whose widest usual number fits every cube of the plate; 0 if none does."""
+    wide, high = face_room(plate, project)
+    return next((s for s in _SIZES if measure(widest, s, True) + _air(s) <= wide and s + 6 <= high), 0)
+
+
+def face_room(plate: Plate, project: Project) -> tuple[float, float]:
+    """Width and height in logical pixels that a text may have on the main face of each cube of a plate."""
     centres = np.array([plate.cell_centre_top(*divmod(k, plate.shape[1])) for k in range(plate.size)])
     half = plate.half * plate.axes[:2]
     spans = [np.abs(project(centres + half[k]) - project(centres - half[k])) for k in (0, 1)]
     # Through the middle of a sheared face a horizontal line is as long as its flatter edge's horizontal part.
     flat = 0 if spans[0][:, 0].mean() >= spans[1][:, 0].mean() else 1
-    wide, high = spans[flat][:, 0].min(), spans[1 - flat][:, 1].min()
-    return next((s for s in _SIZES if measure(widest, s, True) + _air(s) <= wide and s + 6 <= high), 0)
+    return float(spans[flat][:, 0].min()), float(spans[1 - flat][:, 1].min())
 
 
 def _air(size: int) -> float:

@@ -78,7 +78,7 @@ class Strip:
             if not room_beside(width):
                 return []
             place = (x + width - LEGEND, y, LEGEND, height)
-            return [self._legend(place, frame), self._mark(place, selected), below]
+            return [self.legend(place, frame), self._mark(place, selected), below]
         sketches = []
         own = min(LEGEND, max(_NOTED, 0.4 * width), width)
         left = width - own - GAP
@@ -90,11 +90,12 @@ class Strip:
             )
         elif self._single:
             sketches.append(self._formulas(frame, (x, y, left, height)))
-        return [*sketches, self._legend((x + width - own, y, own, height), frame), below]
+        return [*sketches, self.legend((x + width - own, y, own, height), frame), below]
 
-    def _legend(self, box: Box, frame: Frame) -> Sketch:
+    def legend(self, box: Box, frame: Frame, about: str | None = None) -> Sketch:
+        """The legend of the cubes' colours; `about`: whose numbers they are, where not the frame's batch."""
         scale = self._colouring.legend()
-        about = said_of(self._colouring.quantity, self._subject, frame)
+        about = said_of(self._colouring.quantity, self._subject, frame) if about is None else about
         if about:  # whose gradient it is says more than how its scale is divided
             clipped = scale.note.rpartition(" · ")[2]
             log = ["log · "] if self._colouring.range.scale == "symlog" else []

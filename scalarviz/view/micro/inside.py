@@ -1,0 +1,351 @@
+"""`Inside`: what a workbench draws of an opened step, and what answers to a click there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...run.frame import Frame
+from ...run.ranges import Range, extent
+from ..cubes.scale import ActivationScale
+from ..draw.maps import get_map
+from ..draw.places import MARGIN, Box
+from ..draw.sketch import Sketch
+from ..panels.hud import HudState
+from ..panels.wording import noun
+from .bench import Bench
+from .chips import delta_boxes, delta_chips
+from .column import LEGEND, SWITCH, beside, column, halves, switch
+from .faces import Faces
+from .pulses import SECONDS, Ways, pulse
+from .ribbon import HEIGHT, arrow_at, ribbon
+from .sentence import HEIGHT as SENTENCE
+from .sentence import sentence
+from .told import BACKWARD, GRADIENTS, UPDATE, Told
+
+Point = tuple[float, float]
+_SMALL = (196.0, 30.0)  # the switch, where there is no column for it
+
+
+class Inside:
+    """An opened step on one workbench; nothing of it is there while `told` is None.
+
+    Parameters
+    ----------
+    bench : Bench
+
+    Attributes
+    ----------
+    told : Told or None
+        The micro-step shown.
+    asked : callable or None
+        ``asked("phase", number)`` and ``asked("switch", 0)``: what a click wants.
+    """
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+        self.told: Told | None = None
+        self.asked: Callable[[str, int], None] | None = None
+        self._quantity = bench.colouring.quantity
+        self._since = SECONDS
+        self._placed: tuple[object, Faces, Ways, list[Box] | None] | None = None
+
+    def show(self, told: Told | None, *, runs: bool = True) -> None:
+        """Show a micro-step of an opened step, or none any more.
+
+        Parameters
+        ----------
+        told : Told or None
+        runs : bool
+            Whether its pulse runs along the lines; else it stands at its end.
+        """
+        bench, was = self._bench, self.told
+        if was is None:
+            self._quantity = bench.colouring.quantity
+        self.told, self._since = told, 0.0 if runs else SECONDS
+        quantity = self._quantity if told is None else told.quantity
+        if quantity != bench.colouring.quantity and (told is None or was is None or was.phase != told.phase):
+            bench.set_look(quantity=quantity)
+        if (was is None) != (told is None):
+            bench.place_side()
+            if bench.scenery.show_outcome(told is None):
+                bench.write_static()
+            bench.slab.set_rows_missing({})
+        bench.slab.set_colours(activations=self.scale(bench.activations).cmap)
+        bench.refresh()
+
+    @property
+    def moving(self) -> bool:
+        """Whether a pulse is on its way."""
+        return self.told is not None and bool(self.told.pulses) and self._since < SECONDS
+
+    # ---- places
+
+    @property
+    def column(self) -> Box | None:
+        """The side column, which belongs to the opened step while there is one."""
+        places = self._bench.places
+        box = beside(list(places.panels.values()))
+        if self.told is None or box is None or box[0] < places.scene[0] + places.scene[2]:
+            return None
+        return box[0], float(MARGIN), box[2], places.size[1] - 2 * MARGIN
+
+    @property
+    def below(self) -> Box | None:
+        """What lies below the cubes: legends, and all down to the line of keys."""
+        places = self._bench.places
+        if self.told is None or places.strip is None:
+            return None
+        x, y, width, height = places.strip
+        bottom = y + height if places.time is None else places.time[1] + places.time[3]
+        if places.keys is not None:
+            bottom = max(bottom, places.keys - 20)
+        if self.column is not None:
+            width = places.size[0] - 2 * MARGIN
+        return x, y - 8, width, bottom - y + 8
+
+    @property
+    def _ribbon(self) -> Box | None:
+        if self.below is None:
+            return None
+        x, y, width, height = self.below
+        own = min(HEIGHT, 0.46 * height)
+        return x, y + height - own, width, own
+
+    @property
+    def _switch(self) -> Box | None:
+        """In the column; without one at the right end of the line above the ribbon."""
+        if self.column is not None:
+            x, y, width, _ = self.column
+            return x, y, width, SWITCH
+        if self.below is None or self.below[2] < 2 * _SMALL[0]:
+            return None
+        x, y, width, _ = self.below
+        return x + width - _SMALL[0], y + 4, *_SMALL
+
+    def _parts(self) -> tuple[Faces, Ways, list[Box] | None]:
+        """What depends on layout and camera: made once for each."""
+        bench = self._bench
+        scenery = bench.scenery
+        if self._placed is None or self._placed[0] is not scenery.values:
+            flow = scenery.flow
+            boxes = None if flow is None else delta_boxes(flow.rows, bench.places.scene)
+            order = ("input", *(stage.name for stage in bench.subject.stages))
+            ways = Ways(bench.layout, bench.project, flow, order, boxes)
+            faces = Faces(bench.layout, bench.project, scenery.values)
+            self._placed = scenery.values, faces, ways, boxes
+        return self._placed[1:]
+
+    # ---- numbers
+
+    @property
+    def skip(self) -> NDArray[np.bool_] | None:
+        """Which cubes have lines of their own (P,)."""
+        if self.told is None:
+            return None
+        found = np.zeros(len(self.told.frame.values), bool)
+        if self._agrees:
+            found[list(self.told.faces)] = True
+        return found
+
+    @property
+    def _agrees(self) -> bool:
+        """Whether the cubes show what the micro-step is about: a key may have changed that."""
+        return self.told is not None and self._bench.colouring.quantity == self.told.quantity
+
+    @property
+    def reached(self) -> Mapping[str, NDArray[np.bool_]] | None:
+        """Which numbers of the rows the forward pass has come to."""
+        return None if self.told is None else self.told.reached
+
+    @property
+    def _backward(self) -> bool:
+        """Whether rows show deltas."""
+        return self.told is not None and self.told.phase in (BACKWARD, GRADIENTS)
+
+    def rows(self, frame: Frame) -> Frame:
+        """A frame as the rows of cubes show it: what is not there yet is left out, backwards they are deltas."""
+        if self.told is None:
+            return frame
+        if not self._backward:
+            there = {name: row for name, row in frame.activations.items() if self._full(name)}
+            return replace(frame, activations=there)
+        deltas = self._row_deltas()
+        return replace(frame, activations={n: d for n, d in deltas.items() if not np.isnan(d).any()}, dead={})
+
+    def _full(self, name: str) -> bool:
+        told = self.told
+        return told is None or name not in told.reached or bool(told.reached[name].all())
+
+    def _row_deltas(self) -> dict[str, NDArray[np.floating]]:
+        """Deltas by the rows that are drawn.
+
+        A row that stands for a layer's sums and what becomes of them has the deltas of the sums, once they are there.
+        """
+        told, found = self.told, dict[str, NDArray[np.floating]]()
+        assert told is not None
+        drawn, pending = {p.name for p in self._bench.layout.plates if p.kind == "activation"}, ""
+        for stage in self._bench.subject.stages:
+            if stage.name in drawn:
+                own = told.deltas[stage.name]
+                sums = told.deltas.get(pending) if pending else None
+                use = sums is not None and len(sums) == len(own) and not np.isnan(sums).all()
+                found[stage.name] = sums if use and sums is not None else own
+                pending = ""
+            elif stage.weight is not None:
+                pending = stage.name
+        return found
+
+    def paint(self) -> None:
+        """Bring onto the rows of cubes which of their numbers are not there yet, and deltas in their own colours."""
+        bench, told = self._bench, self.told
+        if told is None or not any(p.kind == "activation" for p in bench.layout.plates):
+            return
+        if not self._backward:
+            bench.slab.set_rows_missing({name: ~there for name, there in told.reached.items()})
+            return
+        deltas = self._row_deltas()
+        missing = {name: np.isnan(row) for name, row in deltas.items()} | {
+            "input": np.ones(bench.subject.source.n_inputs, bool)
+        }
+        bench.slab.set_rows_missing(missing)
+        scale = self.scale(bench.activations)
+        bench.slab.set_activations({name: np.nan_to_num(row) for name, row in deltas.items()})
+        bench.slab.set_activation_range(0.0, 1.0, dict.fromkeys([*deltas, "input"], scale.range))
+
+    def scale(self, activations: ActivationScale) -> ActivationScale:
+        """The scale of the rows: their own, or that of the deltas."""
+        if not self._backward or self.told is None:
+            return activations
+        numbers = [row[np.isfinite(row)] for row in self._row_deltas().values()]
+        flat = np.concatenate([*numbers, np.zeros(1)])
+        found = ActivationScale(self._bench.subject.stages, self._bench.theme)
+        found.cmap = get_map("gradient", self._bench.theme)
+        found.range = Range.symmetric(extent(flat) or 1.0, "symlog")
+        return found
+
+    @property
+    def about(self) -> str | None:
+        """Whose numbers the cubes show; None while no step is open."""
+        if self.told is None:
+            return None
+        return self.told.samples if self._bench.colouring.quantity == "gradient" else ""
+
+    # ---- what is drawn
+
+    def head(self, state: HudState) -> HudState:
+        """The HUD's lines: whose numbers they are."""
+        told = self.told
+        if told is None:
+            return state
+        return replace(state, about=self.about or "", before="", batch=1 if told.trial else state.batch)
+
+    def texts(self) -> list[Sketch]:
+        """Faces, deltas, the line below and the ribbon."""
+        told, bench = self.told, self._bench
+        if told is None:
+            return []
+        faces, ways, boxes = self._parts()
+        sketches = [faces.sketch(told.faces, bench.colouring)] if self._agrees else []
+        flow = bench.scenery.flow
+        if flow is not None and boxes is not None and told.phase in (BACKWARD, GRADIENTS, UPDATE):
+            sums = next(s.name for s in bench.subject.stages if s.weight is not None)
+            tails = self._tails(told, ways, len(boxes)) if told.phase == GRADIENTS else None
+            mean = not told.trial and told.samples.startswith("mean")
+            sketches.append(delta_chips(flow.rows, boxes, bench.theme, told.deltas[sums], mean=mean, tails=tails))
+        below, band = self.below, self._ribbon
+        if below is not None and band is not None:
+            sketches.append(ribbon(band, bench.theme, told.phases, told.phase))
+            sketches.append(sentence(self._line(below, band), bench.theme, told.sentence))
+        place = self._switch
+        if place is not None:
+            colour = bench.subject.probe if bench.subject.sample.colours else None
+            sketches.append(switch(place, bench.theme, noun(bench.subject), trial=told.trial, colour=colour))
+        return sketches
+
+    def _line(self, below: Box, band: Box) -> Box:
+        """Room of the line: above the ribbon, left of the switch if that stands there."""
+        x, y, width, _ = below
+        own = self._switch
+        right = own[0] - 16 if own is not None and self.column is None else x + width
+        if self.column is not None:
+            right = self._bench.places.scene[0] + self._bench.places.scene[2] - MARGIN
+        room = band[1] - y - 8
+        high = min(SENTENCE, room)
+        return x, y + (room - high), right - x, high
+
+    def _tails(self, told: Told, ways: Ways, count: int) -> NDArray[np.float64]:
+        """How far along its row each delta has come."""
+        tails = np.full((count, 2), np.nan)
+        flow = self._bench.scenery.flow
+        assert flow is not None
+        for plate in flow.plates[::-1]:
+            for element in range(plate.size) if plate is not None else ():
+                if plate is not None and told.frame.computed[plate.start + element]:
+                    i = element // plate.shape[1]
+                    end = ways.reach(plate.start + element)
+                    if np.isnan(tails[i, 0]) or end[0] < tails[i, 0]:
+                        tails[i] = end
+        return tails
+
+    def beside(self, frame: Frame) -> list[Sketch]:
+        """What stands in the side column in place of its panels."""
+        told, bench, box = self.told, self._bench, self.column
+        if told is None or box is None:
+            return []
+        band = self._ribbon
+        bottom = (band[1] if band is not None else box[1] + box[3]) - 14
+        x, y, width, _ = box
+        sample, colours = bench.subject.sample, list[NDArray[np.floating] | None]()
+        if sample.colours and bench.subject.probe is not None:
+            last = bench.subject.stages[-1].name
+            output = told.frame.activations[last] if self._full(last) else None
+            colours = [bench.subject.probe, output, sample.wanted]
+        inner = (x, y + SWITCH + 18, width, bottom - LEGEND - y - SWITCH - 18)
+        found, end = column(inner, bench.theme, told, sample.outputs, colours)
+        sketches = [found]
+        if end <= bottom - LEGEND + 8:
+            sketches.append(bench.legend((x, bottom - LEGEND + 4, width, LEGEND), frame))
+        return sketches
+
+    def overlay(self, seconds: float | None) -> list[Sketch]:
+        """The pulses, `seconds` further on their way (None: the picture is still, they have come)."""
+        told = self.told
+        self._since = SECONDS if seconds is None else self._since + seconds
+        if told is None or not told.pulses or self._since >= SECONDS:
+            return []
+        ways, share = self._parts()[1], self._since / SECONDS
+        paths = [(p, ways.path(p)) for p in told.pulses]
+        return [pulse(path, share, self._bench.theme, back=p.back) for p, path in paths if path is not None]
+
+    # ---- hands
+
+    def click(self, point: Point) -> bool:
+        """A click at a point (logical pixels); whether it belongs to the opened step."""
+        told = self.told
+        if told is None:
+            return False
+        place, band = self._switch, self._ribbon
+        if place is not None:
+            for side, part in enumerate(halves(place)):
+                if _inside(point, part):
+                    if (side == 0) != told.trial:
+                        self._ask("switch", side)
+                    return True
+        phase = None if band is None else arrow_at(band, point)
+        if phase is not None:
+            self._ask("phase", phase)
+            return True
+        own = self.column
+        return own is not None and _inside(point, own)
+
+    def _ask(self, what: str, number: int) -> None:
+        if self.asked is not None:
+            self.asked(what, number)
+
+
+def _inside(point: Point, box: Box) -> bool:
+    return box[0] <= point[0] < box[0] + box[2] and box[1] <= point[1] < box[1] + box[3]

@@ -1,0 +1,225 @@
+"""`Sayings`: the words and formulas of the micro-steps of one opened step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...run.frame import Frame, Stage
+from ...run.opened.micro import MicroStep
+from ...run.opened.opened import Opened
+from ..draw.equation import neuron
+from ..draw.text import loss_text, number
+from ..flow.layer import SYMBOLS
+from ..panels.wording import noun
+from ..shown.subject import Subject
+from ..touched.who import who
+from .chips import delta_text
+from .told import Formula, Sentence, Word
+from .writing import of_function, of_product, of_rule
+
+Floats = NDArray[np.float64]
+Row = tuple[str, tuple[str, ...]]
+MOST = 4
+"""Outputs whose deltas are taken apart in a table."""
+
+
+class Sayings:
+    """What is said of an opened step.
+
+    Parameters
+    ----------
+    opened : Opened
+    subject : Subject
+    frame : Frame
+        With the rows of the probe.
+    deltas : mapping of str to ndarray
+        By stage: of the one sample, or added up over the batch.
+    """
+
+    def __init__(self, opened: Opened, subject: Subject, frame: Frame, deltas: Mapping[str, Floats]) -> None:
+        self.opened, self.subject, self.frame, self.deltas = opened, subject, frame, deltas
+        self._stages = {stage.name: stage for stage in subject.stages}
+        self._before = dict(zip(self._stages, ["input", *self._stages], strict=False))
+
+    # ---- numbers
+
+    def inputs(self, stage: Stage) -> Floats:
+        """What a stage reads, for the samples of the opened batch: (columns, shown)."""
+        sources = stage.sources or (self._before[stage.name],)
+        rows = [self.opened.inputs if name == "input" else self.opened.rows[name] for name in sources]
+        return np.concatenate(rows)
+
+    def _layer(self, index: int) -> tuple[Stage, int, int] | None:
+        """The layer that holds a weight with its row and column; of a bias the column is -1."""
+        for stage in self.subject.stages:
+            if stage.weight is not None and stage.whole:
+                if stage.weight.start <= index < stage.weight.start + stage.weight.size:
+                    return stage, *divmod(index - stage.weight.start, stage.weight.shape[-1])
+                if stage.bias is not None and stage.bias.start <= index < stage.bias.start + stage.bias.size:
+                    return stage, index - stage.bias.start, -1
+        return None
+
+    def input_of(self, index: int) -> float:
+        """What the weight at a flat index is multiplied with, for the probe; 1 for a bias."""
+        found = self._layer(index)
+        if found is None or found[2] < 0:
+            return 1.0
+        stage, _, column = found
+        rows = [self.frame.activations[name] for name in stage.sources or (self._before[stage.name],)]
+        return float(np.concatenate(rows)[column])
+
+    # ---- the line below the cubes
+
+    def sentence(self, step: MicroStep, selected: int | None, computed: NDArray[np.bool_], adding: int = 0) -> Sentence:
+        """What the line says of a micro-step; about the `selected` weight where its number is there."""
+        if adding:
+            return self._of_sum(step, adding)
+        if step.phase in ("gradients", "update"):
+            return self._of_weight(step, selected if selected is not None and computed[selected] else None)
+        if step.kind == "product":
+            index = int(step.weights[0])
+            known, x, w = who(self.subject, index), self.input_of(index), float(self.frame.values[index])
+            product = of_product("w × x = product", w, x, w * x, violet=False)
+            return Sentence(known.name, known.meaning, (product,))
+        if step.kind in ("sum", "unit"):
+            return self._of_unit(step)
+        if step.phase == "loss":
+            formula = Formula("loss", (Word(loss_text(self.opened.loss), bold=True),))
+            return Sentence("loss", f"of {self._of_whom()}: what is to become smaller", (formula,))
+        if step.phase == "backward":
+            return self._of_delta(step)
+        if step.kind == "stage":
+            stage = self._stages[step.stage]
+            return Sentence(_called(stage), f"{stage.outputs:,} numbers of this {noun(self.subject)}, forward")
+        return Sentence("zero", "every gradient is cleared, since what comes back is added up")
+
+    def _of_whom(self) -> str:
+        one = noun(self.subject)
+        count = len(self.opened.batch)
+        joined = "the mean of" if self.opened.divisor > 1 else "the sum of"
+        return f"this {one}" if self.opened.trial else f"{joined} {count:,} {noun(self.subject, count)}"
+
+    def _name(self, stage: Stage, row: int) -> str:
+        """What a number of a row is called: an output has a name."""
+        last = self.subject.stages[-1]
+        names = self.subject.sample.outputs
+        if (stage is last or self._after(stage) is last) and row < len(names):
+            return names[row]
+        return f"{stage.name}[{row}]"
+
+    def _after(self, stage: Stage) -> Stage | None:
+        """The stage that makes each number of a row something else, and reads nothing beside it."""
+        after = [s for s in self.subject.stages if (s.sources or (self._before[s.name],)) == (stage.name,)]
+        good = len(after) == 1 and after[0].weight is None and after[0].outputs == stage.outputs
+        return after[0] if good else None
+
+    def _of_unit(self, step: MicroStep) -> Sentence:
+        stage = self._stages[step.stage]
+        rows, i = self.frame.activations, int(step.units[0])
+        if step.kind == "unit":
+            before = rows[(stage.sources or (self._before[stage.name],))[0]]
+            symbol = SYMBOLS.get(stage.kind, stage.kind)
+            formula = of_function(f"{symbol}(sum) = output", symbol, float(before[i]), float(rows[stage.name][i]))
+            return Sentence(f"output {self._name(stage, i)}", stage.kind, (formula,))
+        assert stage.weight is not None  # sums are of layers
+        first = stage.weight.start + i * stage.weight.shape[-1]
+        weights = self.frame.values[first : first + stage.weight.shape[-1]]
+        terms: list[tuple[float, float | None]]
+        terms = [(float(w), self.input_of(first + j)) for j, w in enumerate(weights)]
+        if stage.bias is not None:
+            terms.append((float(self.frame.values[stage.bias.start + i]), None))
+        line = next(neuron("sum", terms, float(rows[stage.name][i])))
+        left, sign, result = line.removeprefix("sum = ").rpartition(" = " if " = " in line[6:] else " ≈ ")
+        numbers = (Word(left), Word(sign, "dim"), Word(result, bold=True))
+        return Sentence(f"sum {self._name(stage, i)}", "products and bias", (Formula("", numbers),))
+
+    def _of_delta(self, step: MicroStep) -> Sentence:
+        stage = self._stages[step.stage]
+        if step.kind != "delta":
+            return Sentence(f"δ of {_called(stage)}", f"{stage.outputs:,} numbers, backward: {self._of_whom()}")
+        row = int(step.units[0])
+        name, about = f"δ of {self._name(stage, row)}", "how the loss changes with this sum"
+        if len(step.factors) == 2:
+            return Sentence(name, about, (of_product(f"{step.formula} = δ", *step.factors, step.value),))
+        letters = "δ" if self.opened.trial else "mean of δ" if self.opened.divisor > 1 else "sum of δ"
+        return Sentence(name, about, (Formula(letters, (_violet(delta_text(step.value)),)),))
+
+    def _of_weight(self, step: MicroStep, selected: int | None) -> Sentence:
+        """Gradient and update of the selected weight; else of that of the step, of several the one that moves most."""
+        index = selected
+        if index is None:
+            index = int(step.weights[np.argmax(np.abs(np.nan_to_num(self.opened.gradient[step.weights])))])
+        known, g = who(self.subject, index), float(self.opened.gradient[index])
+        update, before = self.opened.update(index), float(self.frame.values[index])
+        rule = of_rule(update.lines, before, self.opened.lr, g)
+        if update.why:
+            rule = (Formula("", (Word(f"stays: {update.why}"),)),)
+        meaning = known.meaning
+        if selected is None and len(step.weights) > 1:
+            meaning = f"{meaning}, the largest gradient here" if meaning else "the largest gradient here"
+        formulas = (self._of_gradient(index, g), *rule[:1]) if step.phase == "gradients" else rule
+        return Sentence(known.name, meaning, formulas)
+
+    def _of_gradient(self, index: int, gradient: float) -> Formula:
+        """The gradient of one weight as a product, or as what it is a sum of."""
+        terms = self.opened.terms(index, 1)
+        if terms.count == 1 and self.opened.trial:
+            delta, x = float(terms.array["delta"][0]), float(terms.array["x"][0])
+            return of_product("δ · 1 = g" if terms.uses[0].kind == "bias" else "δ · x = g", delta, x, gradient)
+        whole = terms.count == len(self.opened.batch) and self.opened.divisor > 1
+        letters = f"{'mean' if whole else 'sum'} of {terms.count:,} δ · x = g"
+        return Formula(letters, (_violet(delta_text(gradient)),))
+
+    def _of_sum(self, step: MicroStep, adding: int) -> Sentence:
+        """A sum of outer products on its way."""
+        count = len(self.opened.batch)
+        numbers = (Word(f"{adding:,}", "violet", True), Word(f" of {count:,} {noun(self.subject, count)} added up"))
+        about = "each adds its own δ · x to every cube"
+        return Sentence(f"gradient of {step.stage}", about, (Formula("sum of δ · x", numbers),))
+
+    # ---- the table beside
+
+    def table(self, deltas: Mapping[str, Floats], reached: Mapping[str, NDArray[np.bool_]]) -> tuple[Row, ...]:
+        """Where the deltas of the last sums come from, row by row; those that have not come yet are empty."""
+        stages, sample = self.subject.stages, self.subject.sample
+        sums = next((s for s in reversed(stages) if s.weight is not None), None)
+        if sums is None or sums.outputs > MOST or len(sample.outputs) != sums.outputs:
+            return ()
+        if sums is not stages[-1] and self._after(sums) is not stages[-1]:
+            return ()
+        own = deltas[sums.name]
+        if not self.opened.trial:
+            words = "mean δ" if self.opened.divisor > 1 else "sum of δ"
+            return ((words, _cells(own)),)
+        output = np.where(reached[stages[-1].name], self.frame.activations[stages[-1].name], np.nan)
+        rows: list[Row] = [("output y", _plain(output))]
+        if sample.wanted is not None:
+            rows.append(("target t", _plain(sample.wanted)))
+        if sums is not stages[-1]:
+            there = own == own
+            outer = self.deltas[stages[-1].name]
+            slope = np.divide(self.deltas[sums.name], outer, out=np.full(len(outer), np.nan), where=outer != 0)
+            symbol = SYMBOLS.get(stages[-1].kind, stages[-1].kind)
+            rows.append(("δ of output", _cells(np.where(there, outer, np.nan))))
+            rows.append((f"slope of {symbol}", _plain(np.where(there, slope, np.nan))))
+        return (*rows, ("δ, their product" if sums is not stages[-1] else "δ", _cells(own)))
+
+
+def _called(stage: Stage) -> str:
+    """A stage by its place in the model and what it is: ``3 tanh``."""
+    return stage.name if stage.kind in stage.name else f"{stage.name} {stage.kind}"
+
+
+def _violet(text: str) -> Word:
+    return Word(text, "violet", True)
+
+
+def _cells(values: Floats) -> tuple[str, ...]:
+    return tuple("" if v != v else delta_text(float(v)) for v in values)
+
+
+def _plain(values: NDArray[np.floating]) -> tuple[str, ...]:
+    return tuple("" if v != v else number(float(v), 4) for v in values)

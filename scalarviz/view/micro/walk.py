@@ -1,0 +1,209 @@
+"""`Walk`: an opened step of a run as micro-steps, each told as a picture shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...run.frame import Frame, Stage
+from ...run.opened.micro import PHASES, MicroStep
+from ...run.opened.opened import Opened
+from ..draw.text import loss_text
+from ..panels.wording import noun
+from ..shown.subject import Subject
+from ..space.layout import FEW
+from .saying import Sayings
+from .told import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, ZERO, Face, Phase, Pulse, Told
+from .writing import face_of_gradient, face_of_product, face_of_update
+
+Floats = NDArray[np.float64]
+
+
+class Walk:
+    """The way through one step.
+
+    Parameters
+    ----------
+    opened : Opened
+        The coming step, or a trial with the probe alone.
+    subject : Subject
+    frame : Frame
+        Where the run stands, with the rows of the probe.
+
+    Attributes
+    ----------
+    steps : tuple of MicroStep
+    phases : tuple of int
+        The phase of each.
+    """
+
+    def __init__(self, opened: Opened, subject: Subject, frame: Frame) -> None:
+        self.opened, self.subject, self.frame = opened, subject, frame
+        self.steps = opened.micro_steps()
+        self.phases = tuple(PHASES.index(step.phase) for step in self.steps)
+        self.few = sum(t.size for t in subject.tensors) <= FEW
+        self._sayings = Sayings(opened, subject, frame, self.deltas)
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def first_of(self, phase: int) -> int:
+        """The first micro-step of a phase, or of the next that has any, counting from 1."""
+        return 1 + next(k for k, of in enumerate(self.phases) if of >= phase)
+
+    @cached_property
+    def deltas(self) -> Mapping[str, Floats]:
+        """By stage, the derivative of the loss by each of its numbers: of the one sample, or added up over the batch.
+
+        Where losses are averaged each sample's has its share in it, so the sum is the mean.
+        """
+        opened, found = self.opened, dict[str, Floats]()
+        for stage in self.subject.stages:
+            if opened.shown < len(opened.batch) and stage.bias is not None:
+                found[stage.name] = np.asarray(
+                    stage.bias.of(opened.gradient), np.float64
+                )  # not all samples are kept; here the sum is
+            else:
+                found[stage.name] = opened.deltas[stage.name].sum(axis=1)
+        return found
+
+    # ---- one micro-step
+
+    def told(self, at: int, selected: int | None = None, adding: int = 0) -> Told:
+        """What the picture shows after micro-step `at` (from 1).
+
+        Parameters
+        ----------
+        at : int
+        selected : int, optional
+            Flat index of the weight that the line below is to be about, where it can.
+        adding : int
+            In the gradients of a layer: how many samples have been added up so far; 0: all of them.
+        """
+        opened, done, now = self.opened, self.steps[:at], self.steps[at - 1]
+        phase = self.phases[at - 1]
+        computed, moved = self._weights_of(done, GRADIENTS), self._weights_of(done, UPDATE)
+        gradient = self.added(now, adding) if adding else opened.gradient
+        frame = replace(
+            self.frame, step=opened.step, loss=opened.loss if phase >= LOSS else float("nan"), gradient=gradient,
+            computed=computed, values=self._values(moved), edited=False, next_lr=opened.lr, lr=opened.lr,
+        )  # fmt: skip
+        quantity = "gradient" if phase in (ZERO, BACKWARD, GRADIENTS) else "weight"
+        return Told(
+            step=opened.step, at=at, count=len(self), phases=self._phases(at), phase=phase, trial=opened.trial,
+            samples=self.samples, frame=frame, quantity=quantity,
+            reached=self._reached(done), deltas=self._deltas_of(done), targets=self.subject.sample.wanted,
+            faces=self._faces(done, phase), sentence=self._sayings.sentence(now, selected, computed, adding),
+            pulses=self._pulses(now), adding=adding,
+            table=self._sayings.table(self._deltas_of(done), self._reached(done)),
+        )  # fmt: skip
+
+    @property
+    def samples(self) -> str:
+        """Whose numbers they are, in words."""
+        if self.opened.trial:
+            return f"this {noun(self.subject)}"
+        count = len(self.opened.batch)
+        joined = "mean" if self.opened.divisor > 1 else "sum"
+        return f"{joined} of {count:,} {noun(self.subject, count)}" if count > 1 else f"the one {noun(self.subject)}"
+
+    def _weights_of(self, steps: Sequence[MicroStep], phase: int) -> NDArray[np.bool_]:
+        found = np.zeros(len(self.frame.values), bool)
+        for step in steps:
+            if step.phase == PHASES[phase]:
+                found[step.weights] = True
+        return found
+
+    def _values(self, moved: NDArray[np.bool_]) -> Floats:
+        if not moved.any():
+            return np.asarray(self.frame.values, np.float64)
+        return np.where(moved, self.opened.new_values, self.frame.values)
+
+    def _reached(self, done: Sequence[MicroStep]) -> dict[str, NDArray[np.bool_]]:
+        phase = PHASES.index(done[-1].phase)
+        found = {stage.name: np.full(stage.outputs, phase > FORWARD) for stage in self.subject.stages}
+        found["input"] = np.full(self.subject.source.n_inputs, phase >= FORWARD)
+        for step in done:
+            if step.phase == "forward" and step.kind != "product":
+                found[step.stage][step.units] = True
+        return found
+
+    def _deltas_of(self, done: Sequence[MicroStep]) -> dict[str, Floats]:
+        """Those that have come, and with a layer's those of all stages behind it."""
+        found = {stage.name: np.full(stage.outputs, np.nan) for stage in self.subject.stages}
+        names = list(found)
+        for step in done:
+            if step.phase == "backward":
+                found[step.stage][step.units] = self.deltas[step.stage][step.units]
+                for name in names[names.index(step.stage) + 1 :]:
+                    found[name] = self.deltas[name]
+        return found
+
+    def _phases(self, at: int) -> tuple[Phase, ...]:
+        found = []
+        for number, span in enumerate(self.opened.phases()):
+            done = min(max(at - span.start, 0), span.count)
+            words = span.words
+            if number == LOSS:
+                words = loss_text(self.opened.loss) if done else ""
+            elif number == UPDATE and not done:
+                words = f"{words} wait"
+            short = f"{len(self.frame.values):,}" if number in (ZERO, GRADIENTS, UPDATE) else ""
+            found.append(Phase(span.name, words, done, span.count, short))
+        return tuple(found)
+
+    def _faces(self, done: Sequence[MicroStep], phase: int) -> dict[int, Face]:
+        """What stands on the cubes of a small net."""
+        if not self.few or phase not in (FORWARD, GRADIENTS, UPDATE):
+            return {}
+        faces: dict[int, Face] = {}
+        for step in done:
+            if step.kind not in ("product", "gradient", "update"):
+                continue
+            index = int(step.weights[0])
+            if step.kind == "product" and phase == FORWARD:
+                faces[index] = face_of_product(float(self.frame.values[index]), self._sayings.input_of(index))
+            elif step.kind == "gradient" and phase == GRADIENTS:
+                factors = (step.factors[0], step.factors[1]) if len(step.factors) == 2 else None
+                faces[index] = face_of_gradient(float(self.opened.gradient[index]), factors)
+            elif step.kind == "update":
+                faces[index] = face_of_update(float(self.frame.values[index]), float(self.opened.new_values[index]))
+        return faces
+
+    def _pulses(self, now: MicroStep) -> tuple[Pulse, ...]:
+        back = now.phase in ("backward", "gradients")
+        if now.kind == "loss":
+            last = self.subject.stages[-1] if self.subject.stages else None
+            return () if last is None else tuple(Pulse("loss", i, last.name) for i in range(last.outputs))
+        if now.kind in ("product", "gradient"):
+            return (Pulse(now.kind, int(now.weights[0]), now.stage, back),)
+        if now.kind in ("sum", "unit", "delta"):
+            return (Pulse(now.kind, int(now.units[0]), now.stage, back),)
+        if now.kind == "stage" and now.phase != "update":
+            return (Pulse("gradient" if now.phase == "gradients" else "row", -1, now.stage, back),)
+        return ()
+
+    # ---- a sum of outer products
+
+    def layer_of(self, step: MicroStep) -> Stage | None:
+        """The layer whose gradient a micro-step brings, if it is a sum of outer products of what the picture shows."""
+        if step.phase != "gradients" or self.opened.trial or self.opened.shown < len(self.opened.batch):
+            return None
+        stage = next((s for s in self.subject.stages if s.name == step.stage and s.weight is not None), None)
+        return stage if stage is not None and stage.whole else None
+
+    def added(self, step: MicroStep, count: int) -> Floats:
+        """The gradient with that layer's own as the sum over the first `count` samples of the batch."""
+        stage = self.layer_of(step)
+        gradient = self.opened.gradient.copy()
+        if stage is None or stage.weight is None:
+            return gradient
+        deltas, inputs = self.opened.deltas[stage.name][:, :count], self._sayings.inputs(stage)[:, :count]
+        gradient[stage.weight.span] = (deltas @ inputs.T).ravel()
+        if stage.bias is not None:
+            gradient[stage.bias.span] = deltas.sum(axis=1)
+        return gradient

@@ -1,0 +1,87 @@
+"""Numbers of a micro-step as texts: on cubes in two lines, in formulas so that they are true as printed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...run.opened.writing import Line
+from ..draw.equation import decimals, descent, product, significant
+from ..draw.text import chip_text, exponent, number
+from .chips import delta_text
+from .told import Face, Formula, Tone, Word
+
+
+def face_of_product(weight: float, x: float) -> Face:
+    """``−0.47 × 0.97`` over ``= −0.46``."""
+    return Face(f"{chip_text(weight, signed=True)} × {chip_text(x)}", f"= {chip_text(weight * x, signed=True)}")
+
+
+def face_of_gradient(gradient: float, factors: tuple[float, float] | None) -> Face:
+    """``+0.060 × 0.97`` over ``= +0.0579``; without factors it is a mean."""
+    if factors is None:
+        return Face("mean δ·x", f"= {delta_text(gradient)}")
+    delta, x = factors
+    size = abs(delta)
+    left = number(delta, 3, signed=True) if 0.005 <= size < 10 else exponent(delta, signed=True)
+    return Face(f"{left} × {'1' if x == 1.0 else chip_text(x)}", f"= {delta_text(gradient)}")
+
+
+def face_of_update(before: float, after: float) -> Face:
+    """``w −0.4698`` over ``w' −0.4668``, with as many decimals as show the change, up to four."""
+    digits = next((d for d in (2, 3) if number(before, d) != number(after, d)), 4)
+    return Face(f"w {number(before, digits, signed=True)}", f"w' {number(after, digits, signed=True)}")
+
+
+def words_of(equation: str, *, violet: bool = True) -> tuple[Word, ...]:
+    """The pieces of ``"−0.051 × 0.12 = −0.0060"``; `violet`: a delta and what it makes are gradients."""
+    sign = " = " if " = " in equation else " ≈ "
+    left, equals, result = equation.partition(sign)
+    first, times, x = left.partition(" × ")
+    if not equals:
+        return (Word(equation),)
+    tone: Tone = "violet" if violet else "plain"
+    end = (Word(equals, "dim"), Word(result, tone, True))
+    return (Word(first, tone), Word(times, "dim"), Word(x), *end) if times else (Word(left), *end)
+
+
+def of_product(letters: str, a: float, b: float, result: float, *, violet: bool = True) -> Formula:
+    """A product with its numbers."""
+    return Formula(letters, words_of(product(a, b, result), violet=violet))
+
+
+def of_function(letters: str, symbol: str, x: float, y: float) -> Formula:
+    """``σ(−0.4104) = 0.3988``."""
+    return Formula(letters, (Word(f"{symbol}({decimals(x, 4).text})"), Word(" = ", "dim"),
+                             Word(decimals(y, 4).text, bold=True)))  # fmt: skip
+
+
+def of_rule(lines: Sequence[Line], before: float, lr: float, gradient: float) -> tuple[Formula, ...]:
+    """The optimiser's rule with its numbers, the new weight first; plain descent is true as printed."""
+    if not lines:
+        return ()
+    new = lines[-1]
+    if len(lines) == 1 and new.formula == "w − lr · g":
+        return (Formula("w − lr · g = w'", _descent_words(descent(before, lr, gradient, new.result))),)
+    return tuple(_rule_line(line) for line in (new, *lines[:-1]))
+
+
+def _descent_words(line: str) -> tuple[Word, ...]:
+    sign = " = " if " = " in line else " ≈ "
+    left, equals, result = line.partition(sign)
+    rest, times, gradient = left.rpartition(" × ")
+    return (Word(rest), Word(times, "dim"), Word(gradient, "violet"), Word(equals, "dim"), Word(result, bold=True))
+
+
+def _rule_line(line: Line) -> Formula:
+    words = []
+    for token in line.tokens:
+        if isinstance(token, str):
+            words.append(Word(token, "dim"))
+            continue
+        text = significant(token.value, 5).text if token.name not in ("lr", "t") else f"{token.value:g}"
+        if not token.name[0].isalpha():  # a constant: its digits
+            text = token.name
+        bracketed = text.startswith("−") and bool(words) and not words[-1].text.endswith("(")
+        words.append(Word(f"({text})" if bracketed else text, "violet" if token.name == "g" else "plain"))
+    end = (Word(" ≈ ", "dim"), Word(significant(line.result, 5).text, bold=True))  # of rounded numbers
+    return Formula(f"{line.formula} = {line.name}", (*words, *end))
