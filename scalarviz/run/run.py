@@ -31,7 +31,7 @@ from .history import History
 from .keeping import Keeping
 from .looking import Looking
 from .memory import check_run
-from .opened.opening import Opening
+from .opened.asking import Asking
 from .optimizer import flat_state, hand_back, record_update
 from .run_traveller import RunTraveller
 from .samples import as_pair, sample_shape
@@ -43,7 +43,7 @@ from .turns import in_turn
 _STEPS = "run.step(n) does n steps; an epoch has N // batch_size of them"
 
 
-class Run(Engines, Editing, Keeping, Looking, Opening, Travel):
+class Run(Engines, Editing, Keeping, Looking, Asking, Travel):
     """Model + loss + optimiser + data, trained by one engine.
 
     Parameters

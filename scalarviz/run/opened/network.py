@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -29,15 +29,25 @@ class Network:
         With the number of each one's tap.
     dtype : dtype-like
         In which the run computes. Numbers made of the sample alone are made in it, as they are trained on.
+    kernel : callable
+        Gives the runner of the run's own plan in its own dtype.
     """
 
-    def __init__(self, tape: Tape, stages: Sequence[tuple[Stage, int]], dtype: Any) -> None:
+    def __init__(
+        self, tape: Tape, stages: Sequence[tuple[Stage, int]], dtype: Any, kernel: Callable[[], PlanRunner]
+    ) -> None:
         self.tape, self.dtype = tape, np.dtype(dtype)
+        self._kernel = kernel
         self.stages = tuple(stage for stage, _ in stages)
         self._taps = [number for _, number in stages]
         self.runner = PlanRunner(lower(tape), np.float64)
         self.body = self.runner.body
         self.lanes = lanes_in_workspace(self.body.lane_bytes)
+
+    @property
+    def kernel(self) -> PlanRunner:
+        """Model and loss as the run's engines have them, in its dtype."""
+        return self._kernel()
 
     @property
     def n_weights(self) -> int:

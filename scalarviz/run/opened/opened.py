@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,17 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...checks import integer
 from ...engine.arrays.program import RowProgram
-from ...errors import StateError
+from ...errors import InputError, StateError, UnknownNameError, listing, shown
 from ..frame import Stage, Tensor
 from ..gather import weight_name
 from ..naming import index_of
 from .micro import MicroStep, PhaseSpan, phases_of
+from .outer import OuterProduct, products_of, read_by
 from .passes import Passes
 from .rule import Rule
 from .taken import Taken
 from .terms import MOST, Terms
 from .walk import Walk
+from .whatif import POINTS, Along, losses_at, places
 from .writing import Line
 
 Float = NDArray[np.float64]
@@ -195,6 +198,58 @@ class Opened:
     def moves(self, weight: Any) -> bool:
         """Whether the optimiser moves a weight in this step: it holds it, it is not frozen and the loss reads it."""
         return bool(self._taken.trained[self.index(weight)])
+
+    def loss_along(self, weight: Any, points: int = POINTS) -> Along:
+        """What if: the loss of this batch against one weight alone, with the tangent that its gradient says.
+
+        Parameters
+        ----------
+        weight : Weight, str or int
+        points : int
+            How many values of the weight, at least 3. They reach as far as the weights of its tensor are large, and
+            beyond the new value; an odd number has the weight itself in the middle.
+        """
+        taken, index = self._taken, self.index(weight)
+        points = integer("loss_along: points", points, 3, 1 << 16)
+        known = taken.state is not None or not taken.trained[index]
+        after = self.update(index).after if known else float("nan")
+        value = float(taken.values[index])
+        tensor = next(t for t in self.tensors if t.start <= index < t.start + t.size)
+        weights = places(value, after, self.values[tensor.span], points)
+        losses = losses_at(taken, index, weights)
+        return Along(index, weights, losses, value, after, self.loss, float(self.gradient[index]))
+
+    def outer_products(self, stage: str, counts: Iterable[int] | None = None) -> Iterator[OuterProduct]:
+        """The gradient of a linear stage as a sum of outer products, one sample of the batch after another.
+
+        Parameters
+        ----------
+        stage : str
+            Name of a linear stage.
+        counts : iterable of int, optional
+            After how many samples the sum is wanted; the last one comes in any case. Default: after each.
+
+        Returns
+        -------
+        iterator of OuterProduct
+            The last one's `total` is what this call of the layer gives to the gradient of its weights.
+
+        Raises
+        ------
+        UnknownNameError
+            No such stage.
+        InputError
+            It is no layer of weighted sums.
+        """
+        found = next((s for s in self.stages if s.name == stage), None)
+        if found is None:
+            raise UnknownNameError(f"there is no stage {shown(stage)}; allowed: {listing(s.name for s in self.stages)}")
+        if found.weight is None:
+            linear = listing(repr(s.name) for s in self.stages if s.weight is not None) or "none"
+            raise InputError(f"outer_products: stage {stage!r} is {found.kind}; linear ones: {linear}")
+        wanted = None if counts is None else frozenset(integer("outer_products: a count", c, 1) for c in counts)
+        read_by(self._passes, found)
+        return products_of(self._passes, found, self.batch, wanted)
 
     # ---- small steps
 

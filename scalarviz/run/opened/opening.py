@@ -18,6 +18,7 @@ from ..checks import check_targets
 from ..forward import Forward
 from ..frame import Frame, Tensor
 from ..samples import Shape, fitting
+from ..timeline import Timeline
 from ..training import Training
 from ..turns import in_turn
 from .network import Network
@@ -35,6 +36,7 @@ class Opening:
     optimizer: Optimizer
     problem: Problem
     tensors: tuple[Tensor, ...]
+    timeline: Timeline
     _check_live: Callable[[], None]
     _forward: Forward
     _shapes: tuple[Shape, Shape]
@@ -75,6 +77,7 @@ class Opening:
     @in_turn
     def _to_open(self, frame: Frame | None, sample: Sample | None) -> Taken:
         self._check_live()
+        self.timeline.enter()
         problem, training, store, optimizer = self.problem, self._training, self._store, self.optimizer
         before, values, frozen = training.steps, store.value, store.frozen != 0
         lr = float(optimizer.lr)
@@ -139,5 +142,5 @@ class Opening:
         if self._network is None or self._network.tape is not self._tape:
             forward = self._forward
             stages = list(zip(forward.stages, forward._taps, strict=True))
-            self._network = Network(self._tape, stages, self._store.value.dtype)
+            self._network = Network(self._tape, stages, self._store.value.dtype, lambda: forward._loss_runner)
         return self._network

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from ...tape import Tape
 from ...tape.passes import kernel_of
@@ -49,7 +50,7 @@ class Rule:
     def _line(self, name: str, row: int, values: Sequence[float], theta: Sequence[float]) -> Line:
         writer = Writer(self.tape, self._names, values, theta)
         tokens = writer.line(row)
-        return Line(name, tuple(tokens), values[row], tuple(writer.seen.items()))
+        return Line(name, tuple(tokens), values[row], tuple(writer.seen.items()), partial(writer.again, row))
 
     # ---- how rows are called
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ...scalar.kernel import kernel
 from ...scalar.ops import TABLE
 from ..frame import Stage
 from .micro import SYMBOLS, MicroStep, Phase
 from .uses import Use, readers
-from .writing import MINUS, Line, digits_of
+from .writing import MINUS, Line, digits_of, digits_that_give, rounded
 
 if TYPE_CHECKING:
     from .opened import Opened
@@ -97,12 +98,14 @@ class Walk:
         for unit, row in enumerate(rows.tolist()):
             value = float(self.passes.means[row])
             before = self._operands(stage, unit) if self.single else ()
-            shown = ", ".join(digits_of(x, DIGITS) for x in before)
-            said = f"{symbol}({shown})" if before else f"mean of {len(self.opened.batch):,}"
+            said = _applied(stage.kind, before[0], value) if before else self._mean(value)
             yield MicroStep(
                 "forward", "unit", f"{symbol} of output {unit}", np.array([unit]), _NONE, stage.name,
-                f"{symbol}(sum)", f"{said} = {digits_of(value, DIGITS)}", value, before,
+                f"{symbol}(sum)", said, value, before,
             )  # fmt: skip
+
+    def _mean(self, value: float) -> str:
+        return f"mean of {len(self.opened.batch):,} = {digits_of(value, DIGITS)}"
 
     def _operands(self, stage: Stage, unit: int) -> tuple[float, ...]:
         source = stage.sources[0] if stage.sources else ""
@@ -127,7 +130,7 @@ class Walk:
             biases = _NONE if stage.bias is None else np.array([stage.bias.start + unit])
             parts += self.opened.values[biases].tolist()
             value = float(self.passes.means[row])
-            added = f"{of}{_added(parts)} = {digits_of(value, DIGITS)}"
+            added = of + _added(parts, value)
             yield MicroStep(
                 "forward", "sum", f"sum of output {unit}", np.array([unit]), biases, stage.name,
                 "Σ w · x" + (" + b" if len(biases) else ""), added, value, tuple(parts),
@@ -233,7 +236,7 @@ class Walk:
             said = f"{digits_of(update.before, DIGITS)} stays: {update.why}"
             return MicroStep("update", "update", words, _NONE, place, name, "w' = w", said, update.after)
         line = update.lines[-1]
-        said = f"{line.numbers(DIGITS)} = {digits_of(line.result, DIGITS)}"
+        said = line.equation(DIGITS)
         return MicroStep(
             "update", "update", words, _NONE, place, name, line.formula, said, update.after, lines=update.lines
         )
@@ -275,14 +278,29 @@ def _slope(op: str) -> str:
     return partial.replace("*", "·").replace("-", MINUS)
 
 
+def _applied(op: str, given: float, result: float) -> str:
+    """An activation of one number, true as printed where nothing else goes into it."""
+    function, symbol = kernel(op), SYMBOLS.get(op, op)
+    enough = None
+    if function.arity == 1:
+        enough = digits_that_give(lambda k: function.value(rounded(given, k)), result, DIGITS)
+    sign = "≈" if enough is None and function.arity == 1 else "="
+    return f"{symbol}({digits_of(given, enough or DIGITS)}) {sign} {digits_of(result, DIGITS)}"
+
+
 def _times(a: float, b: float, result: float) -> str:
-    right = digits_of(b, DIGITS)
+    """A product, true as printed."""
+    enough = digits_that_give(lambda k: rounded(a, k) * rounded(b, k), result, DIGITS)
+    right = digits_of(b, enough or DIGITS)
     right = f"({right})" if right.startswith(MINUS) else right
-    return f"{digits_of(a, DIGITS)} · {right} = {digits_of(result, DIGITS)}"
+    sign = "≈" if enough is None else "="
+    return f"{digits_of(a, enough or DIGITS)} · {right} {sign} {digits_of(result, DIGITS)}"
 
 
-def _added(parts: list[float], most: int = 8) -> str:
+def _added(parts: list[float], result: float, most: int = 8) -> str:
+    """A sum, true as printed."""
     if len(parts) > most:
-        return f"{len(parts):,} terms"
-    text = " + ".join(digits_of(part, DIGITS) for part in parts)
-    return text.replace(f"+ {MINUS}", f"{MINUS} ")
+        return f"{len(parts):,} terms = {digits_of(result, DIGITS)}"
+    enough = digits_that_give(lambda k: sum(rounded(part, k) for part in parts), result, DIGITS)
+    text = " + ".join(digits_of(part, enough or DIGITS) for part in parts).replace(f"+ {MINUS}", f"{MINUS} ")
+    return f"{text} {'≈' if enough is None else '='} {digits_of(result, DIGITS)}"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ...tape import Node, Tape, Terms
+from ...tape.passes import kernel_of
 
 MINUS = "−"
+DIGITS = 6
+"""That count, of a number in a formula."""
 _SIGNS = {"add": "+", "sub": MINUS, "mul": "·", "div": "/", "pow": "^"}
 _BINDS = {"add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 2, "pow": 4, "square": 4}
 _ATOM = 5
@@ -37,19 +41,31 @@ class Line:
     result : float
     parts : tuple of (str, float)
         Every operation inside it, the innermost first: its formula and what it gives.
+    again : callable
+        What the numbers give when each is printed with so many digits.
     """
 
     name: str
     tokens: tuple[Token, ...]
     result: float
     parts: tuple[tuple[str, float], ...] = ()
+    again: Callable[[int], float] = field(default=lambda digits: math.nan, repr=False)
 
     @property
     def formula(self) -> str:
         """With names: ``"w − lr · g"``."""
         return text_of(self.tokens)
 
-    def numbers(self, digits: int = 6) -> str:
+    def equation(self, digits: int = DIGITS) -> str:
+        """With numbers, and their result: ``"−0.4698 − 0.5 · (−0.006) = −0.4668"``.
+
+        The result has so many digits, and the numbers as many as it takes that they give it; ``≈`` where none do.
+        """
+        enough = digits_that_give(self.again, self.result, digits)
+        sign = "≈" if enough is None else "="
+        return f"{self.numbers(enough or digits)} {sign} {digits_of(self.result, digits)}"
+
+    def numbers(self, digits: int = DIGITS) -> str:
         """With numbers in place of the names: ``"−0.4698 − 0.5 · (−0.006)"``."""
         written = ""
         for token in self.tokens:
@@ -62,7 +78,7 @@ class Line:
         return written
 
     def __str__(self) -> str:
-        return f"{self.name} = {self.formula} = {self.numbers()} = {digits_of(self.result)}"
+        return f"{self.name} = {self.formula} = {self.equation()}"
 
 
 def text_of(tokens: Sequence[Token]) -> str:
@@ -70,7 +86,18 @@ def text_of(tokens: Sequence[Token]) -> str:
     return "".join(t if isinstance(t, str) else t.name for t in tokens)
 
 
-def digits_of(number: float, digits: int = 6) -> str:
+def digits_that_give(again: Callable[[int], float], result: float, digits: int) -> int | None:
+    """With how many digits numbers must be printed to give `result` as it is printed; None if sixteen do not do."""
+    wanted = digits_of(result, digits)
+    return next((k for k in range(digits, 17) if digits_of(again(k), digits) == wanted), None)
+
+
+def rounded(number: float, digits: int) -> float:
+    """`number` as it is printed."""
+    return float(f"{number:.{digits}g}")
+
+
+def digits_of(number: float, digits: int = DIGITS) -> str:
     """`number` with so many digits that count, and a minus that is one."""
     return f"{number:.{digits}g}".replace("-", MINUS)
 
@@ -105,6 +132,24 @@ class Writer:
             return self._written(row)[0]
         return self._operation(node)[0]
 
+    def again(self, row: int, digits: int, *, inside: bool = False) -> float:
+        """What the expression of `row` gives when its numbers are printed with so many digits."""
+        node = self.nodes[row]
+        if node.code in ("input", "param", "const") or (inside and row in self.names):
+            return rounded(self.values[row], digits)
+        below = [self.again(r, digits, inside=True) for r in node.args]
+        terms = node.terms
+        if terms is None:
+            return float(kernel_of(node).value(*below))
+        weights: list[float] = []
+        for weight in terms.weights:
+            if terms.kind == "row":
+                weights.append(self.again(int(weight), digits, inside=True))
+            else:
+                weights.append(rounded(self.theta[int(weight)] if terms.kind == "param" else weight, digits))
+        bias = 0.0 if terms.bias is None else rounded(self.theta[terms.bias], digits)
+        return sum(w * x for w, x in zip(weights, below, strict=True)) + bias
+
     def _written(self, row: int) -> tuple[list[Token], int]:
         """The expression of `row`, or its name; and how strongly it holds together."""
         node = self.nodes[row]
@@ -120,6 +165,8 @@ class Writer:
         if node.terms is not None:
             return self._sum(node, node.terms), _BINDS["add"]
         parts = [self._written(row) for row in node.args]
+        if node.code == "square" or (node.code == "mul" and node.args[0] == node.args[1]):
+            return [*_bracketed(*parts[0], _ATOM), "²"], _BINDS["square"]
         binds = _BINDS.get(node.code, _ATOM)
         if node.code in _SIGNS:
             left = _bracketed(*parts[0], binds + (node.code == "pow"))
@@ -128,10 +175,8 @@ class Writer:
             return [*left, "^" if sign == "^" else f" {sign} ", *right], binds
         if node.code == "neg":
             return [MINUS, *_bracketed(*parts[0], 3)], binds
-        if node.code == "square":
-            return [*_bracketed(*parts[0], _ATOM), "²"], binds
         if node.code == "sqrt":
-            return ["√(", *parts[0][0], ")"], _ATOM
+            return ["√", *_bracketed(*parts[0], _ATOM)], _ATOM
         inner: list[Token] = [f"{node.code}("]
         for k, (tokens, _) in enumerate(parts):
             inner += [*([", "] if k else []), *tokens]

@@ -1,0 +1,217 @@
+"""`Why`: why a weight moves in a step, as a table that adds up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from math import floor, isfinite, log10
+
+from .opened import Opened, Update
+from .places import INSIDE, Place
+from .terms import Terms
+from .writing import MINUS, digits_of
+
+LARGEST = 8
+"""Terms that have a row of their own."""
+_EXACT = Context(prec=400)
+_DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One term.
+
+    Attributes
+    ----------
+    sample : int
+        Its number in the data; -1 for one that is not of it.
+    where : str
+        The place where the weight is used, if there are several.
+    delta, x, product : float
+        Of the sample's own loss: not yet divided by the size of the batch.
+    """
+
+    sample: int
+    where: str
+    delta: float
+    x: float
+    product: float
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why a weight moves in a step; its text is a table.
+
+    Attributes
+    ----------
+    name : str
+    index, step : int
+    batch : int
+        Samples of the step.
+    rows : tuple of Row
+        The largest terms, by size.
+    more : int
+        How many others there are.
+    others, total : float
+        What the others sum up to, and all.
+    divisor : int
+        What the sum is divided by: the size of the batch, 1 where the losses of samples are added up.
+    gradient : float
+        The result, in float64.
+    engine_gradient : float or None
+        That of the engine, where it has done this step.
+    engine : str
+        Its name and dtype.
+    update : Update
+        The optimiser's rule with numbers.
+    now : float or None
+        The weight as it is now, where the step is done.
+    """
+
+    name: str
+    index: int
+    step: int
+    batch: int
+    rows: tuple[Row, ...]
+    more: int
+    others: float
+    total: float
+    divisor: int
+    gradient: float
+    engine_gradient: float | None
+    engine: str
+    update: Update
+    now: float | None = None
+
+    def __str__(self) -> str:
+        done = "moved" if self.now is not None else "will move"
+        head = f"Why {self.name} {done} in step {self.step:,}: {digits_of(self.update.before, _DIGITS)}"
+        head += f" to {digits_of(self.update.after, _DIGITS)}"
+        return "\n".join([head, "", *self._table(), "", *self._rule()])
+
+    def _table(self) -> list[str]:
+        if not self.rows:
+            return ["nothing that the loss is made of reads it: its gradient is 0"]
+        places = _places([*(row.product for row in self.rows), self.total])
+        products = [_fixed(row.product, places) for row in self.rows]
+        total = _fixed(self.total, places)
+        lines = [["sample", "where", "delta", "x", "delta · x"]]
+        for row, product in zip(self.rows, products, strict=True):
+            sample = "its own" if row.sample < 0 else f"{row.sample:,}"
+            lines.append([sample, row.where, digits_of(row.delta, 5), digits_of(row.x, 5), _text(product)])
+        if self.more:
+            known = [p for p in products if p is not None]
+            rest = self.others if total is None else total - sum(known)
+            lines.append([f"{self.more:,} more", "", "", "", _text(rest)])
+        whole = self.total if total is None else float(total)
+        lines.append(["sum", "", "", "", _text(self.total if total is None else total)])
+        digits = _agreeing(whole / self.divisor, self.gradient)
+        gradient = "gradient" if self.divisor == 1 else f"/ {self.divisor:,} = gradient"
+        lines.append([gradient, "", "", "", digits_of(self.gradient, digits)])
+        if self.engine_gradient is not None:
+            lines.append([f"by {self.engine}", "", "", "", digits_of(self.engine_gradient, digits)])
+        return _columns(lines)
+
+    def _rule(self) -> list[str]:
+        if not self.update.lines:
+            return [f"w' = w: {self.update.why}"]
+        found = []
+        for line in self.update.lines:
+            found += [f"{line.name} = {line.formula}", f"{'':{len(line.name)}} = {line.equation()}"]
+        if self.now is not None and not _close(self.now, self.update.after):
+            found.append(f"Since then it was changed: it is {digits_of(self.now)} now.")
+        return found
+
+    def __repr__(self) -> str:
+        return f"Why({self.name}, step {self.step:,}, gradient {self.gradient:.6g})"
+
+
+def why(opened: Opened, index: int, engine: str, engine_gradient: float | None = None, now: float | None = None) -> Why:
+    """The table of one weight in an opened step."""
+    terms, divisor = opened.terms(index, LARGEST), opened.divisor
+    several = len(terms.uses) > 1 or any(len(use.rows) > 1 for use in terms.uses)
+    rows = [
+        Row(
+            int(term["sample"]), _where(terms, int(term["use"]), int(term["position"])) if several else "",
+            float(term["delta"]) * divisor, float(term["x"]), float(term["delta"] * term["x"]) * divisor,
+        )
+        for term in terms.array
+    ]  # fmt: skip
+    rows.sort(key=lambda row: -abs(row.product))
+    total = terms.sum * divisor
+    return Why(
+        name=opened.name(index),
+        index=index,
+        step=opened.step,
+        batch=len(opened.batch),
+        rows=tuple(rows),
+        more=terms.count - len(rows),
+        others=total - sum(row.product for row in rows),
+        total=total,
+        divisor=divisor,
+        gradient=float(opened.gradient[index]),
+        engine_gradient=engine_gradient,
+        engine=engine,
+        update=opened.update(index),
+        now=now,
+    )
+
+
+def _where(terms: Terms, use: int, position: int) -> str:
+    place: Place = terms.at[use]
+    unit = place.units[position]
+    return (place.stage or "the layer") + (f"[{unit}]" if unit != INSIDE else f" ({terms.uses[use].kind})")
+
+
+# ---- numbers that add up
+
+
+def _places(numbers: list[float]) -> int | None:
+    """Decimals that show the largest number with six digits; None where one of them is no number."""
+    largest = max(abs(x) for x in numbers)
+    if not all(isfinite(x) for x in numbers):
+        return None
+    return _DIGITS - 1 - (floor(log10(largest)) if largest > 0 else 0)
+
+
+def _fixed(number: float, places: int | None) -> Decimal | None:
+    """`number` with so many decimals, exactly as printed."""
+    if places is None:
+        return None
+    return Decimal(number).quantize(Decimal(1).scaleb(-places), context=_EXACT)
+
+
+def _text(number: Decimal | float | None) -> str:
+    if isinstance(number, Decimal):
+        exponent = number.as_tuple().exponent
+        text = f"{number:f}" if isinstance(exponent, int) and -10 <= exponent <= 0 else f"{number:e}"
+        return text.replace("-", MINUS)
+    return "" if number is None else digits_of(number, _DIGITS)
+
+
+def _agreeing(found: float, gradient: float) -> int:
+    """Digits with which both are printed alike."""
+    return next((k for k in range(_DIGITS, 2, -1) if digits_of(found, k) == digits_of(gradient, k)), _DIGITS)
+
+
+def _close(a: float, b: float) -> bool:
+    return abs(a - b) <= 1e-5 * max(abs(a), abs(b), 1e-30) or a == b or (a != a and b != b)
+
+
+def _columns(lines: list[list[str]]) -> list[str]:
+    """Numbers to the right, the first two columns to the left; an empty column is none."""
+    used = [k for k in range(len(lines[0])) if any(line[k] for line in lines[1:])]
+    widths = {k: max(len(line[k]) for line in lines) for k in used}
+    return [
+        "  ".join(line[k].ljust(widths[k]) if k < 2 else line[k].rjust(widths[k]) for k in used).rstrip()
+        for line in lines
+    ]
+
+
+def say(text: str) -> None:
+    """Print, on a terminal of few letters with the letters that it has."""
+    try:
+        print(text)
+    except UnicodeEncodeError:  # a pipe on Windows
+        plain = text.translate({ord(MINUS): "-", ord("·"): "*", ord("√"): "sqrt ", ord("²"): "^2"})
+        print(plain.encode("ascii", "replace").decode("ascii"))
