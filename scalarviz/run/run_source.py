@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ class RunSource(Source):
 
     def __init__(self, run: Run) -> None:
         self.run = run
+        if run.timeline.past() is not None:  # one that was closed keeps none
+            self.can = replace(self.can, go=True)
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -60,8 +63,8 @@ class RunSource(Source):
 
     @property
     def span(self) -> tuple[int, int]:
-        """The step where the run stands: it keeps no past."""
-        return self.run.steps, self.run.steps
+        """See :attr:`Run.span`."""
+        return self.run.span
 
     def frame(self, probe: ArrayLike | None = None) -> Frame:
         """See :meth:`Run.frame`."""
@@ -135,6 +138,10 @@ class RunSource(Source):
     def edit(self, edit: Edit, *, gesture: str = "") -> None:
         """See :meth:`Run.do`."""
         self.run.do(edit, gesture=gesture)
+
+    def to(self, step: int) -> None:
+        """See :meth:`Run.to`."""
+        self.run.to(step)
 
     def load(self, path: Path) -> int:
         """See :meth:`Run.load`."""

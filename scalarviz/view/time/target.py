@@ -12,8 +12,8 @@ class Target:
 
     Attributes
     ----------
-    kind : {"step", "branch", "action"}
-        Go to a step, switch to a branch, or do what a button says.
+    kind : {"step", "branch", "action", "nothing"}
+        Go to a step, switch to a branch, do what a button says, or nothing.
     step : int
         Of kind ``"step"``.
     branch : int
@@ -22,7 +22,10 @@ class Target:
         A name of the table of actions, of kind ``"action"``.
     """
 
-    kind: Literal["step", "branch", "action"]
+    kind: Literal["step", "branch", "action", "nothing"]
     step: int = 0
     branch: int = 0
     action: str = ""
+
+
+NOTHING = Target("nothing")

@@ -60,6 +60,14 @@ def _no_training(here: Here) -> str:
     return "" if here.trains else "this window only shows, it does not train"
 
 
+def _no_past(here: Here) -> str:
+    return "" if here.subject.source.can.go else "the past of these numbers is not kept"
+
+
+def _no_steps(here: Here) -> str:
+    return "" if here.trains or here.subject.source.can.go else "this window only shows, it does not train"
+
+
 def _no_gradients(here: Here) -> str:
     return "" if here.learns else "plain numbers have no gradient"
 
@@ -196,7 +204,15 @@ STEPS = Values(1, 10**9, 1, 10)
 
 ACTIONS: tuple[Action, ...] = (
     Action("toggle_run", "time", ("Space", "T"), "run or pause", "run", missing=_no_training),
-    Action("step", "time", ("Right",), "one training step (Shift: ten)", "step", STEPS, _no_training),
+    Action("step", "time", ("Right",), "one training step (Shift: ten)", "step", STEPS, _no_steps),
+    Action("back", "time", ("Left",), "one step back (Shift: ten)", "back", STEPS, _no_past),
+    Action("first", "time", ("Home",), "the first step", missing=_no_past),
+    Action("newest", "time", ("End",), "the newest step", missing=_no_past),
+    Action("restart", "time", ("R",), "begin anew from the first weights", missing=_no_training),
+    Action("undo", "edit", ("Ctrl+Z",), "undo: to the moment before the last change", "undo", missing=_no_training),
+    Action("redo", "edit", ("Ctrl+Shift+Z", "Ctrl+Y"), "back to where undo came from", missing=_no_training),
+    Action("name_moment", "time", ("N",), "name this moment, or no longer", missing=_no_training),
+    Action("toggle_loop", "time", ("Shift+N",), "play round between two named moments", missing=_no_training),
     Action("slower", "time", ("[",), "half the speed", missing=_no_training),
     Action("faster", "time", ("]",), "twice the speed, in the end no limit", "faster", missing=_no_training),
     Action("normal_speed", "time", ("\\",), "normal speed", missing=_no_training),
@@ -208,7 +224,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("lower_rate", "edit", ("Down",), "half the learning rate", missing=_no_training),
     Action("next_map", "view", ("C",), "next colour map"),
     Action("refit_range", "view", ("0",), "fit the range of the colours anew"),
-    Action("fit", "view", ("F", "R"), "fit the camera, and what was turned"),
+    Action("fit", "view", ("F",), "fit the camera, and what was turned"),
     Action("screenshot", "file", ("S",), "save a screenshot", missing=_no_host),
     Action("open", "file", ("Ctrl+O",), "open a picture or weights (or drop them here)", missing=_nothing_to_open),
     Action("toggle_panels", "view", ("Tab",), "hide or show all panels", "hide panels"),
@@ -222,6 +238,8 @@ ACTIONS: tuple[Action, ...] = (
 GESTURES: tuple[Gesture, ...] = (
     Gesture("Drag", "view", "turn the scene"),
     Gesture("Right drag", "view", "shift the scene"),
+    Gesture("Drag, click", "time", "the time bar: go to that step", _no_past),
+    Gesture("Click", "time", "a ring of the time bar: go to that branch", _no_past),
     Gesture("Wheel", "view", "zoom to the pointer"),
     Gesture("Click", "view", "a cube: look into it"),
     Gesture("Click", "view", "the input's swatch: show the way of the next sample", no_swatch),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import ScalarvizError
+from ..time.target import NOTHING, Target
 from .actions import no_edits
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class Hands:
         self._pressed: tuple[Point, str] | None = None
         self._number: int | None = None  # the weight whose number the button went down on
         self._over_help = self._shift = False
+        self._on_bar: Target | None = None  # of the time bar, on which the button went down
         self._dragging = self._taken = False  # taken: by a panel, for which the least movement counts
         self.grip: Grip | None = None
 
@@ -88,12 +90,16 @@ class Hands:
     def press(self, at: Point, button: str = "left", *, shift: bool = False) -> None:
         """A button went down, perhaps with Shift: perhaps on a panel that takes it, or on a number."""
         self.let_go()
-        bench = self._viewer.bench
+        viewer, bench = self._viewer, self._viewer.bench
         point = bench.to_logical(at)
         self._over_help = bench.help
         if self._over_help:  # nothing of what lies below the list of keys is touched
             return
         self._pressed, self._dragging, self._shift = (at, button), False, shift
+        if viewer.travels is not None and bench.bar.covers(point):
+            self._on_bar = bench.bar.target(point) or NOTHING
+            viewer.travels.press(self._on_bar)
+            return
         on_number = button == "left" and bench.touch.number_at(point)
         self._number = bench.selected if on_number else None
         self._taken = self._number is None and bench.side.press(point, button)
@@ -107,6 +113,9 @@ class Hands:
             if viewer.bench.hover(None if viewer.bench.help else at):
                 viewer.refresh()
             return
+        if self._on_bar is not None:
+            self._along_bar(at, self._on_bar)
+            return
         (x, y), button = self._pressed
         by = at[0] - x, at[1] - y
         if not (self._dragging or self._taken) and abs(by[0]) + abs(by[1]) < _DRAG * self._ratio():
@@ -118,6 +127,16 @@ class Hands:
         else:
             self._drag(at, by, button)
         viewer.refresh()
+
+    def _along_bar(self, at: Point, begun: Target) -> None:
+        """The cursor of time is dragged; a button of the bar is not."""
+        viewer = self._viewer
+        if begun.kind == "step" and viewer.travels is not None:
+            target = viewer.bench.bar.target(viewer.bench.to_logical(at), held=True)
+            if target is not None:
+                viewer.travels.drag(target.step)
+        if viewer.bench.hover(at):
+            viewer.refresh()
 
     def _ratio(self) -> float:
         """Device pixels of one pixel of the pointer's world."""
@@ -141,7 +160,10 @@ class Hands:
         self._pressed, self._number, self._dragging, self._taken = None, None, False, False
         self._viewer.refresh()
         self.let_go()
-        if self._over_help:
+        begun, self._on_bar = self._on_bar, None
+        if begun is not None and self._viewer.travels is not None:
+            self._viewer.travels.release(begun if bench.bar.target(point) == begun else None)
+        elif self._over_help:
             bench.help = self._over_help = False
         elif taken:
             bench.side.release(point)

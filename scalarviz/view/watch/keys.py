@@ -18,7 +18,7 @@ MODIFIERS = frozenset(
 """Keys that mean nothing by themselves."""
 
 
-def normalised(name: str | None, text: str = "", *, ctrl: bool = False) -> str:
+def normalised(name: str | None, text: str = "", *, ctrl: bool = False, shift: bool = False) -> str:
     """The name of a key in the table's form, whatever the backend calls it.
 
     Parameters
@@ -29,16 +29,19 @@ def normalised(name: str | None, text: str = "", *, ctrl: bool = False) -> str:
         The character that it types, which decides for ``?`` and brackets on other keyboards.
     ctrl : bool
         Whether the Control key (on macOS: Command) is down.
+    shift : bool
+        Whether the Shift key is to be part of the name.
 
     Returns
     -------
     str
-        ``"Right"``, ``"W"``, ``"?"``, ``"Ctrl+Q"``; empty for nothing, and for a key like Shift alone.
+        ``"Right"``, ``"W"``, ``"?"``, ``"Ctrl+Q"``, ``"Ctrl+Shift+Z"``; empty for nothing, and for a key like Shift
+        alone.
     """
     if name and name.upper() in MODIFIERS:
         return ""
     plain = _plain(name, text)
-    return f"Ctrl+{plain}" if ctrl and plain else plain
+    return f"{'Ctrl+' * ctrl}{'Shift+' * shift}{plain}" if plain else ""
 
 
 def _plain(name: str | None, text: str) -> str:

@@ -18,6 +18,7 @@ from ..workbench import Workbench
 from .actions import Here, bottom_line
 from .live_source import LiveSource
 from .playback import Playback, speed_text
+from .travels import Travels
 from .viewer import Viewer
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class LiveView(Viewer):
         playing: bool = True,
         first_start: bool = False,
     ) -> None:
-        subject = scene_subject(scene, LiveSource(scene.run, self._taught))
+        subject = scene_subject(scene, LiveSource(scene.run, self._taught, self._go))
         bench = Workbench(subject, size, theme, cmap, keys=bottom_line(Here(subject)), text_hz=10.0)
         super().__init__(bench, theme)
         self.handlers |= {
@@ -87,15 +88,21 @@ class LiveView(Viewer):
         self._raw: Frame | None = None
         self._with_rows: Frame | None = None
         self._probes = 0
+        self.left_at: int | None = None  # where it stood when it was closed, if that was in the past
+        self.travels = Travels(self, lambda: self.worker.latest, self.worker, self.playback)
+        self.handlers |= self.travels.handlers
         if self._first_start is not None:
             self._first_start.start()
         if playing:
             self.playback.play()
 
     def close(self) -> None:
-        """Stop training; the run is free again."""
+        """Stop training, at the newest step; the run is free again."""
         if self._first_start is not None:
             self._first_start.close()
+        self.left_at = self.worker.latest.step if self.travels is not None and self.travels.behind else None
+        if self.left_at is not None:
+            self.worker.ask(lambda run: run.to(run.span[1]))
         self.worker.close()
 
     # ---- numbers
@@ -118,7 +125,7 @@ class LiveView(Viewer):
 
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
-        if self.worker.busy and self._asked.done:
+        if self.worker.moving and self._asked.done:
             self._asked = self.worker.request()
         return super().tick(seconds)
 
@@ -149,9 +156,15 @@ class LiveView(Viewer):
     def pace_text(self) -> str:
         """Pace, steps a second (shown and possible; at rest what is possible), frames a second, engine."""
         parts = [self.playback.text(), f"up to {self._full_speed:,.0f} steps/s"]
-        if self.playback.running:
-            seen = self._steps.value  # full speed was measured once, maybe while the machine had more to do
+        past = "" if self.travels is None else self.travels.words()
+        seen = self._steps.value  # full speed was measured once, maybe while the machine had more to do
+        if past and self.playback.running:
+            parts = [past, self.playback.text(), f"plays {seen:,.0f} steps/s"]
+        elif past:
+            parts = [past]
+        elif self.playback.running:
             parts[1] = f"{seen:,.0f} of {max(seen, self._full_speed):,.0f} steps/s"
+        if self.playback.running:
             parts.append(f"{self._frames.value:.0f} frames/s")
         return "  ·  ".join([*parts, str(self.run.engine)])
 
@@ -162,8 +175,9 @@ class LiveView(Viewer):
         self.playback.toggle()
 
     def step(self, count: int = 1) -> None:
-        """Training steps by hand."""
-        self.playback.step(count)
+        """Training steps by hand, or those that were done before."""
+        if self.travels is None or not self.travels.forward(count):
+            self.playback.step(count)
 
     def slower(self) -> None:
         """Half the speed."""
@@ -213,6 +227,11 @@ class LiveView(Viewer):
     def put(self, index: int, value: float, gesture: str = "") -> None:
         """Set a weight at the next call boundary; a run that is paused stays so."""
         self.worker.do(SetWeights(index, np.array([value])), gesture=gesture)
+
+    def _go(self, step: int) -> None:
+        """A panel asks for another step."""
+        if self.travels is not None:
+            self.travels.go(step)
 
     def _taught(self, edit: Edit, gesture: str) -> None:
         """A panel changes what is learnt, at the next call boundary; training goes on."""

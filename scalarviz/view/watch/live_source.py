@@ -17,12 +17,18 @@ class LiveSource(RunSource):
     run : Run
     do : callable
         ``do(edit, gesture)``: lets an edit happen between two calls of the engine, and does not wait for it.
+    go : callable
+        ``go(step)``: sets out for a step, and does not wait either.
     """
 
-    def __init__(self, run: Run, do: Callable[[Edit, str], None]) -> None:
+    def __init__(self, run: Run, do: Callable[[Edit, str], None], go: Callable[[int], None]) -> None:
         super().__init__(run)
-        self._do = do
+        self._do, self._go = do, go
 
     def edit(self, edit: Edit, *, gesture: str = "") -> None:
         """Change the run at the next call boundary."""
         self._do(edit, gesture)
+
+    def to(self, step: int) -> None:
+        """Set out for a step."""
+        self._go(step)

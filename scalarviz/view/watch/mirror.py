@@ -8,6 +8,7 @@ from ...run.panels import LossCurve
 from ..shown.subject import Subject
 from ..workbench import Workbench
 from .actions import Here, bottom_line
+from .travels import SourceGuide, Travels
 from .viewer import Viewer
 
 if TYPE_CHECKING:
@@ -36,6 +37,11 @@ class Mirror(Viewer):
         self.subject = subject
         self._asked: FrameRequest | None = None
         self._last: Frame | None = None
+        if subject.source.can.go:
+            self.travels = Travels(self, self.frame, SourceGuide(subject.source))
+            names = {"back", "first", "newest"}
+            self.handlers |= {name: do for name, do in self.travels.handlers.items() if name in names}
+            self.handlers["step"] = self.step
         self._counted, self._told = subject.source.counted, subject.source.facts is not None
 
     def tick(self, seconds: float) -> bool:
@@ -64,7 +70,13 @@ class Mirror(Viewer):
             self._last = (come or request).result()
         return self._last
 
+    def step(self, count: int = 1) -> None:
+        """Steps that were done before."""
+        if self.travels is not None and not self.travels.forward(count):
+            self.travels.newest()
+
     def pace_text(self) -> str:
-        """The engine, if there is one."""
+        """Where in the past it stands, and the engine, if there is one."""
         facts = self.subject.source.facts
-        return "" if facts is None else facts.engine
+        past = "" if self.travels is None else self.travels.words()
+        return "  ·  ".join(filter(None, (past, "" if facts is None else facts.engine)))

@@ -41,6 +41,8 @@ class Playback:
 
     Attributes
     ----------
+    limit : int or None
+        The step at which it waits, where there is one.
     running : bool
         Whether time goes on. A pause at the end, or because of an error, clears it.
     """
@@ -50,6 +52,8 @@ class Playback:
     ) -> None:
         self.worker = worker
         self.running = self._held = False
+        self.limit: int | None = None
+        self._steps = steps
         self.end = worker.run.steps + steps
         self._first = worker.run.steps
         self._table = pace(steps, duration, RATE, rehearsal, rest=0.0)
@@ -86,6 +90,16 @@ class Playback:
         """Stop at the next boundary of a step."""
         self._stand()
         self.worker.pause()
+
+    def stand(self, step: int | None) -> None:
+        """Time stands still: it goes on from `step` (None: from where the run stands then)."""
+        self.pause()
+        if step is not None:
+            self._target = step
+
+    def again(self) -> None:
+        """The run begins anew, and pauses where it first did."""
+        self.end = self._first + self._steps
 
     def _stand(self) -> None:
         """Time stands still; the step that it would have come to is nobody's aim any more."""
@@ -125,6 +139,8 @@ class Playback:
         else:
             self._time += min(seconds, 0.25) * self.speed  # a hidden or stalled window does not jump ahead
             self._target = max(self._target, min(self.end, int(self._paced(self._time) + 1e-6)))
+        if self.limit is not None:
+            self._target = min(self._target, self.limit)
         self.worker.train_to(self._target)
 
     def text(self) -> str:

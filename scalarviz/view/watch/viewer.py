@@ -23,6 +23,7 @@ from .hands import Hands, Point
 from .host import TICK, Host
 from .keys import normalised
 from .opening import PICTURES, TITLE, WEIGHTS, open_files
+from .travels import Travels
 
 if TYPE_CHECKING:
     from ...run.frame import Frame
@@ -63,6 +64,7 @@ class Viewer:
         self._shown: Frame | None = None
         self._dirty = True
         self.hands = Hands(self)
+        self.travels: Travels | None = None  # where it can go in time, if anywhere
         self.clock = 0.0
         self._notice, self._notice_until = "", 0.0
         self._escape_until = 0.0
@@ -121,6 +123,8 @@ class Viewer:
         """`seconds` have passed and nobody can see the picture: only what is shown goes on."""
         self.clock += seconds
         self.hands.pass_time(self.clock)
+        if self.travels is not None:
+            self.travels.pass_time()
 
     def attach(self, host: Host) -> None:
         """Appear in `host`: from now on it gives time, and does what is asked."""
@@ -245,11 +249,12 @@ class Viewer:
     def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
         """A key was pressed; returns whether it means something. What means nothing here says why."""
         pressed = normalised(name, text, ctrl=ctrl)
+        shifted = find(normalised(name, text, ctrl=ctrl, shift=True)) if shift else None
         with self._saying():
             if not self.bench.help and not ctrl and self.bench.side.key(pressed, text):
                 self.refresh()
                 return True
-        action = find(pressed)
+        action = shifted or find(pressed)
         if action is None:
             if pressed:
                 self.say(f"{pressed} does nothing here; ? shows the keys")
@@ -309,11 +314,13 @@ class Viewer:
     def escape(self) -> None:
         """Close what is open; where nothing is, close the window at the second press.
 
-        Open is, in this order, the list of keys, a weight in the hand (which becomes what it was), a selected cube or
-        colour, and full screen.
+        Open is, in this order, the list of keys, a long way to another step, a weight in the hand (which becomes what
+        it was), a selected cube or colour, and full screen.
         """
         if self.bench.help:
             self.bench.help = False
+        elif self.travels is not None and self.travels.give_up():
+            self.say("stays here")
         elif self.hands.let_go(undo=True) or self.bench.let_go():
             self.refresh()
         elif self.host is not None and self.host.full_screen:

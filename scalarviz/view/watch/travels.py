@@ -1,0 +1,365 @@
+"""`Travels`: going back and forth by hand: what keys, buttons and the time bar ask for, and what is said meanwhile.
+
+It asks a `Guide` (a worker, or a source that can go) and waits for nothing. There is one way at a time, and who asks
+last is obeyed: a key that is held down makes no queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ...errors import ScalarvizError, StateError
+from ..time.target import Target
+
+if TYPE_CHECKING:
+    from ...run.asked_call import AskedCall
+    from ...run.frame import Frame
+    from ...run.past import Past
+    from ...run.run import Run
+    from ...run.source import Source
+    from .playback import Playback
+    from .viewer import Viewer
+
+SLOW = 0.3
+"""Seconds on the way after which it is said how far it is."""
+REST = 0.15
+"""Seconds without a movement of the hand after which the step itself is shown, not one near it."""
+NO_PAST = "the past of these numbers is not kept"
+
+
+class Guide(Protocol):
+    """Who goes."""
+
+    @property
+    def journey(self) -> float | None:
+        """How much of the way is done, 0 to 1; None where it goes nowhere."""
+        ...
+
+    @property
+    def moving(self) -> bool:
+        """Whether there is somewhere to go."""
+        ...
+
+    def travel(self, step: int, *, nearest: bool = False) -> None:
+        """Go to a step, or to one near it."""
+        ...
+
+    def give_up(self) -> None:
+        """Stay."""
+        ...
+
+    def ask(self, function: Callable[[Run], object]) -> AskedCall:
+        """Let a function of the run be called."""
+        ...
+
+
+class SourceGuide:
+    """A source that goes at once, while one waits.
+
+    Parameters
+    ----------
+    source : Source
+    """
+
+    journey = None
+    moving = False
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def travel(self, step: int, *, nearest: bool = False) -> None:
+        """Go there."""
+        first, newest = self._source.span
+        self._source.to(min(max(step, first), newest))
+
+    def give_up(self) -> None:
+        """It has arrived."""
+
+    def ask(self, function: Callable[[Run], object]) -> AskedCall:
+        """Nobody trains here."""
+        raise StateError(f"{self._source.what} is only looked at here")
+
+
+class Travels:
+    """Where a viewer goes.
+
+    Parameters
+    ----------
+    viewer : Viewer
+    look : callable
+        The last frame there is.
+    guide : Guide
+    playback : Playback, optional
+        What lets time go on; a way stops it.
+
+    Attributes
+    ----------
+    goal : int or None
+        The step that it is on the way to.
+    loop : tuple of int or None
+        First and last step of what is played round and round.
+    """
+
+    def __init__(
+        self, viewer: Viewer, look: Callable[[], Frame], guide: Guide, playback: Playback | None = None
+    ) -> None:
+        self._viewer, self._look, self._guide, self._playback = viewer, look, guide, playback
+        self._branch: int | None = None
+        self.goal: int | None = None
+        self.loop: tuple[int, int] | None = None
+        self._plays_then = False
+        self._set_out = 0.0
+        self._dragged: int | None = None  # the step under the hand
+        self._rests_at = 0.0
+        self._asked: list[tuple[AskedCall, Callable[[Any], str]]] = []
+        self.handlers: dict[str, Callable[..., None]] = {
+            "back": self.back, "first": self.first, "newest": self.newest, "restart": self.restart,
+            "undo": self.undo, "redo": self.redo, "name_moment": self.name_moment, "toggle_loop": self.toggle_loop,
+        }  # fmt: skip
+
+    # ---- where it is
+
+    @property
+    def past(self) -> Past | None:
+        """What the picture shows of the past."""
+        return self._look().past
+
+    @property
+    def here(self) -> int:
+        """The step that is shown, or that it is on the way to."""
+        return self._look().step if self.goal is None else self.goal
+
+    @property
+    def behind(self) -> int:
+        """How many steps there are after the one shown."""
+        frame = self._look()
+        return 0 if frame.past is None else max(0, frame.past.newest - frame.step)
+
+    def words(self) -> str:
+        """What the second line says while the past is shown."""
+        left, playback = self.behind, self._playback
+        if not left:
+            return ""
+        said = f"in the past, {left:,} step{'s' if left > 1 else ''} before the newest"
+        if playback is None:
+            return f"{said}  ·  End returns"
+        if playback.running:
+            return f"{said}  ·  plays on from here"
+        return f"{said}  ·  Space plays on from here  ·  End returns"
+
+    # ---- going
+
+    def go(self, step: int, *, near: bool = False, plays_then: bool = False) -> None:
+        """Set out for a step; time stands still, and goes on there if it `plays_then`."""
+        if self._playback is not None:
+            self._playback.stand(step)
+        if self.goal is None:
+            self._set_out = self._viewer.clock
+        self.goal, self._plays_then = step, plays_then
+        self._guide.travel(step, nearest=near)
+        self._viewer.refresh()
+
+    def back(self, count: int = 1) -> None:
+        """So many steps back."""
+        past = self._kept()
+        if past is not None:
+            if self.here <= past.first:
+                self._viewer.say(f"step {past.first:,} is the first")
+            self.go(max(past.first, self.here - count))
+
+    def forward(self, count: int) -> bool:
+        """So many steps on, if they were done before; returns whether they were."""
+        past = self.past
+        if past is None or self.here + count > past.newest:
+            return False
+        self.go(self.here + count)
+        return True
+
+    def first(self) -> None:
+        """To the first step."""
+        past = self._kept()
+        if past is not None:
+            self.go(past.first)
+
+    def newest(self) -> None:
+        """To the newest step; where time went on, it goes on there."""
+        past = self._kept()
+        if past is not None:
+            self._end_loop()
+            running = self._playback is not None and self._playback.running
+            if self.here < past.newest:
+                self.go(past.newest, plays_then=running)
+            elif not running:
+                self._viewer.say(f"step {past.newest:,} is the newest")
+
+    def _kept(self) -> Past | None:
+        past = self.past
+        if past is None:
+            self._viewer.say(NO_PAST)
+        return past
+
+    def give_up(self) -> bool:
+        """Stay where it set out; returns whether it was on a way that takes long."""
+        if self.goal is None or self._viewer.clock - self._set_out < SLOW:
+            return False
+        self._guide.give_up()
+        self.goal, self._plays_then = None, False
+        return True
+
+    # ---- the time bar
+
+    def press(self, target: Target) -> None:
+        """A hand came down on the bar."""
+        if target.kind == "step":
+            self.drag(target.step)
+
+    def drag(self, step: int) -> None:
+        """The hand is over a step: one near it is shown at once, itself as soon as the hand rests."""
+        if step != self._dragged:
+            self._dragged, self._rests_at = step, self._viewer.clock + REST
+            self.go(step, near=True)
+
+    def release(self, target: Target | None) -> None:
+        """The hand let go, over `target`."""
+        step, self._dragged = self._dragged, None
+        if step is not None:
+            self.go(step)
+        elif target is not None and target.kind == "action":
+            self._viewer.send(target.action)
+        elif target is not None and target.kind == "branch":
+            self.switch(target.branch)
+
+    @property
+    def dragging(self) -> bool:
+        """Whether a hand holds the cursor."""
+        return self._dragged is not None
+
+    # ---- what changes which past there is
+
+    def switch(self, number: int) -> None:
+        """Go to the newest step of another branch."""
+        past = self._kept()
+        branch = None if past is None else next((b for b in past.branches if b.number == number), None)
+        if branch is not None:
+            self._ask(lambda run: run.switch(number), lambda _: f"another branch, of {branch.newest:,} steps")
+
+    def restart(self) -> None:
+        """Begin anew from the first weights, and play."""
+        past = self._kept()
+        if past is not None and self._playback is not None:
+            self._end_loop()
+            self._playback.again()
+            self._ask(lambda run: run.restart(), lambda _: "begun anew; what was learnt stays as a branch")
+            self._plays_then = True
+
+    def undo(self) -> None:
+        """Go to the moment before the last edit."""
+        past, here = self.past, self.here
+        steps = [] if past is None else [edit.step for edit in past.edits if edit.step <= here]
+        since = past.newest - steps[-1] if past is not None and steps else 0
+        later = f"; the {since:,} steps after it stay as a branch" if since else ""
+        self._ask(lambda run: run.undo(), lambda words: f"undone: {words}{later}")
+
+    def redo(self) -> None:
+        """Go back to where undo came from."""
+        self._ask(lambda run: run.redo(), lambda words: f"done again: {words}")
+
+    def name_moment(self) -> None:
+        """Give this moment a name, or take it away."""
+        past, step = self._kept(), self.here
+        if past is None:
+            return
+        named = next((flag.name for flag in past.flags if flag.step == step), "")
+        taken = {flag.name for flag in past.flags}
+        name = "" if named else next(f"flag {n}" for n in range(1, len(taken) + 2) if f"flag {n}" not in taken)
+        said = f"step {step:,} is called {name}" if name else f"step {step:,} is no longer called {named}"
+        more = "; Shift+N plays between two" if name and len(taken) == 1 else ""
+        self._ask(lambda run: run.name(name, step), lambda _: said + more, stands=False)
+
+    def toggle_loop(self) -> None:
+        """Play round and round between two named moments, or no longer."""
+        past, playback = self._kept(), self._playback
+        if past is None or playback is None:
+            return
+        if self.loop is not None:
+            self._end_loop()
+            self._viewer.say("plays on")
+            return
+        flags = past.flags
+        if len(flags) < 2:
+            self._viewer.say("N names a moment; between two that have a name it plays round and round")
+            return
+        after = next((n for n, flag in enumerate(flags) if flag.step > self.here), len(flags) - 1)
+        first, last = flags[max(after, 1) - 1], flags[max(after, 1)]
+        self.loop = playback.limit = None
+        self.go(first.step, plays_then=True)
+        self.loop, playback.limit = (first.step, last.step), last.step
+        self._viewer.say(f"plays round from {first.name} to {last.name}; Shift+N ends it")
+
+    def _end_loop(self) -> None:
+        self.loop = None
+        if self._playback is not None:
+            self._playback.limit = None
+
+    def _ask(self, function: Callable[[Run], object], says: Callable[[Any], str], *, stands: bool = True) -> None:
+        """Let the run do something, and say it when it is done; time stands still."""
+        if stands and self._playback is not None:
+            self._playback.stand(None)
+        if stands:
+            self.goal, self._plays_then = None, False
+        self._asked.append((self._guide.ask(function), says))
+        self._viewer.refresh()
+
+    # ---- time
+
+    def pass_time(self) -> None:
+        """What has arrived, or is late, or has been done."""
+        clock = self._viewer.clock
+        if self._dragged is not None and clock >= self._rests_at:
+            self._rests_at = float("inf")
+            self.go(self._dragged)
+        journey = self._guide.journey
+        if self.goal is not None and journey is not None and clock - self._set_out >= SLOW:
+            part = f"{100 * journey:.0f} %"
+            self._viewer.say(f"on the way to step {self.goal:,}: {part}  ·  Escape gives it up", 0.25)
+            self._viewer.refresh()
+        self._watch_branches()
+        done = [entry for entry in self._asked if entry[0].done.is_set()]
+        self._asked = [entry for entry in self._asked if entry not in done]
+        for asked, says in done:
+            self._tell(asked, says)
+        if not self._guide.moving and not self._asked and not self.dragging:
+            self._arrived()
+        if self.loop is not None and self._playback is not None and self._playback.running:
+            first, last = self.loop
+            if self._look().step >= last:
+                self.go(first, plays_then=True)
+
+    def _tell(self, asked: AskedCall, says: Callable[[Any], str]) -> None:
+        try:
+            self._viewer.say(says(asked.answer()))
+        except ScalarvizError as error:
+            self._viewer.say(str(error))
+            self._plays_then = False
+        if self._playback is not None and not self._playback.running:
+            self._playback.stand(None)  # what follows counts from where it stands now
+        self._viewer.refresh()
+
+    def _watch_branches(self) -> None:
+        """An edit in the past begins a branch, which is said; what was asked for here says so itself."""
+        past = self.past
+        now = None if past is None else next((b for b in past.branches if b.current), None)
+        if now is None or now.number == self._branch:
+            return
+        if now.parent is not None and now.parent == self._branch and not self._asked:
+            self._viewer.say(
+                f"a branch of its own from step {now.first:,} on; what came after that stays: click its ring"
+            )
+            self._viewer.refresh()
+        self._branch = now.number
+
+    def _arrived(self) -> None:
+        plays, self.goal, self._plays_then = self._plays_then, None, False
+        if plays and self._playback is not None:
+            self._playback.play()
