@@ -13,9 +13,11 @@ from ...run.panels import LossCurve, TestCurve
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import measure
+from ..shown.ahead import holding
 from .drawer import Drawer, Ground, Headline, Point
 from .loss import Line, loss_panel
 from .pace import Pace
+from .step_axis import StepAxis
 from .switch import AxisSwitch
 from .wording import BEFORE
 
@@ -38,17 +40,23 @@ class LossDrawer(Drawer[LossCurve]):
     ----------
     switch : AxisSwitch
         How the axis of the losses is divided: what was clicked last.
+    step_axis : StepAxis
+        Where each step stands.
     steps, losses : list
         Of the dashed curve; a frame before its end cuts it there, a new line of steps its beginning.
     """
 
     name = "loss"
     height, most, first = 150.0, 420.0, True
-    gestures = (("Click", 'the word "log" of the loss: a linear axis, and back'),)
+    gestures = (
+        ("Click", 'the word "log" of the loss: a linear axis, and back'),
+        ("Click", "the loss curve: go to that step"),
+    )
 
     def __init__(self, panel: LossCurve, ground: Ground) -> None:
         super().__init__(panel, ground)
         self.switch = AxisSwitch(ground.hints)
+        self.step_axis = StepAxis()
         self.steps: list[int] = []
         self.losses: list[float] = []
         self._accuracies: list[float] = []
@@ -98,6 +106,7 @@ class LossDrawer(Drawer[LossCurve]):
         test = self.panel.test
         ahead = self.ground.ahead
         coming = None if ahead is None or len(frame.curve.step) else ahead.coming(frame)
+        ahead = holding(ahead, frame)
         curves = [Line(self.panel.label, frame.curve.step, frame.curve.loss)]
         if coming is not None:  # before the first step the loss of it is known already: one dot
             curves = [Line(self.panel.label, np.array([frame.step]), np.array([coming]))]
@@ -106,16 +115,21 @@ class LossDrawer(Drawer[LossCurve]):
         before = BEFORE if frame.edited and len(frame.curve.step) else ""
         theme = self.ground.theme
         return loss_panel(box, theme, curves, words.note, before, note_old=words.old, until=words.step,
-                          switch=self.switch, ahead=ahead)  # fmt: skip
+                          switch=self.switch, ahead=ahead, steps=self.step_axis)  # fmt: skip
 
     # ---- hands
 
     def click(self, at: Point) -> bool:
-        """The word of the axis makes it the other one."""
-        if not self.switch.at(at):
+        """The word of the axis makes it the other one; the curve leads to the step under the pointer."""
+        source, step = self.ground.subject.source, self.step_axis.step(at)
+        if self.switch.at(at):
+            self.switch.linear = not self.switch.linear
+            self.stale = True
+            return True
+        if step is None or not (self.ground.hints and source.can.go):
             return False
-        self.switch.linear = not self.switch.linear
-        self.stale = True
+        first, newest = source.span
+        source.to(min(max(step, first), newest))
         return True
 
     def hover(self, at: Point | None) -> bool:

@@ -13,6 +13,7 @@ from ..draw.sketch import Float, Sketch
 from ..draw.text import measure, short
 from ..draw.theme import Theme
 from ..shown.ahead import Ahead
+from .step_axis import END, StepAxis
 from .switch import AxisSwitch
 
 Array = NDArray[np.floating]
@@ -130,12 +131,14 @@ def loss_panel(
     until: float | None = None,
     switch: AxisSwitch | None = None,
     ahead: Ahead | None = None,
+    steps: StepAxis | None = None,
 ) -> Sketch:
     """Title with a note beside it, gridlines, curves, their names and the end point of the first.
 
     `before` says of which moment that end is, where it is not that of the picture: then it is a dim ring. A note that
     is old is dim too. `until` is the step that the axis says at its end, where words lag behind the curve. `switch` is
-    the word that says how the axis is divided; with `ahead` the axes hold the steps to come.
+    the word that says how the axis is divided; with `ahead` the axes hold the steps to come. `steps` is told where each
+    step stands.
     """
     sketch, switch = Sketch(), switch or AxisSwitch()
     x, y, width, height = box
@@ -154,6 +157,8 @@ def loss_panel(
     said = last if until is None else min(last, until)
     if ahead is not None:
         first, last, said = (min(first, ahead.step), max(last, ahead.last), max(said, ahead.last))
+    if steps is not None:
+        steps.plot, steps.first, steps.last = plot, first, last
     switch.draw(sketch, x + width, y + 14, theme, log=scale.log, free=can_be_log(every))
     _grid(sketch, plot, theme, scale, (first, said))
     paths = []
@@ -206,7 +211,7 @@ def _draw_curve(
     if not len(steps):
         return np.zeros((0, 2), np.float32)
     x, y, width, height = plot
-    across = x + (width - 6) * (steps - span[0]) / max(span[1] - span[0], 1.0)
+    across = x + (width - END) * (steps - span[0]) / max(span[1] - span[0], 1.0)
 
     def points(losses: Array) -> Float:
         up = np.clip(scale.place(losses), 0.0, 1.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,3 +47,18 @@ class Ahead:
         """The loss of the coming step, at the frame where the steps begin; None at any other, and after a change."""
         here = frame.step == self.step and not frame.edited and np.array_equal(frame.values, self.values)
         return self.loss if here else None
+
+
+def holding(ahead: Ahead | None, frame: Frame) -> Ahead | None:
+    """The same, with room for all that was done: while one goes back and forth nothing rescales."""
+    past = frame.past
+    if past is None or frame.step >= past.newest:
+        return ahead
+    losses = past.curve.loss[np.isfinite(past.curve.loss)]
+    if not len(losses):
+        return ahead
+    low, high = float(losses.min()), float(losses.max())
+    if ahead is None:
+        first = int(past.curve.step[0])
+        return Ahead(first, past.newest, low, high, float("nan"), np.zeros(0))
+    return replace(ahead, last=max(ahead.last, past.newest), low=min(ahead.low, low), high=max(ahead.high, high))
