@@ -28,7 +28,7 @@ from .panels.marks import marks_on
 from .panels.pace import TextPace
 from .panels.side import SidePanels
 from .panels.strip import Strip
-from .panels.wording import changed_by_hand, newest_beyond
+from .panels.wording import changed_by_hand, newest_beyond, went
 from .shown.subject import Subject, subject_of
 from .space.layout import Layout, layout_for
 from .space.viewpoint import Viewpoint
@@ -232,13 +232,15 @@ class Workbench(Aim):
         seconds : float, optional
             Since the last update, on the viewer's clock: colour ranges grow slowly. None fits them to this frame.
         """
-        waits = None if changed_by_hand(self._frame, frame) else seconds  # what a hand does is written at once
+        gone = went(self._frame, frame)  # then the range of the colours is that of the step, whatever was before
+        by_hand = changed_by_hand(self._frame, frame) or (gone and not self.bar.running)
+        waits = None if by_hand else seconds  # what a hand does is written at once
         self._frame, self._pace = frame, pace_text
         self._view.tick(seconds)
         if self._view.stale:
             self._place_scenery(self._scenery)
-        self.colouring.update(frame, seconds)
-        self.activations.update(frame, seconds)
+        self.colouring.update(frame, None if gone else seconds)
+        self.activations.update(frame, None if gone else seconds)
         paint(self.slab, frame, self.colouring, self.activations, rows=self._has_rows)
         self.inside.paint()
         writes = self.text_pace.ready(waits)

@@ -212,7 +212,8 @@ def test_the_selected_cube_is_outlined_and_inspected(scene: Scene) -> None:
     moved = np.abs(after - before).max(axis=2) > 40
     x, y = face_of(bench, 5)
     assert moved[int(y) - 90 : int(y) + 90, int(x) - 90 : int(x) + 90].any()
-    assert moved[-140:, :540].mean() > 0.02
+    top = int(bench.places.strip[1])  # where the inspector stands
+    assert moved[top : top + 80, :540].mean() > 0.02
     assert scene.run.weight_name(5) in said_above(bench)
     bench.select(None)
     assert bench.selected is None

@@ -125,7 +125,7 @@ _SIDE, _HEAD, _BETWEEN = 20.0, 50.0, 26.0
 def _squeezed(lines: list[tuple[str, str]], room: tuple[float, float]) -> tuple[list[tuple[str, str]], int]:
     """Lines with as many first words as two columns have room for, and how many columns there are."""
     rows = max(1, int(room[1] / 16.0))
-    columns = 2 if len(lines) > rows and room[0] > 400 else 1
+    columns = 2 if len(lines) > rows and room[0] > 300 else 1
     lines = lines[: rows * columns]
     keys = sum(_key_width(part) for part in (lines[:rows], lines[rows:]) if part)
     wide = (room[0] - keys - _BETWEEN * (columns - 1)) / columns

@@ -74,6 +74,14 @@ def newest_beyond(frame: Frame) -> int:
     return past.newest if past is not None and frame.step < past.newest else 0
 
 
+def went(old: Frame | None, new: Frame) -> bool:
+    """Whether time did not just go on between two frames: one of them is of the past, or of another branch."""
+    if old is None or old is new or old.past is None or new.past is None:
+        return False
+    lines = [next((b.number for b in frame.past.branches if b.current), None) for frame in (old, new) if frame.past]
+    return lines[0] != lines[1] or (old.step != new.step and (newest_beyond(old) > 0 or newest_beyond(new) > 0))
+
+
 def changed_by_hand(old: Frame | None, new: Frame) -> bool:
     """Whether something was changed between two frames of one step, or another sample chosen: text answers at once."""
     if old is None or old is new:

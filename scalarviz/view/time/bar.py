@@ -117,8 +117,8 @@ class TimeBar:
 
     def _last_loss(self, sketch: Sketch, losses: Losses, past: Past) -> None:
         """The loss of the newest step, where the curve ends."""
-        if losses.scale is None or not len(losses.path):
-            return
+        if losses.scale is None or not len(losses.path) or losses.path[-1, 0] < losses.plot[0] + losses.plot[2] - 4:
+            return  # a branch goes on there
         text = loss_text(float(past.curve.loss[-1])) if len(past.curve.loss) else ""
         x, y = (float(part) for part in losses.path[-1])
         low, high = losses.plot[1] + 9, losses.plot[1] + losses.plot[3]
@@ -149,7 +149,7 @@ class TimeBar:
         x, top, high = plan.scale.at(self._step), self.box[1] + (2 if small else 5), 16 if small else 19
         text = f"{self._step:,}"
         wide = measure(text, LABEL, True) + 16
-        left = min(max(x - wide / 2, plan.limits[0]), plan.limits[1] - wide)
+        left = min(max(x - wide / 2, plan.scale.left - 2), plan.limits[1] - wide)
         sketch.line((x, top + 10), (x, plan.rail), theme.text1, 1.6)
         sketch.disc(x, plan.rail, 6.0 if small else 7.5, theme.text1, stroke=theme.panel, border=1.5)
         sketch.rect(left, top, wide, high, radius=4, fill=theme.text1)

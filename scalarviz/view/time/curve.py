@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.frame import Curve
-from ..draw.places import Box
+from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.theme import Theme, rgb
 from ..panels.loss import Axis, tick_text
@@ -18,7 +18,7 @@ from .rails import Rail
 from .scale import StepScale
 
 Array = NDArray[np.float64]
-TICK = 12
+TICK = LABEL
 """Size of the type of ticks."""
 
 

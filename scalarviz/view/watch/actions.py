@@ -211,7 +211,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("restart", "time", ("R",), "begin anew from the first weights", missing=_no_training),
     Action("undo", "edit", ("Ctrl+Z",), "undo: to the moment before the last change", "undo", missing=_no_training),
     Action("redo", "edit", ("Ctrl+Shift+Z", "Ctrl+Y"), "back to where undo came from", missing=_no_training),
-    Action("name_moment", "time", ("N",), "name this moment, or no longer", missing=_no_training),
+    Action("name_moment", "time", ("N",), "name this moment, or no longer", "name", missing=_no_training),
     Action("toggle_loop", "time", ("Shift+N",), "play round between two named moments", missing=_no_training),
     Action("slower", "time", ("[",), "half the speed", missing=_no_training),
     Action("faster", "time", ("]",), "twice the speed, in the end no limit", "faster", missing=_no_training),
@@ -263,6 +263,12 @@ def action_of(name: str) -> Action:
         return BY_NAME[name]
     except (KeyError, TypeError):
         raise UnknownNameError(f"no action {name!r:.60}; there are {listing(BY_NAME)}") from None
+
+
+def told(name: str) -> tuple[str, str]:
+    """The key of an action and what it does."""
+    action = action_of(name)
+    return action.keys[0], action.does
 
 
 def find(key: str) -> Action | None:

@@ -125,6 +125,7 @@ class LiveView(Viewer):
 
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
+        self.bench.bar.running = self.playback.running
         if self.worker.moving and self._asked.done:
             self._asked = self.worker.request()
         return super().tick(seconds)
@@ -176,8 +177,7 @@ class LiveView(Viewer):
 
     def step(self, count: int = 1) -> None:
         """Training steps by hand, or those that were done before."""
-        if self.travels is None or not self.travels.forward(count):
-            self.playback.step(count)
+        self.playback.step(count, on_the_way=self.travels is not None and self.travels.goal is not None)
 
     def slower(self) -> None:
         """Half the speed."""

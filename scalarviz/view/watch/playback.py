@@ -118,11 +118,11 @@ class Playback:
         if self.running:
             self.resume_here()
 
-    def step(self, count: int) -> None:
-        """`count` steps by hand; pauses first."""
+    def step(self, count: int, *, on_the_way: bool = False) -> None:
+        """`count` steps by hand; pauses first. While the run is `on_the_way` to another step they follow that."""
         if self.running:
             self.pause()
-        self._target = max(self._target, self.worker.run.steps) + count
+        self._target = (self._target if on_the_way else max(self._target, self.worker.run.steps)) + count
         self.worker.train_to(self._target)
 
     def tick(self, seconds: float) -> None:

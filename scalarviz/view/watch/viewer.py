@@ -18,7 +18,7 @@ import numpy as np
 from ...errors import InputError, ScalarvizError
 from ...run.edits import SetWeights
 from ..workbench import Workbench
-from .actions import Here, action_of, find, help_lines
+from .actions import Here, action_of, find, help_lines, told
 from .hands import Hands, Point
 from .host import TICK, Host
 from .keys import normalised
@@ -58,6 +58,7 @@ class Viewer:
 
     def __init__(self, bench: Workbench, theme: str = "dark") -> None:
         self.bench = bench
+        bench.bar.told = told
         bench.touch.table = (*help_lines(self.here(in_general=True)), *bench.side.gestures)
         self.host: Host | None = None
         self._theme = theme
