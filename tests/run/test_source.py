@@ -64,15 +64,20 @@ def test_what_rows_refuse(source):
         source.rows(np.full((1, 24), np.nan), ["0"])
 
 
-def test_a_run_says_what_it_is_and_goes_nowhere_else(source):
+def test_a_run_says_what_it_is_and_goes_where_it_was(source):
     run = source.run
-    assert source.can == Can(predict=True, train=True, edit=True)
+    assert source.can == Can(predict=True, train=True, edit=True, go=True)
     assert (source.facts.optimizer, source.facts.batch_size, source.facts.reduction) == ("SGD", 8, "mean")
     assert source.facts.engine == str(run.engine)
-    assert source.span == (3, 3)
+    assert source.span == (0, 3)
+    newest = run.values.copy()
+    source.to(1)
+    assert (run.steps, source.span) == (1, (0, 3))
+    assert not np.array_equal(run.values, newest)
+    with pytest.raises(InputError, match="step 4 is not on this line; allowed: 0 to 3"):
+        source.to(4)
     source.to(3)
-    with pytest.raises(StateError, match="the run cannot go to step 2; allowed: 3 to 3"):
-        source.to(2)
+    np.testing.assert_array_equal(run.values, newest)
     np.testing.assert_array_equal(source.curve.step, [1, 2, 3])
     before = float(run.values[4])
     source.edit(AddToWeights(4, [0.5]))
