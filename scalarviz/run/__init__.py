@@ -6,7 +6,7 @@ Open `run` first. What belongs to it stands in these files:
   `gather` (weights into one store), `graph` (a recorded model with its weights) and `regraph` (going on with another),
   `memory` (what a network would need)
 * changes from outside: `editing` (``run.do``), ``edits/`` (what an edit is), `hands` (what it may do),
-  `redrawn` (weights that begin anew), `dataset`
+  `redrawn` (weights that begin anew), `changing` (another model) and `fitting_layers`, `dataset`
 * the past: `travel` (``run.to``, ``run.undo``), ``timeline/`` (how), `run_traveller`, `past` (what a picture sees)
 * keeping: `state` (all that a run is, as parts), `keeping`, `checkpoint` (on disk)
 * beside a thread: `worker` with its queue (`serving`) and its `weights_gate`, `journeys` (to steps that were

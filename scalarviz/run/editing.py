@@ -11,11 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from ..checks import real_array, text
 from ..engine.problem import Problem, Sampling
 from ..errors import TypeMismatchError
+from ..nn import Activation
 from ..optim import Optimizer
 from ..scalar.store import Gate
 from .edits import (
     AddSamples,
     Call,
+    Change,
     Edit,
     Refill,
     SetBatchSize,
@@ -131,9 +133,13 @@ class Editing:
         batch_size: int | None = None,
         sampling: Sampling | None = None,
         engine: str | None = None,
+        activation: str | Activation | None = None,
+        loss: str | Callable[..., Any] | None = None,
+        optimizer: str | Optimizer | type[Optimizer] | None = None,
+        model: Callable[..., Any] | None = None,
         **numbers: Any,
     ) -> None:
-        """Change how the run trains, from the next step on.
+        """Change how the run trains, from the next step on; weights, steps and history stay.
 
         Parameters
         ----------
@@ -143,19 +149,35 @@ class Editing:
             How they are chosen, see :class:`Run`.
         engine : str, optional
             Another engine. It rounds differently, so the bits of the steps to come are not those without the change.
+        activation : str or nn.Activation, optional
+            Of the hidden modules of a Sequential, those that a layer with weights follows; the last one stays.
+        loss : str or callable, optional
+        optimizer : str, Optimizer or class, optional
+            Its state begins with 0 and its steps with 1, whatever it did before. A name (``"Adam"``) or a class holds
+            the weights that the one before held.
+        model : callable, optional
+            Layers that still fit go on with the numbers of now: those that both have, then, of two Sequentials, a
+            longest row of layers of equal shapes in order, of other modules those of equal names and shapes. Others
+            begin as they are. The log says which. Without `optimizer` that of now goes on over the new weights; those
+            that are no longer in the run stand alone again.
         **numbers
             Of the optimiser: ``lr``, ``momentum``, ``betas``, ...
 
         Raises
         ------
-        InputError
+        InputError, TypeMismatchError, TracingError
             One of them does not fit; nothing is changed then.
 
         Examples
         --------
-        ``run.change(lr=0.01, momentum=0.9, batch_size=32)``
+        ``run.change(lr=0.01, momentum=0.9, batch_size=32)``, ``run.change(activation="relu", optimizer="Adam")``
         """
-        edits: list[Edit] = [] if not numbers else [SetOptimizer(tuple(numbers.items()))]
+        edits: list[Edit] = []
+        if any(part is not None for part in (activation, loss, optimizer, model)):
+            edits.append(Change(activation, model, loss, optimizer, tuple(numbers.items()), batch_size, sampling))
+            numbers, batch_size, sampling = {}, None, None
+        if numbers:
+            edits.append(SetOptimizer(tuple(numbers.items())))
         if sampling is not None:
             edits.append(SetSampling(sampling, batch_size))
         elif batch_size is not None:

@@ -12,12 +12,14 @@ from ..engine.arrays.plan import PlanRunner
 from ..engine.problem import Sampling
 from ..engine.table import usable
 from ..errors import InputError
+from . import changing
 from .checks import batch_of, check_targets
 from .dataset import Dataset
+from .edits.change import Change
 from .graph import Graph
 from .optimizer import record_update
 from .redrawn import redrawn
-from .regraph import put_graph
+from .regraph import Made, put_graph, put_made
 from .samples import as_pair, fitting
 
 if TYPE_CHECKING:
@@ -169,6 +171,22 @@ class RunHands:
     def put_graph(self, graph: Graph) -> None:
         """Go on with a graph that the run had; see :func:`scalarviz.run.regraph.put_graph`."""
         put_graph(self.run, graph)
+
+    def goes_on_with(self, made: Any) -> bool:
+        """Whether this was made for the run as it stands now."""
+        return isinstance(made, Made) and made.before is self.run._graph
+
+    def made(self, change: Change) -> Made:
+        """What the run is to go on with; nothing is changed."""
+        return changing.made(self.run, change)
+
+    def check_made(self, made: Made) -> None:
+        """Whether it fits the data that there is."""
+        changing.check_made(self.run, made)
+
+    def put_made(self, made: Made) -> None:
+        """Go on with it."""
+        put_made(self.run, made)
 
     # ---- anything
 

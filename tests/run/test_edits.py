@@ -35,6 +35,7 @@ EXAMPLES = [
     (ed.SetBatchSize(1000), "batch size = 1,000"),
     (ed.SetSampling("replacement", 70), "sampling = replacement, batch size = 70"),
     (ed.SetEngine("numba", "faster"), "engine = numba"),
+    (ed.Change(activation="relu", numbers={"lr": 0.1}), "activation = relu, lr = 0.1"),
     (ed.SetTargets(1 - X), "other targets for 64 samples"),
     (ed.AddSamples(X[:1], X[:1]), "1 sample more"),
     (ed.Refill(X[:5], X[:5]), "5 other samples"),

@@ -6,6 +6,7 @@ Open `base` first: what an edit is, and the hands that it works with. The kinds 
 
 from .applied import Applied
 from .base import Edit
+from .change import Change
 from .data import AddSamples, Refill, SetTargets
 from .selections import RedrawWeights, ScaleWeights, Together
 from .training import Call, SetBatchSize, SetEngine, SetOptimizer, SetSampling
@@ -13,7 +14,7 @@ from .weights import AddToWeights, SetFrozen, SetWeights
 from .written import read_edit, write_edit
 
 __all__ = [
-    "AddSamples", "AddToWeights", "Applied", "Call", "Edit", "RedrawWeights", "Refill", "ScaleWeights", "SetBatchSize",
-    "SetEngine", "SetFrozen", "SetOptimizer", "SetSampling", "SetTargets", "SetWeights", "Together", "read_edit",
-    "write_edit",
+    "AddSamples", "AddToWeights", "Applied", "Call", "Change", "Edit", "RedrawWeights", "Refill", "ScaleWeights",
+    "SetBatchSize", "SetEngine", "SetFrozen", "SetOptimizer", "SetSampling", "SetTargets", "SetWeights", "Together",
+    "read_edit", "write_edit",
 ]  # fmt: skip

@@ -83,6 +83,22 @@ class Hands(Protocol):
         """Train on these samples, or on them as well."""
         ...
 
+    def goes_on_with(self, made: Any) -> bool:
+        """Whether what was made for a change was made for the run as it stands now."""
+        ...
+
+    def made(self, change: Any) -> Any:
+        """What the run is to go on with after a :class:`~.change.Change`; nothing is changed."""
+        ...
+
+    def check_made(self, made: Any) -> None:
+        """Whether it fits the data that there is."""
+        ...
+
+    def put_made(self, made: Any) -> None:
+        """Go on with it."""
+        ...
+
     def call(self, function: Callable[[Any], object]) -> None:
         """Call a function of the run."""
         ...
@@ -130,7 +146,7 @@ class Edit:
         return False
 
     def _bits(self) -> tuple[Any, ...]:
-        return type(self), *(bits(getattr(self, field.name)) for field in fields(self))  # type: ignore[arg-type]
+        return type(self), *map(bits, self.parts().values())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Edit) and self._bits() == other._bits()
@@ -140,7 +156,11 @@ class Edit:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles are made as an edit is made: checked, and with arrays that nobody changes."""
-        return type(self), tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+        return type(self), tuple(self.parts().values())
+
+    def parts(self) -> dict[str, Any]:
+        """What it was made with, by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.init}  # type: ignore[arg-type]
 
     def __str__(self) -> str:
         return self.words()

@@ -12,7 +12,6 @@ import binascii
 import inspect
 import json
 import math
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -93,11 +92,10 @@ def _encoded(part: Any) -> Any:
             "base64": base64.b64encode(little.tobytes()).decode(),
         }
     if isinstance(part, Edit):
-        parts = {field.name: _encoded(getattr(part, field.name)) for field in fields(part)}  # type: ignore[arg-type]
-        return {KIND: type(part).__name__, **parts}
+        return {KIND: type(part).__name__, **{name: _encoded(own) for name, own in part.parts().items()}}
     if isinstance(part, tuple):
         return [_encoded(one) for one in part]
-    if callable(part):
+    if not isinstance(part, str | int | float | None):
         kind = type(part)
         module = getattr(part, "__module__", kind.__module__)
         return {"function": f"{module}.{getattr(part, '__qualname__', kind.__qualname__)}"}

@@ -1,0 +1,166 @@
+"""`Change`: another activation, model, loss or optimiser, in the middle of a run; with it numbers of how it trains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ... import nn, optim
+from ...checks import integer, one_of
+from ...engine.problem import SAMPLINGS, Sampling
+from ...errors import InputError, TypeMismatchError, listing, shown
+from .base import Edit, Hands, Names, fix, numbered
+from .training import SetOptimizer
+
+ACTIVATIONS: dict[str, type[nn.Activation]] = {
+    (kind.op or "identity"): kind for kind in (nn.Tanh, nn.ReLU, nn.Sigmoid, nn.LeakyReLU, nn.Softplus, nn.Identity)
+}
+"""Those that have a name."""
+LOSSES: dict[str, Any] = {
+    kind.__name__: kind for kind in (nn.MSELoss, nn.L1Loss, nn.HuberLoss, nn.BCELoss, nn.CrossEntropyLoss)
+}
+OPTIMIZERS: dict[str, type[optim.Optimizer]] = {kind.__name__: kind for kind in (optim.SGD, optim.Adam, optim.AdamW)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Change(Edit):
+    """What a run computes becomes another, from the next step on; weights, steps and history stay.
+
+    Every part may be left out. Names are data; an edit with an object of yours is written by that object's name, and
+    not read back.
+
+    Parameters
+    ----------
+    activation : str or nn.Activation
+        Of the hidden modules of a Sequential: those that a layer with weights follows.
+    model : callable
+        Layers that still fit are taken over.
+    loss : str or callable
+    optimizer : str, Optimizer or class of optimisers
+        Its state begins with 0 and its steps with 1. Of a name or a class it holds what the one before held.
+    numbers : mapping or sequence of (str, number)
+        Of the optimiser.
+    batch_size : int
+    sampling : {"epochs", "replacement"}
+
+    Attributes
+    ----------
+    made : object or None
+        What the run goes on with, once the edit has been done: nothing is made twice.
+    """
+
+    activation: Any = None
+    model: Any = None
+    loss: Any = None
+    optimizer: Any = None
+    numbers: tuple[tuple[str, Any], ...] = ()
+    batch_size: int | None = None
+    sampling: Sampling | None = None
+    made: Any = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        fix(self, activation=_activation(self.activation), loss=_loss(self.loss), optimizer=_optimizer(self.optimizer))
+        if self.numbers:
+            fix(self, numbers=SetOptimizer(self.numbers).numbers)
+        if self.model is not None and (isinstance(self.model, type) or not callable(self.model)):
+            raise TypeMismatchError(
+                f"change: model must be a module or a function of Values, got {type(self.model).__name__}"
+            )
+        if self.batch_size is not None:
+            fix(self, batch_size=integer("batch_size", self.batch_size, 1))
+        if self.sampling is not None:
+            one_of(self.sampling, SAMPLINGS, "sampling")
+        if not self._parts():
+            raise InputError("change: nothing is named; such as change(activation='relu')")
+
+    def resolved(self, hands: Hands) -> Edit:
+        """With all that the run is to go on with; the run is left as it is."""
+        if hands.goes_on_with(self.made):
+            return self
+        found = Change(
+            self.activation, self.model, self.loss, self.optimizer, self.numbers, self.batch_size, self.sampling
+        )
+        fix(found, made=hands.made(found))
+        return found
+
+    def check(self, hands: Hands) -> None:
+        """Raise unless it fits the data that there is."""
+        if self.made is not None:
+            hands.check_made(self.made)
+
+    def apply(self, hands: Hands) -> None:
+        """Go on with it."""
+        hands.put_made(self.made)
+
+    def words(self, name: Names = numbered) -> str:
+        """``activation = relu, optimizer = Adam, lr = 0.01``."""
+        said = self._parts()
+        if self.made is not None and self.made.words:
+            said.append(self.made.words)
+        return ", ".join(said)
+
+    def _parts(self) -> list[str]:
+        named = {n: getattr(self, n) for n in ("model", "activation", "loss", "optimizer")}
+        said = [f"{name} = {_title(part)}" for name, part in named.items() if part is not None]
+        said += [SetOptimizer(self.numbers).words()] if self.numbers else []
+        said += [] if self.sampling is None else [f"sampling = {self.sampling}"]
+        return said + ([] if self.batch_size is None else [f"batch size = {self.batch_size:,}"])
+
+
+def _title(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    return str(getattr(part, "__name__", type(part).__name__))
+
+
+def _named(given: str, table: dict[str, Any], what: str) -> str:
+    """The name in the table; upper and lower case are one."""
+    for name in table:
+        if name.lower() == given.strip().lower():
+            return name
+    raise InputError(f"change: {what} must be one of {listing(table)}, or an object; got {shown(given)}")
+
+
+def _activation(given: Any) -> Any:
+    """A name where there is one: of text, of a class, of a module with the usual constants."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return _named(given, ACTIVATIONS, "activation")
+    kind = given if isinstance(given, type) else type(given)
+    if not issubclass(kind, nn.Activation):
+        raise TypeMismatchError(f"change: activation must be one of {listing(ACTIVATIONS)} or an nn.Activation, "
+                                f"got {shown(given)}")  # fmt: skip
+    for name, known in ACTIVATIONS.items():
+        if kind is known and (given is kind or _constants(given) == _constants(kind())):
+            return name
+    return kind() if isinstance(given, type) else given
+
+
+def _constants(module: nn.Activation) -> dict[str, float]:
+    return {name: part for name, part in vars(module).items() if isinstance(part, float)}
+
+
+def _loss(given: Any) -> Any:
+    if isinstance(given, str):
+        return _named(given, LOSSES, "loss")
+    if isinstance(given, type) and given in LOSSES.values():
+        return given.__name__
+    if given is not None and (isinstance(given, type) or not callable(given)):
+        raise TypeMismatchError(
+            f"change: loss must be one of {listing(LOSSES)} or a function of outputs and targets, got {shown(given)}"
+        )
+    return given
+
+
+def _optimizer(given: Any) -> Any:
+    if isinstance(given, str):
+        return _named(given, OPTIMIZERS, "optimizer")
+    if isinstance(given, type) and given in OPTIMIZERS.values():
+        return given.__name__
+    if given is None or isinstance(given, optim.Optimizer):
+        return given
+    if isinstance(given, type) and issubclass(given, optim.Optimizer):
+        return given
+    raise TypeMismatchError(f"change: optimizer must be one of {listing(OPTIMIZERS)}, an Optimizer or a class of them, "
+                            f"got {shown(given)}")  # fmt: skip
