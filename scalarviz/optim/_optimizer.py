@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import weakref
 from collections.abc import Callable, Iterable, Mapping
@@ -201,12 +200,6 @@ class Optimizer:
             if other is block:
                 mask[held] = True
         return mask
-
-    def holding(self, held: Iterable[tuple[Block, Indices]]) -> Optimizer:
-        """Another one with the same rule, numbers and count of steps that holds these; its state begins with 0."""
-        twin = copy.copy(self)
-        twin._held, twin._state = list(held), {}
-        return twin
 
     def numel(self) -> int:
         """How many weights are held."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import InputError, ScalarvizError
 from ..nn import Activation, Sequential
-from ..optim import Optimizer
+from ..optim import Optimizer, holding
 from ..scalar.store import Block
 from .checks import batch_of, check_targets
 from .edits.change import ACTIVATIONS, LOSSES, OPTIMIZERS, Change
@@ -124,7 +124,7 @@ def _optimizer(run: Run, change: Change, model: Any, fitting: Mapping[Block, Blo
     held = _held(old, model, fitting) if change.model is not None else old.blocks()
     if change.optimizer is None:
         same = [(b, i.tolist()) for b, i in held] == [(b, i.tolist()) for b, i in old.blocks()]
-        return old if same else old.holding(held)
+        return old if same else holding(old, held)
     kind = OPTIMIZERS[change.optimizer] if isinstance(change.optimizer, str) else change.optimizer
     parameters = [p for block, places in held for p in _of(block, places)]
     try:
