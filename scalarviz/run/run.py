@@ -20,7 +20,9 @@ from ..errors import StateError, TypeMismatchError
 from ..nn import batch_reduction
 from ..scalar.store import Block, Gate, Store
 from ..tape import Plan
+from .breaking import Breaking
 from .checks import batch_of, check_targets, positive, seed_of
+from .conditions.breakpoints import Breakpoints
 from .dataset import Dataset
 from .editing import Editing
 from .engines import Engines
@@ -43,7 +45,7 @@ from .turns import in_turn
 _STEPS = "run.step(n) does n steps; an epoch has N // batch_size of them"
 
 
-class Run(Engines, Editing, Keeping, Looking, Asking, Travel):
+class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking):
     """Model + loss + optimiser + data, trained by one engine.
 
     Parameters
@@ -126,6 +128,7 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel):
         graph, self._store = self._graph, store
         self._taken_by: Run | None = None
         self._closed = False
+        self.breakpoints = Breakpoints()
         try:
             self.problem = self._problem(update, data, batch)
             self._training = Training(self.problem, self._first_trainer(self.problem), graph.held, graph.name_of)
@@ -216,17 +219,18 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel):
 
         Notes
         -----
-        How the steps are cut into chunks changes no bit.
+        How the steps are cut into chunks changes no bit. A breakpoint (:meth:`break_on`) ends them earlier; then
+        :attr:`stopped_by` says which.
         """
         left = integer("n", n, 0)
         if progress is not None:
             function(progress, "step: progress")
         while left > 0:
             self._check_live()
-            left -= self.timeline.advance(left)
+            left -= self._advance_to_break(left)
             if (gate := self._store.gate) is not None:
                 gate.answer()
-            if progress is not None and progress(self) is False:
+            if (progress is not None and progress(self) is False) or self._stop is not None:
                 return
 
     def _check_live(self) -> None:

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,18 @@ def copied(problem: Problem) -> Problem:
     return replace(problem, store=store, state=state, previous=problem.previous.copy(), trained=problem.trained.copy())
 
 
+class Onlooker(Protocol):
+    """Somebody who may want a call of the engine to end earlier than it did."""
+
+    def until(self, first: int, losses: NDArray[np.float64], lr: float) -> int | None:
+        """How many steps of a call to keep: those after `first`, with these losses. None keeps all."""
+        ...
+
+    def after(self) -> None:
+        """The training stands after the steps of a call, before anybody else changes anything."""
+        ...
+
+
 class Training:
     """Steps of one problem by one engine.
 
@@ -79,6 +91,8 @@ class Training:
         Learning rate of the last step, likewise.
     call_seconds : float
         See `CALL_SECONDS`. How steps are cut into calls changes no bit.
+    onlooker : Onlooker or None
+        Who looks at every call while it is there.
     data_changed, flags_changed : bool
         Set by whoever changes the data, or the flags of frozen weights, between two steps; the next step clears them.
     """
@@ -94,6 +108,7 @@ class Training:
         self._update: NDArray[Any] | None = None  # never written to
         self.call_seconds = CALL_SECONDS
         self.data_changed, self.flags_changed = False, True
+        self.onlooker: Onlooker | None = None
         self._asked: Asked | None = None
         self._revision = problem.store.revision
         self._held, self._name_of = held, name_of
@@ -171,10 +186,19 @@ class Training:
             losses = self._called(trainer, count, lr, kept, whole)
             seconds = time.perf_counter() - start
             self._clocked(trainer, count, seconds)
+            losses = self._cut(trainer, losses, lr, whole)
             if not _finite(trainer, losses):
                 self._stop_at_divergence(trainer, kept and count > 1, losses, lr)
             self._book(losses, lr)
-        return count
+        return len(losses)
+
+    def _cut(self, trainer: Trainer, losses: NDArray[np.float64], lr: float, whole: Whole) -> NDArray[np.float64]:
+        """The losses of a call, or of its steps up to the one that the onlooker stops at: these are done again."""
+        at = None if self.onlooker is None else self.onlooker.until(self.steps, losses, lr)
+        if at is None or at == len(losses):
+            return losses
+        trainer.rewind()
+        return self._called(trainer, at, lr, True, whole)
 
     def _count(self, trainer: Trainer, most: int) -> int:
         """How many steps a call should have."""
@@ -227,19 +251,23 @@ class Training:
         trainer = self.trainer
         count = self._count(trainer, most)
         with Whole() as whole:
-            if trainer.breakable:
+            kept = trainer.breakable or (self.onlooker is not None and count > 1)
+            if kept:
                 trainer.snapshot()
             start = time.perf_counter()
-            losses = self._called(trainer, count, lr, trainer.breakable, whole)
+            losses = self._called(trainer, count, lr, kept, whole)
             self._clocked(trainer, count, time.perf_counter() - start)
+            losses = self._cut(trainer, losses, lr, whole)
             self._stand_after(losses, lr)
-        return count
+        return len(losses)
 
     def _stand_after(self, losses: NDArray[np.float64], lr: float) -> None:
         self.problem.store.computed[:] = 1
         self.loss, self.lr, self._update = float(losses[-1]), lr, None
         self.steps += len(losses)
         self.data_changed, self._revision = False, self.problem.store.revision
+        if self.onlooker is not None:
+            self.onlooker.after()
 
     # ---- divergence
 

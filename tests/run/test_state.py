@@ -16,6 +16,10 @@ OWNED = frozenset().union(*(part.owns for part in PARTS.values()))
 NO_STATE = {
     "timeline": "what was done stays done",
     "_traveller": "what the timeline sees of the run",
+    "breakpoints": "whoever looks is no part of what is looked at",
+    "_stop": "likewise",
+    "_named_": "what tensors and stages are called",
+    "_training.onlooker": "only while a call is done",
     "_closed": "a closed run is not gone back to",
     "_taken_by": "likewise",
     "problem": "its fields are asked for one by one",

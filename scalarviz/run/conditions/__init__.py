@@ -5,7 +5,10 @@ Open `parser` first: the grammar stands there. Nothing here calls ``eval``.
 * `letters` (a text to words), `parser` (words to instructions), `expression` (instructions to numbers, by NumPy),
   `functions` (what can be called: the operations table, and functions of arrays), `faults` (what is said of bad texts)
 
-:func:`expression` reads a formula of any names; it needs no run.
+:func:`expression` reads a formula of any names; it needs no run. Of a run are
+
+* `numbers` (what the names stand for), `condition` (when a text about it becomes true), `breakpoints` (the list),
+  `watch` (what looks at them while steps are done), `find` (when it last was so)
 """
 
 from __future__ import annotations

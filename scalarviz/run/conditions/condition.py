@@ -1,0 +1,118 @@
+"""`Condition`: a text about a run that is true or false after every step, and when it becomes true."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .expression import Expression, Kept, Load
+from .faults import fault
+from .functions import Array
+from .numbers import SPEED_ONLY, Named, Numbers
+from .parser import parse
+
+SHOWN = 4
+"""The most numbers that are said with a condition that became true."""
+
+Before = NDArray[np.bool_] | Kept
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Condition:
+    """An expression of the names of a run.
+
+    A condition without ``before``, ``changes`` and ``crosses`` is a state: it *becomes* true at a step before which it
+    was false. One with them compares a step with the one before, and becomes true at every step at which it holds. One
+    of whole tensors (``0.weight > 1``) becomes true whenever it does for one more element.
+
+    Attributes
+    ----------
+    expression : Expression
+    """
+
+    expression: Expression
+
+    @classmethod
+    def read(cls, text: str, named: Named, what: str) -> Condition:
+        """Read a text.
+
+        Raises
+        ------
+        ExpressionError
+            It is no condition of the run that has these names.
+        InputError, TypeMismatchError
+            It is too long, or no text.
+        """
+        expression = parse(text, named.vocabulary, what, "truth")
+        if not expression.names:
+            raise fault(
+                text, 0, f"there is no name in it, so it never changes; there are {named.vocabulary.listed()}", what
+            )
+        expression.evaluate(named.shapes, named.shapes)  # places and shapes: said now, not at some step
+        return cls(expression)
+
+    @property
+    def text(self) -> str:
+        """As it was written."""
+        return self.expression.text
+
+    @property
+    def of_losses(self) -> bool:
+        """Whether the losses of a call suffice for it, so that the engine runs at full speed."""
+        return self.expression.names <= SPEED_ONLY and not self.expression.reduces
+
+    def stands(self, numbers: Mapping[str, Array]) -> Before:
+        """What has to be known before a step to say whether it becomes true by it."""
+        expression = self.expression
+        return expression.keep(numbers) if expression.looks_back else self._truths(expression.evaluate(numbers))
+
+    def becomes(self, numbers: Mapping[str, Array], before: Before) -> NDArray[np.bool_]:
+        """Whether it has become true, element by element, where `before` is what :meth:`stands` gave."""
+        if isinstance(before, Kept):
+            return self._truths(self.expression.evaluate(numbers, before))
+        return self._truths(self.expression.evaluate(numbers)) & ~before
+
+    def rises(self, numbers: Mapping[str, Array], before: Mapping[str, Array]) -> NDArray[np.bool_]:
+        """The same for the steps of a call at once: arrays with a number a step, and those of the steps before them."""
+        now = self.expression.evaluate(numbers, before if self.expression.looks_back else None)
+        if self.expression.looks_back:
+            return self._truths(now)
+        return self._truths(now) & ~self._truths(self.expression.evaluate(before))
+
+    @staticmethod
+    def _truths(found: Array) -> NDArray[np.bool_]:
+        return found.astype(bool, copy=False)
+
+    def said(self, numbers: Numbers, where: NDArray[np.bool_], before: Before) -> str:
+        """The numbers in it, as ``grad 12.3`` and ``0.weight[2][1] 0.01, before -0.02``; the first few.
+
+        `where` is what :meth:`becomes` found: of a tensor its element is said for which it became true.
+        """
+        former: dict[Load, Array] = {}
+        if isinstance(before, Kept):
+            back = (load for load in self.expression.instructions if isinstance(load, Load) and load.before)
+            former = dict(zip(back, before, strict=True))
+        place = np.argwhere(where)[0] if where.ndim and where.any() else np.zeros(0, int)
+        parts: dict[str, str] = {}
+        for load in self.expression.loads:
+            array = former[load] if load.before else self.expression.value(load, numbers)
+            if array.ndim and array.shape != where.shape:
+                continue  # max(...) of it: no one element says why
+            name = load.written if not array.ndim else self._element(load, numbers, place)
+            number = _brief(array[tuple(place)] if array.ndim else array)
+            key = f"{name}, before" if load.before and name in parts else name
+            parts[key] = f"before {number}" if load.before else f"{name} {number}"
+        return ", ".join(list(parts.values())[:SHOWN])
+
+    @staticmethod
+    def _element(load: Load, numbers: Numbers, place: NDArray[np.intp]) -> str:
+        if load.key == "dead" and not load.indices:
+            return numbers.named.unit(int(place[0]))
+        return load.written + "".join(f"[{index}]" for index in place)
+
+
+def _brief(number: Array) -> str:
+    return ("false", "true")[bool(number)] if number.dtype == bool else f"{float(number):.6g}"

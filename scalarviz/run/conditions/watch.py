@@ -1,0 +1,126 @@
+"""`Watch`: the breakpoints of a run, looked at while it does steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .breakpoints import Breakpoint
+from .numbers import SPEED_ONLY, Numbers
+
+Steps = dict[str, NDArray[np.float64]]
+"""By name, a number a step."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stop:
+    """Why a run stands where it stands.
+
+    Attributes
+    ----------
+    step : int
+        The step that made it true; the run stands after it.
+    breakpoints : tuple of Breakpoint
+        Those whose conditions became true by it.
+    numbers : tuple of str
+        What was in each condition.
+    """
+
+    step: int
+    breakpoints: tuple[Breakpoint, ...]
+    numbers: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """One line, as ``breakpoint 1 at step 57: grad > 10 (grad 12.3)``."""
+        return "; ".join(
+            f"breakpoint {point.number} at step {self.step:,}: {point.text}" + (f" ({numbers})" if numbers else "")
+            for point, numbers in zip(self.breakpoints, self.numbers, strict=True)
+        )
+
+    def __repr__(self) -> str:
+        return f"Stop({self})"
+
+
+class Watch:
+    """Looks at some breakpoints before and after one call of the engine: an `Onlooker` of a training.
+
+    Parameters
+    ----------
+    points : sequence of Breakpoint
+        At least one.
+    read : callable
+        Gives the numbers of the run as it stands.
+
+    Attributes
+    ----------
+    single : bool
+        Whether the call may do one step only: a condition asks for more than losses.
+    stop : Stop or None
+        What stops the run where it stands after the call.
+    """
+
+    def __init__(self, points: Sequence[Breakpoint], read: Callable[[], Numbers]) -> None:
+        self._points, self._read = tuple(points), read
+        self.single = not all(point.condition.of_losses for point in points)
+        numbers = read()
+        self._former = {name: numbers[name] for name in SPEED_ONLY}
+        self._before = [point.condition.stands(numbers) for point in points] if self.single else []
+        self._risen: tuple[Breakpoint, ...] = ()
+        self.stop: Stop | None = None
+
+    def until(self, first: int, losses: NDArray[np.float64], lr: float) -> int | None:
+        """How many steps of the call to keep, where a condition became true among them: to the first such step.
+
+        Parameters
+        ----------
+        first : int
+            Steps done before the call.
+        losses : ndarray, shape (count,)
+        lr : float
+        """
+        if self.single:
+            return None
+        now, before = self._of_call(first, losses, lr)
+        rises = [point.condition.rises(now, before) for point in self._points]
+        found = np.any(np.broadcast_arrays(*rises, losses)[:-1], axis=0)
+        if not found.any():
+            return None
+        at = int(found.argmax())
+        self._risen = tuple(
+            point for point, rise in zip(self._points, rises, strict=True) if rise[at if rise.ndim else ()]
+        )
+        self._former = {name: array[at] for name, array in before.items()}
+        return at + 1
+
+    def _of_call(self, first: int, losses: NDArray[np.float64], lr: float) -> tuple[Steps, Steps]:
+        """The numbers of each step of a call, and those of the step before each."""
+        count = len(losses)
+        now = {"loss": losses, "lr": np.full(count, lr), "step": np.arange(first + 1.0, first + count + 1.0)}
+        return now, {name: np.concatenate([[self._former[name]], array[:-1]]) for name, array in now.items()}
+
+    def after(self) -> None:
+        """Find out what stops the run where it stands now, after the call; hits are counted."""
+        numbers = self._read()
+        step = int(numbers["step"])
+        found = self._found(numbers) if self.single else self._found_of_losses(numbers)
+        for point, _ in found:
+            point.hit(step)
+        if found:
+            self.stop = Stop(step, tuple(point for point, _ in found), tuple(said for _, said in found))
+
+    def _found(self, numbers: Numbers) -> list[tuple[Breakpoint, str]]:
+        found = []
+        for point, before in zip(self._points, self._before, strict=True):
+            where = point.condition.becomes(numbers, before)
+            if where.any():
+                found.append((point, point.condition.said(numbers, where, before)))
+        return found
+
+    def _found_of_losses(self, numbers: Numbers) -> list[tuple[Breakpoint, str]]:
+        there = np.asarray(True)
+        return [
+            (point, point.condition.said(numbers, there, point.condition.stands(self._former))) for point in self._risen
+        ]
