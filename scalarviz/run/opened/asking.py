@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from numpy.typing import NDArray
@@ -14,9 +12,7 @@ from ...scalar.weight import Weight
 from ..naming import index_of
 from ..turns import in_turn
 from .compare import MOST, Comparison, compared
-from .opened import Opened
 from .opening import Opening
-from .taken import Taken
 from .why import Why, say, why
 
 
@@ -51,34 +47,14 @@ class Asking(Opening):
         The run goes back to the step and returns: it stands as before, bit for bit.
         """
         index = index_of(self.tensors, self._tape.blocks, weight)
-        taken, engine_gradient, now = self._asked_why(index, step)
-        engine = f"{self._training.trainer.name}, {self._store.value.dtype}"
-        found = why(Opened(taken), index, engine, engine_gradient, now)
+        if step is None:
+            step = max(self._training.steps, self.timeline.span[0] + 1)
+        opened = self.open(step=step)
+        if opened.tape is not self._tape:
+            raise StateError(f"why: step {step:,} was done with another model; go there first (run.to)")
+        found = why(opened, index)
         say(str(found))
         return found
-
-    @in_turn
-    def _asked_why(self, index: int, step: int | None) -> tuple[Taken, float | None, float | None]:
-        """What is taken before the step; the engine's gradient and the new weight where it is done."""
-        self._check_live()
-        self.timeline.enter()
-        first, newest = self.timeline.span
-        here = self._training.steps
-        step = max(here, first + 1) if step is None else integer("why: step", step, 0)
-        if not first < step <= newest + 1:
-            raise InputError(
-                f"why: there is no step {step:,}; allowed: {first + 1:,} to {newest + 1:,}, the coming one"
-            )
-        tape, engine_gradient, now = self._tape, None, None
-        with self._returning():
-            if step <= newest:
-                self.timeline.to(step)
-                engine_gradient, now = float(self._store.grad[index]), float(self._store.value[index])
-            self.timeline.to(step - 1)
-            taken = self._to_open(None, None)
-        if taken.network.tape is not tape:
-            raise StateError(f"why: step {step:,} was done with another model; go there first (run.to)")
-        return taken, engine_gradient, now
 
     @in_turn
     def compare(self, step_a: int, step_b: int, most: int = MOST) -> Comparison:
@@ -124,12 +100,3 @@ class Asking(Opening):
             raise StateError(f"compare: the model was changed between step {min(steps):,} and step {max(steps):,}")
         (a, loss_a), (b, loss_b) = (found[step] for step in steps)
         return compared(steps, (a, b), (loss_a, loss_b), self.tensors, most)
-
-    @contextmanager
-    def _returning(self) -> Iterator[None]:
-        """Whatever is done inside, the run stands afterwards where it stood."""
-        here = self._training.steps
-        try:
-            yield
-        finally:
-            self.timeline.to(here)

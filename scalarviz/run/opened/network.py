@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.arrays.plan import PlanRunner, lanes_in_workspace
+from ...engine.arrays.plan import FEWEST_LANES, PlanRunner, lanes_in_workspace
 from ...tape import Tape, lower
 from ..frame import Stage
 from ..stages import OUTPUTS
 from .places import Places
 
 Float = NDArray[np.float64]
+BLOCK_BYTES = 4 << 20
+"""Rows and adjoints of the samples that go through together: about what a processor has close by."""
 
 
 class Network:
@@ -42,7 +44,7 @@ class Network:
         self._taps = [number for _, number in stages]
         self.runner = PlanRunner(lower(tape), np.float64)
         self.body = self.runner.body
-        self.lanes = lanes_in_workspace(self.body.lane_bytes)
+        self.lanes = min(lanes_in_workspace(self.body.lane_bytes), max(FEWEST_LANES, BLOCK_BYTES // self.lane_bytes))
 
     @property
     def kernel(self) -> PlanRunner:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ...checks import integer
 from ...engine.arrays.program import RowProgram
 from ...errors import InputError, StateError, UnknownNameError, listing, shown
+from ...tape import Tape
 from ..frame import Stage, Tensor
 from ..gather import weight_name
 from ..naming import index_of
@@ -20,7 +21,7 @@ from .micro import MicroStep, PhaseSpan, phases_of
 from .outer import OuterProduct, products_of, read_by
 from .passes import Passes
 from .rule import Rule
-from .taken import Taken
+from .taken import Own, Taken
 from .terms import MOST, Terms
 from .walk import Walk
 from .whatif import POINTS, Along, losses_at, places
@@ -121,6 +122,24 @@ class Opened:
     @cached_property
     def _numbers(self) -> Float:
         return self._taken.numbers(slice(0, self.shown)).astype(np.float64)
+
+    @property
+    def own(self) -> Own | None:
+        """What the engine itself computed in this step: loss, gradient, new values. None where it is yet to be done.
+
+        Known of a step that was asked for by its number; it differs by the rounding of the run's dtype.
+        """
+        return self._taken.own
+
+    @property
+    def dtype(self) -> str:
+        """In which the run computes."""
+        return str(self._taken.values.dtype)
+
+    @property
+    def tape(self) -> Tape:
+        """The model and its loss, as recorded."""
+        return self._taken.network.tape
 
     @property
     def divisor(self) -> int:

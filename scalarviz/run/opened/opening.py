@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...checks import position
+from ...checks import integer, position
 from ...engine.problem import Problem
 from ...errors import InputError, TypeMismatchError, shown
 from ...optim import Optimizer
@@ -23,7 +25,7 @@ from ..training import Training
 from ..turns import in_turn
 from .network import Network
 from .opened import Opened
-from .taken import Taken
+from .taken import Own, Taken
 
 Sample = int | tuple[ArrayLike, ArrayLike]
 
@@ -45,8 +47,8 @@ class Opening:
     _training: Training
     _network: Network | None = None
 
-    def open(self, frame: Frame | None = None, sample: Sample | None = None) -> Opened:
-        """The coming step with every number on the way, computed beside the run.
+    def open(self, frame: Frame | None = None, sample: Sample | None = None, *, step: int | None = None) -> Opened:
+        """A step with every number on the way, computed beside the run: the coming one, or any that was done.
 
         Parameters
         ----------
@@ -55,6 +57,9 @@ class Opening:
             that comes now. What the optimiser keeps is known at the run's own step alone.
         sample : int or (x, y), optional
             A trial step with this sample alone: its number in the data, or inputs (n_inputs,) and targets (n_targets,).
+        step : int, optional
+            Which step, from 1: one that was done on this branch, or the coming one. The run goes back to it and
+            returns: it stands as before, bit for bit.
 
         Returns
         -------
@@ -63,21 +68,54 @@ class Opening:
         Raises
         ------
         InputError
-            A frame of another run, or a sample that does not fit.
+            A frame of another run, a sample that does not fit, no such step, or a frame and a step.
         StateError
-            The run is closed, or another one has its weights.
+            The run is closed, another one has its weights, or the step is kept no longer.
 
         Notes
         -----
         Beside a training thread the numbers are copied between two calls of the engine; the passes are computed in
         the thread that asks. They are float64, all samples of the batch, in blocks: the memory is bounded.
         """
-        return Opened(self._to_open(frame, sample), trial=sample is not None)
+        return Opened(self._to_open(frame, sample, step), trial=sample is not None)
 
     @in_turn
-    def _to_open(self, frame: Frame | None, sample: Sample | None) -> Taken:
+    def _to_open(self, frame: Frame | None, sample: Sample | None, step: int | None) -> Taken:
         self._check_live()
         self.timeline.enter()
+        if step is None:
+            return self._taken_here(frame, sample)
+        if frame is not None:
+            raise InputError("open: a frame says which step is meant; give a frame or a step")
+        step = integer("open: step", step, 0)
+        first, newest = self.timeline.span
+        if not first < step <= newest + 1:
+            raise InputError(
+                f"open: there is no step {step:,}; allowed: {first + 1:,} to {newest + 1:,}, the coming one"
+            )
+        own = None
+        with self._returning():
+            if step <= newest:
+                self.timeline.to(step)
+                own = self._of_the_engine()
+            self.timeline.to(step - 1)
+            return replace(self._taken_here(None, sample), own=own)
+
+    @contextmanager
+    def _returning(self) -> Iterator[None]:
+        """Whatever is done inside, the run stands afterwards where it stood."""
+        here = self._training.steps
+        try:
+            yield
+        finally:
+            self.timeline.to(here)
+
+    def _of_the_engine(self) -> Own:
+        store = self._store
+        return Own(self._training.trainer.name, self._training.loss, store.grad.copy(), store.value.copy())
+
+    def _taken_here(self, frame: Frame | None, sample: Sample | None) -> Taken:
+        """Copies of what there is now."""
         problem, training, store, optimizer = self.problem, self._training, self._store, self.optimizer
         before, values, frozen = training.steps, store.value, store.frozen != 0
         lr = float(optimizer.lr)

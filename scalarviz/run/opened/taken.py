@@ -14,6 +14,25 @@ from .network import Network
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Own:
+    """What the engine itself computed in a step that is done.
+
+    Attributes
+    ----------
+    engine : str
+        Its name.
+    loss : float
+    gradient, values : ndarray, shape (P,)
+        In the run's dtype; `values` are those at which one stands after the step, edits made there included.
+    """
+
+    engine: str
+    loss: float
+    gradient: FloatArray
+    values: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Taken:
     """One step's numbers: copies, or arrays that nobody writes to.
 
@@ -43,6 +62,8 @@ class Taken:
         The optimiser's update of one weight, as recorded and as engines run it.
     tensors : tuple of Tensor
     network : Network
+    own : Own or None
+        What the engine computed, where the step is done.
     """
 
     step: int
@@ -62,6 +83,7 @@ class Taken:
     update: Plan
     tensors: tuple[Tensor, ...]
     network: Network
+    own: Own | None = None
 
     @property
     def scale(self) -> float:

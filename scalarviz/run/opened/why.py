@@ -126,8 +126,9 @@ class Why:
         return f"Why({self.name}, step {self.step:,}, gradient {self.gradient:.6g})"
 
 
-def why(opened: Opened, index: int, engine: str, engine_gradient: float | None = None, now: float | None = None) -> Why:
+def why(opened: Opened, index: int) -> Why:
     """The table of one weight in an opened step."""
+    own = opened.own
     terms, divisor = opened.terms(index, LARGEST), opened.divisor
     several = len(terms.uses) > 1 or any(len(use.rows) > 1 for use in terms.uses)
     rows = [
@@ -150,10 +151,10 @@ def why(opened: Opened, index: int, engine: str, engine_gradient: float | None =
         total=total,
         divisor=divisor,
         gradient=float(opened.gradient[index]),
-        engine_gradient=engine_gradient,
-        engine=engine,
+        engine_gradient=None if own is None else float(own.gradient[index]),
+        engine="" if own is None else f"{own.engine}, {opened.dtype}",
         update=opened.update(index),
-        now=now,
+        now=None if own is None else float(own.values[index]),
     )
 
 
