@@ -1,0 +1,156 @@
+"""The two small plots of the inspector: how a weight moved, and what the loss would be if it were another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..draw.places import LABEL, Box
+from ..draw.text import loss_text, measure, short
+from .account import Along
+from .page import Page
+
+HEIGHT = 104.0
+_TICK = 12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moved:
+    """How a weight moved.
+
+    Attributes
+    ----------
+    steps, values : sequence of float
+    since : str
+        From where on, in words.
+    step, value : float
+        Where it stands now.
+    """
+
+    steps: Sequence[float]
+    values: Sequence[float]
+    since: str
+    step: float
+    value: float
+
+
+def draw_plots(page: Page, moved: Moved | None, along: Along | None, height: float) -> None:
+    """One or both, side by side."""
+    shown = [plot for plot in (moved, along) if plot is not None]
+    wide = (page.width - 16.0 * (len(shown) - 1)) / max(len(shown), 1)
+    for number, plot in enumerate(shown):
+        box = (page.x + number * (wide + 16.0), page.y, wide, height)
+        if isinstance(plot, Moved):
+            _draw_moved(page, box, plot)
+        else:
+            _draw_along(page, box, plot)
+    page.y += height
+
+
+def _title(page: Page, box: Box, title: str, note: str) -> None:
+    x, y, width, _ = box
+    page.sketch.text(x, y + 14, title, LABEL, page.theme.text1, bold=True)
+    if measure(title, LABEL, True) + 8 + measure(note, LABEL) <= width:
+        page.sketch.text(x + width, y + 14, note, LABEL, page.theme.text3, anchor="right")
+
+
+class _Axes:
+    """From numbers to pixels of one plot, a margin around them.
+
+    Parameters
+    ----------
+    box : Box
+        Of the lines alone.
+    across, up : ndarray
+        All numbers that are to be seen.
+    """
+
+    def __init__(self, box: Box, across: NDArray[np.floating], up: NDArray[np.floating]) -> None:
+        self.box = box
+        self.left, self.right = float(across.min()), float(across.max())
+        low, high = float(up.min()), float(up.max())
+        middle = (low + high) / 2
+        span = max(high - low, 1e-3 * max(abs(low), abs(high)), 1e-12)
+        self.low, self.high = middle - span / 2, middle + span / 2
+
+    def place(self, across: NDArray[np.floating], up: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Points (N, 2)."""
+        x, y, width, height = self.box
+        at = x + width * (across - self.left) / ((self.right - self.left) or 1.0)
+        return np.stack([at, y + height * (self.high - up) / (self.high - self.low)], axis=1)
+
+
+def _draw_moved(page: Page, box: Box, moved: Moved) -> None:
+    """The value by step, its range at the right, and where it stands now."""
+    sketch, theme = page.sketch, page.theme
+    _title(page, box, "value", moved.since)
+    steps, values = np.array(moved.steps, np.float64), np.array(moved.values, np.float64)
+    known = np.isfinite(values)
+    steps, values = steps[known], values[known]
+    if not len(steps):
+        return
+    low, high = short(float(values.min())), short(float(values.max()))
+    x, y, width, height = box
+    margin = max(measure(low, _TICK), measure(high, _TICK)) + 6
+    axes = _Axes((x, y + 26, width - margin - 4, height - 36), steps, values)
+    for text, level in ((high, axes.box[1]), (low, axes.box[1] + axes.box[3])):
+        sketch.line((x, level), (x + width - margin, level), theme.grid, 1.0)
+        if low != high or level == axes.box[1]:
+            sketch.text(x + width, level + 4, text, _TICK, theme.text3, anchor="right")
+    path = axes.place(steps, values)
+    before = steps <= moved.step
+    if (~before).any() and before.any():  # what is still to come on this branch
+        sketch.polyline(path[np.count_nonzero(before) - 1 :], theme.flow, 1.6)
+    if before.sum() > 1:
+        sketch.polyline(path[before], theme.text1, 2.0)
+    if np.isfinite(moved.value):
+        at = axes.place(np.array([moved.step]), np.array([moved.value]))[0]
+        if (~before).any():
+            sketch.line((at[0], y + 20), (at[0], y + height), theme.text2, 1.0)
+        sketch.disc(float(at[0]), float(at[1]), 4.0, theme.text1)
+
+
+def _draw_along(page: Page, box: Box, along: Along) -> None:
+    """The loss of the batch by this weight alone; the gradient is the slope of the violet line."""
+    sketch, theme = page.sketch, page.theme
+    _title(page, box, "what if", "loss")
+    known = np.isfinite(along.losses)
+    values, losses = along.values[known], along.losses[known]
+    x, y, width, height = box
+    if len(values) < 2:
+        sketch.text(x, y + 34, "not finite", LABEL, theme.text3)
+        return
+    axes = _Axes((x + 2, y + 24, width - 4, height - 42), values, np.append(losses, along.loss))
+    base = axes.box[1] + axes.box[3]
+    sketch.line((x, base), (x + width, base), theme.grid, 1.0)
+    low, high = short(axes.left, signed=True), short(axes.right, signed=True)
+    sketch.text(x, y + height - 3, low, _TICK, theme.text3)
+    sketch.text(x + width, y + height - 3, high, _TICK, theme.text3, anchor="right")
+    sketch.polyline(axes.place(values, losses), theme.text1, 2.0)
+    if np.isfinite([along.value, along.loss, along.slope]).all():
+        ends = _tangent(along, axes)
+        sketch.lines(ends[:1], ends[1:], theme.pulse, 1.6)
+        at = axes.place(np.array([along.value]), np.array([along.loss]))[0]
+        sketch.disc(float(at[0]), float(at[1]), 4.0, theme.pulse)
+        text = loss_text(along.loss)
+        if measure(low, _TICK) + measure(text, _TICK) + measure(high, _TICK) + 16 <= width:
+            sketch.text(x + width / 2, y + height - 3, text, _TICK, theme.text2, anchor="middle")
+
+
+def _tangent(along: Along, axes: _Axes) -> NDArray[np.float64]:
+    """The ends of the line through where the weight stands, as steep as the gradient, within the plot."""
+    reach = 0.3 * (axes.right - axes.left)
+    if along.slope:
+        reach = min(reach, 0.4 * (axes.high - axes.low) / abs(along.slope))
+    ends = []
+    for way in (-1.0, 1.0):
+        room = reach
+        if along.slope:  # not beyond the upper and the lower edge
+            edge = axes.high if way * along.slope > 0 else axes.low
+            room = min(room, max(0.0, (edge - along.loss) / (way * along.slope)))
+        ends.append((along.value + way * room, along.loss + way * room * along.slope))
+    across, up = np.array(ends).T
+    return axes.place(across, up)

@@ -1,0 +1,110 @@
+"""The optimiser's rule with the numbers of one weight, in lines as wide as the page."""
+
+from __future__ import annotations
+
+from ..draw.equation import descent, significant
+from ..draw.places import LABEL, TITLE
+from ..draw.text import MINUS, measure
+from .account import Account, RuleLine, Sign
+from .page import Page
+
+LINE = 18.0
+_PLAIN = f"w {MINUS} lr · g"
+Run = tuple[str, bool]
+"""A piece of text, and whether it is a gradient."""
+
+
+def formula(line: RuleLine) -> str:
+    """With names: ``"w − lr · g"``."""
+    return "".join(sign.name for sign in line.signs)
+
+
+def is_plain(account: Account) -> bool:
+    """Whether the rule is plain gradient descent, whose line can be printed so that it is true."""
+    return len(account.lines) == 1 and formula(account.lines[0]) == _PLAIN
+
+
+def height_of(account: Account, width: float, *, formulas: bool = True) -> float:
+    """Logical pixels that the section takes, with or without the formulas of a rule of several lines."""
+    if not account.lines:
+        return 22.0 + LINE
+    if is_plain(account):
+        return 22.0 + 24.0
+    return 22.0 + LINE * sum(len(rows) for rows in _written(account, width, formulas=formulas)) + 4.0
+
+
+def draw_rule(page: Page, account: Account, *, formulas: bool = True) -> None:
+    """The section: the optimiser's name, and every line of its rule with numbers."""
+    theme, sketch = page.theme, page.sketch
+    if not account.lines:
+        page.heading(account.optimizer)
+        sketch.text(page.x, page.y + 13, "frozen: it stays" if account.frozen else "it stays", LABEL, theme.text2)
+        page.y += LINE
+        return
+    if is_plain(account):
+        page.heading(account.optimizer, f"{_PLAIN} = w'")
+        lr = next(sign.value for sign in account.lines[0].signs if sign.name == "lr")
+        text = descent(account.value, lr or 0.0, account.gradient, account.new)
+        body, sign, result = text.rpartition("=" if "=" in text else "≈")
+        size = TITLE if measure(text, TITLE) <= page.width else LABEL
+        sketch.text(page.x, page.y + 17, f"{body}{sign} ", size, theme.text2)
+        at = page.x + measure(f"{body}{sign} ", size)
+        sketch.text(at, page.y + 17, result.strip(), size, theme.text1, bold=True)
+        page.y += 24
+        return
+    page.heading(account.optimizer, "this weight's numbers")
+    for rows in _written(account, page.width, formulas=formulas):
+        for colour, row in rows:
+            sketch.text(page.x, page.y + 13, row, LABEL, getattr(theme, colour))
+            page.y += LINE
+    page.y += 4
+
+
+def _written(account: Account, width: float, *, formulas: bool) -> list[list[tuple[str, str]]]:
+    """By line of the rule the rows of text, each with the name of its colour."""
+    found = []
+    for line in account.lines:
+        rows: list[tuple[str, str]] = []
+        numbers = _pieces(line.signs, numbers=True)
+        result = f" ≈ {significant(line.result, 4).text}"
+        if formulas:
+            rows += [("text3", row) for row in _wrapped([f"{line.name} = ", *_pieces(line.signs)], width)]
+            rows += [("text1", row) for row in _wrapped([*numbers, result], width)]
+        else:
+            rows += [("text1", row) for row in _wrapped([f"{line.name} = ", *numbers, result], width)]
+        found.append(rows)
+    return found
+
+
+def _pieces(signs: tuple[Sign, ...], *, numbers: bool = False) -> list[str]:
+    """The formula in pieces that are not torn apart, by names or by numbers; a number with a sign has brackets."""
+    pieces: list[str] = []
+    for sign in signs:
+        text = sign.name
+        if numbers and sign.value is not None:
+            text = sign.name if _is_number(sign.name) else significant(sign.value, 4).text
+            before = pieces[-1].rstrip() if pieces else ""
+            if text.startswith(MINUS) and before and not before.endswith("("):
+                text = f"({text})"
+        if sign.value is None and text.startswith(" ") and pieces:  # an operator: a row may end before it
+            pieces.append(text)
+        elif (pieces and not pieces[-1].startswith(" ")) or (pieces and pieces[-1].endswith(" ")):
+            pieces[-1] += text
+        else:
+            pieces.append(text)
+    return pieces
+
+
+def _is_number(name: str) -> bool:
+    return name[:1].isdigit() or name[:1] == MINUS
+
+
+def _wrapped(pieces: list[str], width: float) -> list[str]:
+    """The pieces in as few rows as hold them."""
+    rows = [""]
+    for piece in pieces:
+        if rows[-1] and measure(rows[-1] + piece, LABEL) > width:
+            rows.append("   " + piece.lstrip())
+        else:
+            rows[-1] += piece
+    return rows
