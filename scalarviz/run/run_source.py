@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .asked_call import AskedCall
 from .edits import Edit
 from .frame import Curve, Frame, Stage, Tensor
 from .requests import FrameRequest
@@ -27,7 +28,7 @@ class RunSource(Source):
     run : Run
     """
 
-    what, can = "the run", Can(predict=True, train=True, edit=True)
+    what, can = "the run", Can(predict=True, train=True, edit=True, open=True)
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -60,6 +61,11 @@ class RunSource(Source):
     def curve(self) -> Curve:
         """The history of the run."""
         return self.run.history.curve()
+
+    @property
+    def edits(self) -> int:
+        """How long the log of the run is."""
+        return len(self.run.log)
 
     @property
     def span(self) -> tuple[int, int]:
@@ -130,6 +136,13 @@ class RunSource(Source):
     def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """See :meth:`Run.samples`."""
         return self.run.samples()
+
+    def ask(self, function: Callable[[Run], Any]) -> AskedCall:
+        """At once, in the thread that asks."""
+        asked = AskedCall(partial(function, self.run))
+        asked.run()
+        asked.done.set()
+        return asked
 
     def train(self, count: int = 1) -> None:
         """See :meth:`Run.step`."""

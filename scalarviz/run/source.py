@@ -7,7 +7,7 @@ cannot do it says beforehand (:attr:`Source.can`); asked all the same it raises.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,11 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import StateError
+from .asked_call import AskedCall
 from .frame import NO_CURVE, Curve, Frame, Stage, Tensor
 from .requests import FrameRequest
 
 if TYPE_CHECKING:
     from .edits import Edit
+    from .run import Run
 
 Float = NDArray[np.floating]
 
@@ -39,12 +41,15 @@ class Can:
         Be changed by hand.
     go : bool
         Stand at another step than the last.
+    open : bool
+        Open its coming step: ``ask``.
     """
 
     predict: bool = False
     train: bool = False
     edit: bool = False
     go: bool = False
+    open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +123,11 @@ class Source(Protocol):
         return self.facts is not None
 
     @property
+    def edits(self) -> int:
+        """Edits that were done on the way to where it stands."""
+        return 0
+
+    @property
     def span(self) -> tuple[int, int]:
         """First and last step at which it can stand."""
         return 0, 0
@@ -164,6 +174,10 @@ class Source(Protocol):
     def first_sample(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """Inputs (n_inputs,) and targets (n_targets,) of the first sample of the data; None where there is none."""
         return None
+
+    def ask(self, function: Callable[[Run], Any]) -> AskedCall:
+        """Let a function look at the run between two of its steps, without waiting for it where a thread trains."""
+        raise self._cannot("open a step")
 
     def train(self, count: int = 1) -> None:
         """Do `count` more steps."""

@@ -33,7 +33,9 @@ from .shown.subject import Subject, subject_of
 from .space.layout import Layout, layout_for
 from .space.viewpoint import Viewpoint
 from .time.bar import TimeBar
+from .touched.covering import uncovered
 from .touched.input_swatch import InputSwatch
+from .touched.selection import Selection
 from .touched.touch import Touch, View
 
 
@@ -136,11 +138,12 @@ class Workbench(Aim):
         self.bar.place(self.places.time)
 
     def place_side(self) -> None:
-        """Panels in their places; none where an opened step has their column."""
+        """Panels in their places but for those below the inspector; none where an opened step has their column."""
         if self.inside.column is not None:
             self.side.place({})
-        else:
-            self.side.place(self.places.panels, self.places.left_out if self.panels_shown else (), self.places.more)
+            return
+        free = uncovered(self.places, self.touch.column(self.places) if self.panels_shown else None)
+        self.side.place(free, self.places.left_out if self.panels_shown else (), self.places.more)
 
     def _stand(self) -> None:
         """What depends on the layout: made once for it, and only dressed anew for another look."""
@@ -266,7 +269,8 @@ class Workbench(Aim):
         sketches = [*self._scenery.cubes(inside.rows(frame), self.colouring, scale, inside.skip), *inside.texts()]
         if self.places.strip is not None and inside.told is None:
             marks = marks_on(self.slab, self.colouring, self.camera, self.size[0] / self.camera.size[0])
-            sketches += self._strip.sketches(self.places.strip, frame, selected=self.selected, marks=marks)
+            selected = self.selected if self.touch.column(self.places) is None else None
+            sketches += self._strip.sketches(self.places.strip, frame, selected=selected, marks=marks)
         sketches += self._scenery.around(frame, self.colouring, self.subject.probe_loss(frame), inside.reached)
         sketches.append(self._scenery.trouble(frame, [*self._static, *sketches]))
         if self.places.hud is not None:
@@ -335,10 +339,14 @@ class Workbench(Aim):
         """Flat index of the weight in the inspector."""
         return None if self.touch.inspector is None else self.touch.inspector.index
 
-    def select(self, index: int | None) -> None:
-        """Look into a weight by its flat index; None closes the inspector."""
-        if index != self.selected:
-            self.touch.select(index, self._frame)
+    def select(self, selection: Selection | int | None) -> None:
+        """Look into a weight by its flat index, or into several; None closes the inspector."""
+        before = self.touch.inspector
+        if selection is None and before is None:
+            return
+        if before is None or selection not in ({before.index} if before.single else {before.selection}):
+            self.touch.select(selection, self._frame)
+            self.place_side()
             self.text_pace.hurry()
             self._outdated = True
 

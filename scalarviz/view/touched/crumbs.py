@@ -10,16 +10,22 @@ from .page import Page
 from .parts import Part
 
 HEIGHT = 20.0
+_SHORTER = (("row", "row"), ("column", "column"), ("neuron", "neuron"), ("weight", "one"), ("network", "all"),
+            ("layer", "layer"))  # fmt: skip
 _BETWEEN = {"neuron": " › ", "row": " · ", "column": " · "}
 
 
 def draw_crumbs(page: Page, parts: Sequence[Part], selected: str) -> None:
-    """One line; where it is too long the parts in the middle lose their numbers, then the first ones go."""
+    """One line; where it is too long parts lose their numbers, then the first ones go.
+
+    A weight that is selected itself has its name above.
+    """
+    parts = [part for part in parts if part.kind != "weight" or selected != "weight"] or parts
     names = [part.short for part in parts]
-    for shorten in ("row", "column", "neuron", "layer"):
+    for kind, shorter in _SHORTER:
         if _width(parts, names) <= page.width:
             break
-        names = [shorten if p.kind == shorten else n for p, n in zip(parts, names, strict=True)]
+        names = [shorter if p.kind == kind else n for p, n in zip(parts, names, strict=True)]
     first = 0
     while first < len(parts) - 1 and _width(parts[first:], names[first:]) > page.width:
         first += 1

@@ -1,50 +1,67 @@
-"""The inspector: what a selected weight is, what it is worth, why it moved, and how it got there."""
+"""`Inspector`: what is selected, what is known of it, and where it was drawn last."""
 
 from __future__ import annotations
 
-import numpy as np
-
 from ...run.frame import Frame
-from ..draw.places import LABEL, TITLE, Box
+from ..draw.places import Box
 from ..draw.sketch import Sketch
-from ..draw.text import figure, measure
 from ..draw.theme import Theme
-from ..panels.wording import batch_of
 from ..shown.subject import Subject
+from .account import Account
+from .column import Told, draw_column
+from .entry import Entry
 from .explanation import Explanation, Lines
+from .page import Does, Page, Spot
+from .parts import parts_of
+from .plots import Moved
+from .selection import Selection
+from .several import HEIGHT, draw_several, draw_several_small
+from .small import draw_small
 from .value_history import ValueHistory
 from .who import tensor_of, who
 
-WIDE, HIGH, LOW = 524.0, 106.0, 84.0
-"""Width, and the heights with and without lines that explain."""
-_LOOSE, _TIGHT = (26.0, 24.0, 21.0, 23.0, 20.0), (21.0, 19.0, 19.0, 20.0, 17.0)
-"""Baselines: of the heading; from there to the words, their numbers, the first line, the next. Two lines are tight."""
-_CURVE_FROM = 440.0
-
 
 class Inspector:
-    """The panel of one selected weight.
+    """The panel of one selected weight, or of several.
 
     Parameters
     ----------
     subject : Subject
-    index : int
-        Flat.
+    selection : Selection or int
+        What is selected; a flat index is that weight alone.
 
     Attributes
     ----------
+    selection : Selection
     box, number : Box or None
         Where the panel and its value were drawn last; None where they were not.
+    spots : list of Spot
+        What a click on it does.
+    account : Account or None
+        Why the weight will move, as far as it is known.
+    entry : Entry or None
+        A number that is being typed.
     """
 
-    def __init__(self, subject: Subject, index: int) -> None:
+    def __init__(self, subject: Subject, selection: Selection | int) -> None:
+        parts = parts_of(subject, selection if isinstance(selection, int) else selection.main)
+        self.selection = parts[-1].selected(selection) if isinstance(selection, int) else selection
+        self.index = self.selection.main
         self.box: Box | None = None
         self.number: Box | None = None
-        self.index = index
-        self.who = who(subject, index)
+        self.spots: list[Spot] = []
+        self.who = who(subject, self.index)
+        self.account: Account | None = None
+        self.entry: Entry | None = None
+        self.parts = parts
         self._subject = subject
-        self._explanation = Explanation(subject, index, tensor_of(subject, index))
+        self._explanation = Explanation(subject, self.index, tensor_of(subject, self.index))
         self._history = ValueHistory()
+
+    @property
+    def single(self) -> bool:
+        """Whether it is of one weight."""
+        return self.selection.single
 
     def follow(self, frame: Frame) -> None:
         """Take over the value of a frame."""
@@ -52,87 +69,53 @@ class Inspector:
 
     def explanation(self, frame: Frame) -> Lines:
         """Where its gradient comes from and what the last step did with it; as much as is true."""
-        return self._explanation.lines(frame)
+        return self._explanation.lines(frame) if self.single else ()
+
+    def spot_at(self, point: tuple[float, float]) -> Spot | None:
+        """What a click at a point does."""
+        return next((spot for spot in reversed(self.spots) if spot.holds(point)), None)
+
+    def hide(self) -> None:
+        """It is drawn nowhere."""
+        self.box = self.number = None
+        self.spots = []
+
+    @property
+    def wanted(self) -> float:
+        """Height that it would fill in the column (logical pixels)."""
+        if not self.single:
+            return HEIGHT
+        return 4000.0 if self._subject.source.can.open else 290.0
 
     # the panel
 
     def sketch(self, box: Box, theme: Theme, frame: Frame, explanation: Lines) -> Sketch:
-        """The panel in `box`; what does not fit is left out."""
-        sketch = Sketch()
-        x, y, width, height = self.box = box
-        self.number = None
-        sketch.rect(*box, radius=6, fill=theme.panel, stroke=theme.border)
-        pad = 16.0 if width >= 300 else 10.0
-        curve = width >= _CURVE_FROM and height >= LOW
-        right = x + width - pad
-        title = f"value since step {self._history.steps[0]:,}" if curve and self._history.steps else ""
-        tight = len(explanation) > 1 and height >= HIGH
-        head, words, numbers, first, line = _TIGHT if tight else _LOOSE
-        if title:
-            sketch.text(right, y + head, title, LABEL, theme.text3, anchor="right")
-        self._heading(sketch, x + pad, y + head, right - measure(title, LABEL) - 12, theme)
-        at = y + head + words
-        if height >= LOW:
-            self._numbers(sketch, (x + pad, at), (x + 330 if curve else right) - x - pad, numbers, theme, frame)
-        if curve:
-            self._curve(sketch, (x + 346, y + head + 12, right - x - 346 - 4, 28 if tight else 38), theme)
-        for ways in explanation if height >= HIGH else ():
-            text = next((way for way in ways if measure(way, LABEL) <= width - 2 * pad), "")
-            sketch.text(x + pad, at + numbers + first, text, LABEL, theme.text2)
-            at += line
+        """The small form in `box`; what does not fit is left out."""
+        self.box, self.spots = box, []
+        if not self.single:
+            self.number = None
+            return draw_several_small(box, theme, self.selection, frame, self.entry)
+        sketch, self.number = draw_small(box, theme, frame, self._subject, self.index, self.who, self._history,
+                                         explanation, self.entry)  # fmt: skip
         return sketch
 
-    def _heading(self, sketch: Sketch, x: float, y: float, right: float, theme: Theme) -> None:
-        name = self.who.name
-        if x + measure(name, TITLE, True) > right:
-            return
-        sketch.text(x, y, name, TITLE, theme.text1, bold=True)
-        x += measure(name, TITLE, True) + 15
-        if x + measure(self.who.meaning, LABEL) <= right:
-            sketch.text(x, y, self.who.meaning, LABEL, theme.text2)
+    def column(self, box: Box, theme: Theme, frame: Frame, over: Does | None = None) -> Sketch:
+        """The large form in `box`, on a ground of its own."""
+        x, y, width, height = self.box = box
+        page = Page(x, y, width, theme, over)
+        edits = self._subject.source.can.edit
+        if self.single:
+            told = Told(self._subject, frame, self.who, self.parts, self.selection.kind, self.account,
+                        self._moved(frame), self.entry, edits)  # fmt: skip
+            draw_column(page, told, height)
+            self.number = next(spot.box for spot in page.spots if spot.name == "type")
+        else:
+            self.number = None
+            draw_several(page, self.selection, self.parts, frame, self.entry, edits=edits)
+        self.spots = page.spots
+        return page.sketch
 
-    def _numbers(
-        self, sketch: Sketch, at: tuple[float, float], width: float, below: float, theme: Theme, frame: Frame
-    ) -> None:
-        """Value, gradient and last update in columns, each number so far below its word."""
-        x, y = at
-        step = min(width / 3, 98.0)
-        computed = bool(frame.computed[self.index])
-        batch = batch_of(self._subject)
-        mean = batch is not None and batch.count > 1 and batch.kind == "mean"
-        names: tuple[str, ...] = ("mean gradient", "gradient") if mean else ("gradient",)
-        shown: list[tuple[tuple[str, ...], str, bool]]  # words, number, whether it is older
-        shown = [(("value",), figure(float(frame.values[self.index])), False)]
-        if self._subject.source.facts is not None or frame.computed.any():
-            missing = "not computed yet" if step * 2 > measure("not computed yet", LABEL) + 8 else "\N{EN DASH}"
-            text = figure(float(frame.gradient[self.index])) if computed else missing
-            shown.append((names, text, frame.edited))
-            if frame.frozen[self.index]:
-                shown.append((("last update",), "frozen", False))
-            elif computed:
-                shown.append((("last update",), figure(float(frame.update[self.index])), frame.edited))
-        self.number = (x - 5, y + below - 16, max(measure(shown[0][1], TITLE), 44.0) + 10, 22)
-        for k, (words, value, older) in enumerate(shown):
-            size = TITLE if k == 0 or computed else LABEL
-            word = next((w for w in words if measure(w, LABEL) <= step - 4), words[0] if k == 0 else "")
-            if word:
-                colour = theme.text3 if older or size == LABEL else theme.text1
-                sketch.text(x + k * step, y, word, LABEL, theme.text3)
-                sketch.text(x + k * step, y + below, value, size, colour)
-
-    def _curve(self, sketch: Sketch, box: Box, theme: Theme) -> None:
-        """The value since it was selected: start as a thin line across, the end as a disc."""
-        x, y, width, height = box
-        steps, values = np.array(self._history.steps, float), np.array(self._history.values)
-        known = np.isfinite(values)
-        steps, values = steps[known], values[known]
-        if not len(steps):
-            return
-        low, high = float(values.min()), float(values.max())
-        middle, span = (low + high) / 2, max(high - low, 1e-3 * max(abs(low), abs(high)), 1e-12)
-        across = x + width * (steps - steps[0]) / max(steps[-1] - steps[0], 1.0)
-        up = y + height * (0.5 - (values - middle) / span)
-        sketch.line((x, float(up[0])), (x + width, float(up[0])), theme.grid, 1.0)
-        if len(steps) > 1:
-            sketch.polyline(np.stack([across, up], axis=1), theme.text1, 2.0)
-        sketch.disc(float(across[-1]), float(up[-1]), 3.5, theme.text1)
+    def _moved(self, frame: Frame) -> Moved:
+        history = self._history
+        since = f"since step {history.steps[0]:,}" if history.steps else ""
+        return Moved(history.steps, history.values, since, frame.step, float(frame.values[self.index]))

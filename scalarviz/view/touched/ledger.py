@@ -15,7 +15,7 @@ from .page import Page
 from .sample_mark import SAMPLE, draw_sample
 
 ROW = 20.0
-_DELTA, _BAR, _BAR_WIDE = 176.0, 186.0, 50.0  # right edge of "δ × x", left edge and width of the bars
+_DELTA, _BAR, _BAR_WIDE = 180.0, 190.0, 46.0  # right edge of "δ × x", left edge and width of the bars
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def _divided(account: Account, total: Printed, power: int) -> Printed:
     if not (total.value.is_finite() and math.isfinite(account.gradient)):
         return significant(account.gradient, 4)
     exact = EXACT.divide(total.value.scaleb(power), Decimal(account.divisor))
-    ways = (significant(account.gradient, digits) for digits in (5, 4, 3, 2))
+    ways = (significant(account.gradient, digits) for digits in (3, 4, 2))
     return next((way for way in ways if rounds_to(exact, way)), significant(account.gradient, 1))
 
 
@@ -85,15 +85,15 @@ def _scale(numbers: list[float]) -> tuple[int, int]:
 
 
 def factors(term: Term, shown: Printed, power: int) -> tuple[str, str]:
-    """``δ`` and ``x`` with the fewest digits whose product is the printed one; four where none do."""
-    for of_x in (2, 3, 4):
-        x = decimals(term.x, of_x) if abs(term.x) < 100 else significant(term.x, 4)
-        for of_delta in (3, 4, 5):
-            delta = significant(term.delta * 10.0**-power, of_delta)
+    """``δ`` and ``x`` with the fewest digits whose product is the printed one; three where none do."""
+    for of_delta in (3, 4, 5):
+        delta = significant(term.delta * 10.0**-power, of_delta)
+        for of_x in (2, 3, 4):
+            x = decimals(term.x, of_x) if abs(term.x) < 100 else significant(term.x, 4)
             finite = delta.value.is_finite() and x.value.is_finite()
             if finite and rounds_to(EXACT.multiply(delta.value, x.value), shown):
                 return _signed(delta.text), x.text
-    return _signed(significant(term.delta * 10.0**-power, 4).text), number(term.x, 3)
+    return _signed(significant(term.delta * 10.0**-power, 3).text), significant(term.x, 3).text
 
 
 def _signed(text: str) -> str:
@@ -106,15 +106,15 @@ def height_of(account: Account, listed: int) -> float:
     return 22 + ROW * rows + 8
 
 
-def draw_ledger(page: Page, account: Account, subject: Subject, listed: int, note: str) -> None:
-    """The section, `listed` terms long; `note` says of which step it is where that is not the one shown."""
+def draw_ledger(page: Page, account: Account, subject: Subject, listed: int) -> None:
+    """The section, `listed` terms long."""
     listed = min(listed, len(account.terms))
     book, theme, sketch = ledger_of(account, listed), page.theme, page.sketch
     what = "δ" if all(term.x == 1.0 for term in account.terms) else "δ × x"
     title = f"{listed} largest of {account.count:,} terms" if account.count > listed else f"{account.count:,} terms"
     if account.count == 1:
         title = "one term"
-    page.heading(title, note or what + (f", in {book.unit}" if book.unit else ""))
+    page.heading(f"step {account.step + 1:,}: {title}", what + (f", in {book.unit}" if book.unit else ""))
     sizes = [abs(t.product) for t in account.terms if math.isfinite(t.product)]
     most = max(sizes, default=0.0) or 1.0
     for term, shown in zip(account.terms, book.terms, strict=False):
@@ -146,7 +146,7 @@ def _row(page: Page, term: Term, shown: Printed, power: int, most: float, subjec
     delta, x = factors(term, shown, power)
     line = delta if term.x == 1.0 else f"{delta} × {x}"
     if measure(line, LABEL) > _DELTA - SAMPLE - 4 and term.x != 1.0:
-        line = f"{_signed(significant(term.delta * 10.0**-power, 2).text)} × {number(term.x, 2)}"
+        line = f"{_signed(significant(term.delta * 10.0**-power, 3).text)} × {significant(term.x, 3).text}"
     sketch.text(page.x + _DELTA, base, line, LABEL, theme.text2, anchor="right")
     if math.isfinite(term.product):
         wide = max(1.0, _BAR_WIDE * min(abs(term.product) / most, 1.0))

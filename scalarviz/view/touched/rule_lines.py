@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from ..draw.equation import descent, significant
+import math
+
+from ..draw.equation import descent
 from ..draw.places import LABEL, TITLE
-from ..draw.text import MINUS, measure
+from ..draw.text import MINUS, measure, number
 from .account import Account, RuleLine, Sign
 from .page import Page
 
@@ -66,7 +68,7 @@ def _written(account: Account, width: float, *, formulas: bool) -> list[list[tup
     for line in account.lines:
         rows: list[tuple[str, str]] = []
         numbers = _pieces(line.signs, numbers=True)
-        result = f" ≈ {significant(line.result, 4).text}"
+        result = f" ≈ {_plain_digits(line.result)}"
         if formulas:
             rows += [("text3", row) for row in _wrapped([f"{line.name} = ", *_pieces(line.signs)], width)]
             rows += [("text1", row) for row in _wrapped([*numbers, result], width)]
@@ -82,7 +84,7 @@ def _pieces(signs: tuple[Sign, ...], *, numbers: bool = False) -> list[str]:
     for sign in signs:
         text = sign.name
         if numbers and sign.value is not None:
-            text = sign.name if _is_number(sign.name) else significant(sign.value, 4).text
+            text = _plain_digits(sign.value)
             before = pieces[-1].rstrip() if pieces else ""
             if text.startswith(MINUS) and before and not before.endswith("("):
                 text = f"({text})"
@@ -95,8 +97,10 @@ def _pieces(signs: tuple[Sign, ...], *, numbers: bool = False) -> list[str]:
     return pieces
 
 
-def _is_number(name: str) -> bool:
-    return name[:1].isdigit() or name[:1] == MINUS
+def _plain_digits(value: float) -> str:
+    """Four digits that count, without zeros behind them: ``0.01``, ``413``, ``−4.183e−6``."""
+    text = f"{value:.4g}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
+    return text.replace("-", MINUS) if math.isfinite(value) else number(value)
 
 
 def _wrapped(pieces: list[str], width: float) -> list[str]:

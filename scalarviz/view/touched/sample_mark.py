@@ -14,7 +14,7 @@ from ..shown.subject import Subject
 from .account import Term
 from .page import Page
 
-SAMPLE = 72.0
+SAMPLE = 68.0
 """Logical pixels that it takes across."""
 _WIDE, _HIGH, _GAP = 24.0, 14.0, 40.0
 

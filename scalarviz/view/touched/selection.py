@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +45,7 @@ class Selection:
     def __contains__(self, index: int) -> bool:
         return any(start <= index < start + count for start, count in self.spans)
 
-    def of(self, flat: NDArray[np.generic]) -> NDArray[np.generic]:
+    def of(self, flat: NDArray[Any]) -> NDArray[Any]:
         """The selected numbers of a flat array, in order (a copy)."""
         return np.concatenate([flat[start : start + count] for start, count in self.spans])
 

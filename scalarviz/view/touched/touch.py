@@ -11,20 +11,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...run.frame import Frame
 from ..cubes.outline import Picked, brackets, seen_outline
-from ..draw.places import GAP, Places
+from ..cubes.region import region_outline
+from ..draw.places import Box, Places
 from ..draw.sketch import Sketch
 from ..draw.text import figure
 from ..draw.theme import Theme
 from ..panels.overlay import banner, help_panel, pointer_label
 from ..panels.side import SidePanels
-from ..panels.strip import LEGEND, room_beside
 from ..panels.wording import said_of
 from ..shown.subject import Subject
 from ..space.camera import Camera
 from ..space.layout import Layout
 from ..space.plate import Plate
+from .covering import inspector_box, inspector_column
 from .explanation import Lines
-from .inspector import HIGH, LOW, WIDE, Inspector
+from .inspector import Inspector
+from .page import Does, Spot
+from .selection import Selection
 from .who import who
 
 Project = Callable[[ArrayLike], NDArray[np.float64]]
@@ -71,8 +74,10 @@ class Touch:
         Whether the pointer is over the inspector's value, which can be dragged.
     pointer : (float, float)
         Logical pixels.
+    over : Does or None
+        What a click at the pointer would do in the inspector.
     inspector : Inspector or None
-        Of the selected weight.
+        Of the selected weight or weights.
     message, notice : str
         What went wrong; what happened that is no trouble.
     help : bool
@@ -85,22 +90,25 @@ class Touch:
         self.hovered: int | None = None
         self.on_number = False
         self.pointer = (0.0, 0.0)
+        self.over: Does | None = None
         self.inspector: Inspector | None = None
         self.message = self.notice = ""
         self.help = False
         self.table: tuple[tuple[str, str], ...] = ()
         self._explanation: Lines = ()
         self._written: Frame | None = None  # what the words and numbers are about
-        self._outlined: tuple[tuple[int, Layout, Camera], list[NDArray[np.float64]]] | None = None
+        self._outlined: tuple[tuple[Selection, Layout, Camera], list[NDArray[np.float64]]] | None = None
 
     def hover(self, index: int | None, pointer: tuple[float, float] = (0.0, 0.0)) -> bool:
         """The pointer is over a weight or over none; returns whether the picture changes."""
-        before = self.hovered, self.pointer, self.on_number
+        before = self.hovered, self.pointer, self.on_number, self.over
         self.hovered = index
+        spot = None if index is not None else self.spot_at(pointer)
+        self.over = None if spot is None else spot.does
         self.on_number = index is None and self.number_at(pointer)
         if index is not None or self.on_number:
             self.pointer = pointer
-        return before != (self.hovered, self.pointer, self.on_number)
+        return before != (self.hovered, self.pointer, self.on_number, self.over)
 
     def number_at(self, point: tuple[float, float]) -> bool:
         """Whether the inspector's value stands at a point, and a drag would change it."""
@@ -111,12 +119,17 @@ class Touch:
         """Whether the inspector covers a point."""
         return self.inspector is not None and self.inspector.box is not None and _inside(point, self.inspector.box)
 
-    def select(self, index: int | None, frame: Frame | None) -> None:
-        """Look into another weight, or none."""
-        if index is None:
+    def spot_at(self, point: tuple[float, float]) -> Spot | None:
+        """What a click at a point of the inspector does."""
+        return None if self.inspector is None else self.inspector.spot_at(point)
+
+    def select(self, selection: Selection | int | None, frame: Frame | None) -> None:
+        """Look into another weight or several, or none."""
+        self.over = None
+        if selection is None:
             self.inspector = None
             return
-        self.inspector = Inspector(self._subject, index)
+        self.inspector = Inspector(self._subject, selection)
         if frame is not None:
             self.follow(frame)
             self.explain(frame)
@@ -155,32 +168,36 @@ class Touch:
 
     def _selected(self, inspector: Inspector, frame: Frame, view: View) -> list[Sketch]:
         sketch = Sketch()
-        parts = self._outline(inspector.index, view)
-        box = inspector_box(view.places, bool(self._explanation)) if view.panels else None
+        parts = self._outline(inspector.selection, view)
+        column = self.column(view.places) if view.panels else None
+        box = inspector_box(view.places, bool(self._explanation)) if view.panels and column is None else None
         if parts and _visible(np.concatenate(parts), view):
             for part in parts:
                 sketch.polyline(part, view.theme.selection, 2.6)
-            if box is not None:
+            if box is not None and inspector.single:
                 _leader(sketch, np.concatenate(parts), box, view)
+        if column is not None:
+            return [sketch, inspector.column(column, view.theme, frame, self.over)]
         if box is None:
-            inspector.box = inspector.number = None
+            inspector.hide()
             return [sketch]
         return [sketch, inspector.sketch(box, view.theme, frame, self._explanation)]
 
-    def _outline(self, index: int, view: View) -> list[NDArray[np.float64]]:
-        """What can be seen of the outline around a weight's cube; kept while cube, layout and camera stay."""
-        now = (index, view.layout, view.camera)
+    def column(self, places: Places) -> Box | None:
+        """Where in the side column the inspector stands; None where nothing is selected or there is no column."""
+        return None if self.inspector is None else inspector_column(places, self.inspector.wanted)
+
+    def _outline(self, selection: Selection, view: View) -> list[NDArray[np.float64]]:
+        """What can be seen of the outline around what is selected; kept while that, layout and camera stay."""
+        now = (selection, view.layout, view.camera)
         if self._outlined is None or self._outlined[0] != now:
-            plate = plate_of(view.layout, index)
-            number = view.layout.plates.index(plate)
-            parts = seen_outline(view.layout, number, index - plate.start, view.camera, view.project, view.picked)
-            self._outlined = now, parts
+            self._outlined = now, _outline_of(selection, view)
         return self._outlined[1]
 
     def _hovered(self, index: int, frame: Frame, view: View) -> list[Sketch]:
         plate = plate_of(view.layout, index)
         sketch = Sketch()
-        selected = self.inspector is not None and self.inspector.index == index
+        selected = self.inspector is not None and self.inspector.single and self.inspector.index == index
         paths = None if selected else brackets(plate, index - plate.start, view.camera, view.project)
         if paths:
             starts, ends = (np.concatenate([path[k : k + 2] for path in paths]) for k in (0, 1))
@@ -217,6 +234,23 @@ def plate_of(layout: Layout, index: int) -> Plate:
     return next(p for p in layout.plates if p.kind != "activation" and p.start <= index < p.start + p.size)
 
 
+def _outline_of(selection: Selection, view: View) -> list[NDArray[np.float64]]:
+    """Around one cube its silhouette; around several the edge of the region on each plate."""
+    layout, camera = view.layout, view.camera
+    if selection.single:
+        plate = plate_of(layout, selection.main)
+        number = layout.plates.index(plate)
+        return seen_outline(layout, number, selection.main - plate.start, camera, view.project, view.picked)
+    found: list[NDArray[np.float64]] = []
+    for number, plate in enumerate(layout.plates):
+        if plate.kind == "activation":
+            continue
+        mask = selection.mask(plate.start, plate.size)
+        if mask.any():
+            found += region_outline(layout, number, mask, camera, view.project, view.picked)
+    return found
+
+
 def _inside(point: tuple[float, float], box: tuple[float, float, float, float]) -> bool:
     x, y, width, height = box
     return x <= point[0] < x + width and y <= point[1] < y + height
@@ -232,20 +266,6 @@ def _handle(number: tuple[float, float, float, float], pointer: tuple[float, flo
         path = [(tip + way, middle - 4), (tip, middle), (tip + way, middle + 4)]
         sketch.polyline(path, view.theme.selection, 1.6)
     return [sketch, pointer_label(pointer, view.places.size, "drag", "to change this weight", (), view.theme)]
-
-
-def inspector_box(places: Places, explained: bool) -> tuple[float, float, float, float] | None:
-    """Where the inspector stands: left of the legend, in a narrow picture instead of it; None in a tiny one."""
-    size = places.size
-    bottom = size[1] - 8.0 if places.strip is None else places.strip[1] + places.strip[3] + 4
-    if places.strip is None and places.keys is not None:
-        bottom = places.keys - 18
-    across = places.strip[2] if places.strip is not None else size[0] - 16.0
-    left = places.strip[0] if places.strip is not None else 8.0
-    width = min(WIDE, across - LEGEND - GAP if room_beside(across) else across)
-    wanted = HIGH if explained else LOW
-    height = next((h for h in (wanted, LOW, 42.0) if h <= 0.34 * size[1]), None)
-    return None if height is None or width < 120 else (left, bottom - height, width, height)
 
 
 def _visible(ring: NDArray[np.float64], view: View) -> bool:

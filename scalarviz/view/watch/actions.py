@@ -32,6 +32,8 @@ class Here:
         Whether the viewer trains it; else somebody else may.
     computed : bool
         Whether there is a gradient now.
+    selected : bool
+        Whether a weight is selected.
     host : bool
         Whether there is a window (or a notebook's cell) around the picture.
     """
@@ -39,6 +41,7 @@ class Here:
     subject: Subject
     trains: bool = True
     computed: bool = True
+    selected: bool = True
     host: bool = True
 
     @property
@@ -102,6 +105,14 @@ def no_edits(here: Here) -> str:
 def no_swatch(here: Here) -> str:
     """Why no sample is shown as a colour there."""
     return "" if here.subject.sample.colours else "no sample is a colour here"
+
+
+def _no_selection(here: Here) -> str:
+    return no_edits(here) or _nothing_selected(here)
+
+
+def _nothing_selected(here: Here) -> str:
+    return "" if here.selected else "click a cube first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +233,15 @@ ACTIONS: tuple[Action, ...] = (
     Action("show_updates", "view", ("U",), "colour by last update", missing=_no_updates, remark=_no_update_yet),
     Action("raise_rate", "edit", ("Up",), "twice the learning rate", missing=_no_training),
     Action("lower_rate", "edit", ("Down",), "half the learning rate", missing=_no_training),
+    Action("type_value", "edit", ("Enter",), "type the clicked cube's value", missing=_no_selection),
+    Action("nudge_up", "edit", ("+", "="), "a little more of the clicked cube", missing=_no_selection),
+    Action("nudge_down", "edit", ("-",), "a little less", missing=_no_selection),
+    Action("freeze", "edit", ("K",), "keep what is selected as it is, or free it", missing=_no_selection),
+    Action("zero", "edit", ("Z",), "set what is selected to 0", missing=_no_selection),
+    Action("halve", "edit", ("/",), "half of what is selected", missing=_no_selection),
+    Action("double", "edit", ("*",), "twice", missing=_no_selection),
+    Action("redraw", "edit", ("I",), "let what is selected begin anew", missing=_no_selection),
+    Action("select_more", "view", ("A",), "select more: row, neuron, layer, all", missing=_nothing_selected),
     Action("next_map", "view", ("C",), "next colour map"),
     Action("refit_range", "view", ("0",), "fit the range of the colours anew"),
     Action("fit", "view", ("F",), "fit the camera, and what was turned"),
@@ -243,8 +263,11 @@ GESTURES: tuple[Gesture, ...] = (
     Gesture("Wheel", "view", "zoom to the pointer"),
     Gesture("Click", "view", "a cube: look into it"),
     Gesture("Click", "view", "the input's swatch: show the way of the next sample", no_swatch),
+    Gesture("Double click", "view", "a cube: select its neuron"),
+    Gesture("Ctrl+Click", "view", "a cube: select it as well, or no more"),
     Gesture("Shift+Wheel", "edit", "over a cube: change that weight", no_edits),
     Gesture("Drag", "edit", "a clicked cube's value: change it", no_edits),
+    Gesture("Double click", "edit", "a clicked cube's value: type it", no_edits),
 )
 """What no viewer needs to be told by name."""
 

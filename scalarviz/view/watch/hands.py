@@ -28,6 +28,8 @@ SWEEP = 300.0
 """Logical pixels of a drag over a number that move the weight by the whole colour range."""
 REST = 0.6
 """Seconds after which a wheel that rests has let go."""
+DOUBLE = 0.4
+"""Seconds within which a second click on the same thing is a double click."""
 _DRAG = 4.0  # pixels of the pointer's world before a press becomes a drag
 _numbers = count(1)
 
@@ -75,8 +77,9 @@ class Hands:
         self._viewer = viewer
         self._pressed: tuple[Point, str] | None = None
         self._number: int | None = None  # the weight whose number the button went down on
-        self._over_help = self._shift = False
+        self._over_help = self._shift = self._ctrl = False
         self._on_bar: Target | None = None  # of the time bar, on which the button went down
+        self._clicked: tuple[object, float] | None = None  # what was clicked last, and when
         self._dragging = self._taken = False  # taken: by a panel, for which the least movement counts
         self.grip: Grip | None = None
 
@@ -87,15 +90,15 @@ class Hands:
 
     # ---- the pointer
 
-    def press(self, at: Point, button: str = "left", *, shift: bool = False) -> None:
-        """A button went down, perhaps with Shift: perhaps on a panel that takes it, or on a number."""
+    def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
+        """A button went down, perhaps with Shift or Ctrl: perhaps on a panel that takes it, or on a number."""
         self.let_go()
         viewer, bench = self._viewer, self._viewer.bench
         point = bench.to_logical(at)
         self._over_help = bench.help
         if self._over_help:  # nothing of what lies below the list of keys is touched
             return
-        self._pressed, self._dragging, self._shift = (at, button), False, shift
+        self._pressed, self._dragging, self._shift, self._ctrl = (at, button), False, shift, ctrl
         if viewer.travels is not None and bench.bar.covers(point):
             self._on_bar = bench.bar.target(point) or NOTHING
             viewer.travels.press(self._on_bar)
@@ -167,8 +170,39 @@ class Hands:
             bench.help = self._over_help = False
         elif taken:
             bench.side.release(point)
-        elif clicked and not bench.touch.inspector_at(point):
+        elif clicked and bench.touch.inspector_at(point):
+            self._click_inspector(point)
+        elif clicked:
+            self._click(at)
+
+    def _click(self, at: Point) -> None:
+        """A cube, a panel or nothing: with Ctrl a cube more or less, and at the second click its neuron."""
+        bench, acts = self._viewer.bench, self._viewer.acts
+        index = None if bench.side.covers(bench.to_logical(at)) else bench.pick(at)
+        again = self._again(("cube", index))
+        if index is not None and self._ctrl:
+            acts.toggle(index)
+        elif index is not None and again and not self._shift:
+            acts.select_part("neuron", index)
+        else:
             bench.click(at, shift=self._shift)
+
+    def _click_inspector(self, point: Point) -> None:
+        """What stands at the place; a value is typed after the second click."""
+        spot = self._viewer.bench.touch.spot_at(point)
+        number = self._viewer.bench.touch.number_at(point)
+        again = self._again(("number", number) if number else ("spot", spot and spot.does))
+        if number and again:
+            self._viewer.send("type_value")
+        elif spot is not None and not number:
+            self._viewer.acts.click(spot)
+
+    def _again(self, what: object) -> bool:
+        """Whether the same thing was clicked a moment ago; a third click is a first one."""
+        before, now = self._clicked, self._viewer.clock
+        again = before is not None and before[0] == what and now - before[1] <= DOUBLE
+        self._clicked = None if again else (what, now)
+        return again
 
     def leave(self) -> None:
         """The pointer left the window."""
@@ -195,13 +229,13 @@ class Hands:
             if index is None:
                 viewer.say("Shift+wheel changes the weight below the pointer: there is no cube")
             else:
-                self._turn(index, up if abs(up) >= abs(across) else across)
+                self.turn(index, up if abs(up) >= abs(across) else across)
         viewer.refresh()
 
     # ---- a weight in the hand
 
-    def _turn(self, index: int, notches: float) -> None:
-        """The wheel changes a weight; further notches on it are the same gesture until the wheel rests."""
+    def turn(self, index: int, notches: float) -> None:
+        """The wheel or a key changes a weight; further notches on it are the same gesture until the wheel rests."""
         if self.grip is None or self.grip.index != index:
             self._take(index, SCROLL)
         if self.grip is not None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ...run.edits import Edit, SetOptimizer, SetWeights
+from ...run.asked_call import AskedCall
+from ...run.edits import Edit, SetOptimizer
 from ...run.first_start import Change, FirstStart
 from ...run.rehearsal import rehearse
 from ...run.worker import Worker
@@ -23,6 +23,7 @@ from .viewer import Viewer
 
 if TYPE_CHECKING:
     from ...run.frame import Frame
+    from ...run.run import Run
     from ...run.scene import Scene
 
 REHEARSAL_SECONDS = 0.4
@@ -66,7 +67,7 @@ class LiveView(Viewer):
         playing: bool = True,
         first_start: bool = False,
     ) -> None:
-        subject = scene_subject(scene, LiveSource(scene.run, self._taught, self._go))
+        subject = scene_subject(scene, LiveSource(scene.run, self._taught, self._go, self._ask))
         bench = Workbench(subject, size, theme, cmap, keys=bottom_line(Here(subject)), text_hz=10.0)
         super().__init__(bench, theme)
         self.handlers |= {
@@ -224,9 +225,12 @@ class LiveView(Viewer):
         """Training goes on."""
         self.playback.release()
 
-    def put(self, index: int, value: float, gesture: str = "") -> None:
-        """Set a weight at the next call boundary; a run that is paused stays so."""
-        self.worker.do(SetWeights(index, np.array([value])), gesture=gesture)
+    def change(self, edit: Edit, gesture: str = "") -> None:
+        """Do an edit at the next call boundary; a run that is paused stays so."""
+        self.worker.do(edit, gesture=gesture)
+
+    def _ask(self, function: Callable[[Run], Any]) -> AskedCall:
+        return self.worker.ask(function)
 
     def _go(self, step: int) -> None:
         """A panel asks for another step."""

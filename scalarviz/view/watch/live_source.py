@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+from ...run.asked_call import AskedCall
 from ...run.edits import Edit
 from ...run.run import Run
 from ...run.run_source import RunSource
@@ -19,11 +21,23 @@ class LiveSource(RunSource):
         ``do(edit, gesture)``: lets an edit happen between two calls of the engine, and does not wait for it.
     go : callable
         ``go(step)``: sets out for a step, and does not wait either.
+    ask : callable
+        ``ask(function)``: lets a function look at the run between two calls, likewise.
     """
 
-    def __init__(self, run: Run, do: Callable[[Edit, str], None], go: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        run: Run,
+        do: Callable[[Edit, str], None],
+        go: Callable[[int], None],
+        ask: Callable[[Callable[[Run], Any]], AskedCall],
+    ) -> None:
         super().__init__(run)
-        self._do, self._go = do, go
+        self._do, self._go, self._ask = do, go, ask
+
+    def ask(self, function: Callable[[Run], Any]) -> AskedCall:
+        """Let a function look at the run at the next call boundary."""
+        return self._ask(function)
 
     def edit(self, edit: Edit, *, gesture: str = "") -> None:
         """Change the run at the next call boundary."""

@@ -19,6 +19,8 @@ from ...errors import InputError, ScalarvizError
 from ...run.edits import SetWeights
 from ..workbench import Workbench
 from .actions import Here, action_of, find, help_lines, told
+from .acts import Acts
+from .asking import Asking
 from .hands import Hands, Point
 from .host import TICK, Host
 from .keys import normalised
@@ -26,6 +28,7 @@ from .opening import PICTURES, TITLE, WEIGHTS, open_files
 from .travels import Travels
 
 if TYPE_CHECKING:
+    from ...run.edits import Edit
     from ...run.frame import Frame
 
 MAPS = ("", "grey", "viridis", "coolwarm")
@@ -64,7 +67,7 @@ class Viewer:
         self._theme = theme
         self._shown: Frame | None = None
         self._dirty = True
-        self.hands = Hands(self)
+        self.hands, self.acts, self.asking = Hands(self), Acts(self), Asking(bench)
         self.travels: Travels | None = None  # where it can go in time, if anywhere
         self.clock = 0.0
         self._notice, self._notice_until = "", 0.0
@@ -74,6 +77,7 @@ class Viewer:
             "show_updates": self.show_updates, "next_map": self.next_map, "refit_range": self.refit_range,
             "fit": self.fit, "toggle_panels": self.toggle_panels, "toggle_theme": self.toggle_theme,
             "toggle_help": self.toggle_help, "escape": self.escape,
+            **self.acts.handlers,
             **{name: partial(self._of_host, name) for name in ("screenshot", "open", "toggle_full_screen", "close")},
         }  # fmt: skip
 
@@ -97,9 +101,14 @@ class Viewer:
     def release_hold(self) -> None:
         """The hand has let go."""
 
+    @property
+    def shown(self) -> Frame:
+        """The numbers in the picture."""
+        return self._shown or self.frame()
+
     def value_of(self, index: int) -> float:
         """The flat weight `index` as it is shown."""
-        return float((self._shown or self.frame()).values[index])
+        return float(self.shown.values[index])
 
     def put(self, index: int, value: float, gesture: str = "") -> None:
         """Set the flat weight `index`; what one gesture does is one edit.
@@ -109,7 +118,17 @@ class Viewer:
         ScalarvizError
             It cannot be set so.
         """
-        self.bench.subject.source.edit(SetWeights(index, np.array([value])), gesture=gesture)
+        self.change(SetWeights(index, np.array([value])), gesture)
+
+    def change(self, edit: Edit, gesture: str = "") -> None:
+        """Do an edit; those of one gesture that leave nothing of each other are one.
+
+        Raises
+        ------
+        ScalarvizError
+            It does not fit what is shown.
+        """
+        self.bench.subject.source.edit(edit, gesture=gesture)
 
     def close(self) -> None:
         """Let go of what is shown."""
@@ -166,6 +185,7 @@ class Viewer:
         told.clear()
         frame, said = self.frame(), (self.message(), self.notice())
         touch = self.bench.touch
+        self._dirty |= self.asking.pass_time(seconds, frame)
         if not (self._dirty or self.bench.moving or said != (touch.message, touch.notice) or self._differs(frame)):
             self.bench.text_pace.rest(seconds)
             return False
@@ -206,7 +226,9 @@ class Viewer:
     def here(self, *, in_general: bool = False) -> Here:
         """Where an action would happen now, or `in_general`: with a window and after a step."""
         computed = in_general or (self._shown is not None and bool(self._shown.computed.any()))
-        return Here(self.bench.subject, trains=self.trains, computed=computed, host=in_general or self.host is not None)
+        selected = in_general or self.bench.touch.inspector is not None
+        return Here(self.bench.subject, trains=self.trains, computed=computed, selected=selected,
+                    host=in_general or self.host is not None)  # fmt: skip
 
     def send(self, name: str, value: int | None = None) -> bool:
         """Do an action.
@@ -252,7 +274,8 @@ class Viewer:
         pressed = normalised(name, text, ctrl=ctrl)
         shifted = find(normalised(name, text, ctrl=ctrl, shift=True)) if shift else None
         with self._saying():
-            if not self.bench.help and not ctrl and self.bench.side.key(pressed, text):
+            typed = not self.bench.help and not ctrl and self.acts.key(pressed, text)
+            if typed or (not self.bench.help and not ctrl and self.bench.side.key(pressed, text)):
                 self.refresh()
                 return True
         action = shifted or find(pressed)
@@ -349,10 +372,10 @@ class Viewer:
 
     # ---- pointer, in device pixels
 
-    def press(self, at: Point, button: str = "left", *, shift: bool = False) -> None:
+    def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
         """A button went down, perhaps with Shift held."""
         with self._saying():
-            self.hands.press(at, button, shift=shift)
+            self.hands.press(at, button, shift=shift, ctrl=ctrl)
 
     def move(self, at: Point) -> None:
         """The pointer is at `at`."""

@@ -90,6 +90,7 @@ class Window:
             "resize",
             "key_press",
             "mouse_press",
+            "mouse_double_click",
             "mouse_release",
             "mouse_move",
             "mouse_wheel",
@@ -300,7 +301,12 @@ class Window:
 
     def _on_mouse_press(self, event: Any) -> None:
         button = "left" if event.button == 1 else "right"
-        self.view.press(self._at(event), button, shift="Shift" in _modifiers(event))
+        held = _modifiers(event)
+        self.view.press(self._at(event), button, shift="Shift" in held, ctrl="Control" in held)
+
+    def _on_mouse_double_click(self, event: Any) -> None:
+        """Qt's second press of a double click comes as this alone."""
+        self._on_mouse_press(event)
 
     def _on_mouse_release(self, event: Any) -> None:
         self.canvas.set_current()

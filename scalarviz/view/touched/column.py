@@ -1,0 +1,138 @@
+"""The inspector as a column: everything of one weight, as much of it as there is room for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...run.frame import Frame
+from ..draw.places import LABEL, TITLE
+from ..draw.text import measure
+from ..shown.subject import Subject
+from . import crumbs, ledger, rule_lines
+from .account import Account
+from .entry import Entry
+from .figures import draw_figures, draw_row, state_pairs
+from .page import Page
+from .parts import Part
+from .plots import Moved, draw_plots
+from .who import Identity
+
+BUTTONS = (("zero", "Z", "zero"), ("× ½", "/", "halve"), ("× 2", "*", "double"), ("anew", "I", "redraw"))
+_GAP = 12.0
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is to be said of one weight.
+
+    Attributes
+    ----------
+    subject, frame, who
+        Whose, at which moment, and who it is.
+    parts : sequence of Part
+        The outline that it stands in.
+    kind : str
+        Which part is selected.
+    account : Account or None
+        The coming step; None where it is not opened, or not yet.
+    moved : Moved
+    entry : Entry or None
+        A value that is being typed.
+    edits : bool
+        Whether it can be changed by hand.
+    """
+
+    subject: Subject
+    frame: Frame
+    who: Identity
+    parts: Sequence[Part]
+    kind: str
+    account: Account | None
+    moved: Moved
+    entry: Entry | None
+    edits: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How much of it is shown: terms, plots so high, formulas beside their numbers, the optimiser's state."""
+
+    terms: int
+    plots: float
+    formulas: bool = False
+    state: bool = True
+
+
+_PLANS = (
+    _Plan(8, 120.0, formulas=True), _Plan(8, 104.0, formulas=True), _Plan(8, 104.0), _Plan(8, 84.0), _Plan(6, 84.0),
+    _Plan(5, 76.0), _Plan(5, 76.0, state=False), _Plan(4, 70.0, state=False), _Plan(3, 70.0, state=False),
+    _Plan(3, 0.0, state=False), _Plan(1, 0.0, state=False), _Plan(0, 0.0, state=False),
+)  # fmt: skip
+
+
+def draw_column(page: Page, told: Told, height: float) -> Page:
+    """Write everything into a page of at most that `height`; the value's box comes first among its spots."""
+    bottom = page.y + height
+    head(page, told.who.name, told.who.meaning)
+    crumbs.draw_crumbs(page, told.parts, told.kind)
+    page.y += 20
+    box = draw_figures(page.sketch, (page.x, page.y), page.width, 21.0, page.theme, told.frame, told.subject,
+                       told.parts[-1].spans[0][0], told.entry, ratio=True)  # fmt: skip
+    page.spot(box, "type")
+    page.y += 29
+    buttons = 24.0 + 8 if told.edits else 0.0
+    room = bottom - page.y - buttons
+    plan = next((plan for plan in _PLANS if _height(plan, told, page.width) <= room), _PLANS[-1])
+    _write(page, told, plan)
+    if told.edits and page.y + buttons <= bottom:
+        page.y = min(page.y + 8, bottom - 24.0)
+        frozen = bool(told.frame.frozen[told.parts[-1].spans[0][0]])
+        page.buttons([("free" if frozen else "freeze", "K", "freeze"), *BUTTONS])
+    return page
+
+
+def head(page: Page, name: str, note: str) -> None:
+    """Who it is in one line, in two where that is too long."""
+    page.y += 17
+    room = page.width - measure(name, TITLE, True) - 12
+    size = TITLE if measure(name, TITLE, True) <= page.width else LABEL
+    page.sketch.text(page.x, page.y, name, size, page.theme.text1, bold=True)
+    if note and measure(note, LABEL) > room:
+        page.y += 18
+        page.sketch.text(page.x, page.y, note, LABEL, page.theme.text2)
+    elif note:
+        page.sketch.text(page.right, page.y, note, LABEL, page.theme.text2, anchor="right")
+    page.y += 6
+
+
+def _height(plan: _Plan, told: Told, width: float) -> float:
+    """What a plan takes below the numbers."""
+    account = told.account
+    total = plan.plots + 8 if plan.plots else 0.0
+    if account is None:
+        return total
+    if plan.state and state_pairs(account):
+        total += 42.0
+    if plan.terms:
+        total += _GAP + ledger.height_of(account, plan.terms)
+    return total + _GAP + rule_lines.height_of(account, width, formulas=plan.formulas) + (_GAP if plan.plots else 0.0)
+
+
+def _write(page: Page, told: Told, plan: _Plan) -> None:
+    account = told.account
+    if account is not None:
+        pairs = state_pairs(account) if plan.state else []
+        if pairs:
+            step = max(98.0, max(measure(word, LABEL) for word, _ in pairs) + 12)
+            page.y += 15
+            draw_row(page.sketch, (page.x, page.y), step, pairs[: int(page.width // step)], page.theme)
+            page.y += 27
+        if plan.terms:
+            page.rule(_GAP)
+            ledger.draw_ledger(page, account, told.subject, plan.terms)
+        page.rule(_GAP)
+        rule_lines.draw_rule(page, account, formulas=plan.formulas)
+    if plan.plots:
+        page.rule(_GAP if account is not None else 8.0)
+        draw_plots(page, told.moved, None if account is None else account.along, plan.plots)
