@@ -17,7 +17,6 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from numpy.typing import NDArray
@@ -292,20 +291,6 @@ class Worker(Serving, Journeys):
             asked.forget()
             raise
         return cast(R, asked.answer())
-
-    def ask(self, function: Callable[[Run], object]) -> AskedCall:
-        """Let a function look at the run at the next call boundary, without waiting for it.
-
-        Returns
-        -------
-        AskedCall
-            Its ``done`` is set when there is an ``answer()``.
-        """
-        asked = AskedCall(partial(function, self.run))
-        if not self._queue(asked):
-            asked.run()
-            asked.done.set()
-        return asked
 
     def _queue(self, item: Item) -> bool:
         """Let it wait for its turn; False if there is no turn any more."""

@@ -444,6 +444,7 @@ def test_what_was_drawn_by_hand_has_no_target():
         assert subject.probe_loss(view.frame()) == pytest.approx(own.evaluate(sheets[3:4], [[3]]))
         view.bench.select(5)
         before = view.bench.touch.inspector.explanation(view.frame())
+        view.bench.select(None)  # it stands over the sheet
         x, y, width, height = pad.sheet.box
         view.press((x + 0.5 * width, y + 0.2 * height))
         view.move((x + 0.5 * width, y + 0.8 * height))
@@ -452,6 +453,7 @@ def test_what_was_drawn_by_hand_has_no_target():
         np.testing.assert_array_equal(view.frame().activations["input"], pad.sheet.picture)
         assert subject.target is None
         assert subject.probe_loss(view.frame()) is None
+        view.bench.select(5)
         after = view.bench.touch.inspector.explanation(view.frame())
         view.close()
     assert "of this sample" in str(before)

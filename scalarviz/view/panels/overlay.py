@@ -123,11 +123,11 @@ _SIDE, _HEAD, _BETWEEN = 20.0, 50.0, 26.0
 
 
 def _squeezed(lines: list[tuple[str, str]], room: tuple[float, float]) -> tuple[list[tuple[str, str]], int]:
-    """Lines with as many first words as two columns have room for, and how many columns there are."""
+    """Lines with as many first words as the columns have room for, and how many columns there are."""
     rows = max(1, int(room[1] / 16.0))
-    columns = 2 if len(lines) > rows and room[0] > 300 else 1
+    columns = min(-(-len(lines) // rows), max(1, int(room[0] / 115.0)))
     lines = lines[: rows * columns]
-    keys = sum(_key_width(part) for part in (lines[:rows], lines[rows:]) if part)
+    keys = sum(_key_width(lines[k : k + rows]) for k in range(0, len(lines), rows))
     wide = (room[0] - keys - _BETWEEN * (columns - 1)) / columns
     return [(key, _first_words(does, wide)) for key, does in lines], columns
 

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from ...run.frame import Frame
 from ..draw.places import LABEL, TITLE
 from ..draw.text import measure
+from ..panels.overlay import wrapped
 from ..shown.subject import Subject
 from . import crumbs, ledger, rule_lines
 from .account import Account
 from .entry import Entry
+from .explanation import Lines
 from .figures import draw_figures, draw_row, state_pairs
 from .page import Page
 from .parts import Part
@@ -37,10 +39,14 @@ class Told:
     account : Account or None
         The coming step; None where it is not opened, or not yet.
     moved : Moved
+    explanation : Lines
+        What is said of the last step where the coming one is not opened.
     entry : Entry or None
         A value that is being typed.
     edits : bool
         Whether it can be changed by hand.
+    opened : bool
+        Whether somebody opens the coming step: the account is there, or will be.
     """
 
     subject: Subject
@@ -50,8 +56,10 @@ class Told:
     kind: str
     account: Account | None
     moved: Moved
+    explanation: Lines
     entry: Entry | None
     edits: bool
+    opened: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +86,7 @@ def draw_column(page: Page, told: Told, height: float) -> Page:
     crumbs.draw_crumbs(page, told.parts, told.kind)
     page.y += 20
     box = draw_figures(page.sketch, (page.x, page.y), page.width, 21.0, page.theme, told.frame, told.subject,
-                       told.parts[-1].spans[0][0], told.entry, ratio=True)  # fmt: skip
+                       told.parts[-1].spans[0][0], told.entry, ratio=told.opened)  # fmt: skip
     page.spot(box, "type")
     page.y += 29
     buttons = 24.0 + 8 if told.edits else 0.0
@@ -111,7 +119,7 @@ def _height(plan: _Plan, told: Told, width: float) -> float:
     account = told.account
     total = plan.plots + 8 if plan.plots else 0.0
     if account is None:
-        return total
+        return total + 18.0 * len(_explained(told, width))
     if plan.state and state_pairs(account):
         total += 42.0
     if plan.terms:
@@ -119,9 +127,18 @@ def _height(plan: _Plan, told: Told, width: float) -> float:
     return total + _GAP + rule_lines.height_of(account, width, formulas=plan.formulas) + (_GAP if plan.plots else 0.0)
 
 
+def _explained(told: Told, width: float) -> list[str]:
+    """The lines that explain, as wide as the page."""
+    return [row for ways in told.explanation for row in wrapped(ways[0], width)]
+
+
 def _write(page: Page, told: Told, plan: _Plan) -> None:
     account = told.account
-    if account is not None:
+    if account is None:
+        for line in _explained(told, page.width):
+            page.y += 18
+            page.sketch.text(page.x, page.y, line, LABEL, page.theme.text2)
+    else:
         pairs = state_pairs(account) if plan.state else []
         if pairs:
             step = max(98.0, max(measure(word, LABEL) for word, _ in pairs) + 12)

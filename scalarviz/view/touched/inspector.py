@@ -99,14 +99,23 @@ class Inspector:
                                          explanation, self.entry)  # fmt: skip
         return sketch
 
-    def column(self, box: Box, theme: Theme, frame: Frame, over: Does | None = None) -> Sketch:
-        """The large form in `box`, on a ground of its own."""
+    def column(
+        self,
+        box: Box,
+        theme: Theme,
+        frame: Frame,
+        explanation: Lines = (),
+        over: Does | None = None,
+        *,
+        opened: bool = False,
+    ) -> Sketch:
+        """The large form in `box`; `opened` says that somebody gives it the account of the coming step."""
         x, y, width, height = self.box = box
         page = Page(x, y, width, theme, over)
         edits = self._subject.source.can.edit
         if self.single:
             told = Told(self._subject, frame, self.who, self.parts, self.selection.kind, self.account,
-                        self._moved(frame), self.entry, edits)  # fmt: skip
+                        self._moved(frame), explanation, self.entry, edits, opened)  # fmt: skip
             draw_column(page, told, height)
             self.number = next(spot.box for spot in page.spots if spot.name == "type")
         else:

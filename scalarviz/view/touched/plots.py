@@ -14,7 +14,7 @@ from .account import Along
 from .page import Page
 
 HEIGHT = 104.0
-_TICK = 12
+_TICK = LABEL
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -78,6 +78,8 @@ class Touch:
         What a click at the pointer would do in the inspector.
     inspector : Inspector or None
         Of the selected weight or weights.
+    asks : bool
+        Whether somebody opens the coming step for the inspector, which says more than a line about the last one.
     message, notice : str
         What went wrong; what happened that is no trouble.
     help : bool
@@ -92,6 +94,7 @@ class Touch:
         self.pointer = (0.0, 0.0)
         self.over: Does | None = None
         self.inspector: Inspector | None = None
+        self.asks = self._in_column = False
         self.message = self.notice = ""
         self.help = False
         self.table: tuple[tuple[str, str], ...] = ()
@@ -145,7 +148,8 @@ class Touch:
         At the pace of text: nobody reads faster, and the lines are a forward and a backward pass.
         """
         self._written = frame
-        self._explanation = () if self.inspector is None else self.inspector.explanation(frame)
+        opened = self._in_column and self.asks and self._subject.source.can.open
+        self._explanation = () if self.inspector is None or opened else self.inspector.explanation(frame)
 
     # what it looks like, from the lowest layer to the highest
 
@@ -177,7 +181,9 @@ class Touch:
             if box is not None and inspector.single:
                 _leader(sketch, np.concatenate(parts), box, view)
         if column is not None:
-            return [sketch, inspector.column(column, view.theme, frame, self.over)]
+            opened = self.asks and self._subject.source.can.open
+            lines = () if opened else self._explanation
+            return [sketch, inspector.column(column, view.theme, frame, lines, self.over, opened=opened)]
         if box is None:
             inspector.hide()
             return [sketch]
@@ -185,7 +191,9 @@ class Touch:
 
     def column(self, places: Places) -> Box | None:
         """Where in the side column the inspector stands; None where nothing is selected or there is no column."""
-        return None if self.inspector is None else inspector_column(places, self.inspector.wanted)
+        found = None if self.inspector is None else inspector_column(places, self.inspector.wanted)
+        self._in_column = found is not None
+        return found
 
     def _outline(self, selection: Selection, view: View) -> list[NDArray[np.float64]]:
         """What can be seen of the outline around what is selected; kept while that, layout and camera stay."""

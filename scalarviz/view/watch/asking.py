@@ -49,6 +49,7 @@ class Asking:
 
     def __init__(self, bench: Workbench) -> None:
         self._bench = bench
+        bench.touch.asks = True
         self._asked: tuple[Inspector, AskedCall] | None = None
         self._cost = 0.0
         self._rests = 0.0
