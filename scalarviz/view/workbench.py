@@ -139,11 +139,10 @@ class Workbench(Aim):
 
     def place_side(self) -> None:
         """Panels in their places but for those below the inspector; none where an opened step has their column."""
-        if self.inside.column is not None:
-            self.side.place({})
-            return
-        free = uncovered(self.places, self.touch.column(self.places) if self.panels_shown else None)
-        self.side.place(free, self.places.left_out if self.panels_shown else (), self.places.more)
+        left_out = self.places.left_out if self.panels_shown else ()
+        covered = self.touch.column(self.places) if self.panels_shown else None
+        opened = self.inside.column is not None
+        self.side.place({} if opened else uncovered(self.places, covered), left_out, self.places.more)
 
     def _stand(self) -> None:
         """What depends on the layout: made once for it, and only dressed anew for another look."""
@@ -269,7 +268,7 @@ class Workbench(Aim):
         sketches = [*self._scenery.cubes(inside.rows(frame), self.colouring, scale, inside.skip), *inside.texts()]
         if self.places.strip is not None and inside.told is None:
             marks = marks_on(self.slab, self.colouring, self.camera, self.size[0] / self.camera.size[0])
-            selected = self.selected if self.touch.column(self.places) is None else None
+            selected = None if self.touch.column(self.places) else self.selected
             sketches += self._strip.sketches(self.places.strip, frame, selected=selected, marks=marks)
         sketches += self._scenery.around(frame, self.colouring, self.subject.probe_loss(frame), inside.reached)
         sketches.append(self._scenery.trouble(frame, [*self._static, *sketches]))
@@ -341,14 +340,9 @@ class Workbench(Aim):
 
     def select(self, selection: Selection | int | None) -> None:
         """Look into a weight by its flat index, or into several; None closes the inspector."""
-        before = self.touch.inspector
-        if selection is None and before is None:
-            return
-        if before is None or selection not in ({before.index} if before.single else {before.selection}):
-            self.touch.select(selection, self._frame)
+        if self.touch.select(selection, self._frame):
             self.place_side()
-            self.text_pace.hurry()
-            self._outdated = True
+            self.refresh()
 
     @property
     def help(self) -> bool:

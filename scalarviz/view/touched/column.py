@@ -20,7 +20,7 @@ from .parts import Part
 from .plots import Moved, draw_plots
 from .who import Identity
 
-BUTTONS = (("zero", "Z", "zero"), ("× ½", "/", "halve"), ("× 2", "*", "double"), ("anew", "I", "redraw"))
+BUTTONS = (("zero", "X", "zero"), ("× ½", "/", "halve"), ("× 2", "*", "double"), ("anew", "I", "redraw"))
 _GAP = 12.0
 
 

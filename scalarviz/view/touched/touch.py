@@ -126,16 +126,19 @@ class Touch:
         """What a click at a point of the inspector does."""
         return None if self.inspector is None else self.inspector.spot_at(point)
 
-    def select(self, selection: Selection | int | None, frame: Frame | None) -> None:
-        """Look into another weight or several, or none."""
-        self.over = None
+    def select(self, selection: Selection | int | None, frame: Frame | None) -> bool:
+        """Look into another weight or several, or none; returns whether that is something else than before."""
+        before, self.over = self.inspector, None
         if selection is None:
             self.inspector = None
-            return
+            return before is not None
+        if before is not None and selection in (before.selection, before.index if before.single else None):
+            return False
         self.inspector = Inspector(self._subject, selection)
         if frame is not None:
             self.follow(frame)
             self.explain(frame)
+        return True
 
     def follow(self, frame: Frame) -> None:
         """Take over the selected weight's value."""

@@ -155,7 +155,7 @@ class Acts:
         if inspector is None or inspector.entry is None:
             return False
         entry = inspector.entry
-        if pressed in ("Enter", "Return"):
+        if pressed == "Enter":
             self._typed(inspector, entry)
         elif pressed == "Escape":
             inspector.entry = None

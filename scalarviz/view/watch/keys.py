@@ -9,7 +9,7 @@ from __future__ import annotations
 _NAMES = {
     "ARROWLEFT": "Left", "ARROWRIGHT": "Right", "ARROWUP": "Up", "ARROWDOWN": "Down", " ": "Space", "SPACEBAR": "Space",
     "ESC": "Escape", "\t": "Tab", "QUESTION": "?", "BRACKETLEFT": "[", "BRACKETRIGHT": "]", "BACKSLASH": "\\",
-    "DIGIT0": "0", "NUMPAD0": "0", "BACKTAB": "Tab",
+    "DIGIT0": "0", "NUMPAD0": "0", "BACKTAB": "Tab", "RETURN": "Enter", "NUMPADENTER": "Enter", "+": "=", "PLUS": "=",
 }  # fmt: skip
 MODIFIERS = frozenset(
     {"SHIFT", "SHIFTLEFT", "SHIFTRIGHT", "CONTROL", "CONTROLLEFT", "CONTROLRIGHT", "CTRL", "ALT", "ALTLEFT", "ALTRIGHT",
@@ -45,8 +45,8 @@ def normalised(name: str | None, text: str = "", *, ctrl: bool = False, shift: b
 
 
 def _plain(name: str | None, text: str) -> str:
-    if text and text in "?[]\\0":
-        return text
+    if text and text in "?[]\\0*/=-+":
+        return "=" if text == "+" else text
     if not name:
         return text.upper() if text.isprintable() else ""
     upper = name.upper()
