@@ -81,6 +81,7 @@ class SlabVisual:
         self._programs: dict[Variant, Any] = {}
         self._indices: dict[tuple[int, ...], Any] = {}
         self._trays = TrayVisual(layout, self.theme)
+        self._seen: tuple[Camera, float, list[Variant]] | None = None  # worked out once while the camera rests
         self._maps = [colours or get_map("weight", self.theme), activations or get_map("activation", self.theme)]
         self._colours = gloo.Texture2D(self._tables(), interpolation="nearest", wrapping="clamp_to_edge")
         self.set_range(1.0)
@@ -167,7 +168,13 @@ class SlabVisual:
 
     def detailed(self, camera: Camera, density: float) -> bool:
         """Whether some plate's cubes are large enough for every mark."""
-        return any(variant_for(plate, camera, density).detail for plate in self.layout.plates)
+        return any(variant.detail for variant in self._variants(camera, density))
+
+    def _variants(self, camera: Camera, density: float) -> list[Variant]:
+        """How each plate is drawn by the size of its cubes."""
+        if self._seen is None or self._seen[0] is not camera or self._seen[1] != density:
+            self._seen = camera, density, [variant_for(plate, camera, density) for plate in self.layout.plates]
+        return self._seen[2]
 
     def draw(self, camera: Camera | None = None, viewport: Viewport | None = None) -> None:
         """Draw into the bound framebuffer, whose depth is cleared here and whose colour is not.
@@ -191,8 +198,7 @@ class SlabVisual:
         gloo.set_state(depth_test=True, blend=False, cull_face="front", front_face="ccw")
         density = width / eye.size[0]
         groups: dict[Variant, list[int]] = {}
-        for index, plate in enumerate(self.layout.plates):
-            size = variant_for(plate, eye, density)
+        for index, (plate, size) in enumerate(zip(self.layout.plates, self._variants(eye, density), strict=True)):
             variant = replace(size, flags=self._marked, tiled=_tiled(plate), curved=self._curved(index))
             groups.setdefault(variant, []).append(index)
         for variant, members in groups.items():

@@ -91,6 +91,11 @@ class Playback:
         self._stand()
         self.worker.pause()
 
+    @property
+    def aim(self) -> int | None:
+        """The step that was asked for by hand and is not reached yet."""
+        return self._target if not self.running and self.worker.busy else None
+
     def stand(self, step: int | None) -> None:
         """Time stands still: it goes on from `step` (None: from where the run stands then)."""
         self.pause()

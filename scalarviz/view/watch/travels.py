@@ -128,7 +128,8 @@ class Travels:
     @property
     def here(self) -> int:
         """The step that is shown, or that it is on the way to."""
-        return self._look().step if self.goal is None else self.goal
+        aim = None if self._playback is None else self._playback.aim
+        return next((step for step in (aim, self.goal) if step is not None), self._look().step)
 
     @property
     def behind(self) -> int:
