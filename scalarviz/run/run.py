@@ -21,6 +21,7 @@ from ..nn import batch_reduction
 from ..scalar.store import Block, Gate, Store
 from ..tape import Plan
 from .breaking import Breaking
+from .callbacks import CallingBack
 from .checks import batch_of, check_targets, positive, seed_of
 from .conditions.breakpoints import Breakpoints
 from .dataset import Dataset
@@ -45,7 +46,7 @@ from .turns import in_turn
 _STEPS = "run.step(n) does n steps; an epoch has N // batch_size of them"
 
 
-class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking):
+class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingBack):
     """Model + loss + optimiser + data, trained by one engine.
 
     Parameters
@@ -128,7 +129,7 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking):
         graph, self._store = self._graph, store
         self._taken_by: Run | None = None
         self._closed = False
-        self.breakpoints = Breakpoints()
+        self.breakpoints, self._callbacks = Breakpoints(), []
         try:
             self.problem = self._problem(update, data, batch)
             self._training = Training(self.problem, self._first_trainer(self.problem), graph.held, graph.name_of)
@@ -215,7 +216,7 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking):
             A loss or weight is no longer finite. The run stands at the first such step and its history holds
             it; the message names the step and the first weight.
         StateError
-            The run is closed, or another Run took its weights.
+            The run is closed, or another Run took its weights; or a function of :meth:`on_step` has raised.
 
         Notes
         -----
@@ -227,7 +228,7 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking):
             function(progress, "step: progress")
         while left > 0:
             self._check_live()
-            left -= self._advance_to_break(left)
+            left -= self._advance_to_callback(left)
             if (gate := self._store.gate) is not None:
                 gate.answer()
             if (progress is not None and progress(self) is False) or self._stop is not None:
@@ -339,6 +340,7 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking):
             self.optimizer.attach(None)
             self._left()
             self._training.trainer.release()
+            self._end_callbacks()
             self.timeline.close()
             self._taken_by = taker
 

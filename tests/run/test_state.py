@@ -37,6 +37,8 @@ NO_STATE = {
     "optimizer._held": "never changed",
     "optimizer._edit": "the run itself",
     "optimizer._give": "likewise",
+    "_callbacks": "functions of the user",
+    "_calling": "only while one is called",
     "_left": "what happens at its end",
     "optimizer._done": "never changed",
     "optimizer._arguments": "never changed",
