@@ -115,6 +115,13 @@ class SceneOptions(BaseModel):
             "written": True,
         },
     )
+    break_on: list[str] = Field(
+        [],
+        description='stop at the step by which a condition becomes true, as "grad > 10", "loss < 0.01", "nan" or '
+        '"0.weight[2][1] crosses 0"; may be repeated. A window pauses there; else what was asked for is written, and '
+        "the exit code is 3",
+        json_schema_extra={"flag": "--break", "metavar": "CONDITION"},
+    )
     duration: float = Field(
         20, gt=0, le=3600, allow_inf_nan=False, description="seconds that the steps take in the window and in the film"
     )

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, ScalarvizError, listing, shown
+from ..errors import ExpressionError, InputError, ScalarvizError, listing, shown
 from .console import fail, say, tell, unwritable
 from .interrupt import INTERRUPTED, MESSAGE
 from .streams import usable
@@ -49,6 +49,9 @@ def _answered(arguments: list[str]) -> int:
         code = _dispatch(arguments)
         sys.stdout.flush()
         return code
+    except ExpressionError as error:
+        said, _, caret = str(error).partition("\n")
+        return fail(said, caret)
     except ScalarvizError as error:
         return fail(str(error))
     except OSError as error:

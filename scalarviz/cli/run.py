@@ -18,6 +18,7 @@ import numpy as np
 from ..errors import DivergedError, InputError, MissingDependencyError, ScalarvizError
 from ..io import check_target
 from ..io.weights import OPTIMIZER, checksum
+from .breaks import AT_A_BREAKPOINT, set_breakpoints, what_stopped
 from .console import Progress, fail, say, tell
 from .pictures import Outputs, check_look, plan_outputs
 from .scene import LoadedScene
@@ -74,6 +75,7 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
     scene = loaded.build(options)
     if options.load:
         scene.run.load(options.load)
+    set_breakpoints(scene.run, options.break_on)
     beside = _beside(loaded.name, scene, options)
     if window is not None:
         window.first_start = bool(beside)
@@ -100,9 +102,12 @@ def _train_and_write(
     _report(loaded, scene, options.json_line, ending)
     if stop:
         say(f"scalarviz: {stop.word}{'; the files were written' if ending.written else ''}")
+    at = None if window is not None else scene.run.stopped_by
+    if at is not None:
+        say(f"{scene.name}: stopped by {at}")
     for line in ending.failures:
         fail(line)
-    return 2 if ending.failures else stop.code
+    return 2 if ending.failures else stop.code or (AT_A_BREAKPOINT if at is not None else 0)
 
 
 def _hurried(scene: Scene, options: Any, stop: Stop, ending: Ending) -> int:
@@ -184,7 +189,7 @@ def _train(scene: Scene, steps: int, outputs: Outputs, stop: Stop, save: Callabl
             for step in stops:
                 with stop.whole():
                     run.step(step - run.steps, progress=goes_on)
-                if not goes_on(run):
+                if not goes_on(run) or run.stopped_by is not None:
                     break
         except KeyboardInterrupt:
             if not stop.cut:
@@ -294,6 +299,7 @@ def _report(loaded: LoadedScene, scene: Scene, as_json: bool, ending: Ending) ->
             "seed": run.seed,
             "steps_per_s": _number(rate, 1),
             "seconds": _number(ending.seconds, 3),
+            **what_stopped(run),
             **{what: _number(number) for what, number in more.items()},
         }
         try:

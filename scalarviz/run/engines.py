@@ -12,6 +12,7 @@ from ..engine.choose import EngineChoice
 from ..engine.problem import Problem, Trainer
 from ..engine.table import ENGINES, find, usable
 from ..errors import DeviceLostError, DeviceMemoryError, ScalarvizError
+from .conditions.breakpoints import Breakpoints
 from .training import Training, full_speed
 
 
@@ -19,6 +20,7 @@ class Engines:
     """Making trainers; the numbers stay where they are, in the problem's arrays."""
 
     _choice: EngineChoice
+    breakpoints: Breakpoints
     problem: Problem
     dtype: str
     loss_function: Callable[..., Any]
@@ -30,9 +32,10 @@ class Engines:
     def engine(self) -> EngineChoice:
         """Which engine trains, and why; what that engine remarks of how it works just now stands behind the reason."""
         choice, training = self._choice, self.__dict__.get("_training")
-        if training is None or not training.trainer.remark:
+        if training is None:
             return choice
-        return replace(choice, why=f"{choice.why}; {training.trainer.remark}")
+        said = "; ".join(text for text in (choice.why, training.trainer.remark, self.breakpoints.remark) if text)
+        return choice if said == choice.why else replace(choice, why=said)
 
     def _go_on_with(self, engine: str, why: str) -> None:
         """The engine of a name, on the same numbers; if it cannot be made, nothing has changed."""

@@ -141,6 +141,8 @@ class Frame:
         `curve` belong to the numbers before.
     next_lr : float or None
         Learning rate of the coming step, None where nobody trains.
+    stopped_by : str
+        The breakpoint that stopped the run after this step, with its numbers; empty where none did.
     past : Past or None
         Where the run can go from here, and what happened where; None where nothing keeps a past.
     """
@@ -159,6 +161,7 @@ class Frame:
     curve: Curve = NO_CURVE
     edited: bool = False
     next_lr: float | None = None
+    stopped_by: str = ""
     past: Past | None = None
 
     def with_activations(self, activations: Mapping[str, FloatArray]) -> Frame:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..checks import integer
+from .conditions.watch import Stop
 
 if TYPE_CHECKING:
     from .run import Run
@@ -26,6 +27,7 @@ class Journeys:
     _target: int
     _closing: bool
     _error: Exception | None
+    _stopped: Stop | None
     _called: Callable[[], bool]
 
     def _stays(self) -> None:
@@ -35,6 +37,7 @@ class Journeys:
         self._set_out = 0.0
         self._given_up = False
         self._journey: float | None = None
+        self._stopped = None
 
     @property
     @abstractmethod
@@ -62,7 +65,7 @@ class Journeys:
         """
         step = integer("travel: step", step, -FAR)
         with self._condition:
-            self._target, self._error = 0, None
+            self._target, self._error, self._stopped = 0, None, None
             self._goal, self._given_up = (step, nearest), False
             self._condition.notify_all()
 

@@ -15,6 +15,7 @@ from ..optim import Optimizer
 from ..scalar.store import Gate, Store
 from ..tape import Tape
 from .checks import check_targets, flat
+from .conditions.watch import Stop
 from .forward import Forward
 from .frame import Frame
 from .reading import Reading
@@ -37,6 +38,7 @@ class Looking:
     _tape: Tape
     timeline: Timeline
     _training: Training
+    _stop: Stop | None
 
     @property
     @abstractmethod
@@ -102,6 +104,7 @@ class Looking:
             frozen=store.frozen.astype(bool),
             curve=training.history.curve(training.steps),
             past=self.timeline.past(),
+            stopped_by="" if self._stop is None or self._stop.step != training.steps else str(self._stop),
             edited=training.edited,
             next_lr=lr,
             data=self.problem.data,

@@ -32,6 +32,7 @@ class Reading:
         What the step did, where it is not the difference: weights were set from outside since.
     curve : Curve
         The history up to the last call of the engine.
+    stopped_by : str
     past : Past or None
         Where the run can go, and what happened where.
     more : ndarray of float64
@@ -57,6 +58,7 @@ class Reading:
     data: NDArray[Any]
     forward: Forward
     past: Past | None = None
+    stopped_by: str = ""
     more: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     _making: threading.Lock = field(default_factory=threading.Lock)
     _frame: Frame | None = None
@@ -91,6 +93,7 @@ class Reading:
             past=past,
             edited=self.edited,
             next_lr=self.next_lr,
+            stopped_by=self.stopped_by,
         )
 
     def _whole_curve(self) -> Curve:

@@ -25,6 +25,7 @@ from ..checks import integer
 from ..errors import StateError
 from .asked_call import AskedCall
 from .checks import waiting
+from .conditions.watch import Stop
 from .edits import Call, Edit
 from .frame import Frame
 from .journeys import Journeys
@@ -197,7 +198,18 @@ class Worker(Serving, Journeys):
     @property
     def busy(self) -> bool:
         """Whether there are steps left to do."""
-        return self._error is None and self.run.steps < self._target
+        return self._error is None and self._stopped is None and self.run.steps < self._target
+
+    @property
+    def stopped(self) -> Stop | None:
+        """The breakpoint that stopped the training; no step is done until :meth:`resume` or :meth:`travel`."""
+        return self._stopped
+
+    def resume(self) -> None:
+        """Go on from a breakpoint, as far as :meth:`train_to` says."""
+        with self._condition:
+            self._stopped = None
+            self._condition.notify_all()
 
     def settle(self, timeout: float = 10.0) -> Frame:
         """Wait until everything asked for is done, and return a frame of that moment.
@@ -321,6 +333,7 @@ class Worker(Serving, Journeys):
                     self._go()
                 if self.busy and not self._closing:
                     self.run.step(self._target - self.run.steps, progress=self._after_call)
+                    self._stopped = self.run.stopped_by
                     self._publish()  # where it comes to rest is always shown
             except BaseException as error:  # whatever it is, the viewer shows it; the thread stays for edits
                 self._error = error if isinstance(error, Exception) else StateError(f"{error!r} in the training thread")

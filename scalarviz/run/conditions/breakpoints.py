@@ -99,6 +99,12 @@ class Breakpoints(Sequence[Breakpoint]):
         """Those that are looked at."""
         return tuple(point for point in self._all if point.enabled)
 
+    @property
+    def remark(self) -> str:
+        """What those that are looked at cost, one clause; empty where that is next to nothing."""
+        slow = [str(point.number) for point in self.enabled if not point.condition.of_losses]
+        return f"one step a call, for breakpoint{'s' * (len(slow) > 1)} {' and '.join(slow[:3])}" if slow else ""
+
     @overload
     def __getitem__(self, place: int) -> Breakpoint: ...
     @overload

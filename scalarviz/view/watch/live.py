@@ -22,12 +22,15 @@ from .travels import Travels
 from .viewer import Viewer
 
 if TYPE_CHECKING:
+    from ...run.conditions.watch import Stop
     from ...run.frame import Frame
     from ...run.run import Run
     from ...run.scene import Scene
 
 REHEARSAL_SECONDS = 0.4
 """What a window's start may take to find out when there will be something to see."""
+STOP_SECONDS = 20.0
+"""How long it is said which breakpoint stopped the run, and with what numbers."""
 ENGINE_SECONDS = 8.0
 """How long it is said that another engine goes on."""
 
@@ -86,6 +89,7 @@ class LiveView(Viewer):
         may_change = first_start and self.run.engine.provisional
         self._first_start = FirstStart(self.worker, self._changed) if may_change else None
         self._change: Change | None = None
+        self._stop: Stop | None = None
         self._raw: Frame | None = None
         self._with_rows: Frame | None = None
         self._probes = 0
@@ -115,6 +119,7 @@ class LiveView(Viewer):
         self.playback.tick(seconds)
         if self.playback.running != running:  # at the end of its steps: said, although no cube changes any more
             self.refresh()
+        self._tell_stop()
         change, self._change = self._change, None
         if change is not None:
             self._full_speed = change.after
@@ -123,6 +128,17 @@ class LiveView(Viewer):
             if self.playback.running:
                 self.playback.resume_here()  # the other engine may lag behind: this one is to be watched, not to leap
             self.refresh()  # the HUD names the engine, also while nothing moves
+
+    def _tell_stop(self) -> None:
+        """A breakpoint stopped the training: said once."""
+        stop = self.worker.stopped
+        if stop is self._stop:
+            return
+        self._stop = stop
+        self.refresh()
+        if stop is not None:
+            self.say(str(stop), STOP_SECONDS)
+            self.tell(str(stop))
 
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
@@ -168,6 +184,7 @@ class LiveView(Viewer):
             parts[1] = f"{seen:,.0f} of {max(seen, self._full_speed):,.0f} steps/s"
         if self.playback.running:
             parts.append(f"{self._frames.value:.0f} frames/s")
+            parts += [self.run.breakpoints.remark] * bool(self.run.breakpoints.remark)
         return "  ·  ".join([*parts, str(self.run.engine)])
 
     # ---- keys

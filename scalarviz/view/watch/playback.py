@@ -84,6 +84,7 @@ class Playback:
         if self.worker.run.steps >= self.end:
             self.end = NO_LIMIT
         self.running = True
+        self.worker.resume()
         self.resume_here()
 
     def pause(self) -> None:
@@ -127,12 +128,15 @@ class Playback:
         """`count` steps by hand; pauses first. While the run is `on_the_way` to another step they follow that."""
         if self.running:
             self.pause()
+        if self.worker.stopped is not None:
+            self._target = self.worker.run.steps
+        self.worker.resume()
         self._target = (self._target if on_the_way else max(self._target, self.worker.run.steps)) + count
         self.worker.train_to(self._target)
 
     def tick(self, seconds: float) -> None:
         """`seconds` have passed on the viewer's clock: let the worker train to where it should be now."""
-        if self.worker.error is not None and self.running:
+        if self.running and (self.worker.error is not None or self.worker.stopped is not None):
             self._stand()
         if not self.running or self._held:
             return
@@ -154,6 +158,7 @@ class Playback:
             return "stopped"
         if not self.running:
             paused = "paused at the end" if self.worker.run.steps >= self.end else "paused"
+            paused = "paused at a breakpoint" if self.worker.stopped is not None else paused
             return paused if self.speed == 1 else f"{paused}, speed {speed_text(self.speed)}"
         if self.speed == float("inf"):
             return "pace full"
