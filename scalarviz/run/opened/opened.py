@@ -173,7 +173,7 @@ class Opened:
         most : int
             How many are listed; the sums are of all.
         """
-        return Terms(self.index(weight), self._passes, self.batch, most)
+        return Terms(self.index(weight), self._passes, self.batch, integer("terms: most", most, 1))
 
     def update(self, weight: Any) -> Update:
         """What the optimiser makes of one weight: its own recorded rule with every number.
@@ -210,7 +210,7 @@ class Opened:
         if state is None:
             raise StateError(
                 f"the state of {self._taken.optimizer} before step {self.step:,} is not known: the run does not stand "
-                "there; go there first, then run.open() without a frame"
+                f"there; take run.open(step={self.step})"
             )
         return state
 

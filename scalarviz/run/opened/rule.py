@@ -8,7 +8,7 @@ from functools import partial
 
 from ...tape import Tape
 from ...tape.passes import kernel_of
-from .writing import Line, Writer
+from .writing import Line, Quantity, Writer, rounded
 
 SHORT = {"exp_avg": "m", "exp_avg_sq": "v", "momentum_buffer": "v"}
 """What books call the state that PyTorch named."""
@@ -49,6 +49,9 @@ class Rule:
 
     def _line(self, name: str, row: int, values: Sequence[float], theta: Sequence[float]) -> Line:
         writer = Writer(self.tape, self._names, values, theta)
+        known = self._names.get(row, name)
+        if known != name:  # one number under two names
+            return Line(name, (Quantity(known, values[row]),), values[row], (), partial(rounded, values[row]))
         tokens = writer.line(row)
         return Line(name, tuple(tokens), values[row], tuple(writer.seen.items()), partial(writer.again, row))
 

@@ -47,11 +47,14 @@ class Along:
 
 def places(value: float, after: float, others: Float, points: int) -> Float:
     """Where to look: around `value` as far as its tensor's numbers are large, and well beyond `after`."""
-    finite = others[np.isfinite(others)]
-    usual = float(np.sqrt(np.mean(np.square(finite)))) if len(finite) else 0.0
+    finite = np.abs(others[np.isfinite(others)])
+    largest = float(finite.max(initial=0.0))
+    usual = largest * float(np.sqrt(np.mean(np.square(finite / largest)))) if largest > 0 else 0.0
     moved = abs(after - value)
     reach = max(abs(value), usual, REACH * moved if np.isfinite(moved) else 0.0) or 1.0
-    return value + reach * np.linspace(-1.0, 1.0, points)
+    with np.errstate(all="ignore"):  # a run that diverged
+        found: Float = value + reach * np.linspace(-1.0, 1.0, points)
+    return found
 
 
 def losses_at(taken: Taken, index: int, weights: Float) -> Float:

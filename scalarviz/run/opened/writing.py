@@ -67,15 +67,7 @@ class Line:
 
     def numbers(self, digits: int = DIGITS) -> str:
         """With numbers in place of the names: ``"−0.4698 − 0.5 · (−0.006)"``."""
-        written = ""
-        for token in self.tokens:
-            if isinstance(token, str):
-                written += token
-                continue
-            text = digits_of(token.value, digits)
-            plain = not text.startswith(MINUS) or not written or written.endswith("(")
-            written += text if plain else f"({text})"
-        return written
+        return _joined(self.tokens, lambda quantity: digits_of(quantity.value, digits))
 
     def __str__(self) -> str:
         return f"{self.name} = {self.formula} = {self.equation()}"
@@ -83,7 +75,18 @@ class Line:
 
 def text_of(tokens: Sequence[Token]) -> str:
     """The tokens with names."""
-    return "".join(t if isinstance(t, str) else t.name for t in tokens)
+    return _joined(tokens, lambda quantity: quantity.name)
+
+
+def _joined(tokens: Sequence[Token], written: Callable[[Quantity], str]) -> str:
+    """One text; a number that brings a sign with it stands in brackets, but for the first."""
+    text = ""
+    for token in tokens:
+        part = token if isinstance(token, str) else written(token)
+        first = not text or text.endswith(("(", ", "))
+        bare = isinstance(token, str) or first or not part.startswith(MINUS)
+        text += part if bare else f"({part})"
+    return text
 
 
 def digits_that_give(again: Callable[[int], float], result: float, digits: int) -> int | None:
