@@ -116,7 +116,7 @@ class Keyframes:
             if id(line) not in way and self.nbytes > self.budget:
                 self.drop(line, lambda key: not key.whole)
         while self.nbytes > self.budget and any(not key.whole for line in self._lines for key in line.keys):
-            self.spacing *= 2
+            self.spacing = max(2 * self.spacing, FINE)
             for line in self._lines:
                 self._drop_close(line)
         for line in self._lines:
@@ -126,7 +126,7 @@ class Keyframes:
 
     def _drop_close(self, line: Line) -> None:
         """Keyframes that follow the last one that stays by less than the spacing."""
-        last, going = -self.spacing, set[int]()
+        last, going = 0.0, set[int]()  # a spacing longer than all work so far lets go of all
         for key in line.keys:
             if key.whole or (key.at - last >= self.spacing and key.nbytes <= self.budget):
                 last = key.at
