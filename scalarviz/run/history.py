@@ -84,6 +84,12 @@ class History:
         """The line is kept no longer."""
         self._family.remove(self)
 
+    def cut(self, step: int) -> None:
+        """Keep the steps up to `step` alone, and no more room than these need."""
+        kept = self.curve(step)
+        self._step, self._loss, self._lr = kept.step.copy(), kept.loss.copy(), kept.lr.copy()
+        self._size = len(self._step)
+
     def extend(self, first: int, losses: NDArray[np.float64], lr: float) -> None:
         """Append the steps ``first + 1 .. first + len(losses)``; they follow the last one."""
         stop = self._size + len(losses)

@@ -34,17 +34,24 @@ class Travel:
     @property
     def log(self) -> list[Applied]:
         """The edits on the way to where the run stands, the oldest first."""
-        return self.timeline.log
+        return self._entered().log
 
     @property
     def span(self) -> tuple[int, int]:
         """First and newest step at which the run can stand, on the branch of now."""
-        return self.timeline.span
+        return self._entered().span
 
     @property
     def branches(self) -> tuple[Branch, ...]:
         """All lines of steps that are kept, the oldest first; :meth:`switch` goes to another one."""
-        return self.timeline.branches()
+        return self._entered().branches()
+
+    def _entered(self) -> Timeline:
+        """The timeline, which has seen what was written without a word; beside a training thread as it is."""
+        gate = self.gate
+        if gate is None or gate.mine():
+            self.timeline.enter()
+        return self.timeline
 
     @in_turn
     def to(self, step: int, branch: Branch | int | None = None, *, progress: Progress | None = None) -> bool:

@@ -171,7 +171,7 @@ def test_long_wanderings(seed):
 def test_with_hardly_any_room_branches_are_let_go_of_and_the_rest_is_exact(seed):
     run = make("numba")
     run.timeline.budget = 20_000
-    run.timeline.keyframes.spacing = 0.0
+    run.timeline.keyframes.spacing = 1e-4
     random, seen = np.random.default_rng(seed), {}
     for _ in range(100):
         run.step(int(random.integers(1, 20)))
@@ -258,16 +258,22 @@ def test_undo_goes_before_the_last_edit_and_redo_returns():
 
 def test_several_edits_are_undone_one_by_one_and_done_again():
     run = make()
-    moments = [bits(run)]
     for k in range(5):
         run.step(2)
         run.lr = 0.1 * (k + 1)
-        moments.append(bits(run))
+    run.step(1)
+    moments = []
     for k in range(5, 0, -1):
+        moments.append(bits(run))
         assert run.undo() == f"lr = {0.1 * k:.6g}"
     for k in range(1, 6):
         assert run.redo() == f"lr = {0.1 * k:.6g}"
-        assert bits(run) == moments[k]
+        assert bits(run) == moments.pop()
+    assert len(run.branches) == 1
+    run.undo()
+    run.undo()
+    run.lr = 0.7  # there is nothing to return to any more
+    assert len(run.timeline.lines) == 2
 
 
 def test_undo_of_a_loaded_file(tmp_path):
@@ -346,7 +352,7 @@ def test_going_somewhere_that_is_given_up_or_interrupted_leaves_the_run_where_it
 def test_a_diverged_run_goes_back_to_before_and_to_the_bad_step_again():
     run = make(kind="sgd")
     run.step(10)
-    run.lr = 1e38
+    run.lr = 1e300
     with pytest.raises(sv.ScalarvizError, match="diverged"):
         run.step(50)
     bad, at = run.steps, bits(run)
@@ -380,17 +386,17 @@ def test_bad_arguments():
     for call, error, words in (
         (lambda: run.back(6), InputError, "6 steps before step 5"),
         (lambda: run.back(-1), InputError, "n"),
-        (lambda: run.back(1.5), TypeMismatchError, "n"),
+        (lambda: run.back(1.5), InputError, "n"),
         (lambda: run.to(6), InputError, "0 to 5"),
         (lambda: run.to(-1), InputError, "step"),
-        (lambda: run.to("3"), TypeMismatchError, "step"),
+        (lambda: run.to("3"), InputError, "step"),
         (lambda: run.to(3, 7), InputError, "no branch 7"),
         (lambda: run.to(3, "main"), TypeMismatchError, "branch"),
         (lambda: run.switch(3), InputError, "no branch 3"),
         (lambda: run.name(3), TypeMismatchError, "label"),
         (lambda: run.name("x", 9), InputError, "0 to 5"),
         (lambda: setattr(run.timeline, "budget", -1), InputError, "budget"),
-        (lambda: setattr(run.timeline, "budget", "much"), TypeMismatchError, "budget"),
+        (lambda: setattr(run.timeline, "budget", "much"), InputError, "budget"),
         (run.undo, StateError, "undo"),
         (run.redo, StateError, "redo"),
     ):

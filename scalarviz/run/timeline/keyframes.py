@@ -111,10 +111,10 @@ class Keyframes:
             return True
         for line in self._lines:
             self.drop(line, lambda key: key.fine)
-        way = {id(line) for line, _, _ in current.path()}
+        way = {id(line): (step, edits) for line, step, edits in current.path()}
         for line in self._lines:
-            if id(line) not in way and self.nbytes > self.budget:
-                self.drop(line, lambda key: not key.whole)
+            if self.nbytes > self.budget:
+                self._drop_left(line, way.get(id(line), (-1, -1)))
         while self.nbytes > self.budget and any(not key.whole for line in self._lines for key in line.keys):
             self.spacing = max(2 * self.spacing, FINE)
             for line in self._lines:
@@ -123,6 +123,10 @@ class Keyframes:
             if self.nbytes > self.budget and line is not current:
                 self.keep_tip(line, None)
         return self.nbytes <= self.budget
+
+    def _drop_left(self, line: Line, last: tuple[int, int]) -> None:
+        """Keyframes that are not on the way to where the run stands, which leaves this line at a place."""
+        self.drop(line, lambda key: not key.whole and (key.step > last[0] or key.edits > last[1]))
 
     def _drop_close(self, line: Line) -> None:
         """Keyframes that follow the last one that stays by less than the spacing."""

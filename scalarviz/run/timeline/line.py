@@ -84,6 +84,8 @@ class Line:
         All of its last moment, while the run stands elsewhere.
     flags : dict of int to str
         Moments that were named, by step.
+    cut : bool
+        Whether only that is left of it which other lines come from.
     """
 
     number: int
@@ -98,6 +100,7 @@ class Line:
     keys: list[Key] = field(default_factory=list)
     tip: Kept | None = None
     flags: dict[int, str] = field(default_factory=dict)
+    cut: bool = False
 
     @property
     def own(self) -> list[Applied]:

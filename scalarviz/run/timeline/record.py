@@ -101,7 +101,10 @@ class Record:
 
     def branches(self) -> tuple[Branch, ...]:
         """Every line that steps were done on, and that of now."""
-        return tuple(self._branch(line) for line in self.lines if line is self.line or line.newest > line.first)
+        return tuple(self._branch(line) for line in self.lines if self._shown(line))
+
+    def _shown(self, line: Line) -> bool:
+        return line is self.line or (line.newest > line.first and not line.cut)
 
     def _branch(self, line: Line) -> Branch:
         parent = None if line.parent is None else line.parent.number
@@ -181,25 +184,52 @@ class Record:
         self.revision += 1
 
     def _needed(self, line: Line) -> bool:
-        """Whether another line comes from it."""
-        return any(line in (other.parent, other.came and other.came[0]) for other in self.lines)
+        """Whether another line comes from it, or one can return to it."""
+        others = any(line in (other.parent, other.came and other.came[0]) for other in self.lines)
+        return others or any(line is entry[0] for entry in self._redo)
 
     def _forget(self, line: Line) -> None:
         self.keyframes.drop(line, lambda key: True)
         self.keyframes.keep_tip(line, None)
         self.lines.remove(line)
         line.history.forget()
-        self._redo = [entry for entry in self._redo if entry[0] is not line]
+        self.revision += 1
+
+    def _nothing_to_redo(self) -> None:
+        """Lines that were only there to return to are not kept."""
+        if self._redo:
+            self._redo.clear()
+            for line in [line for line in self.lines if line.empty and line.parent is not None]:
+                if line is not self.line and not self._needed(line):
+                    self._forget(line)
         self.revision += 1
 
     def _fit(self) -> None:
-        """Keep the budget: left branches are let go of where nothing else helps."""
+        """Keep the budget: left branches are let go of where nothing else helps, the oldest first."""
         while not self.keyframes.fit(self.line, self._run.steps):
-            way = {id(line) for line, _, _ in self.line.path()}
-            left = [line for line in self.lines if id(line) not in way and not self._needed(line)]
+            left = [line for line in self.lines if line is not self.line and not line.cut]
             if not left:
                 return
-            self._forget(left[0])
+            self._cut(left[0])
+
+    def _cut(self, line: Line) -> None:
+        """Let go of a left branch, but for what others come from."""
+        self._redo = [entry for entry in self._redo if entry[0] is not line]
+        for other in self.lines:
+            if other.came is not None and other.came[0] is line:
+                other.came = None
+        ends = [(other.first, other.before) for other in self.lines if other.parent is line]
+        if not ends:
+            self._forget(line)
+            if line.parent is not None and line.parent.cut:
+                line.parent.cut = False  # perhaps nobody comes from that one either
+            return
+        line.cut, (line.newest, edits) = True, max(ends)
+        del line.edits[edits:]
+        self.keyframes.drop(line, lambda key: (key.step, key.edits) > (line.newest, edits))
+        self.keyframes.keep_tip(line, None)
+        line.history.cut(line.newest)
+        self.revision += 1
 
     def find(self, branch: Branch | int) -> Line:
         """The line of a branch.
@@ -211,7 +241,7 @@ class Record:
         """
         number = branch.number if isinstance(branch, Branch) else branch
         for line in self.lines:
-            if line.number == number:
+            if line.number == number and (line is self.line or not line.cut):
                 return line
         kept = ", ".join(str(branch.number) for branch in self.branches())
         raise InputError(f"there is no branch {number}; there are {kept} (others made room: run.timeline.budget)")

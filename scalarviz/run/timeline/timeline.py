@@ -53,8 +53,7 @@ class Timeline(Record):
             self.line.edits[-1] = done
         else:
             self.line.edits.append(done)
-        self._redo.clear()
-        self.revision += 1
+        self._nothing_to_redo()
         self._run.looked()
 
     def last(self) -> Applied | None:
@@ -247,20 +246,20 @@ class Timeline(Record):
             There is none.
         """
         self.enter()
-        here, (jumped, edits) = self.place(), self._undoable()
-        if jumped is not None and jumped.came is not None:
-            line, step = jumped.came
-            what = jumped.why
-            redo = [*self._redo, (here.line, here.step, what)]
-            self._go(line, step, line.done(step))
-        elif edits >= 0:
-            edit = here.line.edits[edits]
-            what = edit.what
-            redo = [*self._redo, (here.line, here.step, what)]
-            self._go(here.line, edit.step, edits, why=f"without {what}")
-        else:
+        here, (jumped, edits), redo = self.place(), self._undoable(), self._redo
+        if jumped is None and edits < 0:
             raise StateError("undo: nothing was changed before this step")
-        self._redo = redo
+        what = self.undone
+        self._redo = [*redo, (here.line, here.step, what)]
+        try:
+            if jumped is not None and jumped.came is not None:
+                line, step = jumped.came
+                self._go(line, step, line.done(step))
+            else:
+                self._go(here.line, here.line.edits[edits].step, edits, why=f"without {what}")
+        except BaseException:
+            self._redo = redo
+            raise
         self.revision += 1
         return what
 
@@ -276,9 +275,8 @@ class Timeline(Record):
         if not self._redo:
             raise StateError("redo: nothing was undone since the last edit")
         line, step, what = self._redo[-1]
-        rest = self._redo[:-1]
         self._go(line, step, line.done(step))
-        self._redo = rest
+        self._redo.pop()
         self.revision += 1
         return what
 
@@ -302,6 +300,6 @@ class Timeline(Record):
             self._to_line(line)
         start = Key(self._run.steps, line.before, self._run.whole(), self.keyframes.clock, whole=True)
         self.keyframes.add(line, start)
-        self._redo.clear()
+        self._nothing_to_redo()
         self._run.looked()
         self._fit()
