@@ -339,11 +339,14 @@ class Module:
         return load(self, state_dict, strict)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Module:
+        from .init import keep_rule
+
         twin: Module = type(self).__new__(type(self))
         memo[id(self)] = twin
         twin._books.buffers = self._books.buffers
         for name, value in vars(self).items():
             setattr(twin, name, copy.deepcopy(value, memo))
+        keep_rule(twin, self)
         return twin
 
     def __getstate__(self) -> dict[str, Any]:

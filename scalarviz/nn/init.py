@@ -251,13 +251,14 @@ def apply(module: Module, initializer: Function | None = None, seed: int | None 
 
 
 _rules: weakref.WeakKeyDictionary[Module, Function] = weakref.WeakKeyDictionary()
-"""What each module's own parameters were drawn by last; a copy of a module has forgotten it."""
+"""What each module's own parameters were drawn by last; one that was pickled has forgotten it."""
 
 
 def drawn(module: Module, seed: int) -> dict[Parameter | Weight, FloatArray]:
     """What every parameter of `module` would be if it were drawn anew by the initialiser that drew it last.
 
-    Nothing is changed. A module whose initialiser is not known (a copy) takes :func:`pytorch_default`.
+    Nothing is changed. A module whose initialiser is not known (it was pickled, or its weights are hand-made) takes
+    :func:`pytorch_default`.
 
     Parameters
     ----------
@@ -271,6 +272,24 @@ def drawn(module: Module, seed: int) -> dict[Parameter | Weight, FloatArray]:
     """
     usual = pytorch_default()
     return {part: values for _, _, part, values in _values(module, lambda owner: _rules.get(owner, usual), seed)}
+
+
+def without_rule(module: Module) -> list[Parameter | Weight]:
+    """The parameters of `module` that no initialiser drew, and that have no :meth:`Module.constant_start`."""
+    found = {
+        id(part): part
+        for _, owner in module.named_modules()
+        for _, part in owner._members()
+        if isinstance(part, Parameter | Weight) and owner not in _rules and owner.constant_start(part) is None
+    }
+    return list(found.values())
+
+
+def keep_rule(module: Module, of: Module) -> None:
+    """A copy of a module is drawn anew as the module itself would be."""
+    rule = _rules.get(of)
+    if rule is not None:
+        _rules[module] = rule
 
 
 def _values(

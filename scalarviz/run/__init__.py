@@ -8,7 +8,8 @@ Open `run` first. What belongs to it stands in these files:
 * changes from outside: `editing` (``run.do``), ``edits/`` (what an edit is), `hands` (what it may do),
   `redrawn` (weights that begin anew), `changing` (another model) and `fitting_layers`, `dataset`
 * functions of the user between steps: `callbacks` (``run.on_step``)
-* the past: `travel` (``run.to``, ``run.undo``), ``timeline/`` (how), `run_traveller`, `past` (what a picture sees)
+* the past: `travel` (``run.to``, ``run.undo``), `restarted`, ``timeline/`` (how), `run_traveller`,
+  `past` (what a picture sees)
 * keeping: `state` (all that a run is, as parts), `keeping`, `checkpoint` (on disk)
 * beside a thread: `worker` with its queue (`serving`) and its `weights_gate`, `journeys` (to steps that were
   done), `turns`, `asked_call`, `first_start`, `signals`

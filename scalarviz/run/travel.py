@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from ..checks import integer, text
-from ..errors import InputError, StateError, TypeMismatchError
+from ..errors import InputError, TypeMismatchError
 from ..scalar.store import Gate
 from . import state
 from .edits import Applied
 from .past import Branch
+from .restarted import redrawn, restarted, seeded
 from .signals import Whole
-from .state import State
 from .timeline import Timeline
 from .timeline.timeline import Progress
 from .training import Training
@@ -117,25 +113,35 @@ class Travel:
         self.timeline.to(line.newest, line)
 
     @in_turn
-    def restart(self) -> None:
+    def restart(self, seed: int | None = None) -> None:
         """Begin anew on a branch of its own: the first weights with the rate, batch, data and freezes of now.
 
         What was trained stays as a branch, and :meth:`undo` returns to it.
 
+        Parameters
+        ----------
+        seed : int, optional
+            Other weights instead, which this seed draws: each module's as its initialiser (``net.initialize(...)``,
+            else that of its constructor) drew them last. The order of the samples stays that of the run's own seed.
+
         Raises
         ------
+        InputError
+            No seed, or some weights were made by hand, so that nobody can draw them anew; they are named.
         StateError
-            The model was changed since to one with other weights.
+            Without a seed: the model was changed since to one with other weights.
         """
         self._check_live()
         self.timeline.enter()
         run: Any = self
+        drawn = None if seed is None else seeded(run, seed)
         here, today = self._training.steps, state.give(run, state.MOVED)
         self.timeline.to(self.span[0])
         home, place = state.give(run, state.MOVED), self.timeline.place()
         self.timeline.to(here)
-        again = _restarted(home, today)
-        with Whole(), self.timeline.jump("restart", place):
+        again = restarted(home, today) if drawn is None else redrawn(drawn, home, today)
+        why = "restart" if seed is None else f"restart with seed {seed}"
+        with Whole(), self.timeline.jump(why, place):
             state.put(run, again)
 
     @in_turn
@@ -177,27 +183,6 @@ class Travel:
         if not first <= step <= newest:
             raise InputError(f"name: there is no step {step:,}; allowed: {first:,} to {newest:,}")
         self.timeline.name(step, label)
-
-
-def _restarted(home: State, today: State) -> State:
-    """The weights of `home` in the run of `today`."""
-    first, now = home.parts["weights"], today.parts["weights"]
-    if first.values.shape != now.values.shape:
-        raise StateError(
-            f"restart: the run began with {len(first.values):,} weights and has {len(now.values):,} since its model "
-            "was changed; go back before that change (run.to), or make a new Run"
-        )
-    gathered, ours = home.parts["optimizer"]["arrays"], today.parts["optimizer"]
-    same = home.parts["optimizer"]["class"] == ours["class"]
-    arrays = {
-        name: gathered[name] if same and name in gathered else np.zeros_like(array)
-        for name, array in ours["arrays"].items()
-    }
-    parts = dict(today.parts)
-    parts["optimizer"] = {**ours, "before": home.parts["optimizer"]["before"], "arrays": arrays}
-    parts["weights"] = replace(first, frozen=now.frozen)
-    parts["step"] = home.parts["step"]
-    return State(MappingProxyType(parts))
 
 
 def _branch(branch: Any) -> Branch | int:
