@@ -157,7 +157,8 @@ class Workbench(Aim):
     def write_static(self) -> None:
         """The words that stay from frame to frame."""
         y, wide = self.places.keys, self.places.scene[0] + self.places.scene[2] - 2 * MARGIN
-        self._key_line = [] if y is None else [keys(MARGIN, y, wide, self.theme, self._keys)]
+        table = self._keys if self.inside.told is None else self.inside.keys or self._keys
+        self._key_line = [] if y is None else [keys(MARGIN, y, wide, self.theme, table)]
         self._static = [*self._scenery.static, *self._key_line]
         self.text_pace.hurry()
         self._outdated = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -43,12 +43,15 @@ class Inside:
         The micro-step shown.
     asked : callable or None
         ``asked("phase", number)`` and ``asked("switch", 0)``: what a click wants.
+    keys : sequence of (str, str)
+        Keys and what they do, for the line at the bottom while a step is open.
     """
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
         self.told: Told | None = None
         self.asked: Callable[[str, int], None] | None = None
+        self.keys: Sequence[tuple[str, str]] = ()
         self._quantity = bench.colouring.quantity
         self._since = SECONDS
         self._placed: tuple[object, Faces, Ways, list[Box] | None] | None = None
@@ -71,8 +74,8 @@ class Inside:
             bench.set_look(quantity=quantity)
         if (was is None) != (told is None):
             bench.place_side()
-            if bench.scenery.show_outcome(told is None):
-                bench.write_static()
+            bench.scenery.show_outcome(told is None)
+            bench.write_static()
             bench.slab.set_rows_missing({})
         bench.slab.set_colours(activations=self.scale(bench.activations).cmap)
         bench.refresh()

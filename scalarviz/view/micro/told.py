@@ -177,5 +177,6 @@ class Told:
     def headline(self) -> str:
         """The HUD's second line: where in the step this is."""
         mode = "a trial step, leaving it changes nothing" if self.trial else "the real step"
-        where = f"paused inside step {self.step:,}  \N{MIDDLE DOT}  micro-step {self.at} of {self.count}"
+        place = f"{self.adding:,} samples added up" if self.adding else f"micro-step {self.at} of {self.count}"
+        where = f"paused inside step {self.step:,}  \N{MIDDLE DOT}  {place}"
         return f"{where}  \N{MIDDLE DOT}  {self.samples}: {mode}"

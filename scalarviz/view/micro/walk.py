@@ -16,6 +16,7 @@ from ..draw.text import loss_text
 from ..panels.wording import noun
 from ..shown.subject import Subject
 from ..space.layout import FEW
+from .chips import delta_text
 from .saying import Sayings
 from .told import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, ZERO, Face, Phase, Pulse, Told
 from .writing import face_of_gradient, face_of_product, face_of_update
@@ -87,17 +88,18 @@ class Walk:
         opened, done, now = self.opened, self.steps[:at], self.steps[at - 1]
         phase = self.phases[at - 1]
         computed, moved = self._weights_of(done, GRADIENTS), self._weights_of(done, UPDATE)
-        gradient = self.added(now, adding) if adding else opened.gradient
+        gradient = self.added(now, adding, computed) if adding else opened.gradient
         frame = replace(
             self.frame, step=opened.step, loss=opened.loss if phase >= LOSS else float("nan"), gradient=gradient,
             computed=computed, values=self._values(moved), edited=False, next_lr=opened.lr, lr=opened.lr,
         )  # fmt: skip
+        faces = self._sums(now, gradient) if adding else self._faces(done, phase)
         quantity = "gradient" if phase in (ZERO, BACKWARD, GRADIENTS) else "weight"
         return Told(
             step=opened.step, at=at, count=len(self), phases=self._phases(at), phase=phase, trial=opened.trial,
             samples=self.samples, frame=frame, quantity=quantity,
             reached=self._reached(done), deltas=self._deltas_of(done), targets=self.subject.sample.wanted,
-            faces=self._faces(done, phase), sentence=self._sayings.sentence(now, selected, computed, adding),
+            faces=faces, sentence=self._sayings.sentence(now, selected, computed, adding),
             pulses=self._pulses(now), adding=adding,
             table=self._sayings.table(self._deltas_of(done), self._reached(done)),
         )  # fmt: skip
@@ -196,14 +198,28 @@ class Walk:
         stage = next((s for s in self.subject.stages if s.name == step.stage and s.weight is not None), None)
         return stage if stage is not None and stage.whole else None
 
-    def added(self, step: MicroStep, count: int) -> Floats:
-        """The gradient with that layer's own as the sum over the first `count` samples of the batch."""
+    def _sums(self, step: MicroStep, gradient: Floats) -> dict[int, Face]:
+        """What stands on the cubes of a layer while samples are added up."""
+        stage = self.layer_of(step)
+        if stage is None or not self.few:
+            return {}
+        tensors = [t for t in (stage.weight, stage.bias) if t is not None]
+        places = [k for t in tensors for k in range(t.start, t.start + t.size)]
+        return {k: Face("sum of δ·x", f"= {delta_text(float(gradient[k]))}") for k in places}
+
+    def added(self, step: MicroStep, count: int, computed: NDArray[np.bool_]) -> Floats:
+        """The gradient with that layer's own as the sum over the first `count` samples of the batch.
+
+        It is marked as `computed`, all of it.
+        """
         stage = self.layer_of(step)
         gradient = self.opened.gradient.copy()
         if stage is None or stage.weight is None:
             return gradient
         deltas, inputs = self.opened.deltas[stage.name][:, :count], self._sayings.inputs(stage)[:, :count]
         gradient[stage.weight.span] = (deltas @ inputs.T).ravel()
+        computed[stage.weight.span] = True
         if stage.bias is not None:
             gradient[stage.bias.span] = deltas.sum(axis=1)
+            computed[stage.bias.span] = True
         return gradient

@@ -162,8 +162,8 @@ class Action:
         As `keys.normalised` gives them; the first is the one shown, the others are aliases.
     does : str
         What the list of keys says.
-    words : str
-        What the line at the bottom says; empty leaves it out.
+    words, inside : str
+        What the line at the bottom says, and what it says inside an opened step; empty leaves it out.
     values : Values or None
         The value that it takes, None for none.
     missing : callable
@@ -180,6 +180,7 @@ class Action:
     values: Values | None = None
     missing: Reason = _nothing
     remark: Reason = _nothing
+    inside: str = ""
 
     def applies(self, here: Here) -> bool:
         """Whether it does something there."""
@@ -214,9 +215,17 @@ class Gesture:
 STEPS = Values(1, 10**9, 1, 10)
 
 ACTIONS: tuple[Action, ...] = (
-    Action("toggle_run", "time", ("Space", "T"), "run or pause", "run", missing=_no_training),
-    Action("step", "time", ("Right",), "one training step (Shift: ten)", "step", STEPS, _no_steps),
+    Action("toggle_run", "time", ("Space", "T"), "run or pause", "run", missing=_no_training, inside="run"),
+    Action("step", "time", ("Right",), "one training step (Shift: ten)", "step", STEPS, _no_steps,
+           inside="finish the step"),
     Action("back", "time", ("Left",), "one step back (Shift: ten)", "back", STEPS, _no_past),
+    Action("micro_next", "time", (".",), "into a step: the next micro-step", "micro-step", missing=_no_training,
+           inside="next micro-step"),
+    Action("micro_back", "time", (",",), "the micro-step before", missing=_no_training, inside="back"),
+    Action("whose", "time", ("B",), "micro-steps of one sample or of the whole batch", missing=_no_training,
+           inside="one or all"),
+    Action("add_samples", "time", ("A",), "inside a step: add up the batch, sample by sample", missing=_no_training,
+           inside="add up the batch"),
     Action("first", "time", ("Home",), "the first step", missing=_no_past),
     Action("newest", "time", ("End",), "the newest step", missing=_no_past),
     Action("restart", "time", ("R",), "begin anew from the first weights", missing=_no_training),
@@ -250,7 +259,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("toggle_panels", "view", ("Tab",), "hide or show all panels", "hide panels"),
     Action("toggle_theme", "view", ("L",), "light or dark"),
     Action("toggle_full_screen", "host", ("F11",), "full screen", missing=_no_host),
-    Action("toggle_help", "view", ("?", "H"), "show or hide these keys", "all keys"),
+    Action("toggle_help", "view", ("?", "H"), "show or hide these keys", "all keys", inside="all keys"),
     Action("escape", "view", ("Escape",), "close what is open; twice: the window"),
     Action("close", "host", ("Ctrl+Q",), "close the window", missing=_no_host),
 )  # fmt: skip
@@ -299,9 +308,10 @@ def find(key: str) -> Action | None:
     return _BY_KEY.get(key)
 
 
-def bottom_line(here: Here) -> tuple[tuple[str, str], ...]:
-    """Key and words of the actions that the line at the bottom shows there."""
-    return tuple((a.keys[0], a.words) for a in ACTIONS if a.words and a.applies(here))
+def bottom_line(here: Here, *, inside: bool = False) -> tuple[tuple[str, str], ...]:
+    """Key and words of the actions that the line at the bottom shows there, or `inside` an opened step there."""
+    said = [(a.keys[0], a.inside if inside else a.words) for a in ACTIONS if a.keys and a.applies(here)]
+    return tuple((key, words) for key, words in said if words)
 
 
 def help_lines(here: Here) -> tuple[tuple[str, str], ...]:

@@ -17,6 +17,7 @@ from ..shown.subject import scene_subject
 from ..workbench import Workbench
 from .actions import Here, bottom_line
 from .live_source import LiveSource
+from .microsteps import MicroSteps
 from .playback import Playback, speed_text
 from .travels import Travels
 from .viewer import Viewer
@@ -96,6 +97,9 @@ class LiveView(Viewer):
         self.left_at: int | None = None  # where it stood when it was closed, if that was in the past
         self.travels = Travels(self, lambda: self.worker.latest, self.worker, self.playback)
         self.handlers |= self.travels.handlers
+        self.micro = MicroSteps(self, self.worker, self.playback, self._now)
+        self.handlers |= self.micro.handlers
+        bench.inside.keys = bottom_line(Here(subject), inside=True)
         if self._first_start is not None:
             self._first_start.start()
         if playing:
@@ -116,7 +120,8 @@ class LiveView(Viewer):
         """Training goes on at its pace, seen or not."""
         super().advance(seconds)
         running = self.playback.running
-        self.playback.tick(seconds)
+        if not self.micro.pass_time(seconds):
+            self.playback.tick(seconds)
         if self.playback.running != running:  # at the end of its steps: said, although no cube changes any more
             self.refresh()
         self._tell_stop()
@@ -148,7 +153,10 @@ class LiveView(Viewer):
         return super().tick(seconds)
 
     def frame(self) -> Frame:
-        """The worker's last frame, with the activations of the scene's sample."""
+        """The worker's last frame, with the activations of the sample; inside a step as far as that has come."""
+        return self.micro.shown(self._now())
+
+    def _now(self) -> Frame:
         frame, probes = self.worker.latest, self.bench.side.ground.probes
         if frame is not self._raw or self._with_rows is None or probes != self._probes:
             self._raw, self._probes = frame, probes
@@ -173,6 +181,8 @@ class LiveView(Viewer):
 
     def pace_text(self) -> str:
         """Pace, steps a second (shown and possible; at rest what is possible), frames a second, engine."""
+        if inside := self.micro.headline:
+            return inside
         parts = [self.playback.text(), f"up to {self._full_speed:,.0f} steps/s"]
         past = "" if self.travels is None else self.travels.words()
         seen = self._steps.value  # full speed was measured once, maybe while the machine had more to do
@@ -190,12 +200,15 @@ class LiveView(Viewer):
     # ---- keys
 
     def toggle_run(self) -> None:
-        """Run or pause."""
+        """Run or pause; a step that was opened by hand is done first."""
+        if not (self.playback.running or self.playback.slowest):
+            self.micro.leave()
         self.playback.toggle()
 
     def step(self, count: int = 1) -> None:
-        """Training steps by hand, or those that were done before."""
-        self.playback.step(count, on_the_way=self.travels is not None and self.travels.goal is not None)
+        """Training steps by hand, or those that were done before; inside a step the rest of it."""
+        if not self.micro.finish():
+            self.playback.step(count, on_the_way=self.travels is not None and self.travels.goal is not None)
 
     def slower(self) -> None:
         """Half the speed."""
@@ -214,6 +227,15 @@ class LiveView(Viewer):
         self.playback.change_speed(by)
         if self.playback.speed == before:
             self.say(f"the speed is {speed_text(before)} already")
+
+    def escape(self) -> None:
+        """Close what is open: an opened step before a selected cube."""
+        if self.bench.help or self.hands.grip is not None or not self.micro.leave():
+            super().escape()
+
+    def value_of(self, index: int) -> float:
+        """The flat weight `index` as it is, also where an opened step shows what will become of it."""
+        return float(self._now().values[index])
 
     def raise_rate(self) -> None:
         """Twice the learning rate."""

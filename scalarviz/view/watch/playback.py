@@ -67,6 +67,11 @@ class Playback:
         """1 is the paced normal, infinity no limit."""
         return SPEEDS[self._speed]
 
+    @property
+    def slowest(self) -> bool:
+        """Whether the speed is the least there is: steps are opened then."""
+        return self._speed == 0
+
     def change_speed(self, by: int) -> None:
         """Go `by` places up or down in `SPEEDS`; 0 is back to normal."""
         self._speed = max(0, min(len(SPEEDS) - 1, self._speed + by)) if by else SPEEDS.index(1.0)

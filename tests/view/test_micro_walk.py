@@ -1,0 +1,374 @@
+"""Walking through a step in a window: by keys and clicks, on the picture, and without changing a bit of the run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from scalarviz import nn, optim
+from scalarviz.run import Scene
+from scalarviz.run.panels import ColourCube, LossCurve
+from scalarviz.view.draw.text import CAP_HEIGHT, measure
+from scalarviz.view.micro.ribbon import arrows
+from scalarviz.view.micro.told import BACKWARD, GRADIENTS, UPDATE
+from scalarviz.view.watch.live import LiveView
+from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.window.unseen import Unseen
+
+pytestmark = pytest.mark.gl
+X = np.random.default_rng(0).random((64, 3))
+NAMES = ("r", "g", "b")
+
+
+def run_of(*hidden, optimizer=optim.SGD, batch=16):
+    sizes, layers = (3, *hidden, 3), []
+    for k in range(len(sizes) - 1):
+        layers += [nn.Linear(sizes[k], sizes[k + 1], seed=k + 1), nn.Tanh() if k < len(hidden) else nn.Sigmoid()]
+    net = nn.Sequential(*layers)
+    return sv.Run(net, nn.MSELoss(), optimizer(net.parameters(), lr=0.1), (X, 1 - X), batch_size=batch, seed=3,
+                  engine="numpy")  # fmt: skip
+
+
+def view_of(run, steps=7, size=(1280, 720), **options):
+    run.step(steps)
+    scene = Scene("t", run, np.array([0.9, 0.5, 0.1]), np.array([0.1, 0.5, 0.9]), NAMES, NAMES,
+                  (ColourCube(X, 1 - X), LossCurve()))  # fmt: skip
+    return Unseen(lambda _: LiveView(scene, size, playing=False, **options)).view
+
+
+@pytest.fixture
+def live():
+    view = view_of(run_of())
+    with offscreen():
+        view.tick(0.0)
+        yield view
+        view.close()
+
+
+@pytest.fixture
+def deep():
+    view = view_of(run_of(16, 16))
+    with offscreen():
+        view.tick(0.0)
+        yield view
+        view.close()
+
+
+def settle(view):
+    view.worker.settle()
+    view.tick(0.0)
+
+
+def told(view):
+    return view.bench.inside.told
+
+
+def bits(run):
+    state = run.state()
+    weights = state.parts["weights"]
+    arrays = [weights.values, weights.gradient, weights.previous, weights.computed, weights.frozen]
+    return [a.tobytes() for a in (*arrays, *state.parts["optimizer"]["arrays"].values())], state.step
+
+
+def words(view):
+    return [item.text for sketch in view.bench.sketches for item in sketch.texts]
+
+
+def press(view, *keys):
+    for key in keys:
+        view.key(key)
+        view.tick(0.02)
+
+
+def overlaps(sketches, size):
+    """Texts that leave the picture or lie on one another by more than a pixel."""
+    boxes, found = [], []
+    for item in (item for sketch in sketches for item in sketch.texts):
+        wide = measure(item.text, item.size, item.bold)
+        left = item.x - {"left": 0.0, "middle": 0.5, "right": 1.0}[item.anchor] * wide
+        box = (left + 0.5, item.y - CAP_HEIGHT * item.size + 0.5, left + wide - 0.5, item.y - 0.5)
+        if box[0] < 0 or box[1] < 0 or box[2] > size[0] or box[3] > size[1] or item.size < 12:
+            found.append((item.text, "outside"))
+        found += [(item.text, text) for text, b in boxes
+                  if not (box[2] <= b[0] or b[2] <= box[0] or box[3] <= b[1] or b[3] <= box[1])]  # fmt: skip
+        boxes.append((item.text, box))
+    return found
+
+
+# ---- the way through
+
+
+def test_the_first_key_opens_the_coming_step_and_the_ribbon_says_so(live):
+    press(live, ".")
+    assert told(live).step == 8
+    assert told(live).at == 1
+    said = words(live)
+    assert any(text.startswith("paused inside step 8  ·  micro-step 1 of 44") for text in said)
+    assert {"zero", "forward", "loss", "backward", "gradients", "update"} <= set(said)
+
+
+def test_the_phases_come_in_their_order(live):
+    seen = []
+    for _ in range(44):
+        press(live, ".")
+        name = told(live).phases[told(live).phase].name
+        if not seen or seen[-1] != name:
+            seen.append(name)
+    assert seen == ["zero", "forward", "loss", "backward", "gradients", "update"]
+
+
+@pytest.mark.parametrize("hidden", [(), (4,), (16, 16)])
+@pytest.mark.parametrize("optimizer", [optim.SGD, optim.Adam])
+def test_a_whole_step_in_micro_steps_ends_in_the_bits_of_right(hidden, optimizer):
+    with offscreen():
+        view, other = view_of(run_of(*hidden, optimizer=optimizer)), view_of(run_of(*hidden, optimizer=optimizer))
+        press(view, ".")
+        for _ in range(told(view).count):
+            press(view, ".")
+        settle(view)
+        press(other, "Right")
+        settle(other)
+        assert told(view) is None
+        assert bits(view.run) == bits(other.run)
+        assert view.run.steps == 8
+        view.close()
+        other.close()
+
+
+def test_walking_and_leaving_changes_nothing(live):
+    before = bits(live.run)
+    picture = offscreen().render(live.draw, live.bench.size)
+    press(live, ".", ".", ".", ",", "B", ".")
+    live.bench.inside.asked("phase", GRADIENTS)
+    press(live, "A", ".", ".")
+    press(live, "Escape")
+    live.bench.select(None)
+    assert told(live) is None
+    assert bits(live.run) == before
+    settle(live)
+    live.say("")
+    live.tick(5.0)
+    live.tick(0.0)
+    again = offscreen().render(live.draw, live.bench.size)
+    assert np.array_equal(again, picture)
+
+
+def test_right_and_space_finish_the_step(live):
+    press(live, ".", ".", "Right")
+    settle(live)
+    assert told(live) is None
+    assert live.run.steps == 8
+    press(live, ".", "Space")
+    assert told(live) is None
+    assert live.playback.running
+    live.playback.pause()
+
+
+def test_back_walks_back_and_enters_the_step_before(live):
+    press(live, ".", ".", ".", ",")
+    assert told(live).at == 2
+    press(live, ",", ",")
+    settle(live)
+    live.tick(0.0)
+    assert told(live).step == 7
+    assert told(live).at == told(live).count
+    assert live.run.steps == 6
+
+
+def test_back_from_a_pause_enters_the_step_that_was_done(live):
+    press(live, ",")
+    settle(live)
+    live.tick(0.0)
+    assert told(live).step == 7
+    press(live, ".")
+    settle(live)
+    assert live.run.steps == 7
+
+
+def test_an_edit_in_mid_step_opens_it_again(live):
+    live.bench.inside.show(None)
+    press(live, ".")
+    live.bench.inside.asked("phase", GRADIENTS)
+    live.tick(0.0)
+    before, at = told(live), told(live).at
+    live.put(0, 3.0)
+    live.worker.settle()
+    live.tick(0.0)
+    assert told(live).at == at
+    assert told(live).frame.values[0] == 3.0
+    assert not np.array_equal(told(live).frame.gradient, before.frame.gradient)
+
+
+def test_a_click_on_an_arrow_goes_to_its_phase(live):
+    press(live, ".")
+    x, y, w, h = arrows(live.bench.inside._ribbon)[BACKWARD]
+    at = ((x + w / 2) * live.bench.scale, (y + h / 2) * live.bench.scale)
+    live.press(at)
+    live.release(at)
+    live.tick(0.0)
+    assert told(live).phase == BACKWARD
+    assert told(live).phases[BACKWARD].done == 1
+
+
+# ---- whose numbers
+
+
+def test_one_colour_is_a_trial_step_and_the_batch_the_real_one(live):
+    press(live, ".")
+    live.bench.inside.asked("phase", UPDATE)
+    live.tick(0.0)
+    assert told(live).trial
+    own = told(live).frame.gradient
+    assert own == pytest.approx(
+        live.bench.subject.source.sample_gradient([0.9, 0.5, 0.1], [0.1, 0.5, 0.9], live.run.values)
+    )
+    press(live, "B")
+    assert not told(live).trial
+    batch = told(live).frame.gradient
+    press(live, "Escape", "Right")
+    settle(live)
+    assert batch == pytest.approx(live.run.frame().gradient, abs=1e-6)
+    assert not np.allclose(own, batch)
+
+
+def test_the_switch_says_whose_numbers_they_are(live):
+    press(live, ".")
+    assert any("a trial step, leaving it changes nothing" in text for text in words(live))
+    press(live, "B")
+    assert any("mean of 16 colours: the real step" in text for text in words(live))
+
+
+def test_without_a_target_the_whole_batch_is_shown(live):
+    live.bench.subject.probe[:] = 0.3
+    live.bench.side.ground.probes += 1
+    press(live, ".")
+    assert not told(live).trial
+    press(live, "B")
+    assert not told(live).trial
+    assert "nobody knows" in live.notice()
+
+
+# ---- on the picture
+
+
+def test_gradients_are_not_there_until_they_come(live):
+    press(live, ".")
+    live.bench.inside.asked("phase", GRADIENTS)
+    live.tick(0.0)
+    assert told(live).frame.computed.sum() == 1
+    press(live, ".")
+    assert told(live).frame.computed.sum() == 2
+    assert live.bench.colouring.quantity == "gradient"
+    assert sum(text.startswith("w ") for text in words(live)) >= 10
+
+
+def test_a_cube_carries_its_two_factors(live):
+    press(live, ".")
+    for _ in range(31):
+        press(live, ".")
+    frame, own = told(live).frame, told(live)
+    assert own.phases[GRADIENTS].done == 12
+    for index, face in own.faces.items():
+        left, right = (float(t.replace("−", "-").replace("e-", "e-")) for t in face.above.split(" × "))
+        assert left * right == pytest.approx(frame.gradient[index], abs=2e-2 * max(abs(left), 1e-3) + 6e-4)
+    assert sum(text.startswith("= ") for text in words(live)) == 12
+
+
+def test_the_rows_of_a_deep_net_light_up_one_after_the_other(deep):
+    press(deep, ".")
+    seen = [sum(row.all() for name, row in told(deep).reached.items() if name != "input")]
+    for _ in range(6):
+        press(deep, ".")
+        seen.append(sum(row.all() for name, row in told(deep).reached.items() if name != "input"))
+    assert seen == [0, 1, 2, 3, 4, 5, 6]
+
+
+def test_gradients_of_a_deep_net_come_layer_by_layer_the_last_first(deep):
+    press(deep, ".")
+    deep.bench.inside.asked("phase", GRADIENTS)
+    deep.tick(0.0)
+    tensors = {t.name: t for t in deep.run.tensors}
+    there = {name: bool(t.of(told(deep).frame.computed).all()) for name, t in tensors.items()}
+    assert {name for name, come in there.items() if come} == {"4.weight", "4.bias"}
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (960, 540), (720, 1280), (640, 360)])
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_no_word_lies_on_another_at_any_size(size, theme):
+    with offscreen():
+        view = view_of(run_of(), size=size, theme=theme)
+        view.tick(0.0)
+        press(view, ".")
+        for phase in range(6):
+            view.bench.inside.asked("phase", phase)
+            view.tick(1.0)
+            assert overlaps(view.bench.sketches, view.bench.places.size) == []
+        view.close()
+
+
+def test_a_pulse_is_on_its_way_and_comes_to_rest(live):
+    press(live, ".", ".")
+    live.tick(0.1)
+    assert live.bench.moving
+    moving = offscreen().render(live.draw, live.bench.size)
+    live.tick(0.5)
+    live.tick(0.5)
+    rest = offscreen().render(live.draw, live.bench.size)
+    assert not np.array_equal(moving, rest)
+    assert not live.bench.inside.moving
+
+
+# ---- by itself
+
+
+def test_in_slow_motion_steps_are_opened_by_themselves(live):
+    live.playback.change_speed(-3)
+    live.playback.play()
+    for _ in range(3):
+        live.tick(0.2)
+        live.worker.settle()
+    first = told(live)
+    assert first is not None
+    assert any("slow motion" in text for text in words(live))
+    for _ in range(60):
+        live.tick(0.25)
+        live.worker.settle()
+        if told(live) is not None and told(live).step > first.step:
+            break
+    assert told(live).step == first.step + 1
+    assert live.run.steps == first.step
+    live.playback.pause()
+
+
+def test_slow_motion_does_the_steps_of_the_engine(live):
+    other = run_of()
+    other.step(8)
+    live.playback.change_speed(-3)
+    live.playback.play()
+    for _ in range(120):
+        live.tick(0.25)
+        live.worker.settle()
+        if live.run.steps == 8:
+            break
+    assert bits(live.run) == bits(other)
+    live.playback.pause()
+
+
+def test_samples_are_added_up_to_the_gradient_of_the_batch(live):
+    press(live, "A")
+    live.tick(0.1)
+    first = told(live)
+    assert first.adding == 1
+    one = live.micro.walk.opened
+    weight = live.run.tensors[0]
+    assert first.frame.gradient[weight.span].reshape(3, 3) == pytest.approx(
+        np.outer(one.deltas["0"][:, 0], one.inputs[:, 0])
+    )
+    for _ in range(8):
+        live.tick(1.0)
+    assert told(live).adding == 16
+    assert told(live).frame.gradient == pytest.approx(one.gradient)
+    assert any("16 of 16" in text or text == "16" for text in words(live))
+    press(live, ".")
+    assert told(live).adding == 0
