@@ -18,7 +18,7 @@ from .cubes.picking import Hit, Picker
 from .cubes.scale import ActivationScale, Coloring, paint
 from .cubes.slab import SlabVisual
 from .draw.painter import Painter, clipped
-from .draw.places import MARGIN, Box, Places, arrange, check_size
+from .draw.places import MARGIN, OPENED, STRIP, Box, Places, arrange, check_size
 from .draw.sketch import Sketch
 from .draw.theme import Theme, get_theme
 from .flow.scenery import Scenery, cubes_box, window_of
@@ -86,7 +86,7 @@ class Workbench(Aim):
         self.side = SidePanels(self.subject, self.theme, hints=bool(keys))
         self.swatch = InputSwatch(self.side.ground)
         self.touch = Touch(self.subject)  # its `table` is the list of keys
-        self.inside = Inside(self)
+        self.inside: Inside = Inside(self)
         self._frame: Frame | None = None
         self._pace = ""
         self.panels_shown = True
@@ -100,15 +100,16 @@ class Workbench(Aim):
     def resize(self, size: tuple[int, int], supersample: int = 1) -> None:
         """Lay everything out for another size; the last frame stays on screen, a camera moved by hand its part."""
         self._output, self._supersample = check_size(size), supersample
-        self._lay_out()
+        self.lay_out()
 
     def show_panels(self, shown: bool) -> None:
         """Show everything, or the cubes alone on the whole canvas."""
         if shown != self.panels_shown:
             self.panels_shown = shown
-            self._lay_out()
+            self.lay_out()
 
-    def _lay_out(self) -> None:
+    def lay_out(self) -> None:
+        """Everything into its place anew, as for another size."""
         self._arrange()
         self._view.relaid(self.layout)
         self.touch.hover(None)
@@ -117,12 +118,13 @@ class Workbench(Aim):
 
     def _arrange(self) -> None:
         """Places of the panels, and of the plates in space."""
-        (wide, high), shown = self._output, self.panels_shown
+        (wide, high), shown, opened = self._output, self.panels_shown, self.inside.told is not None
         self.size = (wide * self._supersample, high * self._supersample)
         self.places: Places = arrange((wide, high), self.side.wanted() if shown else (),
                                       hud=shown and self.subject.source.counted, strip=shown,
-                                      keys=shown and bool(self._keys),
-                                      time=shown and bool(self._keys) and self.subject.source.can.go)  # fmt: skip
+                                      strip_high=OPENED if opened else STRIP, keys=shown and bool(self._keys),
+                                      time=shown and bool(self._keys) and self.subject.source.can.go
+                                      and not opened)  # fmt: skip
         logical = self.places.size
         # The camera counts in whole pixels; the difference to the logical size is a fraction of one.
         camera_size = (round(logical[0]), round(logical[1]))
@@ -141,25 +143,27 @@ class Workbench(Aim):
         """Panels in their places but for those below the inspector; none where an opened step has their column."""
         left_out = self.places.left_out if self.panels_shown else ()
         covered = self.touch.column(self.places) if self.panels_shown else None
-        opened = self.inside.column is not None
-        self.side.place({} if opened else uncovered(self.places, covered), left_out, self.places.more)
+        if self.inside.column is not None:
+            self.side.place({})
+        else:
+            self.side.place(uncovered(self.places, covered), left_out, self.places.more)
 
     def _stand(self) -> None:
         """What depends on the layout: made once for it, and only dressed anew for another look."""
         self.slab = SlabVisual(self.layout, self.theme, self.colouring.cmap, self.activations.cmap)
         self._has_rows = any(p.kind == "activation" for p in self.layout.plates)
         self._place_scenery(None)
-        self._strip = Strip(self.subject, self.theme, self.colouring, self.activations, rows=self._has_rows,
-                            single=self._scenery.flow is not None, density=self.scale)  # fmt: skip
+        self.strip = Strip(self.subject, self.theme, self.colouring, self.activations, rows=self._has_rows,
+                            single=self.scenery.flow is not None, density=self.scale)  # fmt: skip
         self._numbers, self._moving, self._touched = list[Sketch](), list[Sketch](), list[list[Sketch]]()
         self._time = list[Sketch]()
 
-    def write_static(self) -> None:
+    def _write_static(self) -> None:
         """The words that stay from frame to frame."""
         y, wide = self.places.keys, self.places.scene[0] + self.places.scene[2] - 2 * MARGIN
         table = self._keys if self.inside.told is None else self.inside.keys or self._keys
         self._key_line = [] if y is None else [keys(MARGIN, y, wide, self.theme, table)]
-        self._static = [*self._scenery.static, *self._key_line]
+        self._static = [*self.scenery.static, *self._key_line]
         self.text_pace.hurry()
         self._outdated = True
 
@@ -168,13 +172,13 @@ class Workbench(Aim):
         view = self._view
         view.stale = False
         moved, quantity = view.camera if view.moved else None, self.colouring.quantity
-        self._scenery = Scenery(self.subject, self.layout, self.theme, self.project, self.places.scene, moved=moved,
-                                panels=self.panels_shown, quantity=quantity, before=before)  # fmt: skip
-        self._scenery.show_outcome(self.inside.told is None)
-        self.swatch.box = self._scenery.swatch
-        scene = self.places.scene if self.panels_shown else None
-        self.side.float_over(self.layout, self.project, scene, self._scenery.reserved)
-        self.write_static()
+        scene, shown = self.places.scene, self.panels_shown
+        self.scenery: Scenery = Scenery(self.subject, self.layout, self.theme, self.project, scene, moved=moved,
+                                        panels=shown, quantity=quantity, before=before)  # fmt: skip
+        self.scenery.show_outcome(self.inside.told is None)
+        self.swatch.box = self.scenery.swatch
+        self.side.float_over(self.layout, self.project, scene if shown else None, self.scenery.reserved)
+        self._write_static()
 
     @property
     def moving(self) -> bool:
@@ -202,9 +206,9 @@ class Workbench(Aim):
             self.side.change(look)
             self.slab.set_theme(look)
         self.slab.set_colours(self.colouring.cmap, self.activations.cmap)
-        self._scenery.change(look, self.colouring.quantity)
-        self._strip.change(look)
-        self.write_static()
+        self.scenery.change(look, self.colouring.quantity)
+        self.strip.change(look)
+        self._write_static()
 
     def refresh(self) -> None:
         """Words, numbers and cubes are to be written anew at the next drawing."""
@@ -241,19 +245,21 @@ class Workbench(Aim):
         self._frame, self._pace = frame, pace_text
         self._view.tick(seconds)
         if self._view.stale:
-            self._place_scenery(self._scenery)
+            self._place_scenery(self.scenery)
         self.colouring.update(frame, None if gone else seconds)
         self.activations.update(frame, None if gone else seconds)
         paint(self.slab, frame, self.colouring, self.activations, rows=self._has_rows)
         self.inside.paint()
         writes = self.text_pace.ready(waits)
-        opened = self.inside.told is not None
-        own = self.inside.column is not None
-        self._moving = self.inside.beside(frame) if own else self.side.update(frame, seconds, writes=writes)
-        self._time = [] if opened else self.bar.update(frame, writes=writes)
-        self.touch.follow(frame)
+        beside = self.inside.beside(frame)
+        self._moving = self.side.update(frame, seconds, writes=writes) if beside is None else beside
+        self._time = self.bar.update(frame, writes=writes)
+        explained = self.inside.told is None  # what the inspector says is of whole steps
+        if explained:
+            self.touch.follow(frame)
         if self.text_pace.due(frame, (pace_text, *self.side.headlines), waits):
-            self.touch.explain(frame)
+            if explained:
+                self.touch.explain(frame)
             self._numbers = self._texts(frame, pace_text)
         self._outdated = False
         seen = View(self.layout, self.camera, self.project, self.places, self.theme, self.colouring.quantity,
@@ -266,28 +272,19 @@ class Workbench(Aim):
     def _texts(self, frame: Frame, pace_text: str) -> list[Sketch]:
         inside = self.inside
         scale = inside.scale(self.activations)
-        sketches = [*self._scenery.cubes(inside.rows(frame), self.colouring, scale, inside.skip), *inside.texts()]
+        sketches = [*self.scenery.cubes(inside.rows(frame), self.colouring, scale, inside.skip), *inside.texts()]
         if self.places.strip is not None and inside.told is None:
             marks = marks_on(self.slab, self.colouring, self.camera, self.size[0] / self.camera.size[0])
             selected = None if self.touch.column(self.places) else self.selected
-            sketches += self._strip.sketches(self.places.strip, frame, selected=selected, marks=marks)
-        sketches += self._scenery.around(frame, self.colouring, self.subject.probe_loss(frame), inside.reached)
-        sketches.append(self._scenery.trouble(frame, [*self._static, *sketches]))
+            sketches += self.strip.sketches(self.places.strip, frame, selected=selected, marks=marks)
+        sketches += self.scenery.around(frame, self.colouring, self.subject.probe_loss(frame), inside.reached)
+        sketches.append(self.scenery.trouble(frame, [*self._static, *sketches]))
         if self.places.hud is not None:
-            second = "  ·  ".join([*self._scenery.homeless, pace_text])  # where there is no room at the layer
+            second = "  ·  ".join([*self.scenery.homeless, pace_text])  # where there is no room at the layer
             ahead = self.side.ground.ahead if inside.told is None else None
             state = state_of(self.subject, frame, second, self.colouring.quantity, self.side.headlines, ahead)
             sketches.append(hud(self.places.hud, self.theme, inside.head(state)))
         return sketches
-
-    @property
-    def scenery(self) -> Scenery:
-        """What stands flat around the cubes."""
-        return self._scenery
-
-    def legend(self, box: Box, frame: Frame) -> Sketch:
-        """The legend of the cubes' colours, in `box`."""
-        return self._strip.legend(box, frame, self.inside.about)
 
     # touching
 
@@ -320,7 +317,7 @@ class Workbench(Aim):
             pass
         elif self.side.on_more(point):
             self.side.turn_page()
-            self._lay_out()
+            self.lay_out()
         elif not self.side.click(point, shift=shift) and not self.side.covers(point):
             index = self.pick(at)
             if index is not None or not self.swatch.click(point):

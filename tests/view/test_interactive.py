@@ -296,7 +296,7 @@ def test_a_number_on_a_cube_stands_on_that_cube(single: Scene, turn: tuple[float
 def numbers_on_their_cubes(bench: Workbench, values: np.ndarray) -> int:
     """Every number that is printed is that of the cube picked at its place, at both its ends; returns how many."""
     picture_of(bench)
-    size = bench._scenery._values.size
+    size = bench.scenery._values.size
     for item in bench._numbers[0].texts:
         wide = measure(item.text, item.size, item.bold) / 2 - 2
         for dx in (-wide, 0.0, wide):
@@ -727,12 +727,12 @@ def test_names_stay_on_their_side_while_the_scene_turns(deep: Scene) -> None:
     bench = bench_of(deep)
     frame, jumps, turns = deep.run.frame(deep.probe), 0, 40
     for _ in range(turns):
-        labels = bench._scenery._labels
+        labels = bench.scenery._labels
         assert labels is not None
         before = labels.chosen
         bench.orbit(2.0, 0.0)
         tick(bench, frame)
-        after = bench._scenery._labels
+        after = bench.scenery._labels
         assert after is not None
         jumps += sum(after.chosen[key] != place for key, place in before.items() if key in after.chosen)
     assert jumps < 0.05 * turns * len(before)

@@ -141,7 +141,7 @@ def test_walking_and_leaving_changes_nothing(live):
     picture = offscreen().render(live.draw, live.bench.size)
     press(live, ".", ".", ".", ",", "B", ".")
     live.bench.inside.asked("phase", GRADIENTS)
-    press(live, "A", ".", ".")
+    press(live, ";", ".", ".")
     press(live, "Escape")
     live.bench.select(None)
     assert told(live) is None
@@ -356,7 +356,7 @@ def test_slow_motion_does_the_steps_of_the_engine(live):
 
 
 def test_samples_are_added_up_to_the_gradient_of_the_batch(live):
-    press(live, "A")
+    press(live, ";")
     live.tick(0.1)
     first = told(live)
     assert first.adding == 1

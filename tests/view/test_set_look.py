@@ -80,7 +80,7 @@ def test_nothing_that_depends_on_the_layout_alone_is_made_again(
         with offscreen():
             bench.set_look(**look)  # type: ignore[arg-type]
         drawn(bench, subject)
-    kept = [bench.layout, bench.slab, bench.slab.atlas, bench.slab._buffer, bench._scenery, bench._strip,
+    kept = [bench.layout, bench.slab, bench.slab.atlas, bench.slab._buffer, bench.scenery, bench.strip,
             bench._picker, bench.painter, bench.slab._values, bench.slab._colours]  # fmt: skip
     made: Counter[str] = Counter()
 
@@ -99,7 +99,7 @@ def test_nothing_that_depends_on_the_layout_alone_is_made_again(
             bench.set_look(**look)  # type: ignore[arg-type]
         drawn(bench, subject)
     assert not made
-    now = [bench.layout, bench.slab, bench.slab.atlas, bench.slab._buffer, bench._scenery, bench._strip,
+    now = [bench.layout, bench.slab, bench.slab.atlas, bench.slab._buffer, bench.scenery, bench.strip,
            bench._picker, bench.painter, bench.slab._values, bench.slab._colours]  # fmt: skip
     assert all(a is b for a, b in zip(kept, now, strict=True))
     assert placed == ([(t.text, t.x, t.y) for t in bench._static[0].texts] if bench._static else [])

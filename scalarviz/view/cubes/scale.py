@@ -93,11 +93,14 @@ class Coloring:
         """Fit the range anew at the next update."""
         self._tracker = RangeTracker()
 
-    def update(self, frame: Frame, seconds: float | None) -> None:
-        """Take over a frame. `seconds` since the last one; None fits the range anew."""
+    def update(self, frame: Frame, seconds: float | None, whole: Float | None = None) -> None:
+        """Take over a frame. `seconds` since the last one; None fits the range anew.
+
+        `whole` are numbers (P,) that those of the frame come to, and whose range they have already.
+        """
         self.flat = {"weight": frame.values, "gradient": frame.gradient, "update": frame.update}[self.quantity]
         self._known = np.isfinite(self.flat) & (self.quantity == "weight" or frame.computed)
-        wanted = extents(self.flat, self._tensors)
+        wanted = extents(self.flat if whole is None else whole, self._tensors)
         now = grown(self._tracker, wanted, seconds)
         self.growing = any(v > now[name] for name, v in wanted.items())
         self.range = Range.symmetric(max(now.values()), _SCALES[self.quantity])

@@ -20,7 +20,7 @@ MARGIN = 24
 COLUMN = 304  # width of the side column
 GAP = 30  # between sections
 HUD = 84  # where the cubes may begin
-STRIP = 76  # legends
+STRIP, OPENED = 76, 112  # legends; what is said of an opened step
 KEYS = 32
 BAR, RAIL = 92, 48  # the time bar: with the loss curve in it, and its rail alone
 SMALLEST = SIDES[0]
@@ -128,6 +128,7 @@ def arrange(
     *,
     hud: bool = True,
     strip: bool = True,
+    strip_high: float = STRIP,
     keys: bool = False,
     time: bool = False,
 ) -> Places:
@@ -139,8 +140,10 @@ def arrange(
     width, height = wide / scale, high / scale
     hud = hud and height >= 2.2 * HUD
     top = HUD if hud else MARGIN
-    strip = strip and height - top - STRIP - 8 - MARGIN >= 0.3 * height
-    below = (STRIP + 8 if strip else 0) + (KEYS if keys else 0)
+    if height - top - strip_high - 8 - MARGIN < 0.6 * height:  # more than legends need there is only where it is spare
+        strip_high = STRIP
+    strip = strip and height - top - strip_high - 8 - MARGIN >= 0.3 * height
+    below = (strip_high + 8 if strip else 0) + (KEYS if keys else 0)
     bar = _bar_height(height, height - top - below - MARGIN) if time else 0
     below += bar + 2 if bar else 0  # the line of keys comes nearer to it
     if column:
@@ -155,11 +158,11 @@ def arrange(
     return Places(
         (width, height), scale, scene=(float(left), top, right - left, max(strip_top - top - 8, 1.0)),
         hud=(MARGIN, 16, inner, 52) if hud else None,
-        strip=(MARGIN, strip_top + 8, inner, STRIP) if strip else None, panels=panels,
+        strip=(MARGIN, strip_top + 8, inner, strip_high) if strip else None, panels=panels,
         keys=bottom - 4 if keys else None,
         left_out=tuple(w.name for w in wanted if w.name not in panels),
         more=_more(panels, height),
-        time=(MARGIN, strip_top + (STRIP + 16 if strip else 8), inner, bar) if bar else None,
+        time=(MARGIN, strip_top + (strip_high + 16 if strip else 8), inner, bar) if bar else None,
     )  # fmt: skip
 
 

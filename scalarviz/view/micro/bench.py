@@ -7,13 +7,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...run.frame import Frame
 from ..cubes.scale import ActivationScale, Coloring
 from ..cubes.slab import SlabVisual
-from ..draw.places import Box, Places
-from ..draw.sketch import Sketch
+from ..draw.places import Places
 from ..draw.theme import Theme
 from ..flow.scenery import Scenery
+from ..panels.strip import Strip
 from ..shown.subject import Subject
 from ..space.layout import Layout
 
@@ -28,11 +27,8 @@ class Bench(Protocol):
     layout: Layout
     places: Places
     slab: SlabVisual
-
-    @property
-    def scenery(self) -> Scenery:
-        """What stands flat around the cubes."""
-        ...
+    scenery: Scenery
+    strip: Strip
 
     def project(self, xyz: ArrayLike) -> NDArray[np.float64]:
         """World points as logical pixels."""
@@ -42,18 +38,10 @@ class Bench(Protocol):
         """What the cubes show."""
         ...
 
-    def place_side(self) -> None:
-        """Panels into their places."""
-        ...
-
-    def write_static(self) -> None:
-        """The words that stay from frame to frame."""
+    def lay_out(self) -> None:
+        """Everything into its place anew."""
         ...
 
     def refresh(self) -> None:
         """Everything is to be written anew."""
-        ...
-
-    def legend(self, box: Box, frame: Frame) -> Sketch:
-        """The legend of the cubes' colours."""
         ...

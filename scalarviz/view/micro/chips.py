@@ -40,17 +40,13 @@ def delta_boxes(rows: Rows, scene: Box) -> list[Box] | None:
     return [(float(x + left), float(y + down - high / 2), float(right - left), float(high)) for x, y in rows.anchors]
 
 
-def delta_chips(
-    rows: Rows, boxes: list[Box], theme: Theme, deltas: Floats, *, mean: bool, tails: NDArray[np.floating] | None = None
-) -> Sketch:
+def delta_chips(rows: Rows, boxes: list[Box], theme: Theme, deltas: Floats, *, mean: bool) -> Sketch:
     """The chips of the deltas that have come (NaN: not yet).
 
     Parameters
     ----------
     mean : bool
         Whether each is the mean over a batch.
-    tails : ndarray, shape (R, 2), optional
-        Where the line to a row's cubes ends; NaN for a row of which no gradient has come.
     """
     sketch = Sketch()
     for row, (box, delta) in enumerate(zip(boxes, deltas, strict=True)):
@@ -64,9 +60,6 @@ def delta_chips(
         middle = y + high / 2
         sketch.line((turn, ay + CHIP[1] / 2), (turn, middle), theme.pulse, 1.4)
         sketch.arrow((turn, middle), (x + wide, middle), theme.pulse, 1.4)
-        if tails is not None and np.isfinite(tails[row]).all():
-            near = [(x, middle), (ax + 4, middle), tails[row]]
-            sketch.polyline(near, mixed(theme.pulse, theme.background, 0.8), 2.2)
         fill = mixed(theme.gradient[3], theme.panel, 0.3)
         sketch.rect(x, y, wide, high, radius=6, fill=fill, stroke=theme.pulse, border=1.6)
         words = f"{'mean δ' if mean else 'δ'} {delta_text(float(delta))}"
@@ -74,4 +67,13 @@ def delta_chips(
         if measure(words, size, True) > wide - 6:
             words = words.removeprefix("mean ")
         sketch.text(x + wide / 2, y + high / 2 + 5.2, words, size, theme.text1, bold=True, anchor="middle")
+    return sketch
+
+
+def tails(boxes: list[Box], theme: Theme, ends: Floats) -> Sketch:
+    """The lines from the deltas to their rows of cubes, as far as they have come: `ends` (R, 2), NaN for not at all."""
+    sketch = Sketch()
+    for (x, y, _, high), end in zip(boxes, ends, strict=True):
+        if np.isfinite(end).all():
+            sketch.polyline([(x + 14, y + high / 2), end], mixed(theme.pulse, theme.background, 0.8), 2.2)
     return sketch

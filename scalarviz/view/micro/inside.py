@@ -17,7 +17,7 @@ from ..draw.sketch import Sketch
 from ..panels.hud import HudState
 from ..panels.wording import noun
 from .bench import Bench
-from .chips import delta_boxes, delta_chips
+from .chips import delta_boxes, delta_chips, tails
 from .column import LEGEND, SWITCH, beside, column, halves, switch
 from .faces import Faces
 from .pulses import SECONDS, Ways, pulse
@@ -73,10 +73,7 @@ class Inside:
         if quantity != bench.colouring.quantity and (told is None or was is None or was.phase != told.phase):
             bench.set_look(quantity=quantity)
         if (was is None) != (told is None):
-            bench.place_side()
-            bench.scenery.show_outcome(told is None)
-            bench.write_static()
-            bench.slab.set_rows_missing({})
+            bench.lay_out()
         bench.slab.set_colours(activations=self.scale(bench.activations).cmap)
         bench.refresh()
 
@@ -231,6 +228,13 @@ class Inside:
         return found
 
     @property
+    def whole(self) -> NDArray[np.floating] | None:
+        """The gradient whose range the colours have while samples are added up to it; None for that of the frame."""
+        if self.told is None or not self._agrees:
+            return None
+        return self.told.whole
+
+    @property
     def about(self) -> str | None:
         """Whose numbers the cubes show; None while no step is open."""
         if self.told is None:
@@ -251,14 +255,13 @@ class Inside:
         told, bench = self.told, self._bench
         if told is None:
             return []
-        faces, ways, boxes = self._parts()
+        faces, _, boxes = self._parts()
         sketches = [faces.sketch(told.faces, bench.colouring)] if self._agrees else []
         flow = bench.scenery.flow
         if flow is not None and boxes is not None and told.phase in (BACKWARD, GRADIENTS, UPDATE):
             sums = next(s.name for s in bench.subject.stages if s.weight is not None)
-            tails = self._tails(told, ways, len(boxes)) if told.phase == GRADIENTS else None
             mean = not told.trial and told.samples.startswith("mean")
-            sketches.append(delta_chips(flow.rows, boxes, bench.theme, told.deltas[sums], mean=mean, tails=tails))
+            sketches.append(delta_chips(flow.rows, boxes, bench.theme, told.deltas[sums], mean=mean))
         below, band = self.below, self._ribbon
         if below is not None and band is not None:
             sketches.append(ribbon(band, bench.theme, told.phases, told.phase))
@@ -281,24 +284,25 @@ class Inside:
         return x, y + (room - high), right - x, high
 
     def _tails(self, told: Told, ways: Ways, count: int) -> NDArray[np.float64]:
-        """How far along its row each delta has come."""
+        """How far along its row each delta has come; that on its way is not counted."""
         tails = np.full((count, 2), np.nan)
-        flow = self._bench.scenery.flow
+        flow, running = self._bench.scenery.flow, {p.index for p in told.pulses} if self.moving else set()
         assert flow is not None
         for plate in flow.plates[::-1]:
             for element in range(plate.size) if plate is not None else ():
-                if plate is not None and told.frame.computed[plate.start + element]:
+                index = -1 if plate is None else plate.start + element
+                if plate is not None and told.frame.computed[index] and index not in running:
                     i = element // plate.shape[1]
-                    end = ways.reach(plate.start + element)
+                    end = ways.reach(index)
                     if np.isnan(tails[i, 0]) or end[0] < tails[i, 0]:
                         tails[i] = end
         return tails
 
-    def beside(self, frame: Frame) -> list[Sketch]:
-        """What stands in the side column in place of its panels."""
+    def beside(self, frame: Frame) -> list[Sketch] | None:
+        """What stands in the side column in place of its panels; None where those stand."""
         told, bench, box = self.told, self._bench, self.column
         if told is None or box is None:
-            return []
+            return None
         band = self._ribbon
         bottom = (band[1] if band is not None else box[1] + box[3]) - 14
         x, y, width, _ = box
@@ -311,18 +315,24 @@ class Inside:
         found, end = column(inner, bench.theme, told, sample.outputs, colours)
         sketches = [found]
         if end <= bottom - LEGEND + 8:
-            sketches.append(bench.legend((x, bottom - LEGEND + 4, width, LEGEND), frame))
+            sketches.append(bench.strip.legend((x, bottom - LEGEND + 4, width, LEGEND), frame, self.about))
         return sketches
 
     def overlay(self, seconds: float | None) -> list[Sketch]:
         """The pulses, `seconds` further on their way (None: the picture is still, they have come)."""
-        told = self.told
+        told, bench = self.told, self._bench
         self._since = SECONDS if seconds is None else self._since + seconds
-        if told is None or not told.pulses or self._since >= SECONDS:
+        if told is None:
             return []
-        ways, share = self._parts()[1], self._since / SECONDS
-        paths = [(p, ways.path(p)) for p in told.pulses]
-        return [pulse(path, share, self._bench.theme, back=p.back) for p, path in paths if path is not None]
+        _, ways, boxes = self._parts()
+        sketches = []
+        if boxes is not None and told.phase == GRADIENTS:
+            sketches.append(tails(boxes, bench.theme, self._tails(told, ways, len(boxes))))
+        if self._since < SECONDS:
+            paths = [(p, ways.path(p)) for p in told.pulses]
+            share = self._since / SECONDS
+            sketches += [pulse(path, share, bench.theme, back=p.back) for p, path in paths if path is not None]
+        return sketches
 
     # ---- hands
 

@@ -10,8 +10,8 @@ from ..draw.text import measure
 from ..draw.theme import Theme
 from .told import Formula, Sentence
 
-HEIGHT = 46.0
-"""Of both lines."""
+HEIGHT, LOW = 62.0, 46.0
+"""Of both lines, with air below them, and without."""
 _SIZES = (20, 18, 16, 15, 14, 13)
 _AIR, _RULE = 26.0, 24.0  # between letters and numbers, and on either side of the rule between two formulas
 
@@ -24,8 +24,8 @@ def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
     """
     sketch = Sketch()
     x, y, width, height = box
-    low = height < HEIGHT
-    baseline = y + height - 8
+    low = height < LOW
+    baseline = y + (height - 8 if low else min(46.0, height - 8))
     if low:
         start = x + (measure(said.name, LABEL, True) + 14 if said.formulas else 0.0)
         sketch.text(x, baseline, said.name, LABEL, theme.text1, bold=True)

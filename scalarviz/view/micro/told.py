@@ -153,6 +153,8 @@ class Told:
         Where the deltas of the outputs come from, row by row; empty for none.
     adding : int
         How many samples a sum of outer products holds so far; 0 where there is none.
+    whole : ndarray or None
+        The gradient that such a sum comes to.
     """
 
     step: int
@@ -172,6 +174,7 @@ class Told:
     pulses: Sequence[Pulse] = ()
     table: Sequence[tuple[str, Sequence[str]]] = ()
     adding: int = 0
+    whole: Floats | None = None
 
     @property
     def headline(self) -> str:

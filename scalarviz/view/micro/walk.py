@@ -100,7 +100,7 @@ class Walk:
             samples=self.samples, frame=frame, quantity=quantity,
             reached=self._reached(done), deltas=self._deltas_of(done), targets=self.subject.sample.wanted,
             faces=faces, sentence=self._sayings.sentence(now, selected, computed, adding),
-            pulses=self._pulses(now), adding=adding,
+            pulses=self._pulses(now), adding=adding, whole=opened.gradient if adding else None,
             table=self._sayings.table(self._deltas_of(done), self._reached(done)),
         )  # fmt: skip
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ...errors import InputError, TypeMismatchError, UnknownNameError, listing
 from ..panels.registry import OWN
+from ..panels.wording import noun
 
 if TYPE_CHECKING:
     from ..shown.subject import Subject
@@ -223,8 +224,8 @@ ACTIONS: tuple[Action, ...] = (
            inside="next micro-step"),
     Action("micro_back", "time", (",",), "the micro-step before", missing=_no_training, inside="back"),
     Action("whose", "time", ("B",), "micro-steps of one sample or of the whole batch", missing=_no_training,
-           inside="one or all"),
-    Action("add_samples", "time", ("A",), "inside a step: add up the batch, sample by sample", missing=_no_training,
+           inside="this {one} or whole batch"),
+    Action("add_samples", "time", (";",), "inside a step: add up the batch, sample by sample", missing=_no_training,
            inside="add up the batch"),
     Action("first", "time", ("Home",), "the first step", missing=_no_past),
     Action("newest", "time", ("End",), "the newest step", missing=_no_past),
@@ -308,10 +309,16 @@ def find(key: str) -> Action | None:
     return _BY_KEY.get(key)
 
 
-def bottom_line(here: Here, *, inside: bool = False) -> tuple[tuple[str, str], ...]:
-    """Key and words of the actions that the line at the bottom shows there, or `inside` an opened step there."""
-    said = [(a.keys[0], a.inside if inside else a.words) for a in ACTIONS if a.keys and a.applies(here)]
-    return tuple((key, words) for key, words in said if words)
+def bottom_line(here: Here) -> tuple[tuple[str, str], ...]:
+    """Key and words of the actions that the line at the bottom shows there."""
+    return tuple((a.keys[0], a.words) for a in ACTIONS if a.words and a.applies(here))
+
+
+def inside_line(here: Here) -> tuple[tuple[str, str], ...]:
+    """The same inside an opened step, what walks through it first."""
+    said = [a for a in ACTIONS if a.inside and a.applies(here)]
+    one = noun(here.subject)
+    return tuple((a.keys[0], a.inside.format(one=one)) for a in sorted(said, key=lambda a: "micro" not in a.name))
 
 
 def help_lines(here: Here) -> tuple[tuple[str, str], ...]:

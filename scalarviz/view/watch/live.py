@@ -15,7 +15,7 @@ from ...run.worker import Worker
 from ..shown.ahead import Ahead
 from ..shown.subject import scene_subject
 from ..workbench import Workbench
-from .actions import Here, bottom_line
+from .actions import Here, bottom_line, inside_line
 from .live_source import LiveSource
 from .microsteps import MicroSteps
 from .playback import Playback, speed_text
@@ -99,7 +99,7 @@ class LiveView(Viewer):
         self.handlers |= self.travels.handlers
         self.micro = MicroSteps(self, self.worker, self.playback, self._now)
         self.handlers |= self.micro.handlers
-        bench.inside.keys = bottom_line(Here(subject), inside=True)
+        bench.inside.keys = inside_line(Here(subject))
         if self._first_start is not None:
             self._first_start.start()
         if playing:
