@@ -144,3 +144,37 @@ def test_every_weight_has_a_gradient_and_an_update_in_any_network(make, sample):
     for step in opened.micro_steps():
         if step.kind in ("delta", "gradient") and step.factors:
             assert np.prod(step.factors) == pytest.approx(step.value, rel=1e-10, abs=1e-14)
+
+
+def test_a_network_of_one_layer_beside_a_weight_that_nothing_reads():
+    """The layer has no name, and so has what belongs to no stage."""
+    net, lone = nn.Linear(3, 2, seed=1), sv.Weight(0.5)
+    run = Run(net, nn.MSELoss(), optim.SGD([*net.parameters(), lone], lr=0.1), (X, X[:, :2]), engine="numpy")
+    steps = run.open(sample=0).micro_steps()
+    assert [int(s.weights[0]) for s in steps if s.phase == "update"] == [0, 1, 2, 6, 3, 4, 5, 7, 8]
+    assert [int(s.weights[0]) for s in steps if s.phase == "gradients"] == [8, 6, 7, 2, 5, 1, 4, 0, 3]
+    last = next(s for s in steps if s.phase == "gradients")
+    assert (last.numbers, last.value) == ("nothing reads it: 0", 0.0)
+    assert [s.stage for s in steps if s.kind == "delta"] == ["", ""]
+
+
+def test_weights_that_are_used_many_times_go_by_stages():
+    layer = nn.Linear(3, 3, seed=1)
+    net = nn.Sequential(*[layer, nn.Tanh()] * 40)
+    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (X, X), engine="numpy")
+    steps = run.open().micro_steps()
+    assert Counter(s.phase for s in steps) == {
+        "zero": 1, "forward": 80, "loss": 1, "backward": 40, "gradients": 1, "update": 1
+    }  # fmt: skip
+
+
+def test_every_use_of_tied_weights_has_its_deltas():
+    layer = nn.Linear(2, 2, seed=1)
+    net = nn.Sequential(layer, nn.Tanh(), layer)
+    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (X[:, :2], X[:, 1:]), engine="numpy")
+    steps = run.open(sample=2).micro_steps()
+    assert [(s.stage, *s.units.tolist()) for s in steps if s.kind == "delta"] == [
+        ("0 (2)", 0), ("0 (2)", 1), ("0", 0), ("0", 1)
+    ]  # fmt: skip
+    assert [s.formula for s in steps if s.kind == "delta"] == ["(y − t)"] * 2 + ["(Σ w · δ) · (1 − y²)"] * 2
+    assert {s.numbers.partition(" = ")[0] for s in steps if s.kind == "gradient"} == {"2 products"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...scalar.kernel import kernel
 from ...scalar.ops import TABLE
 from ..frame import Stage
-from .micro import SYMBOLS, MicroStep, Phase
+from .micro import SYMBOLS, MicroStep, Phase, Rows
 from .uses import Use, readers
 from .writing import MINUS, Line, digits_of, digits_that_give, rounded
 
@@ -45,6 +45,7 @@ class Walk:
         self.each = len(opened.values) <= EACH and products <= MOST_PRODUCTS
         self.single = len(opened.batch) == 1
         self.many = f"{'mean' if opened.divisor > 1 else 'sum'} of {len(opened.batch):,}"
+        self.using: set[str] = set()
         self.groups = self._groups()
 
     def steps(self) -> Iterator[MicroStep]:
@@ -57,29 +58,31 @@ class Walk:
         said = "loss" if self.single else f"loss, {self.many} samples"
         yield MicroStep("loss", "loss", said, _NONE, _NONE, numbers=digits_of(loss, DIGITS), value=loss)
         for stage in reversed(self.opened.stages):
-            if self.groups.get(stage.name):
+            if stage.name in self.using:
                 yield from self._backward(stage)
-        stages = {stage.name: stage for stage in self.opened.stages}
+        stages: dict[str | None, Stage] = {stage.name: stage for stage in self.opened.stages}
         for name in reversed(self.groups):
-            yield from self._moving("gradients", name, _arriving(stages.get(name), self.groups[name]))
+            yield from self._moving("gradients", name or "", _arriving(stages.get(name), self.groups[name]))
         for name in self.groups:
-            yield from self._moving("update", name, _by_rows(stages.get(name), self.groups[name]))
+            yield from self._moving("update", name or "", _by_rows(stages.get(name), self.groups[name]))
 
     # ---- which weights belong to which stage
 
-    def _groups(self) -> dict[str, list[int]]:
-        """The weights by the first stage that uses them, in the order of the stages; under "" what nothing reads."""
-        groups: dict[str, list[int]] = {stage.name: [] for stage in self.opened.stages}
-        order = {name: k for k, name in enumerate(groups)}
-        rest: list[int] = []
+    def _groups(self) -> dict[str | None, Rows]:
+        """The weights by the first stage that uses them, in the order of the stages; under None what nothing reads.
+
+        And which stages use any, the first or not.
+        """
+        names: list[str | None] = [*(stage.name for stage in self.opened.stages), None]
+        groups: dict[str | None, list[Rows]] = {name: [] for name in names}
         for tensor in self.opened.tensors:
-            span = range(tensor.start, tensor.start + tensor.size)
-            for part in [[index] for index in span] if self.each else [list(span)]:
-                at = {self.passes.network.places.of(use.rows).stage for use in self.passes.uses_of(part[0])}
-                first = min((name for name in at if name in order), key=order.__getitem__, default=None)
-                (rest if first is None else groups[first]).extend(part)
-        found = {name: weights for name, weights in groups.items() if weights}
-        return {**found, "": rest} if rest else found
+            span = np.arange(tensor.start, tensor.start + tensor.size)
+            for part in np.split(span, len(span)) if self.each and len(span) else [span]:
+                uses = self.passes.uses_of(int(part[0])) if len(part) else ()
+                at = {self.passes.network.places.of(use.rows).stage for use in uses}
+                self.using |= at
+                groups[next((name for name in names if name in at), None)].append(part)
+        return {name: np.concatenate(parts) for name, parts in groups.items() if parts}
 
     # ---- forward
 
@@ -91,7 +94,7 @@ class Walk:
         symbol = SYMBOLS.get(stage.kind, stage.kind)
         one_by_one = self.each and stage.kind in TABLE and stage.outputs <= MOST_UNITS
         if not one_by_one:
-            weights = np.array(self.groups.get(stage.name, ()), np.int64)
+            weights = self.groups.get(stage.name, _NONE)
             words = f"{stage.kind}: {stage.outputs:,} numbers"
             yield MicroStep("forward", "stage", words, np.arange(len(rows)), weights, stage.name)
             return
@@ -182,7 +185,9 @@ class Walk:
             return self._upstream(row), ()
         use = above[0]
         upper = int(use.rows[0])
-        return f"{self._upstream(upper)} · {_slope(use.kind)}", (
+        above_it = self._upstream(upper)
+        first = f"({above_it})" if above_it.startswith("Σ") else above_it
+        return f"{first} · {_slope(use.kind)}", (
             float(self.passes.adjoint_sums[upper]), float(self._x(use)[0])
         )  # fmt: skip
 
@@ -192,27 +197,30 @@ class Walk:
         if above and all(use.kind in ("layer", "conv", "dot") for use in above):
             return "Σ w · δ"
         if len(above) == 1 and above[0].kind == "squares":
-            i = next(i for i in self.passes.network.body.program.instructions if i.dst == int(above[0].rows[0]))
-            return f"{Fraction(2 * float(i.numbers[0])).limit_denominator(1000)} · (y {MINUS} t)"
+            program = self.passes.network.body.program
+            i = next(i for i in program.instructions if i.dst == int(above[0].rows[0]))
+            side, column = np.argwhere(i.args == row)[0]
+            if i.args[1 - side, column] in program.input_rows:  # the target, and no other output
+                factor = Fraction(2 * float(i.numbers[0])).limit_denominator(1000)
+                return f"(y {MINUS} t)" if factor == 1 else f"{factor} · (y {MINUS} t)"
         return "dL/dy"
 
     # ---- gradients and new weights
 
-    def _moving(self, phase: Phase, name: str, weights: list[int]) -> Iterator[MicroStep]:
+    def _moving(self, phase: Phase, name: str, weights: Rows) -> Iterator[MicroStep]:
         if not self.each:
             what = "gradients" if phase == "gradients" else "new weights"
             lines = self._lines(weights) if phase == "update" else ()
             formula = "Σ δ · x" if phase == "gradients" else (lines[-1].formula if lines else "")
-            yield MicroStep(
-                phase, "stage", f"{len(weights):,} {what}", _NONE, np.array(weights), name, formula, lines=lines
-            )
+            yield MicroStep(phase, "stage", f"{len(weights):,} {what}", _NONE, weights, name, formula, lines=lines)
             return
-        for index in weights:
+        for index in weights.tolist():
             yield self._gradient(name, index) if phase == "gradients" else self._update(name, index)
 
-    def _lines(self, weights: Iterable[int]) -> tuple[Line, ...]:
-        moved = next((index for index in weights if self.opened.moves(index)), None)
-        return () if moved is None else self.opened.update(moved).lines
+    def _lines(self, weights: Rows) -> tuple[Line, ...]:
+        """The rule of the first weight that moves."""
+        moved = weights[self.opened._taken.trained[weights]]
+        return self.opened.update(int(moved[0])).lines if len(moved) else ()
 
     def _gradient(self, name: str, index: int) -> MicroStep:
         value, uses = float(self.opened.gradient[index]), self.passes.uses_of(index)
@@ -242,32 +250,25 @@ class Walk:
         )
 
 
-def _arriving(stage: Stage | None, weights: list[int]) -> list[int]:
+def _arriving(stage: Stage | None, weights: Rows) -> Rows:
     """In the order in which gradients arrive from the outputs: biases first, then column by column, the last first."""
     if stage is None or stage.weight is None:
         return weights
-    span, columns = stage.weight, stage.weight.shape[1]
-
-    def place(index: int) -> tuple[int, int]:
-        inside = span.start <= index < span.start + span.size
-        row, column = divmod(index - span.start, columns)
-        return (columns - column, row) if inside else (0, index)
-
-    return sorted(weights, key=place)
+    row, column = np.divmod(weights - stage.weight.start, max(1, stage.weight.shape[1]))
+    inside = (row >= 0) & (weights < stage.weight.start + stage.weight.size)
+    return weights[np.lexsort((np.where(inside, row, weights), np.where(inside, -column, -len(weights) - 1)))]
 
 
-def _by_rows(stage: Stage | None, weights: list[int]) -> list[int]:
+def _by_rows(stage: Stage | None, weights: Rows) -> Rows:
     """Row by row, each with its bias."""
     if stage is None or stage.weight is None:
         return weights
-    span, bias, columns = stage.weight, stage.bias, stage.weight.shape[1]
-
-    def place(index: int) -> tuple[int, int]:
-        if bias is not None and bias.start <= index < bias.start + bias.size:
-            return index - bias.start, columns
-        return divmod(index - span.start, columns)
-
-    return sorted(weights, key=place)
+    columns = stage.weight.shape[1]
+    row, column = np.divmod(weights - stage.weight.start, max(1, columns))
+    if stage.bias is not None:
+        biases = (weights >= stage.bias.start) & (weights < stage.bias.start + stage.bias.size)
+        row, column = np.where(biases, weights - stage.bias.start, row), np.where(biases, columns, column)
+    return weights[np.lexsort((column, row))]
 
 
 def _slope(op: str) -> str:
@@ -275,7 +276,8 @@ def _slope(op: str) -> str:
     partial = TABLE[op].partials[0] or ""
     if "(" in partial.replace("(1 - y)", "") or not partial:
         return f"{SYMBOLS.get(op, op)}'"
-    return partial.replace("*", "·").replace("-", MINUS)
+    text = partial.replace("y * y", "y²").replace("*", "·").replace("-", MINUS)
+    return f"({text})" if f" {MINUS} " in text.partition("(")[0] or "+" in text else text
 
 
 def _applied(op: str, given: float, result: float) -> str:
