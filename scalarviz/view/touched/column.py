@@ -73,9 +73,10 @@ class _Plan:
 
 
 _PLANS = (
-    _Plan(8, 120.0, formulas=True), _Plan(8, 104.0, formulas=True), _Plan(8, 104.0), _Plan(8, 84.0), _Plan(6, 84.0),
-    _Plan(5, 76.0), _Plan(5, 76.0, state=False), _Plan(4, 70.0, state=False), _Plan(3, 70.0, state=False),
-    _Plan(3, 0.0, state=False), _Plan(1, 0.0, state=False), _Plan(0, 0.0, state=False),
+    *(_Plan(8, high, formulas=True) for high in (160.0, 132.0, 104.0)),
+    *(_Plan(8, high) for high in (104.0, 84.0, 74.0)),
+    _Plan(6, 84.0), _Plan(5, 76.0), _Plan(5, 76.0, state=False), _Plan(4, 70.0, state=False),
+    _Plan(3, 70.0, state=False), *(_Plan(terms, 0.0, state=False) for terms in (3, 1, 0)),
 )  # fmt: skip
 
 
@@ -152,4 +153,5 @@ def _write(page: Page, told: Told, plan: _Plan) -> None:
         rule_lines.draw_rule(page, account, formulas=plan.formulas)
     if plan.plots:
         page.rule(_GAP if account is not None else 8.0)
-        draw_plots(page, told.moved, None if account is None else account.along, plan.plots)
+        along = None if account is None else account.along
+        draw_plots(page, told.moved, along, plan.plots, opened=account is not None)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ...run.frame import Frame
+from ...run.weight_record import WeightRecord
 from ..draw.places import Box
 from ..draw.sketch import Sketch
 from ..draw.theme import Theme
@@ -39,6 +42,8 @@ class Inspector:
         What a click on it does.
     account : Account or None
         Why the weight will move, as far as it is known.
+    record : (RecordKey, WeightRecord) or None
+        How the weight moved over all that is recorded, and of which past that is.
     entry : Entry or None
         A number that is being typed.
     """
@@ -52,6 +57,7 @@ class Inspector:
         self.spots: list[Spot] = []
         self.who = who(subject, self.index)
         self.account: Account | None = None
+        self.record: tuple[RecordKey, WeightRecord] | None = None
         self.entry: Entry | None = None
         self.parts = parts
         self._subject = subject
@@ -125,6 +131,29 @@ class Inspector:
         return page.sketch
 
     def _moved(self, frame: Frame) -> Moved:
-        history = self._history
-        since = f"since step {history.steps[0]:,}" if history.steps else ""
-        return Moved(history.steps, history.values, since, frame.step, float(frame.values[self.index]))
+        """All that is recorded, as far as it is of this past, and what was seen since."""
+        history, value = self._history, float(frame.values[self.index])
+        steps, values = np.array(history.steps, np.float64), np.array(history.values, np.float64)
+        if self.record is not None:
+            (key, record), whole = self.record, slice(None)
+            if key == record_key(frame):
+                steps, values = steps[:0], values[:0]
+            elif len(steps):  # since then the run went on, perhaps on another branch
+                whole = slice(0, int(np.searchsorted(record.steps, steps[0])))
+            steps = np.concatenate([record.steps[whole], steps])
+            values = np.concatenate([record.values[whole], values])
+        since = f"since step {int(steps[0]):,}" if len(steps) else ""
+        return Moved(steps, values, since, frame.step, value)
+
+
+RecordKey = tuple[int, int, int]
+"""Of a past: its branch, its newest step, and how many edits it has."""
+
+
+def record_key(frame: Frame) -> RecordKey | None:
+    """Which past a frame has; None where nothing keeps one."""
+    past = frame.past
+    if past is None:
+        return None
+    branch = next((branch.number for branch in past.branches if branch.current), 0)
+    return branch, past.newest, len(past.edits)

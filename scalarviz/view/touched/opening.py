@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from ...run.opened.writing import Line
     from ...run.run import Run
 
-POINTS = 33
-"""Of the loss against one weight."""
-
 
 def account_of(run: Run, index: int, *, along: bool = True) -> Account:
     """Why the weight at flat `index` will move in the coming step; the run is left as it is.
@@ -27,7 +24,7 @@ def account_of(run: Run, index: int, *, along: bool = True) -> Account:
         Between two of its steps, in the thread that may read it.
     index : int
     along : bool
-        Whether the loss against this weight alone is wanted, which takes `POINTS` forward passes.
+        Whether the loss against this weight alone is wanted, which takes some dozen forward passes.
     """
     opened = run.open()
     terms, update = opened.terms(index, LISTED), opened.update(index)
@@ -70,5 +67,6 @@ def _line(line: Line) -> RuleLine:
     return RuleLine(line.name, tuple(signs), line.result)
 
 
-def _along(opened: Opened, index: int) -> Along | None:
-    return None
+def _along(opened: Opened, index: int) -> Along:
+    found = opened.loss_along(index)
+    return Along(found.weights, found.losses, found.value, found.loss, found.slope)

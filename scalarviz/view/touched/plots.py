@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,30 +22,31 @@ class Moved:
 
     Attributes
     ----------
-    steps, values : sequence of float
+    steps, values : ndarray of float64
     since : str
         From where on, in words.
     step, value : float
         Where it stands now.
     """
 
-    steps: Sequence[float]
-    values: Sequence[float]
+    steps: NDArray[np.float64]
+    values: NDArray[np.float64]
     since: str
     step: float
     value: float
 
 
-def draw_plots(page: Page, moved: Moved | None, along: Along | None, height: float) -> None:
-    """One or both, side by side."""
-    shown = [plot for plot in (moved, along) if plot is not None]
-    wide = (page.width - 16.0 * (len(shown) - 1)) / max(len(shown), 1)
-    for number, plot in enumerate(shown):
-        box = (page.x + number * (wide + 16.0), page.y, wide, height)
-        if isinstance(plot, Moved):
-            _draw_moved(page, box, plot)
+def draw_plots(page: Page, moved: Moved, along: Along | None, height: float, *, opened: bool) -> None:
+    """How it moved; where the coming step is `opened` beside it what if, for which there is no time while it runs."""
+    wide = (page.width - 16.0) / 2 if opened else page.width
+    _draw_moved(page, (page.x, page.y, wide, height), moved)
+    if opened:
+        box = (page.x + wide + 16.0, page.y, wide, height)
+        if along is None:
+            _title(page, box, "what if", "")
+            page.sketch.text(box[0], box[1] + 34, "shown at rest", LABEL, page.theme.text3)
         else:
-            _draw_along(page, box, plot)
+            _draw_along(page, box, along)
     page.y += height
 
 
@@ -87,9 +87,8 @@ def _draw_moved(page: Page, box: Box, moved: Moved) -> None:
     """The value by step, its range at the right, and where it stands now."""
     sketch, theme = page.sketch, page.theme
     _title(page, box, "value", moved.since)
-    steps, values = np.array(moved.steps, np.float64), np.array(moved.values, np.float64)
-    known = np.isfinite(values)
-    steps, values = steps[known], values[known]
+    known = np.isfinite(moved.values)
+    steps, values = moved.steps[known], moved.values[known]
     if not len(steps):
         return
     low, high = short(float(values.min())), short(float(values.max()))

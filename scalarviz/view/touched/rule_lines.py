@@ -88,12 +88,10 @@ def _pieces(signs: tuple[Sign, ...], *, numbers: bool = False) -> list[str]:
             before = pieces[-1].rstrip() if pieces else ""
             if text.startswith(MINUS) and before and not before.endswith("("):
                 text = f"({text})"
-        if sign.value is None and text.startswith(" ") and pieces:  # an operator: a row may end before it
+        if not pieces or (sign.value is None and text.startswith(" ")):  # a row may end before an operator
             pieces.append(text)
-        elif (pieces and not pieces[-1].startswith(" ")) or (pieces and pieces[-1].endswith(" ")):
-            pieces[-1] += text
         else:
-            pieces.append(text)
+            pieces[-1] += text
     return pieces
 
 

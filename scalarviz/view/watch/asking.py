@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import ScalarvizError
+from ...run.weight_record import WeightRecord, weight_record
+from ..touched.inspector import RecordKey, record_key
 from ..touched.opening import account_of
 
 if TYPE_CHECKING:
@@ -22,21 +25,31 @@ if TYPE_CHECKING:
 
 LEAST = 0.15
 """Seconds between two questions: nobody reads faster."""
+QUICK = 0.02
+"""Seconds that an answer may take while training runs."""
 SHARE = 12.0
 """So many times the cost of an answer pass before the next question while training runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    account: Account
     seconds: float
+    account: Account | None = None
+    record: tuple[RecordKey, WeightRecord] | None = None
 
 
 def _answer(run: Run, index: int, *, along: bool) -> _Answer:
     """The account, and how long it took."""
     begun = time.perf_counter()
     account = account_of(run, index, along=along)
-    return _Answer(account, time.perf_counter() - begun)
+    return _Answer(time.perf_counter() - begun, account)
+
+
+def _recorded(run: Run, index: int, key: RecordKey) -> _Answer:
+    """How the weight moved over the whole past, and how long that took to find out."""
+    begun = time.perf_counter()
+    record = weight_record(run, index)
+    return _Answer(time.perf_counter() - begun, record=(key, record))
 
 
 class Asking:
@@ -51,24 +64,52 @@ class Asking:
         self._bench = bench
         bench.touch.asks = True
         self._asked: tuple[Inspector, AskedCall] | None = None
-        self._cost = 0.0
+        self._costs = {False: 0.0, True: 0.0}  # seconds that the last answer took, without and with "what if"
         self._rests = 0.0
         self._refused: Inspector | None = None
 
-    def pass_time(self, seconds: float, frame: Frame) -> bool:
-        """`seconds` have passed; returns whether there is news for the inspector."""
+    def pass_time(self, seconds: float, frame: Frame, *, rests: bool, trains: bool) -> bool:
+        """`seconds` have passed; returns whether there is news for the inspector.
+
+        Parameters
+        ----------
+        seconds : float
+        frame : Frame
+            What is shown.
+        rests : bool
+            Whether nothing happens but what hands do: then there is time for more.
+        trains : bool
+            Whether the run is the window's own, so that it may go through its past.
+        """
         self._rests -= seconds
         news = self._take()
         inspector, source = self._bench.touch.inspector, self._bench.subject.source
         if inspector is None or not inspector.single or not source.can.open or inspector is self._refused:
             return news
         if self._asked is None and self._bench.touch.column(self._bench.places) is not None:
-            changed = not self._holds(inspector.account, frame)
-            if changed and (self._rests <= 0.0 or inspector.account is None):
-                self._asked = inspector, source.ask(partial(_answer, index=inspector.index, along=True))
-                self._rests = max(LEAST, SHARE * self._cost)
+            question = self._question(inspector, frame, rests=rests, trains=trains)
+            if question is not None:
+                self._asked = inspector, source.ask(question)
                 return self._take() or news
         return news
+
+    def _question(
+        self, inspector: Inspector, frame: Frame, *, rests: bool, trains: bool
+    ) -> Callable[[Run], _Answer] | None:
+        """What is to be asked now, if anything."""
+        account, index = inspector.account, inspector.index
+        if not self._holds(account, frame):
+            if self._rests > 0.0 and account is not None:
+                return None
+            along = account is not None and account.along is not None and self._costs[True] < QUICK
+            return partial(_answer, index=index, along=along or self._costs[True] < QUICK)
+        assert account is not None
+        if account.along is None and (rests or self._costs[True] < QUICK):
+            return partial(_answer, index=index, along=True)
+        key = record_key(frame)
+        if trains and rests and key is not None and (inspector.record is None or inspector.record[0] != key):
+            return partial(_recorded, index=index, key=key)
+        return None
 
     def _take(self) -> bool:
         """Take over an answer that has come."""
@@ -80,9 +121,12 @@ class Asking:
         except ScalarvizError:  # the run was closed, or another one has its weights: there is nothing to open
             self._refused, inspector.account = inspector, None
             return True
-        self._cost = found.seconds
-        self._rests = max(self._rests, LEAST, SHARE * found.seconds)
-        inspector.account = found.account
+        self._rests = max(LEAST, SHARE * found.seconds)
+        if found.account is not None:
+            self._costs[found.account.along is not None] = found.seconds
+            inspector.account = found.account
+        if found.record is not None:
+            inspector.record = found.record
         return inspector is self._bench.touch.inspector
 
     def _holds(self, account: Account | None, frame: Frame) -> bool:

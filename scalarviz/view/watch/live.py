@@ -256,6 +256,11 @@ class LiveView(Viewer):
 
     # ---- touching
 
+    @property
+    def rests(self) -> bool:
+        """Whether nothing trains or travels."""
+        return not (self.playback.running or self.worker.busy or self.worker.journey is not None)
+
     def hold(self) -> None:
         """Training waits."""
         self.playback.hold()

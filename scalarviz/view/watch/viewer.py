@@ -24,6 +24,7 @@ from .asking import Asking
 from .hands import Hands, Point
 from .host import TICK, Host
 from .keys import normalised
+from .looks import Looks
 from .opening import PICTURES, TITLE, WEIGHTS, open_files
 from .travels import Travels
 
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from ...run.edits import Edit
     from ...run.frame import Frame
 
-MAPS = ("", "grey", "viridis", "coolwarm")
-"""What the key for the next colour map goes through; empty: the quantity's own."""
 NOTICE_SECONDS = 4.0
 """How long a notice stays."""
 AGAIN_SECONDS = 2.0
@@ -64,7 +63,6 @@ class Viewer:
         bench.bar.told = told
         bench.touch.table = (*help_lines(self.here(in_general=True)), *bench.side.gestures)
         self.host: Host | None = None
-        self._theme = theme
         self._shown: Frame | None = None
         self._dirty = True
         self.hands, self.acts, self.asking = Hands(self), Acts(self), Asking(bench)
@@ -73,11 +71,8 @@ class Viewer:
         self._notice, self._notice_until = "", 0.0
         self._escape_until = 0.0
         self.handlers: dict[str, Callable[..., None]] = {
-            "show_weights": self.show_weights, "show_gradients": self.show_gradients,
-            "show_updates": self.show_updates, "next_map": self.next_map, "refit_range": self.refit_range,
-            "fit": self.fit, "toggle_panels": self.toggle_panels, "toggle_theme": self.toggle_theme,
             "toggle_help": self.toggle_help, "escape": self.escape,
-            **self.acts.handlers,
+            **Looks(bench, theme).handlers, **self.acts.handlers,
             **{name: partial(self._of_host, name) for name in ("screenshot", "open", "toggle_full_screen", "close")},
         }  # fmt: skip
 
@@ -94,6 +89,11 @@ class Viewer:
     def message(self) -> str:
         """What went wrong, empty if nothing did."""
         return ""
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing trains or travels: there is time to look closer."""
+        return True
 
     def hold(self) -> None:
         """A hand closes around a weight: nothing else changes it until :meth:`release_hold`."""
@@ -185,7 +185,7 @@ class Viewer:
         told.clear()
         frame, said = self.frame(), (self.message(), self.notice())
         touch = self.bench.touch
-        self._dirty |= self.asking.pass_time(seconds, frame)
+        self._dirty |= self.asking.pass_time(seconds, frame, rests=self.rests, trains=self.trains)
         if not (self._dirty or self.bench.moving or said != (touch.message, touch.notice) or self._differs(frame)):
             self.bench.text_pace.rest(seconds)
             return False
@@ -296,40 +296,6 @@ class Viewer:
         except ScalarvizError as error:
             self.say(str(error))
             self.refresh()
-
-    def show_weights(self) -> None:
-        """Colour by value."""
-        self.bench.set_look(quantity="weight")
-
-    def show_gradients(self) -> None:
-        """Colour by gradient."""
-        self.bench.set_look(quantity="gradient")
-
-    def show_updates(self) -> None:
-        """Colour by last update."""
-        self.bench.set_look(quantity="update")
-
-    def next_map(self) -> None:
-        """The next colour map."""
-        here = MAPS.index(self.bench.cmap_name) if self.bench.cmap_name in MAPS else -1
-        self.bench.set_look(cmap=MAPS[(here + 1) % len(MAPS)])
-
-    def refit_range(self) -> None:
-        """Fit the range of the colours to what is shown now."""
-        self.bench.refit_range()
-
-    def fit(self) -> None:
-        """Fit the camera."""
-        self.bench.fit_camera()
-
-    def toggle_panels(self) -> None:
-        """Hide or show everything but the cubes."""
-        self.bench.show_panels(not self.bench.panels_shown)
-
-    def toggle_theme(self) -> None:
-        """Light or dark."""
-        self._theme = "light" if self._theme == "dark" else "dark"
-        self.bench.set_look(theme=self._theme)
 
     def toggle_help(self) -> None:
         """Show or hide the list of keys."""

@@ -1,0 +1,90 @@
+"""`weight_record`: how one weight moved over everything that a run has recorded on its branch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from .run import Run
+
+POINTS = 160
+"""Steps at which the weight is looked up, at most so many and those beside an edit."""
+SECONDS = 0.1
+"""What doing the record again may take; where it would take longer, the keyframes are all there is."""
+_EDITS = 40  # the latest ones, whose jumps are drawn steep
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightRecord:
+    """The values of one weight, on the branch of a moment.
+
+    Attributes
+    ----------
+    index : int
+        Flat.
+    steps : ndarray of int64, shape (N,)
+        In order.
+    values : ndarray of float64, shape (N,)
+        After each of them, and after the edits made there.
+    """
+
+    index: int
+    steps: NDArray[np.int64]
+    values: NDArray[np.float64]
+
+
+def weight_record(run: Run, index: int) -> WeightRecord:
+    """The values of the weight at flat `index` from the first to the newest step of the run's branch.
+
+    What was recorded is done again; the run stands where it stood afterwards, to the bit. Between two of its steps,
+    in the thread that may change it.
+    """
+    run.timeline.enter()
+    first, newest = run.timeline.span
+    measured = run.timeline.keyframes.clock  # seconds of the engine for all branches
+    if newest == first or min(measured, (newest - first) * run._training.seconds_a_step) <= SECONDS:
+        found = _replayed(run, index, _places(run, first, newest))
+    else:
+        found = _kept(run, index)
+    found[run.steps] = float(run._store.value[index])
+    steps = sorted(found)
+    return WeightRecord(index, np.array(steps, np.int64), np.array([found[step] for step in steps], np.float64))
+
+
+def _places(run: Run, first: int, newest: int) -> list[int]:
+    places = {int(step) for step in np.linspace(first, newest, POINTS)}
+    for edit in run.timeline.line.edits[-_EDITS:]:
+        places |= {edit.step - 1, edit.step}
+    return sorted(step for step in places if first <= step <= newest)
+
+
+def _replayed(run: Run, index: int, places: list[int]) -> dict[int, float]:
+    timeline, here, found = run.timeline, run.steps, dict[int, float]()
+    try:
+        timeline.to(places[0])
+        for step in places:
+            while run.steps < step:
+                timeline.advance(step - run.steps)
+            if index < len(run._store.value):  # a model of before may have been smaller
+                found[step] = float(run._store.value[index])
+    finally:
+        timeline.to(here)
+    return found
+
+
+def _kept(run: Run, index: int) -> dict[int, float]:
+    """The values in the keyframes of the way here."""
+    found: dict[int, float] = {}
+    now = run.timeline.line
+    moments: list[tuple[int, Any]] = [] if now.tip is None else [(now.newest, now.tip)]
+    for line, last, _ in now.path():
+        moments += [(key.step, key.kept) for key in line.keys if key.step <= last]
+    for step, kept in moments:
+        weights = kept.parts["weights"]
+        if index < len(weights.values):  # a model of before may have been smaller
+            found.setdefault(step, float(weights.values[index]))
+    return found

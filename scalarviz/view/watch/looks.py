@@ -1,0 +1,71 @@
+"""`Looks`: what the cubes show and how the picture looks, as keys change it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..workbench import Workbench
+
+MAPS = ("", "grey", "viridis", "coolwarm")
+"""What the key for the next colour map goes through; empty: the quantity's own."""
+
+
+class Looks:
+    """The look of one picture.
+
+    Parameters
+    ----------
+    bench : Workbench
+    theme : str
+        ``"dark"`` or ``"light"``, as it is at first.
+
+    Attributes
+    ----------
+    handlers : dict of str to callable
+        By the names of the table of actions.
+    """
+
+    def __init__(self, bench: Workbench, theme: str) -> None:
+        self.bench = bench
+        self._theme = theme
+        self.handlers: dict[str, Callable[..., None]] = {
+            "show_weights": self.show_weights, "show_gradients": self.show_gradients,
+            "show_updates": self.show_updates, "next_map": self.next_map, "refit_range": self.refit_range,
+            "fit": self.fit, "toggle_panels": self.toggle_panels, "toggle_theme": self.toggle_theme,
+        }  # fmt: skip
+
+    def show_weights(self) -> None:
+        """Colour by value."""
+        self.bench.set_look(quantity="weight")
+
+    def show_gradients(self) -> None:
+        """Colour by gradient."""
+        self.bench.set_look(quantity="gradient")
+
+    def show_updates(self) -> None:
+        """Colour by last update."""
+        self.bench.set_look(quantity="update")
+
+    def next_map(self) -> None:
+        """The next colour map."""
+        here = MAPS.index(self.bench.cmap_name) if self.bench.cmap_name in MAPS else -1
+        self.bench.set_look(cmap=MAPS[(here + 1) % len(MAPS)])
+
+    def refit_range(self) -> None:
+        """Fit the range of the colours to what is shown now."""
+        self.bench.refit_range()
+
+    def fit(self) -> None:
+        """Fit the camera."""
+        self.bench.fit_camera()
+
+    def toggle_panels(self) -> None:
+        """Hide or show everything but the cubes."""
+        self.bench.show_panels(not self.bench.panels_shown)
+
+    def toggle_theme(self) -> None:
+        """Light or dark."""
+        self._theme = "light" if self._theme == "dark" else "dark"
+        self.bench.set_look(theme=self._theme)
