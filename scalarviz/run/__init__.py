@@ -9,7 +9,7 @@ Open `run` first. What belongs to it stands in these files:
   `redrawn` (weights that begin anew), `changing` (another model) and `fitting_layers`, `dataset`
 * functions of the user between steps: `callbacks` (``run.on_step``)
 * the past: `travel` (``run.to``, ``run.undo``), `restarted`, ``timeline/`` (how), `run_traveller`,
-  `past` (what a picture sees)
+  `past` (what a picture sees), `weight_record` (how one weight moved)
 * keeping: `state` (all that a run is, as parts), `keeping`, `checkpoint` (on disk)
 * beside a thread: `worker` with its queue (`serving`) and its `weights_gate`, `journeys` (to steps that were
   done), `turns`, `asked_call`, `first_start`, `signals`

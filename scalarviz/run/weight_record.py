@@ -82,7 +82,8 @@ def _kept(run: Run, index: int) -> dict[int, float]:
     now = run.timeline.line
     moments: list[tuple[int, Any]] = [] if now.tip is None else [(now.newest, now.tip)]
     for line, last, _ in now.path():
-        moments += [(key.step, key.kept) for key in line.keys if key.step <= last]
+        keys = (key for key in line.keys if key.step <= last)
+        moments += [(key.step, key.kept) for key in keys if key.edits == now.done(key.step)]  # after all edits there
     for step, kept in moments:
         weights = kept.parts["weights"]
         if index < len(weights.values):  # a model of before may have been smaller
