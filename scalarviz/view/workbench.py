@@ -253,6 +253,7 @@ class Workbench(Aim):
         writes = self.text_pace.ready(waits)
         beside = self.inside.beside(frame)
         self._moving = self.side.update(frame, seconds, writes=writes) if beside is None else beside
+        self.bar.ahead = self.side.ground.ahead
         self._time = self.bar.update(frame, writes=writes)
         explained = self.inside.told is None  # what the inspector says is of whole steps
         if explained:

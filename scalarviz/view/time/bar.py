@@ -14,6 +14,7 @@ from ..draw.sketch import Sketch
 from ..draw.text import loss_text, measure
 from ..draw.theme import Theme
 from ..panels.overlay import pointer_label
+from ..shown.ahead import Ahead
 from .buttons import WIDE, Button, buttons_in, draw_buttons
 from .curve import TICK, Losses, draw_losses, losses_of
 from .marks import DIAMOND, Mark, draw_labels, draw_marks, labels, marks_of
@@ -62,10 +63,13 @@ class TimeBar:
         May be set.
     running : bool
         Whether time goes on by itself: the button in the middle is a pause then.
+    ahead : Ahead or None
+        The steps to come: there is room for them, so that nothing moves while the run fills it.
     """
 
     def __init__(self, theme: Theme, told: Told = lambda action: ("", action)) -> None:
         self.theme, self.running, self.told = theme, False, told
+        self.ahead: Ahead | None = None
         self.box: Box | None = None
         self._plan: _Plan | None = None
         self._known: tuple[object, ...] = ()
@@ -87,9 +91,9 @@ class TimeBar:
             return []
         if self._drawn is not None and self.running and not writes:
             return self._drawn[1]
-        known = _known(past)
+        known = (*_known(past), self.ahead)
         if self._plan is None or known != self._known:
-            self._plan, self._known, self._drawn = _planned(past, self.box), known, None
+            self._plan, self._known, self._drawn = _planned(past, self.box, self.ahead), known, None
         self._step = frame.step
         over = self._over_action()
         now = (frame.step, self.running, over, self.theme.name)
@@ -228,7 +232,7 @@ class TimeBar:
             return [self._said(at, size, "another branch", "click to go there", more)]
         line = Sketch()
         x, (_, top, _, _) = plan.scale.at(found.step), self.box or (0.0, 0.0, 0.0, 0.0)
-        line.line((x, top + 8), (x, plan.rail), self.theme.text2, 1.0)
+        line.line((x, top + 26), (x, plan.rail), self.theme.text2, 1.0)  # from below the flag
         words = [text for mark in plan.marks if mark.step == found.step for text in mark.words]
         loss = loss_at(plan.past, found.step)
         return [line, self._said(at, size, f"step {found.step:,}", loss, words[-6:])]
@@ -265,20 +269,20 @@ def _known(past: Past) -> tuple[object, ...]:
     return past.first, past.newest, len(past.edits), last, branches, past.flags, past.undo, past.redo
 
 
-def _planned(past: Past, box: Box) -> _Plan:
+def _planned(past: Past, box: Box, ahead: Ahead | None) -> _Plan:
     x, y, wide, high = box
     small = high <= RAIL
     block = 0.0 if wide < (480 if small else 560) else WIDE + 8
     found = () if small else rails(past)
     first = min([past.first, *(rail.leaves for rail in found)])
-    last = max([past.newest, first + 1, *(rail.newest for rail in found)])
+    last = max([past.newest, first + 1, *(rail.newest for rail in found), *([] if ahead is None else [ahead.last])])
     left, right = x + _PAD + block + (8 if small else 46), x + wide - (_PAD + 12 if small else 62)
     scale = StepScale(first, last, left, right)
     rail = y + (25.0 if small else high - 26.0)
     losses = None
     if not small:
         bottom = rail - 11 - _ROW * max((r.row for r in found), default=0)
-        losses = losses_of((left, y + 10, right - left, bottom - y - 10), scale, past.curve, found)
+        losses = losses_of((left, y + 10, right - left, bottom - y - 10), scale, past.curve, found, ahead)
     place = (x + _PAD, y + (10 if small else 14), WIDE, high - 20)
     buttons = buttons_in(place, past) if block else []
     return _Plan(past, scale, rail, found, marks_of(past), buttons, losses, (left - 6, right + (8 if small else 46)))

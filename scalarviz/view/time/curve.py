@@ -14,6 +14,7 @@ from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.theme import Theme, rgb
 from ..panels.loss import Axis, tick_text
+from ..shown.ahead import Ahead
 from .rails import Rail
 from .scale import StepScale
 
@@ -72,14 +73,17 @@ def reduced(curve: Curve, scale: StepScale) -> tuple[Array, Array]:
     return scale.place(steps), losses
 
 
-def losses_of(plot: Box, scale: StepScale, curve: Curve, rails: Sequence[Rail]) -> Losses:
-    """The curves of the straight rail and of the branches that stand alone on theirs."""
+def losses_of(plot: Box, scale: StepScale, curve: Curve, rails: Sequence[Rail], ahead: Ahead | None = None) -> Losses:
+    """The curves of the straight rail and of the branches that stand alone on theirs; `ahead`, those of steps to come.
+
+    For them there is room, which nothing is drawn in.
+    """
     own = reduced(curve, scale)
     others = [reduced(_from(rail), scale) for rail in rails if not rail.folded]
     every = np.concatenate([own[1], *(losses for _, losses in others)])
     if not every.size:
         return Losses(plot, None, np.zeros((0, 2)), ())
-    up = tight(every)
+    up = tight(every if ahead is None else np.append(every, (ahead.low, ahead.high)))
 
     def path(places: Array, losses: Array) -> Array:
         part = np.clip(up.place(losses), 0.0, 1.0)
