@@ -122,6 +122,13 @@ class SceneOptions(BaseModel):
         "the exit code is 3",
         json_schema_extra={"flag": "--break", "metavar": "CONDITION"},
     )
+    at: int | None = Field(
+        None,
+        ge=0,
+        le=10**15,
+        description="the step that a picture shows, of those that were done",
+        json_schema_extra={"metavar": "STEP", "shown": "the last one"},
+    )
     duration: float = Field(
         20, gt=0, le=3600, allow_inf_nan=False, description="seconds that the steps take in the window and in the film"
     )

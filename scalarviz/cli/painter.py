@@ -32,11 +32,14 @@ class Painter:
         self._update(pace_text, seconds)
         return self._screen.render(self._bench.draw, self._size)
 
-    def still(self, pace_text: str) -> Any:
-        """The same drawn at twice the size and averaged, for smooth edges."""
+    def still(self, pace_text: str, step: int | None = None) -> Any:
+        """The same drawn at twice the size and averaged, for smooth edges; of another `step`, if one is given."""
+        from ..view.shown.standing import standing
+
         with self._screen:
             self._bench.resize(self._size, supersample=2)
-        self._update(pace_text, None)
+        with standing(self._bench.subject.source, step):
+            self._update(pace_text, None)
         return self._screen.render(self._bench.draw, self._size, supersample=2)
 
     def _update(self, pace_text: str, seconds: float | None) -> None:

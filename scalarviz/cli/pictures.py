@@ -85,7 +85,12 @@ class Outputs:
             from .painter import Painter
 
             painter = self._painter or Painter(scene, self.options)  # the film's has gathered the test curve
-            image = painter.still(f"{scene.run.full_speed:,.0f} steps/s  ·  {scene.run.engine}")
+            speed = f"{scene.run.full_speed:,.0f} steps/s  ·  {scene.run.engine}"
+            try:
+                image = painter.still(speed, self.options.at)
+            except InputError as error:  # it was stopped before that step
+                self.failures.append(f"no picture of --at {self.options.at}: {error}")
+                return written
             for path in self.stills:
                 try:
                     save_picture(path, image)
@@ -155,6 +160,23 @@ def _usual(name: str, options: Any) -> Outputs:
         outputs.films = []
         outputs.notes.append(f"no film, only a picture: {error}")
     return outputs
+
+
+def check_moment(options: Any, first: int) -> None:
+    """Refuse a moment that no picture will show.
+
+    Raises
+    ------
+    InputError
+        A step that will not be done from step `first` on, or none of the files is a picture.
+    """
+    if options.at is None:
+        return
+    last = first + options.steps
+    if not first <= options.at <= last:
+        raise InputError(f"--at {options.at}: allowed are {first:,} to {last:,}, the steps of this run")
+    if not any(path.suffix.lower() in FORMATS for path in options.out):
+        raise InputError(f"--at is of a picture: name one with --out, as --out step-{options.at}.png")
 
 
 def check_look(options: Any) -> None:

@@ -20,7 +20,7 @@ from ..io import check_target
 from ..io.weights import OPTIMIZER, checksum
 from .breaks import AT_A_BREAKPOINT, set_breakpoints, what_stopped
 from .console import Progress, fail, say, tell
-from .pictures import Outputs, check_look, plan_outputs
+from .pictures import Outputs, check_look, check_moment, plan_outputs
 from .scene import LoadedScene
 from .stop import Stop
 from .warmup import warm_up_beside
@@ -76,6 +76,7 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
     if options.load:
         scene.run.load(options.load)
     set_breakpoints(scene.run, options.break_on)
+    check_moment(options, scene.run.steps)
     beside = _beside(loaded.name, scene, options)
     if window is not None:
         window.first_start = bool(beside)

@@ -69,6 +69,7 @@ class InWindow:
             handle = self._show(scene, rescue)
         with stop.whole():
             error = _taken_back(scene.run, handle)
+        _say_newest(scene, handle)
         if error is None and not stop and (handle.display_lost or not handle.closed):
             return StateError(GONE)
         return error
@@ -89,6 +90,13 @@ class InWindow:
             on_note=lambda line: say(f"{scene.name}: {line}"),
             on_lost=lambda: rescue(StateError(GONE)),
         )
+
+
+def _say_newest(scene: Scene, handle: Handle) -> None:
+    """What is written is of the newest step, wherever the window stood."""
+    stood, newest = getattr(handle.viewer, "left_at", None), scene.run.steps
+    if stood is not None and stood != newest:
+        say(f"{scene.name}: the window stood at step {stood:,}; it went to the newest of its branch, {newest:,}")
 
 
 def _taken_back(run: Run, handle: Handle) -> Exception | None:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from .draw.gl import require_vispy
 from .draw.places import check_size
 from .draw.theme import Theme
+from .shown.standing import standing
 from .shown.subject import subject_of
 from .window.offscreen import offscreen
 from .workbench import Workbench
@@ -22,8 +23,9 @@ def render(
     quantity: str = "weight",
     supersample: int = 1,
     pace_text: str = "",
+    step: int | None = None,
 ) -> NDArray[np.uint8]:
-    """A picture of `x` as it is now.
+    """A picture of `x` as it is now, or was.
 
     Parameters
     ----------
@@ -40,6 +42,8 @@ def render(
         2 draws at twice the size and averages.
     pace_text : str
         The HUD's second line.
+    step : int, optional
+        Which step of a Run or Scene; afterwards it stands where it stood. Default: as it is now.
 
     Returns
     -------
@@ -51,14 +55,16 @@ def render(
     TypeMismatchError
         For anything else.
     InputError
-        For sizes, arrays or names that cannot be drawn.
+        For sizes, arrays or names that cannot be drawn, and steps that were not done.
     MissingDependencyError
         Where nothing can draw; the message says what to install.
     """
     size = check_size(size)
     require_vispy()
     subject = subject_of(x)
-    frame, facts = subject.frame(), subject.source.facts
+    with standing(subject.source, step):
+        frame = subject.frame()
+    facts = subject.source.facts
     if facts is not None and not pace_text:
         pace_text = facts.engine
     with offscreen():

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -177,3 +178,30 @@ def test_ctrl_c_on_a_terminal_reaches_the_encoder_too_and_the_film_is_whole(tmp_
     assert "Traceback" not in said
     assert sorted(os.listdir(tmp_path)) == ["w.safetensors", "x.mp4", "x.png"]
     assert len(frames_of(tmp_path / "x.mp4")) > 0
+
+
+def test_a_picture_of_an_earlier_step_and_the_weights_of_the_last(rgb):
+    flags = ["--steps", 30, "--size", "640x360", "--json"]
+    assert rgb(*flags, "--save", "plain.safetensors").code == 0
+    result = rgb(*flags, "--out", "at.png", "--out", "last.png", "--at", 10, "--save", "w.safetensors")
+    assert (result.code, result.json["steps"]) == (0, 30)
+    plain, saved = load_tensors("plain.safetensors")[0], load_tensors("w.safetensors")[0]
+    assert plain.keys() == saved.keys()
+    assert all(np.array_equal(plain[name], saved[name]) for name in plain)
+    assert rgb("--steps", 30, "--size", "640x360", "--out", "newest.png").code == 0
+    assert not np.array_equal(load_picture("at.png").rgb, load_picture("newest.png").rgb)
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--at", 31, "--out", "x.png"], "--at 31: allowed are 0 to 30, the steps of this run"),
+        (["--at", -1, "--out", "x.png"], "--at"),
+        (["--at", 10], "--at is of a picture: name one with --out, as --out step-10.png"),
+    ],
+)
+def test_a_moment_that_no_picture_shows_is_refused(rgb, flags, said):
+    result = rgb("--steps", 30, *flags)
+    assert result.code == 2
+    assert said in result.err
+    assert not Path("x.png").exists()

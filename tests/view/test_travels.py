@@ -386,3 +386,25 @@ def test_a_run_without_a_past_is_shown_without_a_bar():
         assert not viewer.send("back")
         assert viewer.notice() == f"Left: {NO_PAST}"
         viewer.close()
+
+
+def test_a_picture_shows_any_step_and_the_run_stands_where_it_stood():
+    from scalarviz.errors import InputError
+    from scalarviz.view import render
+
+    run = run_of()
+    run.step(20)
+    newest, there = run.values.copy(), run.frame().update.copy()
+    earlier = render(run, (640, 360), step=7)
+    assert run.steps == 20
+    np.testing.assert_array_equal(run.values, newest)
+    np.testing.assert_array_equal(run.frame().update, there)
+    assert not np.array_equal(earlier, render(run, (640, 360)))
+    run.to(7)
+    assert np.array_equal(earlier, render(run, (640, 360)))
+    for step, error in ((21, InputError), (-1, InputError), (1.5, InputError), ("7", InputError)):
+        with pytest.raises(error):
+            render(run, step=step)
+    with pytest.raises(InputError, match="an array is shown as it is now; a Run or a Scene keeps its past"):
+        render({"a": np.eye(3)}, step=0)
+    run.close()
