@@ -295,7 +295,7 @@ class Training:
         """
         wrong, problem = np.flatnonzero(~np.isfinite(given)), self.problem
         spoilt = np.any([np.isnan(array) for array in problem.state], axis=0) & problem.trained
-        back = "go back with run.take(a state of before) or run.load(a file)"
+        back = "go back with run.to(a step before), run.undo() or run.load(a file)"
         if len(wrong):
             said = f". {self._name_of(int(wrong[0]))} was {given[wrong[0]]:g} before it"
             if spoilt.any():
@@ -304,7 +304,12 @@ class Training:
         before = np.flatnonzero(spoilt & np.isfinite(problem.store.grad))
         if len(before):
             return f". The optimiser's state of {self._name_of(int(before[0]))} was nan before it: {back}"
-        return f". lr is {lr:g}; try a tenth"
+        return f". lr is {lr:g}; go back with run.to({self._last_good()}), the last good step, and try a tenth"
+
+    def _last_good(self) -> int:
+        """The last step after which the loss was no larger than at first: before the last finite one it may be huge."""
+        steps, losses = self.history.step, self.history.loss
+        return int(steps[np.flatnonzero(losses <= losses[0])[-1]]) - 1 if losses[0] == losses[0] else self.steps - 1
 
 
 def _of_steps(seconds: float, trainer: Trainer) -> float:

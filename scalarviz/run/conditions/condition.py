@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .expression import Expression, Kept, Load
+from .expression import NOTHING, Expression, Kept, Load
 from .faults import fault
 from .functions import Array
 from .numbers import SPEED_ONLY, Named, Numbers
@@ -67,24 +67,20 @@ class Condition:
     def stands(self, numbers: Mapping[str, Array]) -> Before:
         """What has to be known before a step to say whether it becomes true by it."""
         expression = self.expression
-        return expression.keep(numbers) if expression.looks_back else self._truths(expression.evaluate(numbers))
+        return expression.keep(numbers) if expression.looks_back else self._now(numbers)
 
     def becomes(self, numbers: Mapping[str, Array], before: Before) -> NDArray[np.bool_]:
         """Whether it has become true, element by element, where `before` is what :meth:`stands` gave."""
-        if isinstance(before, Kept):
-            return self._truths(self.expression.evaluate(numbers, before))
-        return self._truths(self.expression.evaluate(numbers)) & ~before
+        return self._now(numbers, before) if isinstance(before, Kept) else self._now(numbers) & ~before
 
     def rises(self, numbers: Mapping[str, Array], before: Mapping[str, Array]) -> NDArray[np.bool_]:
         """The same for the steps of a call at once: arrays with a number a step, and those of the steps before them."""
-        now = self.expression.evaluate(numbers, before if self.expression.looks_back else None)
         if self.expression.looks_back:
-            return self._truths(now)
-        return self._truths(now) & ~self._truths(self.expression.evaluate(before))
+            return self._now(numbers, self.expression.keep(before))
+        return self._now(numbers) & ~self._now(before)
 
-    @staticmethod
-    def _truths(found: Array) -> NDArray[np.bool_]:
-        return found.astype(bool, copy=False)
+    def _now(self, numbers: Mapping[str, Array], kept: Kept = NOTHING) -> NDArray[np.bool_]:
+        return self.expression.run(numbers.__getitem__, kept).astype(bool, copy=False)
 
     def said(self, numbers: Numbers, where: NDArray[np.bool_], before: Before) -> str:
         """The numbers in it, as ``grad 12.3`` and ``0.weight[2][1] 0.01, before -0.02``; the first few.
@@ -98,7 +94,7 @@ class Condition:
         place = np.argwhere(where)[0] if where.ndim and where.any() else np.zeros(0, int)
         parts: dict[str, str] = {}
         for load in self.expression.loads:
-            array = former[load] if load.before else self.expression.value(load, numbers)
+            array = former[load] if load.before else self.expression.value(load, numbers.__getitem__)
             if array.ndim and array.shape != where.shape:
                 continue  # max(...) of it: no one element says why
             name = load.written if not array.ndim else self._element(load, numbers, place)

@@ -77,6 +77,11 @@ class Kept(tuple[Array, ...]):
     __slots__ = ()
 
 
+NOTHING = Kept()
+Read = Callable[[str], Array]
+"""Gives what a name stands for."""
+
+
 @dataclass(frozen=True, slots=False, eq=False, repr=False)
 class Expression:
     """A text with names, to be evaluated for whatever these stand for.
@@ -151,8 +156,13 @@ class Expression:
         ExpressionError
             Shapes that cannot be joined, or an index that an array does not have.
         """
-        mapping(numbers, "evaluate: the numbers")
-        former = iter(before if isinstance(before, Kept) else self.keep(mapping(before or {}, "evaluate: before")))
+        read = self._reader(mapping(numbers, "evaluate: the numbers"))
+        kept = before if isinstance(before, Kept) else self.keep(mapping(before or {}, "evaluate: before"))
+        return self.run(read, kept)
+
+    def run(self, read: Read, kept: Kept = NOTHING) -> Array:
+        """:meth:`evaluate` for arrays that a function gives by name, and that are known to be arrays of numbers."""
+        former = iter(kept)
         stack: list[Array] = []
         with np.errstate(all="ignore"):
             for instruction in self.instructions:
@@ -162,7 +172,7 @@ class Expression:
                     case Load(before=True):
                         stack.append(next(former))
                     case Load():
-                        stack.append(self._loaded(instruction, numbers))
+                        stack.append(self.value(instruction, read))
                     case Apply(function=function, count=count, start=start):
                         operands = stack[-count:]
                         del stack[-count:]
@@ -174,19 +184,25 @@ class Expression:
 
     def keep(self, numbers: Mapping[str, ArrayLike]) -> Kept:
         """Copies of what :meth:`evaluate` will want to know of before the step."""
+        read = self._reader(numbers)
         asked = (i for i in self.instructions if isinstance(i, Load) and i.before)
-        return Kept(self._loaded(load, numbers).copy() for load in asked)
+        return Kept(self.value(load, read).copy() for load in asked)
 
-    def value(self, load: Load, numbers: Mapping[str, ArrayLike]) -> Array:
-        """What one of its names stands for: a number or an array, as the mapping has it."""
-        return self._loaded(load, numbers)
+    def _reader(self, numbers: Mapping[str, ArrayLike]) -> Read:
+        """What gives the arrays of a mapping that may hold anything."""
 
-    def _loaded(self, load: Load, numbers: Mapping[str, ArrayLike]) -> Array:
-        if load.key not in numbers:
+        def read(key: str) -> Array:
+            if key in numbers:
+                return real_array(numbers[key], f"{self.what}: {key}")
             raise UnknownNameError(
-                f"{self.what} {shown(self.text)}: there is no number for {load.key!r}; given: {some(numbers)}"
+                f"{self.what} {shown(self.text)}: there is no number for {key!r}; given: {some(numbers)}"
             )
-        found = real_array(numbers[load.key], f"{self.what}: {load.key}")
+
+        return read
+
+    def value(self, load: Load, read: Read) -> Array:
+        """What one of its names stands for: a number or an array."""
+        found = read(load.key)
         for place in load.indices:
             found = self._element(found, place, load)
         return found
@@ -204,7 +220,8 @@ class Expression:
         if len(operands) > 1:
             shapes = [operand.shape for operand in operands]
             try:
-                np.broadcast_shapes(*shapes)
+                if len({*shapes, ()}) > 2:
+                    np.broadcast_shapes(*shapes)
             except ValueError:
                 said = f"{function.name!r} cannot join arrays of shapes {' and '.join(map(str, shapes))}"
                 raise fault(self.text, start, said, self.what) from None
