@@ -59,7 +59,8 @@ def bits(run):
 
 def way(run):
     """Where the run stands, as the edits that led there."""
-    return run.steps, tuple((done.step, done.edit, done.does) for done in run.log)
+    *_, (root, _, _) = run.timeline.line.path()
+    return run.steps, root.number, tuple((done.step, done.edit, done.does) for done in run.log)
 
 
 def fresh_run_on_the_same_way(run, *how):

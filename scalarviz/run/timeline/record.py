@@ -173,6 +173,16 @@ class Record:
         self._to_line(line)
         return line
 
+    def _kept(self, place: Place) -> Place | None:
+        """The same place on a line that is kept; None if there is none."""
+        line, step, edits = place
+        while line not in self.lines:
+            if line.parent is None or step > line.first or edits > line.before:
+                return None
+            line = line.parent
+        gone = line.cut and (step > line.newest or edits > len(line.edits))
+        return None if gone else Place(line, step, edits)
+
     def _to_line(self, line: Line) -> None:
         if line not in self.lines:
             self.lines.append(line)

@@ -292,7 +292,8 @@ class Timeline(Record):
         yield
         if before is not None:
             self.keyframes.keep_tip(self.line, before)
-        if place is not None and place.line in self.lines:
+        place = None if place is None else self._kept(place)
+        if place is not None:
             line = self._fork(place, why, came)
         else:
             steps = self._run.steps
