@@ -5,8 +5,10 @@ and `asking` (``run.why``, ``run.compare``).
 
 * before the optimiser: `network` (the model lowered with all its stages), `passes` (forward and backward, in blocks),
   `uses` (where a weight is read, and what it meets there), `terms` (the sum that its gradient is)
-* small steps: `micro` (what one is), `walk` (which there are), `places` (of which stage a row is)
-* the optimiser: `rule` (its recorded rule as lines), `writing` (formulas with their numbers)
+* the optimiser: `update` (what it does to one weight, and to all), `rule` (its recorded rule as lines), `writing`
+  (formulas with their numbers)
+* small steps: `micro` (what one is), `walk` (which there are), `order` (of a layer's weights), `symbols` (small
+  equations), `places` (of which stage a row is)
 * questions: `why` (one weight's step as a table), `whatif` (the loss along one weight), `outer` (a layer's gradient
   sample by sample), `compare` (two steps)
 

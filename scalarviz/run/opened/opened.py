@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...checks import integer
-from ...engine.arrays.program import RowProgram
 from ...errors import InputError, StateError, UnknownNameError, listing, shown
 from ...tape import Tape
 from ..frame import Stage, Tensor
@@ -23,36 +21,12 @@ from .passes import Passes
 from .rule import Rule
 from .taken import Own, Taken
 from .terms import MOST, Terms
+from .update import Update, moved
 from .walk import Walk
 from .whatif import POINTS, Along, losses_at, places
 from .writing import Line
 
 Float = NDArray[np.float64]
-_LANES = 1 << 16
-
-
-@dataclass(frozen=True, slots=True)
-class Update:
-    """What the step does to one weight.
-
-    Attributes
-    ----------
-    index : int
-    before, after : float
-        The weight before and after the step, in float64; the engine rounds to the run's dtype.
-    gradient : float
-    lines : tuple of Line
-        The optimiser's rule with numbers, the new weight last; empty for a weight that stays.
-    why : str
-        Why it stays; empty for one that moves.
-    """
-
-    index: int
-    before: float
-    after: float
-    gradient: float
-    lines: tuple[Line, ...] = ()
-    why: str = ""
 
 
 class Opened:
@@ -311,20 +285,7 @@ class Opened:
         StateError
             As for :meth:`update`.
         """
-        taken, state = self._taken, list(self._state.values())
-        hyper = np.array([taken.lr, taken.t])
-        prologue = taken.update.prologue
-        if prologue is not None:
-            made = RowProgram(prologue, np.dtype(np.float64)).forward(hyper, np.empty((0, 1)))
-            hyper = np.concatenate([hyper, made[prologue.outputs, 0]])
-        body = RowProgram(taken.update.body, np.dtype(np.float64))
-        after = self.values.copy()
-        for start in range(0, len(after), _LANES):
-            part = slice(start, start + _LANES)
-            given = np.stack([self.values[part], self.gradient[part], *(array[part] for array in state)])
-            new = body.forward(hyper, given)[body.program.outputs[0]]
-            np.copyto(after[part], new, where=taken.trained[part])
-        return after
+        return moved(self._taken, self.values, self.gradient, list(self._state.values()))
 
     def __repr__(self) -> str:
         what = "a trial with one sample" if self.trial else f"{len(self.batch):,} samples"

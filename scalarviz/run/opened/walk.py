@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...scalar.kernel import kernel
 from ...scalar.ops import TABLE
 from ..frame import Stage
 from .micro import SYMBOLS, MicroStep, Phase, Rows
+from .order import arriving, by_rows
+from .symbols import DIGITS, added, applied, slope, times
 from .uses import Use, readers
-from .writing import MINUS, Line, digits_of, digits_that_give, rounded
+from .writing import MINUS, Line, digits_of
 
 if TYPE_CHECKING:
     from .opened import Opened
@@ -25,7 +26,6 @@ MOST_UNITS = 64
 """Outputs of a stage up to which each of them is one."""
 MOST_PRODUCTS = 256
 """Products of all layers together up to which each is one: weights may be used many times."""
-DIGITS = 4
 _NONE = np.zeros(0, np.int64)
 
 
@@ -62,9 +62,9 @@ class Walk:
                 yield from self._backward(stage)
         stages: dict[str | None, Stage] = {stage.name: stage for stage in self.opened.stages}
         for name in reversed(self.groups):
-            yield from self._moving("gradients", name or "", _arriving(stages.get(name), self.groups[name]))
+            yield from self._moving("gradients", name or "", arriving(stages.get(name), self.groups[name]))
         for name in self.groups:
-            yield from self._moving("update", name or "", _by_rows(stages.get(name), self.groups[name]))
+            yield from self._moving("update", name or "", by_rows(stages.get(name), self.groups[name]))
 
     # ---- which weights belong to which stage
 
@@ -101,7 +101,7 @@ class Walk:
         for unit, row in enumerate(rows.tolist()):
             value = float(self.passes.means[row])
             before = self._operands(stage, unit) if self.single else ()
-            said = _applied(stage.kind, before[0], value) if before else self._mean(value)
+            said = applied(stage.kind, before[0], value) if before else self._mean(value)
             yield MicroStep(
                 "forward", "unit", f"{symbol} of output {unit}", np.array([unit]), _NONE, stage.name,
                 f"{symbol}(sum)", said, value, before,
@@ -128,15 +128,15 @@ class Walk:
                 parts.append(w * x)
                 yield MicroStep(
                     "forward", "product", f"weight times input {column}", np.array([unit]), np.array([index]),
-                    stage.name, "w · x", of + _times(w, x, w * x), w * x, (w, x), column,
+                    stage.name, "w · x", of + times(w, x, w * x), w * x, (w, x), column,
                 )  # fmt: skip
             biases = _NONE if stage.bias is None else np.array([stage.bias.start + unit])
             parts += self.opened.values[biases].tolist()
             value = float(self.passes.means[row])
-            added = of + _added(parts, value)
+            said = of + added(parts, value)
             yield MicroStep(
                 "forward", "sum", f"sum of output {unit}", np.array([unit]), biases, stage.name,
-                "Σ w · x" + (" + b" if len(biases) else ""), added, value, tuple(parts),
+                "Σ w · x" + (" + b" if len(biases) else ""), said, value, tuple(parts),
             )  # fmt: skip
 
     def _input(self, index: int, row: int) -> float:
@@ -172,7 +172,7 @@ class Walk:
             formula, factors = self._derivation(row)
             said = f"{self.many} = {digits_of(value, DIGITS)}"
             if self.single:
-                said = _times(*factors, value) if len(factors) == 2 else digits_of(value, DIGITS)
+                said = times(*factors, value) if len(factors) == 2 else digits_of(value, DIGITS)
             yield MicroStep(
                 "backward", "delta", f"δ of output {unit}", np.array([unit]), _NONE, stage.name,
                 formula, said, value, factors if self.single else (),
@@ -187,7 +187,7 @@ class Walk:
         upper = int(use.rows[0])
         above_it = self._upstream(upper)
         first = f"({above_it})" if above_it.startswith("Σ") else above_it
-        return f"{first} · {_slope(use.kind)}", (
+        return f"{first} · {slope(use.kind)}", (
             float(self.passes.adjoint_sums[upper]), float(self._x(use)[0])
         )  # fmt: skip
 
@@ -228,7 +228,7 @@ class Walk:
         formula, factors = "δ · x" if places == 1 else "Σ δ · x", tuple[float, ...]()
         if self.single and places == 1:
             factors = float(self.passes.adjoint_sums[uses[0].rows[0]]), float(self._x(uses[0])[0])
-            said = _times(*factors, value)
+            said = times(*factors, value)
         elif places:
             terms = f"{places:,} products" if self.single else f"{self.many}"
             said = f"{terms}{' δ · x' if not self.single else ''} = {digits_of(value, DIGITS)}"
@@ -248,61 +248,3 @@ class Walk:
         return MicroStep(
             "update", "update", words, _NONE, place, name, line.formula, said, update.after, lines=update.lines
         )
-
-
-def _arriving(stage: Stage | None, weights: Rows) -> Rows:
-    """In the order in which gradients arrive from the outputs: biases first, then column by column, the last first."""
-    if stage is None or stage.weight is None:
-        return weights
-    row, column = np.divmod(weights - stage.weight.start, max(1, stage.weight.shape[1]))
-    inside = (row >= 0) & (weights < stage.weight.start + stage.weight.size)
-    return weights[np.lexsort((np.where(inside, row, weights), np.where(inside, -column, -len(weights) - 1)))]
-
-
-def _by_rows(stage: Stage | None, weights: Rows) -> Rows:
-    """Row by row, each with its bias."""
-    if stage is None or stage.weight is None:
-        return weights
-    columns = stage.weight.shape[1]
-    row, column = np.divmod(weights - stage.weight.start, max(1, columns))
-    if stage.bias is not None:
-        biases = (weights >= stage.bias.start) & (weights < stage.bias.start + stage.bias.size)
-        row, column = np.where(biases, weights - stage.bias.start, row), np.where(biases, columns, column)
-    return weights[np.lexsort((column, row))]
-
-
-def _slope(op: str) -> str:
-    """The derivative of an operation, in symbols where they are short."""
-    partial = TABLE[op].partials[0] or ""
-    if "(" in partial.replace("(1 - y)", "") or not partial:
-        return f"{SYMBOLS.get(op, op)}'"
-    text = partial.replace("y * y", "y²").replace("*", "·").replace("-", MINUS)
-    return f"({text})" if f" {MINUS} " in text.partition("(")[0] or "+" in text else text
-
-
-def _applied(op: str, given: float, result: float) -> str:
-    """An activation of one number, true as printed where nothing else goes into it."""
-    function, symbol = kernel(op), SYMBOLS.get(op, op)
-    enough = None
-    if function.arity == 1:
-        enough = digits_that_give(lambda k: function.value(rounded(given, k)), result, DIGITS)
-    sign = "≈" if enough is None and function.arity == 1 else "="
-    return f"{symbol}({digits_of(given, enough or DIGITS)}) {sign} {digits_of(result, DIGITS)}"
-
-
-def _times(a: float, b: float, result: float) -> str:
-    """A product, true as printed."""
-    enough = digits_that_give(lambda k: rounded(a, k) * rounded(b, k), result, DIGITS)
-    right = digits_of(b, enough or DIGITS)
-    right = f"({right})" if right.startswith(MINUS) else right
-    sign = "≈" if enough is None else "="
-    return f"{digits_of(a, enough or DIGITS)} · {right} {sign} {digits_of(result, DIGITS)}"
-
-
-def _added(parts: list[float], result: float, most: int = 8) -> str:
-    """A sum, true as printed."""
-    if len(parts) > most:
-        return f"{len(parts):,} terms = {digits_of(result, DIGITS)}"
-    enough = digits_that_give(lambda k: sum(rounded(part, k) for part in parts), result, DIGITS)
-    text = " + ".join(digits_of(part, enough or DIGITS) for part in parts).replace(f"+ {MINUS}", f"{MINUS} ")
-    return f"{text} {'≈' if enough is None else '='} {digits_of(result, DIGITS)}"

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Context, Decimal
-from math import floor, isfinite, log10
+from math import floor, isfinite, log10, prod
 
-from .opened import Opened, Update
+import numpy as np
+
+from .opened import Opened
 from .places import INSIDE, Place
 from .terms import Terms
+from .update import Update
 from .writing import MINUS, digits_of
 
 LARGEST = 8
@@ -133,7 +136,7 @@ def why(opened: Opened, index: int) -> Why:
     several = len(terms.uses) > 1 or any(len(use.rows) > 1 for use in terms.uses)
     rows = [
         Row(
-            int(term["sample"]), _where(terms, int(term["use"]), int(term["position"])) if several else "",
+            int(term["sample"]), _where(opened, terms, int(term["use"]), int(term["position"])) if several else "",
             float(term["delta"]) * divisor, float(term["x"]), float(term["delta"] * term["x"]) * divisor,
         )
         for term in terms.array
@@ -158,10 +161,14 @@ def why(opened: Opened, index: int) -> Why:
     )
 
 
-def _where(terms: Terms, use: int, position: int) -> str:
+def _where(opened: Opened, terms: Terms, use: int, position: int) -> str:
+    """``"0[1][3][2]"``: which output of which stage delta belongs to."""
     place: Place = terms.at[use]
-    unit = place.units[position]
-    return (place.stage or "the layer") + (f"[{unit}]" if unit != INSIDE else f" ({terms.uses[use].kind})")
+    unit, name = place.units[position], place.stage or "the layer"
+    if unit == INSIDE:
+        return f"{name} ({terms.uses[use].kind})"
+    shape = next((s.shape for s in opened.stages if s.name == place.stage and prod(s.shape) == s.outputs), ())
+    return name + "".join(f"[{int(i)}]" for i in (np.unravel_index(unit, shape) if shape else (unit,)))
 
 
 # ---- numbers that add up
