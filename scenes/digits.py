@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from pydantic import Field
 
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
+from scalarviz.run import Moment, Story
 from scalarviz.run.memory import check_run
 from scalarviz.run.panels import DigitBoard, DigitPad, LossCurve, TestCurve
 
@@ -85,7 +88,15 @@ def build(options: Options) -> sv.Scene:
             LossCurve("digits to learn from", _test_curve(digits)),
         ),
         notes=notes,
+        story=Story("They should read handwritten digits.", claim=partial(_claim, digits=digits)),
     )
+
+
+def _claim(moment: Moment, *, digits: Digits) -> str:
+    """How many digits are read rightly that are not learnt from."""
+    test = _test_curve(digits)
+    right = int((moment.predict(test.inputs).argmax(axis=1) == test.targets).sum())
+    return f"They now read {right:,} of {len(test.targets):,} digits that they never saw."
 
 
 def _test_curve(digits: Digits) -> TestCurve:

@@ -133,6 +133,10 @@ class SceneOptions(BaseModel):
         20, gt=0, le=3600, allow_inf_nan=False, description="seconds that the steps take in the window and in the film"
     )
     fps: int = Field(30, ge=1, le=240, description="frames a second of the film")
+    paused: bool = Field(
+        False,
+        description="the window waits for the Space key; without this it begins after 4 s in which nothing is touched",
+    )
     size: Size = Field((1280, 720), description="of window, film and picture in pixels")
     theme: Literal["dark", "light"] = Field("dark", description="background and colours that go with it")
     cmap: str = Field("weight", description="colour map of the cubes; grey: brightness = value; or any map of vispy")

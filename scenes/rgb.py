@@ -16,6 +16,7 @@ from scalarviz.run.memory import check_run
 
 from ._resume import hidden_sizes_in, settings_in
 from ._rgb_files import check_files, write_files
+from ._rgb_story import story_of
 from ._rgb_task import task_of
 from .options import SamplingFlag, SceneOptions, WholeNumbers, one_of
 
@@ -120,6 +121,7 @@ def build(options: Options) -> sv.Scene:
         output_names=("r", "g", "b"),
         panels=task.panels,
         notes=task.notes,
+        story=story_of(options, task),
     )
 
 

@@ -78,7 +78,7 @@ class InWindow:
         from ..view.show import show
 
         options = self._options
-        say(f"{scene.name}: Space runs and pauses, ? shows the keys, Ctrl+Q closes the window")
+        say(f"{scene.name}: Space begins and pauses, ? shows the keys, Ctrl+Q closes the window")
         return show(
             scene,
             size=options.size,
@@ -86,6 +86,7 @@ class InWindow:
             duration=options.duration,
             theme=options.theme,
             cmap=options.cmap if options.given("cmap") else None,
+            paused=options.paused,
             first_start=self.first_start,
             on_note=lambda line: say(f"{scene.name}: {line}"),
             on_lost=lambda: rescue(StateError(GONE)),

@@ -17,7 +17,7 @@ Open `run` first. What belongs to it stands in these files:
   `reading` (what it is made of), `stages` and `forward` (rows of a sample; which units are dead or saturated),
   `diagnosis` (what is wrong, in words), `ranges`, `sample_gradient`, `rehearsal` (how a run will go)
 * inside a step: ``opened/`` (``run.open``), `naming` (which weight is meant)
-* for a view: `scene` and `panels` (descriptions), `source` and `run_source` (what a view may ask), `moment`
+* for a view: `scene`, `story` and `panels` (descriptions), `source` and `run_source` (what a view may ask), `moment`
 
 No drawing: that is a floor above.
 """
@@ -30,5 +30,6 @@ from .requests import FrameRequest
 from .run import Run
 from .scene import Scene
 from .source import Source
+from .story import Story
 
-__all__ = ["Frame", "FrameRequest", "History", "Moment", "Run", "Scene", "Source", "Stage", "Tensor", "panels"]
+__all__ = ["Frame", "FrameRequest", "History", "Moment", "Run", "Scene", "Source", "Stage", "Story", "Tensor", "panels"]

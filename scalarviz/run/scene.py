@@ -12,6 +12,7 @@ from ..checks import real_array, text
 from ..errors import InputError, TypeMismatchError, shown
 from .panels import LossCurve, Panel
 from .run import Run
+from .story import Story, plain_story
 
 Float = NDArray[np.floating]
 
@@ -46,13 +47,16 @@ class Scene:
         All that stands beside the cubes, from top to bottom (:mod:`scalarviz.run.panels`). Default: the loss curve.
     notes : list of str
         Lines for the console.
+    story : Story or None
+        What is said before the first step and after the last one. Default: how many weights should learn how much.
 
     Raises
     ------
     InputError
         For a field that has become a panel; the message names it.
     TypeMismatchError
-        For panels that are none, a `run` that is no Run, names that are no texts, a probe without numbers.
+        For panels that are none, a `run` that is no Run, names that are no texts, a probe without numbers, a
+        story that is no Story.
     """
 
     name: str
@@ -63,6 +67,7 @@ class Scene:
     output_names: tuple[str, ...] = ()
     panels: tuple[Panel, ...] = (LossCurve(),)
     notes: list[str] = field(default_factory=list)
+    story: Story | None = None
 
     def __new__(cls, *args: Any, **named: Any) -> Self:
         """Say where the fields of former scene files are now; everything else is for ``__init__`` to check."""
@@ -101,3 +106,14 @@ class Scene:
                     "scalarviz.run.panels (LossCurve, Image, Table, ...) and subclasses of Panel"
                 )
         self.panels = tuple(given)
+        story: Any = self.story
+        if story is not None and not isinstance(story, Story):
+            raise TypeMismatchError(
+                f"Scene: story= is a Story or None, got {type(story).__name__} {shown(story)}; try "
+                'scalarviz.run.Story("They should turn every colour into its opposite.")'
+            )
+
+    @property
+    def told(self) -> Story:
+        """Its story, or what can be said of any run."""
+        return self.story or plain_story(self.run)

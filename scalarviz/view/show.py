@@ -10,6 +10,7 @@ from ..run import Run, Scene
 from .shown.subject import subject_of
 from .watch.live import LiveView
 from .watch.mirror import Mirror
+from .watch.telling import WAIT
 from .watch.viewer import Viewer
 from .window.desktop import Window
 from .window.prompt import serve_prompt
@@ -102,7 +103,7 @@ def show(
     duration: float = 20.0,
     theme: str = "dark",
     cmap: str | None = None,
-    playing: bool = True,
+    paused: bool = False,
     first_start: bool = False,
     on_note: Callable[[str], None] = _note,
     on_lost: Callable[[], object] = lambda: None,
@@ -123,8 +124,9 @@ def show(
         Where a trained run pauses, and how many seconds it takes to get there.
     theme : {"dark", "light"}
     cmap : str, optional
-    playing : bool
-        False: a trained run waits for the Space key.
+    paused : bool
+        Whether a trained run waits for the Space key, however long; else it begins when nothing has been touched for
+        four seconds.
     first_start : bool
         numba's cache is being filled meanwhile: a trained run of ``engine="auto"`` goes on with numba when it is full.
     on_note : callable
@@ -143,7 +145,7 @@ def show(
     MissingDependencyError
         No Qt or no OpenGL; the message says what to install.
     """
-    make = _maker(x, block, steps, duration, theme, cmap, playing, first_start)
+    make = _maker(x, block, steps, duration, theme, cmap, paused, first_start)
     window = Window(make, _name(x), size, on_note=on_note)
     window.on_lost = on_lost
     handle = Handle(window)
@@ -155,7 +157,7 @@ def show(
 
 
 def _maker(x: Any, block: bool, steps: int, duration: float, theme: str, cmap: str | None,
-           playing: bool, first_start: bool) -> Callable[[tuple[int, int]], Viewer]:  # fmt: skip
+           paused: bool, first_start: bool) -> Callable[[tuple[int, int]], Viewer]:  # fmt: skip
     if block and isinstance(x, Scene | Run):
         scene = x if isinstance(x, Scene) else Scene("run", x)
         return lambda size: LiveView(
@@ -165,7 +167,7 @@ def _maker(x: Any, block: bool, steps: int, duration: float, theme: str, cmap: s
             duration=duration,
             theme=theme,
             cmap=cmap,
-            playing=playing,
+            wait=None if paused else WAIT,
             first_start=first_start,
         )
     subject = subject_of(x)

@@ -27,6 +27,7 @@ from .panels.hud import hud, keys, state_of
 from .panels.marks import marks_on
 from .panels.pace import TextPace
 from .panels.side import SidePanels
+from .panels.story import StoryLines
 from .panels.strip import Strip
 from .panels.wording import changed_by_hand, newest_beyond, went
 from .shown.subject import Subject, subject_of
@@ -83,6 +84,7 @@ class Workbench(Aim):
         self._keys = tuple(keys)
         self.bar = TimeBar(self.theme)
         self.text_pace = TextPace(text_hz)
+        self.story = StoryLines(self.text_pace)
         self.side = SidePanels(self.subject, self.theme, hints=bool(keys))
         self.swatch = InputSwatch(self.side.ground)
         self.touch = Touch(self.subject)  # its `table` is the list of keys
@@ -258,6 +260,8 @@ class Workbench(Aim):
         explained = self.inside.told is None  # what the inspector says is of whole steps
         if explained:
             self.touch.follow(frame)
+        room = explained and not self.touch.below(self.places)
+        self.story.update(self.places, self.theme, bar=bool(self._time), free=room)
         if self.text_pace.due(frame, (pace_text, *self.side.headlines), waits):
             if explained:
                 self.touch.explain(frame)
@@ -276,8 +280,8 @@ class Workbench(Aim):
         sketches = [*self.scenery.cubes(inside.rows(frame), self.colouring, scale, inside.skip), *inside.texts()]
         if self.places.strip is not None and inside.told is None:
             marks = marks_on(self.slab, self.colouring, self.camera, self.size[0] / self.camera.size[0])
-            selected = None if self.touch.column(self.places) else self.selected
-            sketches += self.strip.sketches(self.places.strip, frame, selected=selected, marks=marks)
+            selected, beside = self.selected if self.touch.below(self.places) else None, self.story.beside
+            sketches += self.strip.sketches(self.places.strip, frame, selected=selected, marks=marks, beside=beside)
         sketches += self.scenery.around(frame, self.colouring, self.subject.probe_loss(frame), inside.reached)
         sketches.append(self.scenery.trouble(frame, [*self._static, *sketches]))
         if self.places.hud is not None:
@@ -305,9 +309,9 @@ class Workbench(Aim):
         """The pointer is over a point in device pixels (None: gone); returns whether the picture changes."""
         point = None if at is None else self.to_logical(at)
         index = None if at is None or point is None or self.side.covers(point) else self.pick(at)
-        of_panels = self.side.hover(point if index is None else None) | self.bar.hover(point)
-        of_swatch = self.swatch.hover(point if index is None else None)
-        changed = self.touch.hover(index, point or (0.0, 0.0)) or of_panels or of_swatch
+        free = point if index is None else None
+        beside = self.side.hover(free) | self.bar.hover(point) | self.swatch.hover(free)
+        changed = self.touch.hover(index, point or (0.0, 0.0)) or beside
         self._outdated |= changed
         return changed
 
@@ -367,7 +371,8 @@ class Workbench(Aim):
     @property
     def sketches(self) -> list[Sketch]:
         """Everything flat that is on the picture now: labels, panels, numbers."""
-        return [*self._static, *self._moving, *self._time, *self._numbers]
+        still = [*self.scenery.static, *self.story.sketches] if self.story.sketches else self._static
+        return [*still, *self._moving, *self._time, *self._numbers]
 
     @property
     def overlays(self) -> list[list[Sketch]]:

@@ -56,10 +56,13 @@ class Program:
             assert time.monotonic() < end, f"it did not happen in time: {self.err}"
             time.sleep(0.05)
 
-    def opened(self):
-        """Wait for the window, and until it has taken the keyboard by itself."""
+    def opened(self, *, begins=True):
+        """Wait for the window, until it has taken the keyboard by itself, and perhaps let it begin."""
         self.until(self._focused)
         time.sleep(0.3)
+        if begins:
+            self.key("space")
+            time.sleep(0.3)
         return self
 
     def _focused(self):
@@ -381,3 +384,16 @@ def test_the_process_is_the_warmup_command_and_finds_the_package(tmp_path, monke
     code = commands[0][-1].replace("main(['warmup', '--quiet'])", "print(main.__module__)")
     result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "scalarviz.cli.main"
+
+
+def test_a_window_begins_by_itself_and_a_paused_one_waits(program):
+    run = rgb(program, "--steps", 3000, "--json").opened(begins=False)
+    time.sleep(6)
+    run.key("ctrl+q")
+    assert run.ended() == 0, run.err
+    assert json.loads(run.out)["steps"] > 0
+    run = rgb(program, "--paused", "--json").opened(begins=False)
+    time.sleep(6)
+    run.key("ctrl+q")
+    assert run.ended() == 0, run.err
+    assert json.loads(run.out)["steps"] == 0

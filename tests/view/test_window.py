@@ -384,6 +384,7 @@ def test_the_window_and_offscreen_draw_the_same_picture(live):
 
     with offscreen():
         bench = Workbench(view.scene, view.bench.size, keys=bottom_line(Here(view.bench.subject)))
+        bench.side.ground.ahead = view.bench.side.ground.ahead
         bench.update(view._shown, view.pace_text())
     picture = offscreen().render(bench.draw, view.bench.size).astype(int)
     assert np.abs(window - picture).max(axis=2).mean() < 0.1

@@ -64,23 +64,35 @@ class Strip:
         self._bars.clear()
 
     def sketches(
-        self, box: Box, frame: Frame, *, selected: int | None = None, marks: Sequence[str] = ()
+        self,
+        box: Box,
+        frame: Frame,
+        *,
+        selected: int | None = None,
+        marks: Sequence[str] = (),
+        beside: float | None = None,
     ) -> list[Sketch]:
         """The strip for one frame; in a narrow picture legends are narrower, the weights stay the largest thing.
+
+        `beside` is the width of the legend of the weights where large lines stand beside it: then it stands alone.
 
         A `selected` weight has a mark on the legend, and the left is left to its inspector; in a narrow picture
         everything. `marks` are those that cubes show: what they mean stands below.
         """
         x, y, width, height = box
-        beside = width if selected is None else LEGEND
-        below = marks_line((x + width - beside, y + height + _MARKS, beside, 0.0), self._theme, marks)
+        room = width if selected is None else LEGEND
+        if beside is not None and selected is None:
+            alone = (x + width - beside, y, beside, height)
+            below = marks_line((alone[0], y + height + _MARKS, beside, 0.0), self._theme, marks)
+            return [self.legend(alone, frame), below] if beside else []
+        below = marks_line((x + width - room, y + height + _MARKS, room, 0.0), self._theme, marks)
         if selected is not None:
             if not room_beside(width):
                 return []
             place = (x + width - LEGEND, y, LEGEND, height)
             return [self.legend(place, frame), self._mark(place, selected), below]
         sketches = []
-        own = min(LEGEND, max(_NOTED, 0.4 * width), width)
+        own = legend_width(width)
         left = width - own - GAP
         if self._rows and width >= 2 * _PLAIN + GAP:
             part = max(_PLAIN, min(ACTIVATION, left))
@@ -139,6 +151,11 @@ class Strip:
             for row, line in enumerate(lines):
                 sketch.text(box[0], box[1] + 16 + step * row, line, size, self._theme.text2)
         return sketch
+
+
+def legend_width(width: float) -> float:
+    """Of the weights, in a strip of this width."""
+    return min(LEGEND, max(_NOTED, 0.4 * width), width)
 
 
 def room_beside(width: float) -> bool:

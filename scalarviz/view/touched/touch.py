@@ -198,6 +198,10 @@ class Touch:
         self._in_column = found is not None
         return found
 
+    def below(self, places: Places) -> bool:
+        """Whether something is selected whose inspector stands below the cubes."""
+        return self.inspector is not None and self.column(places) is None
+
     def _outline(self, selection: Selection, view: View) -> list[NDArray[np.float64]]:
         """What can be seen of the outline around what is selected; kept while that, layout and camera stay."""
         now = (selection, view.layout, view.camera)

@@ -83,6 +83,11 @@ class Hands:
         self._dragging = self._taken = False  # taken: by a panel, for which the least movement counts
         self.grip: Grip | None = None
 
+    @property
+    def free(self) -> bool:
+        """Whether there is neither a weight in the hand nor a button down."""
+        return self.grip is None and self._pressed is None
+
     def pass_time(self, now: float) -> None:
         """A wheel that rests lets go."""
         if self.grip is not None and now >= self.grip.until:
@@ -170,6 +175,8 @@ class Hands:
             bench.help = self._over_help = False
         elif taken:
             bench.side.release(point)
+        elif clicked and (cap := bench.story.at(point)) is not None:
+            self._viewer.send(cap.action) if cap.action else self._viewer.say(cap.says)
         elif clicked and bench.touch.inspector_at(point):
             self._click_inspector(point)
         elif clicked:

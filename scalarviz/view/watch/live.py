@@ -19,6 +19,7 @@ from .actions import Here, bottom_line, inside_line
 from .live_source import LiveSource
 from .microsteps import MicroSteps
 from .playback import Playback, speed_text
+from .telling import Now, Telling
 from .travels import Travels
 from .viewer import Viewer
 
@@ -51,7 +52,9 @@ class LiveView(Viewer):
     theme, cmap : str
         See :class:`~scalarviz.view.workbench.Workbench`.
     playing : bool
-        Whether it runs at once.
+        Whether it runs by itself; else it stands, and says nothing of what will happen.
+    wait : float or None
+        Seconds without a touch before it does, in which its story is told; None: until the Space key lets it.
     first_start : bool
         Whether numba's cache is being filled meanwhile, so that a run whose engine was to be chosen (``"auto"``)
         goes on with numba when that is done.
@@ -69,6 +72,7 @@ class LiveView(Viewer):
         theme: str = "dark",
         cmap: str | None = None,
         playing: bool = True,
+        wait: float | None = 0.0,
         first_start: bool = False,
     ) -> None:
         subject = scene_subject(scene, LiveSource(scene.run, self._taught, self._go, self._ask))
@@ -102,8 +106,24 @@ class LiveView(Viewer):
         bench.inside.keys = inside_line(Here(subject))
         if self._first_start is not None:
             self._first_start.start()
-        if playing:
+        span = self.run.steps, self.run.steps + steps
+        self._telling = Telling(
+            scene, subject.source, Here(subject), span, wait if playing else 0.0, bench.side.ground.notes.append
+        )
+        bench.story.tell(self._telling.told)
+        if playing and wait == 0:
             self.playback.play()
+
+    def _tell_story(self, seconds: float) -> None:
+        """The large lines of start and end go on; the run begins where nobody has touched anything for a while."""
+        bench = self.bench
+        quiet = not bench.help and bench.selected is None and self.hands.free
+        now = Now(self.worker.latest, self.playback.running, quiet, self.touches, self.worker.error is not None)
+        if self._telling.pass_time(seconds, now):
+            self.playback.play()
+        if self._telling.told != bench.story.told:
+            bench.story.tell(self._telling.told)
+            self.refresh()
 
     def close(self) -> None:
         """Stop training, at the newest step; the run is free again."""
@@ -125,6 +145,7 @@ class LiveView(Viewer):
         if self.playback.running != running:  # at the end of its steps: said, although no cube changes any more
             self.refresh()
         self._tell_stop()
+        self._tell_story(seconds)
         change, self._change = self._change, None
         if change is not None:
             self._full_speed = change.after
@@ -195,6 +216,8 @@ class LiveView(Viewer):
         if self.playback.running:
             parts.append(f"{self._frames.value:.0f} frames/s")
             parts += [self.run.breakpoints.remark] * bool(self.run.breakpoints.remark)
+        elif self.worker.latest.step == 0 and not self.worker.latest.edited:
+            parts.insert(1, "nothing has been learnt yet")
         return "  ·  ".join([*parts, str(self.run.engine)])
 
     # ---- keys

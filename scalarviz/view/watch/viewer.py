@@ -21,6 +21,7 @@ from ..workbench import Workbench
 from .actions import Here, action_of, find, help_lines, told
 from .acts import Acts
 from .asking import Asking
+from .differs import differs
 from .hands import Hands, Point
 from .host import TICK, Host
 from .keys import normalised
@@ -53,6 +54,8 @@ class Viewer:
     hands : Hands
     clock : float
         Seconds that have passed.
+    touches : int
+        How often a key, a button or the wheel was used.
     """
 
     trains = False
@@ -67,7 +70,7 @@ class Viewer:
         self._dirty = True
         self.hands, self.acts, self.asking = Hands(self), Acts(self), Asking(bench)
         self.travels: Travels | None = None  # where it can go in time, if anywhere
-        self.clock = 0.0
+        self.clock, self.touches = 0.0, 0
         self._notice, self._notice_until = "", 0.0
         self._escape_until = 0.0
         self.handlers: dict[str, Callable[..., None]] = {
@@ -186,27 +189,14 @@ class Viewer:
         frame, said = self.frame(), (self.message(), self.notice())
         touch = self.bench.touch
         self._dirty |= self.asking.pass_time(seconds, frame, rests=self.rests, trains=self.trains)
-        if not (self._dirty or self.bench.moving or said != (touch.message, touch.notice) or self._differs(frame)):
+        self._dirty |= self.bench.moving or said != (touch.message, touch.notice) or differs(self._shown, frame)
+        if not self._dirty:
             self.bench.text_pace.rest(seconds)
             return False
         self._shown, self._dirty = frame, False
         self.bench.message, touch.notice = said
         self.bench.update(frame, self.pace_text(), seconds)
         return True
-
-    def _differs(self, frame: Frame) -> bool:
-        old = self._shown
-        if old is frame:
-            return False
-        return (
-            old is None
-            or (old.step, old.edited, old.next_lr) != (frame.step, frame.edited, frame.next_lr)
-            or not np.array_equal(old.activations.get("input", ()), frame.activations.get("input", ()), equal_nan=True)
-            or not all(
-                np.array_equal(getattr(old, name), getattr(frame, name), equal_nan=name != "frozen")
-                for name in ("loss", "values", "gradient", "frozen")
-            )
-        )
 
     def draw(self, viewport: tuple[int, int] | None = None) -> None:
         """Paint the picture into the bound framebuffer."""
@@ -271,6 +261,7 @@ class Viewer:
 
     def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
         """A key was pressed; returns whether it means something. What means nothing here says why."""
+        self.touches += 1
         pressed = normalised(name, text, ctrl=ctrl)
         shifted = find(normalised(name, text, ctrl=ctrl, shift=True)) if shift else None
         with self._saying():
@@ -340,6 +331,7 @@ class Viewer:
 
     def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
         """A button went down, perhaps with Shift held."""
+        self.touches += 1
         with self._saying():
             self.hands.press(at, button, shift=shift, ctrl=ctrl)
 
@@ -359,5 +351,6 @@ class Viewer:
 
     def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
         """The wheel turned by `notches` across and up."""
+        self.touches += 1
         with self._saying():
             self.hands.scroll(at, notches, shift=shift)

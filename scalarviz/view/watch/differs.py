@@ -1,0 +1,22 @@
+"""Whether a frame looks different from the one before it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...run.frame import Frame
+
+
+def differs(old: Frame | None, frame: Frame) -> bool:
+    """Whether the picture of `frame` is another one than that of `old`."""
+    if old is frame:
+        return False
+    return (
+        old is None
+        or (old.step, old.edited, old.next_lr) != (frame.step, frame.edited, frame.next_lr)
+        or not np.array_equal(old.activations.get("input", ()), frame.activations.get("input", ()), equal_nan=True)
+        or not all(
+            np.array_equal(getattr(old, name), getattr(frame, name), equal_nan=name != "frozen")
+            for name in ("loss", "values", "gradient", "frozen")
+        )
+    )

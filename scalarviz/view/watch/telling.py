@@ -1,0 +1,206 @@
+"""`Telling`: when a window speaks in large lines: before the first step, until it begins, and after the last one.
+
+A window begins by itself when nothing has been touched for a while; whoever touches it has that while again, and
+as long as something is open (the list of keys, an inspector) nothing begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...run.frame import Frame
+from ...run.moment import Moment
+from ...run.scene import Scene
+from ...run.source import Source
+from ..draw.text import loss_text
+from ..panels.image import words_of
+from ..panels.story import Cap, Told
+from .actions import BY_NAME, GESTURES, Here
+
+WAIT = 4.0
+"""Seconds without a touch after which a window begins by itself."""
+FADE, REST = 0.3, 0.5
+"""Seconds in which lines fade, and after the last step until they come."""
+BREATH, LEVELS = 2.0, 24
+"""Seconds of a breath of the first key cap, and how many different pictures of it are drawn."""
+BREATHING = 60.0
+"""Seconds after which it rests: a window in which nothing happens draws nothing."""
+_LONGEST_TICK = 0.25  # a window that takes a while to come up has not waited meanwhile
+_HALF = 0.5  # of its first value: a loss that has fallen less has not been learnt
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """What the window is doing.
+
+    Attributes
+    ----------
+    frame : Frame
+    running : bool
+        Whether time goes on.
+    quiet : bool
+        Whether nothing is open or in a hand.
+    touches : int
+        How often something has been touched.
+    failed : bool
+        Whether an error has stopped it.
+    """
+
+    frame: Frame
+    running: bool
+    quiet: bool = True
+    touches: int = 0
+    failed: bool = False
+
+
+class Telling:
+    """The large lines of one window.
+
+    Parameters
+    ----------
+    scene : Scene
+    source : Source
+        Who is asked what the scene claims at the end.
+    here : Here
+        Which keys there are.
+    span : (int, int)
+        The step at which the window opened, and the one at which it pauses.
+    wait : float or None
+        Seconds without a touch after which it begins; 0: nothing is said before; None: never by itself.
+    note : callable
+        Told what a claim of the scene's own raised.
+
+    Attributes
+    ----------
+    told : Told or None
+        What is said now.
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        source: Source,
+        here: Here,
+        span: tuple[int, int],
+        wait: float | None,
+        note: Callable[[str], object] = lambda line: None,
+    ) -> None:
+        self._story, self._source, self._note = scene.told, source, note
+        self._first, self._last = span
+        self._wait = wait
+        self._waited = self._clock = 0.0
+        self._touches = 0
+        self._begun: float | None = None  # the clock when it began
+        self._stood: tuple[Frame, float] | None = None  # the frame at the end, and since when
+        self._opening = Told(self._story.opening(scene.run), self._story.sentence, opening_caps(here))
+        self._ending: Told | None = None
+        self._end_caps = ending_caps(here)
+        self.told: Told | None = self._opening
+        if wait == 0:  # nothing is waited for: there is nothing to be read before
+            self._begun, self.told = -FADE, None
+
+    def pass_time(self, seconds: float, now: Now) -> bool:
+        """`seconds` have passed; returns whether the window should begin now."""
+        self._clock += seconds
+        if self._begun is None and (now.running or now.frame.step != self._first):
+            self._begun = self._clock
+        begins = self._begun is None and self._due(min(seconds, _LONGEST_TICK), now)
+        opened, ended = self._opened(), self._ended(now)
+        self.told = opened or ended
+        return begins
+
+    def _due(self, seconds: float, now: Now) -> bool:
+        if self._wait is None or now.failed:
+            return False
+        untouched, self._touches = now.touches == self._touches, now.touches
+        self._waited = self._waited + seconds if now.quiet and untouched else 0.0
+        return self._waited >= self._wait
+
+    def _opened(self) -> Told | None:
+        """The lines before the first step; they fade when it has begun."""
+        opening = self._opening
+        if self._begun is None:
+            phase = np.rint(min(self._clock, BREATHING) / BREATH * LEVELS) / LEVELS
+            return _with(opening, 1.0, float(0.5 - 0.5 * np.cos(2 * np.pi * (phase + 0.5))))
+        alpha = 1.0 - (self._clock - self._begun) / FADE
+        return _with(opening, alpha, 0.0) if alpha > 0 else None
+
+    def _ended(self, now: Now) -> Told | None:
+        """The lines after the last step: while the window stands there, and nothing has been changed by hand."""
+        frame = now.frame
+        newest = frame.past is None or frame.past.newest == frame.step
+        if (
+            now.running
+            or now.failed
+            or frame.edited
+            or frame.step != self._last
+            or not newest
+            or not len(frame.curve.loss)
+        ):
+            self._stood = self._ending = None
+            return None
+        if self._stood is None or self._ending is None:
+            self._stood, self._ending = (frame, self._clock), self._said(frame)
+        alpha = (self._clock - self._stood[1] - REST) / FADE
+        return _with(self._ending, min(alpha, 1.0), 0.0) if alpha > 0 else None
+
+    def _said(self, frame: Frame) -> Told:
+        losses, facts = frame.curve.loss, self._source.facts
+        batches = 1 if facts is None else -(-facts.samples // max(facts.batch_size, 1))
+        if not learnt(losses, batches):
+            return Told(f"Stopped at loss {loss_text(float(losses[-1]))}.", "", self._end_caps)
+        fall = loss_text(float(losses[0])), loss_text(float(losses[-1]))
+        return Told("Learnt.", self._claim(frame), self._end_caps, fall)
+
+    def _claim(self, frame: Frame) -> str:
+        """The scene's sentence about this moment, where it holds."""
+        if self._story.claim is None:
+            return ""
+        try:
+            return str(self._story.claim(Moment(frame, self._source)))
+        except Exception as error:  # a scene's own code: the window goes on without the sentence
+            self._note(f"the story's claim: {words_of(error)}")
+            return ""
+
+
+def learnt(losses: np.ndarray, batches: int = 1) -> bool:
+    """Whether a loss has fallen by half or more.
+
+    Parameters
+    ----------
+    losses : ndarray
+        Of every step.
+    batches : int
+        In which the data comes: of single batches the means of the first and the last round are compared.
+    """
+    count = max(1, min(batches, len(losses) // 4))
+    first, last = float(np.mean(losses[:count])), float(np.mean(losses[-count:]))
+    return bool(np.isfinite(last) and last <= first - _HALF * abs(first))
+
+
+def _with(told: Told, alpha: float, breath: float) -> Told:
+    return Told(told.headline, told.sentence, told.caps, told.fall, alpha, breath)
+
+
+def opening_caps(here: Here) -> tuple[Cap, ...]:
+    """What can be pressed before the first step."""
+    return _caps(here, (("toggle_run", "begin"), ("step", "one step"), ("toggle_help", "all keys")))
+
+
+def ending_caps(here: Here) -> tuple[Cap, ...]:
+    """What can be tried after the last one."""
+    caps = _caps(here, (("restart", "again"),))
+    for hand, does, begins in (("Click", "a cube", "a cube"), ("Shift+Wheel", "on it: break it", "over a cube")):
+        found = next((g for g in GESTURES if g.hand == hand and g.does.startswith(begins)), None)
+        if found is not None and found.applies(here):
+            caps += (Cap(hand, does, says=f"{hand} {found.does}"),)
+    return caps
+
+
+def _caps(here: Here, wanted: tuple[tuple[str, str], ...]) -> tuple[Cap, ...]:
+    """Caps of actions that there are, with the keys of the table."""
+    found = [(BY_NAME[name], words) for name, words in wanted if name in BY_NAME]
+    return tuple(Cap(action.keys[0], words, action.name) for action, words in found if action.applies(here))

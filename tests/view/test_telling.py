@@ -1,0 +1,471 @@
+"""The first two minutes: a window opens paused under one large line, begins, and says at its end what it has learnt."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from scalarviz import nn, optim
+from scalarviz.run import Story
+from scalarviz.run.panels import ColourCube, LossCurve
+from scalarviz.run.scene import Scene
+from scalarviz.view.draw.text import CAP_HEIGHT, loss_text, measure
+from scalarviz.view.panels.story import Cap, Told
+from scalarviz.view.watch.actions import BY_NAME
+from scalarviz.view.watch.live import LiveView
+from scalarviz.view.watch.telling import BREATHING, FADE, REST, WAIT, learnt
+from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.window.unseen import Unseen
+from scalarviz.view.workbench import Workbench
+
+pytestmark = pytest.mark.gl
+X = np.random.default_rng(0).random((64, 3))
+GRID = np.stack(np.meshgrid(*[np.linspace(0, 1, 4)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+SENTENCE = "They should turn every colour into its opposite."
+SIZES = [(1280, 720), (1920, 1080), (960, 540), (640, 480), (720, 1280), (520, 720)]
+STEPS = 60
+
+
+def scene(*hidden: int, lr: float = 5.0, claim: Callable[[Any], str] | None = None, told: bool = True) -> Scene:
+    layers: list[nn.Module] = []
+    for n_in, n_out in zip((3, *hidden), (*hidden, 3), strict=True):
+        layers += [nn.Linear(n_in, n_out), nn.Sigmoid()]
+    net = nn.Sequential(*layers)
+    net.initialize(nn.init.uniform(0, 1), seed=1)
+    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=lr), (X, 1 - X), engine="numpy")
+    story = Story(SENTENCE, claim=claim) if told else None
+    return Scene("t", run, X[0], 1 - X[0], panels=(ColourCube(GRID, 1 - GRID), LossCurve()), story=story)
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[..., Unseen]]:
+    hosts: list[Unseen] = []
+
+    def make(made: Scene | None = None, size: tuple[int, int] = (1280, 720), **options: Any) -> Unseen:
+        options = {"wait": WAIT, "steps": STEPS, "duration": 0.5, **options}
+        hosts.append(Unseen(lambda wanted: LiveView(made or scene(), wanted, **options), size))
+        hosts[-1].pass_time(0.02)
+        return hosts[-1]
+
+    yield make
+    for host in hosts:
+        host.close_soon()
+
+
+def words(host: Unseen) -> list[str]:
+    return [item.text for sketch in host.view.bench.sketches for item in sketch.texts]
+
+
+def pass_time(host: Unseen, seconds: float, tick: float = 0.1) -> None:
+    for _ in range(round(seconds / tick)):
+        host.pass_time(tick)
+
+
+def run_to_the_end(host: Unseen) -> None:
+    view = host.view
+    view.send("toggle_run")
+    for _ in range(400):
+        host.pass_time(0.05)
+        view.worker.settle()
+        if not view.playback.running:
+            break
+    assert view.worker.latest.step == STEPS
+    pass_time(host, REST + FADE + 0.3, 0.05)
+
+
+def at(host: Unseen, key: str) -> tuple[float, float]:
+    """Device pixel of the middle of a key cap."""
+    box = next(box for box, cap in host.view.bench.story._caps if cap.key == key)
+    scale = host.view.bench.scale
+    return (box[0] + box[2] / 2) * scale, (box[1] + box[3] / 2) * scale
+
+
+def click(host: Unseen, point: tuple[float, float]) -> None:
+    host.view.press(point)
+    host.view.release(point)
+    host.pass_time(0.02)
+
+
+# ---- the start
+
+
+def test_it_opens_paused_under_one_large_line(opened: Callable[..., Unseen]) -> None:
+    host = opened()
+    said = words(host)
+    assert {"12 weights.", SENTENCE, "Space", "begin", "Right", "one step", "?", "all keys"} <= set(said)
+    assert not host.view.playback.running
+    assert host.view.run.steps == 0
+    assert not any("σ(" in text for text in said)  # the sentence is alone
+    assert "hide panels" not in said
+    assert any("nothing has been learnt yet" in text for text in said)
+    big = next(item for s in host.view.bench.sketches for item in s.texts if item.text == "12 weights.")
+    assert (big.size, big.bold) == (26, True)
+    assert next(i for s in host.view.bench.sketches for i in s.texts if i.text == SENTENCE).size == 22
+
+
+def test_nothing_touched_for_four_seconds_begins(opened: Callable[..., Unseen]) -> None:
+    host = opened()
+    pass_time(host, WAIT - 0.3)
+    assert not host.view.playback.running
+    pass_time(host, 0.4)
+    assert host.view.playback.running
+
+
+TOUCHES: dict[str, Callable[[LiveView], object]] = {
+    "key": lambda view: view.key("G"),
+    "a key without a meaning": lambda view: view.key("Z"),
+    "press": lambda view: (view.press((600.0, 100.0)), view.release((600.0, 100.0))),
+    "wheel": lambda view: view.scroll((600.0, 300.0), (0.0, 1.0)),
+}
+
+
+@pytest.mark.parametrize("touch", list(TOUCHES))
+def test_a_touch_gives_four_seconds_again(opened: Callable[..., Unseen], touch: str) -> None:
+    host = opened()
+    pass_time(host, WAIT - 0.5)
+    TOUCHES[touch](host.view)
+    pass_time(host, WAIT - 0.3)
+    assert not host.view.playback.running
+    pass_time(host, 0.5)
+    assert host.view.playback.running
+
+
+def test_moving_the_pointer_is_no_touch(opened: Callable[..., Unseen]) -> None:
+    host = opened()
+    for k in range(round(WAIT / 0.1) + 1):
+        host.view.move((300.0 + k, 300.0))
+        host.pass_time(0.1)
+    assert host.view.playback.running
+
+
+@pytest.mark.parametrize("what", ["the list of keys", "the inspector", "a button held"])
+def test_nothing_begins_while_something_is_open(opened: Callable[..., Unseen], what: str) -> None:
+    host = opened()
+    view = host.view
+    if what == "the list of keys":
+        view.send("toggle_help")
+    elif what == "the inspector":
+        view.bench.select(3)
+    else:
+        view.press((600.0, 100.0))
+    pass_time(host, 3 * WAIT)
+    assert not view.playback.running
+    view.release((600.0, 100.0)) if what == "a button held" else view.send("escape")
+    pass_time(host, WAIT + 0.2)
+    assert view.playback.running
+
+
+def test_a_window_told_to_wait_waits_for_ever_and_comes_to_rest(opened: Callable[..., Unseen]) -> None:
+    host = opened(wait=None)
+    pass_time(host, BREATHING + 1, 0.25)
+    assert not host.view.playback.running
+    before = host.drawings
+    pass_time(host, 5)
+    assert host.drawings == before  # nothing happens: nothing is drawn
+    assert SENTENCE in words(host)
+    host.view.key("Space")
+    host.pass_time(0.05)
+    assert host.view.playback.running
+
+
+def test_time_that_the_window_needed_to_come_up_is_not_waited(opened: Callable[..., Unseen]) -> None:
+    host = opened()
+    host.pass_time(3 * WAIT)
+    assert not host.view.playback.running
+
+
+def test_space_begins_and_the_sentence_fades_before_the_formulas_come(opened: Callable[..., Unseen]) -> None:
+    host = opened(steps=3000, duration=60.0)
+    host.view.key("Space")
+    seen = []
+    for _ in range(6):
+        host.pass_time(0.1)
+        alphas = [i.colour[3] for s in host.view.bench.sketches for i in s.texts if i.text == SENTENCE]
+        seen.append(alphas[0] if alphas else 0.0)
+        assert not (seen[-1] and any("σ(" in text for text in words(host)))
+    assert seen == sorted(seen, reverse=True)
+    assert seen[0] == 1.0
+    assert 0.0 < seen[2] < seen[1] < 1.0
+    assert seen[-1] == 0.0
+    assert any("σ(" in text for text in words(host))
+    assert "hide panels" in words(host)
+    host.view.key("Space")  # paused again: what has been read is not said again
+    pass_time(host, 1)
+    assert SENTENCE not in words(host)
+    pass_time(host, 2 * WAIT)
+    assert not host.view.playback.running
+
+
+def test_one_step_by_hand_is_a_beginning_too(opened: Callable[..., Unseen]) -> None:
+    host = opened()
+    host.view.key("Right")
+    host.view.worker.settle()
+    pass_time(host, WAIT + 1)
+    assert host.view.run.steps == 1
+    assert SENTENCE not in words(host)
+
+
+def test_the_first_cap_breathes(opened: Callable[..., Unseen]) -> None:
+    host = opened(wait=None)
+    (x, y, width, _), _ = host.view.bench.story._caps[0]
+    edge = []
+    for _ in range(20):
+        host.pass_time(0.1)
+        edge.append(int(host.picture()[round(y), round(x + width / 2)].sum()))
+    assert max(edge) > min(edge) + 150
+    turns = np.sign(np.diff(edge))
+    assert int(np.argmin(edge)) in range(7, 13)  # two seconds from bright to bright
+    assert set(turns) <= {-1, 0, 1}
+
+
+@pytest.mark.parametrize(("key", "done"), [("Space", "runs"), ("Right", "steps"), ("?", "shows the keys")])
+def test_the_caps_are_keys(opened: Callable[..., Unseen], key: str, done: str) -> None:
+    host = opened()
+    view = host.view
+    click(host, at(host, key))
+    view.worker.settle()
+    happened = {"runs": view.playback.running, "steps": view.run.steps == 1, "shows the keys": view.bench.help}
+    assert [name for name, is_so in happened.items() if is_so and name == done] == [done]
+
+
+def test_a_loaded_run_begins_with_its_story_too(opened: Callable[..., Unseen]) -> None:
+    made = scene()
+    made.run.step(25)
+    host = opened(made)
+    assert SENTENCE in words(host)
+    assert not any("nothing has been learnt yet" in text for text in words(host))
+
+
+@pytest.mark.parametrize("playing", [False, True])
+def test_a_program_that_plays_or_stands_by_itself_has_no_opening(opened: Callable[..., Unseen], playing: bool) -> None:
+    host = opened(playing=playing, wait=0.0)
+    assert SENTENCE not in words(host)
+    assert host.view.playback.running is playing
+
+
+def test_show_begins_by_itself_or_waits() -> None:
+    from scalarviz.view import show as shown
+
+    assert inspect.signature(shown).parameters["paused"].default is False
+    from scalarviz.view.show import _maker
+
+    for paused, waits in ((False, WAIT), (True, None)):
+        with offscreen():
+            view = _maker(scene(), True, STEPS, 0.5, "dark", None, paused, False)((1280, 720))
+            assert isinstance(view, LiveView)
+            assert view._telling._wait == waits
+            assert view.bench.story.told is not None
+            view.close()
+
+
+# ---- the end
+
+
+def test_at_the_end_it_says_what_has_come_of_it(opened: Callable[..., Unseen]) -> None:
+    host = opened(scene(claim=lambda moment: f"This is said of step {moment.step}."))
+    camera = host.view.bench.camera
+    run_to_the_end(host)
+    said, losses = words(host), host.view.run.history.curve().loss
+    assert {"Learnt.", f"This is said of step {STEPS}.", "Click", "a cube", "Shift+Wheel", "on it: break it"} <= set(
+        said
+    )
+    assert f"loss {loss_text(float(losses[0]))}" in said
+    assert loss_text(float(losses[-1])) in said
+    assert losses[-1] < losses[0] / 2
+    assert host.view.bench.camera is camera
+    if "restart" in BY_NAME:
+        assert BY_NAME["restart"].keys[0] in said
+
+
+def test_it_comes_half_a_second_after_the_last_step_and_fades_in(opened: Callable[..., Unseen]) -> None:
+    host = opened()
+    host.view.send("step", STEPS)
+    host.view.worker.settle()
+    host.pass_time(0.05)
+    assert "Learnt." not in words(host)
+    pass_time(host, REST - 0.1, 0.05)
+    assert "Learnt." not in words(host)
+    pass_time(host, 0.2, 0.05)
+    alpha = [i.colour[3] for s in host.view.bench.sketches for i in s.texts if i.text == "Learnt."]
+    assert 0 < alpha[0] < 1
+    pass_time(host, FADE, 0.05)
+    alpha = [i.colour[3] for s in host.view.bench.sketches for i in s.texts if i.text == "Learnt."]
+    assert alpha == [1.0]
+
+
+def test_a_loss_that_did_not_fall_by_half_was_only_stopped(opened: Callable[..., Unseen]) -> None:
+    host = opened(scene(lr=1e-4, claim=lambda moment: "It has learnt everything."))
+    run_to_the_end(host)
+    said = words(host)
+    assert f"Stopped at loss {loss_text(host.view.run.loss)}." in said
+    assert "Learnt." not in said
+    assert "It has learnt everything." not in said
+
+
+@pytest.mark.parametrize("claim", [None, lambda moment: ""])
+def test_without_a_claim_that_holds_it_says_only_that_it_has_learnt(opened: Callable[..., Unseen], claim: Any) -> None:
+    host = opened(scene(claim=claim))
+    run_to_the_end(host)
+    assert "Learnt." in words(host)
+
+
+def test_a_claim_that_raises_is_said_on_the_terminal(opened: Callable[..., Unseen]) -> None:
+    host = opened(scene(claim=lambda moment: str(1 / 0)))
+    run_to_the_end(host)
+    assert "Learnt." in words(host)
+    assert host.told == ["the story's claim: ZeroDivisionError: division by zero"]
+
+
+def test_whoever_breaks_it_is_not_told_any_more_that_it_has_learnt(opened: Callable[..., Unseen]) -> None:
+    host = opened()
+    run_to_the_end(host)
+    host.view.put(0, 9.0)
+    host.view.worker.settle()
+    pass_time(host, 0.2)
+    assert "Learnt." not in words(host)
+    assert "hide panels" in words(host)  # the line of keys is there again
+
+
+def test_a_selected_cube_takes_the_place_where_there_is_no_column(opened: Callable[..., Unseen]) -> None:
+    host = opened(size=(640, 480))
+    run_to_the_end(host)
+    host.view.bench.select(4)
+    host.view.refresh()
+    pass_time(host, 0.3)
+    assert "Learnt." not in words(host)
+    assert host.view.bench.story._caps == []
+    host.view.send("escape")
+    pass_time(host, 0.3)
+    assert "Learnt." in words(host)
+
+
+def test_going_on_past_the_end_ends_the_end(opened: Callable[..., Unseen]) -> None:
+    host = opened()
+    run_to_the_end(host)
+    host.view.key("Space")
+    pass_time(host, 0.3)
+    host.view.key("Space")
+    host.view.worker.settle()
+    pass_time(host, 2)
+    assert host.view.run.steps > STEPS
+    assert "Learnt." not in words(host)
+
+
+def test_a_cap_of_a_gesture_says_what_it_is(opened: Callable[..., Unseen]) -> None:
+    host = opened()
+    run_to_the_end(host)
+    before = host.view.run.values.copy()
+    click(host, at(host, "Shift+Wheel"))
+    assert host.view.notice() == "Shift+Wheel over a cube: change that weight"
+    assert np.array_equal(host.view.run.values, before)
+
+
+@pytest.mark.parametrize(
+    ("losses", "batches", "expected"),
+    [
+        ([1.0, 0.5], 1, True),
+        ([1.0, 0.51], 1, False),
+        ([1.0, 2.0], 1, False),
+        ([1.0, np.nan], 1, False),
+        ([1.0, np.inf], 1, False),
+        ([0.0, 0.0], 1, True),
+        ([-1.0, -1.2], 1, False),
+        ([-1.0, -1.5], 1, True),
+        ([1.0, 1.1, 0.9, 1.0, 0.2, 0.1, 0.3, 0.9], 2, False),
+        ([1.0, 1.1, 0.9, 1.0, 0.2, 0.1, 0.1, 0.7], 2, True),
+        ([1.0], 1, False),
+    ],
+)
+def test_when_something_has_been_learnt(losses: list[float], batches: int, expected: bool) -> None:
+    assert learnt(np.array(losses), batches) is expected
+
+
+# ---- where it stands
+
+
+def boxes(bench: Workbench) -> list[tuple[str, tuple[float, float, float, float]]]:
+    found = []
+    for item in (item for sketch in bench.sketches for item in sketch.texts):
+        wide = measure(item.text, item.size, item.bold)
+        left = item.x - {"left": 0.0, "middle": 0.5, "right": 1.0}[item.anchor] * wide
+        found.append((item.text, (left, item.y - CAP_HEIGHT * item.size, left + wide, item.y)))
+    return found
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("hidden", [(), (16, 16)])
+@pytest.mark.parametrize("ends", [False, True])
+def test_nothing_overlaps_nor_leaves_the_picture(
+    opened: Callable[..., Unseen], size: tuple[int, int], hidden: tuple[int, ...], ends: bool
+) -> None:
+    host = opened(scene(*hidden, claim=lambda moment: "Each output now falls when its own colour rises."), size)
+    if ends:
+        host.view.bench.story.told = Told("Learnt.", "Each output now falls when its own colour rises.",
+                                    (Cap("R", "again"), Cap("Click", "a cube"), Cap("Shift+Wheel", "on it: break it")),
+                                    ("0.1326", "0.0018"))  # fmt: skip
+        host.view._telling.told = host.view.bench.story.told
+        with offscreen():
+            host.view.bench.update(host.view.frame(), "", 0.2)
+    bench = host.view.bench
+    found = boxes(bench)
+    wide, high = bench.places.size
+    sentence = [
+        text for text, _ in found if text in SENTENCE or text in "Each output now falls when its own colour rises."
+    ]
+    assert sentence, [text for text, _ in found]
+    for k, (text, (left, top, right, bottom)) in enumerate(found):
+        assert min(left, top) >= 0, text
+        assert right <= wide, text
+        assert bottom <= high, text
+        for other, (a, b, c, d) in found[:k]:
+            assert right <= a or c <= left or bottom <= b or d <= top, f"{text!r} and {other!r}"
+    for (left, top, width, height), _ in bench.story._caps:
+        assert left + width <= wide
+        assert top + height <= high
+        for box, _ in bench.story._caps:
+            assert box == (left, top, width, height) or box[0] + box[2] <= left or left + width <= box[0]
+    assert min(item.size for sketch in bench.sketches for item in sketch.texts) >= 13
+
+
+def test_a_picture_too_small_for_it_has_none(opened: Callable[..., Unseen]) -> None:
+    host = opened(size=(200, 160))
+    assert SENTENCE not in words(host)
+    host.view.send("toggle_panels")
+    host.pass_time(0.1)
+    assert SENTENCE not in words(host)
+
+
+def test_hidden_panels_hide_it_too(opened: Callable[..., Unseen]) -> None:
+    host = opened()
+    host.view.send("toggle_panels")
+    host.pass_time(0.1)
+    assert SENTENCE not in words(host)
+    assert host.view.bench.story.at((50.0, 680.0)) is None
+
+
+def test_a_scene_without_a_story_says_how_many_weights_learn_how_much(opened: Callable[..., Unseen]) -> None:
+    host = opened(scene(told=False))
+    assert {"12 weights.", "They should learn 64 examples."} <= set(words(host))
+
+
+def test_a_film_tells_nothing() -> None:
+    made = scene()
+    with offscreen():
+        bench = Workbench(made, (1280, 720))
+        bench.update(made.run.frame(made.probe))
+    assert bench.story.told is None
+    assert SENTENCE not in [item.text for sketch in bench.sketches for item in sketch.texts]
+
+
+def test_looking_at_it_changes_no_bit() -> None:
+    plain, watched = scene(), scene()
+    plain.run.step(STEPS)
+    host = Unseen(lambda size: LiveView(watched, size, steps=STEPS, duration=0.5, wait=WAIT))
+    run_to_the_end(host)
+    assert np.array_equal(plain.run.values, watched.run.values)
+    host.close_soon()
