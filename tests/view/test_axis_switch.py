@@ -72,7 +72,7 @@ def test_a_click_on_the_word_switches_the_axis_and_back_and_it_stays_so(view: Li
     assert moved[y + 30 : y + height - 30, x + 50 : x + width].any()  # the curve itself
     until(view, 300)
     view.resize((960, 540))
-    view.toggle_theme()
+    view.send("toggle_theme")
     view.tick(0.2)
     assert "linear" in words(view)
     click_the_word(view)
