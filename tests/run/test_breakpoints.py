@@ -452,3 +452,57 @@ def test_the_numbers_are_a_mapping_of_the_names():
         assert array.shape == run._named.shapes[name].shape, name
     assert isinstance(run._named, Named)
     assert "xyz" not in numbers
+
+
+# ---- which weight
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_weight_in_question_is_known(engine):
+    run = make(engine)
+    run.break_on("grad > 0.02")
+    run.step(50)
+    index = int(np.abs(run.frame().gradient).argmax())
+    assert run.stopped_by.weights == (index,)
+    assert f"in {run.weight_name(index)})" in str(run.stopped_by)
+    for text, weight in {
+        "2.weight[1][-1] > -9 and step == 20": 16 + 1 * 4 + 3,
+        "grad(0.bias)[2] > -9 and step == 22": 12 + 2,
+        "max(0.weight) > -9 and step == 24": None,
+        "loss > 0 and step == 26": None,
+    }.items():
+        run.breakpoints.clear()
+        run.break_on(text)
+        run.step(50)
+        assert run.stopped_by.weights == (() if weight is None else (weight,)), text
+    run.breakpoints.clear()
+    run.to(0)
+    run.break_on("0.weight > 0.7")
+    run.step(50)
+    (index,) = run.stopped_by.weights
+    assert run.values[index] > 0.7
+
+
+def test_the_first_weight_that_is_lost_is_in_question():
+    net = nn.Sequential(nn.Linear(3, 3, seed=0))
+    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=1e39), (X, 1 - X), engine="numpy", dtype="float64")
+    run.break_on("nan")
+    with pytest.raises(DivergedError) as caught:
+        run.step(1000)
+    assert run.stopped_by is not None
+    for index in run.stopped_by.weights:
+        assert f"the first weight is {run.weight_name(index)}" in str(caught.value)
+        assert f"in {run.weight_name(index)}" in str(run.stopped_by)
+
+
+def test_many_long_ones_are_said_in_a_line():
+    run = make()
+    for k in range(5):
+        run.break_on(" + ".join(["loss"] * 300) + f" > {k - 99}" if k == 0 else f"step == 1 and lr > {k - 9}")
+    run.step(3)
+    said = str(run.stopped_by)
+    assert len(run.stopped_by.breakpoints) == 5
+    assert said.endswith("; and 3 more")
+    assert len(said) < 300
+    assert max(map(len, str(run.breakpoints).splitlines())) < 80
+    assert len(repr(run.breakpoints[0])) < 140

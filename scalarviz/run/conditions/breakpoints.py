@@ -8,6 +8,7 @@ from typing import overload
 from ...checks import flag
 from ...errors import InputError, TypeMismatchError, listing, shown
 from .condition import Condition
+from .faults import brief
 from .numbers import Named
 
 
@@ -65,7 +66,7 @@ class Breakpoint:
     def __repr__(self) -> str:
         where = f", hit {_times(self.hits)}, last at step {self.step:,}" if self.step is not None else ""
         off = "" if self.enabled else f", disabled{self.trouble and f' ({self.trouble})'}"
-        return f"Breakpoint({self.number}: {shown(self.text)[1:-1]}{', once' if self.once else ''}{where}{off})"
+        return f"Breakpoint({self.number}: {brief(self.text)}{', once' if self.once else ''}{where}{off})"
 
 
 def _times(count: int) -> str:
@@ -166,7 +167,7 @@ class Breakpoints(Sequence[Breakpoint]):
         for point in self._all:
             state = ("once" if point.once else "on") if point.enabled else "off"
             last = "" if point.step is None else f"{point.step:,}"
-            rows.append((str(point.number), shown(point.text)[1:-1], state, f"{point.hits:,}", last))
+            rows.append((str(point.number), brief(point.text, 40), state, f"{point.hits:,}", last))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return "\n".join(_row(row, widths) for row in rows)
 

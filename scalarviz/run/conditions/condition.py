@@ -8,14 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .expression import NOTHING, Expression, Kept, Load
+from .expression import NOTHING, Expression, Kept
 from .faults import fault
 from .functions import Array
-from .numbers import SPEED_ONLY, Named, Numbers
+from .numbers import SPEED_ONLY, Named
 from .parser import parse
-
-SHOWN = 4
-"""The most numbers that are said with a condition that became true."""
 
 Before = NDArray[np.bool_] | Kept
 
@@ -81,34 +78,3 @@ class Condition:
 
     def _now(self, numbers: Mapping[str, Array], kept: Kept = NOTHING) -> NDArray[np.bool_]:
         return self.expression.run(numbers.__getitem__, kept).astype(bool, copy=False)
-
-    def said(self, numbers: Numbers, where: NDArray[np.bool_], before: Before) -> str:
-        """The numbers in it, as ``grad 12.3`` and ``0.weight[2][1] 0.01, before -0.02``; the first few.
-
-        `where` is what :meth:`becomes` found: of a tensor its element is said for which it became true.
-        """
-        former: dict[Load, Array] = {}
-        if isinstance(before, Kept):
-            back = (load for load in self.expression.instructions if isinstance(load, Load) and load.before)
-            former = dict(zip(back, before, strict=True))
-        place = np.argwhere(where)[0] if where.ndim and where.any() else np.zeros(0, int)
-        parts: dict[str, str] = {}
-        for load in self.expression.loads:
-            array = former[load] if load.before else self.expression.value(load, numbers.__getitem__)
-            if array.ndim and array.shape != where.shape:
-                continue  # max(...) of it: no one element says why
-            name = load.written if not array.ndim else self._element(load, numbers, place)
-            number = _brief(array[tuple(place)] if array.ndim else array)
-            key = f"{name}, before" if load.before and name in parts else name
-            parts[key] = f"before {number}" if load.before else f"{name} {number}"
-        return ", ".join(list(parts.values())[:SHOWN])
-
-    @staticmethod
-    def _element(load: Load, numbers: Numbers, place: NDArray[np.intp]) -> str:
-        if load.key == "dead" and not load.indices:
-            return numbers.named.unit(int(place[0]))
-        return load.written + "".join(f"[{index}]" for index in place)
-
-
-def _brief(number: Array) -> str:
-    return ("false", "true")[bool(number)] if number.dtype == bool else f"{float(number):.6g}"

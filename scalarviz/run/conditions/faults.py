@@ -31,6 +31,12 @@ def under(text: str, place: int) -> str:
     return f"    {before}{line}{after}\n    {' ' * (len(before) + place - start)}^"
 
 
+def brief(text: str, most: int = WIDTH) -> str:
+    """A text in one line of at most so many letters."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 3]}..."
+
+
 def nearest(name: str, names: Iterable[str]) -> str:
     """``; did you mean 'loss'?``, or nothing where no name is near."""
     every = list(names)

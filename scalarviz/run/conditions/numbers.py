@@ -10,6 +10,7 @@ import numpy as np
 
 from ..forward import Forward
 from ..frame import Stage, Tensor
+from ..gather import weight_name
 from ..training import Training
 from .functions import Array
 from .parser import Vocabulary
@@ -158,6 +159,22 @@ class Numbers(Mapping[str, Array]):
         store = self.training.problem.store
         gradient: Array = store.grad
         return gradient if store.computed.all() else gradient[store.computed != 0]
+
+    def weight_of(self, name: str) -> int | None:
+        """The weight that ``grad`` or ``nan`` is of: with the largest gradient, or the first one that is lost."""
+        store = self.training.problem.store
+        if name == "grad":
+            sizes = np.where(store.computed != 0, np.abs(store.grad), -1)
+            return int(np.argmax(sizes)) if sizes.size else None
+        for part in (store.value, np.where(store.computed != 0, store.grad, 0)):
+            lost = np.flatnonzero(~np.isfinite(part))
+            if len(lost):
+                return int(lost[0])
+        return None
+
+    def weight_name(self, index: int) -> str:
+        """As ``0.weight[2][1]``."""
+        return weight_name(self.named.tensors, index)
 
     def _not_finite(self) -> bool:
         training = self.training

@@ -9,7 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .breakpoints import Breakpoint
+from .faults import brief
 from .numbers import SPEED_ONLY, Numbers
+from .telling import Told, told
+
+TOLD = 2
+"""The most breakpoints that one line speaks of."""
 
 Steps = dict[str, NDArray[np.float64]]
 """By name, a number a step."""
@@ -27,18 +32,24 @@ class Stop:
         Those whose conditions became true by it.
     numbers : tuple of str
         What was in each condition.
+    weights : tuple of int
+        Flat indices of the weights in question, those of the first condition first.
     """
 
     step: int
     breakpoints: tuple[Breakpoint, ...]
     numbers: tuple[str, ...]
+    weights: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        """One line, as ``breakpoint 1 at step 57: grad > 10 (grad 12.3)``."""
-        return "; ".join(
-            f"breakpoint {point.number} at step {self.step:,}: {point.text}" + (f" ({numbers})" if numbers else "")
-            for point, numbers in zip(self.breakpoints, self.numbers, strict=True)
-        )
+        """One line, as ``breakpoint 1 at step 57: grad > 10 (grad 12.3 in 0.weight[2][1])``."""
+        said = [
+            f"breakpoint {point.number} at step {self.step:,}: {brief(point.text)}"
+            + (f" ({numbers})" if numbers else "")
+            for point, numbers in zip(self.breakpoints[:TOLD], self.numbers[:TOLD], strict=True)
+        ]
+        more = len(self.breakpoints) - TOLD
+        return "; ".join([*said, f"and {more} more"] if more > 0 else said)
 
     def __repr__(self) -> str:
         return f"Stop({self})"
@@ -109,18 +120,21 @@ class Watch:
         for point, _ in found:
             point.hit(step)
         if found:
-            self.stop = Stop(step, tuple(point for point, _ in found), tuple(said for _, said in found))
+            weights = dict.fromkeys(index for _, why in found for index in why.weights)
+            points, numbers_told = tuple(point for point, _ in found), tuple(why.text for _, why in found)
+            self.stop = Stop(step, points, numbers_told, tuple(weights))
 
-    def _found(self, numbers: Numbers) -> list[tuple[Breakpoint, str]]:
+    def _found(self, numbers: Numbers) -> list[tuple[Breakpoint, Told]]:
         found = []
         for point, before in zip(self._points, self._before, strict=True):
             where = point.condition.becomes(numbers, before)
             if where.any():
-                found.append((point, point.condition.said(numbers, where, before)))
+                found.append((point, told(point.condition.expression, numbers, where, before)))
         return found
 
-    def _found_of_losses(self, numbers: Numbers) -> list[tuple[Breakpoint, str]]:
+    def _found_of_losses(self, numbers: Numbers) -> list[tuple[Breakpoint, Told]]:
         there = np.asarray(True)
         return [
-            (point, point.condition.said(numbers, there, point.condition.stands(self._former))) for point in self._risen
+            (point, told(point.condition.expression, numbers, there, point.condition.stands(self._former)))
+            for point in self._risen
         ]
