@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..checks import flag, function, integer
+from ..checks import flag, function, integer, position
 from ..errors import InputError
 from ..optim import Optimizer
 from ..scalar.store import Gate
@@ -115,6 +115,10 @@ class Breaking:
         finally:
             training.onlooker = None
             self._stop = watch.stop
+
+    def condition_name(self, index: int) -> str:
+        """How the weight at flat `index` is written in a condition: :meth:`weight_name`, in quotes where needed."""
+        return self._named.weight(position(index, len(self._training.problem.store.value), "the weights"))
 
     # ---- when was it so
 

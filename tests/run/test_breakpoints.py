@@ -506,3 +506,28 @@ def test_many_long_ones_are_said_in_a_line():
     assert len(said) < 300
     assert max(map(len, str(run.breakpoints).splitlines())) < 80
     assert len(repr(run.breakpoints[0])) < 140
+
+
+def test_every_weight_has_a_name_that_conditions_know():
+    loss, spaced, both = sv.Weight(0.5, name="loss"), sv.Weight(0.25, name="my weight"), sv.Weight(1.0, name='a "b"')
+    word, number = sv.Weight(2.0, name="and"), sv.Weight(3.0, name="7")
+    layer = nn.Linear(1, 2, seed=0)
+    weights = [loss, spaced, both, word, number]
+
+    def model(x):
+        return [sum(layer(x), start=loss * spaced * both * word * number)]
+
+    optimizer = optim.SGD([*weights, *layer.parameters()], lr=0.1)
+    run = Run(model, nn.MSELoss(), optimizer, (X[:, :1], X[:, :1]), engine="numpy")
+    names = [run.condition_name(index) for index in range(run.n_weights)]
+    assert len(set(names)) == run.n_weights == 9
+    for index, name in enumerate(names):
+        condition = run.break_on(f"{name} > 0").condition
+        (load,) = condition.expression.loads
+        assert condition.expression.value(load, run._numbers().__getitem__) == run.values[index]
+    assert {"'a \"b\"'", '"loss"', '"my weight"', '"and"', '"7"'} <= set(names)
+    plain = make()
+    assert plain.condition_name(4) == plain.weight_name(4) == "0.weight[1][1]"
+    for bad in (99, None, "x", 1.5):
+        with pytest.raises(sv.ScalarvizError):
+            plain.condition_name(bad)

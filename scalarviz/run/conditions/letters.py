@@ -18,6 +18,10 @@ WORDS = ("and", "or", "not", "crosses", "changes")
 Kind = Literal["number", "name", "quoted", "sign", "end"]
 
 
+END: tuple[Kind, str] = ("end", "the end")
+"""Kind and text of the last word."""
+
+
 class Word(NamedTuple):
     """One word of a text.
 
@@ -83,5 +87,5 @@ def words(text: str, what: str = "the expression") -> list[Word]:
         elif kind != "space":
             found.append(Word("sign" if said in WORDS else kind, said, place, match.end()))  # type: ignore[arg-type]
         place = match.end()
-    found.append(Word("end", "the end", len(text), len(text)))
+    found.append(Word(*END, len(text), len(text)))
     return found

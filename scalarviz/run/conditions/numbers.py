@@ -8,11 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
+from ...errors import ExpressionError
 from ..forward import Forward
 from ..frame import Stage, Tensor
 from ..gather import weight_name
 from ..training import Training
 from .functions import Array
+from .letters import END, words
 from .parser import Vocabulary
 
 SPEED_ONLY = frozenset({"loss", "lr", "step"})
@@ -58,6 +60,17 @@ class Named:
     def key(self, tensor: Tensor) -> str:
         """What a tensor is called in a condition: its name, in quotes where a word of the language has it."""
         return f'"{tensor.name}"' if tensor.name in (*_WORDS, "dead", "pi", "e", "inf") else tensor.name
+
+    def weight(self, index: int) -> str:
+        """How the weight at a flat index is written in a condition: as it is called, in quotes where that is needed."""
+        tensor = next(t for t in self.tensors if t.start <= index < t.start + t.size)
+        places = weight_name(self.tensors, index).removeprefix(tensor.name)
+        try:
+            plain = [(word.kind, word.text) for word in words(self.key(tensor))] == [("name", tensor.name), END]
+        except ExpressionError:
+            plain = False
+        quote = '"' if '"' not in tensor.name else "'"
+        return (tensor.name if plain else f"{quote}{tensor.name}{quote}") + places
 
     @cached_property
     def vocabulary(self) -> Vocabulary:

@@ -44,8 +44,7 @@ class Stop:
     def __str__(self) -> str:
         """One line, as ``breakpoint 1 at step 57: grad > 10 (grad 12.3 in 0.weight[2][1])``."""
         said = [
-            f"breakpoint {point.number} at step {self.step:,}: {brief(point.text)}"
-            + (f" ({numbers})" if numbers else "")
+            f"breakpoint {point.number} at step {self.step:,}: {brief(point.text)}{numbers and f' ({numbers})'}"
             for point, numbers in zip(self.breakpoints[:TOLD], self.numbers[:TOLD], strict=True)
         ]
         more = len(self.breakpoints) - TOLD
