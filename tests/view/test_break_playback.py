@@ -11,6 +11,7 @@ from scalarviz import Run, Scene, nn, optim
 from scalarviz.run.worker import Worker
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.playback import RATE, Playback
+from scalarviz.view.window.unseen import Unseen
 
 X = np.random.default_rng(0).random((64, 3))
 
@@ -126,11 +127,30 @@ def test_the_view_says_which_and_where_once_and_what_it_costs():
         assert view.run.steps == 6
         assert told == ["breakpoint 2 at step 6: step == 6 (step 6)"]
         assert "paused at a breakpoint" in view.pace_text()
+        assert view.bench.selected is None
         view.toggle_run()
         assert "one step a call, for breakpoints 1 and 2" not in view.pace_text()
         assert "one step a call, for breakpoint 1" in view.pace_text()
         assert "one step a call, for breakpoint 1" in view.run.engine.why
         view.run.breakpoints.disable(1)
         assert "one step a call" not in view.pace_text() + view.run.engine.why
+    finally:
+        view.close()
+
+
+@pytest.mark.gl
+def test_the_weight_in_question_is_selected_where_none_is():
+    offscreen = Unseen(lambda size: LiveView(Scene("t", make(), X[:1], panels=()), size, steps=3000, playing=False))
+    view = offscreen.view
+    try:
+        view.run.break_on("0.weight[2][1] > -9 and step / 4 == 1", once=True)
+        view.run.break_on("0.weight[0][0] > -9 and step == 8")
+        for step in (4, 8):
+            view.toggle_run()
+            for _ in range(30):
+                view.advance(1 / RATE)
+                view.worker.settle()
+            assert view.run.steps == step
+            assert view.bench.selected == 2 * 3 + 1
     finally:
         view.close()

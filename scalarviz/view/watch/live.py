@@ -163,6 +163,8 @@ class LiveView(Viewer):
         self._stop = stop
         self.refresh()
         if stop is not None:
+            if stop.weights and self.bench.selected is None:
+                self.bench.select(stop.weights[0])  # why did it move?
             self.say(str(stop), STOP_SECONDS)
             self.tell(str(stop))
 
