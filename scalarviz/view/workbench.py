@@ -248,13 +248,13 @@ class Workbench(Aim):
         self._view.tick(seconds)
         if self._view.stale:
             self._place_scenery(self.scenery)
-        self.colouring.update(frame, None if gone else seconds)
+        self.colouring.update(frame, None if gone else seconds, self.inside.whole)
         self.activations.update(frame, None if gone else seconds)
         paint(self.slab, frame, self.colouring, self.activations, rows=self._has_rows)
         self.inside.paint()
         writes = self.text_pace.ready(waits)
-        beside = self.inside.beside(frame)
-        self._moving = self.side.update(frame, seconds, writes=writes) if beside is None else beside
+        beside, outer = self.inside.beside(frame), self.inside.outer(frame)
+        self._moving = self.side.update(outer, seconds, writes=writes) if beside is None else beside
         self.bar.ahead = self.side.ground.ahead
         self._time = self.bar.update(frame, writes=writes)
         explained = self.inside.told is None  # what the inspector says is of whole steps
@@ -282,7 +282,7 @@ class Workbench(Aim):
             marks = marks_on(self.slab, self.colouring, self.camera, self.size[0] / self.camera.size[0])
             selected, beside = self.selected if self.touch.below(self.places) else None, self.story.beside
             sketches += self.strip.sketches(self.places.strip, frame, selected=selected, marks=marks, beside=beside)
-        sketches += self.scenery.around(frame, self.colouring, self.subject.probe_loss(frame), inside.reached)
+        sketches += self.scenery.around(frame, self.colouring, inside.loss(frame), inside.reached)
         sketches.append(self.scenery.trouble(frame, [*self._static, *sketches]))
         if self.places.hud is not None:
             second = "  ·  ".join([*self.scenery.homeless, pace_text])  # where there is no room at the layer

@@ -7,12 +7,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from scalarviz.view.draw.maps import get_map
 from scalarviz.view.draw.painter import Painter
 from scalarviz.view.draw.text import measure
 from scalarviz.view.draw.theme import DARK, LIGHT, mixed, rgb
 from scalarviz.view.flow.offsets import WIDE, Rows
 from scalarviz.view.micro.chips import delta_boxes, delta_chips, delta_text
 from scalarviz.view.micro.column import switch
+from scalarviz.view.micro.figures import BINS, Layer, histogram, layer_bars, rule_lines, spread_of
 from scalarviz.view.micro.pulses import cut, pulse
 from scalarviz.view.micro.ribbon import arrow_at, arrows, ribbon
 from scalarviz.view.micro.sentence import sentence
@@ -213,6 +215,51 @@ def test_the_switch_says_which_side_is_on():
         pixels = drawn(sketch, (330, 60))
         sides = [near(pixels[15, x], mixed(DARK.gradient[3], DARK.panel, 0.5)) for x in (30, 290)]
         assert sides == [trial, not trial]
+
+
+# ---- figures beside
+
+
+def spread(own=-0.04):
+    terms = np.random.default_rng(1).normal(0.01, 0.03, 1024)
+    return terms, spread_of(terms, float(terms.mean()), own, "1,024 colours", "colour")
+
+
+def test_a_histogram_holds_every_term_and_says_mean_and_own():
+    terms, found = spread()
+    assert found.counts.sum() == 1024
+    assert found.reach == pytest.approx(np.abs(terms).max())
+    sketch = histogram((20.0, 10.0, 304.0, 150.0), DARK, get_map("gradient", DARK), found, np.linspace(-1, 1, BINS))
+    said = texts(sketch)
+    assert f"mean {delta_text(float(terms.mean()))}" in said
+    assert "this colour −0.0400" in said
+    pixels = drawn(sketch, (340, 170))
+    at = 20 + 304 * (0.5 + 0.5 * terms.mean() / found.reach)
+    assert near(pixels[56, round(at)], DARK.selection, 40)
+    own = 20 + 304 * (0.5 - 0.5 * 0.04 / found.reach)
+    assert near(pixels[10 + 48 + 74 + 7, round(own)], DARK.pulse, 40)
+
+
+def test_terms_that_are_all_zero_have_no_histogram():
+    assert spread_of(np.zeros(9), 0.0, None, "9 samples", "sample") is None
+    assert spread_of(np.array([np.nan, 1.0]), 0.0, None, "2 samples", "sample") is None
+
+
+def test_the_bar_of_a_layer_without_a_gradient_is_empty():
+    layers = [Layer("0.weight", float("nan")), Layer("2.weight", 0.01), Layer("4.weight", 1.0)]
+    pixels = drawn(layer_bars((20.0, 10.0, 304.0, 200.0), DARK, layers, "gradient by layer"), (340, 200))
+    fill = mixed(DARK.pulse, DARK.panel, 0.8)
+    wide = [sum(near(p, fill, 10) for p in pixels[10 + 30 + 22 * k + 8]) for k in range(3)]
+    assert wide[0] == 0
+    assert 0.4 < wide[1] / wide[2] < 0.6  # two of four decades
+
+
+def test_the_lines_of_a_rule_are_broken_to_their_column():
+    lines = [("0.9 · m + 0.1 · g = m'", "0.9 · 0.01208 + 0.1 · (−4.19) = −0.4081"), ("w − lr · m' = w'", "9 " * 60)]
+    sketch = rule_lines((20.0, 10.0, 300.0, 200.0), DARK, "Adam", lines)
+    assert "Adam, line by line" in texts(sketch)
+    assert max(item.x + measure(item.text, item.size, item.bold) for item in sketch.texts) <= 320
+    assert rule_lines((20.0, 10.0, 300.0, 60.0), DARK, "Adam", lines) is None
 
 
 # ---- pulses

@@ -372,3 +372,50 @@ def test_samples_are_added_up_to_the_gradient_of_the_batch(live):
     assert any("16 of 16" in text or text == "16" for text in words(live))
     press(live, ".")
     assert told(live).adding == 0
+
+
+def test_the_histogram_is_of_the_batch_and_marks_this_colour(live):
+    press(live, ".")
+    live.bench.inside.asked("phase", UPDATE)
+    live.tick(0.0)
+    one = told(live).spread
+    assert one.counts.sum() == 16
+    assert one.own == pytest.approx(told(live).frame.gradient[0])
+    press(live, "B")
+    both = told(live).spread
+    assert both.mean == pytest.approx(one.mean)
+    assert both.own == pytest.approx(one.own)
+    assert both.mean == pytest.approx(told(live).frame.gradient[0])
+
+
+def test_the_line_is_about_the_selected_weight(live):
+    live.bench.select(5)
+    press(live, ".")
+    live.bench.inside.asked("phase", UPDATE)
+    live.tick(0.0)
+    assert told(live).sentence.index == 5
+    live.bench.select(1)
+    live.tick(0.0)
+    live.tick(0.0)
+    assert told(live).sentence.name == "0.weight[0][1]"
+
+
+def test_the_lines_of_adam_are_told_one_by_one():
+    with offscreen():
+        view = view_of(run_of(optimizer=optim.Adam))
+        view.tick(0.0)
+        press(view, ".")
+        view.bench.inside.asked("phase", UPDATE)
+        view.tick(0.0)
+        assert [formula.letters.rpartition(" = ")[2] for formula in told(view).rule] == ["m'", "v'", "w'"]
+        assert "Adam, line by line" in [t.text for s in view.bench.sketches for t in s.texts]
+        view.close()
+
+
+def test_the_loss_of_the_sample_is_that_before_the_step(deep):
+    press(deep, ".")
+    before = deep.bench.subject.probe_loss(deep.micro.walk.frame)
+    deep.bench.inside.asked("phase", UPDATE)
+    deep.tick(0.0)
+    assert told(deep).loss == pytest.approx(before)
+    assert any(text.endswith(f"{before:.4f}") for text in words(deep) if text.startswith("loss of this"))

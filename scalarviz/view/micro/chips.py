@@ -70,10 +70,12 @@ def delta_chips(rows: Rows, boxes: list[Box], theme: Theme, deltas: Floats, *, m
     return sketch
 
 
-def tails(boxes: list[Box], theme: Theme, ends: Floats) -> Sketch:
+def tails(boxes: list[Box], theme: Theme, ends: Floats, *, mean: bool) -> Sketch:
     """The lines from the deltas to their rows of cubes, as far as they have come: `ends` (R, 2), NaN for not at all."""
     sketch = Sketch()
     for (x, y, _, high), end in zip(boxes, ends, strict=True):
         if np.isfinite(end).all():
-            sketch.polyline([(x + 14, y + high / 2), end], mixed(theme.pulse, theme.background, 0.8), 2.2)
+            sketch.polyline(
+                [(x + (0 if mean else 14), y + high / 2), end], mixed(theme.pulse, theme.background, 0.8), 2.2
+            )
     return sketch

@@ -64,19 +64,20 @@ def column(
     x, y, wide, high = box
     bottom = y + high
     if colours and y + _SWATCHES + 18 <= bottom:
-        _swatches(sketch, (x, y, wide, _SWATCHES), theme, colours)
+        _swatches(sketch, (x, y, wide, _SWATCHES), theme, colours, told.adding)
         y += _SWATCHES + _GAP
     if told.table and y + 24 + _ROW * (len(told.table) + 1) <= bottom:
         y = _table(sketch, (x, y, wide, 0.0), theme, told, names)
     return sketch, y
 
 
-def _swatches(sketch: Sketch, box: Box, theme: Theme, colours: Sequence[ArrayLike | None]) -> None:
+def _swatches(sketch: Sketch, box: Box, theme: Theme, colours: Sequence[ArrayLike | None], adding: int) -> None:
     x, y, wide, high = box
     own = (wide - 16) / 3
     for k, (name, colour) in enumerate(zip(("input", "output", "target"), colours, strict=True)):
         left = x + k * (own + 8)
-        sketch.text(left, y + 11, name, LABEL, theme.text2)
+        first = f"number {adding:,}" if adding else name
+        sketch.text(left, y + 11, name if k else first, LABEL, theme.text2)
         fill = None if colour is None else displayed(colour)
         sketch.rect(left, y + 18, own, high - 18, radius=5, fill=fill, stroke=theme.flow)
 

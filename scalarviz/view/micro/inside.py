@@ -12,7 +12,7 @@ from ...run.frame import Frame
 from ...run.ranges import Range, extent
 from ..cubes.scale import ActivationScale
 from ..draw.maps import get_map
-from ..draw.places import MARGIN, Box
+from ..draw.places import GAP, MARGIN, Box
 from ..draw.sketch import Sketch
 from ..panels.hud import HudState
 from ..panels.wording import noun
@@ -20,6 +20,7 @@ from .bench import Bench
 from .chips import delta_boxes, delta_chips, tails
 from .column import LEGEND, SWITCH, beside, column, halves, switch
 from .faces import Faces
+from .figures import BINS, HISTOGRAM, histogram, layer_bars, layers_height, rule_lines
 from .pulses import SECONDS, Ways, pulse
 from .ribbon import HEIGHT, arrow_at, ribbon
 from .sentence import HEIGHT as SENTENCE
@@ -260,8 +261,7 @@ class Inside:
         flow = bench.scenery.flow
         if flow is not None and boxes is not None and told.phase in (BACKWARD, GRADIENTS, UPDATE):
             sums = next(s.name for s in bench.subject.stages if s.weight is not None)
-            mean = not told.trial and told.samples.startswith("mean")
-            sketches.append(delta_chips(flow.rows, boxes, bench.theme, told.deltas[sums], mean=mean))
+            sketches.append(delta_chips(flow.rows, boxes, bench.theme, told.deltas[sums], mean=told.mean))
         below, band = self.below, self._ribbon
         if below is not None and band is not None:
             sketches.append(ribbon(band, bench.theme, told.phases, told.phase))
@@ -310,13 +310,45 @@ class Inside:
         if sample.colours and bench.subject.probe is not None:
             last = bench.subject.stages[-1].name
             output = told.frame.activations[last] if self._full(last) else None
-            colours = [bench.subject.probe, output, sample.wanted]
+            colours = [bench.subject.probe, output, sample.wanted] if told.sample is None else list(told.sample)
         inner = (x, y + SWITCH + 18, width, bottom - LEGEND - y - SWITCH - 18)
         found, end = column(inner, bench.theme, told, sample.outputs, colours)
-        sketches = [found]
+        sketches = [found, *self._figures((x, end, width, bottom - LEGEND - end))]
         if end <= bottom - LEGEND + 8:
             sketches.append(bench.strip.legend((x, bottom - LEGEND + 4, width, LEGEND), frame, self.about))
         return sketches
+
+    def _figures(self, box: Box) -> list[Sketch]:
+        """What the rest of the column has room for."""
+        told, bench, (x, y, width, high) = self.told, self._bench, box
+        if told is None:
+            return []
+        found: list[Sketch] = []
+        if told.layers and high >= layers_height(told.layers):
+            found.append(layer_bars(box, bench.theme, told.layers, "gradient by layer"))
+            y, high = y + layers_height(told.layers) + GAP / 2, high - layers_height(told.layers) - GAP / 2
+        facts = bench.subject.source.facts
+        if told.rule and facts is not None:
+            lines = [(f.letters, "".join(word.text for word in f.numbers).strip()) for f in told.rule]
+            for some in (lines, lines[:-1]):  # the last one stands below the cubes too
+                rule = rule_lines((x, y, width, high), bench.theme, facts.optimizer, some)
+                if rule is not None:
+                    return [*found, rule]
+        if told.spread is not None and high >= HISTOGRAM:
+            middles = (np.arange(BINS) + 0.5) / BINS * 2 - 1
+            reach = Range.symmetric(told.spread.reach, "symlog")
+            unit = 2 * np.asarray(reach.unit(middles * told.spread.reach)) - 1
+            cmap = get_map("gradient", bench.theme)
+            found.append(histogram((x, y, width, high), bench.theme, cmap, told.spread, unit))
+        return found
+
+    def outer(self, frame: Frame) -> Frame:
+        """The frame of whole steps, for panels that stand beside an opened one."""
+        return frame if self.told is None or self.told.now is None else self.told.now
+
+    def loss(self, frame: Frame) -> float | None:
+        """The loss of the one sample that is drawn: inside a step that before it, once it is there."""
+        return self._bench.subject.probe_loss(frame) if self.told is None else self.told.loss
 
     def overlay(self, seconds: float | None) -> list[Sketch]:
         """The pulses, `seconds` further on their way (None: the picture is still, they have come)."""
@@ -327,7 +359,7 @@ class Inside:
         _, ways, boxes = self._parts()
         sketches = []
         if boxes is not None and told.phase == GRADIENTS:
-            sketches.append(tails(boxes, bench.theme, self._tails(told, ways, len(boxes))))
+            sketches.append(tails(boxes, bench.theme, self._tails(told, ways, len(boxes)), mean=told.mean))
         if self._since < SECONDS:
             paths = [(p, ways.path(p)) for p in told.pulses]
             share = self._since / SECONDS

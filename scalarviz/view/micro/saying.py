@@ -83,7 +83,7 @@ class Sayings:
             index = int(step.weights[0])
             known, x, w = who(self.subject, index), self.input_of(index), float(self.frame.values[index])
             product = of_product("w × x = product", w, x, w * x, violet=False)
-            return Sentence(known.name, known.meaning, (product,))
+            return Sentence(known.name, known.meaning, (product,), index)
         if step.kind in ("sum", "unit"):
             return self._of_unit(step)
         if step.phase == "loss":
@@ -161,7 +161,7 @@ class Sayings:
         if selected is None and len(step.weights) > 1:
             meaning = f"{meaning}, the largest gradient here" if meaning else "the largest gradient here"
         formulas = (self._of_gradient(index, g), *rule[:1]) if step.phase == "gradients" else rule
-        return Sentence(known.name, meaning, formulas)
+        return Sentence(known.name, meaning, formulas, index)
 
     def _of_gradient(self, index: int, gradient: float) -> Formula:
         """The gradient of one weight as a product, or as what it is a sum of."""
@@ -178,7 +178,7 @@ class Sayings:
         count = len(self.opened.batch)
         numbers = (Word(f"{adding:,}", "violet", True), Word(f" of {count:,} {noun(self.subject, count)} added up"))
         about = "each adds its own δ · x to every cube"
-        return Sentence(f"gradient of {step.stage}", about, (Formula("sum of δ · x", numbers),))
+        return Sentence(f"gradient of {_called(self._stages[step.stage])}", about, (Formula("sum of δ · x", numbers),))
 
     # ---- the table beside
 

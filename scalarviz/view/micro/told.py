@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ...run.frame import Frame
 from ...run.opened.micro import PHASES
+from .figures import Layer, Spread
 
 Floats = NDArray[np.floating]
 Bools = NDArray[np.bool_]
@@ -79,6 +80,8 @@ class Sentence:
     ----------
     name, meaning : str
         ``"0.weight[2][2]"``, ``"from b to b"``.
+    index : int
+        Flat, of the weight that it is about; -1 where it is about none.
     formulas : tuple of Formula
         The first is of now; others are left out where there is no room.
     """
@@ -86,6 +89,7 @@ class Sentence:
     name: str
     meaning: str = ""
     formulas: tuple[Formula, ...] = ()
+    index: int = -1
 
 
 class Face(NamedTuple):
@@ -155,6 +159,18 @@ class Told:
         How many samples a sum of outer products holds so far; 0 where there is none.
     whole : ndarray or None
         The gradient that such a sum comes to.
+    loss : float or None
+        Of the one sample whose way is drawn, at the weights before the step; None before the loss is there.
+    spread : Spread or None
+        Of the weight that the line is about.
+    layers : sequence of Layer
+        Of a larger net.
+    rule : sequence of Formula
+        The optimiser's lines for the weight that the line is about, where there are several.
+    now : Frame or None
+        Where the run stands: what panels show that are of whole steps.
+    sample : tuple of ndarray, or None
+        Input, output and target of the sample that is just being added up.
     """
 
     step: int
@@ -175,6 +191,17 @@ class Told:
     table: Sequence[tuple[str, Sequence[str]]] = ()
     adding: int = 0
     whole: Floats | None = None
+    loss: float | None = None
+    spread: Spread | None = None
+    layers: Sequence[Layer] = ()
+    rule: Sequence[Formula] = ()
+    now: Frame | None = None
+    sample: tuple[Floats, Floats, Floats] | None = None
+
+    @property
+    def mean(self) -> bool:
+        """Whether deltas and gradients are means over a batch."""
+        return not self.trial and self.samples.startswith("mean")
 
     @property
     def headline(self) -> str:

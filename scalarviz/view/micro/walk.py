@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -17,11 +17,14 @@ from ..panels.wording import noun
 from ..shown.subject import Subject
 from ..space.layout import FEW
 from .chips import delta_text
+from .figures import Layer, Spread, spread_of
 from .saying import Sayings
-from .told import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, ZERO, Face, Phase, Pulse, Told
-from .writing import face_of_gradient, face_of_product, face_of_update
+from .told import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, ZERO, Face, Formula, Phase, Pulse, Told
+from .writing import face_of_gradient, face_of_product, face_of_update, of_rule
 
 Floats = NDArray[np.float64]
+MOST_ROWS = 12
+"""Blocks of weights whose gradients are listed."""
 
 
 class Walk:
@@ -34,6 +37,8 @@ class Walk:
     subject : Subject
     frame : Frame
         Where the run stands, with the rows of the probe.
+    other : callable, optional
+        Opens the same step as the other side of the switch has it: of the batch, or of the probe alone.
 
     Attributes
     ----------
@@ -42,8 +47,11 @@ class Walk:
         The phase of each.
     """
 
-    def __init__(self, opened: Opened, subject: Subject, frame: Frame) -> None:
+    def __init__(
+        self, opened: Opened, subject: Subject, frame: Frame, other: Callable[[], Opened | None] | None = None
+    ) -> None:
         self.opened, self.subject, self.frame = opened, subject, frame
+        self._open_other = other
         self.steps = opened.micro_steps()
         self.phases = tuple(PHASES.index(step.phase) for step in self.steps)
         self.few = sum(t.size for t in subject.tensors) <= FEW
@@ -93,15 +101,19 @@ class Walk:
             self.frame, step=opened.step, loss=opened.loss if phase >= LOSS else float("nan"), gradient=gradient,
             computed=computed, values=self._values(moved), edited=False, next_lr=opened.lr, lr=opened.lr,
         )  # fmt: skip
+        sentence = self._sayings.sentence(now, selected, computed, adding)
+        spread = self._spread(sentence.index) if phase > LOSS else None
         faces = self._sums(now, gradient) if adding else self._faces(done, phase)
         quantity = "gradient" if phase in (ZERO, BACKWARD, GRADIENTS) else "weight"
         return Told(
             step=opened.step, at=at, count=len(self), phases=self._phases(at), phase=phase, trial=opened.trial,
             samples=self.samples, frame=frame, quantity=quantity,
-            reached=self._reached(done), deltas=self._deltas_of(done), targets=self.subject.sample.wanted,
-            faces=faces, sentence=self._sayings.sentence(now, selected, computed, adding),
+            reached=self._reached(done), deltas=self._deltas_of(done, adding), targets=self.subject.sample.wanted,
+            faces=faces, sentence=sentence,
             pulses=self._pulses(now), adding=adding, whole=opened.gradient if adding else None,
-            table=self._sayings.table(self._deltas_of(done), self._reached(done)),
+            loss=self._own_loss if phase >= LOSS else None, spread=spread,
+            layers=self._layers(computed), rule=self._rule(phase, sentence.index), now=self.frame,
+            sample=self._sample(adding), table=self._sayings.table(self._deltas_of(done, adding), self._reached(done)),
         )  # fmt: skip
 
     @property
@@ -134,8 +146,10 @@ class Walk:
                 found[step.stage][step.units] = True
         return found
 
-    def _deltas_of(self, done: Sequence[MicroStep]) -> dict[str, Floats]:
-        """Those that have come, and with a layer's those of all stages behind it."""
+    def _deltas_of(self, done: Sequence[MicroStep], adding: int = 0) -> dict[str, Floats]:
+        """Those that have come, and with a layer's those of all stages behind it; of samples `adding` up so far."""
+        if adding:
+            return {stage.name: self.opened.deltas[stage.name][:, :adding].sum(axis=1) for stage in self.subject.stages}
         found = {stage.name: np.full(stage.outputs, np.nan) for stage in self.subject.stages}
         names = list(found)
         for step in done:
@@ -188,6 +202,55 @@ class Walk:
         if now.kind == "stage" and now.phase != "update":
             return (Pulse("gradient" if now.phase == "gradients" else "row", -1, now.stage, back),)
         return ()
+
+    # ---- figures
+
+    @cached_property
+    def _own_loss(self) -> float | None:
+        """The probe's own."""
+        return self.opened.loss if self.opened.trial else self.subject.probe_loss(self.frame)
+
+    @cached_property
+    def _other(self) -> Opened | None:
+        return None if self._open_other is None else self._open_other()
+
+    def _spread(self, index: int) -> Spread | None:
+        """All terms of a weight's gradient in the batch, and where the probe's is among them."""
+        pair = (self._other, self.opened) if self.opened.trial else (self.opened, self._other)
+        batch, one = pair
+        if not self.few or index < 0 or batch is None or len(batch.batch) < 2:
+            return None
+        terms = batch.terms(index, len(batch.batch))
+        if terms.count != len(batch.batch):  # used at several places: no number a sample
+            return None
+        count, own = len(batch.batch), None if one is None else float(one.gradient[index])
+        words, name = f"{count:,} {noun(self.subject, count)}", noun(self.subject)
+        return spread_of(terms.products * batch.divisor, float(batch.gradient[index]), own, words, name)
+
+    def _layers(self, computed: NDArray[np.bool_]) -> tuple[Layer, ...]:
+        """The largest gradient of each block of a larger net, as far as they have come."""
+        found = []
+        for tensor in self.subject.tensors if not self.few else ():
+            there = bool(computed[tensor.span].all())
+            size = float(np.abs(self.opened.gradient[tensor.span]).max(initial=0.0)) if there else float("nan")
+            if tensor.role != "bias" or len(self.subject.tensors) <= MOST_ROWS:
+                found.append(Layer(tensor.name, size))
+        return tuple(found[:MOST_ROWS])
+
+    def _rule(self, phase: int, index: int) -> tuple[Formula, ...]:
+        """The optimiser's lines for a weight, in the order in which they are worked out, where there are several."""
+        if index < 0 or phase < GRADIENTS:
+            return ()
+        lines = self.opened.update(index).lines
+        rule = of_rule(lines, float(self.frame.values[index]), self.opened.lr, float(self.opened.gradient[index]))
+        return (*rule[1:], rule[0]) if len(rule) > 1 else ()
+
+    def _sample(self, adding: int) -> tuple[Floats, Floats, Floats] | None:
+        """Input, output and target of the sample that is added last."""
+        if not adding:
+            return None
+        opened, last = self.opened, self.subject.stages[-1].name
+        return opened.inputs[:, adding - 1], opened.rows[last][:, adding - 1], opened.targets[:, adding - 1]
 
     # ---- a sum of outer products
 

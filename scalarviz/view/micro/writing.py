@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...run.opened.writing import Line
-from ..draw.equation import decimals, descent, product, significant
+from ...run.opened.writing import MINUS, Line, digits_of, digits_that_give
+from ..draw.equation import decimals, descent, product
 from ..draw.text import chip_text, exponent, number
 from .chips import delta_text
 from .told import Face, Formula, Tone, Word
+
+DIGITS = 4
+"""That count, of a number in the optimiser's lines."""
 
 
 def face_of_product(weight: float, x: float) -> Face:
@@ -73,15 +76,17 @@ def _descent_words(line: str) -> tuple[Word, ...]:
 
 
 def _rule_line(line: Line) -> Formula:
-    words = []
+    """With so many digits that what is printed gives the result."""
+    enough = digits_that_give(line.again, line.result, DIGITS)
+    words: list[Word] = []
     for token in line.tokens:
         if isinstance(token, str):
             words.append(Word(token, "dim"))
             continue
-        text = significant(token.value, 5).text if token.name not in ("lr", "t") else f"{token.value:g}"
-        if not token.name[0].isalpha():  # a constant: its digits
-            text = token.name
-        bracketed = text.startswith("−") and bool(words) and not words[-1].text.endswith("(")
+        text = digits_of(token.value, enough or DIGITS)
+        first = not words or words[-1].text.endswith(("(", ", "))
+        bracketed = text.startswith(MINUS) and not first
         words.append(Word(f"({text})" if bracketed else text, "violet" if token.name == "g" else "plain"))
-    end = (Word(" ≈ ", "dim"), Word(significant(line.result, 5).text, bold=True))  # of rounded numbers
+    sign = " = " if enough is not None else " ≈ "
+    end = (Word(sign, "dim"), Word(digits_of(line.result, DIGITS), bold=True))
     return Formula(f"{line.formula} = {line.name}", (*words, *end))

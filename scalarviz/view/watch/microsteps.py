@@ -18,6 +18,7 @@ from .playback import Playback
 
 if TYPE_CHECKING:
     from ...run.frame import Frame
+    from ...run.opened.opened import Opened
     from ...run.worker import Worker
     from .viewer import Viewer
 
@@ -202,14 +203,21 @@ class MicroSteps:
     def _walk(self, frame: Frame) -> Walk | None:
         """The coming step of a frame, opened; None where it cannot be, which is said."""
         subject, run = self._view.bench.subject, self._worker.run
-        trial = self.trial and not self._no_trial()
+        can, target = not self._no_trial(), subject.target
+        trial = self.trial and can
+
+        def opened(*, alone: bool) -> Opened | None:
+            sample = (subject.probe, target) if alone and subject.probe is not None and target is not None else None
+            return run.open(sample=sample) if can or not alone else None
+
         try:
-            sample = (subject.probe, subject.target) if trial else None
-            opened = run.open(sample=sample)  # type: ignore[arg-type]
-            return Walk(opened, subject, frame) if opened.step == frame.step + 1 else None
+            found = opened(alone=trial)
         except ScalarvizError as error:
             self._view.say(str(error))
             return None
+        if found is None or found.step != frame.step + 1:
+            return None
+        return Walk(found, subject, frame, lambda: opened(alone=not trial))
 
     def _reopen(self) -> None:
         """The same step at the numbers of now."""
