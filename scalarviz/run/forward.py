@@ -13,7 +13,7 @@ from ..engine.arrays.plan import PlanRunner
 from ..engine.problem import Reduction
 from ..errors import UnknownNameError, listing
 from ..tape import Plan, Tape, lower
-from .frame import Stage
+from .frame import Stage, Tensor
 from .samples import Shape, as_samples, fitting
 from .stages import OUTPUTS
 
@@ -40,6 +40,8 @@ class Forward:
         As recorded.
     plan : Plan
         Of the loss.
+    tensors : tuple of Tensor
+        What the flat values hold.
     dtype : str
     reduction : {"mean", "sum"}
         Of the losses of a batch.
@@ -50,10 +52,11 @@ class Forward:
     """
 
     def __init__(
-        self, tape: Tape, plan: Plan, dtype: str, reduction: Reduction, stages: Sequence[tuple[Stage, int]],
-        shape: Shape,
+        self, tape: Tape, plan: Plan, tensors: tuple[Tensor, ...], dtype: str, reduction: Reduction,
+        stages: Sequence[tuple[Stage, int]], shape: Shape,
     ) -> None:  # fmt: skip
-        self.tape, self.plan, self.dtype, self.reduction, self.shape = tape, plan, dtype, reduction, shape
+        self.tape, self.plan, self.tensors, self.dtype = tape, plan, tensors, dtype
+        self.reduction, self.shape = reduction, shape
         self.stages = tuple(stage for stage, _ in stages)
         self._taps = [number for _, number in stages]
 

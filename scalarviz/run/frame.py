@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from .forward import Forward
     from .past import Past
 
 FloatArray = NDArray[np.floating]
@@ -145,6 +146,9 @@ class Frame:
         The breakpoint that stopped the run after this step, with its numbers; empty where none did.
     past : Past or None
         Where the run can go from here, and what happened where; None where nothing keeps a past.
+    forward : Forward or None
+        The network that the values are of (``forward.tensors``, ``forward.stages``), where there is one: a run may have
+        another one since.
     """
 
     step: int
@@ -163,6 +167,7 @@ class Frame:
     next_lr: float | None = None
     stopped_by: str = ""
     past: Past | None = None
+    forward: Forward | None = field(default=None, repr=False, compare=False)
 
     def with_activations(self, activations: Mapping[str, FloatArray]) -> Frame:
         """The same frame with the rows of a probe sample."""

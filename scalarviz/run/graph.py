@@ -103,7 +103,7 @@ def recorded(
         raise InputError("the model has no weights and the optimiser holds none; there is nothing to train")
     held, plan, tensors = trained_indices(optimizer, tape), lower(tape.only(loss=True)), tensors_of(tape.blocks)
     stages = stages_of(model, tape, tensors, shapes[0])
-    forward = Forward(tape, plan, run.dtype, batch_reduction(loss), stages, shapes[0])
+    forward = Forward(tape, plan, tensors, run.dtype, batch_reduction(loss), stages, shapes[0])
     return Graph(
         weakref.ref(run), model, loss, optimizer, tuple(activations_of(model)), rows, tape, plan, held, tensors, forward
     )

@@ -143,11 +143,16 @@ class Looking:
 
     def evaluate(self, inputs: ArrayLike, targets: ArrayLike, values: NDArray[Any] | None = None) -> float:
         """The loss on other data, all samples as one batch, at flat `values` (default now)."""
+        return self._evaluated(self._forward, inputs, targets, self._values(values))
+
+    def _evaluated(
+        self, forward: Forward, inputs: ArrayLike, targets: ArrayLike, values: NDArray[Any]
+    ) -> float:  # of a network that it has or had
         as_pair((inputs, targets))
         x = fitting(inputs, self._shapes[0], "evaluate: the inputs")
         y = fitting(targets, self._shapes[1], "evaluate: the targets")
-        check_targets(self.loss_function, y, len(self._tape.outputs))
-        return self._forward.evaluate(x, y, self._values(values))
+        check_targets(self.loss_function, y, len(forward.tape.outputs))
+        return forward.evaluate(x, y, values)
 
     def _values(self, values: NDArray[Any] | None) -> NDArray[Any]:
         return self.values if values is None else flat(values, len(self._store.value))

@@ -93,6 +93,7 @@ class Reading:
             past=past,
             edited=self.edited,
             next_lr=self.next_lr,
+            forward=self.forward,
             stopped_by=self.stopped_by,
         )
 

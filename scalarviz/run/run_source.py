@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .asked_call import AskedCall
+from .checks import flat
 from .edits import Edit
+from .forward import Forward
 from .frame import Curve, Frame, Stage, Tensor
 from .requests import FrameRequest
 from .run import Run
@@ -31,19 +33,31 @@ class RunSource(Source):
     what, can = "the run", Can(predict=True, train=True, edit=True, open=True)
 
     def __init__(self, run: Run) -> None:
-        self.run = run
+        self.run, self._way = run, run._forward
         if run.timeline.past() is not None:  # one that was closed keeps none
             self.can = replace(self.can, go=True)
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        """The weights that the run knows."""
-        return tuple(self.run.tensors)
+        """The weights of the network that is followed."""
+        return self._way.tensors
 
     @property
     def stages(self) -> tuple[Stage, ...]:
         """The way from input to output."""
-        return tuple(self.run.stages)
+        return self._way.stages
+
+    def follow(self, frame: Frame) -> None:
+        """Tensors, stages and forward passes are those of the network of a frame; the run may have another one."""
+        if frame.forward is not None and frame.forward is not self._way:
+            self._way = frame.forward
+            self.__dict__.pop("_gradient", None)
+
+    def _of(self, values: NDArray[Any] | None) -> tuple[Forward, NDArray[Any]]:
+        """The network that flat values are of, None: those of now."""
+        if values is None:
+            return self.run._forward, self.run.values
+        return self._way, flat(values, self._way.tape.n_parameters)
 
     @property
     def n_inputs(self) -> int:
@@ -82,7 +96,8 @@ class RunSource(Source):
 
     def activations(self, probe: ArrayLike, values: NDArray[Any] | None = None) -> dict[str, NDArray[Any]]:
         """See :meth:`Run.activations`."""
-        return self.run.activations(probe, values)
+        way, numbers = self._of(values)
+        return way.activations(probe, numbers)
 
     def rows(
         self, inputs: ArrayLike, stages: Sequence[str], values: NDArray[Any] | None = None
@@ -105,16 +120,18 @@ class RunSource(Source):
         InputError
             Samples of another shape, or not finite.
         """
-        run = self.run
-        return run._forward.rows(inputs, stages, run._values(values))
+        way, numbers = self._of(values)
+        return way.rows(inputs, stages, numbers)
 
     def predict(self, inputs: ArrayLike, values: NDArray[Any] | None = None) -> NDArray[Any]:
         """See :meth:`Run.predict`."""
-        return self.run.predict(inputs, values)
+        way, numbers = self._of(values)
+        return way.predict(inputs, numbers)
 
     def evaluate(self, inputs: ArrayLike, targets: ArrayLike, values: NDArray[Any] | None = None) -> float:
         """See :meth:`Run.evaluate`."""
-        return self.run.evaluate(inputs, targets, values)
+        way, numbers = self._of(values)
+        return self.run._evaluated(way, inputs, targets, numbers)
 
     def sample_gradient(self, sample: ArrayLike, target: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:
         """In float64."""
@@ -122,7 +139,7 @@ class RunSource(Source):
 
     @cached_property
     def _gradient(self) -> SampleGradient:
-        return SampleGradient(self.run)
+        return SampleGradient(self.run, self._way)
 
     def sample(self, index: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """See :meth:`Run.sample`."""

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..engine.arrays.plan import PlanRunner
 
 if TYPE_CHECKING:
+    from .forward import Forward
     from .run import Run
 
 
@@ -19,10 +20,12 @@ class SampleGradient:
     Parameters
     ----------
     run : Run
+    forward : Forward, optional
+        A network that it had; default: that of now.
     """
 
-    def __init__(self, run: Run) -> None:
-        self._plan = run.problem.plan
+    def __init__(self, run: Run, forward: Forward | None = None) -> None:
+        self._plan = (run._forward if forward is None else forward).plan
         self._runner = PlanRunner(self._plan, np.float64)
 
     def gradient(self, sample: ArrayLike, target: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:

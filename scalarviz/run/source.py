@@ -102,6 +102,10 @@ class Source(Protocol):
         """The way from input to output; empty where there is no network."""
         return ()
 
+    def follow(self, frame: Frame) -> None:
+        """From now on tensors and stages are those of a frame, where they may change at all."""
+        return
+
     @property
     def n_inputs(self) -> int:
         """Numbers of one sample; 0 where there is no network."""

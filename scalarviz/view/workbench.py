@@ -13,9 +13,9 @@ import numpy as np
 from ..run.frame import Frame
 from ..run.ranges import extent
 from ..run.scene import Scene
-from .aim import Aim, Point
+from .aim import Point
 from .cubes.picking import Hit, Picker
-from .cubes.scale import ActivationScale, Coloring, paint
+from .cubes.scale import paint
 from .cubes.slab import SlabVisual
 from .draw.painter import Painter, clipped
 from .draw.places import MARGIN, OPENED, STRIP, Box, Places, arrange, check_size
@@ -32,15 +32,15 @@ from .panels.strip import Strip
 from .panels.wording import changed_by_hand, newest_beyond, went
 from .shown.subject import Subject, subject_of
 from .space.layout import Layout, layout_for
-from .space.viewpoint import Viewpoint
+from .standing import Standing
 from .time.bar import TimeBar
 from .touched.covering import uncovered
 from .touched.input_swatch import InputSwatch
 from .touched.selection import Selection
-from .touched.touch import Touch, View
+from .touched.touch import View
 
 
-class Workbench(Aim):
+class Workbench(Standing):
     """Cubes, flow, panels and HUD of one subject at one size. Make it, and use it, with a GL context current.
 
     Parameters
@@ -77,25 +77,18 @@ class Workbench(Aim):
     ) -> None:
         self.subject = scene if isinstance(scene, Subject) else subject_of(scene)
         self.theme, self.cmap_name = get_theme(theme), cmap or ""
-        self.colouring = Coloring(self.subject.tensors, self.theme, quantity, cmap or None)
-        if not self.subject.stages:
-            self.colouring.scope = "all numbers"
-        self.activations = ActivationScale(self.subject.stages, self.theme, sheet=self.subject.sample.sheet)
         self._keys = tuple(keys)
         self.bar = TimeBar(self.theme)
         self.text_pace = TextPace(text_hz)
         self.story = StoryLines(self.text_pace)
         self.side = SidePanels(self.subject, self.theme, hints=bool(keys))
         self.swatch = InputSwatch(self.side.ground)
-        self.touch = Touch(self.subject)  # its `table` is the list of keys
+        self._make(quantity)
         self.inside: Inside = Inside(self)
-        self._frame: Frame | None = None
         self._pace = ""
         self.panels_shown = True
         self._output, self._supersample = check_size(size), supersample
-        self._arrange()
-        self._view = Viewpoint(self.layout)
-        self._stand()
+        self._set_up()
 
     # layout
 
@@ -241,6 +234,7 @@ class Workbench(Aim):
         seconds : float, optional
             Since the last update, on the viewer's clock: colour ranges grow slowly. None fits them to this frame.
         """
+        self.follow(frame)
         gone = went(self._frame, frame)  # then the range of the colours is that of the step, whatever was before
         by_hand = changed_by_hand(self._frame, frame) or (gone and not self.bar.running)
         waits = None if by_hand else seconds  # what a hand does is written at once

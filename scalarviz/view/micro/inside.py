@@ -78,6 +78,10 @@ class Inside:
         bench.slab.set_colours(activations=self.scale(bench.activations).cmap)
         bench.refresh()
 
+    def forget(self) -> None:
+        """The network is another one: nothing of what was opened can be shown."""
+        self.told = self._placed = None
+
     @property
     def moving(self) -> bool:
         """Whether a pulse is on its way."""

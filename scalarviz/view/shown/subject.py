@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -103,6 +103,15 @@ class Subject:
     def stages(self) -> tuple[Stage, ...]:
         """The chain from input to output, empty for none."""
         return self.source.stages
+
+    def after(self, frame: Frame) -> Subject:
+        """The subject of a frame: itself, or one whose sample fits a network that has become another one."""
+        self.source.follow(frame)
+        count = self.stages[-1].outputs if self.stages else 0
+        if count == len(self.sample.outputs):
+            return self
+        outputs, sample = _names((), count, "y"), self.sample
+        return replace(self, sample=replace(sample, outputs=outputs, colours=False))
 
     def frame(self) -> Frame:
         """The numbers as they are now, with the activations of the sample."""

@@ -171,9 +171,17 @@ class LiveView(Viewer):
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
         self.bench.bar.running = self.playback.running
+        self.follow(self.worker.latest)
         if self.worker.moving and self._asked.done:
             self._asked = self.worker.request()
         return super().tick(seconds)
+
+    def follow(self, frame: Frame) -> bool:
+        """For another network an opened step is closed too."""
+        if not self.bench.fits(frame):
+            self.micro.leave()
+            self._raw = self._with_rows = None
+        return super().follow(frame)
 
     def frame(self) -> Frame:
         """The worker's last frame, with the activations of the sample; inside a step as far as that has come."""
@@ -181,10 +189,12 @@ class LiveView(Viewer):
 
     def _now(self) -> Frame:
         frame, probes = self.worker.latest, self.bench.side.ground.probes
+        if self._with_rows is not None and not self.bench.fits(frame):  # the next tick stands anew for it
+            return self._with_rows
         if frame is not self._raw or self._with_rows is None or probes != self._probes:
             self._raw, self._probes = frame, probes
             probe = self.bench.subject.probe
-            rows = {} if probe is None else self.bench.subject.source.activations(probe, frame.values)
+            rows = {} if probe is None or frame.forward is None else frame.forward.activations(probe, frame.values)
             self._with_rows = frame.with_activations(rows)
             self._steps.mark(frame.step)
         return self._with_rows

@@ -187,6 +187,7 @@ class Viewer:
             self.tell(line)
         told.clear()
         frame, said = self.frame(), (self.message(), self.notice())
+        self.follow(frame)
         touch = self.bench.touch
         self._dirty |= self.asking.pass_time(seconds, frame, rests=self.rests, trains=self.trains)
         self._dirty |= self.bench.moving or said != (touch.message, touch.notice) or differs(self._shown, frame)
@@ -197,6 +198,14 @@ class Viewer:
         self.bench.message, touch.notice = said
         self.bench.update(frame, self.pace_text(), seconds)
         return True
+
+    def follow(self, frame: Frame) -> bool:
+        """Whether the picture stands anew, as the frame is of another network; hands are empty then."""
+        grown = self.bench.follow(frame)
+        if grown:
+            self.hands.let_go()
+            self._shown = None
+        return grown
 
     def draw(self, viewport: tuple[int, int] | None = None) -> None:
         """Paint the picture into the bound framebuffer."""

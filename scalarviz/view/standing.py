@@ -1,0 +1,74 @@
+"""`Standing`: the part of a workbench that is made for one network, and made anew when a run gets another one."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from ..run.frame import Frame
+from .aim import Aim
+from .cubes.scale import ActivationScale, Coloring
+from .draw.theme import Theme
+from .micro.inside import Inside
+from .panels.side import SidePanels
+from .shown.subject import Subject
+from .space.layout import Layout
+from .space.viewpoint import Viewpoint
+from .touched.input_swatch import InputSwatch
+from .touched.touch import Touch
+
+
+class Standing(Aim):
+    """Colours, what is touched, and the layout of one network's tensors and stages."""
+
+    subject: Subject
+    theme: Theme
+    cmap_name: str
+    inside: Inside
+    layout: Layout
+    swatch: InputSwatch
+    _keys: tuple[tuple[str, str], ...]
+
+    @abstractmethod
+    def _arrange(self) -> None:
+        """Places of the panels, and of the plates in space."""
+
+    @abstractmethod
+    def _stand(self) -> None:
+        """What depends on the layout."""
+
+    def _set_up(self) -> None:
+        """Everything in its place, seen as a whole."""
+        self._arrange()
+        self._view = Viewpoint(self.layout)
+        self._stand()
+
+    def _make(self, quantity: str) -> None:
+        """What belongs to the tensors and stages that there are."""
+        subject, look = self.subject, self.theme
+        self._made_for = subject.tensors, subject.stages
+        self.colouring = Coloring(subject.tensors, look, quantity, self.cmap_name or None)
+        if not subject.stages:
+            self.colouring.scope = "all numbers"
+        self.activations = ActivationScale(subject.stages, look, sheet=subject.sample.sheet)
+        self.touch = Touch(subject)  # its `table` is the list of keys
+        self._frame: Frame | None = None
+
+    def fits(self, frame: Frame) -> bool:
+        """Whether a frame is of the network that the picture was made for."""
+        way = frame.forward
+        return way is None or (way.tensors, way.stages) == self._made_for
+
+    def follow(self, frame: Frame) -> bool:
+        """Stand anew for a frame of another network; returns whether it is one. What was selected is let go of."""
+        subject, touch = self.subject.after(frame), self.touch
+        if (subject.tensors, subject.stages) == self._made_for:
+            return False
+        if subject is not self.subject:
+            self.subject, ahead = subject, self.side.ground.ahead
+            self.side = SidePanels(subject, self.theme, hints=bool(self._keys))
+            self.side.ground.ahead, self.swatch = ahead, InputSwatch(self.side.ground)
+        self._make(self.colouring.quantity)
+        self.touch.table, self.touch.asks, self.touch.help = touch.table, touch.asks, touch.help
+        self.inside.forget()
+        self._set_up()
+        return True
