@@ -75,6 +75,41 @@ class Derived(nn.Module):
         return [*super().parameters(), self.scale]
 
 
+class LearntInputs(nn.Module):
+    """Weights beside the numbers of a sample, and in the place of a channel of its picture."""
+
+    def __init__(self, picture):
+        super().__init__()
+        self.own, self.picture = nn.Linear(2 * 16 if picture else 3, 1, bias=False, seed=3), picture
+        self.reader = nn.Conv2d(3, 2, 3, seed=4) if picture else nn.Linear(7, 3, seed=4)
+        self.last = nn.Linear(8, 3, seed=5) if picture else nn.Sigmoid()
+
+    def forward(self, x):
+        own = list(self.own.weight[0])
+        if not self.picture:
+            return self.last(self.reader([*x, *own]))
+        rows = self.reader([x[0], [own[4 * k : 4 * k + 4] for k in range(4)], x[1]])
+        return self.last([v for channel in rows for row in channel for v in row])
+
+
+def pulled(outputs, targets):
+    """A loss that reads weights: they stand on either side of a square."""
+    first, second, *rest = outputs
+    pairs = [(targets[0], first), (second, targets[1]), (targets[2], rest[0] * second)]
+    return sum(((a - b) ** 2 for a, b in pairs), sv.Value(0.0)) * 0.7
+
+
+class Outputs(nn.Module):
+    """What it returns are weights, and one number that is not."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 1, seed=6)
+
+    def forward(self, x):
+        return [self.layer.weight[0][1], self.layer.weight[0][2], self.layer(x)[0]]
+
+
 def tied():
     layer = nn.Linear(4, 4, seed=1)
     return nn.Sequential(layer, nn.Tanh(), layer, nn.Sigmoid(), nn.Linear(4, 3, seed=2))
@@ -101,6 +136,9 @@ NETWORKS = {
     "classes": (mlp, ROWS, CLASSES, nn.CrossEntropyLoss()),
     "binary": (lambda: mlp(nn.Sigmoid()), ROWS, NUMBERS, nn.BCELoss()),
     "users loss": (mlp, ROWS, NUMBERS, users),
+    "learnt inputs": (lambda: LearntInputs(False), ROWS, NUMBERS, nn.MSELoss()),
+    "learnt channel": (lambda: LearntInputs(True), PICTURES, CLASSES[:6], nn.CrossEntropyLoss()),
+    "weights in the loss": (Outputs, ROWS, NUMBERS, pulled),
     "tied": (tied, ROWS, NUMBERS, nn.MSELoss()),
     "residual": (lambda: nn.Sequential(Residual(), nn.Linear(4, 3, seed=1)), ROWS, NUMBERS, nn.MSELoss()),
     "attention": (Attention, ROWS, NUMBERS, nn.MSELoss()),
@@ -216,8 +254,9 @@ def twin(net):
 
 
 CHAINS = [
-    name for name in NETWORKS if name not in ("attention", "residual", "encoded", "derived", "users loss", "tied")
-]
+    "mlp", "sum", "relu", "classes", "binary", "layer norm", "batch norm", "softmax", "conv, max pool",
+    "conv, mean pool", "conv, norm, conv",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CHAINS)
@@ -263,6 +302,10 @@ def test_pytorch_finds_the_same_terms_of_a_convolution():
         padded = np.pad(PICTURES[sample], ((0, 0), (1, 1), (1, 1)))
         np.testing.assert_array_equal(mine["x"].reshape(4, 4), padded[0, 2:6, 0:4])
         np.testing.assert_array_equal(mine["delta"], opened.deltas["0"][16:32, place])
+    (at,), (met,) = terms.at, terms.met
+    assert (at.stage, at.units) == ("0", tuple(range(16, 32)))
+    numbered = np.pad(np.arange(16).reshape(4, 4), 1, constant_values=-1)
+    assert (met.stage, met.units) == ("input", tuple(numbered[2:6, 0:4].ravel().tolist()))
 
 
 # formulas of the user's own
