@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError
-from ...run.edits import Edit, SetWeights
+from ...run.edits import AddToWeights, Edit, ScaleWeights, SetFrozen, SetWeights, Together
 from ...run.frame import Curve, Frame, Role, Tensor
 from ...run.source import Can, Source
 from ...scalar import Block
@@ -124,18 +124,19 @@ class WeightsSource(Followed):
         return np.concatenate([np.ravel(getattr(part, attribute)) for part in self._parts.values()])
 
     def edit(self, edit: Edit, *, gesture: str = "") -> None:
-        """Change the objects themselves: their values can be set, and nothing else.
+        """Change the objects themselves: values and flags, nothing else.
 
         Raises
         ------
         StateError
             Any other edit.
         """
-        if not isinstance(edit, SetWeights):
+        if not isinstance(edit, SetWeights | AddToWeights | ScaleWeights | SetFrozen | Together):
             raise self._cannot(f"do {type(edit).__name__}")
+        hands: Any = _WeightHands(self)
+        edit.check(hands)
         self._told.look(self.values())
-        for index, number in enumerate(edit.numbers, edit.start):
-            self._weight(index).data = float(number)
+        edit.resolved(hands).apply(hands)
         self._told.by_hand(self.values())
 
     def _weight(self, index: int) -> Any:
@@ -145,6 +146,28 @@ class WeightsSource(Followed):
                 return part.weight(index) if isinstance(part, Block) else part
             index -= size
         raise InputError(f"there is no weight {index} behind the last one")
+
+
+class _WeightHands:
+    """What edits of weights need of them; see :class:`scalarviz.run.edits.base.Hands`."""
+
+    def __init__(self, source: WeightsSource) -> None:
+        self._source = source
+
+    @property
+    def n_weights(self) -> int:
+        return len(self._source.values())
+
+    def values(self, start: int, count: int) -> Float:
+        return self._source.values()[start : start + count]
+
+    def put_weights(self, start: int, numbers: NDArray[Any]) -> None:
+        for index, number in enumerate(numbers, start):
+            self._source._weight(index).data = float(number)
+
+    def put_frozen(self, start: int, flags: NDArray[np.bool_]) -> None:
+        for index, flag in enumerate(flags, start):
+            self._source._weight(index).frozen = bool(flag)
 
 
 def _flags(part: Any) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -75,7 +75,7 @@ class _Plan:
 _PLANS = (
     *(_Plan(8, high, formulas=True) for high in (160.0, 132.0, 104.0)),
     *(_Plan(8, high) for high in (104.0, 84.0, 74.0)),
-    _Plan(6, 84.0), _Plan(5, 76.0), _Plan(5, 76.0, state=False), _Plan(4, 70.0, state=False),
+    _Plan(7, 74.0), _Plan(6, 84.0), _Plan(5, 76.0), _Plan(5, 76.0, state=False), _Plan(4, 70.0, state=False),
     _Plan(3, 70.0, state=False), *(_Plan(terms, 0.0, state=False) for terms in (3, 1, 0)),
 )  # fmt: skip
 
@@ -90,15 +90,27 @@ def draw_column(page: Page, told: Told, height: float) -> Page:
                        told.parts[-1].spans[0][0], told.entry, ratio=told.opened)  # fmt: skip
     page.spot(box, "type")
     page.y += 29
-    buttons = 24.0 + 8 if told.edits else 0.0
-    room = bottom - page.y - buttons
+    buttons = _buttons(told)
+    below = 32.0 * len(buttons)
+    room = bottom - page.y - below
     plan = next((plan for plan in _PLANS if _height(plan, told, page.width) <= room), _PLANS[-1])
     _write(page, told, plan)
-    if told.edits and page.y + buttons <= bottom:
-        page.y = min(page.y + 8, bottom - 24.0)
-        frozen = bool(told.frame.frozen[told.parts[-1].spans[0][0]])
-        page.buttons([("free" if frozen else "freeze", "K", "freeze"), *BUTTONS])
+    for row in buttons:
+        page.y += 8
+        if page.y + 24.0 <= bottom:
+            page.buttons(row)
     return page
+
+
+def _buttons(told: Told) -> list[list[tuple[str, str, str]]]:
+    """Rows of buttons: deeds, and where in time to go."""
+    if not told.edits:
+        return []
+    frozen = bool(told.frame.frozen[told.parts[-1].spans[0][0]])
+    rows = [[("free" if frozen else "freeze", "K", "freeze"), *BUTTONS]]
+    if told.opened and told.frame.past is not None:
+        rows.append([("last change of sign", "V", "find_sign")])
+    return rows
 
 
 def head(page: Page, name: str, note: str) -> None:

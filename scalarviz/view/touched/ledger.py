@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 
-from ..draw.equation import EXACT, Printed, decimals, rounds_to, significant
+from ..draw.equation import EXACT, Printed, decimals, factor, rounds_to, significant
 from ..draw.places import LABEL
 from ..draw.text import MINUS, measure, number
 from ..shown.subject import Subject
@@ -92,8 +92,8 @@ def factors(term: Term, shown: Printed, power: int) -> tuple[str, str]:
             x = decimals(term.x, of_x) if abs(term.x) < 100 else significant(term.x, 4)
             finite = delta.value.is_finite() and x.value.is_finite()
             if finite and rounds_to(EXACT.multiply(delta.value, x.value), shown):
-                return _signed(delta.text), x.text
-    return _signed(significant(term.delta * 10.0**-power, 3).text), significant(term.x, 3).text
+                return _signed(delta.text), factor(x.text)
+    return _signed(significant(term.delta * 10.0**-power, 3).text), factor(significant(term.x, 3).text)
 
 
 def _signed(text: str) -> str:
@@ -146,7 +146,7 @@ def _row(page: Page, term: Term, shown: Printed, power: int, most: float, subjec
     delta, x = factors(term, shown, power)
     line = delta if term.x == 1.0 else f"{delta} × {x}"
     if measure(line, LABEL) > _DELTA - SAMPLE - 4 and term.x != 1.0:
-        line = f"{_signed(significant(term.delta * 10.0**-power, 3).text)} × {significant(term.x, 3).text}"
+        line = f"{_signed(significant(term.delta * 10.0**-power, 3).text)} × {factor(significant(term.x, 3).text)}"
     sketch.text(page.x + _DELTA, base, line, LABEL, theme.text2, anchor="right")
     if math.isfinite(term.product):
         wide = max(1.0, _BAR_WIDE * min(abs(term.product) / most, 1.0))

@@ -31,7 +31,9 @@ def draw_sample(page: Page, at: tuple[float, float], term: Term, subject: Subjec
         return
     side = 0 if term.inputs is None else math.isqrt(len(term.inputs))
     if term.inputs is not None and subject.sample.sheet and side * side == len(term.inputs) and side > 1:
-        sketch.image((x, y - 1, 18, 18), _picture(np.ascontiguousarray(term.inputs, np.float64).tobytes(), side))
+        sketch.image(
+            (x, y - 1, 18, 18), _picture(np.ascontiguousarray(term.inputs, np.float64).tobytes(), side, theme.name)
+        )
         x += 24
     name = "all" if term.sample < 0 else f"{term.sample:,}"
     sketch.text(x, y + 8 + CAP_HEIGHT * LABEL / 2, name, LABEL, theme.text3)
@@ -42,8 +44,9 @@ def _colour(numbers: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=64)
-def _picture(numbers: bytes, side: int) -> NDArray[np.uint8]:
-    """Ink 0..1, float64, as dark on light; the same array for the same numbers, so it is uploaded once."""
+def _picture(numbers: bytes, side: int, theme: str) -> NDArray[np.uint8]:
+    """Ink 0..1, float64, bright on a dark ground; the same array for the same numbers, so it is uploaded once."""
     ink = np.frombuffer(numbers).reshape(side, side)
-    grey = np.round(255 * (1.0 - np.clip(np.nan_to_num(ink), 0.0, 1.0))).astype(np.uint8)
+    shade = np.clip(np.nan_to_num(ink), 0.0, 1.0)
+    grey = np.round(255 * (shade if theme == "dark" else 1.0 - shade)).astype(np.uint8)
     return np.repeat(grey[:, :, None], 3, axis=2)

@@ -112,6 +112,10 @@ def _no_selection(here: Here) -> str:
     return no_edits(here) or _nothing_selected(here)
 
 
+def _no_search(here: Here) -> str:
+    return _no_past(here) or _nothing_selected(here)
+
+
 def _nothing_selected(here: Here) -> str:
     return "" if here.selected else "click a cube first"
 
@@ -251,6 +255,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("halve", "edit", ("/",), "half of what is selected", missing=_no_selection),
     Action("double", "edit", ("*",), "twice", missing=_no_selection),
     Action("redraw", "edit", ("I",), "let what is selected begin anew", missing=_no_selection),
+    Action("find_sign", "time", ("V",), "go to where the clicked cube last changed its sign", missing=_no_search),
     Action("select_more", "view", ("A",), "select more: row, neuron, layer, all", missing=_nothing_selected),
     Action("next_map", "view", ("C",), "next colour map"),
     Action("refit_range", "view", ("0",), "fit the range of the colours anew"),

@@ -11,6 +11,7 @@ from ...run.edits import Edit, RedrawWeights, ScaleWeights, SetFrozen, SetWeight
 from ..touched.entry import Entry
 from ..touched.parts import parts_of
 from ..touched.selection import Selection
+from .searching import Search
 
 if TYPE_CHECKING:
     from ..touched.inspector import Inspector
@@ -36,8 +37,9 @@ class Acts:
         self.handlers: dict[str, Callable[..., None]] = {
             "type_value": self.type_value, "nudge_up": self.nudge_up, "nudge_down": self.nudge_down,
             "freeze": self.freeze, "zero": self.zero, "halve": self.halve, "double": self.double,
-            "redraw": self.redraw, "select_more": self.select_more,
+            "redraw": self.redraw, "select_more": self.select_more, "find_sign": self.find_sign,
         }  # fmt: skip
+        self._search: Search | None = None
 
     @property
     def _inspector(self) -> Inspector:
@@ -92,6 +94,35 @@ class Acts:
         if bench.side.ground.chooses(np.size(sample)):
             bench.side.ground.choose(sample, target)
             self._viewer.say(f"shows sample {number + 1:,}")
+
+    # ---- when was it so
+
+    def find_sign(self) -> None:
+        """Go to the step at which the weight last changed its sign."""
+        inspector = self._inspector
+        if not inspector.single:
+            self._viewer.say("V asks of one weight: click a cube")
+            return
+        self._search = Search(self._viewer.bench.subject.source, inspector.who.name)
+
+    def pass_time(self) -> None:
+        """A search goes on, or has come to an end."""
+        search = self._search
+        if search is None:
+            return
+        self._viewer.say(search.words)
+        if search.done:
+            self._search, step = None, search.step
+            if step is not None and self._viewer.travels is not None:
+                self._viewer.travels.go(step)
+        self._viewer.refresh()
+
+    def let_go(self) -> bool:
+        """Escape: give up what is being searched; whether there was something."""
+        search = self._search
+        if search is not None:
+            search.give_up()
+        return search is not None
 
     # ---- deeds
 

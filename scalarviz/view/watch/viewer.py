@@ -189,6 +189,7 @@ class Viewer:
         frame, said = self.frame(), (self.message(), self.notice())
         self.follow(frame)
         touch = self.bench.touch
+        self.acts.pass_time()
         self._dirty |= self.asking.pass_time(seconds, frame, rests=self.rests, trains=self.trains)
         self._dirty |= self.bench.moving or said != (touch.message, touch.notice) or differs(self._shown, frame)
         if not self._dirty:
@@ -311,7 +312,7 @@ class Viewer:
             self.bench.help = False
         elif self.travels is not None and self.travels.give_up():
             self.say("stays here")
-        elif self.hands.let_go(undo=True) or self.bench.let_go():
+        elif self.acts.let_go() or self.hands.let_go(undo=True) or self.bench.let_go():
             self.refresh()
         elif self.host is not None and self.host.full_screen:
             self.host.show_full_screen(False)
