@@ -66,7 +66,7 @@ def test_what_rows_refuse(source):
 
 def test_a_run_says_what_it_is_and_goes_where_it_was(source):
     run = source.run
-    assert source.can == Can(predict=True, train=True, edit=True, go=True)
+    assert source.can == Can(predict=True, train=True, edit=True, go=True, open=True)
     assert (source.facts.optimizer, source.facts.batch_size, source.facts.reduction) == ("SGD", 8, "mean")
     assert source.facts.engine == str(run.engine)
     assert source.span == (0, 3)

@@ -66,7 +66,7 @@ def test_weights_of_a_loop_can_be_set_and_nothing_else():
     assert (w.data, layer.weight[0][0].data, layer.bias[1].data) == (3.0, 4.0, 5.0)
     with pytest.raises(StateError, match="a weight cannot do SetOptimizer"):
         source.edit(SetOptimizer({"lr": 0.1}))
-    with pytest.raises(InputError, match="no weight"):
+    with pytest.raises(InputError, match="not all among the 7 that there are"):
         source.edit(SetWeights(7, [1.0]))
 
 

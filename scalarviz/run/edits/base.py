@@ -191,7 +191,7 @@ def within(hands: Hands, start: int, count: int) -> None:
     stop = start + count
     if stop > hands.n_weights:
         raise InputError(
-            f"weights {shown(start)} to {shown(stop - 1)} are not all among the {hands.n_weights} of the run"
+            f"weights {shown(start)} to {shown(stop - 1)} are not all among the {hands.n_weights} that there are"
         )
 
 

@@ -64,12 +64,13 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How much of it is shown: terms, plots so high, formulas beside their numbers, the optimiser's state."""
+    """How much of it is shown: terms, plots so high, formulas beside their numbers, the optimiser's state, its rule."""
 
     terms: int
     plots: float
     formulas: bool = False
     state: bool = True
+    rule: bool = True
 
 
 _PLANS = (
@@ -77,6 +78,7 @@ _PLANS = (
     *(_Plan(8, high) for high in (104.0, 84.0, 74.0)),
     _Plan(7, 74.0), _Plan(6, 84.0), _Plan(5, 76.0), _Plan(5, 76.0, state=False), _Plan(4, 70.0, state=False),
     _Plan(3, 70.0, state=False), *(_Plan(terms, 0.0, state=False) for terms in (3, 1, 0)),
+    _Plan(0, 0.0, state=False, rule=False),
 )  # fmt: skip
 
 
@@ -137,7 +139,9 @@ def _height(plan: _Plan, told: Told, width: float) -> float:
         total += 42.0
     if plan.terms:
         total += _GAP + ledger.height_of(account, plan.terms)
-    return total + _GAP + rule_lines.height_of(account, width, formulas=plan.formulas) + (_GAP if plan.plots else 0.0)
+    if plan.rule:
+        total += _GAP + rule_lines.height_of(account, width, formulas=plan.formulas)
+    return total + (_GAP if plan.plots else 0.0)
 
 
 def _explained(told: Told, width: float) -> list[str]:
@@ -161,8 +165,9 @@ def _write(page: Page, told: Told, plan: _Plan) -> None:
         if plan.terms:
             page.rule(_GAP)
             ledger.draw_ledger(page, account, told.subject, plan.terms)
-        page.rule(_GAP)
-        rule_lines.draw_rule(page, account, formulas=plan.formulas)
+        if plan.rule:
+            page.rule(_GAP)
+            rule_lines.draw_rule(page, account, formulas=plan.formulas)
     if plan.plots:
         page.rule(_GAP if account is not None else 8.0)
         along = None if account is None else account.along

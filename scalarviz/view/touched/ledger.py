@@ -30,6 +30,8 @@ class Ledger:
     rest : Printed or None
         Of all other terms; None where there are none.
     total, gradient : Printed
+    exact : bool
+        Whether the printed gradient is what the printed sum gives, rounded.
     """
 
     power: int
@@ -37,6 +39,7 @@ class Ledger:
     rest: Printed | None
     total: Printed
     gradient: Printed
+    exact: bool = True
 
     @property
     def unit(self) -> str:
@@ -50,7 +53,7 @@ def ledger_of(account: Account, listed: int) -> Ledger:
     The rest takes what rounding leaves: some units of its last digit at most.
     """
     products = [term.product for term in account.terms[:listed]]
-    power, digits = _scale([*products, account.total])
+    power, digits = _scale(products, account.total)
     unit = 10.0**-power
     terms = tuple(decimals(p * unit, digits) for p in products)
     total = decimals(account.total * unit, digits)
@@ -62,26 +65,33 @@ def ledger_of(account: Account, listed: int) -> Ledger:
             left = left - term.value if term.value.is_finite() and left.is_finite() else Decimal("NaN")
         if left.is_finite():
             rest = Printed(number(float(left), digits), left, rest.place)
-    return Ledger(power, terms, rest, total, _divided(account, total, power))
+    return Ledger(power, terms, rest, total, *_divided(account, total, power))
 
 
-def _divided(account: Account, total: Printed, power: int) -> Printed:
-    """The gradient with so many digits that the printed sum gives it."""
+def _divided(account: Account, total: Printed, power: int) -> tuple[Printed, bool]:
+    """The gradient with so many digits that the printed sum gives it, and whether it does."""
     if not (total.value.is_finite() and math.isfinite(account.gradient)):
-        return significant(account.gradient, 4)
+        return significant(account.gradient, 4), True
     exact = EXACT.divide(total.value.scaleb(power), Decimal(account.divisor))
-    ways = (significant(account.gradient, digits) for digits in (3, 4, 2))
-    return next((way for way in ways if rounds_to(exact, way)), significant(account.gradient, 1))
+    ways = [significant(account.gradient, digits) for digits in (3, 4, 2)]
+    found = next((way for way in ways if rounds_to(exact, way)), None)
+    return (ways[0], False) if found is None else (found, True)
 
 
-def _scale(numbers: list[float]) -> tuple[int, int]:
-    """In which power of ten numbers are printed, and with how many decimals: the largest product has three digits."""
-    sizes = [abs(n) for n in numbers[:-1] or numbers if math.isfinite(n) and n]
-    if not sizes:
+def _scale(products: list[float], total: float) -> tuple[int, int]:
+    """In which power of ten they are printed, and with how many decimals.
+
+    The largest product has three digits and the sum, of which less may be left, three too as far as there is room.
+    """
+    sizes = [abs(n) for n in products if math.isfinite(n) and n] or [abs(total)]
+    if not sizes[0] or not math.isfinite(sizes[0]):
         return 0, 4
     order = math.floor(math.log10(max(sizes)))
     power = 0 if -3 <= order < 5 else 3 * math.floor(order / 3)
-    return power, min(max(2 - (order - power), 0), 6)
+    digits = 2 - (order - power)
+    if total and math.isfinite(total):
+        digits = max(digits, 2 - (math.floor(math.log10(abs(total))) - power))
+    return power, min(max(digits, 0), 6)
 
 
 def factors(term: Term, shown: Printed, power: int) -> tuple[str, str]:
@@ -124,12 +134,13 @@ def draw_ledger(page: Page, account: Account, subject: Subject, listed: int) -> 
     line = round(page.y + 3)
     sketch.line((page.x + _BAR, line), (page.right, line), theme.flow, 1.0)
     page.y += 4
+    equal = "=" if book.exact else "≈"
     if account.divisor > 1:
         unit = f"  (in {book.unit})" if book.unit else ""
         _sum_row(page, f"sum{unit}", _signed(book.total.text), theme.text2)
-        _sum_row(page, f"÷ {account.divisor:,} = gradient", _signed(book.gradient.text), theme.pulse, bold=True)
+        _sum_row(page, f"÷ {account.divisor:,} {equal} gradient", _signed(book.gradient.text), theme.pulse, bold=True)
     else:
-        _sum_row(page, "sum = gradient", _signed(book.gradient.text), theme.pulse, bold=True)
+        _sum_row(page, f"sum {equal} gradient", _signed(book.gradient.text), theme.pulse, bold=True)
     page.y += 4
 
 
