@@ -83,6 +83,11 @@ class Journeys:
         """Whether there is somewhere to go, by steps or by :meth:`travel`."""
         return self.busy or self._goal is not None or self._journey is not None
 
+    @property
+    def remark(self) -> str:
+        """What is to be said of how the past is kept, such as that a replay takes long; empty for nothing."""
+        return self.run.timeline.remark
+
     def _prepare(self) -> None:
         """While nothing is asked for: make the way back short."""
         while not self._called() and self.run.timeline.prepare():
@@ -90,7 +95,7 @@ class Journeys:
 
     def _go(self) -> None:
         with self._condition:
-            goal, self._goal, self._journey = self._goal, None, 0.0
+            goal, self._journey, self._goal = self._goal, 0.0, None  # in this order: it is moving all the time
         if goal is None:
             return
         (step, nearest), (first, newest) = goal, self.run.span
@@ -99,8 +104,10 @@ class Journeys:
         try:
             self.run.to(self.run.timeline.near(step) if nearest else step, progress=self._on_the_way)
         finally:
-            self._journey = None
-            self._publish()
+            try:
+                self._publish()  # before it is said that it has arrived
+            finally:
+                self._journey = None
 
     def _on_the_way(self, done: float) -> bool:
         """A goal that is new is gone to at once, but not so often that one never arrives."""

@@ -103,7 +103,8 @@ def extent(values: ArrayLike) -> float:
     if top == 0.0:
         return EMPTY
     scaled = x / top  # squares of 1e-300 or 1e300 would leave the range of float64
-    v = min(top, 3.0 * top * float(np.sqrt(scaled @ scaled / x.size)))
+    squares = float(np.einsum("i,i->", scaled, scaled))  # no BLAS, whose threads wait for a busy processor
+    v = min(top, 3.0 * top * float(np.sqrt(squares / x.size)))
     return v if v >= SMALLEST else EMPTY
 
 

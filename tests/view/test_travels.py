@@ -317,6 +317,7 @@ class Slow:
 
     def __init__(self, worker):
         self._worker, self.journey, self.moving, self.given_up = worker, 0.43, True, False
+        self.remark = ""
 
     def travel(self, step, *, nearest=False):
         self.asked = step
@@ -408,3 +409,13 @@ def test_a_picture_shows_any_step_and_the_run_stands_where_it_stood():
     with pytest.raises(InputError, match="an array is shown as it is now; a Run or a Scene keeps its past"):
         render({"a": np.eye(3)}, step=0)
     run.close()
+
+
+def test_how_the_past_is_kept_is_said_once(live):
+    do(live, "step", 30)
+    live.worker.ask(lambda run: setattr(run.timeline, "budget", 10)).done.wait(5)
+    do(live, "back")
+    assert live.notice() == live.run.timeline.remark != ""
+    live.say("")
+    do(live, "back")
+    assert live.notice() == ""

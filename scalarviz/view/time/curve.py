@@ -22,6 +22,8 @@ Array = NDArray[np.float64]
 TICK = LABEL
 """Size of the type of ticks."""
 
+_COLUMN = 2.0  # logical pixels of the area below a curve that are one rectangle
+
 
 def mixed(one: str, other: str, share: float) -> tuple[float, float, float]:
     """`one` with a share of `other`, opaque: neighbours that touch leave no seam."""
@@ -122,12 +124,12 @@ def draw_losses(sketch: Sketch, losses: Losses, theme: Theme, cursor: float) -> 
         return
     _axis(sketch, losses.plot, losses.scale, theme)
     path, bottom = losses.path, y + height
-    columns = np.arange(np.floor(path[0, 0]), np.ceil(path[-1, 0]))
-    tops = np.interp(columns + 0.5, path[:, 0], path[:, 1])
+    columns = np.arange(np.floor(path[0, 0]), np.ceil(path[-1, 0]), _COLUMN)
+    tops = np.interp(columns + _COLUMN / 2, path[:, 0], path[:, 1])
     for part, share in ((columns >= cursor, 0.11), (columns < cursor, 0.30)):
-        at, top = columns[part] + 0.5, tops[part]
+        at, top = columns[part] + _COLUMN / 2, tops[part]
         sketch.lines(np.stack([at, top], 1), np.stack([at, np.full_like(at, bottom)], 1),
-                     mixed(theme.panel, theme.text3, share), 1.0)  # fmt: skip
+                     mixed(theme.panel, theme.text3, share), _COLUMN)  # fmt: skip
     for dashed in losses.left:
         sketch.polyline(dashed, theme.text3, 1.6, dash=(6, 4))
     before, after = cut_at(path, cursor)

@@ -41,6 +41,11 @@ class Guide(Protocol):
         """Whether there is somewhere to go."""
         ...
 
+    @property
+    def remark(self) -> str:
+        """What is to be said of how the past is kept."""
+        ...
+
     def travel(self, step: int, *, nearest: bool = False) -> None:
         """Go to a step, or to one near it."""
         ...
@@ -64,6 +69,7 @@ class SourceGuide:
 
     journey = None
     moving = False
+    remark = ""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -112,6 +118,7 @@ class Travels:
         self._set_out = 0.0
         self._dragged: int | None = None  # the step under the hand
         self._rests_at = 0.0
+        self._remarked = ""
         self._asked: list[tuple[AskedCall, Callable[[Any], str]]] = []
         self.handlers: dict[str, Callable[..., None]] = {
             "back": self.back, "first": self.first, "newest": self.newest, "restart": self.restart,
@@ -159,7 +166,16 @@ class Travels:
             self._set_out = self._viewer.clock
         self.goal, self._plays_then = step, plays_then
         self._guide.travel(step, nearest=near)
+        self._remark()
         self._viewer.refresh()
+
+    def _remark(self) -> None:
+        """What a user should know of how the past is kept (a replay that takes long), once."""
+        remark = self._guide.remark
+        if remark != self._remarked:
+            self._remarked = remark
+            if remark:
+                self._viewer.say(remark)
 
     def back(self, count: int = 1) -> None:
         """So many steps back."""
