@@ -26,8 +26,9 @@ class Updater:
             ``lr, t`` and the derived ones, computed in float64 (``1 - beta2**t`` loses four digits in
             float32), rounded to the store's dtype.
         """
-        steps = np.arange(first + 1, first + count + 1, dtype=np.float64) + self.problem.t_start
-        given = np.stack([np.full(count, lr), steps])
+        given = np.empty((2, count))
+        given[0] = lr
+        given[1] = np.arange(first + 1, first + count + 1, dtype=np.float64) + self.problem.t_start
         table = given if self._prologue is None else np.concatenate([given, self._derived(given)])
         with np.errstate(over="ignore"):  # a rate beyond float32 becomes inf; the run says that it diverged
             return table.T.astype(self.problem.store.value.dtype, order="C")
