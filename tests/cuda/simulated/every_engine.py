@@ -36,7 +36,7 @@ NOT_HERE = {
 """Tests of every engine that do not hold in the simulator, and why."""
 SLOW = (
     "test_branches::*-64-*", "test_branches::*-float32*", "test_branches::*-4-*",
-    "test_conv_engines::*same*", "test_edits::test_the_written_log_*",
+    "test_conv_engines::*same*", "test_edits::test_the_written_log_*", "test_timeline::*",
 )  # fmt: skip
 """Tests of every engine that take seconds in the simulator."""
 jit.simulated = simulated
