@@ -114,9 +114,10 @@ class StoryLines:
         """
         self._caps, self.sketches, self.beside = [], [], None
         if self.told is not None and free and places.strip is not None:
-            self.sketches = [self._sketch(self.told, places.strip, places.keys, theme, bar=bar)]
+            between = places.time if bar else None
+            self.sketches = [self._sketch(self.told, places.strip, places.keys, between, theme)]
 
-    def _sketch(self, told: Told, strip: Box, keys: float | None, theme: Theme, *, bar: bool) -> Sketch:
+    def _sketch(self, told: Told, strip: Box, keys: float | None, bar: Box | None, theme: Theme) -> Sketch:
         sketch = Sketch()
         plan = _plan(told, strip[2], legend_width(strip[2]))
         self.beside = plan.legend
@@ -125,15 +126,19 @@ class StoryLines:
         step = (1.0 if len(plan.lines) == 1 else 0.92) * 1.455 * small
         high = 0.69 * big + step * len(plan.lines)
         bottom = strip[1] + strip[3] if keys is None else keys + 6.0
-        air = 0.0 if bar or keys is None else max(0.0, bottom - strip[1] - high - 3.0 * cap) / 2
+        air = 0.0 if bar is not None or keys is None else max(0.0, bottom - strip[1] - high - 3.0 * cap) / 2
         y = strip[1] + air + 0.69 * big
         self._headline(sketch, told, (strip[0], y), room, plan.sizes, theme)
         for line in plan.lines:
             y += step
             sketch.text(strip[0], y, line, small, rgba(theme.text2, told.alpha))
         if keys is not None:
+            size = _cap_size(told.caps, cap, room)
             row = y + 2.45 * cap if air else keys - 0.3 * cap
-            self._key_caps(sketch, told, (strip[0], row), room, _cap_size(told.caps, cap, room), theme)
+            if bar is not None:  # the line of keys is lower than a cap is high
+                size = min(size, 16.0)
+                row = max(row, bar[1] + bar[3] + 5.0 + 1.23 * size)
+            self._key_caps(sketch, told, (strip[0], row), room, size, theme)
         return sketch
 
     def _headline(
