@@ -16,6 +16,7 @@ from ..shown.ahead import Ahead
 from ..shown.subject import scene_subject
 from ..workbench import Workbench
 from .actions import Here, bottom_line, inside_line
+from .lesson import Lesson
 from .live_source import LiveSource
 from .microsteps import MicroSteps
 from .playback import Playback, speed_text
@@ -33,6 +34,8 @@ REHEARSAL_SECONDS = 0.4
 """What a window's start may take to find out when there will be something to see."""
 STOP_SECONDS = 20.0
 """How long it is said which breakpoint stopped the run, and with what numbers."""
+LESSON_SECONDS = 8.0
+"""How long it is said what has come of what a hand taught."""
 ENGINE_SECONDS = 8.0
 """How long it is said that another engine goes on."""
 
@@ -98,6 +101,7 @@ class LiveView(Viewer):
         self._raw: Frame | None = None
         self._with_rows: Frame | None = None
         self._probes = 0
+        self._lesson: Lesson | None = None
         self.left_at: int | None = None  # where it stood when it was closed, if that was in the past
         self.travels = Travels(self, lambda: self.worker.latest, self.worker, self.playback)
         self.handlers |= self.travels.handlers
@@ -145,6 +149,7 @@ class LiveView(Viewer):
         if self.playback.running != running:  # at the end of its steps: said, although no cube changes any more
             self.refresh()
         self._tell_stop()
+        self._tell_lesson()
         self._tell_story(seconds)
         change, self._change = self._change, None
         if change is not None:
@@ -317,10 +322,27 @@ class LiveView(Viewer):
             self.travels.go(step)
 
     def _taught(self, edit: Edit, gesture: str) -> None:
-        """A panel changes what is learnt, at the next call boundary; training goes on."""
+        """A panel changes what is learnt, at the next call boundary; training goes on, if it stood for a while."""
         self.worker.do(edit, gesture=gesture)
-        if not self.playback.running:
-            self.playback.play()
+        if not self.playback.running or self._lesson is not None:
+            self._lesson = Lesson(edit, self.bench.subject, self.worker.latest.step)
+            self.playback.play_to(self._lesson.last)
+            self.say(self._lesson.begins())
+
+    def _tell_lesson(self) -> None:
+        """What was taught while the run stood is learnt, or has been tried for long enough: it stands again."""
+        lesson = self._lesson
+        if lesson is None:
+            return
+        said, frame = lesson.over(self.worker.latest), self.worker.latest
+        late = frame.step < lesson.last <= self.run.steps  # the last frame is on its way
+        if not said and (self.playback.running or late):
+            return
+        self._lesson = None
+        self.playback.end_as_before()
+        self.refresh()
+        if said:
+            self.say(said, LESSON_SECONDS)
 
 
 class _Rate:

@@ -55,6 +55,7 @@ class Playback:
         self.limit: int | None = None
         self._steps = steps
         self.end = worker.run.steps + steps
+        self._former: int | None = None
         self._first = worker.run.steps
         self._table = pace(steps, duration, RATE, rehearsal, rest=0.0)
         self._speed = SPEEDS.index(1.0)
@@ -92,6 +93,19 @@ class Playback:
         self.worker.resume()
         self.resume_here()
 
+    def play_to(self, step: int) -> None:
+        """Go on from here to `step`, whatever the end is; see :meth:`end_as_before`."""
+        if self._former is None:
+            self._former = self.end
+        self.end = step
+        self.play()
+
+    def end_as_before(self) -> None:
+        """Stop; the end is again the one from before :meth:`play_to`."""
+        self.pause()
+        if self._former is not None:
+            self.end, self._former = self._former, None
+
     def pause(self) -> None:
         """Stop at the next boundary of a step."""
         self._stand()
@@ -110,7 +124,7 @@ class Playback:
 
     def again(self) -> None:
         """The run begins anew, and pauses where it first did."""
-        self.end = self._first + self._steps
+        self.end, self._former = self._first + self._steps, None
 
     def _stand(self) -> None:
         """Time stands still; the step that it would have come to is nobody's aim any more."""
