@@ -419,3 +419,66 @@ def test_the_loss_of_the_sample_is_that_before_the_step(deep):
     deep.tick(0.0)
     assert told(deep).loss == pytest.approx(before)
     assert any(text.endswith(f"{before:.4f}") for text in words(deep) if text.startswith("loss of this"))
+
+
+def test_a_pause_in_slow_motion_stays_inside_the_step(live):
+    live.playback.change_speed(-3)
+    live.playback.play()
+    for _ in range(4):
+        live.tick(0.25)
+    press(live, "Space")
+    at, step = told(live).at, told(live).step
+    for _ in range(5):
+        live.tick(0.25)
+    assert (told(live).at, told(live).step) == (at, step)
+    assert any(text.startswith("paused inside") for text in words(live))
+    press(live, ".")
+    assert told(live).at == at + 1
+    press(live, "Space")
+    for _ in range(3):
+        live.tick(0.25)
+    assert told(live).at > at + 1
+    live.playback.change_speed(0)
+    live.tick(0.1)
+    assert told(live) is None
+    live.playback.pause()
+
+
+def numbers_of(run):
+    frame = run.frame()
+    return {"loss": frame.loss, "grad": float(np.abs(frame.gradient).max()), "0.weight[1][2]": float(frame.values[5])}
+
+
+@pytest.mark.parametrize(("name", "phase"), [("loss", "loss"), ("grad", "gradients"), ("0.weight[1][2]", "update")])
+def test_a_breakpoint_is_looked_into_where_it_became_true(name, phase):
+    twin = run_of()
+    twin.step(7)
+    before = numbers_of(twin)[name]
+    twin.step(1)
+    after = numbers_of(twin)[name]
+    with offscreen():
+        view = view_of(run_of())
+        view.tick(0.0)
+        view.run.break_on(f"{name} {'>' if after > before else '<'} {(before + after) / 2:.9g}")
+        press(view, "Right")
+        settle(view)
+        stop = view.worker.stopped
+        assert stop.step == 8
+        press(view, ",")
+        settle(view)
+        view.tick(0.0)
+        assert told(view).step == 8
+        assert told(view).phases[told(view).phase].name == phase
+        if phase != "loss":
+            assert stop.weights[0] in view.micro.walk.steps[told(view).at - 1].weights
+        view.close()
+
+
+def test_a_step_is_finished_after_a_breakpoint_too(live):
+    live.run.break_on("step > 7.5")
+    press(live, "Right")
+    settle(live)
+    assert live.worker.stopped is not None
+    press(live, ".", ".", "Right")
+    settle(live)
+    assert live.run.steps == 9

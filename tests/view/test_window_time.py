@@ -18,7 +18,9 @@ pytestmark = [
 @pytest.fixture
 def live(screen):
     made = scene()
-    window = Window(lambda size: LiveView(made, size, steps=200, duration=4, playing=False), "test", (1280, 720), shots="out").show()
+    window = Window(
+        lambda size: LiveView(made, size, steps=200, duration=4, playing=False), "test", (1280, 720), shots="out"
+    ).show()
     driver = Driver(window)
     driver.until(lambda: window.canvas.native.isActiveWindow() or window.canvas.native.hasFocus())
     driver.spin(0.2)

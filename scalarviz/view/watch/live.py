@@ -170,7 +170,7 @@ class LiveView(Viewer):
         if stop is not None:
             if stop.weights and self.bench.selected is None:
                 self.bench.select(stop.weights[0])  # why did it move?
-            self.say(str(stop), STOP_SECONDS)
+            self.say(f"{stop}  \N{MIDDLE DOT}  , looks into that step", STOP_SECONDS)
             self.tell(str(stop))
 
     def tick(self, seconds: float) -> bool:

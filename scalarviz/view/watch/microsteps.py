@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import ScalarvizError
+from ..micro.told import GRADIENTS, LOSS, UPDATE
 from ..micro.walk import Walk
 from ..panels.wording import noun
 from .playback import Playback
 
 if TYPE_CHECKING:
+    from ...run.conditions.watch import Stop
     from ...run.frame import Frame
     from ...run.opened.opened import Opened
     from ...run.worker import Worker
@@ -57,6 +59,7 @@ class MicroSteps:
         self.at, self.trial = 0, True
         self._wanted: int | None = None  # where to open the coming step as soon as the run rests; -1: at its end
         self._awaited: int | None = None  # the step that has to be reached before that, or for the walk to be over
+        self._stop: Stop | None = None  # the breakpoint because of which it is entered
         self._plays = False  # whether slow motion has opened the step
         self._since = 0.0
         self._added: float | None = None  # seconds since samples are being added up
@@ -149,6 +152,7 @@ class MicroSteps:
             self._view.say(f"the step itself learns from {facts.batch_size:,} {noun(self._view.bench.subject, 2)}")
         self._awaited = walk.opened.step
         self._playback.pause()
+        self._worker.resume()
         self._worker.train_to(self._awaited)
         return True
 
@@ -176,8 +180,9 @@ class MicroSteps:
         self._try()
 
     def _enter_before(self) -> None:
-        """Open the step that was done last, at its end."""
-        here = self._look().step
+        """Open the step that was done last, at its end; one that a breakpoint has stopped at where it became true."""
+        here, stop = self._look().step, self._worker.stopped
+        self._stop = stop if stop is not None and stop.step == here else None
         past = self._look().past
         first = 0 if past is None else past.first
         if here <= first:
@@ -195,7 +200,7 @@ class MicroSteps:
         walk = self._walk(frame)
         if walk is not None:
             self.walk = walk
-            self._show(wanted if wanted > 0 else len(walk), runs=wanted > 0)
+            self._show(wanted if wanted > 0 else _cause(walk, self._stop), runs=wanted > 0)
             if self._adds_then:
                 self._add(walk)
         self._adds_then = False
@@ -242,7 +247,8 @@ class MicroSteps:
     @property
     def slow(self) -> bool:
         """Whether training runs so slowly that its steps are opened by themselves."""
-        return self._playback.running and self._playback.slowest
+        stopped = self._worker.stopped is not None or self._worker.error is not None
+        return self._playback.running and self._playback.slowest and not stopped
 
     def pass_time(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the walk lets time go on, so that nothing else may."""
@@ -255,16 +261,19 @@ class MicroSteps:
         if self.slow:
             self._play()
             return True
-        if self._plays:
+        if self._plays and self._playback.running:  # faster than that: no step is opened any more
             self.leave()
             self._playback.resume_here()
+        self._plays = False  # a pause stays where it is
         return False
 
     def _follow(self, walk: Walk) -> None:
         """What has become of the run meanwhile."""
-        frame = self._look()
-        if self._worker.error is not None or frame.step != walk.frame.step:
-            if self._plays and self.slow and self._worker.error is None:
+        frame, worker = self._look(), self._worker
+        if self._awaited is not None and not worker.moving and worker.run.steps < self._awaited:
+            self._awaited = None  # a pause came before it
+        if worker.error is not None or frame.step != walk.frame.step:
+            if self._plays and self.slow and worker.error is None:
                 self.walk, self._awaited, self._wanted = None, None, 1  # the next one follows, without a gap
                 self._try()
             else:
@@ -319,6 +328,18 @@ class MicroSteps:
         """A frame as it is to be shown: inside a step with the numbers of the micro-step."""
         told = self._view.bench.inside.told
         return frame if told is None else told.frame
+
+
+def _cause(walk: Walk, stop: Stop | None) -> int:
+    """The micro-step by which a condition became true; without one the last."""
+    if stop is None:
+        return len(walk)
+    names = stop.breakpoints[0].condition.expression.names
+    gradient = any(name.startswith("grad") for name in names)
+    phase = GRADIENTS if gradient else LOSS if names == {"loss"} else UPDATE
+    own = [k for k, of in enumerate(walk.phases, start=1) if of == phase]
+    about = [k for k in own if stop.weights and stop.weights[0] in walk.steps[k - 1].weights]
+    return (about or own[-1:] or [len(walk)])[0]
 
 
 def _same(frame: Frame, other: Frame) -> bool:
