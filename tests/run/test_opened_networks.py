@@ -52,8 +52,14 @@ class Attention(nn.Module):
 
 
 class Waves(nn.Module):
+    """Numbers that are made of the sample alone: fast ones are others in another precision."""
+
+    def __init__(self, speed=1):
+        super().__init__()
+        self.speed = speed
+
     def forward(self, x):
-        return [f(k * v) for v in x for k in (1, 2) for f in (sv.sin, sv.cos)]
+        return [f(k * self.speed * v) for v in x for k in (1, 2) for f in (sv.sin, sv.cos)]
 
 
 class Derived(nn.Module):
@@ -143,6 +149,8 @@ NETWORKS = {
     "residual": (lambda: nn.Sequential(Residual(), nn.Linear(4, 3, seed=1)), ROWS, NUMBERS, nn.MSELoss()),
     "attention": (Attention, ROWS, NUMBERS, nn.MSELoss()),
     "encoded": (lambda: nn.Sequential(Waves(), nn.Linear(16, 3, seed=1), nn.Sigmoid()), ROWS, NUMBERS, nn.MSELoss()),
+    "fast waves": (lambda: nn.Sequential(Waves(900), nn.Linear(16, 3, seed=1), nn.Sigmoid()), ROWS, NUMBERS,
+                   nn.MSELoss()),
     "derived": (Derived, ROWS, NUMBERS, nn.MSELoss()),
     "layer norm": (lambda: nn.Sequential(nn.Linear(4, 5, seed=1), norm(nn.LayerNorm(5)), nn.Linear(5, 3, seed=2)), ROWS,
                    NUMBERS, nn.MSELoss()),
@@ -282,6 +290,17 @@ def test_pytorch_finds_the_same_rows_deltas_and_gradient(name):
     theirs = {name: p.grad.numpy() for name, p in net.named_parameters()}
     for tensor in opened.tensors:
         np.testing.assert_allclose(tensor.of(opened.gradient), theirs[tensor.name], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_every_term_is_of_the_stage_that_its_weight_is_of(name):
+    opened = run_of(name).open()
+    for tensor in opened.tensors:
+        for index in range(tensor.start, tensor.start + tensor.size):
+            terms = opened.terms(index)
+            assert {place.stage for place in terms.at} == {tensor.name.partition(".")[0]}
+            before = {None if place is None else place.stage for place in terms.met}
+            assert "loss" not in before
 
 
 def test_pytorch_finds_the_same_terms_of_a_convolution():

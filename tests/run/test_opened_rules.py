@@ -63,6 +63,25 @@ class Deep(optim.Optimizer):
         return w - lr * step, {}
 
 
+class Long(optim.Optimizer):
+    """Deeper than Python's stack, every number used once; and a sum of many."""
+
+    def update(self, w, g, state, lr, t):
+        step = g
+        for k in range(500):
+            step = (step * 0.5 + 0.001 * k).tanh()
+        for k in range(60):
+            step = step + (g * 0.001 * k).sin()
+        return w - lr * step, {}
+
+
+class Powers(optim.Optimizer):
+    def update(self, w, g, state, lr, t):
+        tower = ((g * g + 1.0) ** lr) ** 1.5 - (g * g + 1.0) ** (w**2) / (3.0 + g - (w - g)) ** 2
+        twice = -(0.0 - tower)
+        return w - lr * (-twice).tanh() / (1.0 / (g / 3.0 + 2.0)), {}
+
+
 class Nothing(optim.Optimizer):
     def update(self, w, g, state, lr, t):
         return w, {}
@@ -80,12 +99,14 @@ RULES = {
     "dots": lambda p: Dots(p, lr=0.1),
     "kept": lambda p: Kept(p, lr=0.1),
     "deep": lambda p: Deep(p, lr=0.1),
+    "long": lambda p: Long(p, lr=0.1),
+    "powers": lambda p: Powers(p, lr=0.1),
     "nothing": lambda p: Nothing(p, lr=0.1),
 }
 
 FUNCTIONS = {
     "tanh": math.tanh, "maximum": max, "where": lambda c, a, b: a if c else b, "gt": lambda a, b: a > b,
-    "sqrt": math.sqrt,
+    "sqrt": math.sqrt, "sin": math.sin,
 }  # fmt: skip
 
 
@@ -190,9 +211,10 @@ def test_the_words_of_the_books():
 
 
 def test_long_formulas_are_cut_into_lines():
-    lines = run_with(RULES["deep"]).open().line(0)
-    assert len(lines) == 40
-    assert max(len(line.formula) for line in lines) < 200
+    for name in ("deep", "long"):
+        lines = run_with(RULES[name]).open().line(0)
+        assert len(lines) >= 40
+        assert max(len(line.formula) for line in lines) < 250
 
 
 def test_a_state_that_is_called_as_something_else_is():
@@ -215,6 +237,19 @@ def test_a_rate_and_a_momentum_that_are_set_are_used():
     assert opened.line(0)[0].formula == "0.5 · v + g"
     run.step(1)
     np.testing.assert_allclose(opened.new_values, run.values, rtol=1e-13)
+
+
+def test_steps_that_the_optimiser_had_done_before_count_on():
+    def used(parameters):
+        optimizer = optim.Adam(parameters, lr=0.1)
+        optimizer.steps = 40
+        return optimizer
+
+    run = run_with(used, steps=2)
+    opened = run.open()
+    assert "0.9^43" in opened.line(0)[-1].numbers()
+    run.step(1)
+    np.testing.assert_allclose(opened.new_values, run.values, rtol=1e-9)
 
 
 def test_a_weight_that_the_optimiser_does_not_hold():

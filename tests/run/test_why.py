@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from decimal import Decimal
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.errors import InputError, OutOfRangeError, StateError, TypeMismatchError, UnknownNameError
+from scalarviz.run.opened.adding import column as made_column
 
 X = np.random.default_rng(0).random((64, 3))
 
@@ -39,6 +45,10 @@ def test_the_column_adds_up_as_printed(seed):
         *rows, total = column(text, "sum")
         assert len(rows) == 9
         assert sum(rows) == pytest.approx(total, abs=1e-12)
+        for line in text.splitlines()[3:11]:
+            _, delta, x, product = line.split()
+            decimals = len(product.partition(".")[2])
+            assert round(number(delta) * number(x), decimals) == pytest.approx(number(product), abs=1e-15)
         gradient = number(next(line for line in text.splitlines() if line.startswith("/ 16")).split()[-1])
         assert float(f"{total / 16:.3g}") == float(f"{gradient:.3g}")
 
@@ -56,6 +66,19 @@ def test_the_engines_own_gradient_stands_beside_that_of_the_same_step(engine):
     assert (coming.step, coming.engine_gradient, coming.now) == (6, None, None)
     run.step(1)
     assert coming.update.after == pytest.approx(run.values[4], rel=1e-6)
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=8), st.floats(-1e3, 1e3), st.booleans(),
+       st.integers(-30, 30))  # fmt: skip
+def test_any_column_adds_up(numbers, others, more, power):
+    numbers, others = [x * 10.0**power for x in numbers], others * 10.0**power if more else 0.0
+    total = math.fsum([*numbers, others])
+    made = made_column(numbers, others, total, more=more)
+    written = [Decimal(text.replace("−", "-")) for text in (*made.rows, made.rest, made.total)]
+    assert sum(written[:-1]) == written[-1]
+    largest = max(map(abs, [*numbers, total]))
+    for number, text in zip([*numbers, others, total], written, strict=True):
+        assert abs(Decimal(number) - text) <= Decimal(largest) * Decimal("0.0006")
 
 
 def test_it_is_printed(capsys):
@@ -307,6 +330,23 @@ def test_outer_products_sum_up_to_the_gradient(sample):
         few = list(opened.outer_products(stage.name, counts=[1, 4]))
         assert [p.count for p in few] == sorted({1, 4, 16} if sample is None else {1})
         np.testing.assert_allclose(few[-1].total, total, atol=1e-14)
+
+
+@pytest.mark.parametrize("counts", [None, [3, 7, 30], [64], [1]])
+def test_outer_products_of_a_batch_in_several_blocks(counts, monkeypatch):
+    run = rgb(dtype="float64")
+    run.open()
+    run._network.lanes = 5
+    monkeypatch.setattr("scalarviz.run.opened.passes.KEPT_BYTES", 0)
+    opened = run.open()
+    parts = list(opened.outer_products("0", counts))
+    assert [part.count for part in parts] == (sorted({*counts, 64}) if counts else list(range(1, 65)))
+    y = 1 / (1 + np.exp(-(X @ opened.values[:9].reshape(3, 3).T + opened.values[9:])))
+    deltas = 2 / 3 * (y - (1 - X)) * y * (1 - y) / 64
+    for part in parts:
+        np.testing.assert_allclose(part.total, deltas[: part.count].T @ X[: part.count], atol=1e-15)
+        np.testing.assert_allclose(part.bias, deltas[: part.count].sum(axis=0), atol=1e-15)
+        np.testing.assert_allclose(part.delta, deltas[part.count - 1], atol=1e-15)
 
 
 def test_outer_products_of_what_is_no_layer():

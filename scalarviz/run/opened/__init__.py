@@ -9,8 +9,8 @@ and `asking` (``run.why``, ``run.compare``).
   (formulas with their numbers)
 * small steps: `micro` (what one is), `walk` (which there are), `order` (of a layer's weights), `symbols` (small
   equations), `places` (of which stage a row is)
-* questions: `why` (one weight's step as a table), `whatif` (the loss along one weight), `outer` (a layer's gradient
-  sample by sample), `compare` (two steps)
+* questions: `why` (one weight's step as a table), `adding` (a column that adds up), `whatif` (the loss along one
+  weight), `outer` (a layer's gradient sample by sample), `compare` (two steps)
 
 All of it is float64 and on arrays of its own: an observer changes nothing.
 """

@@ -29,17 +29,13 @@ class Network:
         As recorded: model and loss of one sample.
     stages : sequence of (Stage, int)
         With the number of each one's tap.
-    dtype : dtype-like
-        In which the run computes. Numbers made of the sample alone are made in it, as they are trained on.
     kernel : callable
         Gives the runner of the run's own plan in its own dtype.
     """
 
-    def __init__(
-        self, tape: Tape, stages: Sequence[tuple[Stage, int]], dtype: Any, kernel: Callable[[], PlanRunner]
-    ) -> None:
-        self.tape, self.dtype = tape, np.dtype(dtype)
-        self._kernel = kernel
+    def __init__(self, tape: Tape, stages: Sequence[tuple[Stage, int]], kernel: Callable[[], PlanRunner]) -> None:
+        self.tape, self._kernel = tape, kernel
+        self._encoders: dict[np.dtype[Any], PlanRunner] = {}
         self.stages = tuple(stage for stage, _ in stages)
         self._taps = [number for _, number in stages]
         self.runner = PlanRunner(lower(tape), np.float64)
@@ -70,14 +66,14 @@ class Network:
             for stage, number in zip(self.stages, self._taps, strict=True)
         }
 
-    @cached_property
-    def _encoder(self) -> PlanRunner | None:
-        return None if self.runner.encoder is None else PlanRunner(self.runner.plan, self.dtype)
+    def encoded(self, numbers: NDArray[Any], dtype: np.dtype[Any]) -> Float:
+        """`numbers` (inputs and targets, samples) with the features below them, in float64.
 
-    def encoded(self, numbers: NDArray[Any]) -> Float:
-        """`numbers` (inputs and targets, samples) with the features below them, in float64."""
-        if self._encoder is not None:
-            numbers = self._encoder.encode(numbers)
+        They are made of the sample alone, and made in `dtype`, as they are trained on.
+        """
+        if self.runner.encoder is not None:
+            runner = self._encoders.get(dtype) or self._encoders.setdefault(dtype, PlanRunner(self.runner.plan, dtype))
+            numbers = runner.encode(numbers)
         return numbers.astype(np.float64)
 
     @cached_property

@@ -136,6 +136,7 @@ class Opening:
             data=data,
             batch=batch,
             columns=columns,
+            arithmetic=np.dtype(np.float64) if training.trainer.name == "objects" else values.dtype,
             reduction=problem.reduction,
             optimizer=type(optimizer).__name__,
             state_names=tuple(optimizer.state),
@@ -180,5 +181,5 @@ class Opening:
         if self._network is None or self._network.tape is not self._tape:
             forward = self._forward
             stages = list(zip(forward.stages, forward._taps, strict=True))
-            self._network = Network(self._tape, stages, self._store.value.dtype, lambda: forward._loss_runner)
+            self._network = Network(self._tape, stages, lambda: forward._loss_runner)
         return self._network

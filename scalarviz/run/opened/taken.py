@@ -54,6 +54,8 @@ class Taken:
         Columns of `data` that the step learns from; -1 is a sample that is not of the data.
     columns : ndarray of int64 or None
         The same where they are to be picked out of `data`; None: all of it, in order.
+    arithmetic : numpy.dtype
+        In which the engine computes: the run's, but for objects of Python's floats.
     reduction : {"mean", "sum"}
     optimizer : str
         Class name.
@@ -76,6 +78,7 @@ class Taken:
     data: NDArray[Any]
     batch: NDArray[np.int64]
     columns: NDArray[np.int64] | None
+    arithmetic: np.dtype[Any]
     reduction: str
     optimizer: str
     state_names: tuple[str, ...]

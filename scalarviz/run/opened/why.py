@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Context, Decimal
-from math import floor, isfinite, log10, prod
+from math import prod
 
 import numpy as np
 
+from .adding import agreeing, column, columns
 from .opened import Opened
 from .places import INSIDE, Place
 from .terms import Terms
@@ -16,8 +16,6 @@ from .writing import MINUS, digits_of
 
 LARGEST = 8
 """Terms that have a row of their own."""
-_EXACT = Context(prec=400)
-_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,32 +86,31 @@ class Why:
 
     def __str__(self) -> str:
         done = "moved" if self.now is not None else "will move"
-        head = f"Why {self.name} {done} in step {self.step:,}: {digits_of(self.update.before, _DIGITS)}"
-        head += f" to {digits_of(self.update.after, _DIGITS)}"
+        head = f"Why {self.name} {done} in step {self.step:,}: {digits_of(self.update.before)}"
+        head += f" to {digits_of(self.update.after)}"
         return "\n".join([head, "", *self._table(), "", *self._rule()])
 
     def _table(self) -> list[str]:
         if not self.rows:
             return ["nothing that the loss is made of reads it: its gradient is 0"]
-        places = _places([*(row.product for row in self.rows), self.total])
-        products = [_fixed(row.product, places) for row in self.rows]
-        total = _fixed(self.total, places)
+        written = column([row.product for row in self.rows], self.others, self.total, more=self.more > 0)
         lines = [["sample", "where", "delta", "x", "delta · x"]]
-        for row, product in zip(self.rows, products, strict=True):
+        for row, product in zip(self.rows, written.rows, strict=True):
             sample = "its own" if row.sample < 0 else f"{row.sample:,}"
-            lines.append([sample, row.where, digits_of(row.delta, 5), digits_of(row.x, 5), _text(product)])
+            lines.append([sample, row.where, *written.factors(row.delta, row.x, row.product), product])
         if self.more:
-            known = [p for p in products if p is not None]
-            rest = self.others if total is None else total - sum(known)
-            lines.append([f"{self.more:,} more", "", "", "", _text(rest)])
-        whole = self.total if total is None else float(total)
-        lines.append(["sum", "", "", "", _text(self.total if total is None else total)])
-        digits = _agreeing(whole / self.divisor, self.gradient)
+            lines.append([f"{self.more:,} more", "", "", "", written.rest])
+        lines.append(["sum", "", "", "", written.total])
+        digits = agreeing(written.whole / self.divisor, self.gradient)
         gradient = "gradient" if self.divisor == 1 else f"/ {self.divisor:,} = gradient"
         lines.append([gradient, "", "", "", digits_of(self.gradient, digits)])
-        if self.engine_gradient is not None:
-            lines.append([f"by {self.engine}", "", "", "", digits_of(self.engine_gradient, digits)])
-        return _columns(lines)
+        return [*columns(lines, left=2), *self._engines()]
+
+    def _engines(self) -> list[str]:
+        if self.engine_gradient is None:
+            return []
+        away = abs(self.engine_gradient - self.gradient)
+        return [f"({self.engine}, found {digits_of(self.engine_gradient, 9)}: {digits_of(away, 2)} away)"]
 
     def _rule(self) -> list[str]:
         if not self.update.lines:
@@ -171,49 +168,8 @@ def _where(opened: Opened, terms: Terms, use: int, position: int) -> str:
     return name + "".join(f"[{int(i)}]" for i in (np.unravel_index(unit, shape) if shape else (unit,)))
 
 
-# ---- numbers that add up
-
-
-def _places(numbers: list[float]) -> int | None:
-    """Decimals that show the largest number with six digits; None where one of them is no number."""
-    largest = max(abs(x) for x in numbers)
-    if not all(isfinite(x) for x in numbers):
-        return None
-    return _DIGITS - 1 - (floor(log10(largest)) if largest > 0 else 0)
-
-
-def _fixed(number: float, places: int | None) -> Decimal | None:
-    """`number` with so many decimals, exactly as printed."""
-    if places is None:
-        return None
-    return Decimal(number).quantize(Decimal(1).scaleb(-places), context=_EXACT)
-
-
-def _text(number: Decimal | float | None) -> str:
-    if isinstance(number, Decimal):
-        exponent = number.as_tuple().exponent
-        text = f"{number:f}" if isinstance(exponent, int) and -10 <= exponent <= 0 else f"{number:e}"
-        return text.replace("-", MINUS)
-    return "" if number is None else digits_of(number, _DIGITS)
-
-
-def _agreeing(found: float, gradient: float) -> int:
-    """Digits with which both are printed alike."""
-    return next((k for k in range(_DIGITS, 2, -1) if digits_of(found, k) == digits_of(gradient, k)), _DIGITS)
-
-
 def _close(a: float, b: float) -> bool:
     return abs(a - b) <= 1e-5 * max(abs(a), abs(b), 1e-30) or a == b or (a != a and b != b)
-
-
-def _columns(lines: list[list[str]]) -> list[str]:
-    """Numbers to the right, the first two columns to the left; an empty column is none."""
-    used = [k for k in range(len(lines[0])) if any(line[k] for line in lines[1:])]
-    widths = {k: max(len(line[k]) for line in lines) for k in used}
-    return [
-        "  ".join(line[k].ljust(widths[k]) if k < 2 else line[k].rjust(widths[k]) for k in used).rstrip()
-        for line in lines
-    ]
 
 
 def say(text: str) -> None:

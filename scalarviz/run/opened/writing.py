@@ -89,10 +89,14 @@ def _joined(tokens: Sequence[Token], written: Callable[[Quantity], str]) -> str:
     return text
 
 
-def digits_that_give(again: Callable[[int], float], result: float, digits: int) -> int | None:
-    """With how many digits numbers must be printed to give `result` as it is printed; None if sixteen do not do."""
-    wanted = digits_of(result, digits)
-    return next((k for k in range(digits, 17) if digits_of(again(k), digits) == wanted), None)
+def digits_that_give(again: Callable[[int], float], result: float, digits: int, of_result: int = 0) -> int | None:
+    """With how many digits (at least so many) numbers must be printed to give `result` as it is printed, likewise.
+
+    `of_result` are the digits of the result where they are others. None if sixteen do not do.
+    """
+    shown = of_result or digits
+    wanted = digits_of(result, shown)
+    return next((k for k in range(digits, 17) if digits_of(again(k), shown) == wanted), None)
 
 
 def rounded(number: float, digits: int) -> float:
