@@ -190,6 +190,10 @@ def test_undo_says_what_and_redo_returns(live):
     assert live.notice() == "done again: lr = 1"
     assert live.run.lr == 1.0
     do(live, "step", 7)
+    assert live.frame().past.undo == "lr = 1"
+    do(live, "back", 8)
+    assert live.frame().past.undo == ""  # it is of where one stands
+    do(live, "newest")
     live.key("z", ctrl=True)
     settle(live)
     assert live.notice() == "undone: lr = 1; the 7 steps after it stay as a branch"
@@ -207,6 +211,10 @@ def test_restart_begins_anew_and_plays(live):
     do(live, "first")
     assert live.run.lr == 1.0
     np.testing.assert_array_equal(live.run.values, values_at(0))
+    newest = live.frame().past.newest
+    do(live, "undo")
+    assert live.notice() == f"undone: restart; the {newest} steps after it stay as a branch"
+    assert live.run.steps == 10
     assert next(b.newest for b in live.run.branches) == 10
 
 
@@ -324,6 +332,21 @@ class Slow:
 
     def give_up(self):
         self.given_up, self.journey, self.moving = True, None, False
+
+
+def test_space_on_the_way_plays_from_where_it_leads(live):
+    do(live, "step", 30)
+    live.send("first")
+    live.send("toggle_run")
+    for _ in range(3):
+        live.tick(0.0)
+    end = time.monotonic() + 20
+    while not live.playback.running:
+        assert time.monotonic() < end
+        live.tick(0.001)
+    assert live.run.steps <= 1
+    do(live, "toggle_run")
+    assert live.run.steps < 15
 
 
 def test_a_long_way_is_said_and_escape_gives_it_up(live):

@@ -44,7 +44,7 @@ class Record:
         self._count = 1
         self._begun = self._closed = False
         self._redo: list[tuple[Line, int, str]] = []
-        self._seen: tuple[int, int, Past] | None = None
+        self._seen: tuple[tuple[int, int, str], Past] | None = None
 
     # ---- what there is
 
@@ -117,13 +117,14 @@ class Record:
         if self._closed:
             return None
         line, newest = self.line, max(self.line.newest, self._run.steps)
-        if self._seen is None or self._seen[:2] != (self.revision, newest):
+        now = self.revision, newest, self.undone  # which depends on where one stands
+        if self._seen is None or self._seen[0] != now:
             first, _ = self.span
             flags = tuple(Flag(step, name) for step, name in sorted(self._flags().items()))
-            undo, redo = self.undone, self._redo[-1][2] if self._redo else ""
+            undo, redo = now[2], self._redo[-1][2] if self._redo else ""
             found = Past(first, newest, line.history.curve(), tuple(line.edits), self.branches(), flags, undo, redo)
-            self._seen = self.revision, newest, found
-        return self._seen[2]
+            self._seen = now, found
+        return self._seen[1]
 
     def _flags(self) -> dict[int, str]:
         found: dict[int, str] = {}

@@ -75,9 +75,9 @@ def marks_of(past: Past) -> tuple[Mark, ...]:
 
 def labels(marks: Sequence[Mark], scale: StepScale, cursor: int, limits: tuple[float, float]) -> list[Label]:
     """Those that have room between two `limits`: marks before ticks, the nearest to the cursor first."""
-    near = sorted(marks, key=lambda mark: (mark.kind != "flag", abs(scale.at(mark.step) - scale.at(cursor))))
-    flags = sum(mark.kind == "flag" for mark in marks)
-    wanted = [Label(scale.at(mark.step), mark.short, LABEL, True) for mark in near[: NAMED + flags]]
+    near = sorted(marks, key=lambda mark: abs(scale.at(mark.step) - scale.at(cursor)))
+    named = [mark for mark in near if mark.kind == "flag" or mark in near[:NAMED]]
+    wanted = [Label(scale.at(mark.step), mark.short, LABEL, True) for mark in named]
     ticks = scale.ticks()
     wanted += [Label(scale.at(step), f"{step:,}", TICK, False) for step in (ticks[0], ticks[-1], *ticks[1:-1])]
     return _apart(wanted, limits)

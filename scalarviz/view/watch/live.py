@@ -240,7 +240,9 @@ class LiveView(Viewer):
     # ---- keys
 
     def toggle_run(self) -> None:
-        """Run or pause; a step that was opened by hand is done first."""
+        """Run or pause; a step that was opened by hand is done first, and a way to another one ends there."""
+        if self.travels is not None and self.travels.play_there():
+            return
         if not (self.playback.running or self.playback.slowest):
             self.micro.leave()
         self.playback.toggle()

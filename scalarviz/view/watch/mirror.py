@@ -8,7 +8,8 @@ from ...run.panels import LossCurve
 from ..shown.subject import Subject
 from ..workbench import Workbench
 from .actions import Here, bottom_line
-from .travels import SourceGuide, Travels
+from .guide import SourceGuide
+from .travels import Travels
 from .viewer import Viewer
 
 if TYPE_CHECKING:

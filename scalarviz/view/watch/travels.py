@@ -7,9 +7,9 @@ last is obeyed: a key that is held down makes no queue.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from ...errors import ScalarvizError, StateError
+from ...errors import ScalarvizError
 from ..time.target import Target
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ...run.frame import Frame
     from ...run.past import Past
     from ...run.run import Run
-    from ...run.source import Source
+    from .guide import Guide
     from .playback import Playback
     from .viewer import Viewer
 
@@ -26,65 +26,6 @@ SLOW = 0.3
 REST = 0.15
 """Seconds without a movement of the hand after which the step itself is shown, not one near it."""
 NO_PAST = "the past of these numbers is not kept"
-
-
-class Guide(Protocol):
-    """Who goes."""
-
-    @property
-    def journey(self) -> float | None:
-        """How much of the way is done, 0 to 1; None where it goes nowhere."""
-        ...
-
-    @property
-    def moving(self) -> bool:
-        """Whether there is somewhere to go."""
-        ...
-
-    @property
-    def remark(self) -> str:
-        """What is to be said of how the past is kept."""
-        ...
-
-    def travel(self, step: int, *, nearest: bool = False) -> None:
-        """Go to a step, or to one near it."""
-        ...
-
-    def give_up(self) -> None:
-        """Stay."""
-        ...
-
-    def ask(self, function: Callable[[Run], object]) -> AskedCall:
-        """Let a function of the run be called."""
-        ...
-
-
-class SourceGuide:
-    """A source that goes at once, while one waits.
-
-    Parameters
-    ----------
-    source : Source
-    """
-
-    journey = None
-    moving = False
-    remark = ""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-
-    def travel(self, step: int, *, nearest: bool = False) -> None:
-        """Go there."""
-        first, newest = self._source.span
-        self._source.to(min(max(step, first), newest))
-
-    def give_up(self) -> None:
-        """It has arrived."""
-
-    def ask(self, function: Callable[[Run], object]) -> AskedCall:
-        """Nobody trains here."""
-        raise StateError(f"{self._source.what} is only looked at here")
 
 
 class Travels:
@@ -176,6 +117,13 @@ class Travels:
             self._remarked = remark
             if remark:
                 self._viewer.say(remark)
+
+    def play_there(self) -> bool:
+        """Let time go on, or no longer, where it is on the way to; returns whether it is on a way."""
+        if self.goal is None or not self._guide.moving:
+            return False
+        self._plays_then = not self._plays_then
+        return True
 
     def back(self, count: int = 1) -> None:
         """So many steps back."""
@@ -272,9 +220,8 @@ class Travels:
 
     def undo(self) -> None:
         """Go to the moment before the last edit."""
-        past, here = self.past, self.here
-        steps = [] if past is None else [edit.step for edit in past.edits if edit.step <= here]
-        since = past.newest - steps[-1] if past is not None and steps else 0
+        past = self.past
+        since = 0 if past is None else past.newest - _undone_at(past, self.here)
         later = f"; the {since:,} steps after it stay as a branch" if since else ""
         self._ask(lambda run: run.undo(), lambda words: f"undone: {words}{later}")
 
@@ -380,3 +327,11 @@ class Travels:
         plays, self.goal, self._plays_then = self._plays_then, None, False
         if plays and self._playback is not None:
             self._playback.play()
+
+
+def _undone_at(past: Past, here: int) -> int:
+    """The step to which undo goes, where the run stands at step `here`."""
+    now = next((branch for branch in past.branches if branch.current), None)
+    if now is not None and past.undo == now.why and not any(edit.step <= here for edit in now.edits):
+        return now.first  # begun by a restart, or by a file
+    return next((edit.step for edit in reversed(past.edits) if edit.step <= here), past.newest)
