@@ -1,15 +1,22 @@
-"""`Journeys`: the part of a worker that goes to steps that were done, while somebody watches and changes their mind."""
+"""`Journeys`: the part of a worker that goes to steps that were done, while somebody watches and changes their mind.
+
+A journey waits for its turn as an edit does: what was asked for before it is done before, what comes after it happens
+where it has arrived. Of several in a row only the last is gone on.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
 from abc import abstractmethod
+from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from ..checks import integer
 from .conditions.watch import Stop
+from .requests import FrameRequest
 
 if TYPE_CHECKING:
     from .run import Run
@@ -20,10 +27,27 @@ FAR = 1 << 62
 """Beyond every step."""
 
 
+@dataclass(frozen=True, slots=True)
+class Journey:
+    """Somewhere to go.
+
+    Attributes
+    ----------
+    step : int
+        Beyond the first or newest step, that one is meant.
+    nearest : bool
+        Whether a step near it will do, if one can stand there at once.
+    """
+
+    step: int
+    nearest: bool = False
+
+
 class Journeys:
     """One journey at a time; whoever asks last is obeyed."""
 
     run: Run
+    _waiting: deque[Any]
     _target: int
     _closing: bool
     _error: Exception | None
@@ -33,7 +57,6 @@ class Journeys:
     def _stays(self) -> None:
         """It goes nowhere yet."""
         self._condition = threading.Condition()
-        self._goal: tuple[int, bool] | None = None  # the step to go to; whether a place near it will do
         self._set_out = 0.0
         self._given_up = False
         self._journey: float | None = None
@@ -47,6 +70,10 @@ class Journeys:
     @abstractmethod
     def _publish(self) -> None:
         """Let others see where the run stands."""
+
+    @abstractmethod
+    def _queue(self, item: Any) -> bool:
+        """Let it wait for its turn; False if there is no turn any more."""
 
     def travel(self, step: int, *, nearest: bool = False) -> None:
         """Let the run go to a step that was done, without waiting for it; training stops. Who asks last is obeyed.
@@ -63,54 +90,62 @@ class Journeys:
         InputError
             Not a whole number.
         """
-        step = integer("travel: step", step, -FAR)
+        journey = Journey(integer("travel: step", step, -FAR), nearest)
         with self._condition:
-            self._target, self._error, self._stopped = 0, None, None
-            self._goal, self._given_up = (step, nearest), False
-            self._condition.notify_all()
+            self._target, self._error, self._stopped, self._given_up = 0, None, None, False
+        if not self._queue(journey):
+            self._go(journey)
 
     @property
     def journey(self) -> float | None:
         """How much of the way of :meth:`travel` is done, 0 to 1; None where it goes nowhere."""
         return self._journey
 
-    def give_up(self) -> None:
-        """Let the run stay where it set out."""
-        self._given_up, self._goal = True, None
-
     @property
     def moving(self) -> bool:
         """Whether there is somewhere to go, by steps or by :meth:`travel`."""
-        return self.busy or self._goal is not None or self._journey is not None
+        return self.busy or self._journey is not None or self._next() is not None
 
     @property
     def remark(self) -> str:
         """What is to be said of how the past is kept, such as that a replay takes long; empty for nothing."""
         return self.run.timeline.remark
 
+    def give_up(self) -> None:
+        """Let the run stay where it set out."""
+        self._given_up = True
+
+    def _next(self) -> Journey | None:
+        """The journey that waits, if there is one."""
+        return next((item for item in list(self._waiting) if isinstance(item, Journey)), None)
+
+    def _superseded(self, served: int) -> bool:
+        """Whether of those that wait, the first so many left out, a journey comes before anything is changed."""
+        items = (item for item in list(self._waiting)[served:] if not isinstance(item, FrameRequest))
+        return isinstance(next(items, None), Journey)
+
     def _prepare(self) -> None:
         """While nothing is asked for: make the way back short."""
         while not self._called() and self.run.timeline.prepare():
             pass
 
-    def _go(self) -> None:
-        with self._condition:
-            goal, self._journey, self._goal = self._goal, 0.0, None  # in this order: it is moving all the time
-        if goal is None:
+    def _go(self, journey: Journey, served: int = 0) -> None:
+        """Go where one can stand nearest to where it was asked for."""
+        if self._superseded(served) or self._given_up:
             return
-        (step, nearest), (first, newest) = goal, self.run.span
-        step = min(max(step, first), newest)
-        self._set_out = time.monotonic()
+        first, newest = self.run.span
+        step = min(max(journey.step, first), newest)
+        self._journey, self._set_out = 0.0, time.monotonic()
+
+        def on_the_way(done: float) -> bool:
+            self._journey = done
+            late = time.monotonic() - self._set_out > LATE  # not so often that one never arrives
+            return not (self._given_up or self._closing or (late and self._superseded(served)))
+
         try:
-            self.run.to(self.run.timeline.near(step) if nearest else step, progress=self._on_the_way)
+            self.run.to(self.run.timeline.near(step) if journey.nearest else step, progress=on_the_way)
         finally:
             try:
                 self._publish()  # before it is said that it has arrived
             finally:
                 self._journey = None
-
-    def _on_the_way(self, done: float) -> bool:
-        """A goal that is new is gone to at once, but not so often that one never arrives."""
-        self._journey = done
-        late = time.monotonic() - self._set_out > LATE
-        return not (self._given_up or self._closing or (late and self._goal is not None))

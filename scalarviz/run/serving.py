@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..engine.readback import Midway, Readback
 from .asked_call import AskedCall
+from .journeys import Journey, Journeys
 from .requests import FrameRequest
 from .weights_gate import Item, WeightsGate
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from .run import Run
 
 
-class Serving(WeightsGate):
+class Serving(WeightsGate, Journeys):
     """The queue of a worker.
 
     Parameters
@@ -47,6 +48,9 @@ class Serving(WeightsGate):
                     item, served = self._waiting[served], served + 1
                     if isinstance(item, FrameRequest):
                         fresh = self._answer(item, fresh)
+                    elif isinstance(item, Journey):
+                        edited, fresh, self._begun = True, False, -1
+                        self._go(item, served)
                     elif isinstance(item, AskedCall):
                         self._call(item, served)
                         fresh = True

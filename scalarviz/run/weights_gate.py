@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 
 from .asked_call import AskedCall
 from .edits import Edit, SetFrozen, SetOptimizer, SetWeights
+from .journeys import Journey
 from .reading import Reading
 from .requests import FrameRequest
 
 if TYPE_CHECKING:
     from .run import Run
 
-Item = tuple[Edit, str] | AskedCall | FrameRequest
-"""What may wait for its turn: an edit with its gesture, a call, a frame."""
+Item = tuple[Edit, str] | AskedCall | FrameRequest | Journey
+"""What may wait for its turn: an edit with its gesture, a call, a frame, a way to another step."""
 
 
 class WeightsGate:

@@ -28,7 +28,6 @@ from .checks import waiting
 from .conditions.watch import Stop
 from .edits import Call, Edit
 from .frame import Frame
-from .journeys import Journeys
 from .requests import LOOK, FrameRequest
 from .serving import Serving
 from .weights_gate import Item
@@ -47,7 +46,7 @@ _switch_intervals: list[float] = []
 """What the interpreter had before each worker that runs was started: the first one's comes back after the last."""
 
 
-class Worker(Serving, Journeys):
+class Worker(Serving):
     """Trains `run` up to a step that moves, in a thread of its own.
 
     Parameters
@@ -329,8 +328,6 @@ class Worker(Serving, Journeys):
                     return
             try:
                 self._boundary()
-                if self._goal is not None and not self._closing:
-                    self._go()
                 if self.busy and not self._closing:
                     self.run.step(self._target - self.run.steps, progress=self._after_call)
                     self._stopped = self.run.stopped_by
@@ -341,7 +338,7 @@ class Worker(Serving, Journeys):
                     self._publish()
 
     def _called(self) -> bool:
-        return bool(self._closing or self._waiting or self.busy or self._goal is not None)
+        return bool(self._closing or self._waiting or self.busy)
 
     def _after_call(self, run: Run) -> bool:
         self._boundary()
