@@ -197,6 +197,51 @@ def test_a_plain_click_keeps_the_colour_that_waits_for_its_target(view: LiveView
     assert view.run.log == []
 
 
+def settle(view: LiveView) -> None:
+    view.worker.settle()
+    for _ in range(3):
+        view.tick(0.1)
+
+
+@pytest.mark.parametrize("how", ["disc", "pixel", "swatch", "the scene's own"])
+def test_what_was_taught_and_undone_is_wanted_no_more(view: LiveView, how: str) -> None:
+    """Of the cube, of the sample that is drawn, and again after redo and before the step at which it was taught."""
+    cube = view.bench.side.drawer(ColourCube)
+    if how == "disc":
+        click(view, disc(view, "source", -1)[0])
+    elif how == "pixel":
+        x, y, width, height = next(s.images for s in view.bench.sketches if len(s.images) == 3)[0].rect
+        click(view, (x + width / 2, y + height / 2))
+    elif how == "swatch":
+        x, y, width, height = view.bench.swatch.box
+        click(view, (x + width / 2, y + height / 2))
+    plain, colour = view.bench.subject.target.copy(), view.bench.subject.probe.copy()
+    cube.retarget(tuple(colour), (1.0, 0.0, 1.0))
+    view.playback.pause()
+    settle(view)
+    taught = cube.targets.copy()
+    assert np.allclose(view.bench.subject.target, (1.0, 0.0, 1.0), atol=1e-6)
+    assert np.abs(taught - (1 - GRID)).max() > 0.3
+    view.send("undo")
+    settle(view)
+    assert np.array_equal(cube.targets, 1 - GRID)
+    assert np.allclose(view.bench.subject.target, plain, atol=1e-6)
+    assert np.allclose(view.run.samples()[1], 1 - X, atol=1e-6)  # what the run itself learns from says the same
+    view.send("redo")
+    settle(view)
+    assert np.array_equal(cube.targets, taught)
+    assert np.allclose(view.bench.subject.target, (1.0, 0.0, 1.0), atol=1e-6)
+    view.send("step", 3)
+    settle(view)
+    assert np.array_equal(cube.targets, taught)
+    view.send("first")
+    settle(view)
+    assert view.worker.latest.step == 0
+    assert np.array_equal(cube.targets, 1 - GRID)  # it was taught at step 1
+    assert np.allclose(view.bench.subject.target, plain, atol=1e-6)
+    assert np.array_equal(view.bench.subject.probe, colour)
+
+
 def test_a_followed_run_follows_the_choice_as_well() -> None:
     scene = colours()
     with offscreen():

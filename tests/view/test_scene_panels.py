@@ -212,7 +212,7 @@ def test_an_error_that_ends_is_forgotten(run):
 
 def test_a_window_tells_its_console_where_the_function_failed(run):
     scene = sv.Scene("s", run, panels=(Image("mine", raises(ValueError("dark"))),))
-    host = Unseen(lambda size: LiveView(scene, size, playing=False), (640, 720))
+    host = Unseen(lambda size: LiveView(scene, size, playing=False), (1280, 720))
     host.pass_time(0.1)
     host.pass_time(0.1)
     host.close_soon()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ...run.edits import SetTargets
 from ...run.moment import Moment
@@ -18,14 +18,12 @@ from ..draw.text import measure
 from .colours import FITTED, CubePlaces, Turn, colours_discs, colours_title, cube_boxes, hexed, turned
 from .drawer import Drawer, Ground, Point
 from .overlay import pointer_label
+from .taught import RGB, Taught, pulled
 
 Which = Literal["source", "target"]
-RGB = tuple[float, float, float]
 Ring = tuple[float, float, float]
 """Centre and diameter."""
 HINT = "now Shift+click its new colour, in the target cube"
-REACH = 0.2
-"""How far (as a colour difference in 0..1) a new target for one colour pulls its neighbours along."""
 
 
 class Disc(NamedTuple):
@@ -70,6 +68,9 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         super().__init__(panel, ground)
         self.inputs = np.asarray(panel.inputs, float)
         self.targets = np.array(panel.targets, float)
+        self._taught = Taught()
+        ground.wanted = self._taught.targets
+        self._keep_first()
         self.marked: RGB | None = None
         self._turn: Turn = FITTED
         self._cubes: dict[Which, CubePlaces] = {}
@@ -87,6 +88,8 @@ class ColourCubeDrawer(Drawer[ColourCube]):
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """Titles, target, and what the network makes of the colours that are seen."""
         near = self._cubes["source"]
+        if self._taught.follow(moment.frame):
+            self._retarget()
         return [self._title, self._far, colours_discs(near, moment.predict(self.inputs[near.visible]))]
 
     # ---- which disc
@@ -184,7 +187,8 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         found = self.disc_at(*at)
         if found is None or not self.ground.chooses(3):
             return False
-        self.ground.choose(found.source, found.target)
+        row = int(np.argmin(np.square(self.inputs - np.asarray(found.source)).sum(axis=1)))
+        self.ground.choose_by(lambda: (self.inputs[row], self.targets[row]))
         return True
 
     def shift_click(self, at: Point) -> bool:
@@ -209,13 +213,27 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         """Teach that `source` becomes `target`, fading out with the distance from `source`."""
         inputs, targets = self.ground.subject.source.samples()
         new = pulled(inputs, targets, source, target).astype(targets.dtype)  # the log keeps it
-        self.ground.subject.source.edit(SetTargets(new))
-        self.targets = pulled(self.inputs, self.targets, source, target)
-        subject = self.ground.subject
-        if subject.target is not None and subject.probe is not None and subject.probe.size == 3:
-            shown = subject.probe.reshape(1, 3)  # what it should become has moved too
-            self.ground.choose(shown, pulled(shown, subject.target.reshape(1, -1), source, target))
+        edit = SetTargets(new)
+        self.ground.subject.source.edit(edit)
+        self._taught.add(edit, source, target)
+        self._retarget()
         self._again()
+
+    def _retarget(self) -> None:
+        """Other lessons hold: what is wanted of the colours shown, and of the one whose way is drawn."""
+        self.targets = self._taught.targets(self.inputs, self.panel.targets)
+        far = self._cubes.get("target")
+        if far is not None:
+            self._far = colours_discs(far, self.targets[far.visible])
+        self.ground.choose_again()
+
+    def _keep_first(self) -> None:
+        """The scene's own sample is wanted anew after a lesson, too."""
+        subject = self.ground.subject
+        if subject.probe is None or subject.target is None or subject.probe.size != 3 or subject.target.size != 3:
+            return
+        sample, plain = subject.probe.reshape(1, 3).copy(), subject.target.reshape(1, 3).copy()
+        self.ground.again = lambda: (sample, self._taught.targets(sample, plain))
 
     def _again(self) -> None:
         self.stale = True
@@ -223,13 +241,6 @@ class ColourCubeDrawer(Drawer[ColourCube]):
             self.lay_out(self.box)
         if self._under is not None:
             self._under = self.disc_at(*self._pointer)
-
-
-def pulled(colours: ArrayLike, targets: NDArray[Any], centre: RGB, target: RGB) -> NDArray[Any]:
-    """`targets` drawn towards `target`: wholly at `centre`, falling off as a Gaussian of width `REACH`."""
-    distance = np.square(np.asarray(colours, float) - np.asarray(centre)).sum(axis=1, keepdims=True)
-    pull = np.exp(-distance / (2 * REACH**2))
-    return np.asarray((1 - pull) * targets + pull * np.asarray(target))
 
 
 def _rgb(colour: NDArray[np.floating]) -> RGB:

@@ -5,9 +5,9 @@ A kind is a description, a subclass of this, and their entry in the registry; no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,6 +40,10 @@ class Ground:
         Counts changes of the subject's probe by a hand: activations from before are of another sample.
     choices : int
         How many of them chose a sample that was there already.
+    wanted : callable
+        ``wanted(samples, plain)``: what samples (N, n_inputs) are to become by now; at first they were `plain`.
+    again : callable or None
+        The sample that is drawn and its target, as they are now.
     notes : list of str
         Lines for the console, to be told and taken out.
     ahead : Ahead or None
@@ -53,6 +57,8 @@ class Ground:
     hints: bool = False
     probes: int = 0
     choices: int = 0
+    wanted: Callable[[ArrayLike, ArrayLike], NDArray[Any]] = lambda samples, plain: np.asarray(plain)
+    again: Callable[[], tuple[ArrayLike, ArrayLike | None]] | None = None
     notes: list[str] = field(default_factory=list)
     ahead: Ahead | None = None
     writes: bool = True
@@ -70,9 +76,24 @@ class Ground:
 
     def choose(self, sample: ArrayLike, target: ArrayLike | None = None) -> None:
         """Draw the way of another sample; see :meth:`Subject.choose`. Everything that shows it follows at once."""
-        self.subject.choose(sample, target)
+        self.choose_by(lambda: (sample, target))
+
+    def choose_by(self, again: Callable[[], tuple[ArrayLike, ArrayLike | None]]) -> None:
+        """The same of what `again()` returns, which is asked anew when what is wanted of samples changes."""
+        self.subject.choose(*again())
+        self.again = again
         self.probes += 1
         self.choices += 1
+
+    def choose_again(self) -> None:
+        """What is wanted of the sample that is drawn may be another thing now; one that was drawn by hand stays."""
+        subject = self.subject
+        if self.again is None or subject.probe is None or subject.given is None:
+            return
+        if not np.array_equal(subject.probe, subject.given):
+            return
+        subject.choose(*self.again())
+        self.probes += 1
 
 
 class Headline(NamedTuple):

@@ -143,5 +143,6 @@ class PicturesDrawer(Drawer[Pictures]):
         pixel = self.pixel_at(at)
         if pixel is None or not self.ground.chooses(3):
             return False
-        self.ground.choose(self._source[pixel], self._target[pixel])
+        sample, plain = self._source[pixel][None].copy(), self._target[pixel][None].copy()
+        self.ground.choose_by(lambda: (sample, self.ground.wanted(sample, plain)))
         return True

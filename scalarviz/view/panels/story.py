@@ -133,6 +133,7 @@ class StoryLines:
             y += step
             sketch.text(strip[0], y, line, small, rgba(theme.text2, told.alpha))
         if keys is not None:
+            room = room if bar is None else strip[2]  # the legend ends above the bar
             size = _cap_size(told.caps, cap, room)
             row = y + 2.45 * cap if air else keys - 0.3 * cap
             if bar is not None:  # the line of keys is lower than a cap is high

@@ -44,7 +44,7 @@ class InputSwatch:
         if not self._at(at) or facts is None or not self._ground.chooses(3):
             return False
         number = self._next % facts.samples
-        self._ground.choose(*self._ground.subject.source.sample(number))
+        self._ground.choose_by(lambda: self._ground.subject.source.sample(number))
         self._next, self._shown = number + 1, (number, self._ground.choices)
         return True
 
