@@ -121,16 +121,17 @@ def _times(a: Decimal, b: Decimal) -> Decimal:
 # a step of gradient descent
 
 
-def descent(before: float, lr: float, gradient: float, after: float) -> str:
+def descent(before: float, lr: float, gradient: float, after: float, least: int = 2) -> str:
     """``0.2369 − 0.5 × 0.0048 = 0.2345``: what plain gradient descent did to one weight, true as printed.
 
-    The weights get the fewest decimals that show the change; with ``≈`` where eight do not do.
+    The weights get the fewest decimals that show the change, the gradient at least so many digits that count; with
+    ``≈`` where eight decimals do not do.
     """
     rate = Printed(f"{lr:g}".replace("-", MINUS), Decimal(f"{lr:g}"), Decimal(0))
     fallback = ""
     for digits in range(4, 9):
         old, new = decimals(before, digits), decimals(after, digits)
-        for of_gradient in range(2, 7):
+        for of_gradient in range(least, 7):
             slope = significant(gradient, of_gradient)
             found = _plus(old.value, -_times(rate.value, slope.value))
             line = f"{old.text} {MINUS} {rate.text} × {factor(slope.text)}"

@@ -46,7 +46,7 @@ def draw_rule(page: Page, account: Account, *, formulas: bool = True) -> None:
     if is_plain(account):
         page.heading(account.optimizer, f"{_PLAIN} = w'")
         lr = next(sign.value for sign in account.lines[0].signs if sign.name == "lr")
-        text = descent(account.value, lr or 0.0, account.gradient, account.new)
+        text = descent(account.value, lr or 0.0, account.gradient, account.new, least=3)
         body, sign, result = text.rpartition("=" if "=" in text else "≈")
         size = TITLE if measure(text, TITLE) <= page.width else LABEL
         sketch.text(page.x, page.y + 17, f"{body}{sign} ", size, theme.text2)

@@ -300,8 +300,9 @@ class LiveView(Viewer):
 
     @property
     def rests(self) -> bool:
-        """Whether nothing trains or travels."""
-        return not (self.playback.running or self.worker.busy or self.worker.journey is not None)
+        """Whether nothing trains or travels and no hand holds a weight."""
+        busy = self.playback.running or self.worker.busy or self.worker.journey is not None
+        return not busy and self.hands.grip is None
 
     def hold(self) -> None:
         """Training waits."""

@@ -1,4 +1,4 @@
-"""`Search`: asks the run when a weight last changed its sign, and does not wait for the answer."""
+"""When a weight last changed its sign, and when it does so next: questions that nobody waits for."""
 
 from __future__ import annotations
 
@@ -9,6 +9,23 @@ from ...errors import ScalarvizError
 if TYPE_CHECKING:
     from ...run.run import Run
     from ...run.source import Source
+
+
+def condition_of(name: str) -> str:
+    """What is asked of the weight called `name`."""
+    return f"sign({name}) changes"
+
+
+def toggled_break(run: Run, name: str) -> str:
+    """Let the run stop where a weight changes its sign, or no more; returns what is to be said."""
+    condition = condition_of(name)
+    found = next((point for point in run.breakpoints if point.text == condition), None)
+    if found is None:
+        run.break_on(condition)
+    else:
+        found.enabled = not found.enabled
+    on = found is None or found.enabled
+    return f"training stops when {name} changes its sign" if on else f"{name} may change its sign"
 
 
 class Search:
@@ -34,7 +51,7 @@ class Search:
         self._asked = source.ask(self._find)
 
     def _find(self, run: Run) -> int | None:
-        return run.find(f"sign({self._name}) changes", progress=self._told)
+        return run.find(condition_of(self._name), progress=self._told)
 
     def _told(self, share: float) -> bool:
         self._share = share
