@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ class StepCallback:
     """
 
     def __init__(self, owner: CallingBack, function: Callable[[Run], object], every: int) -> None:
-        self._owner: CallingBack | None = owner
+        self._owner: weakref.ref[CallingBack] | None = weakref.ref(owner)  # else nobody but the collector frees a run
         self.function, self.every = function, every
 
     @property
@@ -38,11 +39,11 @@ class StepCallback:
     @property
     def active(self) -> bool:
         """Whether it is still called."""
-        return self._owner is not None
+        return self._owner is not None and self._owner() is not None
 
     def remove(self) -> None:
         """Call it no longer. What is removed already stays so."""
-        owner, self._owner = self._owner, None
+        owner, self._owner = None if self._owner is None else self._owner(), None
         if owner is not None:
             owner._callbacks.remove(self)
 

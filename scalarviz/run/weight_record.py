@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..tape import Tape
+from .optimizer import starts
+
 if TYPE_CHECKING:
     from .run import Run
 
@@ -46,13 +49,31 @@ def weight_record(run: Run, index: int) -> WeightRecord:
     run.timeline.enter()
     first, newest = run.timeline.span
     measured = run.timeline.keyframes.clock  # seconds of the engine for all branches
+    same = _Same(run._tape, index)
     if newest == first or min(measured, (newest - first) * run._training.seconds_a_step) <= SECONDS:
-        found = _replayed(run, index, _places(run, first, newest))
+        found = _replayed(run, same, _places(run, first, newest))
     else:
-        found = _kept(run, index)
+        found = _kept(run, same)
     found[run.steps] = float(run._store.value[index])
     steps = sorted(found)
     return WeightRecord(index, np.array(steps, np.int64), np.array([found[step] for step in steps], np.float64))
+
+
+class _Same:
+    """One weight in every network that a run had: its flat index there."""
+
+    def __init__(self, tape: Tape, index: int) -> None:
+        begins = starts(tape)
+        self._block = next(block for block, start in begins.items() if start <= index < start + block.size)
+        self._offset = index - begins[self._block]
+        self._known: dict[int, int | None] = {id(tape): index}  # the run holds them; they are compared by all nodes
+
+    def at(self, tape: Tape) -> int | None:
+        """None where it was not there."""
+        if id(tape) not in self._known:
+            start = starts(tape).get(self._block)
+            self._known[id(tape)] = None if start is None else start + self._offset
+        return self._known[id(tape)]
 
 
 def _places(run: Run, first: int, newest: int) -> list[int]:
@@ -62,21 +83,21 @@ def _places(run: Run, first: int, newest: int) -> list[int]:
     return sorted(step for step in places if first <= step <= newest)
 
 
-def _replayed(run: Run, index: int, places: list[int]) -> dict[int, float]:
+def _replayed(run: Run, same: _Same, places: list[int]) -> dict[int, float]:
     timeline, here, found = run.timeline, run.steps, dict[int, float]()
     try:
         timeline.to(places[0])
         for step in places:
             while run.steps < step:
                 timeline.advance(step - run.steps)
-            if index < len(run._store.value):  # a model of before may have been smaller
+            if (index := same.at(run._tape)) is not None:
                 found[step] = float(run._store.value[index])
     finally:
         timeline.to(here)
     return found
 
 
-def _kept(run: Run, index: int) -> dict[int, float]:
+def _kept(run: Run, same: _Same) -> dict[int, float]:
     """The values in the keyframes of the way here."""
     found: dict[int, float] = {}
     now = run.timeline.line
@@ -86,6 +107,6 @@ def _kept(run: Run, index: int) -> dict[int, float]:
         moments += [(key.step, key.kept) for key in keys if key.edits == now.done(key.step)]  # after all edits there
     for step, kept in moments:
         weights = kept.parts["weights"]
-        if index < len(weights.values):  # a model of before may have been smaller
+        if (index := same.at(kept.parts["graph"].tape)) is not None:
             found.setdefault(step, float(weights.values[index]))
     return found

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from .requests import FrameRequest
 if TYPE_CHECKING:
     from .run import Run
 
+R = TypeVar("R")
 Item = tuple[Edit, str] | AskedCall | FrameRequest | Journey
 """What may wait for its turn: an edit with its gesture, a call, a frame, a way to another step."""
 
@@ -41,6 +43,15 @@ class WeightsGate:
     def do(self, edit: Edit, *, gesture: str = "") -> None:
         """Let an edit be done in its turn, without waiting for it."""
 
+    @abstractmethod
+    def call(self, function: Callable[[], R]) -> R:
+        """What `function` returns or raises, called in its turn; waits for it."""
+
+    def _now(self) -> Reading:
+        """The last reading; while the run gets another network, the one after that is waited for."""
+        latest, run = self._latest, self.run
+        return latest if latest.forward is run._forward else self.call(run._reading)
+
     def number(self, name: str) -> Any:
         """A number of the optimiser: an own edit that waits, else as it is."""
         for edit in self._edits(SetOptimizer):
@@ -55,23 +66,23 @@ class WeightsGate:
         for edit in self._edits(SetWeights):
             if edit.start <= index < edit.start + len(edit.numbers):
                 return float(edit.numbers[index - edit.start])
-        return float(self._latest.values[index])
+        return float(self._now().values[index])
 
     def read_gradient(self, index: int) -> float:
         """Gradient of the flat weight `index`, of the last frame."""
-        return float(self.run._store.grad[index] if self.mine() else self._latest.gradient[index])
+        return float(self.run._store.grad[index] if self.mine() else self._now().gradient[index])
 
     def values(self, span: slice) -> NDArray[Any]:
         """A read-only copy of flat weights: the last frame's, with own edits that wait."""
-        return self._seen(self._latest.values[span], span, SetWeights)
+        return self._seen(self._now().values[span], span, SetWeights)
 
     def gradients(self, span: slice) -> NDArray[Any]:
         """A read-only copy of flat gradients, of the last frame."""
-        return self._seen(self._latest.gradient[span], span, None)
+        return self._seen(self._now().gradient[span], span, None)
 
     def frozen(self, span: slice) -> NDArray[Any]:
         """A read-only copy of the flags of frozen weights, with own edits that wait."""
-        return self._seen(self._latest.frozen[span], span, SetFrozen)
+        return self._seen(self._now().frozen[span], span, SetFrozen)
 
     def write(self, start: int, numbers: NDArray[Any]) -> None:
         """Set the flat weights from `start` on at the next call boundary."""

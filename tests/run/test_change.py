@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import copy
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.errors import FileFormatError, InputError, ScalarvizError, StateError, TypeMismatchError
 from scalarviz.run.edits import Change, read_edit, write_edit
+from scalarviz.run.fitting_layers import _longest
+from scalarviz.run.worker import Worker
 
 X = np.random.default_rng(0).random((40, 3))
 Y = np.random.default_rng(1).random((40, 3))
@@ -484,3 +489,43 @@ def test_names_are_data_and_objects_are_written_by_name():
             read_edit(text)
     with pytest.raises(InputError, match="nothing is named"):
         Change()
+
+
+def test_beside_a_thread_weights_of_another_network_are_read_whole():
+    """By whoever holds them, while networks of two sizes come and go."""
+    first, second = network(), deeper()
+    _, run = make("numba", first)
+    worker = Worker(run).start()
+    try:
+        for k in range(40):
+            run.change(model=(second, first)[k % 2])
+            model = (second, first)[k % 2]
+            worker.train_to(run.steps + 50)
+            for layer in (model[0], model[len(model) - 2]):
+                assert layer.weight.data.shape == layer.weight.shape
+                assert np.isfinite(layer.weight.data).all()
+                assert layer.weight[0][0].data is not None
+            model[0].weight[1][1].data = float(k)
+            assert model[0].weight[1][1].data == k
+        assert len(run.log) >= 40
+        assert worker.error is None
+    finally:
+        worker.close(5.0)
+    assert run.values[4] == run.model[0].weight.data[1, 1]
+
+
+@given(st.integers(0, 6), st.integers(0, 6), st.data())
+@settings(max_examples=150, deadline=None)
+def test_the_longest_row_of_layers_is_none_shorter_than_any(n, m, data):
+    """Of all pairs of rising places, by trying."""
+    same = [[data.draw(st.booleans()) for _ in range(m)] for _ in range(n)]
+    found = _longest(same)
+    assert all(same[i][j] for i, j in found)
+    assert all(a < b and c < d for (a, c), (b, d) in pairwise(found))
+    most = 0
+    for size in range(min(n, m), 0, -1):
+        rows, columns = combinations(range(n), size), list(combinations(range(m), size))
+        if any(all(same[i][j] for i, j in zip(r, c, strict=True)) for r in rows for c in columns):
+            most = size
+            break
+    assert len(found) == most

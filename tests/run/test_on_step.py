@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -146,6 +148,24 @@ def test_removing():
     assert not other.active
     with pytest.raises(StateError, match="closed"):
         run.on_step(once)
+
+
+def test_a_run_that_nobody_holds_is_gone_at_once():
+    net, run = make()
+    handle = run.on_step(lambda run: None, every=2)
+    run.step(3)
+    run.change(activation="relu", model=nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3)))
+    run.step(3)
+    there = weakref.ref(run)
+    gc.disable()
+    try:
+        del run
+        assert there() is None
+    finally:
+        gc.enable()
+    assert not handle.active
+    handle.remove()
+    assert net[0].weight.store.owner is None
 
 
 def test_it_may_remove_the_next_one_close_the_run_and_not_step_it():

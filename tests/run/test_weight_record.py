@@ -101,3 +101,28 @@ def test_a_run_that_did_nothing_has_one_value():
     record = weight_record(run, 3)
     assert (list(record.steps), list(record.values)) == ([0], [float(run.values[3])])
     run.close()
+
+
+@pytest.mark.parametrize("seconds", [60.0, 0.0])
+def test_it_is_of_one_weight_where_the_network_became_another(seconds, monkeypatch):
+    """Whose flat index is another one there; before it was in the run there is nothing to say."""
+    monkeypatch.setattr(module, "SECONDS", seconds)
+    run = make()
+    first, last = run.model[0], run.model[2]
+    run.step(5)
+    before = {0: None, 5: float(last.weight.data[0, 1])}
+    run.to(0)
+    before[0] = float(last.weight.data[0, 1])
+    run.to(5)
+    middle = nn.Linear(4, 4, seed=9)
+    run.change(model=nn.Sequential(first, nn.Tanh(), middle, nn.Tanh(), last, nn.Sigmoid()))
+    run.step(4)
+    there = weight_record(run, 36 + 1)
+    assert set(there.steps) >= {0, 5, 9} if seconds else {0, 9}
+    found = dict(zip(there.steps.tolist(), there.values.tolist(), strict=True))
+    assert found[0] == before[0]
+    assert found[9] == float(last.weight.data[0, 1])
+    assert found.get(5, before[5]) == before[5]
+    new = weight_record(run, 16)
+    assert new.steps.min() >= 5
+    assert new.values[-1] == float(middle.weight.data[0, 0])
