@@ -10,6 +10,7 @@ from ..optim import Optimizer
 from ..scalar.store import Gate
 from .conditions.breakpoints import Breakpoint, Breakpoints
 from .conditions.condition import Condition
+from .conditions.faults import fault
 from .conditions.find import Here, Progress, Search, in_losses
 from .conditions.numbers import Named, Numbers
 from .conditions.watch import Stop, Watch
@@ -115,6 +116,22 @@ class Breaking:
         finally:
             training.onlooker = None
             self._stop = watch.stop
+
+    @in_turn
+    def holds(self, condition: str) -> bool:
+        """Whether a condition is true where the run stands; of a whole tensor, for one element at least.
+
+        Raises
+        ------
+        ExpressionError
+            It cannot be read, as for :meth:`break_on`, or it compares a step with the one before.
+        """
+        read = Condition.read(condition, self._named, "holds:")
+        back = next((load for load in read.expression.loads if load.before), None)
+        if back is not None:
+            said = "it compares a step with the one before: break_on and find know when it becomes true"
+            raise fault(condition, back.start, said, "holds:")
+        return bool(read.holds(self._numbers()))
 
     def condition_name(self, index: int) -> str:
         """How the weight at flat `index` is written in a condition: :meth:`weight_name`, in quotes where needed."""

@@ -531,3 +531,18 @@ def test_every_weight_has_a_name_that_conditions_know():
     for bad in (99, None, "x", 1.5):
         with pytest.raises(sv.ScalarvizError):
             plain.condition_name(bad)
+
+
+@pytest.mark.parametrize("text", STATES)
+def test_whether_it_holds(text):
+    seen = alone("numpy", 80)
+    run = make()
+    for step in (0, 1, 7, 30, 80):
+        run.step(step - run.steps)
+        assert run.holds(text) is bool(np.any(STATES[text](seen[step])))
+
+
+@pytest.mark.parametrize("text", [*EVENTS, "los > 1", "loss", "", None])
+def test_what_cannot_be_asked_of_one_moment(text):
+    with pytest.raises(sv.ScalarvizError):
+        make().holds(text)

@@ -138,6 +138,36 @@ def test_on_a_branch():
     assert run.find("0.weight[0][0] > 8") is None
 
 
+def test_across_a_change_of_the_model():
+    run = make()
+    run.step(20)
+    former = run.find("0.weight[1][0] > -9 and step > 5")
+    run.break_on("2.weight[0][0] > 50")
+    more = nn.Sequential(
+        nn.Linear(3, 4, seed=1), nn.ReLU(), nn.Linear(4, 4, seed=3), nn.Tanh(), nn.Linear(4, 3, seed=2)
+    )
+    run.change(model=more)
+    run.step(20)
+    assert run.find("4.weight[0][0] > -9") is None  # it was true when it came
+    assert run.find("4.weight[0][0] > -9 and step > 25") == 26
+    assert run.find("0.weight[1][0] > -9 and step > 5 and step < 15") == former == 6
+    assert run.breakpoints[0].enabled
+    assert run.steps == 40
+
+
+def test_a_breakpoint_on_a_weight_that_is_no_more():
+    run = make()
+    run.step(5)
+    point = run.break_on("2.bias[0] > -9 and step == 8")
+    run.change(model=nn.Sequential(nn.Linear(3, 3, seed=1), nn.Sigmoid()))
+    run.step(10)
+    assert (run.steps, point.enabled, point.hits) == (15, False, 0)
+    assert "there is no '2.bias'" in repr(point)
+    run.undo()
+    run.step(10)
+    assert (run.steps, point.enabled, point.hits) == (8, True, 1)
+
+
 def test_a_history_that_is_thinned_is_computed_again(monkeypatch):
     monkeypatch.setattr(history, "LIMIT", 64)
     run, whole = make(), make()

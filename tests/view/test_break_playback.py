@@ -11,6 +11,7 @@ from scalarviz import Run, Scene, nn, optim
 from scalarviz.run.worker import Worker
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.playback import RATE, Playback
+from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.window.unseen import Unseen
 
 X = np.random.default_rng(0).random((64, 3))
@@ -154,3 +155,132 @@ def test_the_weight_in_question_is_selected_where_none_is():
             assert view.bench.selected == 2 * 3 + 1
     finally:
         view.close()
+
+
+# ---- typed in the window
+
+
+def typed(view, text):
+    for letter in text:
+        assert view.key(None if letter == " " else letter, letter)
+
+
+@pytest.fixture
+def live():
+    view = Unseen(lambda size: LiveView(Scene("t", make(), X[:1], panels=()), size, steps=3000, playing=False)).view
+    with offscreen():
+        view.tick(0.0)
+        yield view
+        view.close()
+
+
+@pytest.mark.gl
+def test_a_condition_is_typed(live):
+    assert live.key("p", "p")
+    assert "pause when: |" in live.notice()
+    assert "grad > 10" in live.notice()  # an example
+    typed(live, "loss < 0.5x")
+    live.key("Backspace", "\x08")
+    typed(live, " and step > 7")
+    assert "pause when: loss < 0.5 and step > 7|" in live.notice()
+    live.key("Return", "\r")
+    assert [point.text for point in live.run.breakpoints] == ["loss < 0.5 and step > 7"]
+    assert "true now" not in live.notice()
+    assert live.notice() == "breakpoint 1: pauses when loss < 0.5 and step > 7"
+    live.toggle_run()
+    for _ in range(40):
+        live.tick(1 / RATE)
+        live.worker.settle()
+    assert live.run.steps == 8
+    assert live.notice().startswith("breakpoint 1 at step 8: loss < 0.5 and step > 7 (loss ")
+    live.draw()
+
+
+@pytest.mark.gl
+def test_the_selected_weight_is_asked_of(live):
+    live.bench.select(7)
+    live.send("break_on")
+    assert "pause when: 0.weight[2][1] crosses 0|" in live.notice()
+    live.key("Enter")
+    assert live.run.breakpoints[0].text == "0.weight[2][1] crosses 0"
+    assert "the engine does one step a call" in live.notice()
+
+
+@pytest.mark.gl
+def test_a_mistake_is_said_and_can_be_mended(live):
+    live.send("break_on")
+    typed(live, "los < 1")
+    live.key("Enter")
+    assert "at character 1, there is no 'los'; did you mean 'loss'?" in live.notice()
+    assert len(live.run.breakpoints) == 0
+    for _ in range(4):
+        live.key("Backspace")
+    typed(live, "s < 1")
+    assert "at character" not in live.notice()
+    live.key("Enter")
+    assert live.run.breakpoints[0].text == "loss < 1"
+
+
+@pytest.mark.gl
+def test_keys_are_letters_while_it_is_typed_and_escape_leaves_it(live):
+    steps, theme = live.run.steps, live.bench.theme
+    live.send("break_on")
+    typed(live, "rLg?[] .,")
+    assert "pause when: rLg?[] .,|" in live.notice()
+    live.key("Right")
+    live.key("Tab")
+    live.worker.settle()
+    assert (live.run.steps, live.bench.theme, live.bench.help) == (steps, theme, False)
+    live.key("Delete")
+    assert "pause when: |" in live.notice()
+    live.key("Escape")
+    assert live.breaks.typed is None
+    assert live.notice() == ""
+    live.send("break_on")
+    live.key("Enter")  # nothing was typed
+    assert live.breaks.typed is None
+    assert len(live.run.breakpoints) == 0
+
+
+@pytest.mark.gl
+def test_numbers_switch_and_take_away(live):
+    for text in ("loss < 1", "nan", "step == 9", "grad > 4", "grad > " + "0" * 60 + "5"):
+        live.run.break_on(text)
+    live.send("break_on")
+    assert "2 more; 3 step == 9; 4 grad > 4; 5 grad > 000" in live.notice()
+    for text, said in (("2", "breakpoint 2 is off"), ("2", "breakpoint 2 is on"), ("-2", "breakpoint 2 is gone")):
+        live.send("break_on")
+        typed(live, text)
+        live.key("Enter")
+        assert live.notice().startswith(said)
+    assert [point.number for point in live.run.breakpoints] == [1, 3, 4, 5]
+    live.send("break_on")
+    typed(live, "77")
+    live.key("Enter")
+    assert "there is no breakpoint 77" in live.notice()
+    assert live.breaks.typed == "77"
+
+
+@pytest.mark.gl
+def test_no_text_is_longer_than_what_is_read(live):
+    live.send("break_on")
+    typed(live, "1" * 500)
+    live.key("Enter")
+    assert len(live.breaks.typed) == 400
+    assert len(live.notice()) < 1200
+    live.tick(0.1)
+    live.draw()
+
+
+@pytest.mark.gl
+def test_one_that_is_true_already_says_so(live):
+    live.worker.train_to(3)
+    live.worker.settle()
+    for text, true in (("loss > 0", True), ("loss > 9", False), ("0.weight > -9", True), ("loss changes", False)):
+        live.send("break_on")
+        typed(live, text)
+        live.key("Enter")
+        live.worker.settle()
+        live.tick(0.01)
+        assert f"pauses when {text}" in live.notice()
+        assert ("it is true now, so it waits until it is again" in live.notice()) is true

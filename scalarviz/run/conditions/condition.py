@@ -61,6 +61,10 @@ class Condition:
         """Whether the losses of a call suffice for it, so that the engine runs at full speed."""
         return self.expression.names <= SPEED_ONLY and not self.expression.reduces
 
+    def holds(self, numbers: Mapping[str, Array]) -> bool:
+        """Whether it is true now, for one element at least; only where it does not look back."""
+        return bool(self._now(numbers).any())
+
     def stands(self, numbers: Mapping[str, Array]) -> Before:
         """What has to be known before a step to say whether it becomes true by it."""
         expression = self.expression

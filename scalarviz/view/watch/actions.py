@@ -236,6 +236,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("restart", "time", ("R",), "begin anew from the first weights", missing=_no_training),
     Action("undo", "edit", ("Ctrl+Z",), "undo: to the moment before the last change", "undo", missing=_no_training),
     Action("redo", "edit", ("Ctrl+Shift+Z", "Ctrl+Y"), "back to where undo came from", missing=_no_training),
+    Action("break_on", "time", ("P",), "pause where a condition becomes true: type it", missing=_no_training),
     Action("name_moment", "time", ("N",), "name this moment, or no longer", "name", missing=_no_training),
     Action("toggle_loop", "time", ("Shift+N",), "play round between two named moments", missing=_no_training),
     Action("slower", "time", ("[",), "half the speed", missing=_no_training),

@@ -16,6 +16,8 @@ from ..shown.ahead import Ahead
 from ..shown.subject import scene_subject
 from ..workbench import Workbench
 from .actions import Here, bottom_line, inside_line
+from .breaks import Breaks
+from .keys import normalised
 from .lesson import Lesson
 from .live_source import LiveSource
 from .microsteps import MicroSteps
@@ -25,15 +27,12 @@ from .travels import Travels
 from .viewer import Viewer
 
 if TYPE_CHECKING:
-    from ...run.conditions.watch import Stop
     from ...run.frame import Frame
     from ...run.run import Run
     from ...run.scene import Scene
 
 REHEARSAL_SECONDS = 0.4
 """What a window's start may take to find out when there will be something to see."""
-STOP_SECONDS = 20.0
-"""How long it is said which breakpoint stopped the run, and with what numbers."""
 LESSON_SECONDS = 8.0
 """How long it is said what has come of what a hand taught."""
 ENGINE_SECONDS = 8.0
@@ -97,7 +96,6 @@ class LiveView(Viewer):
         may_change = first_start and self.run.engine.provisional
         self._first_start = FirstStart(self.worker, self._changed) if may_change else None
         self._change: Change | None = None
-        self._stop: Stop | None = None
         self._raw: Frame | None = None
         self._with_rows: Frame | None = None
         self._probes = 0
@@ -107,6 +105,8 @@ class LiveView(Viewer):
         self.handlers |= self.travels.handlers
         self.micro = MicroSteps(self, self.worker, self.playback, self._now)
         self.handlers |= self.micro.handlers
+        self.breaks = Breaks(self, self.worker)
+        self.handlers |= self.breaks.handlers
         bench.inside.keys = inside_line(Here(subject))
         if self._first_start is not None:
             self._first_start.start()
@@ -148,7 +148,7 @@ class LiveView(Viewer):
             self.playback.tick(seconds)
         if self.playback.running != running:  # at the end of its steps: said, although no cube changes any more
             self.refresh()
-        self._tell_stop()
+        self.breaks.pass_time()
         self._tell_lesson()
         self._tell_story(seconds)
         change, self._change = self._change, None
@@ -159,19 +159,6 @@ class LiveView(Viewer):
             if self.playback.running:
                 self.playback.resume_here()  # the other engine may lag behind: this one is to be watched, not to leap
             self.refresh()  # the HUD names the engine, also while nothing moves
-
-    def _tell_stop(self) -> None:
-        """A breakpoint stopped the training: said once."""
-        stop = self.worker.stopped
-        if stop is self._stop:
-            return
-        self._stop = stop
-        self.refresh()
-        if stop is not None:
-            if stop.weights and self.bench.selected is None:
-                self.bench.select(stop.weights[0])  # why did it move?
-            self.say(f"{stop}  \N{MIDDLE DOT}  , looks into that step", STOP_SECONDS)
-            self.tell(str(stop))
 
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
@@ -208,6 +195,23 @@ class LiveView(Viewer):
         """Paint the picture into the bound framebuffer."""
         self._frames.mark()
         super().draw(viewport)
+
+    def notice(self) -> str:
+        """A condition that is being typed, before all news."""
+        return self.breaks.prompt() or super().notice()
+
+    def send(self, name: str, value: int | None = None) -> bool:
+        """Do an action; a condition that is being typed is left."""
+        self.breaks.typed = None
+        return super().send(name, value)
+
+    def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
+        """A key was pressed; while a condition is typed it is a letter of that."""
+        if not ctrl and self.breaks.key(normalised(name, text), text):
+            self.touches += 1
+            self.refresh()
+            return True
+        return super().key(name, text, shift=shift, ctrl=ctrl)
 
     def message(self) -> str:
         """What stopped the training."""
