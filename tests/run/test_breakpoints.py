@@ -330,19 +330,37 @@ def test_the_element_that_became_true_is_named():
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("text", ["nan", "any(nan(0.weight)) or nan", "loss > 1e30 and nan(loss)"])
+@pytest.mark.parametrize("text", ["nan", "any(nan(0.weight)) or nan", "step == {}"])
 def test_a_run_that_diverges_says_so_all_the_same_and_the_breakpoint_is_counted(engine, text):
     plain = diverging(engine)
     with pytest.raises(DivergedError) as caught:
         plain.step(1000)
     run = diverging(engine)
-    point = run.break_on(text)
+    run.step(1)
+    run.call_seconds = 10.0  # the steps to come are one call
+    point = run.break_on(text.format(plain.steps))
+    after = run.break_on(f"step > {plain.steps}")
     with pytest.raises(DivergedError) as again:
         run.step(1000)
     assert str(again.value) == str(caught.value)
-    assert (run.steps, point.hits) == (plain.steps, 1)
+    assert (run.steps, point.hits, after.hits) == (plain.steps, 1, 0)
     assert run.stopped_by is not None
     np.testing.assert_array_equal(run.values, plain.values)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_would_be_true_after_the_divergence_is_not_counted(engine):
+    """The losses of a call go on behind the step at which a weight is lost."""
+    plain = diverging(engine)
+    with pytest.raises(DivergedError):
+        plain.step(1000)
+    run = diverging(engine)
+    run.step(20)
+    run.call_seconds = 10.0
+    point = run.break_on(f"step == {plain.steps + 1}")
+    with pytest.raises(DivergedError):
+        run.step(1000)
+    assert (run.steps, point.hits, run.stopped_by) == (plain.steps, 0, None)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -79,6 +79,7 @@ class Watch:
         self._former = {name: numbers[name] for name in SPEED_ONLY}
         self._before = [point.condition.stands(numbers) for point in points] if self.single else []
         self._risen: tuple[Breakpoint, ...] = ()
+        self._at = 0  # the step by which these became true
         self.stop: Stop | None = None
 
     def until(self, first: int, losses: NDArray[np.float64], lr: float) -> int | None:
@@ -103,6 +104,7 @@ class Watch:
             point for point, rise in zip(self._points, rises, strict=True) if rise[at if rise.ndim else ()]
         )
         self._former = {name: array[at] for name, array in before.items()}
+        self._at = first + at + 1
         return at + 1
 
     def _of_call(self, first: int, losses: NDArray[np.float64], lr: float) -> tuple[Steps, Steps]:
@@ -132,6 +134,8 @@ class Watch:
         return found
 
     def _found_of_losses(self, numbers: Numbers) -> list[tuple[Breakpoint, Told]]:
+        if int(numbers["step"]) != self._at:  # it diverged before
+            return []
         there = np.asarray(True)
         return [
             (point, told(point.condition.expression, numbers, there, point.condition.stands(self._former)))
