@@ -303,6 +303,26 @@ def test_every_term_is_of_the_stage_that_its_weight_is_of(name):
             assert "loss" not in before
 
 
+def test_inner_rows_are_of_the_stage_that_is_made_of_them():
+    weights = [sv.Weight(0.3 + k, name=f"w{k}") for k in range(4)]
+    layer = nn.Linear(3, 3, seed=1)
+
+    def model(x):
+        return layer([sv.sin(sv.tanh(w * v)) for w, v in zip(weights, x, strict=True)][:3])
+
+    optimizer = optim.SGD([*weights, *layer.parameters()], lr=0.1)
+    opened = Run(model, nn.MSELoss(), optimizer, (ROWS, NUMBERS), engine="numpy").open()
+    (stage,) = opened.stages
+    for k in range(3):
+        (use,) = opened.terms(f"w{k}").at
+        (met,) = opened.terms(f"w{k}").met
+        assert use.stage == stage.name
+        assert use.units == (-1,)
+        assert (met.stage, met.units) == ("input", (k,))
+    assert opened.terms("w3").at == ()
+    assert {place.stage for place in opened.terms("weight[2][1]").at} == {stage.name}
+
+
 def test_pytorch_finds_the_same_terms_of_a_convolution():
     """The gradient of each sample alone is the sum of its positions."""
     run = run_of("conv, max pool")

@@ -72,7 +72,10 @@ class Long(optim.Optimizer):
             step = (step * 0.5 + 0.001 * k).tanh()
         for k in range(60):
             step = step + (g * 0.001 * k).sin()
-        return w - lr * step, {}
+        tree = [(w * 0.01 * k).sin() for k in range(64)]
+        while len(tree) > 1:
+            tree = [a + b for a, b in zip(tree[::2], tree[1::2], strict=True)]
+        return w - lr * (step + 0.01 * tree[0]), {}
 
 
 class Powers(optim.Optimizer):
