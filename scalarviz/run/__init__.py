@@ -26,10 +26,24 @@ from . import panels
 from .frame import Frame, Stage, Tensor
 from .history import History
 from .moment import Moment
+from .opened.opened import Opened
 from .requests import FrameRequest
 from .run import Run
 from .scene import Scene
 from .source import Source
 from .story import Story
 
-__all__ = ["Frame", "FrameRequest", "History", "Moment", "Run", "Scene", "Source", "Stage", "Story", "Tensor", "panels"]
+__all__ = [
+    "Frame",
+    "FrameRequest",
+    "History",
+    "Moment",
+    "Opened",
+    "Run",
+    "Scene",
+    "Source",
+    "Stage",
+    "Story",
+    "Tensor",
+    "panels",
+]

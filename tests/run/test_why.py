@@ -259,6 +259,9 @@ def test_the_weights_that_moved_most():
     text = str(found)
     assert text.startswith("Step 10 to step 25: 12 of 12 weights moved, loss ")
     assert text.endswith("9 more, each by less")
+    for line in text.splitlines()[3:6]:
+        before, after, by = (Decimal(word.replace("−", "-")) for word in line.split()[-3:])
+        assert before + by == after
     back = run.compare(25, 10)
     assert np.array_equal(back.by, -found.by)
     assert run.compare(5, 5).changed == 0

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..frame import FloatArray, Tensor
 from ..gather import weight_name
-from .writing import digits_of
+from .adding import column
 
 MOST = 10
 """Weights that have a row of their own."""
@@ -74,8 +74,9 @@ class Comparison:
         width = max(len(row.name) for row in self.rows)
         lines = [f"{'':{width}}  {'before':>12}  {'after':>12}  {'moved by':>12}"]
         for row in self.rows:
-            numbers = "  ".join(f"{digits_of(x):>12}" for x in (row.before, row.after, row.by))
-            lines.append(f"{row.name:{width}}  {numbers}")
+            sums = column([row.before, row.by], 0.0, row.after, more=False)  # what was, and the move, give what is
+            (before, by), after = sums.rows, sums.total
+            lines.append(f"{row.name:{width}}  {before:>12}  {after:>12}  {by:>12}")
         if self.changed > len(self.rows):
             lines.append(f"{self.changed - len(self.rows):,} more, each by less")
         return "\n".join([head, "", *lines])
