@@ -506,3 +506,46 @@ def test_d_stops_where_the_weight_changes_its_sign_and_d_again_no_more(view):
     settled(view)
     assert "may change its sign" in view.notice()
     assert [point.enabled for point in view.run.breakpoints] == [False]
+
+
+@pytest.mark.parametrize("kind", [optim.SGD, optim.Adam])
+def test_looking_changes_no_bit_of_the_run(kind):
+    """A weight is looked into while it trains and rests, goes back and forth; another run is not looked at."""
+
+    def made():
+        net = nn.Sequential(nn.Linear(3, 4, seed=1), nn.Tanh(), nn.Linear(4, 3, seed=2), nn.Sigmoid())
+        run = Run(net, nn.MSELoss(), kind(net.parameters(), lr=0.05), (X, 1 - X), engine="numpy", batch_size=8)
+        return Scene("t", run, X[0], 1 - X[0], panels=(ColourCube(COLOURS, 1 - COLOURS), LossCurve()))
+
+    with offscreen():
+        looked = LiveView(made(), SIZE, playing=False)
+        other = made().run
+        settled(looked)
+        for round_ in range(4):
+            click(looked, face(looked, 3 + round_))
+            settled(looked)
+            looked.send("step", 20)
+            settled(looked)
+            looked.key("v")
+            settled(looked, 8)
+            looked.send("newest")
+            settled(looked)
+            looked.send("back", 7)
+            settled(looked)
+            looked.send("newest")
+            settled(looked)
+            other.step(20)
+            assert looked.bench.touch.inspector.record is not None
+            assert looked.bench.touch.inspector.account is not None
+            mine, theirs = looked.worker.call(looked.run.state), other.state()
+            assert mine.step == theirs.step == 20 * (round_ + 1)
+            for name in ("values", "gradient", "previous", "computed", "frozen"):
+                assert (
+                    getattr(mine.parts["weights"], name).tobytes() == getattr(theirs.parts["weights"], name).tobytes()
+                )
+            arrays = mine.parts["optimizer"]["arrays"], theirs.parts["optimizer"]["arrays"]
+            assert [a.tobytes() for a in arrays[0].values()] == [a.tobytes() for a in arrays[1].values()]
+        assert looked.run.log == []
+        assert looked.run.history.loss.tobytes() == other.history.loss.tobytes()
+        looked.close()
+    other.close()

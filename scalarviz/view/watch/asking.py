@@ -27,8 +27,8 @@ LEAST = 0.15
 """Seconds between two questions: nobody reads faster."""
 QUICK = 0.02
 """Seconds that an answer may take while training runs."""
-SHARE = 12.0
-"""So many times the cost of an answer pass before the next question while training runs."""
+SHARE, AT_REST = 30.0, 2.0
+"""So many times the cost of an answer pass before the next question, while training runs and at rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Asking:
         bench.touch.asks = True
         self._asked: tuple[Inspector, AskedCall] | None = None
         self._costs = {False: 0.0, True: 0.0}  # seconds that the last answer took, without and with "what if"
-        self._rests = 0.0
+        self._rests, self._share = 0.0, SHARE
         self._refused: Inspector | None = None
 
     def pass_time(self, seconds: float, frame: Frame, *, rests: bool, trains: bool) -> bool:
@@ -82,6 +82,7 @@ class Asking:
             Whether the run is the window's own, so that it may go through its past.
         """
         self._rests -= seconds
+        self._share = AT_REST if rests else SHARE
         news = self._take()
         inspector, source = self._bench.touch.inspector, self._bench.subject.source
         if inspector is None or not inspector.single or not source.can.open or inspector is self._refused:
@@ -118,10 +119,10 @@ class Asking:
         (inspector, asked), self._asked = self._asked, None
         try:
             found = asked.answer()
-        except ScalarvizError:  # the run was closed, or another one has its weights: there is nothing to open
+        except (ScalarvizError, MemoryError):  # the run was closed, another one has its weights, or it is too large
             self._refused, inspector.account = inspector, None
             return True
-        self._rests = max(LEAST, SHARE * found.seconds)
+        self._rests = max(LEAST, self._share * found.seconds)
         if found.account is not None:
             self._costs[found.account.along is not None] = found.seconds
             inspector.account = found.account
