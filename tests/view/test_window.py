@@ -369,12 +369,49 @@ def test_a_new_target_for_one_colour_is_learnt(live):
     live.until(lambda: view.run.steps > 40)
     for _ in range(4):
         view.faster()
+    live.until(lambda: not view.playback.running)
+    assert view.run.steps == 500  # the stated number
+    live.key("space")
     live.until(lambda: view.run.steps >= 3000, 20)
     view.playback.pause()
     untouched = scene().run
     untouched.step(view.worker.settle().step)
     assert view.run.predict([source])[0, 0] > untouched.predict([source])[0, 0] + 0.03  # red keeps more of its red
     assert cube.targets[np.argmin(np.abs(cube.inputs - source).sum(axis=1))] == pytest.approx(target)
+
+
+def disc(live, which, place):
+    """Logical pixel and input colour of one of the discs that no other covers there."""
+    cube = live.view.bench.side.drawer(ColourCube)
+    places = cube._cubes[which]
+    seen = [k for k, (x, y) in enumerate(places.centres) if places.disc_at(float(x), float(y)) == k]
+    return places.centres[seen[place]] * live.view.bench.scale, cube.inputs[places.visible[seen[place]]]
+
+
+def test_a_click_chooses_a_colour_and_two_with_shift_teach_it(live):
+    view = live.view
+    near, colour = disc(live, "source", -1)
+    far, other = disc(live, "target", 0)
+    live.point(*near)
+    live.xdo("click", 1)
+    live.until(lambda: np.array_equal(view.bench.subject.probe, colour))
+    assert view.run.log == []
+    live.xdo("keydown", "shift", "click", 1, "keyup", "shift")
+    live.until(lambda: view.bench.side.drawer(ColourCube).marked == tuple(colour))
+    live.point(*far)
+    live.xdo("keydown", "shift", "click", 1, "keyup", "shift")
+    live.until(lambda: len(view.worker.log) == 1)
+    live.until(lambda: np.allclose(view.bench.subject.target, 1 - other))
+    assert view.playback.running
+
+
+def test_the_swatch_answers(live):
+    view = live.view
+    x, y, width, height = view.bench.swatch.box
+    live.point((x + width / 2) * view.bench.scale, (y + height / 2) * view.bench.scale)
+    live.xdo("click", 1)
+    live.until(lambda: np.allclose(view.bench.subject.probe, view.run.sample(0)[0]))
+    assert view.run.log == []
 
 
 def test_the_window_and_offscreen_draw_the_same_picture(live):
