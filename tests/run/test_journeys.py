@@ -60,6 +60,7 @@ def test_a_hand_that_still_moves_gets_a_step_near_by_with_its_own_numbers(run):
     run.to(100)
     run.timeline._keep()
     run.to(200)
+    run._training._seconds_a_step = 0.01  # as of a large network
     with Worker(run) as worker:
         worker.travel(140, nearest=True)
         frame = worker.settle()

@@ -23,6 +23,10 @@ Progress = Callable[[float], bool | None]
 """Told how much of a way is done, 0 to 1; False gives it up."""
 
 
+FRAME = 0.016
+"""Seconds that one may wait for a step without seeing that one waits."""
+
+
 class Timeline(Record):
     """The past of one run; see `Record` for what there is of it."""
 
@@ -228,11 +232,16 @@ class Timeline(Record):
             self.keyframes.add(line.owner(steps, edits), key)
 
     def near(self, step: int) -> int:
-        """The step nearest to `step` of this line at which one can stand at once, or after one step more."""
+        """The step nearest to `step` of this line at which one can stand at once, or after one step more.
+
+        It is `step` itself where the way there is no longer than a frame of a picture.
+        """
         first, newest = self.span
         if step >= newest:
             return newest
         key = self.line.nearest(max(step, first), self.line.done(step))
+        if key is not None and (step - key.step) * self._run.seconds_a_step < FRAME:
+            return max(step, first)
         return first if key is None else min(max(step, first), key.step if key.whole else key.step + 1)
 
     # ---- back to before
