@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 
+import scalarviz as sv
 from scalarviz import Run, Scene, nn, optim
 from scalarviz.run.worker import Worker
 from scalarviz.view.watch.live import LiveView
@@ -284,3 +285,32 @@ def test_one_that_is_true_already_says_so(live):
         live.tick(0.01)
         assert f"pauses when {text}" in live.notice()
         assert ("it is true now, so it waits until it is again" in live.notice()) is true
+
+
+@pytest.mark.gl
+def test_a_weight_with_an_odd_name_is_asked_of_too():
+    weight = sv.Weight(0.05, name="my weight")
+    run = Run(
+        lambda x: [weight * x[0]], nn.MSELoss(), optim.SGD([weight], lr=0.1), (X[:, :1], -X[:, :1]), engine="numpy"
+    )
+    view = Unseen(lambda size: LiveView(Scene("t", run, X[0, :1], panels=()), size, steps=300, playing=False)).view
+    with offscreen():
+        view.tick(0.0)
+        view.bench.select(0)
+        view.send("break_on")
+        assert 'pause when: "my weight" crosses 0|' in view.notice()
+        view.key("Escape")
+        for _ in range(2):
+            view.send("break_sign")
+            view.worker.settle()
+            view.tick(0.1)
+        assert [(point.text, point.enabled) for point in run.breakpoints] == [('sign("my weight") changes', False)]
+        view.worker.train_to(40)
+        view.worker.settle()
+        assert weight.data < 0
+        view.send("find_sign")
+        for _ in range(50):
+            view.tick(0.05)
+            view.worker.settle()
+        assert 0 < run.steps < 40
+        view.close()

@@ -107,7 +107,7 @@ class Acts:
         if not inspector.single:
             self._viewer.say("V asks of one weight: click a cube")
             return
-        self._search = Search(self._viewer.bench.subject.source, inspector.who.name)
+        self._search = Search(self._viewer.bench.subject.source, inspector.index, inspector.who.name)
 
     def break_sign(self) -> None:
         """Stop where the weight changes its sign; asked again, no more."""
@@ -115,7 +115,7 @@ class Acts:
         if not inspector.single:
             self._viewer.say("D asks of one weight: click a cube")
             return
-        toggled = partial(toggled_break, name=inspector.who.name)
+        toggled = partial(toggled_break, index=inspector.index)
         self._asked.append(self._viewer.bench.subject.source.ask(toggled))
 
     def pass_time(self) -> None:

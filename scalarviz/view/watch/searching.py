@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from ...run.source import Source
 
 
-def condition_of(name: str) -> str:
-    """What is asked of the weight called `name`."""
-    return f"sign({name}) changes"
+def condition_of(run: Run, index: int) -> str:
+    """What is asked of the weight at flat `index`."""
+    return f"sign({run.condition_name(index)}) changes"
 
 
-def toggled_break(run: Run, name: str) -> str:
+def toggled_break(run: Run, index: int) -> str:
     """Let the run stop where a weight changes its sign, or no more; returns what is to be said."""
-    condition = condition_of(name)
+    condition, name = condition_of(run, index), run.weight_name(index)
     found = next((point for point in run.breakpoints if point.text == condition), None)
     if found is None:
         run.break_on(condition)
@@ -35,8 +35,10 @@ class Search:
     ----------
     source : Source
         That has a past.
-    name : str
+    index : int
         Of the weight.
+    name : str
+        What it is called.
 
     Attributes
     ----------
@@ -44,14 +46,14 @@ class Search:
         Where it changed its sign, once that is known.
     """
 
-    def __init__(self, source: Source, name: str) -> None:
+    def __init__(self, source: Source, index: int, name: str) -> None:
         self.step: int | None = None
-        self._name, self._share, self._given_up = name, 0.0, False
+        self._index, self._name, self._share, self._given_up = index, name, 0.0, False
         self._words = ""
         self._asked = source.ask(self._find)
 
     def _find(self, run: Run) -> int | None:
-        return run.find(condition_of(self._name), progress=self._told)
+        return run.find(condition_of(run, self._index), progress=self._told)
 
     def _told(self, share: float) -> bool:
         self._share = share
