@@ -124,3 +124,16 @@ def test_numbers_made_of_weights_alone():
     assert np.linalg.norm(total - opened.gradient) <= 1e-13 * np.linalg.norm(sizes)
     run.step(1)
     assert np.linalg.norm(run.frame().gradient - opened.gradient) <= 1e-13 * np.linalg.norm(sizes)
+
+
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+def test_where_nothing_is_left_to_learn_the_terms_are_the_measure(engine):
+    """The gradient itself is too small a measure: what is left of large terms is their rounding."""
+    run = rgb(engine, "float32", optimizer=lambda p: optim.Adam(p, lr=0.02))
+    run.step(6000)
+    opened = run.open()
+    total, sizes = sums(opened)
+    assert np.linalg.norm(opened.gradient) < 0.01 * np.linalg.norm(sizes)
+    assert np.linalg.norm(total - opened.gradient) <= 1e-12 * np.linalg.norm(sizes)
+    run.step(1)
+    assert np.linalg.norm(run.frame().gradient - opened.gradient) <= 1e-5 * np.linalg.norm(sizes)

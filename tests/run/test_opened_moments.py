@@ -10,7 +10,7 @@ import pytest
 import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.errors import InputError, OutOfRangeError, StateError, TypeMismatchError
-from scalarviz.run.opened import passes
+from scalarviz.run.opened import network, passes
 from scalarviz.run.worker import Worker
 
 X = np.random.default_rng(0).random((64, 3))
@@ -247,6 +247,8 @@ def test_memory_is_bounded_and_lists_are_capped(monkeypatch):
     assert opened.shown == 10
     assert {array.shape for array in (*opened.rows.values(), *opened.deltas.values())} == {(3, 10)}
     assert opened.inputs.shape == opened.targets.shape == (3, 10)
+    with pytest.raises(ValueError, match="read-only"):
+        opened.values[0] = 1.0
     terms = opened.terms(0)
     assert terms.count == len(terms) == 64
     assert terms.said == "64"
@@ -299,6 +301,17 @@ def test_beside_a_training_thread_every_number_is_of_one_moment():
     fresh = rgb(lambda p: optim.Adam(p, lr=0.01), "numba", batch_size=16)
     fresh.step(run.steps)
     assert np.array_equal(fresh.values, run.values)
+
+
+def test_the_thread_that_trains_only_copies(monkeypatch):
+    run, lowering = rgb(), []
+    own = network.lower
+    monkeypatch.setattr(network, "lower", lambda tape: lowering.append(threading.current_thread()) or own(tape))
+    with Worker(run) as worker:
+        worker.train_to(10**9)
+        run.open()
+        run.why(0)
+    assert lowering == [threading.main_thread()]
 
 
 def test_two_threads_may_ask_one_opened_step():

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.arrays.plan import FEWEST_LANES, PlanRunner, lanes_in_workspace
+from ...engine.arrays.program import RowProgram
 from ...tape import Tape, lower
 from ..frame import Stage
 from ..stages import OUTPUTS
@@ -38,9 +39,21 @@ class Network:
         self._encoders: dict[np.dtype[Any], PlanRunner] = {}
         self.stages = tuple(stage for stage, _ in stages)
         self._taps = [number for _, number in stages]
-        self.runner = PlanRunner(lower(tape), np.float64)
-        self.body = self.runner.body
-        self.lanes = min(lanes_in_workspace(self.body.lane_bytes), max(FEWEST_LANES, BLOCK_BYTES // self.lane_bytes))
+
+    @cached_property
+    def runner(self) -> PlanRunner:
+        """The programs, lowered by whoever asks first: never by the thread that trains."""
+        return PlanRunner(lower(self.tape), np.float64)
+
+    @property
+    def body(self) -> RowProgram:
+        """What every sample goes through."""
+        return self.runner.body
+
+    @cached_property
+    def lanes(self) -> int:
+        """Samples that go through together."""
+        return min(lanes_in_workspace(self.body.lane_bytes), max(FEWEST_LANES, BLOCK_BYTES // self.lane_bytes))
 
     @property
     def kernel(self) -> PlanRunner:

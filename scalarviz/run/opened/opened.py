@@ -80,8 +80,10 @@ class Opened:
 
     @cached_property
     def values(self) -> Float:
-        """The weights before the step (P,)."""
-        return self._taken.values.astype(np.float64)
+        """The weights before the step (P,), not to be written to."""
+        values = self._passes.theta[: len(self._taken.values)]
+        values.flags.writeable = False
+        return values
 
     @cached_property
     def inputs(self) -> Float:
