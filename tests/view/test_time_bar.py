@@ -18,7 +18,7 @@ from scalarviz.run.frame import Curve
 from scalarviz.run.past import Branch, Flag, Past
 from scalarviz.run.run_source import RunSource
 from scalarviz.run.source import Can
-from scalarviz.view.draw.places import arrange
+from scalarviz.view.draw.places import Wanted, arrange
 from scalarviz.view.draw.text import CAP_HEIGHT, measure
 from scalarviz.view.draw.theme import DARK, LIGHT, rgb
 from scalarviz.view.shown.subject import scene_subject
@@ -314,3 +314,11 @@ def test_the_past_is_said_and_the_light_behind_the_cubes_has_another_colour(subj
     x, y, wide, high = bench.places.scene
     behind = picture[round(y + high - 4), round(x + wide - 40)]
     assert (behind[2] - behind[0] > 8) == bool(said)
+
+
+def test_no_panel_makes_way_for_the_bar():
+    wanted = [Wanted("pictures", 140, worth=1), Wanted("cube", 250, worth=2), Wanted("loss", 150, 420, first=True)]
+    for wide in range(560, 1000, 40):
+        for high in range(500, 1300, 40):
+            with_bar, without = (arrange((wide, high), wanted, keys=True, time=time) for time in (True, False))
+            assert with_bar.panels.keys() == without.panels.keys(), (wide, high)

@@ -144,7 +144,12 @@ def arrange(
         strip_high = STRIP
     strip = strip and height - top - strip_high - 8 - MARGIN >= 0.3 * height
     below = (strip_high + 8 if strip else 0) + (KEYS if keys else 0)
-    bar = _bar_height(height, height - top - below - MARGIN) if time else 0
+    room = height - top - below - MARGIN
+    bar = _bar_height(height, room) if time else 0
+    if bar and not column:  # no panel makes way for it
+        plain = _block(wanted, width, height, room).keys()
+        fitting = (b for b in (bar, RAIL) if _block(wanted, width, height, room - b - 2).keys() == plain)
+        bar = next(fitting, 0)
     below += bar + 2 if bar else 0  # the line of keys comes nearer to it
     if column:
         panels = _column((width - MARGIN - COLUMN, MARGIN, COLUMN, height - 2 * MARGIN), wanted)
