@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..run.frame import Frame
 from .draw.gl import require_vispy
 from .draw.places import check_size
 from .draw.theme import Theme
+from .micro.still import told_of
+from .micro.told import Told
 from .shown.standing import standing
 from .shown.subject import subject_of
 from .window.offscreen import offscreen
@@ -24,6 +27,8 @@ def render(
     supersample: int = 1,
     pace_text: str = "",
     step: int | None = None,
+    inside: int | None = None,
+    whole_batch: bool = False,
 ) -> NDArray[np.uint8]:
     """A picture of `x` as it is now, or was.
 
@@ -44,6 +49,10 @@ def render(
         The HUD's second line.
     step : int, optional
         Which step of a Run or Scene; afterwards it stands where it stood. Default: as it is now.
+    inside : int, optional
+        A micro-step of the step that comes then: 1 is the first, -1 the last. The step is opened on copies.
+    whole_batch : bool
+        Whether that shows the real step; else a trial step with the one sample whose way is drawn.
 
     Returns
     -------
@@ -55,22 +64,28 @@ def render(
     TypeMismatchError
         For anything else.
     InputError
-        For sizes, arrays or names that cannot be drawn, and steps that were not done.
+        For sizes, arrays or names that cannot be drawn, for steps that were not done, and micro-steps that are none.
     MissingDependencyError
         Where nothing can draw; the message says what to install.
     """
-    size = check_size(size)
     require_vispy()
-    subject = subject_of(x)
+    size, subject = check_size(size), subject_of(x)
     with standing(subject.source, step):
         frame = subject.frame()
-    facts = subject.source.facts
-    if facts is not None and not pace_text:
-        pace_text = facts.engine
+        told = None if inside is None else told_of(subject, frame, inside, whole_batch=whole_batch)
     with offscreen():
         bench = Workbench(subject, size, theme, cmap, quantity, supersample=supersample)
-        bench.update(frame, pace_text)
+        _show(bench, frame, pace_text, told)
     return paint(bench, size, supersample)
+
+
+def _show(bench: Workbench, frame: Frame, pace_text: str, told: Told | None) -> None:
+    """A frame, or in its place a micro-step of the step that follows it."""
+    facts = bench.subject.source.facts
+    bench.update(frame, pace_text or ("" if facts is None else facts.engine))
+    if told is not None:
+        bench.inside.show(told, runs=False)
+        bench.update(told.frame, told.headline)
 
 
 def paint(bench: Workbench, size: tuple[int, int], supersample: int = 1) -> NDArray[np.uint8]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..draw.maps import Colormap
 from ..draw.places import LABEL, TITLE, Box
 from ..draw.sketch import Sketch
-from ..draw.text import measure, short
+from ..draw.text import measure, number, short
 from ..draw.theme import Theme, mixed
 from ..panels.overlay import wrapped
 from .chips import delta_text
@@ -58,6 +58,18 @@ class Layer(NamedTuple):
 
     name: str
     largest: float
+
+
+class Output(NamedTuple):
+    """One output of the last layer: its name, its number, the delta that comes back to it, and whether it is wanted.
+
+    Numbers that are not there yet are NaN.
+    """
+
+    name: str
+    value: float
+    delta: float
+    wanted: bool = False
 
 
 def spread_of(terms: NDArray[np.floating], mean: float, own: float | None, words: str, noun: str) -> Spread | None:
@@ -111,6 +123,40 @@ def _own(sketch: Sketch, box: Box, theme: Theme, spread: Spread, side: float) ->
     middle = min(max(at, x + half), x + wide - half)
     down = 16 if x + side <= middle - half and middle + half <= x + wide - side else 33
     sketch.text(middle, base + down + (6 if down == 16 else 0), words, LABEL, theme.pulse, anchor="middle")
+
+
+def outputs_height(outputs: Sequence[Output]) -> float:
+    """What the list of outputs takes."""
+    return 54.0 + 20.0 * len(outputs)
+
+
+def output_rows(box: Box, theme: Theme, outputs: Sequence[Output], said: str) -> Sketch:
+    """A line for each output: its number, and its delta as a bar to either side; `said`: whose deltas they are."""
+    sketch = Sketch()
+    x, y, wide, _ = box
+    sketch.text(x, y + 14, "where δ comes from", TITLE, theme.text1, bold=True)
+    sketch.text(x + 110, y + 36, "output", LABEL, theme.text3, anchor="right")
+    sketch.text(x + wide, y + 36, said, LABEL, theme.text3, anchor="right")
+    most = max((abs(o.delta) for o in outputs if np.isfinite(o.delta)), default=0.0)
+    left, right = x + 124, x + wide - 70
+    middle = (left + right) / 2
+    sketch.line((middle, y + 42), (middle, y + 44 + 20 * len(outputs)), theme.border, 1.0)
+    for row, output in enumerate(outputs):
+        line = y + 44 + 20 * row + 14
+        name = f"{output.name}, wanted" if output.wanted else output.name
+        sketch.text(
+            x, line, _fitting(name, 62), LABEL, theme.text1 if output.wanted else theme.text2, bold=output.wanted
+        )
+        if output.value == output.value:
+            sketch.text(x + 110, line, number(output.value, 2), LABEL, theme.text1, anchor="right")
+        if output.delta != output.delta:
+            continue
+        end = middle + (right - left) / 2 * (output.delta / most if most else 0.0)
+        colour = theme.gradient[3] if output.delta > 0 else theme.gradient[1]
+        if abs(end - middle) >= 0.5:
+            sketch.rect(min(middle, end), line - 10, abs(end - middle), 11, radius=1.5, fill=colour)
+        sketch.text(x + wide, line, delta_text(output.delta), LABEL, theme.pulse, anchor="right")
+    return sketch
 
 
 def layers_height(layers: Sequence[Layer]) -> float:

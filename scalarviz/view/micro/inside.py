@@ -12,15 +12,15 @@ from ...run.frame import Frame
 from ...run.ranges import Range, extent
 from ..cubes.scale import ActivationScale
 from ..draw.maps import get_map
-from ..draw.places import GAP, MARGIN, Box
+from ..draw.places import MARGIN, Box
 from ..draw.sketch import Sketch
 from ..panels.hud import HudState
 from ..panels.wording import noun
 from .bench import Bench
+from .beside import side
 from .chips import delta_boxes, delta_chips, tails
-from .column import LEGEND, SWITCH, beside, column, halves, switch
+from .column import SWITCH, beside, halves, switch
 from .faces import Faces
-from .figures import BINS, HISTOGRAM, histogram, layer_bars, layers_height, rule_lines
 from .pulses import SECONDS, Ways, pulse
 from .ribbon import HEIGHT, arrow_at, ribbon
 from .sentence import HEIGHT as SENTENCE
@@ -309,42 +309,8 @@ class Inside:
             return None
         band = self._ribbon
         bottom = (band[1] if band is not None else box[1] + box[3]) - 14
-        x, y, width, _ = box
-        sample, colours = bench.subject.sample, list[NDArray[np.floating] | None]()
-        if sample.colours and bench.subject.probe is not None:
-            last = bench.subject.stages[-1].name
-            output = told.frame.activations[last] if self._full(last) else None
-            colours = [bench.subject.probe, output, sample.wanted] if told.sample is None else list(told.sample)
-        inner = (x, y + SWITCH + 18, width, bottom - LEGEND - y - SWITCH - 18)
-        found, end = column(inner, bench.theme, told, sample.outputs, colours)
-        sketches = [found, *self._figures((x, end, width, bottom - LEGEND - end))]
-        if end <= bottom - LEGEND + 8:
-            sketches.append(bench.strip.legend((x, bottom - LEGEND + 4, width, LEGEND), frame, self.about))
-        return sketches
-
-    def _figures(self, box: Box) -> list[Sketch]:
-        """What the rest of the column has room for."""
-        told, bench, (x, y, width, high) = self.told, self._bench, box
-        if told is None:
-            return []
-        found: list[Sketch] = []
-        if told.layers and high >= layers_height(told.layers):
-            found.append(layer_bars(box, bench.theme, told.layers, "gradient by layer"))
-            y, high = y + layers_height(told.layers) + GAP / 2, high - layers_height(told.layers) - GAP / 2
-        facts = bench.subject.source.facts
-        if told.rule and facts is not None:
-            lines = [(f.letters, "".join(word.text for word in f.numbers).strip()) for f in told.rule]
-            for some in (lines, lines[:-1]):  # the last one stands below the cubes too
-                rule = rule_lines((x, y, width, high), bench.theme, facts.optimizer, some)
-                if rule is not None:
-                    return [*found, rule]
-        if told.spread is not None and high >= HISTOGRAM:
-            middles = (np.arange(BINS) + 0.5) / BINS * 2 - 1
-            reach = Range.symmetric(told.spread.reach, "symlog")
-            unit = 2 * np.asarray(reach.unit(middles * told.spread.reach)) - 1
-            cmap = get_map("gradient", bench.theme)
-            found.append(histogram((x, y, width, high), bench.theme, cmap, told.spread, unit))
-        return found
+        place = (box[0], box[1] + SWITCH + 18, box[2], bottom - box[1] - SWITCH - 18)
+        return side(bench, place, told, frame, self.about or "")
 
     def outer(self, frame: Frame) -> Frame:
         """The frame of whole steps, for panels that stand beside an opened one."""

@@ -129,23 +129,26 @@ class Ways:
 
     def _of_plates(self, pulse: Pulse) -> Floats | None:
         """From the row of one stage along an edge of its plate to the row of the next; backwards the other way."""
-        row = self._layout.activation(pulse.stage)
-        before = self._before(pulse.stage)
+        before, row = self._ends(pulse.stage)
         if row is None or before is None:
             return None
         start, end = self._middle(before), self._middle(row)
-        plate = next((p for p in self._layout.plates if p.name in (f"{pulse.stage}.weight",)), None)
+        plate = next((p for p in self._layout.plates if p.name == f"{pulse.stage}.weight"), None)
         plate = plate or self._between(before, row)
         path = [start, end] if plate is None else [start, *self._along(plate, start, end), end]
         if pulse.kind == "gradient":
             path = path[1:]
         return np.array(path[::-1] if pulse.back else path)
 
-    def _before(self, stage: str) -> Plate | None:
-        """The row before that of a stage."""
-        if stage not in self._order or self._order.index(stage) == 0:
-            return None
-        return self._layout.activation(self._order[self._order.index(stage) - 1])
+    def _ends(self, stage: str) -> tuple[Plate | None, Plate | None]:
+        """The row that shows a stage, or what becomes of it, and the row before that."""
+        if stage not in self._order:
+            return None, None
+        place = self._order.index(stage)
+        drawn = [(k, p) for k, name in enumerate(self._order) if (p := self._layout.activation(name)) is not None]
+        row = next((n for n, (k, _) in enumerate(drawn) if k >= place), len(drawn))
+        found = [drawn[n][1] if 0 <= n < len(drawn) else None for n in (row - 1, row)]
+        return found[0], found[1]
 
     def _between(self, before: Plate, row: Plate) -> Plate | None:
         """The plate of weights that stands between two rows in the list of plates."""

@@ -17,6 +17,7 @@ from ..panels.wording import noun
 from ..shown.subject import Subject
 from ..touched.who import who
 from .chips import delta_text
+from .figures import Output
 from .told import Formula, Sentence, Word
 from .writing import of_function, of_product, of_rule
 
@@ -24,6 +25,8 @@ Floats = NDArray[np.float64]
 Row = tuple[str, tuple[str, ...]]
 MOST = 4
 """Outputs whose deltas are taken apart in a table."""
+LISTED = 12
+"""Outputs that are listed."""
 
 
 class Sayings:
@@ -206,6 +209,22 @@ class Sayings:
             rows.append(("δ of output", _cells(np.where(there, outer, np.nan))))
             rows.append((f"slope of {symbol}", _plain(np.where(there, slope, np.nan))))
         return (*rows, ("δ, their product" if sums is not stages[-1] else "δ", _cells(own)))
+
+
+def outputs(
+    subject: Subject, frame: Frame, deltas: Mapping[str, Floats], reached: Mapping[str, NDArray[np.bool_]]
+) -> tuple[Output, ...]:
+    """The outputs of the last layer one below the other, where a table has no column for each."""
+    stages, names = subject.stages, subject.sample.outputs
+    sums = next((s for s in reversed(stages) if s.weight is not None), None)
+    if sums is None or not MOST < sums.outputs <= LISTED or len(names) != sums.outputs or not len(frame.activations):
+        return ()
+    values = np.where(reached[sums.name], frame.activations[sums.name], np.nan)
+    wanted, label = subject.sample.wanted, subject.sample.label
+    good = label if wanted is None else int(np.argmax(wanted)) if wanted.max() > 0 else None
+    good = good if subject.target is not None else None
+    rows = zip(names, values, deltas[sums.name], strict=True)
+    return tuple(Output(name, float(v), float(d), k == good) for k, (name, v, d) in enumerate(rows))
 
 
 def _called(stage: Stage) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...run.frame import Frame
 from ...run.opened.micro import PHASES
-from .figures import Layer, Spread
+from .figures import Layer, Output, Spread
 
 Floats = NDArray[np.floating]
 Bools = NDArray[np.bool_]
@@ -163,6 +163,8 @@ class Told:
         Of the one sample whose way is drawn, at the weights before the step; None before the loss is there.
     spread : Spread or None
         Of the weight that the line is about.
+    outputs : sequence of Output
+        Where there are too many for the table, or the target is a class.
     layers : sequence of Layer
         Of a larger net.
     rule : sequence of Formula
@@ -193,6 +195,7 @@ class Told:
     whole: Floats | None = None
     loss: float | None = None
     spread: Spread | None = None
+    outputs: Sequence[Output] = ()
     layers: Sequence[Layer] = ()
     rule: Sequence[Formula] = ()
     now: Frame | None = None

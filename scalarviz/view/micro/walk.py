@@ -18,7 +18,7 @@ from ..shown.subject import Subject
 from ..space.layout import FEW
 from .chips import delta_text
 from .figures import Layer, Spread, spread_of
-from .saying import Sayings
+from .saying import Sayings, outputs
 from .told import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, ZERO, Face, Formula, Phase, Pulse, Told
 from .writing import face_of_gradient, face_of_product, face_of_update, of_rule
 
@@ -113,7 +113,9 @@ class Walk:
             pulses=self._pulses(now), adding=adding, whole=opened.gradient if adding else None,
             loss=self._own_loss if phase >= LOSS else None, spread=spread,
             layers=self._layers(computed), rule=self._rule(phase, sentence.index), now=self.frame,
-            sample=self._sample(adding), table=self._sayings.table(self._deltas_of(done, adding), self._reached(done)),
+            sample=self._sample(adding),
+            outputs=outputs(self.subject, self.frame, self._deltas_of(done, adding), self._reached(done)),
+            table=self._sayings.table(self._deltas_of(done, adding), self._reached(done)),
         )  # fmt: skip
 
     @property

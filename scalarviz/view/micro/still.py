@@ -1,0 +1,43 @@
+"""A micro-step for a picture that stands still."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import InputError, shown
+from ...run.frame import Frame
+from ...run.run_source import RunSource
+from ..shown.subject import Subject
+from .told import Told
+from .walk import Walk
+
+
+def told_of(subject: Subject, frame: Frame, number: Any, *, whole_batch: bool = False) -> Told:
+    """Micro-step `number` of the step that follows a frame, for whose run the subject is.
+
+    Parameters
+    ----------
+    subject : Subject
+    frame : Frame
+        Where the run stands, with the rows of the probe.
+    number : int
+        From 1; negative numbers count from the last.
+    whole_batch : bool
+        The real step; else a trial step with the sample alone whose way is drawn, where it has a target.
+
+    Raises
+    ------
+    InputError
+        The subject is no run, or there is no such micro-step.
+    """
+    source = subject.source
+    if not isinstance(source, RunSource):
+        raise InputError(f"inside: {source.what} has no steps to be opened; give a Run or a Scene")
+    target, given = subject.target, number
+    alone = None if whole_batch or subject.probe is None or target is None else (subject.probe, target)
+    walk = Walk(source.run.open(sample=alone), subject, frame)
+    whole = isinstance(given, int) and not isinstance(given, bool) and given != 0
+    at = (number if number > 0 else len(walk) + 1 + number) if whole else 0
+    if not 1 <= at <= len(walk):
+        raise InputError(f"inside: got {shown(given)}; this step has micro-steps 1 to {len(walk)}, or -1 for the last")
+    return walk.told(at)

@@ -1,0 +1,99 @@
+"""A picture of one micro-step, and the outputs of a net that tells classes apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from scalarviz import nn, optim
+from scalarviz.errors import InputError
+from scalarviz.run import Scene
+from scalarviz.view.draw.theme import DARK, mixed, rgb
+from scalarviz.view.micro.still import told_of
+from scalarviz.view.micro.told import BACKWARD, FORWARD
+from scalarviz.view.shown.subject import subject_of
+
+pytestmark = pytest.mark.gl
+X = np.random.default_rng(0).random((32, 3))
+
+
+@pytest.fixture
+def run():
+    net = nn.Sequential(nn.Linear(3, 3, seed=1), nn.Sigmoid())
+    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), (X, 1 - X), engine="numpy", batch_size=8)
+    run.step(4)
+    return run
+
+
+@pytest.fixture
+def classes():
+    rng = np.random.default_rng(1)
+    net = nn.Sequential(nn.Linear(6, 16, seed=1), nn.ReLU(), nn.Linear(16, 7, seed=2))
+    return sv.Run(net, nn.CrossEntropyLoss(), optim.Adam(net.parameters()), (rng.random((20, 6)), np.arange(20) % 7),
+                  engine="numpy")  # fmt: skip
+
+
+def violet(picture):
+    wanted = np.array([*mixed(DARK.gradient[3], DARK.panel, 0.5)]) * 255
+    return int((np.abs(picture.astype(int) - wanted).max(axis=2) <= 4).sum())
+
+
+def test_a_picture_of_a_micro_step_has_its_ribbon_and_the_run_is_as_it_was(run):
+    before = run.values.tobytes(), run.steps
+    plain, inside = sv.view.render(run), sv.view.render(run, inside=32)
+    assert violet(plain) == 0
+    assert violet(inside) > 5000
+    assert (run.values.tobytes(), run.steps) == before
+
+
+def test_the_last_is_minus_one(run):
+    assert np.array_equal(sv.view.render(run, inside=-1), sv.view.render(run, inside=44))
+    assert not np.array_equal(sv.view.render(run, inside=-1), sv.view.render(run, inside=-1, whole_batch=True))
+
+
+@pytest.mark.parametrize("number", [0, 45, -45, 1000])
+def test_a_micro_step_that_there_is_not_is_refused_with_those_that_there_are(run, number):
+    with pytest.raises(InputError, match="micro-steps 1 to 44"):
+        sv.view.render(run, inside=number)
+
+
+def test_bad_input_of_a_still(run):
+    for given in ("last", True, 1.5):
+        with pytest.raises(InputError, match="inside: got"):
+            sv.view.render(run, inside=given)
+    with pytest.raises(InputError, match="Run or a Scene"):
+        sv.view.render({"a": np.eye(3)}, inside=1)
+
+
+def test_nothing_is_drawn_in_the_colour_of_gradients_before_they_are_there(run):
+    picture = sv.view.render(run, inside=5)
+    column = picture[100:530, 40:600].astype(int)
+    assert (np.abs(column - np.array(rgb(DARK.pulse)) * 255).max(axis=2) < 10).sum() == 0
+
+
+def test_of_many_outputs_each_has_its_delta_beside_what_it_was(classes):
+    subject = subject_of(Scene("t", classes))
+    frame = subject.frame()
+    told = told_of(subject, frame, -1)
+    opened = classes.open(sample=0)
+    assert [output.value for output in told.outputs] == pytest.approx(frame.activations["2"].tolist())
+    assert [output.delta for output in told.outputs] == pytest.approx(opened.deltas["2"][:, 0].tolist())
+    assert [k for k, output in enumerate(told.outputs) if output.wanted] == [0]
+    share = np.exp(frame.activations["2"] - frame.activations["2"].max())
+    assert [output.delta for output in told.outputs] == pytest.approx((share / share.sum() - np.eye(7)[0]).tolist())
+
+
+def test_an_output_and_its_delta_come_when_they_are_computed(classes):
+    subject = subject_of(Scene("t", classes))
+    frame = subject.frame()
+    at = [told_of(subject, frame, k) for k in range(1, told_of(subject, frame, 1).count + 1)]
+    values = [np.isfinite([o.value for o in told.outputs]).all() for told in at]
+    deltas = [np.isfinite([o.delta for o in told.outputs]).all() for told in at]
+    assert values == sorted(values)
+    assert deltas == sorted(deltas)
+    assert at[values.index(True)].phase == FORWARD
+    assert at[deltas.index(True)].phase == BACKWARD
+    assert [told.layers[-1].largest == told.layers[-1].largest for told in at] == [
+        bool(told.frame.computed[-7:].all()) for told in at
+    ]
