@@ -488,24 +488,15 @@ def test_lone_and_tied_weights():
         view.close()
 
 
-def test_d_stops_where_the_weight_changes_its_sign_and_d_again_no_more(view):
+def test_a_button_asks_when_training_is_to_stop(view):
     view.run.set_weights(4, [0.02])
     settled(view)
     click(view, face(view, 4))
-    signs = [float(view.run.values[4])]
     settled(view)
-    click(view, spot(view, "break_sign"))
+    click(view, spot(view, "break_on"))
+    view.key("Enter", "\r")
     settled(view)
-    assert "training stops when 0.weight[1][1] changes its sign" in view.notice()
-    view.send("step", 200)
-    settled(view)
-    signs.append(float(view.run.values[4]))
-    assert signs[0] > 0 > signs[1]
-    assert 5 < view.run.steps < 205
-    view.key("d")
-    settled(view)
-    assert "may change its sign" in view.notice()
-    assert [point.enabled for point in view.run.breakpoints] == [False]
+    assert [point.text for point in view.run.breakpoints] == ["0.weight[1][1] crosses 0"]
 
 
 @pytest.mark.parametrize("kind", [optim.SGD, optim.Adam])

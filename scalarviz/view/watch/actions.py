@@ -257,7 +257,6 @@ ACTIONS: tuple[Action, ...] = (
     Action("double", "edit", ("*",), "twice", missing=_no_selection),
     Action("redraw", "edit", ("I",), "let what is selected begin anew", missing=_no_selection),
     Action("find_sign", "time", ("V",), "go to where the clicked cube last changed its sign", missing=_no_search),
-    Action("break_sign", "time", ("D",), "stop when the clicked cube changes its sign, or no more", missing=_no_search),
     Action("select_more", "view", ("A",), "select more: row, neuron, layer, all", missing=_nothing_selected),
     Action("next_map", "view", ("C",), "next colour map"),
     Action("refit_range", "view", ("0",), "fit the range of the colours anew"),

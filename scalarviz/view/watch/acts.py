@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,10 +11,9 @@ from ...run.edits import Edit, RedrawWeights, ScaleWeights, SetFrozen, SetWeight
 from ..touched.entry import Entry
 from ..touched.parts import parts_of
 from ..touched.selection import Selection
-from .searching import Search, toggled_break
+from .searching import Search
 
 if TYPE_CHECKING:
-    from ...run.asked_call import AskedCall
     from ..touched.inspector import Inspector
     from ..touched.page import Spot
     from .viewer import Viewer
@@ -40,10 +38,8 @@ class Acts:
             "type_value": self.type_value, "nudge_up": self.nudge_up, "nudge_down": self.nudge_down,
             "freeze": self.freeze, "zero": self.zero, "halve": self.halve, "double": self.double,
             "redraw": self.redraw, "select_more": self.select_more, "find_sign": self.find_sign,
-            "break_sign": self.break_sign,
         }  # fmt: skip
         self._search: Search | None = None
-        self._asked: list[AskedCall] = []  # what they answer is said
 
     @property
     def _inspector(self) -> Inspector:
@@ -109,20 +105,8 @@ class Acts:
             return
         self._search = Search(self._viewer.bench.subject.source, inspector.index, inspector.who.name)
 
-    def break_sign(self) -> None:
-        """Stop where the weight changes its sign; asked again, no more."""
-        inspector = self._inspector
-        if not inspector.single:
-            self._viewer.say("D asks of one weight: click a cube")
-            return
-        toggled = partial(toggled_break, index=inspector.index)
-        self._asked.append(self._viewer.bench.subject.source.ask(toggled))
-
     def pass_time(self) -> None:
         """A search goes on, or has come to an end."""
-        while self._asked and self._asked[0].done.is_set():
-            self._viewer.say(str(self._asked.pop(0).answer()))
-            self._viewer.refresh()
         search = self._search
         if search is None:
             return

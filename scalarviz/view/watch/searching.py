@@ -1,4 +1,4 @@
-"""When a weight last changed its sign, and when it does so next: questions that nobody waits for."""
+"""`Search`: asks the run when a weight last changed its sign, and does not wait for the answer."""
 
 from __future__ import annotations
 
@@ -11,23 +11,6 @@ if TYPE_CHECKING:
     from ...run.source import Source
 
 
-def condition_of(run: Run, index: int) -> str:
-    """What is asked of the weight at flat `index`."""
-    return f"sign({run.condition_name(index)}) changes"
-
-
-def toggled_break(run: Run, index: int) -> str:
-    """Let the run stop where a weight changes its sign, or no more; returns what is to be said."""
-    condition, name = condition_of(run, index), run.weight_name(index)
-    found = next((point for point in run.breakpoints if point.text == condition), None)
-    if found is None:
-        run.break_on(condition)
-    else:
-        found.enabled = not found.enabled
-    on = found is None or found.enabled
-    return f"training stops when {name} changes its sign" if on else f"{name} may change its sign"
-
-
 class Search:
     """One question.
 
@@ -36,7 +19,7 @@ class Search:
     source : Source
         That has a past.
     index : int
-        Of the weight.
+        Of the weight, flat.
     name : str
         What it is called.
 
@@ -53,7 +36,7 @@ class Search:
         self._asked = source.ask(self._find)
 
     def _find(self, run: Run) -> int | None:
-        return run.find(condition_of(run, self._index), progress=self._told)
+        return run.find(f"sign({run.condition_name(self._index)}) changes", progress=self._told)
 
     def _told(self, share: float) -> bool:
         self._share = share
