@@ -300,11 +300,6 @@ def test_a_weight_with_an_odd_name_is_asked_of_too():
         view.send("break_on")
         assert 'pause when: "my weight" crosses 0|' in view.notice()
         view.key("Escape")
-        for _ in range(2):
-            view.send("break_sign")
-            view.worker.settle()
-            view.tick(0.1)
-        assert [(point.text, point.enabled) for point in run.breakpoints] == [('sign("my weight") changes', False)]
         view.worker.train_to(40)
         view.worker.settle()
         assert weight.data < 0
