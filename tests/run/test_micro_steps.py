@@ -178,3 +178,41 @@ def test_every_use_of_tied_weights_has_its_deltas():
     ]  # fmt: skip
     assert [s.formula for s in steps if s.kind == "delta"] == ["(y − t)"] * 2 + ["(Σ w · δ) · (1 − y²)"] * 2
     assert {s.numbers.partition(" = ")[0] for s in steps if s.kind == "gradient"} == {"2 products"}
+
+
+@pytest.mark.parametrize("sample", [None, 5])
+def test_an_output_that_the_loss_does_not_read_is_computed_and_asks_for_nothing(sample):
+    net = nn.Sequential(nn.Linear(3, 2, seed=1), nn.Sigmoid())
+    loss = lambda outputs, targets: (outputs[0] - targets[0]) ** 2  # noqa: E731
+    run = Run(net, loss, optim.SGD(net.parameters(), lr=0.1), (X, X[:, :1]), engine="numpy", dtype="float64")
+    opened = run.open(sample=sample)
+    x = opened.inputs.mean(axis=1)
+    for step in opened.micro_steps():
+        if step.kind == "product":
+            w = opened.values[step.weights[0]]
+            assert step.factors == pytest.approx((w, x[step.column]))
+        if step.kind in ("gradient", "delta") and 1 in step.units:
+            assert step.value == 0
+    sums = [step for step in opened.micro_steps() if step.kind == "sum"]
+    assert [step.value for step in sums] == pytest.approx([sum(step.factors) for step in sums])
+    assert np.array_equal(opened.gradient[[3, 4, 5, 7]], np.zeros(4))
+    assert np.array_equal(opened.deltas["0"][1], np.zeros(opened.shown))
+    run.step(1)
+    assert np.array_equal(run.frame().gradient[[3, 4, 5, 7]], np.zeros(4))
+
+
+def test_every_printed_equation_is_true():
+    run = rgb(optim.Adam)
+    run.step(50)
+    for sample in range(12):
+        for step in run.open(sample=sample).micro_steps():
+            left, sign, right = step.numbers.rpartition(" = ")
+            assert "≈" not in step.numbers
+            if step.kind in ("product", "delta", "gradient"):
+                a, b = (float(part.strip("()").replace("−", "-")) for part in left.split(" · "))
+                assert f"{a * b:.4g}".replace("-", "−") == right
+            elif step.kind == "sum":
+                parts = left.replace("− ", "+ −").split(" + ")
+                found = sum(float(part.replace("−", "-")) for part in parts)
+                assert f"{found:.4g}".replace("-", "−") == right
+            assert sign or step.kind in ("clear", "loss")

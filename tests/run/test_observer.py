@@ -42,8 +42,14 @@ def change(run, kind, a):
         run.refill(X * (a / 100), X)
     elif kind == "to":
         run.to(first + a % (newest - first + 1))
-    elif kind == "undo" and run.log:
+    elif kind == "undo" and run.frame().past.undo:
         run.undo()
+    elif kind == "redo" and run.frame().past.redo:
+        run.redo()
+    elif kind == "name":
+        run.name(f"here {a}")
+    elif kind == "switch":
+        run.switch(run.branches[a % len(run.branches)])
 
 
 def ask(run, a):
@@ -67,11 +73,27 @@ def seen(run):
     state = [array.tobytes() for array in run.problem.state]
     branches = [(b.first, b.newest, b.current, b.why, len(b.edits)) for b in run.branches]
     numbers = frame.values, frame.gradient, frame.update, frame.computed, frame.frozen, *frame.curve
-    return (frame.step, repr(frame.loss), frame.lr, frame.edited, run.span, branches, [repr(e) for e in run.log], state,
-            [np.asarray(n).tobytes() for n in numbers])  # fmt: skip
+    past = frame.past.undo, frame.past.redo, frame.past.flags, frame.past.newest
+    told = frame.step, repr(frame.loss), frame.lr, frame.edited, run.span, [repr(edit) for edit in run.log]
+    return past, told, branches, state, [np.asarray(n).tobytes() for n in numbers]
 
 
-KINDS = ["step", "step", "step", "set", "write", "freeze", "rate", "batch", "refill", "to", "undo"]
+KINDS = [
+    "step",
+    "step",
+    "step",
+    "set",
+    "write",
+    "freeze",
+    "rate",
+    "batch",
+    "refill",
+    "to",
+    "undo",
+    "redo",
+    "name",
+    "switch",
+]
 
 
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
@@ -91,3 +113,17 @@ def test_a_run_that_is_asked_is_the_run_that_is_not(engine, optimizer, actions, 
         run.step(5)
     assert seen(asked) == seen(alone)
     capsys.readouterr()
+
+
+def test_questions_from_inside_of_training():
+    """A callback, and the progress of a long call, may go back and look."""
+    asked, alone = make("adam", "numba"), make("adam", "numba")
+    found = []
+    asked.on_step(lambda run: found.append(run.open(step=max(1, run.steps - 5))), every=10)
+    asked.call_seconds = 0.001
+    asked.step(100, progress=lambda run: found.append(run.compare(run.span[0], run.steps)) or True)
+    alone.step(100)
+    assert len(found) > 10
+    assert asked.values.tobytes() == alone.values.tobytes()
+    assert asked.history.loss.tobytes() == alone.history.loss.tobytes()
+    assert [branch.newest for branch in asked.branches] == [100]
