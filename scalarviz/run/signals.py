@@ -27,7 +27,8 @@ def ending_signals() -> tuple[signal.Signals, ...]:
 class Whole:
     """While the block runs, Ctrl-C waits for its end: what the block changes belongs together.
 
-    Outside of the main thread nothing is done: no signal arrives there.
+    Outside of the main thread nothing is done: no signal arrives there. Of blocks in one another the innermost says
+    whether Ctrl-C waits; what waited for its end waits for that of the others too.
 
     Attributes
     ----------
@@ -35,18 +36,20 @@ class Whole:
         False while Ctrl-C may come at once all the same.
     """
 
-    __slots__ = ("_former", "_noted", "waits")
+    __slots__ = ("_former", "_noted", "_outermost", "waits")
 
     def __init__(self) -> None:
         self.waits = True
         self._former: Any = None
+        self._outermost: Any = None  # what there was before all blocks
         self._noted: tuple[int, FrameType | None] | None = None
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             former = plain.getsignal(_INTERRUPT)
             if callable(former):  # neither ignored nor the system's own
-                self._former = former
+                outer = getattr(former, "__self__", None)
+                self._former, self._outermost = former, outer._outermost if isinstance(outer, Whole) else former
                 plain.signal(_INTERRUPT, self._came)
         return self
 
@@ -61,4 +64,4 @@ class Whole:
         if self.waits:
             self._noted = number, frame
         else:
-            self._former(number, frame)
+            self._outermost(number, frame)

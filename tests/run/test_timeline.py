@@ -507,3 +507,25 @@ def test_looking_and_preparing_change_nothing():
             a.tobytes() for a in key.kept.parts["optimizer"]["arrays"].values()
         ]
         run.to(here)
+
+
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+def test_undo_of_an_edit_after_restart_stays_in_the_run_that_began_anew(engine):
+    run = make(engine)
+    run.step(5)
+    run.change(lr=0.3, batch_size=4)
+    run.step(5)
+    run.restart()
+    begun = bits(run)
+    run.model[0].bias[0].data = 2.0
+    run.step(3)
+    assert run.undo() == "0.bias[0] = 2"
+    assert bits(run) == begun
+    run.step(4)
+    end = bits(run)
+    run.to(0)
+    assert bits(run) == begun
+    run.to(4)
+    assert bits(run) == end
+    assert run.undo() == "restart"
+    assert run.steps == 10

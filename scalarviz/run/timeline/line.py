@@ -86,6 +86,8 @@ class Line:
         Moments that were named, by step.
     cut : bool
         Whether only that is left of it which other lines come from.
+    jumped : bool
+        Whether it began by a change to other numbers altogether: where it begins is a place of its own.
     """
 
     number: int
@@ -101,6 +103,7 @@ class Line:
     tip: Kept | None = None
     flags: dict[int, str] = field(default_factory=dict)
     cut: bool = False
+    jumped: bool = False
 
     @property
     def own(self) -> list[Applied]:
@@ -128,9 +131,14 @@ class Line:
     def owner(self, step: int, edits: int) -> Line:
         """The line of the way here that a place belongs to."""
         found = self
-        while found.parent is not None and (step < found.first or (step == found.first and edits <= found.before)):
+        while found.parent is not None and not found.has(step, edits):
             found = found.parent
         return found
+
+    def has(self, step: int, edits: int) -> bool:
+        """Whether a place of the way here is its own, and not of a line that it comes from."""
+        begins = self.first, self.before
+        return step >= self.first and ((step, edits) > begins or (self.jumped and (step, edits) == begins))
 
     def nearest(self, step: int, edits: int) -> Key | None:
         """The last keyframe of the way here from which one gets to a place."""

@@ -37,12 +37,19 @@ class Timeline(Record):
         if self._closed:
             return
         if not self._begun:
-            self._begun = True
-            steps = self._run.steps
-            self.line.first = self.line.newest = steps
-            self.keyframes.add(self.line, Key(steps, 0, self._run.whole(), whole=True))
-        for change in self._run.found():
-            self.note(change)
+            with Whole():
+                self._begin()
+        found = self._run.found()
+        if found:
+            with Whole():
+                for change in found:
+                    self.note(change)
+
+    def _begin(self) -> None:
+        self._begun = True
+        steps = self._run.steps
+        self.line.first = self.line.newest = steps
+        self.keyframes.add(self.line, Key(steps, 0, self._run.whole(), whole=True))
 
     def note(self, done: Applied, *, instead: bool = False) -> None:
         """An edit was done where the run stands: before the end of its line that begins another one.
@@ -72,8 +79,10 @@ class Timeline(Record):
         self.enter()
         if self._closed:
             return self._run.advance(most)
-        if self.behind:
-            return self._follow(most)
+        with Whole():  # the steps are done and taken down, or neither
+            return self._follow(most) if self.behind else self._go_on(most)
+
+    def _go_on(self, most: int) -> int:
         start = time.perf_counter()
         try:
             done = self._run.advance(most)
@@ -97,9 +106,17 @@ class Timeline(Record):
         line, run = self.line, self._run
         done = line.done(run.steps)
         upcoming = line.edits[done].step if done < len(line.edits) else line.newest
-        count = self._replay(min(run.steps + most, line.newest, upcoming) - run.steps)
+        most = min(run.steps + most, line.newest, upcoming) - run.steps
+        before = run.whole() if done < len(line.edits) and run.steps + most == upcoming else None
+        count = self._replay(most)
         if run.steps == upcoming:
-            self._edits(line, done, line.done(run.steps))
+            try:
+                self._edits(line, done, line.done(run.steps))
+            except BaseException:
+                if before is not None:  # without its edits one cannot stand at a step
+                    run.put(before)
+                    run.looked()
+                raise
         if run.steps == line.newest:
             self.keyframes.keep_tip(line, None)
         run.looked()
@@ -112,17 +129,11 @@ class Timeline(Record):
         return count
 
     def _edits(self, line: Line, first: int, last: int) -> None:
-        """Do edits again, all of them or none."""
-        if first == last:
-            return
-        before = self._run.whole()
-        try:
+        """Do edits again; whoever calls puts the run back where one of them fails."""
+        with Whole():
             for done in line.edits[first:last]:
                 for edit in (done.edit,) if done.does is None else done.does:
                     self._run.again(edit)
-        except BaseException:
-            self._run.put(before)
-            raise
 
     # ---- going somewhere
 
@@ -162,19 +173,22 @@ class Timeline(Record):
         run = self._run
         if why is None and Place(line, step, edits) == self.place():
             return True
-        before, ended = run.whole(), not self.behind
-        if ended:
-            self.keyframes.keep_tip(self.line, before)
-        try:
-            arrived = self._travel(line, step, edits, progress)
+        with Whole() as whole:
+            before, ended = run.whole(), not self.behind
+            if ended:
+                self.keyframes.keep_tip(self.line, before)
+            try:
+                whole.waits = False  # the way may be long
+                arrived = self._travel(line, step, edits, progress)
+                whole.waits = True
+            except BaseException:
+                whole.waits = True
+                self._stay(before, ended)
+                raise
             if arrived:
-                with Whole():
-                    self._arrive(Place(line, step, edits), why)
-        except BaseException:
-            self._stay(before, ended)
-            raise
-        if not arrived:
-            self._stay(before, ended)
+                self._arrive(Place(line, step, edits), why)
+            else:
+                self._stay(before, ended)
         return arrived
 
     def _arrive(self, place: Place, why: str | None) -> None:
@@ -259,17 +273,18 @@ class Timeline(Record):
         if jumped is None and edits < 0:
             raise StateError("undo: nothing was changed before this step")
         what = self.undone
-        self._redo = [*redo, (here.line, here.step, what)]
-        try:
-            if jumped is not None and jumped.came is not None:
-                line, step = jumped.came
-                self._go(line, step, line.done(step))
-            else:
-                self._go(here.line, here.line.edits[edits].step, edits, why=f"without {what}")
-        except BaseException:
-            self._redo = redo
-            raise
-        self.revision += 1
+        with Whole():
+            self._redo = [*redo, (here.line, here.step, what)]
+            try:
+                if jumped is not None and jumped.came is not None:
+                    line, step = jumped.came
+                    self._go(line, step, line.done(step))
+                else:
+                    self._go(here.line, here.line.edits[edits].step, edits, why=f"without {what}")
+            except BaseException:
+                self._redo = redo
+                raise
+            self.revision += 1
         return what
 
     def redo(self) -> str:
@@ -284,9 +299,10 @@ class Timeline(Record):
         if not self._redo:
             raise StateError("redo: nothing was undone since the last edit")
         line, step, what = self._redo[-1]
-        self._go(line, step, line.done(step))
-        self._redo.pop()
-        self.revision += 1
+        with Whole():
+            self._go(line, step, line.done(step))
+            self._redo.pop()
+            self.revision += 1
         return what
 
     @contextmanager
@@ -308,6 +324,7 @@ class Timeline(Record):
             steps = self._run.steps
             line = Line(self._count, None, steps, 0, self.line.history.fork(None), [], steps, why, came)
             self._to_line(line)
+        line.jumped = True
         start = Key(self._run.steps, line.before, self._run.whole(), self.keyframes.clock, whole=True)
         self.keyframes.add(line, start)
         self._nothing_to_redo()
