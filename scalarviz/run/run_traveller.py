@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +89,10 @@ class RunTraveller:
     def steps(self) -> int:
         """Steps done."""
         return self.run._training.steps
+
+    def in_turn(self, function: Callable[[], object]) -> None:
+        """Call a function between two calls of the engine."""
+        self.run._in_turn(function)
 
     def keyframe(self) -> State:
         """What it takes to do the next step again."""

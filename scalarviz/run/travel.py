@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..checks import integer, text
+from ..checks import function, integer, text
 from ..errors import InputError, TypeMismatchError
 from ..scalar.store import Gate
 from . import state
@@ -76,6 +76,8 @@ class Travel:
         """
         self._check_live()
         step = integer("to: step", step, 0)
+        if progress is not None:
+            function(progress, "to: progress")
         self.timeline.enter()
         line = None if branch is None else self.timeline.find(_branch(branch))
         return self.timeline.to(step, line, progress)

@@ -393,6 +393,7 @@ def test_bad_arguments():
         (lambda: run.to("3"), InputError, "step"),
         (lambda: run.to(3, 7), InputError, "no branch 7"),
         (lambda: run.to(3, "main"), TypeMismatchError, "branch"),
+        (lambda: run.to(3, progress=True), TypeMismatchError, "progress"),
         (lambda: run.switch(3), InputError, "no branch 3"),
         (lambda: run.name(3), TypeMismatchError, "label"),
         (lambda: run.name("x", 9), InputError, "0 to 5"),

@@ -179,3 +179,15 @@ def test_a_stuck_engine_is_said(monkeypatch):
     release.set()
     worker._thread.join()
     worker.close()
+
+
+def test_the_budget_of_the_past_is_kept_in_the_thread_that_trains(monkeypatch):
+    (_, run), seen = make(), []
+    drop = run.timeline._fit
+    monkeypatch.setattr(run.timeline, "_fit", lambda: (seen.append(threading.current_thread().name), drop()))
+    with Worker(run) as worker:
+        worker.train_to(10**9)
+        wait(lambda: run.steps > 0)
+        run.timeline.budget = 10_000
+    assert set(seen) == {"scalarviz-training"}
+    assert run.timeline.budget == 10_000

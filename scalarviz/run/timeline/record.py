@@ -73,7 +73,11 @@ class Record:
 
     @budget.setter
     def budget(self, budget: int) -> None:
-        self.keyframes.budget = integer("timeline.budget (bytes)", budget, 0)
+        most = integer("timeline.budget (bytes)", budget, 0)
+        self._run.in_turn(lambda: self._keep_within(most))
+
+    def _keep_within(self, budget: int) -> None:
+        self.keyframes.budget = budget
         self._fit()
 
     @property

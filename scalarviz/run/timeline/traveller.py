@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from ..edits import Applied, Edit
@@ -40,6 +41,10 @@ class Traveller(Protocol):
     @property
     def steps(self) -> int:
         """Steps done, where it stands."""
+        ...
+
+    def in_turn(self, function: Callable[[], object]) -> None:
+        """Call a function between two calls of the engine, whatever thread this is."""
         ...
 
     def keyframe(self) -> Kept:
