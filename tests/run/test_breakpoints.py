@@ -156,7 +156,7 @@ def test_losses_are_watched_in_calls_of_many_steps(monkeypatch):
     assert calls == [1] * 50
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     st.sampled_from([*STATES, *EVENTS]),
     st.lists(st.tuples(st.integers(0, 60), st.integers(0, 11), st.floats(-1, 1, width=32)), max_size=4),

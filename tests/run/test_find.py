@@ -82,7 +82,7 @@ def test_it_is_the_step_that_a_walk_finds(engine, text):
     assert everything(run) == before
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.sampled_from([*CONDITIONS]), st.integers(0, 61), st.integers(0, 60))
 def test_before_any_step_from_anywhere(text, before, stand):
     run = lived()
