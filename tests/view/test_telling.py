@@ -12,6 +12,7 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run import Story
+from scalarviz.run.edits import SetWeights
 from scalarviz.run.panels import ColourCube, LossCurve
 from scalarviz.run.scene import Scene
 from scalarviz.view.draw.text import CAP_HEIGHT, loss_text, measure
@@ -469,3 +470,10 @@ def test_looking_at_it_changes_no_bit() -> None:
     run_to_the_end(host)
     assert np.array_equal(plain.run.values, watched.run.values)
     host.close_soon()
+
+
+def test_a_weight_that_is_exactly_nothing_prints_a_plain_zero(opened: Callable[..., Unseen]) -> None:
+    made = scene()
+    made.run.do(SetWeights(0, [0.0, 0.001, -0.001]))
+    host = opened(made)
+    assert [item.text for item in host.view.bench._numbers[0].texts][:3] == ["0", "0.00", "0.00"]

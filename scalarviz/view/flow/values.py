@@ -143,7 +143,8 @@ class CubeValues:
 
     def _print(self, sketch: Sketch, x: float, y: float, value: float, colour: Floats) -> None:
         decades = self._decades and bool(np.isfinite(value))
-        self._write(sketch, x, y, exponent(value, signed=True) if decades else chip_text(value, signed=True), colour)
+        text = exponent(value, signed=True) if decades else chip_text(value, signed=True)
+        self._write(sketch, x, y, "0" if value == 0 else text, colour)  # 0.00 may be a small number, too
 
     def _write(self, sketch: Sketch, x: float, y: float, text: str, colour: Floats) -> None:
         ink = text_colour(colour)
