@@ -350,6 +350,7 @@ def test_going_on_past_the_end_ends_the_end(opened: Callable[..., Unseen]) -> No
     run_to_the_end(host)
     host.view.key("Space")
     pass_time(host, 0.3)
+    host.view.worker.settle()  # it has had the time
     host.view.key("Space")
     host.view.worker.settle()
     pass_time(host, 2)
