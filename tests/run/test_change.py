@@ -529,3 +529,78 @@ def test_the_longest_row_of_layers_is_none_shorter_than_any(n, m, data):
             most = size
             break
     assert len(found) == most
+
+
+class Breaks(nn.Module):
+    """Its forward is broken off, by an error or by Ctrl-C."""
+
+    def __init__(self, error):
+        self.a, self.error = nn.Linear(3, 3, seed=1), error
+
+    def forward(self, x):
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [ValueError("my own"), KeyboardInterrupt()])
+def test_what_is_broken_off_changes_nothing(error, monkeypatch):
+    net, run = make()
+    run.step(2)
+    before, activation = bits(run), net[1]
+    with pytest.raises(type(error)):
+        run.change(model=nn.Sequential(Breaks(error), nn.Tanh(), nn.Linear(3, 3)), activation="relu")
+    assert bits(run) == before
+    broken = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), Breaks(error))
+    tanh = broken[1]
+    with pytest.raises(type(error)):
+        run.change(model=broken, activation="relu")
+    assert broken[1] is tanh
+    other, values = deeper(), deeper()[0].weight.data.copy()
+
+    def broken_off(problem):
+        raise error
+
+    monkeypatch.setattr(run, "_make_trainer", broken_off)
+    for wanted in ({"activation": "relu"}, {"model": other}, {"optimizer": "Adam"}):
+        with pytest.raises(type(error)):
+            run.change(**wanted)
+        assert bits(run) == before
+    assert net[1] is activation
+    assert other[0].weight.data.tobytes() == values.tobytes()
+    monkeypatch.undo()
+    run.change(model=other)
+    run.step(1)
+    run.undo()
+    assert bits(run) == before
+
+
+def test_an_engine_beside_it_and_numbers_without_it():
+    net, run = make()
+    run.step(2)
+    run.change(activation="relu", engine="numba", lr=0.3)
+    assert [done.what for done in run.log] == ["activation = relu, lr = 0.3", "engine = numba"]
+    other = fresh(run, net)
+    for each in (run, other):
+        each.step(4)
+    assert run.values.tobytes() == other.values.tobytes()
+    run.undo()
+    assert (run.engine.name, run.lr) == ("numpy", 0.3)
+    run.undo()
+    assert (run.lr, isinstance(net[1], nn.Tanh)) == (0.1, True)
+
+
+def test_nested_sequentials_and_constants_of_ones_own():
+    inner = nn.Sequential(nn.Linear(3, 4, seed=1), nn.Tanh())
+    net = nn.Sequential(inner, nn.Sequential(nn.Linear(4, 3, seed=2), nn.Tanh()), nn.Sigmoid())
+    _, run = make(net=net)
+    run.change(activation=nn.Softplus(3.0))
+    assert (inner[1].beta, type(net[1][1]), type(net[2])) == (3.0, nn.Tanh, nn.Sigmoid)
+    run.step(2)
+    run.change(activation=nn.LeakyReLU)
+    assert run.log[-1].what == "activation = leaky_relu"
+    assert type(inner[1]) is nn.LeakyReLU
+    run.back(1)
+    assert inner[1].beta == 3.0
+    run.to(0)
+    assert inner[1].beta == 3.0
+    run.undo()
+    assert type(inner[1]) is nn.Tanh
