@@ -303,6 +303,29 @@ def test_every_term_is_of_the_stage_that_its_weight_is_of(name):
             assert "loss" not in before
 
 
+class Widened(nn.Module):
+    """Two learnt numbers beside one of the sample."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 2, seed=1)
+
+    def forward(self, x):
+        return [*self.layer(x), x[0] * 1.0]
+
+
+def test_what_no_weight_stands_before_has_no_deltas():
+    opened = run_of("encoded").open()
+    assert np.isnan(opened.deltas["0"]).all()
+    assert np.isnan(opened.delta_sums["0"]).all()
+    assert not any(np.isnan(opened.deltas[stage.name]).any() for stage in opened.stages[1:])
+    net = nn.Sequential(Widened(), nn.Linear(3, 3, seed=2))
+    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (ROWS, NUMBERS), engine="numpy")
+    opened = run.open()
+    missing = {s.name: np.isnan(opened.deltas[s.name]).all(axis=1).tolist() for s in opened.stages}
+    assert missing == {"0.layer": [False] * 2, "0": [False, False, True], "1": [False] * 3}
+
+
 def test_inner_rows_are_of_the_stage_that_is_made_of_them():
     weights = [sv.Weight(0.3 + k, name=f"w{k}") for k in range(4)]
     layer = nn.Linear(3, 3, seed=1)

@@ -15,6 +15,7 @@ from ...tape import Tape, lower
 from ..frame import Stage
 from ..stages import OUTPUTS
 from .places import Places
+from .uses import depending
 
 Float = NDArray[np.float64]
 BLOCK_BYTES = 4 << 20
@@ -78,6 +79,12 @@ class Network:
             stage.name: program.outputs if number == OUTPUTS else program.taps[number][1]
             for stage, number in zip(self.stages, self._taps, strict=True)
         }
+
+    @cached_property
+    def before_weights(self) -> dict[str, NDArray[np.bool_]]:
+        """By stage, which of its rows no weight stands before: nobody needs their deltas, so there are none."""
+        learnt = depending(self.body)
+        return {name: ~learnt[rows] for name, rows in self.rows_of.items()}
 
     def encoded(self, numbers: NDArray[Any], dtype: np.dtype[Any]) -> Float:
         """`numbers` (inputs and targets, samples) with the features below them, in float64.

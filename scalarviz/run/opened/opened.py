@@ -50,7 +50,8 @@ class Opened:
     trial : bool
         Whether this is a step with one sample alone, which the run does not do.
     rows, deltas : dict of str to ndarray of float64, shape (outputs, shown)
-        By stage: its numbers, and the derivative of the batch's loss by each of them.
+        By stage: its numbers, and the derivative of the batch's loss by each of them. NaN for numbers that no weight
+        stands before: a gradient ends where nothing can learn.
     shown : int
         For how many samples, the first of the batch, `rows`, `deltas`, `inputs` and `targets` are there: all of them,
         fewer where they would take more than some 32 MB.
@@ -276,7 +277,8 @@ class Opened:
     @cached_property
     def delta_sums(self) -> dict[str, Float]:
         """By stage, the sum of its deltas over the whole batch, (outputs,): of a mean loss, the samples' mean."""
-        return {name: self._passes.adjoint_sums[rows] for name, rows in self._taken.network.rows_of.items()}
+        network, sums = self._taken.network, self._passes.adjoint_sums
+        return {n: np.where(network.before_weights[n], np.nan, sums[rows]) for n, rows in network.rows_of.items()}
 
     @cached_property
     def new_values(self) -> Float:

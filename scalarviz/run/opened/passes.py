@@ -104,6 +104,7 @@ class Passes:
         for name, rows in self.network.rows_of.items():
             self.rows[name][:, span] = block.rows[rows, :count]
             self.deltas[name][:, span] = block.adjoints[rows, :count]
+            self.deltas[name][self.network.before_weights[name], span] = np.nan
 
     def uses_of(self, index: int) -> tuple[Use, ...]:
         """Where the weight at flat `index` is used by the samples, itself or in numbers made of weights alone."""

@@ -202,3 +202,18 @@ def slopes(prologue: RowProgram, values: Float, theta: Float, index: int) -> Ite
     for number, row in enumerate(prologue.program.outputs.tolist()):
         if row in tangent:
             yield number, tangent[row]
+
+
+def depending(program: RowProgram) -> NDArray[np.bool_]:
+    """Which rows of a program depend on a parameter, through operands that have a derivative; shape (n_rows,)."""
+    found = np.zeros(program.program.n_rows, bool)
+    for step in program.steps:
+        i = step.instruction
+        if i.kind in ("layer", "conv", "dot", "param") or i.bias >= 0:
+            made: Any = True
+        elif i.kind == "op":
+            made = found[i.args[[k for k, pull in enumerate(step.pulls) if pull is not None]]].any(axis=0)
+        else:
+            made = found[i.args].any(axis=1 if i.kind == "max" else None)
+        found[i.dst : i.dst + i.count] = made
+    return found
