@@ -216,6 +216,14 @@ def test_a_ring_is_a_branch_and_says_so():
     assert "another branch" in [item.text for item in texts(bar.label((1280, 720)))]
 
 
+def test_a_low_bar_has_its_branches_on_one_rail():
+    more = [Branch(n, 1, 1300 + n, 2400 + n) for n in range(2, 5)]
+    bar, _ = bar_of(past((*FORK, *more)), 412, (24.0, 400.0, 560.0, 48.0))
+    points = [(float(x), float(y)) for x in range(230, 580) for y in range(400, 448)]
+    found = {(target.kind, target.branch) for p in points if (target := bar.target(p)) is not None}
+    assert found == {("step", 0), ("branch", 2)}
+
+
 def test_beside_the_pointer_stand_step_loss_and_edits():
     bar, _ = bar_of(past(edits=(edit(1500, "lr = 0.25"), edit(1500, "batch size = 32"))), 412)
     x = next(x for x in np.arange(270.0, 850.0, 0.5) if bar.target((x, 640.0)).step == 1500)

@@ -207,6 +207,10 @@ def test_restart_begins_anew_and_plays(live):
     live.send("restart")
     settle(live)
     assert live.playback.running
+    end = time.monotonic() + 20
+    while live.run.steps < 3:
+        assert time.monotonic() < end
+        live.tick(0.05)
     do(live, "toggle_run")
     do(live, "first")
     assert live.run.lr == 1.0

@@ -27,8 +27,8 @@ Told = Callable[[str], tuple[str, str]]
 """The key of an action and what it does."""
 
 _PAD = 12.0
-_ROW = 11.0
-"""From one rail to the next."""
+_ROW, _CLOSE = 11.0, 8.0
+"""From one rail to the next, with a curve above them and without."""
 _RING = 4.5
 _REACH = 6.0
 """How near to a mark or a ring a point is on it."""
@@ -46,6 +46,11 @@ class _Plan:
     buttons: list[Button]
     losses: Losses | None
     limits: tuple[float, float]
+
+    @property
+    def pitch(self) -> float:
+        """From one rail to the next."""
+        return _CLOSE if self.losses is None else _ROW
 
 
 class TimeBar:
@@ -133,7 +138,7 @@ class TimeBar:
         upright = [scale.at(self._step), *(scale.at(mark.step) for mark in plan.marks if mark.kind == "flag")]
         for rail in plan.rails:
             start, end = scale.at(rail.leaves), scale.at(rail.newest)
-            low, high = plan.rail - _ROW * rail.source, plan.rail - _ROW * rail.row
+            low, high = plan.rail - plan.pitch * rail.source, plan.rail - plan.pitch * rail.row
             turn = np.linspace(0.0, 1.0, 9)
             bend = min(12.0, max(end - start, 4.0))
             rise = np.stack([start + bend * turn, low + (high - low) * (3 - 2 * turn) * turn**2], axis=1)
@@ -142,7 +147,11 @@ class TimeBar:
             sketch.disc(end, high, _RING, theme.panel, stroke=theme.text3, border=1.8)
             words = f"{len(rail.branches)} more" if rail.folded else _left_words(rail)
             until = end + 14 + measure(words, TICK)
-            if until <= scale.right and not any(end < x + 12 and x < until for x in upright):
+            if (
+                plan.losses is not None
+                and until <= scale.right
+                and not any(end < x + 12 and x < until for x in upright)
+            ):
                 sketch.text(end + 9, high + 4, words, TICK, theme.text3)
 
     def _cursor(self, plan: _Plan) -> Sketch:
@@ -199,7 +208,7 @@ class TimeBar:
 
     def _ring(self, plan: _Plan, at: Point) -> Rail | None:
         for rail in plan.rails:
-            x, y = plan.scale.at(rail.newest), plan.rail - _ROW * rail.row
+            x, y = plan.scale.at(rail.newest), plan.rail - plan.pitch * rail.row
             if abs(at[0] - x) <= _REACH + 3 and abs(at[1] - y) <= _REACH:
                 return rail
         return None
@@ -273,7 +282,7 @@ def _planned(past: Past, box: Box, ahead: Ahead | None) -> _Plan:
     x, y, wide, high = box
     small = high <= RAIL
     block = 0.0 if wide < (480 if small else 560) else WIDE + 8
-    found = () if small else rails(past)
+    found = rails(past, 1) if small else rails(past)
     first = min([past.first, *(rail.leaves for rail in found)])
     last = max([past.newest, first + 1, *(rail.newest for rail in found), *([] if ahead is None else [ahead.last])])
     left, right = x + _PAD + block + (8 if small else 46), x + wide - (_PAD + 12 if small else 62)

@@ -52,19 +52,19 @@ def trunk(branches: Sequence[Branch]) -> dict[int, int]:
     return found
 
 
-def rails(past: Past) -> tuple[Rail, ...]:
-    """What was left, the latest first and next to the straight rail; the oldest fold into one."""
+def rails(past: Past, rows: int = ROWS) -> tuple[Rail, ...]:
+    """What was left, the latest first and next to the straight rail; if there are too few `rows`, the oldest fold."""
     straight = trunk(past.branches)
     others = [b for b in past.branches if b.number not in straight or b.newest > straight[b.number]]
     others.sort(key=lambda b: -_left(b, straight, past.branches))
-    shown = others if len(others) <= ROWS else others[: ROWS - 1]
-    rows: dict[int, int] = {}
+    shown = others if len(others) <= rows else others[: rows - 1]
+    taken: dict[int, int] = {}
     found = []
     for row, branch in enumerate(shown, 1):
         leaves = straight.get(branch.number, branch.first)
-        source = 0 if branch.parent is None else rows.get(branch.parent, 0)
+        source = 0 if branch.parent is None else taken.get(branch.parent, 0)
         found.append(Rail(row, source if branch.number not in straight else 0, leaves, branch.newest, (branch,)))
-        rows[branch.number] = row
+        taken[branch.number] = row
     if folded := others[len(shown) :]:
         leaves = min(straight.get(b.number, b.first) for b in folded)
         found.append(Rail(len(shown) + 1, 0, leaves, max(b.newest for b in folded), tuple(folded)))

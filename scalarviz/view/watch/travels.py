@@ -317,15 +317,15 @@ class Travels:
         if now is None or now.number == self._branch:
             return
         if now.parent is not None and now.parent == self._branch and not self._asked:
-            self._viewer.say(
-                f"a branch of its own from step {now.first:,} on; what came after that stays: click its ring"
-            )
+            ring = ": click its ring" if self._viewer.bench.places.time is not None else ""
+            self._viewer.say(f"a branch of its own from step {now.first:,} on; what came after that stays{ring}")
             self._viewer.refresh()
         self._branch = now.number
 
     def _arrived(self) -> None:
-        plays, self.goal, self._plays_then = self._plays_then, None, False
-        if plays and self._playback is not None:
+        plays, goal = self._plays_then, self.goal
+        self.goal, self._plays_then = None, False
+        if plays and self._playback is not None and (goal is None or self._look().step == goal):
             self._playback.play()
 
 
