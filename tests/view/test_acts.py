@@ -499,6 +499,23 @@ def test_a_button_asks_when_training_is_to_stop(view):
     assert [point.text for point in view.run.breakpoints] == ["0.weight[1][1] crosses 0"]
 
 
+def test_a_click_on_the_history_goes_to_that_step(view):
+    click(view, face(view, 4))
+    view.send("step", 95)
+    settled(view, 6)
+    box = next(spot.box for spot in view.bench.touch.inspector.spots if spot.name == "moment")
+    values = {}
+    for share in (0.25, 0.75):
+        click(view, (box[0] + share * box[2], box[1] + box[3] / 2))
+        settled(view, 6)
+        assert view.shown.step == pytest.approx(100 * share, abs=1)
+        values[view.shown.step] = float(view.shown.values[4])
+    record = view.bench.touch.inspector.record[1]
+    known = dict(zip(record.steps.tolist(), record.values.tolist(), strict=True))
+    assert all(known[step] == value for step, value in values.items() if step in known)
+    assert (record.steps[0], record.steps[-1]) == (0, 100)  # what is still to come is drawn as well
+
+
 @pytest.mark.parametrize("kind", [optim.SGD, optim.Adam])
 def test_looking_changes_no_bit_of_the_run(kind):
     """A weight is looked into while it trains and rests, goes back and forth; another run is not looked at."""

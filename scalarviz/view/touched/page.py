@@ -21,9 +21,9 @@ class Spot:
     ----------
     box : Box
     name : str
-        What a click does: ``"part"``, ``"sample"``, ``"type"``, or an action of the table.
+        What a click does: ``"part"``, ``"sample"``, ``"moment"``, ``"type"``, or an action of the table.
     value : str or int
-        Of which part, of which sample; empty where nothing is to be said.
+        Of which part, of which sample, from which step to which; empty where nothing is to be said.
     """
 
     box: Box

@@ -99,6 +99,9 @@ def _draw_moved(page: Page, box: Box, moved: Moved) -> None:
         sketch.line((x, level), (x + width - margin, level), theme.grid, 1.0)
         if low != high or level == axes.box[1]:
             sketch.text(x + width, level + 4, text, _TICK, theme.text3, anchor="right")
+    left, top, wide, tall = axes.box
+    if axes.right > axes.left:
+        page.spot((left, top - 4, wide, tall + 8), "moment", f"{axes.left:.0f} {axes.right:.0f}")
     path = axes.place(steps, values)
     before = steps <= moved.step
     if (~before).any() and before.any():  # what is still to come on this branch
@@ -108,7 +111,7 @@ def _draw_moved(page: Page, box: Box, moved: Moved) -> None:
     if np.isfinite(moved.value):
         at = axes.place(np.array([moved.step]), np.array([moved.value]))[0]
         if (~before).any():
-            sketch.line((at[0], y + 20), (at[0], y + height), theme.text2, 1.0)
+            sketch.line((at[0], top - 6), (at[0], top + tall + 8), theme.text2, 1.0)
         sketch.disc(float(at[0]), float(at[1]), 4.0, theme.text1)
 
 

@@ -79,12 +79,17 @@ class Acts:
         chosen = None if inspector is None else inspector.selection.toggled(index)
         self._viewer.bench.select(index if inspector is None else chosen)
 
-    def click(self, spot: Spot) -> None:
-        """A place of the inspector was clicked."""
+    def click(self, spot: Spot, at: tuple[float, float]) -> None:
+        """A place of the inspector was clicked, at a point in logical pixels."""
         if spot.name == "part":
             self.select_part(str(spot.value))
         elif spot.name == "sample":
             self._show_sample(int(spot.value))
+        elif spot.name == "moment":
+            first, last = (int(step) for step in str(spot.value).split())
+            share = (at[0] - spot.box[0]) / spot.box[2]
+            if self._viewer.travels is not None:
+                self._viewer.travels.go(first + round(share * (last - first)))
         elif spot.name != "type":  # a value is typed after a double click: a click may be the start of a drag
             self._viewer.send(spot.name)
 

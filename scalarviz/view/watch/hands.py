@@ -202,7 +202,7 @@ class Hands:
         if number and again:
             self._viewer.send("type_value")
         elif spot is not None and not number:
-            self._viewer.acts.click(spot)
+            self._viewer.acts.click(spot, point)
 
     def _again(self, what: object) -> bool:
         """Whether the same thing was clicked a moment ago; a third click is a first one."""
