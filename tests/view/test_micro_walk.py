@@ -482,3 +482,33 @@ def test_a_step_is_finished_after_a_breakpoint_too(live):
     press(live, ".", ".", "Right")
     settle(live)
     assert live.run.steps == 9
+
+
+@pytest.mark.parametrize("optimizer", [optim.SGD, optim.Adam])
+def test_in_the_past_a_walked_step_is_that_of_the_record(optimizer):
+    with offscreen():
+        view = view_of(run_of(optimizer=optimizer))
+        view.tick(0.0)
+        then = bits(view.run)
+        press(view, "Left", "Left")
+        settle(view)
+        view.tick(0.0)
+        assert view.run.steps == 5
+        for _ in range(2):
+            press(view, ".")
+            for _ in range(told(view).count):
+                press(view, ".")
+            settle(view)
+            view.tick(0.0)
+        assert told(view) is None
+        assert bits(view.run) == then
+        assert len(view.run.branches) == 1
+        view.close()
+
+
+def test_left_leaves_the_opened_step(live):
+    press(live, ".", ".", "Left")
+    settle(live)
+    live.tick(0.0)
+    assert told(live) is None
+    assert live.run.steps == 6
