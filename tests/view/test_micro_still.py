@@ -97,3 +97,12 @@ def test_an_output_and_its_delta_come_when_they_are_computed(classes):
     assert [told.layers[-1].largest == told.layers[-1].largest for told in at] == [
         bool(told.frame.computed[-7:].all()) for told in at
     ]
+
+
+def test_of_a_batch_outputs_and_deltas_are_means_and_none_is_wanted(classes):
+    subject = subject_of(Scene("t", classes))
+    told = told_of(subject, subject.frame(), -1, whole_batch=True)
+    inputs, _ = classes.samples()
+    assert [output.value for output in told.outputs] == pytest.approx(classes.predict(inputs).mean(axis=0), abs=1e-6)
+    assert [output.delta for output in told.outputs] == pytest.approx(classes.open().gradient[-7:])
+    assert not any(output.wanted for output in told.outputs)

@@ -45,7 +45,7 @@ def _figures(bench: Bench, told: Told, box: Box) -> list[Sketch]:
     theme, (x, y, width, high) = bench.theme, box
     found: list[Sketch] = []
     if told.outputs and high >= (own := outputs_height(told.outputs)):
-        found.append(output_rows((x, y, width, high), theme, told.outputs, "mean δ" if told.mean else "δ"))
+        found.append(output_rows((x, y, width, high), theme, told.outputs, mean=told.mean))
         y, high = y + own + GAP / 2, high - own - GAP / 2
     if told.layers and high >= (own := layers_height(told.layers)):
         found.append(layer_bars((x, y, width, high), theme, told.layers, "gradient by layer"))

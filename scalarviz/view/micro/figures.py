@@ -130,13 +130,13 @@ def outputs_height(outputs: Sequence[Output]) -> float:
     return 54.0 + 20.0 * len(outputs)
 
 
-def output_rows(box: Box, theme: Theme, outputs: Sequence[Output], said: str) -> Sketch:
-    """A line for each output: its number, and its delta as a bar to either side; `said`: whose deltas they are."""
+def output_rows(box: Box, theme: Theme, outputs: Sequence[Output], *, mean: bool) -> Sketch:
+    """A line for each output: its number, and its delta as a bar to either side; `mean`: over a batch."""
     sketch = Sketch()
     x, y, wide, _ = box
     sketch.text(x, y + 14, "where δ comes from", TITLE, theme.text1, bold=True)
-    sketch.text(x + 110, y + 36, "output", LABEL, theme.text3, anchor="right")
-    sketch.text(x + wide, y + 36, said, LABEL, theme.text3, anchor="right")
+    sketch.text(x + 110, y + 36, "mean output" if mean else "output", LABEL, theme.text3, anchor="right")
+    sketch.text(x + wide, y + 36, "mean δ" if mean else "δ", LABEL, theme.text3, anchor="right")
     most = max((abs(o.delta) for o in outputs if np.isfinite(o.delta)), default=0.0)
     left, right = x + 124, x + wide - 70
     middle = (left + right) / 2

@@ -212,18 +212,25 @@ class Sayings:
 
 
 def outputs(
-    subject: Subject, frame: Frame, deltas: Mapping[str, Floats], reached: Mapping[str, NDArray[np.bool_]]
+    opened: Opened,
+    subject: Subject,
+    frame: Frame,
+    deltas: Mapping[str, Floats],
+    reached: Mapping[str, NDArray[np.bool_]],
 ) -> tuple[Output, ...]:
-    """The outputs of the last layer one below the other, where a table has no column for each."""
+    """The outputs of the last layer one below the other, where a table has no column for each.
+
+    Those of the one sample, or of a batch their means: the numbers beside each other are of the same samples.
+    """
     stages, names = subject.stages, subject.sample.outputs
     sums = next((s for s in reversed(stages) if s.weight is not None), None)
     if sums is None or not MOST < sums.outputs <= LISTED or len(names) != sums.outputs or not len(frame.activations):
         return ()
-    values = np.where(reached[sums.name], frame.activations[sums.name], np.nan)
+    own = frame.activations[sums.name] if opened.trial else opened.means[sums.name]
     wanted, label = subject.sample.wanted, subject.sample.label
     good = label if wanted is None else int(np.argmax(wanted)) if wanted.max() > 0 else None
-    good = good if subject.target is not None else None
-    rows = zip(names, values, deltas[sums.name], strict=True)
+    good = good if opened.trial else None
+    rows = zip(names, np.where(reached[sums.name], own, np.nan), deltas[sums.name], strict=True)
     return tuple(Output(name, float(v), float(d), k == good) for k, (name, v, d) in enumerate(rows))
 
 

@@ -114,7 +114,7 @@ class Walk:
             loss=self._own_loss if phase >= LOSS else None, spread=spread,
             layers=self._layers(computed), rule=self._rule(phase, sentence.index), now=self.frame,
             sample=self._sample(adding),
-            outputs=outputs(self.subject, self.frame, self._deltas_of(done, adding), self._reached(done)),
+            outputs=outputs(opened, self.subject, self.frame, self._deltas_of(done, adding), self._reached(done)),
             table=self._sayings.table(self._deltas_of(done, adding), self._reached(done)),
         )  # fmt: skip
 
