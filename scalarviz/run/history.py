@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 from .frame import Curve
 
 LIMIT = 1_000_000
+
+T = TypeVar("T", bound=np.generic)
 
 
 class History:
@@ -53,18 +57,18 @@ class History:
 
     @property
     def step(self) -> NDArray[np.int64]:
-        """Step numbers, counting from 1."""
-        return self._step[: self._size]
+        """Step numbers, counting from 1; read-only."""
+        return _read_only(self._step[: self._size])
 
     @property
     def loss(self) -> NDArray[np.float64]:
-        """Loss at the values before the step's update."""
-        return self._loss[: self._size]
+        """Loss at the values before the step's update; read-only."""
+        return _read_only(self._loss[: self._size])
 
     @property
     def lr(self) -> NDArray[np.float64]:
-        """Learning rate of the step."""
-        return self._lr[: self._size]
+        """Learning rate of the step; read-only."""
+        return _read_only(self._lr[: self._size])
 
     @property
     def nbytes(self) -> int:
@@ -123,4 +127,10 @@ class History:
         end = self._size if step is None else int(np.searchsorted(self.step, step, "right"))
         start = 0 if first is None else int(np.searchsorted(self.step, first, "right"))
         span = slice(start, max(start, end))
-        return Curve(self._step[span], self._loss[span], self._lr[span])
+        return Curve(_read_only(self._step[span]), _read_only(self._loss[span]), _read_only(self._lr[span]))
+
+
+def _read_only(view: NDArray[T]) -> NDArray[T]:
+    """Whoever looks changes nothing: the arrays are those of the run."""
+    view.flags.writeable = False
+    return view

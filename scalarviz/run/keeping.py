@@ -37,6 +37,7 @@ class Keeping:
     _store: Store
     _training: Training
     _check_live: Callable[[], None]
+    _check_stands: Callable[[], None]
 
     @in_turn
     def state_dict(self) -> dict[str, NDArray[Any]]:
@@ -78,6 +79,7 @@ class Keeping:
     @in_turn
     def state(self) -> State:
         """All that the run is now, to go back to with :meth:`take`."""
+        self._check_stands()
         self.timeline.enter()
         moment = state.give(self)  # type: ignore[arg-type]  # a Run is the only Keeping
         return replace(moment, place=self.timeline.place())

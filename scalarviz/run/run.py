@@ -239,6 +239,14 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
             raise StateError("this Run is closed; its weights are stand-alone again: make a new Run")
         if self._taken_by is not None:
             raise StateError(f"another Run took over the weights of this one ({self._taken_by!r}); step that one")
+        self._check_stands()
+
+    def _check_stands(self) -> None:
+        if self.timeline.away:
+            raise StateError(
+                f"the run is on its way {self.timeline.away}: nothing can be done with it until it stands. A progress "
+                "function gives that up by returning False"
+            )
 
     @property
     def call_seconds(self) -> float:
@@ -328,7 +336,14 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
 
     @in_turn
     def close(self) -> None:
-        """Return the weights to stand-alone float64. Looking at the past stays possible; stepping does not."""
+        """Return the weights to stand-alone float64. Looking at the past stays possible; stepping does not.
+
+        Raises
+        ------
+        StateError
+            It is called by a function that is told of the way to another step.
+        """
+        self._check_stands()
         if not self._closed:
             self._closed = True
             self._hand_over()

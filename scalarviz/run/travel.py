@@ -178,8 +178,11 @@ class Travel:
         ------
         InputError
             The step is not in :attr:`span`.
+        StateError
+            The run is closed, or another Run took its weights.
         """
         text(label, "name: the label")
+        self._check_live()
         step = self._training.steps if step is None else integer("name: step", step, 0)
         first, newest = self.span
         if not first <= step <= newest:

@@ -127,3 +127,16 @@ def test_questions_from_inside_of_training():
     assert asked.values.tobytes() == alone.values.tobytes()
     assert asked.history.loss.tobytes() == alone.history.loss.tobytes()
     assert [branch.newest for branch in asked.branches] == [100]
+
+
+def test_curves_cannot_be_written_to():
+    net = nn.Sequential(nn.Linear(3, 2, seed=1))
+    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (np.eye(3), np.eye(3)[:, :2]), engine="numpy")
+    run.step(5)
+    frame = run.frame()
+    for curve in (frame.curve, frame.past.curve, run.history, run.branches[0].curve, run.history.lines[0]):
+        for array in (curve.step, curve.loss, curve.lr):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 7
+    run.step(5)
+    assert run.history.step.tolist() == list(range(1, 11))

@@ -530,3 +530,46 @@ def test_undo_of_an_edit_after_restart_stays_in_the_run_that_began_anew(engine):
     assert bits(run) == end
     assert run.undo() == "restart"
     assert run.steps == 10
+
+
+ACTS = {
+    "step": lambda run, _: run.step(1),
+    "edit": lambda run, _: run.set_weights(0, [5.0]),
+    "rate": lambda run, _: setattr(run, "lr", 0.4),
+    "to": lambda run, _: run.to(2),
+    "undo": lambda run, _: run.undo(),
+    "restart": lambda run, _: run.restart(),
+    "state": lambda run, _: run.state(),
+    "take": lambda run, state: run.take(state),
+    "close": lambda run, _: run.close(),
+}
+
+
+@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("how", ["to", "find"])
+def test_who_is_told_of_the_way_may_look_and_not_touch(how, act):
+    run = make("numpy")
+    run.step(40)
+    run.lr = 0.1
+    run.values[0] = 0.5  # from here on it is looked for changes that nobody announced
+    run.step(60)
+    state, here, refused = run.state(), bits(run), []
+    run.timeline.keyframes.drop(run.timeline.line, lambda key: not key.whole)
+    run.call_seconds = 1e-9
+
+    def progress(done):
+        run.frame()
+        with pytest.raises(StateError, match="on its way"):
+            ACTS[act](run, state)
+        refused.append(done)
+
+    if how == "to":
+        assert run.to(77, progress=progress)
+        run.to(100)
+    else:
+        run.find("grad > 1e6", progress=progress)
+    assert refused
+    assert bits(run) == here
+    assert len(run.branches) == 1
+    assert [done.what for done in run.log] == ["lr = 0.1", "0.weight[0][0] = 0.5"]
+    run.close()

@@ -66,7 +66,8 @@ class Search:
             while stop > first and found is None and not self._given_up:
                 start = _start_of(timeline, stop)
                 timeline.to(start)
-                found = self._piece(start, stop, (last - stop) / (last - first), (stop - start) / (last - first))
+                with timeline.going("through its past"):
+                    found = self._piece(start, stop, (last - stop) / (last - first), (stop - start) / (last - first))
                 stop = start
         finally:
             timeline.to(here)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from ...checks import integer
 from ...errors import InputError
 from ..edits import Applied
@@ -32,6 +35,8 @@ class Record:
     keyframes : Keyframes
     revision : int
         Changes whenever the past does, new steps left out.
+    away : str
+        Where the run is going at this very moment; empty where it stands.
     """
 
     def __init__(self, traveller: Traveller, history: History) -> None:
@@ -40,7 +45,7 @@ class Record:
         self.lines = [self.line]
         self.keyframes = Keyframes(self.lines)
         self._ahead = Ahead(traveller, self.keyframes)
-        self.revision = 0
+        self.revision, self.away = 0, ""
         self._count = 1
         self._begun = self._closed = False
         self._redo: list[tuple[Line, int, str]] = []
@@ -52,6 +57,15 @@ class Record:
     def behind(self) -> bool:
         """Whether the run stands before the end of its line."""
         return self._run.steps < self.line.newest
+
+    @contextmanager
+    def going(self, where: str) -> Iterator[None]:
+        """While the block runs the run stands nowhere: whoever is told of the way may not change it."""
+        former, self.away = self.away, where
+        try:
+            yield
+        finally:
+            self.away = former
 
     @property
     def span(self) -> tuple[int, int]:

@@ -34,7 +34,7 @@ class Timeline(Record):
 
     def enter(self) -> None:
         """Take down what was changed and not announced; the first time, where the run begins."""
-        if self._closed:
+        if self._closed or self.away:
             return
         if not self._begun:
             with Whole():
@@ -179,7 +179,8 @@ class Timeline(Record):
                 self.keyframes.keep_tip(self.line, before)
             try:
                 whole.waits = False  # the way may be long
-                arrived = self._travel(line, step, edits, progress)
+                with self.going(f"to step {step:,}"):
+                    arrived = self._travel(line, step, edits, progress)
                 whole.waits = True
             except BaseException:
                 whole.waits = True
