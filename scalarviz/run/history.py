@@ -129,6 +129,13 @@ class History:
         span = slice(start, max(start, end))
         return Curve(_read_only(self._step[span]), _read_only(self._loss[span]), _read_only(self._lr[span]))
 
+    def curve_to(self, step: int, loss: float, lr: float | None) -> Curve:
+        """The history up to `step`, with that one, its loss and rate where it was dropped."""
+        curve = self.curve(step)
+        if lr is None or not len(curve.step) or curve.step[-1] == step:
+            return curve
+        return Curve(*(np.append(kept, last) for kept, last in zip(curve, (step, loss, lr), strict=True)))
+
 
 def _read_only(view: NDArray[T]) -> NDArray[T]:
     """Whoever looks changes nothing: the arrays are those of the run."""

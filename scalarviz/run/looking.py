@@ -102,7 +102,7 @@ class Looking:
             update=training._update,
             computed=store.computed.astype(bool),
             frozen=store.frozen.astype(bool),
-            curve=training.history.curve(training.steps),
+            curve=training.history.curve_to(training.steps, training.loss, training.lr),
             past=self.timeline.past(),
             stopped_by="" if self._stop is None or self._stop.step != training.steps else str(self._stop),
             edited=training.edited,

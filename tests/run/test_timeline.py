@@ -573,3 +573,19 @@ def test_who_is_told_of_the_way_may_look_and_not_touch(how, act):
     assert len(run.branches) == 1
     assert [done.what for done in run.log] == ["lr = 0.1", "0.weight[0][0] = 0.5"]
     run.close()
+
+
+def test_a_thinned_curve_ends_at_the_step_of_its_frame(monkeypatch):
+    run, other = make(), make()
+    other.step(100)
+    monkeypatch.setattr("scalarviz.run.history.LIMIT", 20)
+    run.step(100)
+    assert len(run.history) <= 20
+    for step in (99, 50, 37, 2, 1):
+        run.to(step)
+        frame = run.frame()
+        assert frame.curve.step[-1] == step
+        assert frame.curve.loss[-1] == frame.loss == other.history.loss[step - 1]
+        assert (np.diff(frame.curve.step) > 0).all()
+    run.to(0)
+    assert len(run.frame().curve.step) == 0
