@@ -305,6 +305,15 @@ def test_the_loss_along_a_weight_is_that_of_the_batch(dtype):
     assert (high - low) / (2 * step) == pytest.approx(along.slope, rel=2e-2 if dtype == "float32" else 1e-6)
 
 
+def test_what_if_reaches_beyond_a_large_step():
+    opened = rgb(lambda p: optim.SGD(p, lr=500.0)).open()
+    for index in range(12):
+        along = opened.loss_along(index, points=9)
+        assert along.weights[0] < along.after < along.weights[-1]
+        assert abs(along.after - along.value) == pytest.approx(500 * abs(along.slope))
+    assert np.abs(opened.new_values - opened.values).max() > 2
+
+
 def test_what_if_with_few_or_wrong_points():
     opened = rgb().open()
     for points in (2, 0, -1, 2.5, None):
