@@ -74,6 +74,13 @@ class Condition:
         """Whether it has become true, element by element, where `before` is what :meth:`stands` gave."""
         return self._now(numbers, before) if isinstance(before, Kept) else self._now(numbers) & ~before
 
+    def passes(self, numbers: Mapping[str, Array], before: Before) -> tuple[NDArray[np.bool_], Before]:
+        """What :meth:`becomes` and then :meth:`stands` give, for who goes on from these numbers."""
+        if isinstance(before, Kept):
+            return self._now(numbers, before), self.expression.keep(numbers)
+        now = self._now(numbers)
+        return now & ~before, now
+
     def rises(self, numbers: Mapping[str, Array], before: Mapping[str, Array]) -> NDArray[np.bool_]:
         """The same for the steps of a call at once: arrays with a number a step, and those of the steps before them."""
         if self.expression.looks_back:

@@ -19,11 +19,18 @@ from .faults import fault, some
 from .functions import Array, Function, Kind
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Push:
-    """A number onto the stack."""
+    """A number onto the stack.
 
-    number: float
+    Attributes
+    ----------
+    number : ndarray of float64, shape ()
+    start : int
+        Where it stands in the text.
+    """
+
+    number: Array
     start: int
 
 
@@ -168,7 +175,7 @@ class Expression:
             for instruction in self.instructions:
                 match instruction:
                     case Push(number=number):
-                        stack.append(np.asarray(number, np.float64))
+                        stack.append(number)
                     case Load(before=True):
                         stack.append(next(former))
                     case Load():

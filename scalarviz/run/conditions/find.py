@@ -80,9 +80,13 @@ class Search:
         for step in range(start + 1, stop + 1):
             self._timeline.advance(1)
             former, (condition, numbers) = condition, self._here()
-            if condition is former and condition is not None and before is not None:  # the model is the same
-                found = step if condition.becomes(numbers, before).any() else found
-            before = None if condition is None else condition.stands(numbers)
+            if condition is None:
+                before = None
+            elif condition is former and before is not None:  # the model is the same
+                risen, before = condition.passes(numbers, before)
+                found = step if risen.any() else found
+            else:
+                before = condition.stands(numbers)
             if self._progress is not None and (step == stop or (step - start) % TOLD == 0):
                 self._given_up = self._progress(done + share * (step - start) / (stop - start)) is False
                 if self._given_up:

@@ -22,6 +22,8 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from ...errors import ExpressionError, shown
 from . import functions
 from .expression import Apply, Compare, Expression, Instruction, Load, Push
@@ -211,7 +213,7 @@ class _Parser:
     def operand(self, least: int) -> Kind:
         word = self.next()
         if word.kind == "number":
-            self.out.append(Push(float(word.text), word.start))
+            self.push(float(word.text), word)
             return "number"
         if word.kind == "name":
             return self.named(word)
@@ -234,12 +236,15 @@ class _Parser:
         self.place -= 1
         raise self.refuse("a number, a name, a function or (")
 
+    def push(self, number: float, word: Word) -> None:
+        self.out.append(Push(np.asarray(number, np.float64), word.start))
+
     def named(self, word: Word) -> Kind:
         """A name, or a function with its operands."""
         name, vocabulary = word.text, self.vocabulary
         if not self.is_sign("("):
             if name in CONSTANTS and name not in vocabulary.names:
-                self.out.append(Push(CONSTANTS[name], word.start))
+                self.push(CONSTANTS[name], word)
                 return "number"
             return self.name(word, name)
         if name in vocabulary.of:
