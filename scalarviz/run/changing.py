@@ -15,7 +15,7 @@ from ..optim import Optimizer, holding
 from ..scalar.store import Block
 from .checks import batch_of, check_targets
 from .edits.change import ACTIVATIONS, LOSSES, OPTIMIZERS, Change
-from .fitting_layers import fitting_blocks, said_of
+from .fitting_layers import fitting_blocks, names_in, said_of
 from .gather import blocks_of
 from .graph import Graph, Place, activations_of, recorded
 from .memory import check_run
@@ -43,12 +43,17 @@ def made(run: Run, change: Change) -> Made:
     graph = old
     if any(part is not None for part in (change.model, change.loss, change.activation, change.optimizer)):
         with _activations(model, change.activation):
-            graph = recorded(run, model, old.loss if loss is None else loss, optimizer, run._shapes)
+            names = names_in(model) if change.model is not None else dict(zip(old.blocks, _names(old), strict=True))
+            graph = recorded(run, model, old.loss if loss is None else loss, optimizer, run._shapes, names)
     check_run(graph.tape.n_parameters, run.dtype, len(optimizer.state), run.engine.name)
     carried, fresh = _weights(run, graph, old, fitting)
     words = "" if change.model is None else said_of(graph, old, fitting)
     anew = change.optimizer is not None
     return Made(graph, old, carried, fresh, numbers, anew, change.batch_size, change.sampling, words)
+
+
+def _names(graph: Graph) -> list[str]:
+    return [tensor.name for tensor in graph.tensors]
 
 
 def check_made(run: Run, found: Made) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from typing import Any
 
 from ..errors import listing
@@ -40,6 +41,16 @@ def fitting_blocks(old: Graph, model: Any) -> dict[Block, Block]:
                     found[block] = source
                     taken.add(source)
     return found
+
+
+def names_in(model: Any) -> dict[Block, str]:
+    """What the weights of a model are called in it, whoever else holds them."""
+    return {
+        block: f"{path}.{name}" if path else name
+        for path, layer in layers_of(model).items()
+        for name, shape, block in layer
+        if block.size == prod(shape)  # not a single weight of many
+    }
 
 
 def layers_of(model: Any) -> dict[str, Layer]:

@@ -98,13 +98,13 @@ def release(blocks: Iterable[Block], store: Store) -> None:
             block._move(Store(block.size), 0)
 
 
-def tensors_of(blocks: Iterable[Block]) -> tuple[Tensor, ...]:
-    """Name, shape and place of each block in the flat arrays."""
+def tensors_of(blocks: Iterable[Block], names: Mapping[Block, str]) -> tuple[Tensor, ...]:
+    """Name, shape and place of each block in the flat arrays; those without a name among `names` say their own."""
     tensors: list[Tensor] = []
     taken: Counter[str] = Counter()
     start = 0
     for k, block in enumerate(blocks):
-        name, shape = _name(block, k), _shape(block)
+        name, shape = names.get(block) or _name(block, k), _shape(block)
         lone: Role = "bias" if name.rpartition(".")[2] == "bias" else "value"
         role: Role = getattr(block, "role", lone)  # a Parameter knows what it is, a lone Weight only by its name
         taken[name] += 1

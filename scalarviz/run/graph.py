@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,9 +88,12 @@ def weights_of(model: Any, optimizer: Optimizer) -> list[Block]:
 
 
 def recorded(
-    run: Run, model: Callable[..., Any], loss: Callable[..., Any], optimizer: Optimizer, shapes: tuple[Shape, Shape]
-) -> Graph:
+    run: Run, model: Callable[..., Any], loss: Callable[..., Any], optimizer: Optimizer, shapes: tuple[Shape, Shape],
+    names: Mapping[Block, str] = MappingProxyType({}),
+) -> Graph:  # fmt: skip
     """The graph of a model and a loss for samples of these shapes; the run is left as it is.
+
+    A block that several models hold has a name in each: `names` has those that it shall have here.
 
     Raises
     ------
@@ -101,7 +105,7 @@ def recorded(
     tape = record(rows, *sizes, loss=loss, blocks=weights_of(model, optimizer))
     if tape.n_parameters == 0:
         raise InputError("the model has no weights and the optimiser holds none; there is nothing to train")
-    held, plan, tensors = trained_indices(optimizer, tape), lower(tape.only(loss=True)), tensors_of(tape.blocks)
+    held, plan, tensors = trained_indices(optimizer, tape), lower(tape.only(loss=True)), tensors_of(tape.blocks, names)
     stages = stages_of(model, tape, tensors, shapes[0])
     forward = Forward(tape, plan, tensors, run.dtype, batch_reduction(loss), stages, shapes[0])
     return Graph(

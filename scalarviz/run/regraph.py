@@ -206,7 +206,9 @@ def _arrive(run: Run, made: Made, before: _Before) -> None:
         store.revision = before.store.revision + 1
         training._revision = store.revision
         release(before.graph.blocks, before.store)
-        before.store.gate = None
+        if store.gate is not None:
+            before.store.gate = None
+            store.gate.moved(partial(_place, made.carried))
     training._held, training._name_of, training.flags_changed = graph.held, graph.name_of, True
     if graph.plan is not before.graph.plan:
         training.data_changed = True  # the last loss is not that of now
@@ -215,6 +217,14 @@ def _arrive(run: Run, made: Made, before: _Before) -> None:
         if graph.optimizer is not before.graph.optimizer:
             before.graph.optimizer.attach(None)
         run._attach()
+
+
+def _place(carried: tuple[Carried, ...], start: int, size: int) -> int | None:
+    """Where flat weights are now; None where they are not all in one piece that goes on."""
+    for part in carried:
+        if part.start <= start and start + size <= part.start + part.size:
+            return part.to + start - part.start
+    return None
 
 
 def _numbers(run: Run, made: Made, before: _Before) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
     from .run import Run
 
 R = TypeVar("R")
+
+
+def _nothing() -> None:
+    """In the place of what can no longer be done."""
+
+
 Item = tuple[Edit, str] | AskedCall | FrameRequest | Journey
 """What may wait for its turn: an edit with its gesture, a call, a frame, a way to another step."""
 
@@ -91,6 +98,20 @@ class WeightsGate:
     def freeze(self, start: int, flags: NDArray[np.bool_]) -> None:
         """Set which weights the optimiser leaves alone, at the next call boundary."""
         self.do(SetFrozen(start, flags), gesture="frozen")
+
+    def moved(self, place: Callable[[int, int], int | None]) -> None:
+        """The run has another network: what waits for a weight waits for that weight there.
+
+        Parameters
+        ----------
+        place : callable
+            ``place(start, count)``: where flat weights begin now, None where they are no longer in the run.
+        """
+        for k, item in enumerate(list(self._waiting)):
+            if isinstance(item, tuple) and isinstance(item[0], SetWeights | SetFrozen):
+                edit: Any = item[0]
+                start = place(edit.start, len(edit.numbers if isinstance(edit, SetWeights) else edit.flags))
+                self._waiting[k] = AskedCall(_nothing) if start is None else (replace(edit, start=start), item[1])
 
     def _edits(self, kind: type[Any]) -> list[Any]:
         """Edits of a kind that wait, the latest first."""

@@ -71,6 +71,10 @@ class Gate(Protocol):
         """Set which values the optimiser leaves alone, likewise."""
         ...
 
+    def moved(self, place: Callable[[int, int], int | None]) -> None:
+        """Spans of the store are elsewhere now: what waits for them waits for them there."""
+        ...
+
 
 class Owner(Protocol):
     """Trains the numbers of a store: what is set from outside is an edit of it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -604,3 +605,49 @@ def test_nested_sequentials_and_constants_of_ones_own():
     assert inner[1].beta == 3.0
     run.undo()
     assert type(inner[1]) is nn.Tanh
+
+
+def test_what_waits_for_a_weight_is_done_to_that_weight():
+    """Asked for before the network became another one, done after it: its flat index is another one there."""
+    net, run = make()
+    first, last = net[0], net[2]
+    longer = nn.Sequential(first, nn.Tanh(), nn.Linear(5, 5, seed=3), nn.Tanh(), last, nn.Sigmoid())
+    shorter = nn.Sequential(nn.Linear(3, 3, seed=1), nn.Sigmoid())
+    worker, wait = Worker(run).start(), threading.Event()
+    try:
+        for model, goes_on in ((longer, True), (shorter, False)):
+            wait.clear()
+            busy = worker.ask(lambda run: wait.wait(20))
+            worker.ask(lambda run, model=model: run.change(model=model))
+            last.weight[1][2].data = 0.625
+            last.bias.frozen = True
+            assert last.weight[1][2].data == 0.625
+            wait.set()
+            assert busy.done.wait(20)
+            worker.settle()
+            assert worker.error is None
+            if goes_on:
+                assert (last.weight[1][2].data, last.bias.frozen) == (0.625, True)
+                assert run.log[-1].what == "freeze 4.bias[0] and 2 more"
+                last.bias.frozen = False
+                last.weight[1][2].data = 0.0
+                worker.settle()
+        assert len(run.values) == 12
+        assert (run.values != 0.625).all()
+    finally:
+        wait.set()
+        worker.close(5.0)
+
+
+def test_weights_that_two_models_share_have_the_names_of_the_model_in_the_run():
+    net, run = make()
+    longer = nn.Sequential(net[0], nn.Tanh(), nn.Linear(5, 5, seed=3), nn.Tanh(), net[2], nn.Sigmoid())
+    run.change(model=longer)
+    names = ["0.weight", "0.bias", "2.weight", "2.bias", "4.weight", "4.bias"]
+    assert [t.name for t in run.tensors] == list(run.state_dict()) == names
+    assert [s.name for s in run.stages if s.kind == "linear"] == ["0", "2", "4"]
+    run.change(activation="relu")
+    assert [t.name for t in run.tensors] == names
+    run.undo()
+    run.undo()
+    assert [t.name for t in run.tensors] == ["0.weight", "0.bias", "2.weight", "2.bias"]
