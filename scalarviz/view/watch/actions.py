@@ -281,7 +281,7 @@ GESTURES: tuple[Gesture, ...] = (
     Gesture("Click", "view", "the input's swatch: show the way of the next sample", no_swatch),
     Gesture("Double click", "view", "a cube: select its neuron"),
     Gesture("Ctrl+Click", "view", "a cube: select it as well, or no more"),
-    Gesture("Click", "view", "in the column of a cube: a part, a sample, a moment of its value"),
+    Gesture("Click", "view", "in a cube's column: a part, a sample, a moment"),
     Gesture("Shift+Wheel", "edit", "over a cube: change that weight", no_edits),
     Gesture("Drag", "edit", "a clicked cube's value: change it", no_edits),
     Gesture("Double click", "edit", "a clicked cube's value: type it", no_edits),
