@@ -125,3 +125,12 @@ def test_arrays_are_not_changed_and_weights_are():
     WeightsSource({"w": weight}).edit(SetWeights(0, [weight.data + 1.0]))
     assert numbers.tolist() == [1.0, 2.0]
     assert weight.data == 2.0
+
+
+def test_one_sample_of_the_data_is_that_which_is_learnt_from(source):
+    for index in (0, 17, 39):
+        sample, target = source.sample(index)
+        np.testing.assert_array_equal(sample, X[index].ravel().astype(source.run.dtype))
+        assert target.tolist() == [index % 5]
+    with pytest.raises(StateError, match="cannot name its data"):
+        ArraysSource({"a": np.eye(3)}).sample(0)

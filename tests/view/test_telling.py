@@ -144,7 +144,7 @@ def test_moving_the_pointer_is_no_touch(opened: Callable[..., Unseen]) -> None:
     assert host.view.playback.running
 
 
-@pytest.mark.parametrize("what", ["the list of keys", "the inspector", "a button held"])
+@pytest.mark.parametrize("what", ["the list of keys", "the inspector", "a step", "a button held"])
 def test_nothing_begins_while_something_is_open(opened: Callable[..., Unseen], what: str) -> None:
     host = opened()
     view = host.view
@@ -152,6 +152,8 @@ def test_nothing_begins_while_something_is_open(opened: Callable[..., Unseen], w
         view.send("toggle_help")
     elif what == "the inspector":
         view.bench.select(3)
+    elif what == "a step":
+        view.key(".")
     else:
         view.press((600.0, 100.0))
     pass_time(host, 3 * WAIT)
