@@ -11,7 +11,7 @@ from scalarviz.run import Scene
 from scalarviz.run.panels import ColourCube, LossCurve
 from scalarviz.view.draw.text import CAP_HEIGHT, measure
 from scalarviz.view.micro.ribbon import arrows
-from scalarviz.view.micro.told import BACKWARD, GRADIENTS, UPDATE
+from scalarviz.view.micro.told import BACKWARD, GRADIENTS, UPDATE, Pulse
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.window.unseen import Unseen
@@ -512,3 +512,34 @@ def test_left_leaves_the_opened_step(live):
     live.tick(0.0)
     assert told(live) is None
     assert live.run.steps == 6
+
+
+def test_a_small_net_of_two_layers_has_its_gradients_on_its_cubes():
+    with offscreen():
+        view = view_of(run_of(4))
+        view.tick(0.0)
+        press(view, ".")
+        view.bench.inside.asked("phase", UPDATE)
+        press(view, ",")
+        view.tick(1.0)
+        assert told(view).phases[GRADIENTS].done == 31
+        shown = words(view)
+        for index, face in told(view).faces.items():
+            assert face.below.removeprefix("= ") in shown, index
+        view.bench.inside.asked("phase", 1)
+        view.tick(1.0)
+        assert not any(text.startswith("= ") for text in words(view))  # a product alone would be taken for the weight
+        view.close()
+
+
+def test_a_pulse_of_a_delta_comes_from_the_weights_that_read_the_unit():
+    with offscreen():
+        view = view_of(run_of(4))
+        view.tick(0.0)
+        press(view, ".")
+        bench, (_, ways, _) = view.bench, view.bench.inside._parts()
+        path = ways.path(Pulse("delta", 2, "0", True))
+        row, after = bench.layout.activation("1"), bench.layout.plate("2.weight")
+        tops = [row.cell_centre_top(2), after.cell_centre_top(2, 2)]
+        assert path[::-1] == pytest.approx(bench.project(tops))
+        view.close()

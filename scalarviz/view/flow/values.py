@@ -50,6 +50,8 @@ class CubeValues:
         Size of type; 0 when there are too many weights or the cubes are too small.
     theme : Theme
         May be set: places do not depend on it.
+    moved : bool
+        Whether the camera is not the layout's own.
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class CubeValues:
         window: Box | None = None,
     ) -> None:
         plates = layout.plates
-        self.theme = theme
+        self.theme, self.moved = theme, moved is not None
         few = sum(p.size for p in plates if p.kind != "activation") <= FEW
         self._decades = decades
         widest = "+0.0e\N{MINUS SIGN}0" if decades else "+0.00"

@@ -12,14 +12,14 @@ from ..draw.maps import text_colour
 from ..draw.sketch import Sketch
 from ..draw.text import measure
 from ..flow.values import CubeValues, Project, colours_at, face_room
-from ..space.layout import Layout
+from ..space.layout import FEW, Layout
 from ..space.plate import Plate
 from .told import Face
 
 Floats = NDArray[np.float64]
 _ABOVE, _BELOW = 13, (17, 16, 15, 14, 13)
 _TWO = 44.0  # pixels of a face from top to bottom that hold two lines
-_AIR = 6.0
+_AIR, _CLOSE = 6.0, 3.0  # beside two lines, and beside a number that stands alone
 
 
 class Faces:
@@ -35,40 +35,75 @@ class Faces:
     """
 
     def __init__(self, layout: Layout, project: Project, values: CubeValues) -> None:
-        self._plates = [plate for plate in layout.plates if plate.kind != "activation"]
-        self._room = {plate.name: face_room(plate, project) for plate in self._plates} if values.size else {}
-        self._values = values
+        few = sum(p.size for p in layout.plates if p.kind != "activation") <= FEW
+        readable = few and (values.size > 0 or not values.moved)
+        self._plates = [plate for plate in layout.plates if plate.kind != "activation"] if readable else []
+        self._room = {plate.name: face_room(plate, project) for plate in self._plates}
+        self._places = {plate.name: self._of(plate, project, values) for plate in self._plates}
 
-    def sketch(self, faces: Mapping[int, Face], colouring: Coloring) -> Sketch:
+    @staticmethod
+    def _of(plate: Plate, project: Project, values: CubeValues) -> tuple[Floats, NDArray[np.bool_]]:
+        """Middles of the main faces, and which can be read."""
+        if values.size:
+            return values.places(plate.name)
+        tops = [plate.cell_centre_top(*divmod(k, plate.shape[1])) for k in range(plate.size)]
+        return project(tops), np.ones(plate.size, bool)
+
+    def written(self, faces: Mapping[int, Face], *, alone: bool) -> list[int]:
+        """The cubes on which something is written; with `alone` a number alone where there is no room for two lines."""
+        found = []
+        for plate, own in self._own(faces):
+            if self._form(plate, own, alone=alone) is not None:
+                found += [plate.start + element for element in own]
+        return found
+
+    def sketch(self, faces: Mapping[int, Face], colouring: Coloring, *, alone: bool) -> Sketch:
         """The lines of those cubes that have some, in the colour that can be read on them."""
         sketch = Sketch()
         units = colouring.units() if faces and self._room else {}
-        for plate in self._plates:
-            own = {index - plate.start: face for index, face in faces.items() if 0 <= index - plate.start < plate.size}
-            if own and plate.name in self._room:
-                self._write(sketch, plate, own, colours_at(colouring.cmap, units[plate.name].ravel()))
+        for plate, own in self._own(faces):
+            form = self._form(plate, own, alone=alone)
+            if form is not None:
+                self._write(sketch, plate, own, form, colours_at(colouring.cmap, units[plate.name].ravel()))
         return sketch
 
-    def _write(self, sketch: Sketch, plate: Plate, faces: Mapping[int, Face], colours: Floats) -> None:
+    def _own(self, faces: Mapping[int, Face]) -> list[tuple[Plate, dict[int, Face]]]:
+        """The faces of each plate, by element."""
+        found = []
+        for plate in self._plates:
+            own = {index - plate.start: face for index, face in faces.items() if 0 <= index - plate.start < plate.size}
+            if own:
+                found.append((plate, own))
+        return found
+
+    def _form(self, plate: Plate, faces: Mapping[int, Face], *, alone: bool) -> tuple[bool, int, bool] | None:
+        """Whether there are two lines, the size of the number, whether it is bold; None where nothing has room."""
         wide, high = self._room[plate.name]
-        centres, seen = self._values.places(plate.name)
-        longest = max(faces.values(), key=lambda face: measure(face.above, _ABOVE)).above
-        two = high >= _TWO and measure(longest, _ABOVE) + _AIR <= wide
-        below = max((face.below for face in faces.values()), key=lambda text: measure(text, 17, True))
-        bare = max((_bare(face.below) for face in faces.values()), key=len)
-        size = next((s for s in _BELOW if measure(below, s, True) + _AIR <= wide), 0)
-        alone = next((s for s in _BELOW if measure(bare, s, True) + _AIR <= wide), 0)
+        above = max(measure(face.above, _ABOVE) for face in faces.values())
+        if high >= _TWO and above + _AIR <= wide:
+            below = max((face.below for face in faces.values()), key=lambda text: measure(text, 17, True))
+            size = next((s for s in _BELOW if measure(below, s, True) + _AIR <= wide), 0)
+            if size:
+                return True, size, True
+        bare = max((_bare(face.below) for face in faces.values()), key=lambda text: measure(text, 17, True))
+        sizes = [(s, True) for s in _BELOW] + [(13, False)]
+        fitting = [(s, bold) for s, bold in sizes if measure(bare, s, bold) + _CLOSE <= wide and s + 4 <= high]
+        return (False, *fitting[0]) if alone and fitting else None
+
+    def _write(
+        self, sketch: Sketch, plate: Plate, faces: Mapping[int, Face], form: tuple[bool, int, bool], colours: Floats
+    ) -> None:
+        (centres, seen), (two, size, bold) = self._places[plate.name], form
         for element, face in faces.items():
             if not seen[element]:
                 continue
             x, y = centres[element]
             ink = text_colour(colours[element])
-            if two and size:
+            if two:
                 sketch.text(x, y - 3, face.above, _ABOVE, ink, anchor="middle")
                 sketch.text(x, y + 15, face.below, size, ink, bold=True, anchor="middle")
-            elif alone:
-                text = _bare(face.below)
-                sketch.text(x, y + 0.357 * alone, text, alone, ink, bold=True, anchor="middle")
+            else:
+                sketch.text(x, y + 0.357 * size, _bare(face.below), size, ink, bold=bold, anchor="middle")
 
 
 def _bare(text: str) -> str:

@@ -25,7 +25,7 @@ from .pulses import SECONDS, Ways, pulse
 from .ribbon import HEIGHT, arrow_at, ribbon
 from .sentence import HEIGHT as SENTENCE
 from .sentence import sentence
-from .told import BACKWARD, GRADIENTS, UPDATE, Told
+from .told import BACKWARD, FORWARD, GRADIENTS, UPDATE, Told
 
 Point = tuple[float, float]
 _SMALL = (196.0, 30.0)  # the switch, where there is no column for it
@@ -153,8 +153,13 @@ class Inside:
             return None
         found = np.zeros(len(self.told.frame.values), bool)
         if self._agrees:
-            found[list(self.told.faces)] = True
+            found[self._parts()[0].written(self.told.faces, alone=self._alone)] = True
         return found
+
+    @property
+    def _alone(self) -> bool:
+        """Whether a number may stand on a cube without what it comes from: a product would be taken for the weight."""
+        return self.told is not None and self.told.phase != FORWARD
 
     @property
     def _agrees(self) -> bool:
@@ -261,7 +266,7 @@ class Inside:
         if told is None:
             return []
         faces, _, boxes = self._parts()
-        sketches = [faces.sketch(told.faces, bench.colouring)] if self._agrees else []
+        sketches = [faces.sketch(told.faces, bench.colouring, alone=self._alone)] if self._agrees else []
         flow = bench.scenery.flow
         if flow is not None and boxes is not None and told.phase in (BACKWARD, GRADIENTS, UPDATE):
             sums = next(s.name for s in bench.subject.stages if s.weight is not None)

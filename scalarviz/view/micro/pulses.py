@@ -132,6 +132,8 @@ class Ways:
         before, row = self._ends(pulse.stage)
         if row is None or before is None:
             return None
+        if pulse.index >= 0:
+            return self._between_cubes(pulse, before, row)
         start, end = self._middle(before), self._middle(row)
         plate = next((p for p in self._layout.plates if p.name == f"{pulse.stage}.weight"), None)
         plate = plate or self._between(before, row)
@@ -139,6 +141,36 @@ class Ways:
         if pulse.kind == "gradient":
             path = path[1:]
         return np.array(path[::-1] if pulse.back else path)
+
+    def _between_cubes(self, pulse: Pulse, before: Plate, row: Plate) -> Floats | None:
+        """From cube to cube, where each is a micro-step of its own."""
+        plate = next((p for p in self._layout.plates if p.name == f"{pulse.stage}.weight"), None)
+        weights = [p for p in self._layout.plates if p.kind != "activation"]
+        own = next((p for p in weights if p.start <= pulse.index < p.start + p.size), None)
+        if pulse.kind in ("product", "gradient") and own is not None:
+            i, j = divmod(pulse.index - own.start, own.shape[1])
+            source = self._cube(row, i) if pulse.back else self._cube(before, j)
+            return np.array([source, self._project([self._top(own, i, j)])[0]])
+        if pulse.index >= row.size:
+            return None
+        end = self._cube(row, pulse.index)
+        if pulse.kind == "sum" and plate is not None:
+            return np.array([self._project([self._top(plate, pulse.index, 0)])[0], end])
+        after = self._after(row)
+        if pulse.kind == "delta" and after is not None and pulse.index < after.shape[1]:
+            return np.array([self._project([self._top(after, after.shape[0] - 1, pulse.index)])[0], end])
+        return np.array([end - (0.0, 26.0), end])
+
+    def _after(self, row: Plate) -> Plate | None:
+        """The weights that read a row: its deltas come back through them."""
+        names = [f"{name}.weight" for name in self._order[self._order.index(row.name) + 1 :]]
+        plates = {plate.name: plate for plate in self._layout.plates}
+        return next((plates[name] for name in names if name in plates), None)
+
+    def _cube(self, row: Plate, number: int) -> Floats:
+        """Middle of the main face of a cube of a row, by its number."""
+        number = min(number, row.size - 1)
+        return np.asarray(self._project([self._top(row, *divmod(number, row.shape[1]))])[0])
 
     def _ends(self, stage: str) -> tuple[Plate | None, Plate | None]:
         """The row that shows a stage, or what becomes of it, and the row before that."""
