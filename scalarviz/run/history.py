@@ -11,6 +11,9 @@ from .frame import Curve
 
 LIMIT = 1_000_000
 
+_NOTHING = Curve(np.empty(0, np.int64), np.empty(0), np.empty(0))
+Arrays = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
+
 T = TypeVar("T", bound=np.generic)
 
 
@@ -22,8 +25,8 @@ class History:
 
     Parameters
     ----------
-    before : Curve, optional
-        The steps that came before this line.
+    before : tuple of Curve
+        The steps that came before this line, in pieces that other lines hold too.
     family : list of History, optional
         The lines of one run, the oldest first; this one joins them.
 
@@ -37,20 +40,51 @@ class History:
     Notes
     -----
     Above `LIMIT` entries every second one is dropped (never the first, where the line began, nor the newest), so the
-    curve keeps its shape and memory stays bounded.
+    curve keeps its shape and memory stays bounded. A line that nobody stands on holds little but its own steps.
     """
 
-    def __init__(self, before: Curve | None = None, family: list[History] | None = None) -> None:
-        self._size = 0 if before is None else len(before.step)
-        room = max(1024, self._size + 256)
-        self._step = np.empty(room, np.int64)
-        self._loss = np.empty(room)
-        self._lr = np.empty(room)
-        if before is not None:
-            for own, given in zip((self._step, self._loss, self._lr), before, strict=True):
-                own[: self._size] = given
+    def __init__(self, before: tuple[Curve, ...] = (), family: list[History] | None = None) -> None:
+        self._before = before
+        self._start = self._size = sum(len(piece.step) for piece in before)
+        self._own = _NOTHING  # its own steps, or the first of them, as other lines hold them: never written to
+        self._arrays: Arrays | None = None  # all steps, with room for more; None while the line rests
         self._family = [] if family is None else family
         self._family.append(self)
+
+    def wake(self) -> None:
+        """Somebody stands on this line: all its steps are in arrays that can grow."""
+        if self._arrays is None:
+            self._arrays = self._joined(max(1024, self._size + 256))
+
+    def rest(self) -> None:
+        """Nobody does any more: what came before it need not be held twice."""
+        if self._arrays is not None and self._size - self._start < self._start:
+            self._share(self._size)
+            self._arrays = None
+
+    def _joined(self, room: int) -> Arrays:
+        arrays = np.empty(room, np.int64), np.empty(room), np.empty(room)
+        at = 0
+        for piece in (*self._before, self._own):
+            span = slice(at, at + len(piece.step))
+            for array, part in zip(arrays, piece, strict=True):
+                array[span] = part
+            at = span.stop
+        return arrays
+
+    def _share(self, end: int) -> Curve:
+        """Its own steps up to entry `end`, for other lines to hold."""
+        if self._arrays is not None and not self._start:
+            return self._span(0, end)
+        if len(self._own.step) < end - self._start:
+            self._own = _copied(self._span(self._start, self._size))
+        return _part(self._own, 0, end - self._start)
+
+    def _span(self, start: int, end: int) -> Curve:
+        arrays = self._arrays  # another thread may look while the line is left
+        step, loss, lr = self._joined(self._size) if arrays is None else arrays
+        span = slice(start, end)
+        return Curve(_read_only(step[span]), _read_only(loss[span]), _read_only(lr[span]))
 
     def __len__(self) -> int:
         return self._size
@@ -58,22 +92,22 @@ class History:
     @property
     def step(self) -> NDArray[np.int64]:
         """Step numbers, counting from 1; read-only."""
-        return _read_only(self._step[: self._size])
+        return self._span(0, self._size).step
 
     @property
     def loss(self) -> NDArray[np.float64]:
         """Loss at the values before the step's update; read-only."""
-        return _read_only(self._loss[: self._size])
+        return self._span(0, self._size).loss
 
     @property
     def lr(self) -> NDArray[np.float64]:
         """Learning rate of the step; read-only."""
-        return _read_only(self._lr[: self._size])
+        return self._span(0, self._size).lr
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays."""
-        return self._step.nbytes + self._loss.nbytes + self._lr.nbytes
+        """Bytes of the arrays that this line holds alone."""
+        return sum(array.nbytes for array in (*self._own, *(self._arrays or ())))
 
     @property
     def lines(self) -> tuple[Curve, ...]:
@@ -82,7 +116,13 @@ class History:
 
     def fork(self, step: int | None) -> History:
         """The beginning of another line: the steps up to `step`, or none at all (None)."""
-        return History(None if step is None else self.curve(step), self._family)
+        return History(() if step is None else self._pieces(step), self._family)
+
+    def _pieces(self, step: int) -> tuple[Curve, ...]:
+        """The steps up to `step`, as other lines may hold them."""
+        own = self._share(self._size)
+        found = (_part(piece, 0, int(np.searchsorted(piece.step, step, "right"))) for piece in (*self._before, own))
+        return tuple(piece for piece in found if len(piece.step))
 
     def forget(self) -> None:
         """The line is kept no longer."""
@@ -90,44 +130,52 @@ class History:
 
     def cut(self, step: int) -> None:
         """Keep the steps up to `step` alone, and no more room than these need."""
-        kept = self.curve(step)
-        self._step, self._loss, self._lr = kept.step.copy(), kept.loss.copy(), kept.lr.copy()
-        self._size = len(self._step)
+        end = int(np.searchsorted(self.step, step, "right"))
+        pieces = self._pieces(step) if self._start or not end else (_copied(self._span(0, end)),)
+        self._before, self._start, self._size, self._own, self._arrays = pieces, end, end, _NOTHING, None
 
     def extend(self, first: int, losses: NDArray[np.float64], lr: float) -> None:
         """Append the steps ``first + 1 .. first + len(losses)``; they follow the last one."""
+        self.wake()
         stop = self._size + len(losses)
-        if stop > len(self._step):
-            self._grow(max(stop, 2 * len(self._step)))
+        assert self._arrays is not None
+        if stop > len(self._arrays[0]):
+            self._arrays = self._taken(slice(0, self._size), max(stop, 2 * len(self._arrays[0])))
+        step, loss, rate = self._arrays
         span = slice(self._size, stop)
-        self._step[span] = np.arange(first + 1, first + len(losses) + 1)
-        self._loss[span], self._lr[span] = losses, lr
+        step[span] = np.arange(first + 1, first + len(losses) + 1)
+        loss[span], rate[span] = losses, lr
         self._size = stop
         while self._size > LIMIT:
             self._thin()
 
-    def _grow(self, capacity: int) -> None:
-        for name in ("_step", "_loss", "_lr"):
-            old = getattr(self, name)
-            new = np.empty(capacity, old.dtype)
-            new[: self._size] = old[: self._size]
-            setattr(self, name, new)
+    def _taken(self, places: slice | NDArray[np.int64], room: int) -> Arrays:
+        """Some entries in new arrays: a Curve may look at the old ones."""
+        assert self._arrays is not None
+        new = np.empty(room, np.int64), np.empty(room), np.empty(room)
+        for array, old in zip(new, self._arrays, strict=True):
+            found = old[places]
+            array[: len(found)] = found
+        return new
 
     def _thin(self) -> None:
+        assert self._arrays is not None
         keep = np.append(0, np.arange(self._size - 1, 0, -2)[::-1])
-        for name in ("_step", "_loss", "_lr"):
-            old = getattr(self, name)
-            new = np.empty(len(old), old.dtype)  # never in place: a Curve may look at the old array
-            new[: len(keep)] = old[keep]
-            setattr(self, name, new)
-        self._size = len(keep)
+        thinned = self._taken(keep, len(self._arrays[0]))
+        self._size = len(keep)  # first: whoever looks meanwhile sees fewer of the old ones
+        self._arrays = thinned
+        self._before, self._start, self._own = (), 0, _NOTHING
 
     def curve(self, step: int | None = None, first: int | None = None) -> Curve:
         """The history so far, or up to `step`, or of the steps after `first`; later steps do not change it."""
+        if self._arrays is None and step is None and first is not None and first >= self._last_before():
+            return _part(self._own, int(np.searchsorted(self._own.step, first, "right")), len(self._own.step))
         end = self._size if step is None else int(np.searchsorted(self.step, step, "right"))
         start = 0 if first is None else int(np.searchsorted(self.step, first, "right"))
-        span = slice(start, max(start, end))
-        return Curve(_read_only(self._step[span]), _read_only(self._loss[span]), _read_only(self._lr[span]))
+        return self._span(start, max(start, end))
+
+    def _last_before(self) -> int:
+        return int(self._before[-1].step[-1]) if self._before else -1
 
     def curve_to(self, step: int, loss: float, lr: float | None) -> Curve:
         """The history up to `step`, with that one, its loss and rate where it was dropped."""
@@ -141,3 +189,12 @@ def _read_only(view: NDArray[T]) -> NDArray[T]:
     """Whoever looks changes nothing: the arrays are those of the run."""
     view.flags.writeable = False
     return view
+
+
+def _part(curve: Curve, start: int, end: int) -> Curve:
+    span = slice(start, end)
+    return Curve(curve.step[span], curve.loss[span], curve.lr[span])
+
+
+def _copied(curve: Curve) -> Curve:
+    return Curve(_read_only(curve.step.copy()), _read_only(curve.loss.copy()), _read_only(curve.lr.copy()))

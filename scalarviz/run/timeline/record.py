@@ -209,6 +209,9 @@ class Record:
         left, self.line = self.line, line
         if left.empty and left is not line and left.parent is not None and not self._needed(left):
             self._forget(left)
+        if left is not line:
+            left.history.rest()
+        line.history.wake()
         self._run.write(line.history)
         self.revision += 1
 
