@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from math import prod
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -168,6 +168,10 @@ class Frame:
     stopped_by: str = ""
     past: Past | None = None
     forward: Forward | None = field(default=None, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles hold the numbers; the network stays here."""
+        return Frame, tuple(None if part.name == "forward" else getattr(self, part.name) for part in fields(self))
 
     def with_activations(self, activations: Mapping[str, FloatArray]) -> Frame:
         """The same frame with the rows of a probe sample."""

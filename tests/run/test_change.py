@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import threading
 from itertools import combinations, pairwise
 
@@ -651,3 +652,16 @@ def test_weights_that_two_models_share_have_the_names_of_the_model_in_the_run():
     run.undo()
     run.undo()
     assert [t.name for t in run.tensors] == ["0.weight", "0.bias", "2.weight", "2.bias"]
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda frame: pickle.loads(pickle.dumps(frame))])
+def test_a_copied_frame_holds_its_numbers(copied):
+    """And not the network, which is an object of this process."""
+    _, run = make()
+    run.step(3)
+    frame = run.frame(X[0])
+    twin = copied(frame)
+    assert frame.forward is not None
+    assert twin.forward is None
+    assert (twin.step, twin.loss, twin.values.tobytes()) == (frame.step, frame.loss, frame.values.tobytes())
+    assert twin.activations.keys() == frame.activations.keys()
