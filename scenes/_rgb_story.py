@@ -73,7 +73,10 @@ def _error(moment: Moment) -> str:
     inputs, targets = moment.source.samples()
     some = slice(None, None, max(1, len(inputs) // MEASURED))
     away = float(np.abs(moment.predict(inputs[some]) - targets[some]).mean())
-    return f"A colour is now {100 * away:.1f} % off, on average." if np.isfinite(away) else ""
+    if not np.isfinite(away):
+        return ""
+    one, mean = ("The", "") if len(inputs) == 1 else ("A", ", on average")
+    return f"{one} colour is now {100 * away:.1f} % off{mean}."
 
 
 _CLAIMS = {"invert": _inverts, "rotate": _rotates}

@@ -154,6 +154,15 @@ def test_the_error_that_is_said_is_measured() -> None:
     assert claim(moment_of(scene)) == f"A colour is now {away:.1f} % off, on average."
 
 
+def test_of_one_colour_no_average_is_said() -> None:
+    scene = rgb(pair=["#ff8800:#0044cc"])
+    claim = scene.told.claim
+    assert claim is not None
+    inputs, targets = scene.run.samples()
+    away = 100 * float(np.abs(scene.run.predict(inputs) - targets).mean())
+    assert claim(moment_of(scene)) == f"The colour is now {away:.1f} % off."
+
+
 def test_digits_count_what_they_read_rightly() -> None:
     scene = DIGITS.build(DIGITS.Options(engine="numpy"))
     assert scene.told.sentence == "They should read handwritten digits."
