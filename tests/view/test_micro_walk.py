@@ -294,10 +294,10 @@ def test_gradients_of_a_deep_net_come_layer_by_layer_the_last_first(deep):
 
 
 @pytest.mark.parametrize("size", [(1280, 720), (960, 540), (720, 1280), (640, 360)])
-@pytest.mark.parametrize("theme", ["dark", "light"])
-def test_no_word_lies_on_another_at_any_size(size, theme):
+@pytest.mark.parametrize(("hidden", "optimizer"), [((), optim.SGD), ((4,), optim.Adam), ((16, 16), optim.Adam)])
+def test_no_word_lies_on_another_at_any_size(size, hidden, optimizer):
     with offscreen():
-        view = view_of(run_of(), size=size, theme=theme)
+        view = view_of(run_of(*hidden, optimizer=optimizer), size=size)
         view.tick(0.0)
         press(view, ".")
         for phase in range(6):
