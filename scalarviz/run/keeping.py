@@ -110,7 +110,10 @@ class Keeping:
 
     @in_turn
     def save(self, path: str | Path, notes: Mapping[str, str] | None = None) -> None:
-        """Write weights, optimiser state and step; see :func:`scalarviz.run.checkpoint.save_run`."""
+        """Write weights, optimiser state and step as they are where the run stands, in the past too.
+
+        See :func:`scalarviz.run.checkpoint.save_run`; ``run.to(run.span[1])`` goes to the newest step first.
+        """
         save_run(self, path, notes)  # type: ignore[arg-type]  # a Run is the only Keeping
 
     @in_turn

@@ -336,7 +336,9 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
 
     @in_turn
     def close(self) -> None:
-        """Return the weights to stand-alone float64. Looking at the past stays possible; stepping does not.
+        """Return the weights, as they are where the run stands, to stand-alone float64; the past is let go of.
+
+        Looking at the numbers of that step stays possible; stepping and going back do not.
 
         Raises
         ------
