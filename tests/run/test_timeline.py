@@ -589,3 +589,19 @@ def test_a_thinned_curve_ends_at_the_step_of_its_frame(monkeypatch):
         assert (np.diff(frame.curve.step) > 0).all()
     run.to(0)
     assert len(run.frame().curve.step) == 0
+
+
+def test_left_branches_count_with_their_steps_and_edits_and_go_before_the_way_back_gets_long():
+    run = make()
+    run.step(5)
+    run.timeline.budget = 400_000
+    for k in range(30):
+        run.refill(np.full((100, 3), 0.01 * k), np.full((100, 3), 0.5))  # 4,800 bytes, and a history
+        run.step(40)
+        run.undo()
+        run.step(3)
+    held = sum(line.held for line in run.timeline.lines if line is not run.timeline.line)
+    assert run.timeline.nbytes >= held
+    assert run.timeline.nbytes <= 400_000
+    assert 1 < len(run.branches) < 30
+    assert run.timeline.keyframes.spacing == 0.1

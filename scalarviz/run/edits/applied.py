@@ -30,3 +30,8 @@ class Applied:
     what: str
     gesture: str = ""
     does: tuple[Edit, ...] | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays that it holds."""
+        return sum(edit.nbytes for edit in (self.edit, *(self.does or ())))

@@ -145,6 +145,13 @@ class Edit:
         """Whether it leaves nothing of `earlier`, an edit of the same gesture after the same step."""
         return False
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its arrays."""
+        parts = (getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+        flat = (one for part in parts for one in (part if isinstance(part, tuple) else (part,)))
+        return sum(one.nbytes for one in flat if isinstance(one, np.ndarray | Edit))
+
     def _bits(self) -> tuple[Any, ...]:
         return type(self), *map(bits, self.parts().values())
 

@@ -21,6 +21,8 @@ FINE = 0.008
 """Likewise, where somebody goes back and forth."""
 FINE_SHARE = 8
 """The finer ones may fill the budget's so-manieth part."""
+LEFT_SHARE = 4
+"""Where left branches fill more than this part of it, they go before the spacing of the others doubles."""
 
 
 class Keyframes:
@@ -92,6 +94,11 @@ class Keyframes:
         if kept is not None:
             self.nbytes += kept.nbytes + OVERHEAD
 
+    def keep_rest(self, line: Line, nbytes: int) -> None:
+        """Count what else a line holds while nobody stands on it: its own steps and edits."""
+        self.nbytes += nbytes - line.rest
+        line.rest = nbytes
+
     def drop(self, line: Line, going: Callable[[Key], bool]) -> None:
         """Let go of keyframes of a line."""
         kept = []
@@ -115,13 +122,16 @@ class Keyframes:
         for line in self._lines:
             if self.nbytes > self.budget:
                 self._drop_left(line, way.get(id(line), (-1, -1)))
+        for line in self._lines:
+            if self.nbytes > self.budget and line is not current:
+                self.keep_tip(line, None)
+        left = sum(line.rest + sum(key.nbytes for key in line.keys) for line in self._lines if id(line) not in way)
+        if self.nbytes > self.budget and left > self.budget // LEFT_SHARE:
+            return False
         while self.nbytes > self.budget and any(not key.whole for line in self._lines for key in line.keys):
             self.spacing = max(2 * self.spacing, FINE)
             for line in self._lines:
                 self._drop_close(line)
-        for line in self._lines:
-            if self.nbytes > self.budget and line is not current:
-                self.keep_tip(line, None)
         return self.nbytes <= self.budget
 
     def _drop_left(self, line: Line, last: tuple[int, int]) -> None:

@@ -86,6 +86,8 @@ class Line:
         Moments that were named, by step.
     cut : bool
         Whether only that is left of it which other lines come from.
+    rest : int
+        Bytes of its own steps and edits, while the run stands on another line.
     jumped : bool
         Whether it began by a change to other numbers altogether: where it begins is a place of its own.
     """
@@ -103,12 +105,18 @@ class Line:
     tip: Kept | None = None
     flags: dict[int, str] = field(default_factory=dict)
     cut: bool = False
+    rest: int = 0
     jumped: bool = False
 
     @property
     def own(self) -> list[Applied]:
         """The edits since it left."""
         return self.edits[self.before :]
+
+    @property
+    def held(self) -> int:
+        """Bytes of its own steps and edits."""
+        return self.history.nbytes + sum(done.nbytes for done in self.own) + OVERHEAD
 
     @property
     def empty(self) -> bool:

@@ -211,7 +211,9 @@ class Record:
             self._forget(left)
         if left is not line:
             left.history.rest()
+            self.keyframes.keep_rest(left, left.held if left in self.lines else 0)
         line.history.wake()
+        self.keyframes.keep_rest(line, 0)
         self._run.write(line.history)
         self.revision += 1
 
@@ -223,6 +225,7 @@ class Record:
     def _forget(self, line: Line) -> None:
         self.keyframes.drop(line, lambda key: True)
         self.keyframes.keep_tip(line, None)
+        self.keyframes.keep_rest(line, 0)
         self.lines.remove(line)
         line.history.forget()
         self.revision += 1
@@ -261,6 +264,7 @@ class Record:
         self.keyframes.drop(line, lambda key: (key.step, key.edits) > (line.newest, edits))
         self.keyframes.keep_tip(line, None)
         line.history.cut(line.newest)
+        self.keyframes.keep_rest(line, line.held)
         self.revision += 1
 
     def find(self, branch: Branch | int) -> Line:
@@ -284,6 +288,7 @@ class Record:
         for line in self.lines:
             self.keyframes.drop(line, lambda key: True)
             self.keyframes.keep_tip(line, None)
+            self.keyframes.keep_rest(line, 0)
         self.line.parent = self.line.came = None
         self.line.newest = self._run.steps
         self.lines[:] = [self.line]
