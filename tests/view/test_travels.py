@@ -157,6 +157,23 @@ def test_the_past_is_said_and_space_plays_on_from_there(live):
     np.testing.assert_array_equal(live.run.values, values_at(live.run.steps))
 
 
+def test_the_second_line_is_of_the_frame_that_is_drawn_though_the_run_goes_on_meanwhile(live, monkeypatch):
+    do(live, "step", 30)
+    do(live, "back", 20)
+    taken, drawn = live.frame(), []
+    do(live, "step", 5)  # the worker is ahead of the picture
+    update = live.bench.update
+    monkeypatch.setattr(live, "frame", lambda: taken)
+    monkeypatch.setattr(
+        live.bench, "update", lambda frame, text, s: (drawn.append((frame, text)), update(frame, text, s))
+    )
+    live.refresh()
+    live.tick(0.01)
+    ((frame, text),) = drawn
+    assert (frame.step, frame.past.newest) == (10, 30)
+    assert text.startswith("in the past, 20 steps before the newest")
+
+
 def test_an_edit_in_the_past_starts_a_branch_and_says_so(live):
     do(live, "step", 30)
     do(live, "back", 20)

@@ -221,12 +221,16 @@ class LiveView(Viewer):
         """Another thread tells: the next tick shows it."""
         self._change = change
 
-    def pace_text(self) -> str:
-        """Pace, steps a second (shown and possible; at rest what is possible), frames a second, engine."""
+    def pace_text(self, frame: Frame | None = None) -> str:
+        """Pace, steps a second (shown and possible; at rest what is possible), frames a second, engine.
+
+        Where in the past it stands is said of `frame`: meanwhile the worker may have gone on.
+        """
         if inside := self.micro.headline:
             return inside
         parts = [self.playback.text(), f"up to {self._full_speed:,.0f} steps/s"]
-        past = "" if self.travels is None else self.travels.words()
+        frame = self.worker.latest if frame is None else frame
+        past = "" if self.travels is None else self.travels.words(frame)
         seen = self._steps.value  # full speed was measured once, maybe while the machine had more to do
         if past and self.playback.running:
             parts = [past, self.playback.text(), f"plays {seen:,.0f} steps/s"]
@@ -237,7 +241,7 @@ class LiveView(Viewer):
         if self.playback.running:
             parts.append(f"{self._frames.value:.0f} frames/s")
             parts += [self.run.breakpoints.remark] * bool(self.run.breakpoints.remark)
-        elif self.worker.latest.step == 0 and not self.worker.latest.edited:
+        elif frame.step == 0 and not frame.edited:
             parts.insert(1, "nothing has been learnt yet")
         return "  ·  ".join([*parts, str(self.run.engine)])
 

@@ -76,8 +76,8 @@ class Mirror(Viewer):
         if self.travels is not None and not self.travels.forward(count):
             self.travels.newest()
 
-    def pace_text(self) -> str:
-        """Where in the past it stands, and the engine, if there is one."""
+    def pace_text(self, frame: Frame | None = None) -> str:
+        """Where in the past `frame` stands (None: the newest one), and the engine, if there is one."""
         facts = self.subject.source.facts
-        past = "" if self.travels is None else self.travels.words()
+        past = "" if self.travels is None else self.travels.words(frame)
         return "  ·  ".join(filter(None, (past, "" if facts is None else facts.engine)))

@@ -82,12 +82,11 @@ class Travels:
     @property
     def behind(self) -> int:
         """How many steps there are after the one shown."""
-        frame = self._look()
-        return 0 if frame.past is None else max(0, frame.past.newest - frame.step)
+        return _after(self._look())
 
-    def words(self) -> str:
-        """What the second line says while the past is shown."""
-        left, playback = self.behind, self._playback
+    def words(self, frame: Frame | None = None) -> str:
+        """What the second line says while `frame` is of the past; None: the one there is now."""
+        left, playback = _after(self._look() if frame is None else frame), self._playback
         if not left:
             return ""
         said = f"in the past, {left:,} step{'s' if left > 1 else ''} before the newest"
@@ -327,6 +326,11 @@ class Travels:
         self.goal, self._plays_then = None, False
         if plays and self._playback is not None and (goal is None or self._look().step == goal):
             self._playback.play()
+
+
+def _after(frame: Frame) -> int:
+    """How many steps there are after the one that a frame shows."""
+    return 0 if frame.past is None else max(0, frame.past.newest - frame.step)
 
 
 def _undone_at(past: Past, here: int) -> int:

@@ -85,8 +85,8 @@ class Viewer:
         """The numbers as they are now."""
         raise TypeError(f"{type(self).__name__} must say where its numbers come from")
 
-    def pace_text(self) -> str:
-        """The HUD's second line."""
+    def pace_text(self, frame: Frame | None = None) -> str:
+        """The HUD's second line, of the moment of `frame`; None: of now."""
         return ""
 
     def message(self) -> str:
@@ -197,7 +197,7 @@ class Viewer:
             return False
         self._shown, self._dirty = frame, False
         self.bench.message, touch.notice = said
-        self.bench.update(frame, self.pace_text(), seconds)
+        self.bench.update(frame, self.pace_text(frame), seconds)
         return True
 
     def follow(self, frame: Frame) -> bool:
