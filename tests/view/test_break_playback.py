@@ -208,6 +208,26 @@ def test_the_selected_weight_is_asked_of(live):
 
 
 @pytest.mark.gl
+def test_what_is_offered_gives_way_to_letters_and_stays_after_another_key(live):
+    live.bench.select(7)
+    live.send("break_on")
+    assert "letters replace it" in live.notice()
+    typed(live, "loss < 0.5")
+    assert "pause when: loss < 0.5|" in live.notice()
+    live.key("Escape")
+    live.send("break_on")
+    live.key("End")
+    assert "letters replace it" not in live.notice()
+    typed(live, ".5")
+    assert "pause when: 0.weight[2][1] crosses 0.5|" in live.notice()
+    live.key("Escape")
+    live.send("break_on")
+    live.key("Backspace")
+    typed(live, "1")
+    assert "pause when: 0.weight[2][1] crosses 1|" in live.notice()
+
+
+@pytest.mark.gl
 def test_a_mistake_is_said_and_can_be_mended(live):
     live.send("break_on")
     typed(live, "los < 1")

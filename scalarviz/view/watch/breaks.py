@@ -43,6 +43,7 @@ class Breaks:
         self._view, self._worker = view, worker
         self._told: Stop | None = None
         self._refused = ""
+        self._offered = False  # what is typed was put there, so letters replace it
         self._asked: tuple[str, AskedCall] | None = None  # what was said of a new one, and whether it is true already
         self.typed: str | None = None
         self.handlers: dict[str, Callable[..., None]] = {"break_on": self.open}
@@ -69,7 +70,7 @@ class Breaks:
         """From now on keys are letters of a condition; it begins with what may be asked of the selected weight."""
         index = self._view.bench.selected
         self.typed = "" if index is None else f"{self._worker.run.condition_name(index)} crosses 0"
-        self._refused = ""
+        self._refused, self._offered = "", index is not None
 
     def prompt(self) -> str:
         """What is typed, what is wrong with it, and what else there is; empty while nothing is typed."""
@@ -80,7 +81,8 @@ class Breaks:
         if len(points) > LISTED:
             there.insert(0, f"{len(points) - LISTED} more")
         hint = f"  ({EXAMPLES})" if not self.typed else ""
-        parts = [f"pause when: {self.typed}|{hint}", self._refused or "Enter sets it, Escape leaves it"]
+        ways = "Enter sets it, letters replace it, End keeps it" if self._offered else "Enter sets it"
+        parts = [f"pause when: {self.typed}|{hint}", self._refused or f"{ways}, Escape leaves it"]
         if there and not self._refused:
             parts += ["; ".join(there), "a number switches one off or on, with a minus it goes"]
         return "  ·  ".join(parts)
@@ -96,7 +98,8 @@ class Breaks:
         elif pressed in ("Backspace", "Delete"):
             self.typed, self._refused = self.typed[:-1] if pressed == "Backspace" else "", ""
         elif text and text.isprintable():
-            self.typed, self._refused = (self.typed + text)[:LONGEST], ""
+            self.typed, self._refused = (text if self._offered else self.typed + text)[:LONGEST], ""
+        self._offered = False
         return True
 
     def _enter(self, text: str) -> None:
