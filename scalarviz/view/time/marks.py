@@ -42,7 +42,7 @@ class Mark:
     def short(self) -> str:
         """What is written below it."""
         more = len(self.words) - 1
-        return cut(self.words[-1], _WIDEST) + (f" +{more}" if more else "")
+        return cut(self.words[-1], _WIDEST) + (f", {more} more" if more else "")
 
 
 @dataclass(frozen=True, slots=True)
