@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scalarviz.view.draw.maps import get_map
 from scalarviz.view.draw.painter import Painter
@@ -19,7 +22,7 @@ from scalarviz.view.micro.pulses import cut, pulse
 from scalarviz.view.micro.ribbon import arrow_at, arrows, ribbon
 from scalarviz.view.micro.sentence import sentence
 from scalarviz.view.micro.told import Formula, Phase, Sentence, Word
-from scalarviz.view.micro.writing import face_of_gradient, face_of_update, of_product, words_of
+from scalarviz.view.micro.writing import face_of_gradient, face_of_product, face_of_update, of_product, words_of
 from scalarviz.view.window.offscreen import offscreen
 
 pytestmark = pytest.mark.gl
@@ -164,9 +167,20 @@ def test_a_wide_line_has_both_formulas_with_their_letters():
 
 
 def test_a_gradient_is_written_with_its_factors_or_as_a_mean():
-    assert face_of_gradient(0.0579, (0.0595, 0.97)) == ("+0.059 × 0.97", "= +0.0579")
+    assert face_of_gradient(0.0579, (0.0595, 0.97)) == ("+0.059 × 0.97", "≈ +0.0579")
     assert face_of_gradient(0.0579, None) == ("mean δ·x", "= +0.0579")
-    assert face_of_gradient(0.0595, (0.0595, 1.0)).above.endswith("× 1")
+    assert face_of_gradient(0.0595, (0.0595, 1.0)) == ("+0.0595 × 1", "= +0.0595")
+    assert face_of_gradient(-3e-5, (-3e-5, 1.0)) == ("−3.0e−5 × 1", "= −3.0e−5")
+
+
+@given(st.floats(-30, 30), st.floats(-30, 30))
+def test_a_cube_says_equal_only_where_the_digits_on_it_give_the_number(weight, x):
+    face = face_of_product(weight, x)
+    left, right = (Decimal(part.replace("−", "-")) for part in face.above.split(" × "))
+    sign, _, made = face.below.partition(" ")
+    result = Decimal(made.replace("−", "-").replace(",", ""))
+    exact = abs(left * right - result) <= Decimal("0.5") * Decimal(1).scaleb(result.as_tuple().exponent)
+    assert sign == ("=" if exact else "≈")
 
 
 def test_an_update_is_written_with_the_decimals_that_show_it():
@@ -238,6 +252,26 @@ def test_a_histogram_holds_every_term_and_says_mean_and_own():
     assert near(pixels[56, round(at)], DARK.selection, 40)
     own = 20 + 304 * (0.5 - 0.5 * 0.04 / found.reach)
     assert near(pixels[10 + 48 + 74 + 7, round(own)], DARK.pulse, 40)
+
+
+@pytest.mark.parametrize("own", [-0.98, -0.5, 0.0, 0.9, 1.0])
+def test_in_a_histogram_no_bar_lies_below_the_mean_and_no_end_below_the_mark(own):
+    terms = np.linspace(-1, 1, 1000)
+    found = spread_of(terms, 0.01, own, "1,024 colours", "colour")
+    box = (20.0, 10.0, 304.0, 150.0)
+    sketch = histogram(box, DARK, get_map("gradient", DARK), found, np.linspace(-1, 1, BINS))
+    mean = next(item for item in sketch.texts if item.text.startswith("mean"))
+    pixels = drawn(sketch, (340, 170))
+    left, base = round(mean.x), 10 + 48 + 74
+    beside = pixels[round(mean.y) - 10 : round(mean.y) + 2, 24 : left - 16]
+    assert np.ptp(beside.reshape(-1, beside.shape[-1]), axis=0).max() == 0  # nothing as high as the words
+    at = 20 + 304 * (0.5 + 0.5 * own)
+    ends = [item for item in sketch.texts if item.y == base + 16 and item.text[1:] == "1.00"]
+    assert ends
+    for item in ends:
+        wide = measure(item.text, item.size)
+        start = item.x - wide * (item.anchor == "right")
+        assert at + 5 <= start or at - 5 >= start + wide
 
 
 def test_terms_that_are_all_zero_have_no_histogram():

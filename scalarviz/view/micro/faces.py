@@ -108,4 +108,4 @@ class Faces:
 
 def _bare(text: str) -> str:
     """The number alone."""
-    return text.removeprefix("= ").removeprefix("w' ")
+    return text.removeprefix("= ").removeprefix("≈ ").removeprefix("w' ")

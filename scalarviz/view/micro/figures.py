@@ -20,6 +20,7 @@ from .chips import delta_text
 BINS = 24
 HISTOGRAM = 150.0
 _BARS = 74.0
+_WORDS = 16.0  # of those above the bars, which hold the mean
 _ROW = 22.0
 DECADES = 4.0
 """Below the largest gradient, in which the bars of the layers are drawn."""
@@ -90,7 +91,7 @@ def histogram(box: Box, theme: Theme, cmap: Colormap, spread: Spread, unit: NDAr
     sketch.text(x, y + 34, said if measure(said, LABEL) <= wide else f"δ · x of {spread.words}", LABEL, theme.text3)
     base, step = y + 48 + _BARS, wide / BINS
     for k, count in enumerate(spread.counts):
-        high = _BARS * float(count) / float(spread.counts.max())
+        high = (_BARS - _WORDS) * float(count) / float(spread.counts.max())
         if high:
             sketch.rect(x + k * step, base - high, step - 1.5, high, fill=tuple(float(c) for c in cmap(unit[k])))
     sketch.line((x, base), (x + wide, base), theme.flow, 1.0)
@@ -101,8 +102,12 @@ def histogram(box: Box, theme: Theme, cmap: Colormap, spread: Spread, unit: NDAr
     sketch.text(at + (8 if right else -8), y + 56, words, LABEL, theme.text1, bold=True,
                 anchor="left" if right else "right")  # fmt: skip
     ends = short(spread.reach)
-    sketch.text(x, base + 16, f"\N{MINUS SIGN}{ends}", LABEL, theme.text3)
-    sketch.text(x + wide, base + 16, f"+{ends}", LABEL, theme.text3, anchor="right")
+    own = 0.5 * wide if spread.own is None else wide * _share(spread.own, spread.reach)
+    room = measure(f"+{ends}", LABEL) + 7  # the scale goes as far both ways: the end below the mark needs no number
+    if own > room:
+        sketch.text(x, base + 16, f"\N{MINUS SIGN}{ends}", LABEL, theme.text3)
+    if own < wide - room:
+        sketch.text(x + wide, base + 16, f"+{ends}", LABEL, theme.text3, anchor="right")
     if spread.own is not None:
         _own(sketch, (x, base, wide, 0.0), theme, spread, measure(ends, LABEL) + 20)
     return sketch

@@ -181,7 +181,8 @@ class Sayings:
         count = len(self.opened.batch)
         numbers = (Word(f"{adding:,}", "violet", True), Word(f" of {count:,} {noun(self.subject, count)} added up"))
         about = "each adds its own δ · x to every cube"
-        return Sentence(f"gradient of {_called(self._stages[step.stage])}", about, (Formula("sum of δ · x", numbers),))
+        letters = f"sum of δ · x ÷ {self.opened.divisor:,}" if self.opened.divisor > 1 else "sum of δ · x"
+        return Sentence(f"gradient of {_called(self._stages[step.stage])}", about, (Formula(letters, numbers),))
 
     # ---- the table beside
 

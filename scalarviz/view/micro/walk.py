@@ -112,7 +112,7 @@ class Walk:
             faces=faces, sentence=sentence,
             pulses=self._pulses(now), adding=adding, whole=opened.gradient if adding else None,
             loss=self._own_loss if phase >= LOSS else None, spread=spread,
-            layers=self._layers(computed), rule=self._rule(phase, sentence.index), now=self.frame,
+            layers=self._layers(computed, gradient), rule=self._rule(phase, sentence.index), now=self.frame,
             sample=self._sample(adding),
             outputs=outputs(opened, self.subject, self.frame, self._deltas_of(done, adding), self._reached(done)),
             table=self._sayings.table(self._deltas_of(done, adding), self._reached(done)),
@@ -229,12 +229,12 @@ class Walk:
         words, name = f"{count:,} {noun(self.subject, count)}", noun(self.subject)
         return spread_of(terms.products * batch.divisor, float(batch.gradient[index]), own, words, name)
 
-    def _layers(self, computed: NDArray[np.bool_]) -> tuple[Layer, ...]:
+    def _layers(self, computed: NDArray[np.bool_], gradient: Floats) -> tuple[Layer, ...]:
         """The largest gradient of each block of a larger net, as far as they have come."""
         found = []
         for tensor in self.subject.tensors if not self.few else ():
             there = bool(computed[tensor.span].all())
-            size = float(np.abs(self.opened.gradient[tensor.span]).max(initial=0.0)) if there else float("nan")
+            size = float(np.abs(gradient[tensor.span]).max(initial=0.0)) if there else float("nan")
             if tensor.role != "bias" or len(self.subject.tensors) <= MOST_ROWS:
                 found.append(Layer(tensor.name, size))
         return tuple(found[:MOST_ROWS])
@@ -270,7 +270,8 @@ class Walk:
             return {}
         tensors = [t for t in (stage.weight, stage.bias) if t is not None]
         places = [k for t in tensors for k in range(t.start, t.start + t.size)]
-        return {k: Face("sum of δ·x", f"= {delta_text(float(gradient[k]))}") for k in places}
+        words = f"sum ÷ {self.opened.divisor:,}" if self.opened.divisor > 1 else "sum of δ·x"
+        return {k: Face(words, f"= {delta_text(float(gradient[k]))}") for k in places}
 
     def added(self, step: MicroStep, count: int, computed: NDArray[np.bool_]) -> Floats:
         """The gradient with that layer's own as the sum over the first `count` samples of the batch.

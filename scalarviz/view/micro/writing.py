@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
 
 from ...run.opened.writing import MINUS, Line, digits_of, digits_that_give
-from ..draw.equation import decimals, descent, product
+from ..draw.equation import Printed, decimals, descent, product, rounds_to
 from ..draw.text import chip_text, exponent, number
 from .chips import delta_text
 from .told import Face, Formula, Tone, Word
@@ -15,18 +16,35 @@ DIGITS = 4
 
 
 def face_of_product(weight: float, x: float) -> Face:
-    """``−0.47 × 0.97`` over ``= −0.46``."""
-    return Face(f"{chip_text(weight, signed=True)} × {chip_text(x)}", f"= {chip_text(weight * x, signed=True)}")
+    """``−0.47 × 0.97`` over ``= −0.46``; with ``≈`` where so few digits do not give it."""
+    left, right, made = chip_text(weight, signed=True), chip_text(x), chip_text(weight * x, signed=True)
+    return Face(f"{left} × {right}", f"{_sign(left, right, made)} {made}")
 
 
 def face_of_gradient(gradient: float, factors: tuple[float, float] | None) -> Face:
-    """``+0.060 × 0.97`` over ``= +0.0579``; without factors it is a mean."""
+    """``+0.060 × 0.97`` over ``≈ +0.0579``, ``=`` where the digits give it; without factors it is a mean."""
     if factors is None:
         return Face("mean δ·x", f"= {delta_text(gradient)}")
     delta, x = factors
     size = abs(delta)
     left = number(delta, 3, signed=True) if 0.005 <= size < 10 else exponent(delta, signed=True)
-    return Face(f"{left} × {'1' if x == 1.0 else chip_text(x)}", f"= {delta_text(gradient)}")
+    right, made = "1" if x == 1.0 else chip_text(x), delta_text(gradient)
+    if x == 1.0:
+        left = delta_text(delta)  # there is room for all of it
+    return Face(f"{left} × {right}", f"{_sign(left, right, made)} {made}")
+
+
+def _sign(left: str, right: str, made: str) -> str:
+    """``=`` if the product of two numbers as they are written is the third one, rounded as that is; else ``≈``."""
+    try:
+        a, b, result = (Decimal(text.replace(MINUS, "-").replace(",", "")) for text in (left, right, made))
+    except InvalidOperation:  # infinite, or no number
+        return "="
+    if not all(value.is_finite() for value in (a, b, result)):
+        return "="
+    place = result.as_tuple().exponent
+    assert isinstance(place, int)
+    return "=" if rounds_to(a * b, Printed(made, result, Decimal(1).scaleb(place))) else "≈"
 
 
 def face_of_update(before: float, after: float) -> Face:
