@@ -342,13 +342,13 @@ class Workbench(Standing):
             self.refresh()
 
     @property
-    def help(self) -> bool:
-        """Whether the list of keys is shown; may be set."""
+    def help(self) -> int:
+        """Which page of the list of keys is shown, 0 for none; may be set."""
         return self.touch.help
 
     @help.setter
-    def help(self, shown: bool) -> None:
-        self.touch.help, self._outdated = shown, True
+    def help(self, page: int) -> None:
+        self.touch.help, self._outdated = page, True
 
     @property
     def message(self) -> str:

@@ -19,11 +19,12 @@ from scalarviz.view.draw.sketch import Sketch, TextItem
 from scalarviz.view.draw.text import CAP_HEIGHT, measure
 from scalarviz.view.draw.theme import DARK, LIGHT, rgb
 from scalarviz.view.panels.colour_cube import HINT, hexed
-from scalarviz.view.panels.overlay import banner, help_panel, pointer_label, wrapped
+from scalarviz.view.panels.overlay import banner, help_pages, help_panel, pointer_label, wrapped
 from scalarviz.view.shown.subject import arrays_subject, subject_of
 from scalarviz.view.space.pose import between, camera_of, pose_of, turned
 from scalarviz.view.touched.touch import plate_of
 from scalarviz.view.watch.actions import ACTIONS, Here, help_lines
+from scalarviz.view.watch.viewer import Viewer
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
@@ -568,11 +569,43 @@ def test_help_lists_every_key_on_a_dimmed_picture(single: Scene) -> None:
 @pytest.mark.parametrize("size", SIZES)
 def test_help_fits_every_size(single: Scene, size: tuple[int, int]) -> None:
     lines = help_lines(Here(subject_of(single)))
-    sketch = help_panel(size, lines, DARK)
-    assert_no_overlap([sketch], size)
+    pages = [help_panel(size, lines, DARK, page) for page in range(1, len(help_pages(size, lines)) + 1)]
+    for sketch in pages:
+        assert_no_overlap([sketch], size)
     keys = {action.keys[0] for action in ACTIONS}
     if min(size) >= 360:
-        assert keys <= {text.partition(" or ")[0] for text in words([sketch])}
+        assert keys <= {text.partition(" or ")[0] for text in words(pages)}
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (960, 540), (640, 480)])
+def test_no_sentence_of_the_help_is_cut_in_a_picture_of_common_size(single: Scene, size: tuple[int, int]) -> None:
+    lines = help_lines(Here(subject_of(single)))
+    pages = help_pages(size, lines)
+    assert [line for page in pages for line in page.lines] == list(lines)
+    said = words([help_panel(size, lines, DARK, page) for page in range(1, len(pages) + 1)])
+    assert all(does in said for _, does in lines)
+
+
+def test_the_help_turns_its_pages_and_closes_after_the_last(single: Scene) -> None:
+    bench = bench_of(single, (640, 480))
+    view = Viewer(bench)
+    bench.touch.table = help_lines(Here(bench.subject))
+    count = len(help_pages((640, 480), bench.touch.table))
+    assert count > 1
+    shown = []
+    for _ in range(count + 1):
+        view.send("toggle_help")
+        shown.append(bench.help)
+    assert shown == [*range(1, count + 1), 0]
+
+
+def test_a_sentence_that_begins_with_a_bracket_has_a_beginning() -> None:
+    lines = [
+        ("=", "(or +) a little more of the clicked cube"),
+        *[(str(k), f"what {k} does, {'long ' * 20}") for k in range(40)],
+    ]
+    (page,) = help_pages((960, 540), lines)
+    assert page.lines[0] == ("=", "a little more of the clicked cube")
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -330,3 +330,8 @@ def test_no_panel_makes_way_for_the_bar():
         for high in range(500, 1300, 40):
             with_bar, without = (arrange((wide, high), wanted, keys=True, time=time) for time in (True, False))
             assert with_bar.panels.keys() == without.panels.keys(), (wide, high)
+
+
+def test_the_label_of_several_changes_says_how_many_others_there_are():
+    assert Mark("edit", 93, ("lr = 1",)).short == "lr = 1"
+    assert Mark("edit", 93, ("0.weight[0][0] = 2", "lr = 1")).short == "lr = 1, 1 more"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ..draw.places import LABEL, MARGIN, TITLE, Box
 from ..draw.sketch import Colour, Sketch, rgba
@@ -85,20 +86,45 @@ def pointer_label(
     return sketch
 
 
-def help_panel(size: tuple[float, float], table: Sequence[tuple[str, str]], theme: Theme) -> Sketch:
-    """The table of keys in the middle, over the dimmed picture, in as many columns as it needs.
+class Page(NamedTuple):
+    """Some lines of the table of keys, in how many columns, and the height of a line."""
 
-    Where the whole sentences do not fit, their beginnings stand there, or their first words; in a tiny picture the last
-    lines are left out.
+    lines: list[tuple[str, str]]
+    columns: int
+    step: float
+
+
+def help_pages(size: tuple[float, float], table: Sequence[tuple[str, str]]) -> list[Page]:
+    """The table of keys as it has room in a picture of `size`: whole sentences, or their beginnings, on one page.
+
+    Where even those do not fit, the whole sentences stand on several; in a tiny picture their first words on one, the
+    last lines left out.
     """
-    sketch = Sketch()
-    sketch.rect(0, 0, *size, fill=rgba(theme.background, 0.72))
     short = [(key.partition(" or ")[0], _beginning(does)) for key, does in table]
     room = size[0] - 8 - 2 * _SIDE, size[1] - 8 - _HEAD
-    plans = [(lines, columns, step) for lines in (list(table), short) for step in (24.0, 21.0, 18.0, 16.0)
-             for columns in (1, 2, 3) if -(-len(lines) // columns) * step <= room[1]]  # fmt: skip
-    fitting = [plan for plan in plans if sum(_widths(plan[0], plan[1])) <= room[0]]
-    lines, columns, step = fitting[0] if fitting else (*_squeezed(short, room), 16.0)
+    for lines in (list(table), short):
+        for step in (24.0, 21.0, 18.0, 16.0):
+            for columns in (1, 2, 3):
+                fits = -(-len(lines) // columns) * step <= room[1] and sum(_widths(lines, columns)) <= room[0]
+                if fits:
+                    return [Page(lines, columns, step)]
+    rows = int(room[1] / 18.0)
+    for columns in (2, 1) if rows >= _LEAST else ():
+        count = -(-len(table) // (rows * columns))
+        most = -(-len(table) // count)
+        pages = [Page(list(table[k : k + most]), columns, 18.0) for k in range(0, len(table), most)]
+        if all(sum(_widths(page.lines, columns)) <= room[0] for page in pages):
+            return pages
+    return [Page(*_squeezed(short, room), 16.0)]
+
+
+def help_panel(size: tuple[float, float], table: Sequence[tuple[str, str]], theme: Theme, page: int = 1) -> Sketch:
+    """A page of the table of keys (the first is 1) in the middle, over the dimmed picture; see `help_pages`."""
+    sketch = Sketch()
+    sketch.rect(0, 0, *size, fill=rgba(theme.background, 0.72))
+    pages = help_pages(size, table)
+    page = min(page, len(pages))
+    lines, columns, step = pages[page - 1]
     widths = _widths(lines, columns)
     rows = -(-len(lines) // columns)
     width, height = min(sum(widths) + 2 * _SIDE, size[0] - 8), rows * step + _HEAD
@@ -106,6 +132,9 @@ def help_panel(size: tuple[float, float], table: Sequence[tuple[str, str]], them
     _panel(sketch, (left, top, width, height), theme, theme.flow)
     if measure("keys and mouse", TITLE, True) <= width - 2 * _SIDE:
         sketch.text(left + _SIDE, top + 28, "keys and mouse", TITLE, theme.text1, bold=True)
+        if len(pages) > 1:
+            turns = f"page {page} of {len(pages)}, ? {'turns' if page < len(pages) else 'closes'}"
+            sketch.text(left + width - _SIDE, top + 28, turns, LABEL, theme.text2, anchor="right")
     x = left + _SIDE
     for column, wide in enumerate(widths):
         part = lines[column * rows : (column + 1) * rows]
@@ -120,6 +149,7 @@ def help_panel(size: tuple[float, float], table: Sequence[tuple[str, str]], them
 
 
 _SIDE, _HEAD, _BETWEEN = 20.0, 50.0, 26.0
+_LEAST = 12  # lines of a page
 
 
 def _squeezed(lines: list[tuple[str, str]], room: tuple[float, float]) -> tuple[list[tuple[str, str]], int]:
@@ -139,8 +169,8 @@ def _first_words(text: str, width: float) -> str:
 
 
 def _beginning(does: str) -> str:
-    """What a sentence says first: up to a bracket, comma or semicolon."""
-    return re.split(r" ?[(,;]", does)[0]
+    """What a sentence says first: up to a bracket, comma or semicolon, after a bracket at its beginning."""
+    return re.split(r" ?[(,;]", re.sub(r"^\([^)]*\) ", "", does))[0]
 
 
 def _key_width(lines: Sequence[tuple[str, str]]) -> float:

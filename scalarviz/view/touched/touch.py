@@ -82,7 +82,8 @@ class Touch:
         Whether somebody opens the coming step for the inspector, which says more than a line about the last one.
     message, notice : str
         What went wrong; what happened that is no trouble.
-    help : bool
+    help : int
+        Which page of them is shown; 0 for none.
     table : tuple of (str, str)
         Keys and gestures, and what they do: the list that help shows.
     """
@@ -96,7 +97,7 @@ class Touch:
         self.inspector: Inspector | None = None
         self.asks = self._in_column = False
         self.message = self.notice = ""
-        self.help = False
+        self.help = 0
         self.table: tuple[tuple[str, str], ...] = ()
         self._explanation: Lines = ()
         self._written: Frame | None = None  # what the words and numbers are about
@@ -170,7 +171,7 @@ class Touch:
             middle += _handle(self.inspector.number, self.pointer, view)
         middle += side.label(frame, view.places.size)
         middle += self._banners(view)
-        top = [help_panel(view.places.size, self.table, view.theme)] if self.help else []
+        top = [help_panel(view.places.size, self.table, view.theme, self.help)] if self.help else []
         return [lowest, middle, top]
 
     def _selected(self, inspector: Inspector, frame: Frame, view: View) -> list[Sketch]:

@@ -100,7 +100,7 @@ class Hands:
         self.let_go()
         viewer, bench = self._viewer, self._viewer.bench
         point = bench.to_logical(at)
-        self._over_help = bench.help
+        self._over_help = bool(bench.help)
         if self._over_help:  # nothing of what lies below the list of keys is touched
             return
         self._pressed, self._dragging, self._shift, self._ctrl = (at, button), False, shift, ctrl
@@ -172,7 +172,7 @@ class Hands:
         if begun is not None and self._viewer.travels is not None:
             self._viewer.travels.release(begun if bench.bar.target(point) == begun else None)
         elif self._over_help:
-            bench.help = self._over_help = False
+            bench.help, self._over_help = 0, False
         elif taken:
             bench.side.release(point)
         elif clicked and (cap := bench.story.at(point)) is not None:

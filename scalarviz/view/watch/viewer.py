@@ -17,6 +17,7 @@ import numpy as np
 
 from ...errors import InputError, ScalarvizError
 from ...run.edits import SetWeights
+from ..panels.overlay import help_pages
 from ..workbench import Workbench
 from .actions import Here, action_of, find, help_lines, told
 from .acts import Acts
@@ -299,8 +300,9 @@ class Viewer:
             self.refresh()
 
     def toggle_help(self) -> None:
-        """Show or hide the list of keys."""
-        self.bench.help = not self.bench.help
+        """Show the list of keys, page by page, or hide it."""
+        pages = help_pages(self.bench.places.size, self.bench.touch.table)
+        self.bench.help = self.bench.help + 1 if self.bench.help < len(pages) else 0
 
     def escape(self) -> None:
         """Close what is open; where nothing is, close the window at the second press.
@@ -309,7 +311,7 @@ class Viewer:
         it was), a selected cube or colour, and full screen.
         """
         if self.bench.help:
-            self.bench.help = False
+            self.bench.help = 0
         elif self.travels is not None and self.travels.give_up():
             self.say("stays here")
         elif self.acts.let_go() or self.hands.let_go(undo=True) or self.bench.let_go():
