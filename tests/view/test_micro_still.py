@@ -106,3 +106,29 @@ def test_of_a_batch_outputs_and_deltas_are_means_and_none_is_wanted(classes):
     assert [output.value for output in told.outputs] == pytest.approx(classes.predict(inputs).mean(axis=0), abs=1e-6)
     assert [output.delta for output in told.outputs] == pytest.approx(classes.open().gradient[-7:])
     assert not any(output.wanted for output in told.outputs)
+
+
+@pytest.mark.parametrize("whole_batch", [False, True])
+@pytest.mark.parametrize(("loss", "once"), [("mean", "mean"), ("sum", "Σ")])
+def test_a_gradient_of_several_products_of_a_sample_is_called_their_sum(whole_batch, loss, once):
+    wx, rec, b = (sv.Weight(v, name=name) for name, v in (("wx", 0.5), ("wRec", 2.0), ("b", 1.0)))
+
+    def model(x):
+        s = 0.0
+        for value in x:
+            s = s * rec + value * wx
+        return s + b
+
+    data = [[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]], [[2.0], [1.0]]
+    run = sv.Run(model, nn.MSELoss(loss), optim.SGD([wx, rec, b], lr=0.1), data, engine="numpy", dtype="float64")
+    subject = subject_of(run)
+    steps = run.open().micro_steps()
+    last = max(k for k, step in enumerate(steps, 1) if step.phase == "gradients")
+    told = told_of(subject, subject.frame(), last, whole_batch=whole_batch)
+    above = [told.faces[k].above for k in range(3)]
+    assert above[:2] == ["Σ δ·x", "Σ δ·x"]
+    assert above[2] == f"{once} δ·x" if whole_batch else above[2].endswith("× 1")
+    stage = next(k for k, step in enumerate(steps, 1) if step.kind == "stage")
+    told = told_of(subject, subject.frame(), stage, whole_batch=whole_batch)
+    assert told.sentence.meaning.startswith("1 number of this ")
+    assert [formula.letters for formula in told.sentence.formulas] == ["output"]

@@ -20,6 +20,7 @@ from .writing import Line
 Phase = Literal["zero", "forward", "loss", "backward", "gradients", "update"]
 PHASES: tuple[Phase, ...] = ("zero", "forward", "loss", "backward", "gradients", "update")
 Rows = NDArray[np.int64]
+_SEVERAL = frozenset(("product", "sum", "stage", "gradient", "weight", "number", "output"))
 SYMBOLS = {"sigmoid": "σ"}
 """How activations are called where space is short; others by their name."""
 
@@ -102,16 +103,16 @@ def phases_of(steps: Sequence[MicroStep]) -> tuple[PhaseSpan, ...]:
 
 def _said(name: Phase, steps: Sequence[MicroStep]) -> str:
     if name == "forward":
-        return ", ".join(_counted(label, count) for label, count in Counter(map(_label, steps)).items())
+        return ", ".join(counted(label, count) for label, count in Counter(map(_label, steps)).items())
     if name == "loss":
         return f"{steps[0].value:.4g}"
     if name == "backward":
-        return _counted("δ" if all(step.kind == "delta" for step in steps) else "stage", len(steps))
+        return counted("δ" if all(step.kind == "delta" for step in steps) else "stage", len(steps))
     weights = sum(len(step.weights) for step in steps)
     return {
-        "zero": f"{_counted('gradient', weights)} cleared",
-        "gradients": _counted("gradient", weights),
-        "update": _counted("weight", weights),
+        "zero": f"{counted('gradient', weights)} cleared",
+        "gradients": counted("gradient", weights),
+        "update": counted("weight", weights),
     }[name]
 
 
@@ -119,6 +120,7 @@ def _label(step: MicroStep) -> str:
     return step.kind if step.kind in ("product", "sum", "stage") else step.words.partition(" ")[0]
 
 
-def _counted(label: str, count: int) -> str:
-    plural = "" if count == 1 or label not in ("product", "sum", "stage", "gradient", "weight") else "s"
+def counted(label: str, count: int) -> str:
+    """``"1 product"``, ``"9 products"``; a symbol stays as it is."""
+    plural = "" if count == 1 or label not in _SEVERAL else "s"
     return f"{count:,} {label}{plural}"

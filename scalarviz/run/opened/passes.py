@@ -107,7 +107,10 @@ class Passes:
             self.deltas[name][self.network.before_weights[name], span] = np.nan
 
     def uses_of(self, index: int) -> tuple[Use, ...]:
-        """Where the weight at flat `index` is used by the samples, itself or in numbers made of weights alone."""
+        """Where the weight at flat `index` is used by the samples, itself or in numbers made of weights alone.
+
+        In the order in which the forward pass comes by.
+        """
         found = self._uses.get(index)
         if found is None:
             runner, n = self.network.runner, self.network.n_weights
@@ -115,7 +118,7 @@ class Passes:
             if runner.prologue is not None and self.before is not None:
                 for number, slope in slopes(runner.prologue, self.before, self.theta, index):
                     made += [use.times(slope) for use in uses_in(runner.body, n + number)]
-            found = self._uses[index] = tuple(made)
+            found = self._uses[index] = tuple(sorted(made, key=lambda use: int(use.rows[0])))
         return found
 
     def blocks(self) -> Iterator[Block]:

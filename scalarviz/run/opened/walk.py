@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from math import nan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...scalar.ops import TABLE
 from ..frame import Stage
-from .micro import SYMBOLS, MicroStep, Phase, Rows
+from .micro import SYMBOLS, MicroStep, Phase, Rows, counted
 from .order import arriving, by_rows
 from .symbols import DIGITS, added, applied, slope, times
 from .uses import Use, readers
@@ -24,6 +25,8 @@ EACH = 64
 """Weights up to which every product, delta, gradient and new weight is a micro-step."""
 MOST_UNITS = 64
 """Outputs of a stage up to which each of them is one."""
+FEW = 8
+"""Numbers of a stage that goes as one, up to which they are written out."""
 MOST_PRODUCTS = 256
 """Products of all layers together up to which each is one: weights may be used many times."""
 _NONE = np.zeros(0, np.int64)
@@ -51,7 +54,7 @@ class Walk:
     def steps(self) -> Iterator[MicroStep]:
         """Every micro-step, in order."""
         weights = np.arange(len(self.opened.values))
-        yield MicroStep("zero", "clear", f"{len(weights):,} gradients cleared", _NONE, weights)
+        yield MicroStep("zero", "clear", f"{counted('gradient', len(weights))} cleared", _NONE, weights)
         for stage in self.opened.stages:
             yield from self._forward(stage)
         loss = self.opened.loss
@@ -95,8 +98,8 @@ class Walk:
         one_by_one = self.each and stage.kind in TABLE and stage.outputs <= MOST_UNITS
         if not one_by_one:
             weights = self.groups.get(stage.name, _NONE)
-            words = f"{stage.kind}: {stage.outputs:,} numbers"
-            yield MicroStep("forward", "stage", words, np.arange(len(rows)), weights, stage.name)
+            words = f"{stage.kind}: {counted('number', stage.outputs)}"
+            yield self._stage("forward", words, stage, weights, self.passes.means[rows])
             return
         for unit, row in enumerate(rows.tolist()):
             value = float(self.passes.means[row])
@@ -106,6 +109,16 @@ class Walk:
                 "forward", "unit", f"{symbol} of output {unit}", np.array([unit]), _NONE, stage.name,
                 f"{symbol}(sum)", said, value, before,
             )  # fmt: skip
+
+    def _stage(self, phase: Phase, words: str, stage: Stage, weights: Rows, made: NDArray[np.float64]) -> MicroStep:
+        """All numbers of a stage at once, and what they are where they are few."""
+        said = ""
+        if self.each and 0 < len(made) <= FEW:
+            said = ", ".join(digits_of(float(number), DIGITS) for number in made)
+            joined = "mean" if phase == "forward" else self.many.partition(" ")[0]
+            said = said if self.single else f"{joined} of {len(self.opened.batch):,} = {said}"
+        value = float(made[0]) if len(made) == 1 else nan
+        return MicroStep(phase, "stage", words, np.arange(len(made)), weights, stage.name, numbers=said, value=value)
 
     def _mean(self, value: float) -> str:
         return f"mean of {len(self.opened.batch):,} = {digits_of(value, DIGITS)}"
@@ -164,8 +177,8 @@ class Walk:
     def _backward(self, stage: Stage) -> Iterator[MicroStep]:
         rows = self.rows_of[stage.name]
         if not (self.each and stage.weight is not None and stage.outputs <= MOST_UNITS):
-            words = f"δ of {stage.outputs:,} outputs"
-            yield MicroStep("backward", "stage", words, np.arange(len(rows)), _NONE, stage.name)
+            words = f"δ of {counted('output', stage.outputs)}"
+            yield self._stage("backward", words, stage, _NONE, self.passes.adjoint_sums[rows])
             return
         for unit, row in enumerate(rows.tolist()):
             value = float(self.passes.adjoint_sums[row])
@@ -186,6 +199,8 @@ class Walk:
         use = above[0]
         upper = int(use.rows[0])
         above_it = self._upstream(upper)
+        if slope(use.kind) == "1":  # a difference, as of a logit and the largest: nothing is multiplied
+            return above_it, ()
         first = f"({above_it})" if above_it.startswith("Σ") else above_it
         return f"{first} · {slope(use.kind)}", (
             float(self.passes.adjoint_sums[upper]), float(self._x(use)[0])

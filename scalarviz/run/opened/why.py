@@ -163,7 +163,7 @@ def _where(opened: Opened, terms: Terms, use: int, position: int) -> str:
     place: Place = terms.at[use]
     unit, name = place.units[position], place.stage or "the layer"
     if unit == INSIDE:
-        return f"{name} ({terms.uses[use].kind})"
+        return f"{name}, use {use + 1}"
     shape = next((s.shape for s in opened.stages if s.name == place.stage and prod(s.shape) == s.outputs), ())
     return name + "".join(f"[{int(i)}]" for i in (np.unravel_index(unit, shape) if shape else (unit,)))
 

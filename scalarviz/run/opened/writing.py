@@ -105,8 +105,8 @@ def rounded(number: float, digits: int) -> float:
 
 
 def digits_of(number: float, digits: int = DIGITS) -> str:
-    """`number` with so many digits that count, and a minus that is one."""
-    return f"{number:.{digits}g}".replace("-", MINUS)
+    """`number` with so many digits that count, and a minus that is one; the 0 that IEEE calls negative is 0."""
+    return f"{number + 0.0:.{digits}g}".replace("-", MINUS)
 
 
 class Writer:

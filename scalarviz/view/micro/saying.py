@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.frame import Frame, Stage
-from ...run.opened.micro import MicroStep
+from ...run.opened.micro import MicroStep, counted
 from ...run.opened.opened import Opened
 from ..draw.equation import neuron
 from ..draw.text import loss_text, number
@@ -96,7 +96,8 @@ class Sayings:
             return self._of_delta(step)
         if step.kind == "stage":
             stage = self._stages[step.stage]
-            return Sentence(_called(stage), f"{stage.outputs:,} numbers of this {noun(self.subject)}, forward")
+            meaning = f"{counted('number', stage.outputs)} of this {noun(self.subject)}, forward"
+            return Sentence(_called(stage), meaning, _alone("output", step))
         return Sentence("zero", "every gradient is cleared, since what comes back is added up")
 
     def _of_whom(self) -> str:
@@ -142,7 +143,8 @@ class Sayings:
     def _of_delta(self, step: MicroStep) -> Sentence:
         stage = self._stages[step.stage]
         if step.kind != "delta":
-            return Sentence(f"δ of {_called(stage)}", f"{stage.outputs:,} numbers, backward: {self._of_whom()}")
+            meaning = f"{counted('number', stage.outputs)}, backward: {self._of_whom()}"
+            return Sentence(f"δ of {_called(stage)}", meaning, _alone("δ", step, violet=True))
         row = int(step.units[0])
         name, about = f"δ of {self._name(stage, row)}", "how the loss changes with this sum"
         if len(step.factors) == 2:
@@ -172,9 +174,15 @@ class Sayings:
         if terms.count == 1 and self.opened.trial:
             delta, x = float(terms.array["delta"][0]), float(terms.array["x"][0])
             return of_product("δ · 1 = g" if terms.uses[0].kind == "bias" else "δ · x = g", delta, x, gradient)
-        whole = terms.count == len(self.opened.batch) and self.opened.divisor > 1
-        letters = f"{'mean' if whole else 'sum'} of {terms.count:,} δ · x = g"
+        letters = f"{'mean' if self.is_mean(index) else 'sum'} of {terms.count:,} δ · x = g"
         return Formula(letters, (_violet(delta_text(gradient)),))
+
+    def is_mean(self, index: int) -> bool:
+        """Whether a gradient is the mean of what the samples ask for: of a weight used once, where losses are averaged.
+
+        Several products of one sample are a sum.
+        """
+        return self.opened.divisor > 1 and self.opened.terms(index, 1).count == len(self.opened.batch)
 
     def _of_sum(self, step: MicroStep, adding: int) -> Sentence:
         """A sum of outer products on its way."""
@@ -238,6 +246,12 @@ def outputs(
 def _called(stage: Stage) -> str:
     """A stage by its place in the model and what it is: ``3 tanh``."""
     return stage.name if stage.kind in stage.name else f"{stage.name} {stage.kind}"
+
+
+def _alone(letters: str, step: MicroStep, *, violet: bool = False) -> tuple[Formula, ...]:
+    """The numbers of a stage that goes as one, where they are few."""
+    words = Word(step.numbers, "violet" if violet else "plain", True)
+    return (Formula(letters, (words,)),) if step.numbers else ()
 
 
 def _violet(text: str) -> Word:

@@ -187,7 +187,8 @@ class Walk:
                 faces[index] = face_of_product(float(self.frame.values[index]), self._sayings.input_of(index))
             elif step.kind == "gradient" and phase == GRADIENTS:
                 factors = (step.factors[0], step.factors[1]) if len(step.factors) == 2 else None
-                faces[index] = face_of_gradient(float(self.opened.gradient[index]), factors)
+                joined = "mean" if self._sayings.is_mean(index) else "Σ"
+                faces[index] = face_of_gradient(float(self.opened.gradient[index]), factors, joined)
             elif step.kind == "update":
                 faces[index] = face_of_update(float(self.frame.values[index]), float(self.opened.new_values[index]))
         return faces

@@ -21,10 +21,10 @@ def face_of_product(weight: float, x: float) -> Face:
     return Face(f"{left} × {right}", f"{_sign(left, right, made)} {made}")
 
 
-def face_of_gradient(gradient: float, factors: tuple[float, float] | None) -> Face:
-    """``+0.060 × 0.97`` over ``≈ +0.0579``, ``=`` where the digits give it; without factors it is a mean."""
+def face_of_gradient(gradient: float, factors: tuple[float, float] | None, joined: str = "mean") -> Face:
+    """``+0.060 × 0.97`` over ``≈ +0.0579``, ``=`` where the digits give it; without factors a mean, or a sum."""
     if factors is None:
-        return Face("mean δ·x", f"= {delta_text(gradient)}")
+        return Face(f"{joined} δ·x", f"= {delta_text(gradient)}")
     delta, x = factors
     size = abs(delta)
     left = number(delta, 3, signed=True) if 0.005 <= size < 10 else exponent(delta, signed=True)
