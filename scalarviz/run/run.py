@@ -54,8 +54,8 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
     model : nn.Module or callable
         A module, or any function of a list of Values that returns one or several.
     loss : callable
-        ``loss(outputs, targets) -> Value`` of one sample. Its ``batch_reduction`` ("mean" without one) says how
-        the losses of a batch are joined.
+        ``loss(outputs, targets) -> Value`` of one sample: what the model returned (one Value or several), and a list.
+        Its ``batch_reduction`` ("mean" without one) says how the losses of a batch are joined.
     optimizer : optim.Optimizer
         Holds the weights that are trained; others of the model get gradients only.
     data : (X, Y)
