@@ -131,6 +131,24 @@ def test_entries_cover_no_other_text_and_stay_in_the_picture(
     scene.run.close()
 
 
+@pytest.mark.parametrize("size", [(1280, 720), (640, 480), (960, 540)])
+def test_entries_stand_clear_of_the_time_bar_and_of_the_legends_numbers(size: tuple[int, int]) -> None:
+    scene = own_scene(3, 3)
+    scene.run.step(3)
+    freeze(scene)
+    with offscreen():
+        bench = Workbench(scene, size, keys=(("Space", "run"),))
+        bench.update(bench.subject.frame())
+    (entry,) = [t for sketch in bench.sketches for t in sketch.texts if t.text in ENTRIES]
+    numbers = [
+        t for sketch in bench.sketches for t in sketch.texts if t.text.startswith(("+", "−")) and t.size == entry.size
+    ]
+    assert bench.places.time is not None
+    assert entry.y + 2 <= bench.places.time[1] - 2  # its icon ends there
+    assert all(t.y <= entry.y - 11 - 2 for t in numbers if t.y > bench.places.strip[1] + 30)  # type: ignore[index]
+    scene.run.close()
+
+
 @pytest.mark.parametrize("theme", [DARK, LIGHT])
 def test_each_icon_is_drawn_and_the_line_fits(theme: object) -> None:
     assert set(ICONS) == set(WORDS)

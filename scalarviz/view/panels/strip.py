@@ -24,7 +24,7 @@ LEGEND, ACTIVATION = 344.0, 220.0
 """Widths."""
 _NOTED, _PLAIN = 290.0, 160.0
 """Least widths: with the note beside the title, and without."""
-_MARKS = 9.0  # from the strip's lower edge to the line about marks
+_MARKS = 3.0  # from the strip's lower edge to the line about marks; the time bar begins 8 below it
 WRITTEN = 480.0
 """Least width left of the legend in which the inspector of a cube can stand."""
 
