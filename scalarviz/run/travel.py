@@ -150,6 +150,8 @@ class Travel:
     def undo(self) -> str:
         """Go to the moment before the last edit; steps that were made since stay as a branch. Returns its words.
 
+        Of an edit that was made in the past, the future that it left is there again.
+
         Raises
         ------
         StateError

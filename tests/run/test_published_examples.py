@@ -146,7 +146,7 @@ def test_mazur_there_and_back():
     printed(run.open().loss, "0.298371109")
     run.model[0].weight[0][0].data = 1.0
     run.undo()
-    run.switch(0)
+    run.to(3)
     assert np.array_equal(run.values, after)
 
 

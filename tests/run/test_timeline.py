@@ -257,6 +257,30 @@ def test_undo_goes_before_the_last_edit_and_redo_returns():
         run.redo()
 
 
+def test_undo_of_an_edit_in_the_past_has_the_future_that_it_left():
+    run = make()
+    run.step(20)
+    end = bits(run)
+    run.to(8)
+    before = bits(run)
+    run.model[0].bias[0].data = 2.0
+    edited = bits(run)
+    run.step(3)
+    assert run.span == (0, 11)
+    assert run.undo() == "0.bias[0] = 2"
+    assert bits(run) == before
+    assert run.span == (0, 20)
+    assert len(run.branches) == 2
+    run.redo()
+    assert run.span == (0, 11)
+    run.to(8)
+    assert bits(run) == edited
+    run.undo()
+    run.step(12)  # the record is followed
+    assert bits(run) == end
+    assert len(run.branches) == 2
+
+
 def test_several_edits_are_undone_one_by_one_and_done_again():
     run = make()
     for k in range(5):

@@ -174,6 +174,15 @@ class Record:
             line = line.parent
         return None, done - 1
 
+    def _left_by(self, edits: int) -> Place | None:
+        """Where the edit of this number left a line with a future of its own, which is there again without it."""
+        line = next((line for line, _, _ in self.line.path() if line.before <= edits), None)
+        if line is None or line.parent is None or line.came is not None or line.jumped or line.before != edits:
+            return None
+        parent, first = line.parent, line.first
+        there = line.edits[edits].step == first and parent.done(first) == edits and parent.newest > first
+        return Place(parent, first, edits) if there and parent in self.lines and not parent.cut else None
+
     @property
     def undone(self) -> str:
         """What :meth:`undo` would take back, in words; empty for nothing."""

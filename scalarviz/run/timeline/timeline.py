@@ -280,6 +280,8 @@ class Timeline(Record):
                 if jumped is not None and jumped.came is not None:
                     line, step = jumped.came
                     self._go(line, step, line.done(step))
+                elif (left := self._left_by(edits)) is not None:
+                    self._go(*left)
                 else:
                     self._go(here.line, here.line.edits[edits].step, edits, why=f"without {what}")
             except BaseException:
