@@ -376,6 +376,21 @@ def test_samples_are_added_up_to_the_gradient_of_the_batch(live):
     assert told(live).adding == 0
 
 
+def test_in_a_step_of_the_batch_what_is_of_one_colour_says_so(live):
+    press(live, ".", ".")
+    assert told(live).trial
+    assert "alone" not in told(live).sentence.meaning
+    press(live, "B")
+    said = {}
+    for _ in range(14):
+        said[told(live).sentence.name] = told(live).sentence.meaning
+        press(live, ".")
+    assert not told(live).trial
+    assert said["0.weight[0][0]"].endswith(", of this colour alone")
+    assert said["sum r"] == "products and bias, of this colour alone"
+    assert said["output r"] == "sigmoid, of this colour alone"
+
+
 def test_the_bars_of_the_layers_are_of_the_samples_added_up_so_far(deep):
     press(deep, ";")
     deep.tick(0.1)

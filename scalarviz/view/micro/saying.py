@@ -86,7 +86,7 @@ class Sayings:
             index = int(step.weights[0])
             known, x, w = who(self.subject, index), self.input_of(index), float(self.frame.values[index])
             product = of_product("w × x = product", w, x, w * x, violet=False)
-            return Sentence(known.name, known.meaning, (product,), index)
+            return Sentence(known.name, self._forward(known.meaning), (product,), index)
         if step.kind in ("sum", "unit"):
             return self._of_unit(step)
         if step.phase == "loss":
@@ -105,6 +105,12 @@ class Sayings:
         count = len(self.opened.batch)
         joined = "the mean of" if self.opened.divisor > 1 else "the sum of"
         return f"this {one}" if self.opened.trial else f"{joined} {count:,} {noun(self.subject, count)}"
+
+    def _forward(self, about: str) -> str:
+        """What is worked out on the way forward is of the sample that is shown, also where the step is the batch's."""
+        if self.opened.trial or len(self.opened.batch) == 1:
+            return about
+        return ", ".join(filter(None, (about, f"of this {noun(self.subject)} alone")))
 
     def _name(self, stage: Stage, row: int) -> str:
         """What a number of a row is called: an output has a name."""
@@ -127,7 +133,7 @@ class Sayings:
             before = rows[(stage.sources or (self._before[stage.name],))[0]]
             symbol = SYMBOLS.get(stage.kind, stage.kind)
             formula = of_function(f"{symbol}(sum) = output", symbol, float(before[i]), float(rows[stage.name][i]))
-            return Sentence(f"output {self._name(stage, i)}", stage.kind, (formula,))
+            return Sentence(f"output {self._name(stage, i)}", self._forward(stage.kind), (formula,))
         assert stage.weight is not None  # sums are of layers
         first = stage.weight.start + i * stage.weight.shape[-1]
         weights = self.frame.values[first : first + stage.weight.shape[-1]]
@@ -138,7 +144,7 @@ class Sayings:
         line = next(neuron("sum", terms, float(rows[stage.name][i])))
         left, sign, result = line.removeprefix("sum = ").rpartition(" = " if " = " in line[6:] else " ≈ ")
         numbers = (Word(left), Word(sign, "dim"), Word(result, bold=True))
-        return Sentence(f"sum {self._name(stage, i)}", "products and bias", (Formula("", numbers),))
+        return Sentence(f"sum {self._name(stage, i)}", self._forward("products and bias"), (Formula("", numbers),))
 
     def _of_delta(self, step: MicroStep) -> Sentence:
         stage = self._stages[step.stage]
