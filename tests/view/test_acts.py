@@ -12,6 +12,7 @@ from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.edits import SetFrozen, SetWeights, Together
 from scalarviz.run.panels import ColourCube, LossCurve
+from scalarviz.view.draw.text import measure
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.touched.touch import plate_of
 from scalarviz.view.watch.hands import DOUBLE, REST
@@ -377,6 +378,21 @@ def test_the_account_is_of_the_frame_that_is_shown_after_steps_edits_and_ways_ba
         assert account.along is not None
         key, record = view.bench.touch.inspector.record
         assert (int(record.steps[-1]), key[1]) == (frame.past.newest, frame.past.newest)
+
+
+def test_below_what_if_stand_weights_and_above_it_the_loss_of_the_one_it_has(view):
+    click(view, face(view, 4))
+    view.send("step", 3)
+    settled(view, 6)
+    along = view.bench.touch.inspector.account.along
+    texts = [t for layer in view.bench.overlays for s in layer for t in s.texts]
+    (title,) = [t for t in texts if t.text == "what if"]
+    (loss,) = [t for t in texts if t.text == f"loss {along.loss:.4f}"]
+    assert (loss.y, loss.anchor) == (title.y, "right")
+    assert title.x + measure(title.text, title.size, True) + 8 <= loss.x - measure(loss.text, loss.size)
+    below = [t.text for t in texts if t.y > title.y + 40 and title.x <= t.x <= loss.x and t.text[0] in "+−0"]
+    numbers = [float(text.replace("−", "-")) for text in below]
+    assert numbers == pytest.approx([along.values.min(), along.values.max(), along.value], rel=0.02, abs=0.006)
 
 
 def test_while_it_trains_nobody_waits_and_the_answers_come(view):

@@ -116,9 +116,14 @@ def _draw_moved(page: Page, box: Box, moved: Moved) -> None:
 
 
 def _draw_along(page: Page, box: Box, along: Along) -> None:
-    """The loss of the batch by this weight alone; the gradient is the slope of the violet line."""
+    """The loss of the batch by this weight alone; the gradient is the slope of the violet line.
+
+    Below the axis stand weights, the loss of the one that it has stands above.
+    """
     sketch, theme = page.sketch, page.theme
-    _title(page, box, "what if", "loss")
+    said = f"loss {loss_text(along.loss)}"
+    fits = measure("what if", LABEL, True) + 8 + measure(said, LABEL) <= box[2]
+    _title(page, box, "what if", said if fits else "loss")
     known = np.isfinite(along.losses)
     values, losses = along.values[known], along.losses[known]
     x, y, width, height = box
@@ -137,7 +142,7 @@ def _draw_along(page: Page, box: Box, along: Along) -> None:
         sketch.lines(ends[:1], ends[1:], theme.pulse, 1.6)
         at = axes.place(np.array([along.value]), np.array([along.loss]))[0]
         sketch.disc(float(at[0]), float(at[1]), 4.0, theme.pulse)
-        text = loss_text(along.loss)
+        text = short(along.value, signed=True)
         if measure(low, _TICK) + measure(text, _TICK) + measure(high, _TICK) + 16 <= width:
             sketch.text(x + width / 2, y + height - 3, text, _TICK, theme.text2, anchor="middle")
 
