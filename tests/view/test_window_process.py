@@ -206,3 +206,13 @@ def test_a_display_that_goes_away_is_said_and_ends_the_window(x_server):
     assert "the display went away" in err
     # either the window's loop came back, or the drawing library did not and the process was got out
     assert out.startswith("closed after") or (out == "" and process.returncode == 2)
+
+
+def test_an_application_that_ends_while_its_connection_is_looked_at_has_lost_none():
+    from scalarviz.view.window.display import connection_lost
+
+    class Gone:
+        def nativeInterface(self):
+            raise RuntimeError("Internal C++ object (QApplication) already deleted.")
+
+    assert connection_lost(Gone()) is False

@@ -134,7 +134,10 @@ class DisplayWatch:
 
 def connection_lost(native_application: Any) -> bool:
     """Whether the X server behind a Qt application has gone; Qt itself would paint into nothing for ever."""
-    ask: Any = getattr(native_application, "nativeInterface", None)
-    connection: Any = getattr(ask(), "connection", None) if ask is not None else None
-    library = _xcb() if connection is not None else None
-    return library is not None and library.xcb_connection_has_error(connection()) != 0
+    try:
+        ask: Any = getattr(native_application, "nativeInterface", None)
+        connection: Any = getattr(ask(), "connection", None) if ask is not None else None
+        library = _xcb() if connection is not None else None
+        return library is not None and library.xcb_connection_has_error(connection()) != 0
+    except RuntimeError:  # the application ended while another thread looked at it: nobody waits for it any more
+        return False
