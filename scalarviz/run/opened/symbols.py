@@ -11,6 +11,10 @@ DIGITS = 4
 """That count, of a result."""
 
 
+DIFFERENCE = f"(y {MINUS} t)"
+"""An output and its target, in the delta of a squared error."""
+
+
 def slope(op: str) -> str:
     """The derivative of an operation, in symbols where they are short."""
     partial = TABLE[op].partials[0] or ""

@@ -14,9 +14,9 @@ from ...scalar.ops import TABLE
 from ..frame import Stage
 from .micro import SYMBOLS, MicroStep, Phase, Rows, counted
 from .order import arriving, by_rows
-from .symbols import DIGITS, added, applied, slope, times
+from .symbols import DIFFERENCE, DIGITS, added, applied, slope, times
 from .uses import Use, readers
-from .writing import MINUS, Line, digits_of
+from .writing import Line, digits_of
 
 if TYPE_CHECKING:
     from .opened import Opened
@@ -217,7 +217,7 @@ class Walk:
             side, column = np.argwhere(i.args == row)[0]
             if i.args[1 - side, column] in program.input_rows:  # the target, and no other output
                 factor = Fraction(2 * float(i.numbers[0])).limit_denominator(1000)
-                return f"(y {MINUS} t)" if factor == 1 else f"{factor} · (y {MINUS} t)"
+                return DIFFERENCE if factor == 1 else f"{factor} · {DIFFERENCE}"
         return "dL/dy"
 
     # ---- gradients and new weights

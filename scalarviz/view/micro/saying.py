@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ...run.frame import Frame, Stage
 from ...run.opened.micro import MicroStep, counted
 from ...run.opened.opened import Opened
+from ...run.opened.symbols import DIFFERENCE
 from ..draw.equation import neuron
 from ..draw.text import loss_text, number
 from ..flow.layer import SYMBOLS
@@ -221,9 +222,15 @@ class Sayings:
             outer = self.deltas[stages[-1].name]
             slope = np.divide(self.deltas[sums.name], outer, out=np.full(len(outer), np.nan), where=outer != 0)
             symbol = SYMBOLS.get(stages[-1].kind, stages[-1].kind)
-            rows.append(("δ of output", _cells(np.where(there, outer, np.nan))))
+            rows.append((self._above(sums), _cells(np.where(there, outer, np.nan))))
             rows.append((f"slope of {symbol}", _plain(np.where(there, slope, np.nan))))
         return (*rows, ("δ, their product" if sums is not stages[-1] else "δ", _cells(own)))
+
+    def _above(self, sums: Stage) -> str:
+        """What comes down to the output, as output and target give it where they do."""
+        formula = next((s.formula for s in self.opened.micro_steps() if (s.kind, s.stage) == ("delta", sums.name)), "")
+        before, difference, _ = formula.partition(DIFFERENCE)
+        return before + difference if difference else "δ of output"
 
 
 def outputs(
