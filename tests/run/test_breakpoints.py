@@ -280,6 +280,17 @@ def test_what_is_no_breakpoint(which):
         run.breakpoints[0].enabled = 3 if which is True else which
 
 
+def test_one_that_is_looked_at_no_more_is_no_reason():
+    run = make()
+    point = run.break_on("step == 15")
+    run.step(30)
+    assert run.stopped_by is not None
+    point.enabled = False
+    run.to(0)
+    run.step(15)
+    assert run.stopped_by is None
+
+
 def test_a_jump_stops_nowhere():
     run = make()
     point = run.break_on("step == 10")

@@ -132,6 +132,33 @@ def test_an_engine_that_breaks_on_the_way_is_said_and_the_run_stays(run, monkeyp
         assert worker.error is None
 
 
+def test_an_edit_between_two_goals_is_done_at_the_first(run):
+    go = threading.Event()
+    with Worker(run) as worker:
+        asked = worker.ask(lambda run: go.wait(5))
+        worker.travel(20)
+        assert worker.moving  # it waits for its turn
+        worker.edit(lambda run: run.change(lr=0.5), "rate")
+        worker.travel(77)
+        go.set()
+        assert worker.settle().step == 20  # the branch that the edit began has no other step
+        assert asked.done.is_set()
+    assert [done.step for done in run.log] == [20]
+    assert run.branches[-1].first == 20
+
+
+def test_who_goes_elsewhere_is_no_longer_stopped():
+    run = make()
+    run.break_on("step == 10")
+    with Worker(run) as worker:
+        worker.train_to(50)
+        assert worker.settle().step == 10
+        assert worker.stopped is not None
+        worker.travel(3)
+        assert worker.settle().step == 3
+        assert worker.stopped is None
+
+
 @pytest.mark.parametrize("bad", [1.5, "3", None, True])
 def test_a_goal_is_a_whole_number(run, bad):
     with Worker(run) as worker, pytest.raises(InputError, match="travel"):

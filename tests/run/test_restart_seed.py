@@ -65,6 +65,21 @@ def test_rate_freezes_batch_and_data_are_those_of_now():
     assert run.values.tobytes() == plain.values.tobytes()
 
 
+def test_after_a_loaded_file_the_optimiser_counts_from_one_and_no_gradient_is_there(tmp_path):
+    _, run = make(batch_size=len(X))
+    run.step(7)
+    run.save(tmp_path / "w.safetensors")
+    run.load(tmp_path / "w.safetensors")
+    run.restart(seed=4)
+    assert run.steps == 7
+    assert not run.frame().computed.any()
+    other, plain = make(batch_size=len(X))
+    other.initialize(seed=4)
+    for each in (run, plain):
+        each.step(5)
+    assert run.values.tobytes() == plain.values.tobytes()
+
+
 def test_one_seed_is_one_run_and_another_is_another():
     _, run = make()
     ends = []

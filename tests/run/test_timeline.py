@@ -115,7 +115,7 @@ def random_move(run, random, states):
             run.switch(run.branches[int(random.integers(len(run.branches)))])
         case 5:
             branch = run.branches[int(random.integers(len(run.branches)))]
-            run.to(branch.newest, branch)
+            run.to(int(random.integers(branch.first, branch.newest + 1)), branch)
         case 6:
             if run.timeline.undone:
                 run.undo()
