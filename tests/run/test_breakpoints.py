@@ -289,6 +289,8 @@ def test_one_that_is_looked_at_no_more_is_no_reason():
     run.to(0)
     run.step(15)
     assert run.stopped_by is None
+    run.step(15)
+    assert point.hits == 1
 
 
 def test_a_jump_stops_nowhere():

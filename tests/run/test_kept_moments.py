@@ -193,7 +193,9 @@ def test_a_branch_that_made_room_keeps_what_the_last_of_those_that_left_it_needs
     run = make("numpy")
     run.step(3)
     run.lr = 0.1
-    run.step(17)
+    run.step(12)
+    run.lr = 0.15
+    run.step(5)
     run.to(12)
     run.lr = 0.2
     run.step(2)
