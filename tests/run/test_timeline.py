@@ -106,7 +106,7 @@ def random_edit(run, random, engines):
 
 def random_move(run, random, states):
     first, newest = run.span
-    match int(random.integers(0, 9)):
+    match int(random.integers(0, 10)):
         case 0 | 1:
             run.to(int(random.integers(first, newest + 1)))
         case 2 | 3:
@@ -126,6 +126,10 @@ def random_move(run, random, states):
             states.append(run.state())
             if random.random() < 0.3:
                 run.take(states[int(random.integers(len(states)))])
+        case 9:  # nobody asks for anything for a while, perhaps not long enough
+            for _ in range(int(random.integers(1, 4))):
+                run._training._seconds_a_step = 0.02  # as of a large network: every step is far from the next
+                run.timeline.prepare()
 
 
 def wander(run, seed, count, engines=("numpy", "numba"), check=bits):

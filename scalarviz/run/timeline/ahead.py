@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 
 from .keyframes import FINE, Keyframes
-from .line import Key, Place
+from .line import Key, Line, Place
 from .traveller import Traveller, Twin
 
 REACH = 0.25
@@ -31,18 +31,22 @@ class Ahead:
     def __init__(self, traveller: Traveller, keyframes: Keyframes) -> None:
         self._run, self._keyframes = traveller, keyframes
         self._twin: Twin | None = None
-        self._gap: tuple[Key, int] | None = None  # from a keyframe to a step
+        self._gap: tuple[Line, int, int] | None = None  # the line, the step that it ends at, and what the past was then
         self._refused: Key | None = None
 
-    def prepare(self, place: Place) -> bool:
-        """A part of the work for a run that stands at a place; False if nothing is left to do."""
+    def prepare(self, place: Place, revision: int) -> bool:
+        """A part of the work for a run that stands at a place; False if nothing is left to do.
+
+        A `revision` of the past that is another one than the last time: what was begun is of no use any more.
+        """
         gap = self._next(place)
         if gap is None:
             self._twin = self._gap = None
             return False
         key, end = gap
-        if self._twin is None or self._gap is None or self._gap[1] != end or not key.step <= self._twin.steps < end:
-            self._twin, self._gap = self._run.twin(key.kept), gap
+        here = (place.line, end, revision)
+        if self._twin is None or self._gap != here or not key.step <= self._twin.steps < end:
+            self._twin, self._gap = self._run.twin(key.kept), here
             if self._twin is None:
                 self._refused = key
                 return True

@@ -144,7 +144,7 @@ class Timeline(Record):
         """
         if self._closed or not self._begun:
             return False
-        more = self._ahead.prepare(self.place())
+        more = self._ahead.prepare(self.place(), self.revision)
         self._fit()
         return more
 
