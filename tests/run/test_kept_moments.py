@@ -63,7 +63,9 @@ def test_every_keyframe_is_counted_and_of_the_line_that_its_place_belongs_to(see
         now, timeline = bits(run), run.timeline
         kept = [key.nbytes for line in timeline.lines for key in line.keys]
         tips = [line.tip.nbytes + OVERHEAD for line in timeline.lines if line.tip is not None]
-        assert timeline.nbytes == sum(kept) + sum(tips)
+        rest = [line.rest for line in timeline.lines]
+        assert timeline.line.rest == 0
+        assert timeline.nbytes == sum(kept) + sum(tips) + sum(rest)
         assert timeline.behind or timeline.line.tip is None
         for line in timeline.lines:
             assert all(key.whole or line.has(key.step, key.edits) for key in line.keys)
