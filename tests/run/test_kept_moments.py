@@ -266,6 +266,10 @@ def test_what_is_prepared_beside_the_run_is_what_the_run_comes_to(seed, monkeypa
         return now
 
     wander(run, seed, 100, ("numpy",), check)
+    run.to(run.span[1])
+    run.timeline._keep()  # no edit lies between it and the end
+    run.step(40)
+    check(run)
     prepared = [(key, line) for line in run.timeline.lines for key in line.keys if key.fine]
     assert len(prepared) >= 5
     for key, line in prepared:
