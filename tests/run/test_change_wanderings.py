@@ -64,7 +64,7 @@ def test_every_place_is_as_it_was_and_as_a_fresh_run_has_it(engine, dtype, seed,
     run = make(engine, "adam", dtype)
     engines = ("numpy", "numba") if engine != "objects" else ("objects",)
     _, revisited = wander(run, seed, 50 if engine == "objects" else 100, engines, all_of)
-    assert revisited > 5
+    assert revisited > 2  # else nothing was compared
     assert all_of(fresh_run_on_the_same_way(run, engine, "adam", dtype)) == all_of(run)
 
 
@@ -75,7 +75,7 @@ def test_with_other_models_too(engine, seed, monkeypatch):
     run = make(engine, "adam", "float64")
     engines = ("numpy", "numba") if engine != "objects" else ("objects",)
     _, revisited = wander(run, 50 + seed, 50 if engine == "objects" else 100, engines, all_of)
-    assert revisited > 5
+    assert revisited > 2  # else nothing was compared
 
 
 @pytest.mark.slow

@@ -159,7 +159,7 @@ def test_every_place_has_the_bits_of_the_first_time(engine, dtype, kind, seed):
     run = make(*how)
     engines = sorted({"numpy", "numba", engine}) if engine != "objects" else ("objects",)
     _, revisited = wander(run, seed, 60 if engine == "objects" else 120, engines)
-    assert revisited > 5
+    assert revisited > 2  # else nothing was compared
     assert bits(fresh_run_on_the_same_way(run, *how)) == bits(run)
 
 
