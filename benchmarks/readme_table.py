@@ -81,7 +81,7 @@ def goals() -> list[Row]:
     tile = results("product_tile")
     share, least = f"{tile['share']:.0%}", f"at least {tile['goal']['at_least']:.0%}"
     rows = [*_ratios(), ("UV 1024: share of the best product tile", share, least, tile["goal"]["reached"]), *_watched()]
-    for report in ("startup", "compile_times", "memory"):
+    for report in ("startup", "compile_times", "memory", "going_back"):
         for name, goal in results(report)["goals"].items():
             unit = goal["unit"]
             rows.append((name, f"{goal['measured']:.3g} {unit}", f"at most {goal['at_most']:g}", goal["reached"]))
