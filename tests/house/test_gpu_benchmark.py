@@ -124,6 +124,7 @@ def simulated(place, part):
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["there", "frames"])
 def test_a_part_in_the_simulator(tmp_path, part):
     simulated(tmp_path, part)
@@ -176,6 +177,7 @@ def test_numbers_are_shown_in_the_unit_that_fits(load, number, unit, words):
     assert load("_gpu_rows").shown(number, unit) == words
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no process groups on Windows")
 def test_a_part_that_takes_too_long_is_ended_with_all_it_started_and_keeps_its_rows(
     load, tmp_path, monkeypatch, capsys
