@@ -286,3 +286,21 @@ def test_what_is_prepared_beside_the_run_is_what_the_run_comes_to(seed, monkeypa
             assert own["optimizer"][name] == kept["optimizer"][name]
         for name, array in own["optimizer"]["arrays"].items():
             assert array.tobytes() == kept["optimizer"]["arrays"][name].tobytes()
+
+
+def test_what_is_left_of_a_branch_goes_with_the_last_line_that_came_from_it():
+    run = make("numpy")
+    run.step(30)
+    first = run.timeline.line
+    run.to(10)
+    run.lr = 0.1
+    run.step(20)
+    run.timeline.budget = 0
+    assert [branch.number for branch in run.branches] == [1]  # the trunk is no branch
+    assert first.cut
+    assert first in run.timeline.lines
+    run.restart()
+    run.step(5)
+    assert [branch.number for branch in run.branches] == [2]
+    run.timeline.budget = 1  # nothing comes from the second one any more
+    assert [line.number for line in run.timeline.lines] == [0, 2]  # the last one leaves the first where that begins

@@ -251,10 +251,14 @@ class Record:
     def _fit(self) -> None:
         """Keep the budget: left branches are let go of where nothing else helps, the oldest first."""
         while not self.keyframes.fit(self.line, self._run.steps):
-            left = [line for line in self.lines if line is not self.line and not line.cut]
+            left = [line for line in self.lines if line is not self.line and not (line.cut and self._leavers(line))]
             if not left:
                 return
             self._cut(left[0])
+
+    def _leavers(self, line: Line) -> list[Place]:
+        """Where other lines leave one."""
+        return [Place(line, other.first, other.before) for other in self.lines if other.parent is line]
 
     def _cut(self, line: Line) -> None:
         """Let go of a left branch, but for what others come from."""
@@ -262,13 +266,11 @@ class Record:
         for other in self.lines:
             if other.came is not None and other.came[0] is line:
                 other.came = None
-        ends = [(other.first, other.before) for other in self.lines if other.parent is line]
-        if not ends:
+        leavers = self._leavers(line)
+        if not leavers:
             self._forget(line)
-            if line.parent is not None and line.parent.cut:
-                line.parent.cut = False  # perhaps nobody comes from that one either
             return
-        line.cut, (line.newest, edits) = True, max(ends)
+        line.cut, (line.newest, edits) = True, max(leaver[1:] for leaver in leavers)
         del line.edits[edits:]
         self.keyframes.drop(line, lambda key: (key.step, key.edits) > (line.newest, edits))
         self.keyframes.keep_tip(line, None)
