@@ -82,7 +82,7 @@ class Keeping:
         self._check_stands()
         self.timeline.enter()
         moment = state.give(self)  # type: ignore[arg-type]  # a Run is the only Keeping
-        return replace(moment, place=self.timeline.place())
+        return replace(moment, place=self.timeline.settled_place())
 
     @in_turn
     def take(self, moment: State) -> None:

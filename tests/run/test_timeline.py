@@ -305,6 +305,21 @@ def test_several_edits_are_undone_one_by_one_and_done_again():
     assert len(run.timeline.lines) == 2
 
 
+def test_a_state_taken_in_the_middle_of_a_gesture_keeps_what_the_gesture_had_done():
+    run = make()
+    run.step(3)
+    run.do(SetWeights(2, [0.25]), gesture="hand")
+    moment, then = run.state(), bits(run)
+    run.do(SetWeights(2, [0.75]), gesture="hand")
+    run.do(SetWeights(2, [0.5]), gesture="hand")
+    later = bits(run)
+    assert [done.edit.numbers[0] for done in run.log] == [0.25, 0.5]
+    run.take(moment)
+    assert bits(run) == then == bits(fresh_run_on_the_same_way(run))
+    run.undo()
+    assert bits(run) == later == bits(fresh_run_on_the_same_way(run))
+
+
 def test_undo_of_a_loaded_file(tmp_path):
     run = make()
     run.step(7)

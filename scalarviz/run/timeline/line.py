@@ -88,6 +88,8 @@ class Line:
         Whether only that is left of it which other lines come from.
     rest : int
         Bytes of its own steps and edits, while the run stands on another line.
+    settled : int
+        Edits that stay as they are, although the hand that made the last of them goes on: something refers to them.
     jumped : bool
         Whether it began by a change to other numbers altogether: where it begins is a place of its own.
     """
@@ -106,12 +108,22 @@ class Line:
     flags: dict[int, str] = field(default_factory=dict)
     cut: bool = False
     rest: int = 0
+    settled: int = 0
     jumped: bool = False
 
     @property
     def own(self) -> list[Applied]:
         """The edits since it left."""
         return self.edits[self.before :]
+
+    @property
+    def open(self) -> Applied | None:
+        """Its last edit, where another one may still take its place."""
+        return self.edits[-1] if len(self.edits) > max(self.before, self.settled) else None
+
+    def settle(self, edits: int) -> None:
+        """Somebody refers to a place after so many edits: they stay as they are."""
+        self.settled = max(self.settled, edits)
 
     @property
     def held(self) -> int:

@@ -164,6 +164,12 @@ class Record:
         steps = self._run.steps
         return Place(self.line, steps, self.line.done(steps))
 
+    def settled_place(self) -> Place:
+        """Likewise, for somebody who may come back: what is done there stays as it is."""
+        place = self.place()
+        place.line.settle(place.edits)
+        return place
+
     def _undoable(self) -> tuple[Line | None, int]:
         """The line that began by a jump which is to be undone, or None and how many edits were done before the last."""
         line: Line | None = self.line
@@ -197,6 +203,7 @@ class Record:
         """Another line leaves one at a place; the run stands there."""
         way, step, edits = place
         parent, history = way.owner(step, edits), way.history.fork(step)
+        way.settle(edits)
         line = Line(self._count, parent, step, edits, history, way.edits[:edits], step, why, came)
         self._to_line(line)
         return line

@@ -60,7 +60,7 @@ class Timeline(Record):
             return
         if self.behind:
             self._fork(self.place(), done.what)
-        if instead and len(self.line.edits) > self.line.before:
+        if instead and self.line.open is not None:
             self.line.edits[-1] = done
         else:
             self.line.edits.append(done)
@@ -68,9 +68,8 @@ class Timeline(Record):
         self._run.looked()
 
     def last(self) -> Applied | None:
-        """The last edit that was done here on this line."""
-        line = self.line
-        return line.edits[-1] if not self.behind and len(line.edits) > line.before else None
+        """The last edit that was done here on this line, if another one may still take its place."""
+        return None if self.behind else self.line.open
 
     # ---- steps
 
