@@ -273,6 +273,7 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
 
     def _lend(self) -> None:
         """A view of the live numbers is handed out: what is written through it is found at the next entry."""
+        self.timeline.begin()
         self._traveller.lend()
 
     @in_turn

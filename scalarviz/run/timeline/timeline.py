@@ -36,20 +36,22 @@ class Timeline(Record):
         """Take down what was changed and not announced; the first time, where the run begins."""
         if self._closed or self.away:
             return
-        if not self._begun:
-            with Whole():
-                self._begin()
+        self.begin()
         found = self._run.found()
         if found:
             with Whole():
                 for change in found:
                     self.note(change)
 
-    def _begin(self) -> None:
-        self._begun = True
-        steps = self._run.steps
-        self.line.first = self.line.newest = steps
-        self.keyframes.add(self.line, Key(steps, 0, self._run.whole(), whole=True))
+    def begin(self) -> None:
+        """Keep the moment at which the run begins, before anybody can change it; later this does nothing."""
+        if self._begun or self._closed:
+            return
+        with Whole():
+            self._begun = True
+            steps = self._run.steps
+            self.line.first = self.line.newest = steps
+            self.keyframes.add(self.line, Key(steps, 0, self._run.whole(), whole=True))
 
     def note(self, done: Applied, *, instead: bool = False) -> None:
         """An edit was done where the run stands: before the end of its line that begins another one.
