@@ -386,6 +386,7 @@ def test_the_process_is_the_warmup_command_and_finds_the_package(tmp_path, monke
     assert result.stdout.strip() == "scalarviz.cli.main"
 
 
+@pytest.mark.slow
 def test_a_window_begins_by_itself_and_a_paused_one_waits(program):
     run = rgb(program, "--steps", 3000, "--json").opened(begins=False)
     time.sleep(6)

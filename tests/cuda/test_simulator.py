@@ -22,6 +22,8 @@ PARTS = {
     "runs": [OWN / "changes.py", OWN / "weather.py"], "those of engines": [TESTS / "engine"],
     "those of runs": [TESTS / folder for folder in ("nn", "run", "scalar", "tape")],
 }  # fmt: skip
+QUICK = ("kernels", "those of engines")
+"""What `make test` runs of it; the rest takes minutes, and `.ci/run` has it."""
 MODULES = [OWN, *(TESTS / folder for folder in ("engine", "nn", "run", "tape"))]
 """From where the tests import: the plugin, and tables of other tests."""
 
@@ -57,7 +59,7 @@ def test_every_file_with_tests_is_run():
     assert with_tests == {path for paths in PARTS.values() for path in paths if path.parent == OWN}
 
 
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", [pytest.param(p, marks=() if p in QUICK else pytest.mark.slow) for p in PARTS])
 def test_in_the_simulator(part, tmp_path):
     assert in_the_simulator(PARTS[part], "not slow", tmp_path) >= 40
 
