@@ -18,6 +18,8 @@ from ..scalar.value import as_number
 from ..scalar.walk import backward_between
 from ._inputs import as_input
 from ._parameter import Parameter
+from ._parts import Place, held_at, parts_in, parts_of, written
+from ._printed import tree
 from ._state import LoadResult, entries, load, matching, register
 
 if TYPE_CHECKING:
@@ -27,22 +29,23 @@ Inputs = Value | SupportsFloat | Sequence[Any]
 
 
 class _Books:
-    """What a module keeps of its own: its last call, who holds it, which attributes are buffers."""
+    """What a module keeps of its own: its last call, who holds it, which attributes are buffers, where parts were."""
 
-    __slots__ = ("buffers", "inputs", "outputs", "owners")
+    __slots__ = ("buffers", "inputs", "outputs", "owners", "places")
 
     def __init__(self) -> None:
         self.inputs: Any = ()
         self.outputs: Any = None
         self.owners: list[weakref.ref[Module]] = []
         self.buffers: tuple[str, ...] = ()
+        self.places: dict[int, Place] = {}  # by the id of a part; true as long as it is still there
 
 
 class Module:
     """A part of a network. Subclass it, set parts as attributes, override `forward`.
 
-    Attributes that are a `Parameter`, a `Weight`, a `Module`, or a list or tuple of these, are parts of the module:
-    ``self.w = sv.Weight(0.0)`` is the parameter ``"w"``, the first module of ``self.layers = [...]`` is
+    Attributes that are a `Parameter`, a `Weight`, a `Module`, or a list or tuple of these or of such lists, are parts
+    of the module: ``self.w = sv.Weight(0.0)`` is the parameter ``"w"``, the first module of ``self.layers = [...]`` is
     ``"layers.0"``.
 
     Examples
@@ -78,7 +81,7 @@ class Module:
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
-        for _, part in _parts(name, value):
+        for _, part in parts_in(name, value, KINDS):
             self._adopt(part)
 
     # ---- calling
@@ -141,8 +144,7 @@ class Module:
 
     def _members(self) -> Iterator[tuple[str, Module | Parameter | Weight]]:
         """Every direct part with its name."""
-        for name, value in vars(self).items():
-            yield from _parts(name, value)
+        return ((written(place), part) for place, part in parts_of(vars(self), KINDS))
 
     def _adopt(self, part: Module | Parameter | Weight) -> None:
         """Leave a weak way back in `part`, from which its name is found. No cycle is made."""
@@ -158,11 +160,22 @@ class Module:
 
     def path_of(self, part: object, below: tuple[Module, ...] = ()) -> str | None:
         """Path of a direct part (a module, or a parameter's block) from the root; None if it is none."""
-        for name, member in self._members():
-            if member is part or (isinstance(member, Weight) and member._block is part):
-                path = self._path((*below, self))
-                return f"{path}.{name}" if path else name
-        return None
+        place = self._place_of(part)
+        if place is None:
+            return None
+        path, name = self._path((*below, self)), written(place)
+        return f"{path}.{name}" if path else name
+
+    def _place_of(self, part: object) -> Place | None:
+        """Where a direct part (or the block of one) stands. All are noted at once: a run asks for the names of all."""
+        places, part = self._books.places, _named(part)
+        found = places.get(id(part))
+        if found is not None and _named(held_at(vars(self), found)) is part:
+            return found
+        places.clear()
+        for place, member in parts_of(vars(self), KINDS):
+            places.setdefault(id(_named(member)), place)
+        return places.get(id(part))
 
     def _path(self, below: tuple[Module, ...]) -> str:
         for ref in self._books.owners:
@@ -227,15 +240,13 @@ class Module:
         """The parameters as `named_parameters` orders them, without the names: loops call this at every step."""
         seen.add(id(self))
         modules = []
-        for value in vars(self).values():
-            many = isinstance(value, list | tuple)
-            for part in value if many else (value,):
-                if many and isinstance(part, Module | Parameter | Weight):
-                    self._adopt(part)  # the list may have grown since it was set
-                if isinstance(part, Module):
-                    modules.append(part)
-                elif isinstance(part, Parameter | Weight):
-                    found[id(part)] = part
+        for (_, numbers), part in parts_of(vars(self), KINDS):
+            if numbers:
+                self._adopt(part)  # the list may have grown since it was set
+            if isinstance(part, Module):
+                modules.append(part)
+            else:
+                found[id(part)] = part
         for module in modules:
             if id(module) not in seen:
                 module._gather(found, seen)
@@ -365,29 +376,13 @@ class Module:
         return ""
 
     def __repr__(self) -> str:
-        lines = [(n, repr(p) if isinstance(p, Module) else _brief(p)) for n, p in self._members() if _shown(self, p)]
-        if not lines:
-            return f"{type(self).__name__}({self.extra_repr()})"
-        own = [self.extra_repr()] if self.extra_repr() else []
-        inside = "\n".join([*own, *(f"({name}): {text}" for name, text in lines)]).replace("\n", "\n  ")
-        return f"{type(self).__name__}(\n  {inside}\n)"
+        return tree(self)
 
 
-def _shown(module: Module, part: object) -> bool:
-    """Parameters are lines of their own only where `extra_repr` does not tell them."""
-    return isinstance(part, Module) or not module.extra_repr()
+def _named(part: object) -> object:
+    """What stands for a part where names are looked up: the block of a Weight, which asks for its name."""
+    return part._block if isinstance(part, Weight) else part
 
 
-def _brief(part: Parameter | Weight) -> str:
-    if isinstance(part, Parameter):
-        return f"Parameter of shape {part.shape}"
-    return f"Weight {part.data:.6g}"
-
-
-def _parts(name: str, value: Any) -> Iterator[tuple[str, Module | Parameter | Weight]]:
-    if isinstance(value, Module | Parameter | Weight):
-        yield name, value
-    elif isinstance(value, list | tuple):
-        for i, item in enumerate(value):
-            if isinstance(item, Module | Parameter | Weight):
-                yield f"{name}.{i}", item
+KINDS = (Module, Parameter, Weight)
+"""What is a part of a module."""
