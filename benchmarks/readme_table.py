@@ -52,6 +52,7 @@ def others() -> str:
     small, cubes, scenes = results("objects_vs_micrograd"), results("million_cubes"), results("live_view")["scenes"]
     start, peaks = results("startup"), results("memory")["peak_bytes"]
     objects, micrograd = (median(small, name) for name in ("scalarviz objects", "micrograd"))
+    nodes = small["ns_a_node"]
     slab, mesh = (median(cubes, name) for name in ("slab", "InstancedMesh"))
     first = [median(start, name) for name in FIRST_STEPS]
     ours, torch = (f"{peaks[f'ten million weights: {name}'] / 1e9:.2g} GB" for name in ("scalarviz", "PyTorch eager"))
@@ -59,6 +60,8 @@ def others() -> str:
     return (
         f"Objects, MLP(2, [16, 16, 1]), forward and backward of one sample: {objects}, micrograd {micrograd} "
         "(its garbage collection included).\n"
+        f"Typed with operators, a node: {nodes['typed: Values']} ns, micrograd {nodes['typed: micrograd']}, the least "
+        f"that Python can do {nodes['typed: tape of slots']} (no names, no checks, one graph at a time).\n"
         f"From starting Python to the first trained step of 3-16-16-3: {first[0]}, PyTorch eager {first[1]}, "
         f"JAX jit {first[2]}.\n"
         f"Ten million weights train (Adam) within {ours}, PyTorch {torch}.\n"
@@ -81,7 +84,7 @@ def goals() -> list[Row]:
     tile = results("product_tile")
     share, least = f"{tile['share']:.0%}", f"at least {tile['goal']['at_least']:.0%}"
     rows = [*_ratios(), ("UV 1024: share of the best product tile", share, least, tile["goal"]["reached"]), *_watched()]
-    for report in ("startup", "compile_times", "memory", "going_back"):
+    for report in ("startup", "compile_times", "memory", "going_back", "objects_vs_micrograd"):
         for name, goal in results(report)["goals"].items():
             unit = goal["unit"]
             rows.append((name, f"{goal['measured']:.3g} {unit}", f"at most {goal['at_most']:g}", goal["reached"]))

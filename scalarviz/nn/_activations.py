@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 from ..errors import InputError, shown
 from ..scalar import Value
 from ..scalar.kernel import kernel
-from ..scalar.value import apply, apply_each, as_number
+from ..scalar.numbers import as_number
+from ..scalar.value import apply, apply_each
 from ._module import Module
 
 

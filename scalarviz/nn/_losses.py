@@ -16,7 +16,8 @@ from ..checks import one_of
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Value, functions, tracing
 from ..scalar.kernel import kernel
-from ..scalar.value import apply, as_number
+from ..scalar.numbers import as_number
+from ..scalar.value import apply
 from ._inputs import titled
 
 Reduction = Literal["mean", "sum"]

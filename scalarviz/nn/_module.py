@@ -14,7 +14,7 @@ from ..checks import flag, text
 from ..errors import InputError, StateError, TypeMismatchError
 from ..scalar import Value, Weight, tracing
 from ..scalar.nested import flatten
-from ..scalar.value import as_number
+from ..scalar.numbers import as_number
 from ..scalar.walk import backward_between
 from ._inputs import as_input
 from ._parameter import Parameter

@@ -13,7 +13,7 @@ from ..errors import InputError, StateError, shown
 from ..scalar import Value, Weight, dot, functions
 from ..scalar.dot import Dot, Row
 from ..scalar.nested import flatten, nest, shape_of
-from ..scalar.value import as_number
+from ..scalar.numbers import as_number
 from ._inputs import titled
 from ._linear import count
 from ._module import Module

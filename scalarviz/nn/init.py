@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from .. import rng
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Weight
-from ..scalar.value import as_number
+from ..scalar.numbers import as_number
 from ._parameter import Parameter, fitted
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Block, Weight
-from ..scalar.value import as_number
+from ..scalar.numbers import as_number
 
 Indices = NDArray[np.intp]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .. import rng
 from ..checks import integer, real_array
 from ..errors import InputError, shown
-from ..scalar.value import as_number
+from ..scalar.numbers import as_number
 
 LAST_STEP = 2**53
 """A larger step number is not exact as a float, which Adam's bias correction makes of it."""

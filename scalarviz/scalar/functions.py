@@ -13,7 +13,7 @@ from . import ops
 from .dot import dot
 from .kernel import kernel
 from .largest import MAX
-from .value import Value, apply, as_value
+from .value import Value, apply, as_value, binary, unary
 
 Operand = Value | SupportsFloat
 
@@ -28,11 +28,12 @@ def function(name: str) -> Callable[..., Value]:
     """
     op = kernel(name)
     arity = op.arity
+    make: Callable[..., Value] = unary if arity == 1 else binary if arity == 2 else apply
 
     def call(*operands: Operand) -> Value:
         if len(operands) != arity:
             raise InputError(f"{name}({', '.join(op.entry.args)}) takes {arity} operands, got {len(operands)}")
-        return apply(op, *operands)
+        return make(op, *operands)
 
     call.__name__ = call.__qualname__ = name
     kink = f"\n\nWhere there is no derivative: {op.entry.kink}." if op.entry.kink else ""
@@ -104,7 +105,7 @@ def sum(xs: Iterable[Operand]) -> Value:
         `xs` is no sequence of Values and numbers.
     """
     terms = _operands("sum", xs)
-    return dot([1.0] * len(terms), terms)
+    return dot([Value(1.0)] * len(terms), terms)
 
 
 def max(xs: Iterable[Operand]) -> Value:

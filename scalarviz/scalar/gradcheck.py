@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InputError, TypeMismatchError, shown
-from .value import Value, as_number
+from .numbers import as_number
+from .value import Value
 
 
 @dataclass(frozen=True, slots=True)

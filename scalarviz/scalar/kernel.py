@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +28,8 @@ class Kernel:
         The operands that a derivative goes to.
     partly : bool
         Whether there are others.
+    straight : bool
+        Whether a backward walk goes on at the parents of a node, all of them, without asking it.
 
     Examples
     --------
@@ -37,7 +40,7 @@ class Kernel:
     <BLANKLINE>
     """
 
-    __slots__ = ("arity", "entry", "flowing", "name", "partly", "pull", "source", "value")
+    __slots__ = ("arity", "entry", "flowing", "name", "partly", "pull", "source", "straight", "value")
 
     value: Callable[..., float]
     pull: Callable[[Any], None]
@@ -48,6 +51,7 @@ class Kernel:
         self.entry, self.name, self.arity = entry, entry.name, len(entry.args)
         self.flowing = tuple(k for k, partial in enumerate(entry.partials) if partial is not None)
         self.partly = len(self.flowing) < self.arity
+        self.straight = pull is None and not self.partly
         self.source = _source(entry, with_value=value is None, with_pull=pull is None)
         namespace = dict(PYTHON_NAMES)
         define(entry.name, self.source, namespace)
@@ -68,11 +72,11 @@ def pull_source(entry: ops.Op) -> str:
         def pull(_node):
             (_p0,) = _node._parents
             a = _p0.data
-            y = _node.data
             _up = _node.grad
             _p0.grad += _up * (2.0 * a)
 
-    Written out, because this is the innermost loop of the chain rule: three times as fast as a general one.
+    Written out, because this is the innermost loop of the chain rule: three times as fast as a general one. It reads
+    only what its formulas use (``y = _node.data`` in the rule of tanh).
     """
     flowing = [k for k, partial in enumerate(entry.partials) if partial is not None]
     if not flowing:
@@ -80,10 +84,11 @@ def pull_source(entry: ops.Op) -> str:
     parents = [f"_p{k}" for k in range(len(entry.args))]
     expressions = tuple(adjoint(entry.partials[k] or "") for k in flowing)
     assignments, results = translate(expressions, (*entry.args, "y", UPSTREAM), PYTHON)
+    used = {node.id for text in expressions for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+    numbers = {**{arg: f"{parent}.data" for arg, parent in zip(entry.args, parents, strict=True)}, "y": "_node.data"}
     lines = [
         f"({', '.join(parents)},) = _node._parents",
-        *(f"{arg} = {parent}.data" for arg, parent in zip(entry.args, parents, strict=True)),
-        "y = _node.data",
+        *(f"{name} = {number}" for name, number in numbers.items() if name in used),
         f"{UPSTREAM} = _node.grad",
         *assignments,
         *(f"{parents[k]}.grad += {result}" for k, result in zip(flowing, results, strict=True)),

@@ -142,8 +142,8 @@ class Block:
     """
 
     __slots__ = (
-        "__weakref__", "_only", "_proxies", "computed", "flat_grad", "flat_value", "frozen_flags", "grads", "owners",
-        "size", "start", "store", "values",
+        "__weakref__", "_only", "_proxies", "computed", "computed_flags", "flat_grad", "flat_value", "frozen_flags",
+        "grads", "owners", "size", "start", "store", "values",
     )  # fmt: skip
 
     proxy: ClassVar[Callable[[Block, int], Weight]]
@@ -168,6 +168,7 @@ class Block:
         # memoryviews read and write one element three times as fast as NumPy indexing
         self.values: Any = memoryview(self.flat_value.data)
         self.grads: Any = memoryview(self.flat_grad.data)
+        self.computed_flags: Any = memoryview(self.computed.data)
 
     def _move(self, store: Store, start: int) -> None:
         """Copy the block's numbers to ``store[start : start + size]`` and point there."""

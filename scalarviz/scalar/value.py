@@ -12,15 +12,13 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, ClassVar, SupportsFloat
 
-import numpy as np
-
-from ..errors import InputError, StateError, TracingError, TypeMismatchError, shown
+from ..errors import StateError, TracingError, TypeMismatchError
 from . import tracing
 from .kernel import Kernel, kernel
+from .numbers import as_number
 
 _next_order = itertools.count().__next__
 _order_of = attrgetter("_order")
-_data_of = attrgetter("data")
 
 
 class Value:
@@ -83,7 +81,8 @@ class Value:
         nodes = inner_nodes([self])
         self.grad = upstream
         for node in nodes:
-            node._op.pull(node)  # type: ignore[union-attr]
+            pull = node._op.pull  # type: ignore[union-attr]
+            pull(node)
         return None
 
     def _graph_parents(self) -> Sequence[Value]:
@@ -98,55 +97,55 @@ class Value:
     # ---- Python's operators
 
     def __add__(self, other: Any) -> Value:
-        return apply(_ADD, self, other)
+        return binary(_ADD, self, other)
 
     def __radd__(self, other: Any) -> Value:
-        return apply(_ADD, other, self)
+        return binary(_ADD, other, self)
 
     def __sub__(self, other: Any) -> Value:
-        return apply(_SUB, self, other)
+        return binary(_SUB, self, other)
 
     def __rsub__(self, other: Any) -> Value:
-        return apply(_SUB, other, self)
+        return binary(_SUB, other, self)
 
     def __mul__(self, other: Any) -> Value:
-        return apply(_MUL, self, other)
+        return binary(_MUL, self, other)
 
     def __rmul__(self, other: Any) -> Value:
-        return apply(_MUL, other, self)
+        return binary(_MUL, other, self)
 
     def __truediv__(self, other: Any) -> Value:
-        return apply(_DIV, self, other)
+        return binary(_DIV, self, other)
 
     def __rtruediv__(self, other: Any) -> Value:
-        return apply(_DIV, other, self)
+        return binary(_DIV, other, self)
 
     def __pow__(self, other: Any) -> Value:
-        return apply(_POW, self, other)
+        return binary(_POW, self, other)
 
     def __rpow__(self, other: Any) -> Value:
-        return apply(_POW, other, self)
+        return binary(_POW, other, self)
 
     def __neg__(self) -> Value:
-        return apply(_NEG, self)
+        return unary(_NEG, self)
 
     def __pos__(self) -> Value:
         return self
 
     def __abs__(self) -> Value:
-        return apply(kernel("abs"), self)
+        return unary(kernel("abs"), self)
 
     def __lt__(self, other: Any) -> Value:
-        return apply(kernel("lt"), self, other)
+        return binary(kernel("lt"), self, other)
 
     def __le__(self, other: Any) -> Value:
-        return apply(kernel("le"), self, other)
+        return binary(kernel("le"), self, other)
 
     def __gt__(self, other: Any) -> Value:
-        return apply(kernel("gt"), self, other)
+        return binary(kernel("gt"), self, other)
 
     def __ge__(self, other: Any) -> Value:
-        return apply(kernel("ge"), self, other)
+        return binary(kernel("ge"), self, other)
 
     def __eq__(self, other: object) -> bool:
         if self is not other and not isinstance(other, Value):
@@ -229,25 +228,26 @@ def inner_nodes(roots: Iterable[Value], ends: Iterable[Value] = ()) -> list[Valu
     `roots`.
     """
     seen = set(ends)
-    stack = [root for root in dict.fromkeys(roots) if root._op is not None and root not in seen]
-    seen.update(stack)
+    found = [root for root in dict.fromkeys(roots) if root._op is not None and root not in seen]
+    seen.update(found)
     aside: list[Value] = []
-    while stack:
-        node = stack.pop()
+    for node in found:  # grows meanwhile
         node.grad = 0.0
-        if node._op.partly:  # type: ignore[union-attr]
-            aside += node._parents  # some of them: the others are met anyhow
-            below = node._below()
+        op: Any = node._op
+        if op.straight:
+            below: Sequence[Value] = node._parents
         else:
-            below = node._parents if type(node) is Value else node._below()
+            below = node._below()
+            if op.partly:
+                aside += node._parents  # some of them: the others are met anyhow
         for parent in below:
             if parent._op is not None and parent not in seen:
                 seen.add(parent)
-                stack.append(parent)
+                found.append(parent)
     if aside:
         _clear(aside, seen)
-    seen.difference_update(ends)
-    return sorted(seen, key=_order_of, reverse=True)
+    found.sort(key=_order_of, reverse=True)
+    return found
 
 
 def _clear(nodes: list[Value], apart: set[Value]) -> None:
@@ -302,47 +302,39 @@ def as_value(x: Value | SupportsFloat) -> Value:
     return x if isinstance(x, Value) else Value(x)
 
 
-def as_number(x: SupportsFloat, what: str) -> float:
-    """`x` as a float.
-
-    Raises
-    ------
-    TypeMismatchError
-        It is no number.
-    InputError
-        A whole number too large for a float.
-    """
-    kind = type(x)
-    if kind is float:
-        return x  # type: ignore[return-value]
-    try:
-        if kind is int:  # the questions below cost more than the answer
-            return float(x)
-        if isinstance(x, str | bytes | bytearray):  # float("1") is 1.0, but text among numbers is a mistake
-            raise TypeError
-        # NumPy makes a number of any array of one, of the real part of a complex one, of a masked one
-        if isinstance(x, np.ndarray | np.generic) and not (x.ndim == 0 and x.dtype.kind in "biuf"):
-            raise TypeError
-        if isinstance(x, np.ma.MaskedArray):
-            raise TypeError
-        return float(x)
-    except (TypeError, ValueError):
-        raise TypeMismatchError(f"{what} must be a number, got {type(x).__name__} {shown(x)}") from None
-    except OverflowError:
-        raise InputError(f"{what} must be a float64 number, at most about 1.8e308; got a larger whole number") from None
-
-
 def apply(op: Kernel, *operands: Value | SupportsFloat) -> Value:
     """The node ``op(*operands)``; numbers become leaves."""
-    parents: Any = operands
-    for x in operands:
-        if not isinstance(x, Value):
-            parents = tuple([v if isinstance(v, Value) else Value(v) for v in operands])
-            break
+    parents = tuple([x if isinstance(x, Value) else Value(x) for x in operands])
     if tracing._threads and tracing.active() is not None:
         return Symbol(op, parents)
+    return _node(op, parents, op.value(*[x.data for x in parents]))
+
+
+def unary(op: Kernel, a: Value | SupportsFloat) -> Value:
+    """``apply(op, a)``, faster."""
+    if not isinstance(a, Value):
+        a = Value(a)
+    if tracing._threads and tracing.active() is not None:
+        return Symbol(op, (a,))
+    number = op.value
+    return _node(op, (a,), number(a.data))
+
+
+def binary(op: Kernel, a: Value | SupportsFloat, b: Value | SupportsFloat) -> Value:
+    """``apply(op, a, b)``, faster: graphs that are written with operators are made of it."""
+    if not isinstance(a, Value):
+        a = Value(a)
+    if not isinstance(b, Value):
+        b = Value(b)
+    if tracing._threads and tracing.active() is not None:
+        return Symbol(op, (a, b))
+    number = op.value  # a name of its own: Python calls it faster than an attribute
+    return _node(op, (a, b), number(a.data, b.data))
+
+
+def _node(op: Kernel, parents: tuple[Value, ...], number: float) -> Value:
     node = _new(Value)
-    node.data = op.value(*map(_data_of, parents))  # map: a comprehension would cost a call of its own
+    node.data = number
     node.grad = 0.0
     node._op = op
     node._parents = parents
@@ -355,16 +347,7 @@ def apply_each(op: Kernel, xs: Iterable[Value], *constants: SupportsFloat) -> li
     rest = tuple([as_value(c) for c in constants])
     if rest or (tracing._threads and tracing.active() is not None):
         return [apply(op, x, *rest) for x in xs]
-    nodes, new, number = [], _new, op.value
-    for x in xs:
-        node = new(Value)
-        node.data = number(x.data)
-        node.grad = 0.0
-        node._op = op
-        node._parents = (x,)
-        node._order = _next_order()
-        nodes.append(node)
-    return nodes
+    return [unary(op, x) for x in xs]
 
 
 def _refusing(symbol: str) -> Callable[..., Any]:

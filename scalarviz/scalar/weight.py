@@ -11,8 +11,9 @@ from .. import rng
 from ..checks import flag
 from ..errors import InputError, TypeMismatchError, shown
 from . import tracing
+from .numbers import as_number
 from .store import Block
-from .value import Value, _next_order, as_number
+from .value import Value, _next_order
 
 
 class Weight(Value):
@@ -123,8 +124,8 @@ class Weight(Value):
         block = self._block
         if block.store.gate is not None:
             block._own_grads()
-        block.grads[self._index] = self._number(number, "the gradient")
-        block.computed[self._index] = 1
+        block.grads[self._index] = number if type(number) is float else self._number(number, "the gradient")
+        block.computed_flags[self._index] = 1
 
     @property
     def has_grad(self) -> bool:
