@@ -180,7 +180,7 @@ def _prepare(run: Run, made: Made, store: Store, before: _Before) -> None:
     problem.batch, problem.sampling = made.batch or problem.batch, made.sampling or problem.sampling
     if graph.plan is not before.graph.plan:
         problem.plan, problem.reduction = graph.plan, batch_reduction(graph.loss)
-        problem.block = default_block(graph.plan.body.n_rows, dtype.itemsize)
+        problem.block = default_block(graph.plan.body, dtype.itemsize)
         numbers = problem.data[: graph.tape.n_inputs + graph.tape.n_targets]
         run._dataset = Dataset(PlanRunner(graph.plan, run.dtype).encode(numbers))
         problem.data = run._dataset.joined()

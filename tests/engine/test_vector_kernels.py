@@ -21,7 +21,7 @@ shapes = st.tuples(st.integers(1, 9), st.integers(1, 9), st.integers(1, 150))
 class Bench:
     """A workspace of `rows` random rows for calls of one kernel."""
 
-    def __init__(self, rows, lanes, dtype, seed=0):
+    def __init__(self, rows, lanes, dtype, seed=0, weights=200):
         self.rng = np.random.default_rng(seed)
         itemsize = np.dtype(dtype).itemsize
         width = -(-lanes * itemsize // LINE) * LINE // itemsize
@@ -34,8 +34,8 @@ class Bench:
         self.tile, self.lanes, self.memory = np.zeros(16, dtype), lanes, memory
         space = [self.rows.ctypes.data, width * itemsize, rows, self.tile.ctypes.data, rows, lanes, 0, 0]
         self.space = np.array(space, np.int64)
-        self.theta = self.rng.normal(size=200).astype(dtype)
-        self.grad = self.rng.normal(size=200).astype(dtype)
+        self.theta = self.rng.normal(size=weights).astype(dtype)
+        self.grad = self.rng.normal(size=weights).astype(dtype)
 
     def call(self, name, fields, pool):
         address = loader.kernel_address(name, self.theta.dtype.name)
@@ -107,6 +107,26 @@ def test_gradients_of_weights_in_panels_of_columns(dtype, columns, lanes):
     expected[150:155] += bench.values(upstream).sum(axis=1)
     bench.call("outer", [0, 5, 5, columns + 1, 7, columns, 150], [*upstream, *source, 5 + columns + 1])
     assert close(bench.grad, expected, dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("lanes", [1, 9, 40, 64, 130])
+@pytest.mark.parametrize(("n_to", "n_from"), [(3, 127), (16, 128), (70, 129), (5, 300), (33, 256), (130, 140)])
+@pytest.mark.parametrize("way", ["forward", "backward", "adding"])
+def test_sums_of_many_rows_go_through_in_panels(way, n_to, n_from, lanes, dtype):
+    """Backward, the weights of a panel are copied together first."""
+    bench = Bench(n_to + n_from, lanes, dtype, seed=n_to, weights=n_to * n_from + 200)
+    to, source = list(range(n_from, n_from + n_to)), list(range(n_from))
+    matrix = bench.theta[5 : 5 + n_to * n_from].astype(float)
+    matrix = matrix.reshape(n_to, n_from) if way == "forward" else matrix.reshape(n_from, n_to).T
+    expected = matrix @ bench.values(source) + (bench.values(to) if way == "adding" else 0)
+    if way == "forward":
+        expected += bench.theta[6 : 6 + n_to, None].astype(float)
+    steps, bias = ((n_from, 1), 6) if way == "forward" else ((1, n_to), -1)
+    untouched = bench.theta.copy()
+    bench.call("combine", [0, n_to, n_to, n_from, 5, *steps, bias, int(way == "adding")], [*to, *source])
+    assert close(bench.values(to), expected, dtype)
+    np.testing.assert_array_equal(bench.theta, untouched)
 
 
 @pytest.mark.parametrize("form", FORMS)

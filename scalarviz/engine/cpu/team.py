@@ -1,7 +1,7 @@
 """Several threads on one training step: who does which blocks, and how they wait for each other.
 
-The blocks of a batch are split into at most `GROUPS` groups, each with a gradient buffer of its own, and the buffers
-are summed in order. Which thread did which group does not show in the bits. The groups depend on the numbers of the
+The blocks of a batch are split into at most `GROUPS` groups, each with a sum of gradients of its own, and the sums
+are added in order. Which thread did which group does not show in the bits. The groups depend on the numbers of the
 run alone, so one thread gives the same bits as two.
 """
 
@@ -19,7 +19,13 @@ from ..cost import work_of
 from ..processors import processors
 
 GROUPS = 8
-"""Gradient buffers; ten million weights take 320 MB."""
+"""Sums of gradients side by side; the first one is the gradient itself, the others have buffers."""
+
+MANY_WEIGHTS = 65536
+"""Weights whose buffers are cleared and summed in more time than a block of samples takes to fill them."""
+
+MANY_SAMPLES = 512
+"""Samples that such a buffer is to hold the sum of, if there are to be more than two."""
 
 WORTH = 1_000_000
 """Operations of a step below which a second thread costs more than it brings."""
@@ -29,9 +35,12 @@ TRIAL_SECONDS = 0.25
 
 
 def groups_of(program: Program, batch: int, block: int) -> int:
-    """How many gradient buffers a step has; 0 where blocks are too few or too small for threads."""
+    """How many groups of blocks a step has; 0 where blocks are too few or too small for threads."""
     blocks = -(-batch // block)
-    return min(blocks, GROUPS) if blocks > 1 and work_of(program) * batch >= WORTH else 0
+    if blocks == 1 or work_of(program) * batch < WORTH:
+        return 0
+    most = GROUPS if program.n_theta < MANY_WEIGHTS else max(2, batch // MANY_SAMPLES)
+    return min(blocks, GROUPS, most)
 
 
 def threads_for(wanted: int, groups: int) -> int:

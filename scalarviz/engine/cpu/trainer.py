@@ -57,7 +57,7 @@ class NumbaTrainer(HostTrainer):
         self._updater = Updater(problem)
         size = plan.n_parameters + plan.n_derived
         self._theta, self._grad = np.zeros(size, dtype), np.zeros(size, dtype)
-        self._buffers, self._parts = np.zeros((groups, size), dtype), np.zeros(groups)
+        self._buffers, self._parts = np.zeros((max(groups - 1, 0), size), dtype), np.zeros(groups)
         left, right, rounds = problem.order_shape
         shape = np.array([left, right, np.uint64(rounds)], np.uint64)
         self._everything = np.zeros(0, np.bool_)

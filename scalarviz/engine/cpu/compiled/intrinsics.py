@@ -7,6 +7,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.errors import RequireLiteralValue
 from numba.extending import intrinsic
 
 _WORD = {types.float32: (32, 23, 127), types.float64: (64, 52, 1023)}  # bits, bits of the fraction, bias
@@ -128,6 +129,21 @@ def size_of(typingctx: Any, pointer: Any) -> Any:
         return ir.Constant(ir.IntType(64), _WORD[pointer.dtype][0] // 8)
 
     return types.int64(pointer), generate
+
+
+@intrinsic
+def stack_room(typingctx: Any, like: Any, size: Any) -> Any:
+    """So many bytes (a literal) on the stack, for numbers of the kind that `like` points to; there until the return."""
+    if not isinstance(size, types.IntegerLiteral):
+        raise RequireLiteralValue("the size on the stack is a literal")
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        with builder.goto_entry_block():
+            room = builder.alloca(ir.ArrayType(ir.IntType(8), size.literal_value))
+        room.align = 64
+        return builder.bitcast(room, context.get_value_type(like))
+
+    return like(like, size), generate
 
 
 @intrinsic

@@ -20,11 +20,21 @@ from ..vector.emitter import (  # fmt: skip
     lanes_of,
 )
 from ..vector.outer import outer_tile
-from .intrinsics import size_of
+from .intrinsics import size_of, stack_room
+from .noalias import NoAlias
 from .tiles import Row, Words
 
 PANEL_BYTES = 16 * 1024
 """A third of a usual first-level cache."""
+
+DEPTH = 128
+"""Operands of a panel: of the widest vectors, 32 KiB."""
+
+PACKED = 16
+"""Results whose weights are copied side by side: whole tiles of either height."""
+
+ROOM = 32 * 1024
+"""Bytes on the stack for weights that are copied."""
 
 
 @njit(error_model="numpy")
@@ -35,30 +45,58 @@ def width_of(lanes: int, vector: int) -> int:
     return MIDDLE if lanes > (MIDDLE - 1) * vector else 1
 
 
+@njit(error_model="numpy", pipeline_class=NoAlias)
+def pack(room: Row, theta: Row, weight: int, from_step: int, columns: int, count: int) -> None:
+    """``room[(i // 16 * count + k) * 16 + i % 16] = theta[weight + k*from_step + i]`` k < `count`, i < `columns`."""
+    for k in range(count):
+        to, source = k * PACKED, weight + k * from_step
+        for _ in range(columns // PACKED):
+            for i in range(PACKED):
+                room[to + i] = theta[source + i]
+            to, source = to + count * PACKED, source + PACKED
+        for i in range(columns % PACKED):
+            room[to + i] = theta[source + i]
+
+
 def combine(
     code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
 ) -> None:  # fmt: skip
     """``to[i] (+)= bias[i] + sum_j theta[weight + i*to_step + j*from_step] * from[j]``.
 
-    Lanes go through in panels, so that the operands of one panel stay in the first-level cache.
+    Lanes go through in panels of `DEPTH` operands, so that these stay in the first-level cache; the sums go on where
+    they stopped. Weights of one result that lie apart (backward) are copied together first: they would share few sets
+    of the cache.
     """
     to, n_to, source, n_from, weight = code[2], code[3], code[4], code[5], code[6]
     to_step, from_step, bias, adding = code[7], code[8], code[9], code[10]
-    vector = lanes_of(theta)
-    lane = 0
-    while lane < n:
-        width = width_of(n - lane, vector)
-        tall = TILE_ROWS if width == WIDE else TALL
-        for i in range(0, n_to, tall):
-            rows, y, w = min(n_to - i, tall), to + i, weight + i * to_step
-            b = bias + i if bias >= 0 else -1
-            if width == WIDE:
-                combine_wide(space, pool, theta, y, rows, source, n_from, w, to_step, from_step, b, adding, lane)
-            elif width == MIDDLE:
-                combine_middle(space, pool, theta, y, rows, source, n_from, w, to_step, from_step, b, adding, lane)
-            else:
-                combine_narrow(space, pool, theta, y, rows, source, n_from, w, to_step, from_step, b, adding, lane)
-        lane += width * vector
+    vector, room = lanes_of(theta), stack_room(theta, ROOM)
+    packed = to_step == 1 and n_from >= DEPTH
+    group = ROOM // (DEPTH * size_of(theta)) if packed else n_to
+    for first in range(0, n_from, DEPTH):
+        depth, more = min(n_from - first, DEPTH), adding if first == 0 else 1
+        for start in range(0, n_to, group):
+            end = min(start + group, n_to)
+            if packed:
+                pack(room, theta, weight + first * from_step + start, from_step, end - start, depth)
+            lane = 0
+            while lane < n:
+                width = width_of(n - lane, vector)
+                tall = TILE_ROWS if width == WIDE else TALL
+                for i in range(start, end, tall):
+                    rows, y = min(end - i, tall), to + i
+                    b = bias + i if bias >= 0 else -1
+                    matrix, w, step = theta, weight + i * to_step + first * from_step, from_step
+                    if packed:
+                        matrix, step = room, PACKED
+                        w = (i - start) // PACKED * PACKED * depth + (i - start) % PACKED
+                    x = source + first
+                    if width == WIDE:
+                        combine_wide(space, pool, matrix, y, rows, x, depth, w, to_step, step, b, more, lane)
+                    elif width == MIDDLE:
+                        combine_middle(space, pool, matrix, y, rows, x, depth, w, to_step, step, b, more, lane)
+                    else:
+                        combine_narrow(space, pool, matrix, y, rows, x, depth, w, to_step, step, b, more, lane)
+                lane += width * vector
 
 
 def outer(

@@ -44,7 +44,7 @@ from .meet import meet
 from .order import batch_order
 from .tiles import SUMS, Row, Words, fill, row_of
 
-CROWDED = 1024
+CROWDED = 512
 """Rows this many bytes apart, or a multiple of it, would crowd into a few sets of the first-level cache."""
 
 LINE_BYTES = 8 * FIELDS
@@ -180,14 +180,16 @@ def group_start(group: int, groups: int, batch: int, block: int) -> int:
 
 @njit(error_model="numpy")
 def run_groups(
-    space: Words, theta: Row, buffers: Row, size: int, data: Row, samples: int, indices: Words, chosen: int, batch: int,
-    scale: Any, parts: Any, worker: int, workers: int,
+    space: Words, theta: Row, grad: Row, buffers: Row, size: int, data: Row, samples: int, indices: Words, chosen: int,
+    batch: int, scale: Any, parts: Any, worker: int, workers: int,
 ) -> None:  # fmt: skip
-    """A worker's groups of one step, each into its own buffer."""
+    """A worker's groups of one step: the first into `grad`, which is cleared, each other one into its buffer."""
     group, groups = worker, len(parts)
     while group < groups:
-        part = row_at(address_of(buffers) + group * size * size_of(theta), theta)
-        fill(part, zero_of(theta), size)
+        part = grad
+        if group:
+            part = row_at(address_of(buffers) + (group - 1) * size * size_of(theta), theta)
+            fill(part, zero_of(theta), size)
         begin = group_start(group, groups, batch, space[BLOCK])
         end = group_start(group + 1, groups, batch, space[BLOCK])
         parts[group] = run_body(space, theta, part, data, samples, indices, chosen, batch, scale, begin, end)
@@ -196,8 +198,8 @@ def run_groups(
 
 @njit(error_model="numpy")
 def join(grad: Row, buffers: Row, groups: int, size: int) -> None:
-    """Sum the gradients of all groups, in order."""
-    for g in range(groups):
+    """Add the gradients of all groups but the first, in order."""
+    for g in range(groups - 1):
         part = row_at(address_of(buffers) + g * size * size_of(grad), grad)
         for i in range(size):
             grad[i] += part[i]
@@ -269,17 +271,17 @@ def train(
         Receives the sums of the losses.
     commit : bool
         False: gradients only, no update.
-    buffers : ndarray, shape (groups, n + derived)
-        Room for the gradients of each group of blocks; no groups: they are added to `grad` at once.
+    buffers : ndarray, shape (groups - 1, n + derived)
+        Room for the gradients of each group of blocks but the first.
     parts : ndarray of float64, shape (groups,)
-        Room for their losses.
+        Room for the losses of the groups; none: all goes to `grad` at once.
     team : ndarray of int64
         See :mod:`scalarviz.engine.cpu.team`; no arrivals yet.
     worker, workers : int
         Which of how many.
     """
     samples, n = data.shape[1], len(values)
-    size, chosen, groups = len(theta), int(batch < samples or order[1][2] == 0), len(buffers)
+    size, chosen, groups = len(theta), int(batch < samples or order[1][2] == 0), len(parts)
     indices = np.empty(batch if chosen else 0, np.int64)
     theta_at, grad_at = row_at(theta.ctypes.data, theta), row_at(grad.ctypes.data, theta)
     value_at, previous_at = row_at(values.ctypes.data, theta), row_at(previous.ctypes.data, theta)
@@ -300,8 +302,8 @@ def train(
             )  # fmt: skip
         else:
             run_groups(
-                body_at, theta_at, buffer_at, size, data_at, samples, index_at, chosen, batch, scale, parts, worker,
-                workers,
+                body_at, theta_at, grad_at, buffer_at, size, data_at, samples, index_at, chosen, batch, scale, parts,
+                worker, workers,
             )  # fmt: skip
         arrivals = gather(team_at, arrivals, workers)
         if worker > 0:
