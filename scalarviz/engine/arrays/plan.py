@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,11 @@ class PlanRunner:
         self.plan, self.dtype = plan, np.dtype(dtype)
         self.prologue = RowProgram(plan.prologue, self.dtype) if plan.prologue else None
         self.encoder = RowProgram(plan.encode, self.dtype) if plan.encode else None
-        self.body = RowProgram(plan.body, self.dtype)
+
+    @cached_property
+    def body(self) -> RowProgram:
+        """Made when it is first run: who only encodes data needs none."""
+        return RowProgram(self.plan.body, self.dtype)
 
     def extended(self, theta: Array) -> tuple[Array, Array | None]:
         """Theta with the derived parameters behind it, and the rows of the prologue."""

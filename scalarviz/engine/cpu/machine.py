@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,7 @@ class Loaded:
             program = _NOTHING
         dtype = np.dtype(dtype)
 
+        @cache  # as long as this program is encoded: each instruction asks
         def kernel(name: str) -> int:
             return kernel_address(f"{name}_plain" if plain and name in VECTOR_KERNELS else name, dtype.name)
 
@@ -68,7 +69,7 @@ class Loaded:
         compact = block == 1 and not plain and can_be_compact(program)
         vector = VECTOR_BYTES // dtype.itemsize
         few = block <= vector and not (compact or plain) and vector_bytes() > 0
-        rows = partial(row_addresses, dtype=dtype.name)
+        rows = cache(partial(row_addresses, dtype=dtype.name))
         encoded = encode(program, seeds, rows, kernel, dtype, vector if compact else 0, few)
         self.workspace = Workspace(encoded.rows, block, dtype)
         self.tile = np.zeros(16, dtype)

@@ -32,27 +32,28 @@ class AdjointRows:
 
     def __init__(self, program: Program, fixed: Iterable[int]) -> None:
         self._height = program.n_rows
-        self._owner = np.full(program.n_rows, -1, np.int64)
-        """The first result of the instruction that a row is a result of; -1: it does not move."""
+        owner = np.full(program.n_rows, -1, np.int64)
         for i in program.instructions:
             if i.count >= FEWEST and i.kind not in _LISTED:
-                self._owner[i.dst : i.dst + i.count] = i.dst
+                owner[i.dst : i.dst + i.count] = i.dst
         kept = [np.array(list(fixed), np.int64)]
         kept += [i.args.ravel() for i in program.instructions if i.kind in _LISTED]
-        self._owner[np.isin(self._owner, self._owner[np.concatenate(kept)])] = -1
+        owner[np.isin(owner, owner[np.concatenate(kept)])] = -1
+        self._owner: list[int] = owner.tolist()
+        """The first result of the instruction that a row is a result of; -1: it does not move."""
         self._counts = {i.dst: i.count for i in program.instructions}
         self._moved: dict[int, int] = {}
         self._free: dict[int, list[int]] = {}
 
     def __call__(self, row: int) -> int:
         """Row of the workspace that holds the adjoint of program row `row`."""
-        owner = int(self._owner[row])
+        owner = self._owner[row]
         if owner < 0:
-            return self._height + int(row)
+            return self._height + row
         if owner not in self._moved:
             free = self._free.get(self._counts[owner])
             self._moved[owner] = free.pop() if free else self._height + owner
-        return self._moved[owner] + int(row) - owner
+        return self._moved[owner] + row - owner
 
     def done(self, instruction: Instruction) -> None:
         """Nobody reads the adjoints of an instruction's results any more."""

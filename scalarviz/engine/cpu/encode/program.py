@@ -101,6 +101,9 @@ def _backward(w: Writer, i: Instruction) -> Lines:
 def op_forward(w: Writer, i: Instruction) -> Lines:
     """Lines of an operation of the table."""
     address = w.rows(i.op)["forward"]
+    if i.count == 1:  # a graph that was typed has many of these, and an array for each would take most of the time
+        a, b, c = _operands(i, 0)
+        return [[wire.ROWS, address, a, b, c, i.dst, 0, 0, 1, 0]]
     results = np.arange(i.dst, i.dst + i.count)
     lines = []
     for start, length in runs(np.vstack([results, i.args])):
@@ -112,6 +115,8 @@ def op_forward(w: Writer, i: Instruction) -> Lines:
 def op_backward(w: Writer, i: Instruction) -> Lines:
     """Lines that carry its adjoints to its operands, one after the other."""
     addresses = w.rows(i.op)
+    if i.count == 1:
+        return _one_backward(w, i, addresses)
     results = np.arange(i.dst, i.dst + i.count)
     lines = []
     for k, rows in enumerate(i.args):
@@ -131,9 +136,21 @@ def op_backward(w: Writer, i: Instruction) -> Lines:
     return lines
 
 
+def _one_backward(w: Writer, i: Instruction, addresses: dict[str, int]) -> Lines:
+    """The same of a single row."""
+    operands = i.args[:, 0].tolist()
+    a, b, c = _operands(i, 0)
+    up = w.adjoint(i.dst)
+    return [
+        [wire.ROWS, addresses[f"backward_{k}"], a, b, c, i.dst, up, w.adjoint(row), 1, int(w.first_to_write(row))]
+        for k, row in enumerate(operands)
+        if f"backward_{k}" in addresses and w.wants(row)
+    ]
+
+
 def _operands(i: Instruction, start: int) -> list[int]:
     """The three operand rows of a call; a missing one is any row."""
-    found = [int(r) for r in i.args[:, start]]
+    found: list[int] = i.args[:, start].tolist()
     return found + [found[0]] * (3 - len(found))
 
 

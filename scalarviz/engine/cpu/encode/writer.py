@@ -59,10 +59,14 @@ class Writer:
     written: set[int]
     pool: list[int] = field(default_factory=list)
     numbers: list[float] = field(default_factory=list)
+    _wanted: list[bool] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._wanted = self.program.needs_gradient.tolist()
 
     def keep(self, entries: Sequence[int] | NDArray[np.int64]) -> int:
         """Put a list into the pool; returns its offset."""
-        self.pool += [int(e) for e in entries]
+        self.pool += entries.tolist() if isinstance(entries, np.ndarray) else [int(e) for e in entries]
         return len(self.pool) - len(entries)
 
     def number(self, *values: float) -> int:
@@ -82,6 +86,10 @@ class Writer:
     def wanted(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which rows want a gradient."""
         return self.program.needs_gradient[rows]
+
+    def wants(self, row: int) -> bool:
+        """Whether one row wants a gradient."""
+        return self._wanted[row]
 
     def zeros(self, rows: Sequence[int]) -> Lines:
         """Store zero in adjoints that an instruction reads or adds to although nobody wrote them."""
@@ -105,7 +113,7 @@ class Writer:
 
     def targets(self, rows: NDArray[np.int64]) -> tuple[list[int], list[int]]:
         """Adjoint rows (-1: none wanted) and whether each is fresh."""
-        wanted = self.wanted(rows)
-        adjoints = [self.adjoint(r) if w else -1 for r, w in zip(rows, wanted, strict=True)]
-        fresh = [int(w and self.first_to_write(int(r))) for r, w in zip(rows, wanted, strict=True)]
+        asked = list(zip(rows.tolist(), self.wanted(rows).tolist(), strict=True))
+        adjoints = [self.adjoint(row) if wanted else -1 for row, wanted in asked]
+        fresh = [int(wanted and self.first_to_write(row)) for row, wanted in asked]
         return adjoints, fresh
