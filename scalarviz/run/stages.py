@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -10,6 +10,7 @@ from ..nn import Flatten
 from ..scalar.store import Block
 from ..tape import Tape
 from .frame import Stage, Tensor
+from .made_of import MadeOf
 from .samples import Shape
 
 OUTPUTS = -1
@@ -41,7 +42,9 @@ class _Finder:
         self.names = {id(module): name for name, module in _named_modules(model)}
         self.tensor_of = dict(zip(tape.blocks, tensors, strict=True))
         self.stages: list[tuple[Stage, int]] = []
-        self.owner: dict[int, str] = dict.fromkeys(range(tape.n_inputs), INPUT)
+        self.made_of = MadeOf(tape.nodes, tape.n_inputs)
+        self.owner = self.made_of.owner
+        self.called = [INPUT]
         self.rows: dict[str, Rows] = {INPUT: tuple(range(tape.n_inputs))}
         self.shape: dict[str, Shape] = {INPUT: shape}
 
@@ -50,7 +53,7 @@ class _Finder:
         if all(row in self.owner for row in rows):
             self._passed_on(module, rows)
             return
-        sources = self._sources(rows)
+        sources = tuple(self.called[stage] for stage in self.made_of.stages(rows))
         if not sources and number != OUTPUTS:
             return  # made of weights and constants alone: no sample comes by
         kind = self._kind(module, rows, sources)
@@ -61,31 +64,16 @@ class _Finder:
         whole = kind != "linear" or self._whole(self.tape.nodes[rows[0]].args, sources)
         self.stages.append((Stage(name, kind, len(rows), weight, bias, made, before, sources, whole), number))
         self.rows[name], self.shape[name] = rows, made
-        for row in rows:
-            self.owner.setdefault(row, name)
+        self.made_of.claim(rows, len(self.called))
+        self.called.append(name)
 
     def _passed_on(self, module: Any, rows: Rows) -> None:
         """Nothing new: what reshapes a stage's rows says in which shape the next module gets them."""
-        name = self.owner[rows[0]] if rows else ""
+        name = self.called[self.owner[rows[0]]] if rows else ""
         if self.rows.get(name) == rows:
             now = self.shape[name]
             flat = module.flat_shape(now) if isinstance(module, Flatten) else getattr(module, "unflattened_size", now)
             self.shape[name] = flat
-
-    def _sources(self, rows: Iterable[int]) -> tuple[str, ...]:
-        """The stages that `rows` are made of, in the order of the tape: the first that each way back meets."""
-        seen, stack = set[int](), list(rows)
-        found = set[str]()
-        while stack:
-            row = stack.pop()
-            if row in seen:
-                continue
-            seen.add(row)
-            if row in self.owner:
-                found.add(self.owner[row])
-            else:
-                stack.extend(self.tape.nodes[row].operands())
-        return tuple(name for name in self.rows if name in found)
 
     def _kind(self, module: Any, rows: Rows, sources: Sequence[str]) -> str:
         own: str | None = getattr(module, "stage", None)

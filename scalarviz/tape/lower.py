@@ -8,11 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from .gradients import gradient_rows, parameters_reached
+from .ordered import ordered
 from .passes import Needs, fold_constants, needs, plain_dots, rebuild, share_operands, weighted_sums
 from .program import Instruction, Plan, Program, Rows
-from .shared import Place, is_layer, shared_layers
+from .shared import Place, is_layer
 from .squares import squared_errors
-from .tape import Memo, Node, Tape, Terms, moved
+from .tape import Node, Tape, Terms
 
 
 def lower(tape: Tape, *, encode: bool = True) -> Plan:
@@ -79,14 +80,14 @@ def _prologue_rows(prologue: Tape, derived: set[int], n_parameters: int) -> list
 
 def _program(tape: Tape, gets: list[bool]) -> Program:
     """`gets`: which rows get a gradient."""
-    tape, gets, shared = _ordered(tape, gets)
+    tape, gets, level, shared = ordered(tape, gets)
     nodes = tape.nodes
     inputs = [(r, n.index) for r, n in enumerate(nodes) if n.code == "input"]
     constants = [(r, n.number) for r, n in enumerate(nodes) if n.code == "const"]
     return Program(
         n_rows=len(nodes),
         n_theta=tape.n_parameters,
-        instructions=tuple(_instructions(tape, gets, shared)),
+        instructions=tuple(_instructions(tape, gets, level, shared)),
         input_rows=_rows(r for r, _ in inputs),
         input_index=_rows(i for _, i in inputs),
         constant_rows=_rows(r for r, _ in constants),
@@ -102,46 +103,10 @@ def _rows(rows: object) -> Rows:
     return np.array(list(rows), np.int64)  # type: ignore[call-overload]
 
 
-_FIRST = {"input": 0, "const": 1, "param": 2}
-
-
-def _ordered(tape: Tape, gets: list[bool]) -> tuple[Tape, list[bool], dict[int, Place]]:
-    """Sort by level, then by what can run together: rows of one operation or layer become neighbours.
-
-    Rows that get a gradient and rows that get none do not run together: their instruction would multiply the zeros of
-    the latter. Layers that share weights are sorted by output, then position. Also returns which rows get one now,
-    and the places of the rows of such layers.
-    """
-    level = _levels(tape.nodes)
-    shared = shared_layers(tape.nodes, level, gets)
-    names: dict[object, int] = {}
-    keys: list[tuple[int, ...]] = []
-    for row, node in enumerate(tape.nodes):
-        place = shared.get(row)
-        if node.code in _FIRST:
-            key = (0, _FIRST[node.code], int(not gets[row]), node.index if node.code != "const" else row, 0)
-        elif place is not None:
-            same = names.setdefault(("shared", place.group), len(names))
-            key = (level[row] + 1, 0, same, place.output, place.position)
-        elif node.terms is not None:
-            same = names.setdefault((node.args, node.terms.kind, len(node.terms.weights), gets[row]), len(names))
-            first = node.terms.weights[0] if node.terms.kind == "param" and len(node.terms.weights) else 0
-            key = (level[row] + 1, 0, same, first, 0)
-        else:
-            same = names.setdefault((node.code, len(node.args), gets[row]), len(names))
-            key = (level[row] + 1, 1, same, 0, 0)
-        keys.append((*key, row))
-    order = [key[-1] for key in sorted(keys)]
-    row_of = {old: new for new, old in enumerate(order)}
-    memo: Memo = {}
-    nodes = [moved(tape.nodes[old], row_of, memo) for old in order]
-    places = {row_of[row]: place for row, place in shared.items()}
-    return tape.rewired(nodes, row_of), [gets[old] for old in order], places
-
-
-def _instructions(tape: Tape, gets: list[bool], shared: dict[int, Place]) -> Iterator[Instruction]:
+def _instructions(
+    tape: Tape, gets: list[bool], level: list[int], shared: dict[int, Place]
+) -> Iterator[Instruction]:  # fmt: skip
     nodes = tape.nodes
-    level = _levels(nodes)
     row = 0
     while row < len(nodes):
         node = nodes[row]
@@ -170,23 +135,6 @@ def _instructions(tape: Tape, gets: list[bool], shared: dict[int, Place]) -> Ite
                 count += 1
             yield _elementwise(nodes[row : row + count], row)
         row += count
-
-
-def _levels(nodes: tuple[Node, ...]) -> list[int]:
-    level: list[int] = []
-    known: dict[int, int] = {}  # of tuples of operands that several nodes share
-    for node in nodes:
-        operands = node.operands()
-        if not operands:
-            level.append(0)
-            continue
-        found = known.get(id(operands))
-        if found is None:
-            found = 1 + max([level[a] for a in operands])
-            if operands is node.args:  # else a tuple of the moment, whose id another one may get
-                known[id(operands)] = found
-        level.append(found)
-    return level
 
 
 def _same_group(shared: dict[int, Place], first: int, row: int) -> bool:

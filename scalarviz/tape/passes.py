@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import IntEnum
+from itertools import islice
 
 from ..scalar.kernel import Kernel, kernel
 from ..scalar.largest import MAX
@@ -25,31 +27,57 @@ def rebuild(tape: Tape, changed: dict[int, Node]) -> Tape:
 
     A replacement may read only rows that stand before the node it replaces.
     """
-    nodes = [changed.get(row, node) for row, node in enumerate(tape.nodes)]
-    alive = set(tape.roots())
-    seen: set[int] = set()  # the rows of a layer share one tuple of operands
-    for row in range(len(nodes) - 1, -1, -1):
-        node = nodes[row]
-        if row in alive and not (id(node.args) in seen and _plain(node)):
-            alive.update(node.operands())
-            seen.add(id(node.args))
-    row_of: dict[int, int] = {}
-    kept: list[Node] = []
+    nodes: Sequence[Node] = tape.nodes
+    if changed:
+        nodes = [changed.get(row, node) for row, node in enumerate(nodes)]
+    alive = needed(nodes, tape.roots())
+    first = alive.find(0)  # up to there every row keeps its number
+    if first < 0:
+        return replace(tape, nodes=tuple(nodes)) if changed else tape
+    kept = list(nodes[:first])
+    row_of = list(range(first))
     memo: Memo = {}
-    for row, node in enumerate(nodes):
-        if row in alive:
-            row_of[row] = len(kept)
+    for node, lives in zip(islice(nodes, first, None), islice(alive, first, None), strict=True):
+        row_of.append(len(kept))
+        if lives:
             kept.append(moved(node, row_of, memo))
     return tape.rewired(kept, row_of)
+
+
+def needed(nodes: Sequence[Node], roots: Iterable[int]) -> bytearray:
+    """A 1 for each row that `roots` are made of, themselves included."""
+    alive = bytearray(len(nodes))
+    for root in roots:
+        alive[root] = 1
+    seen: set[int] = set()  # the rows of a layer share one tuple of operands
+    for row in range(len(nodes) - 1, -1, -1):
+        if not alive[row]:
+            continue
+        node = nodes[row]
+        args = node.args
+        if len(args) > 2 or node.terms is not None:
+            if id(args) in seen and _plain(node):
+                continue
+            seen.add(id(args))
+            args = node.operands()
+        for arg in args:
+            alive[arg] = 1
+    return alive
 
 
 def share_operands(tape: Tape) -> Tape:
     """Let the sums over the same rows hold one tuple of operands: later passes look at a tuple once."""
     known: dict[tuple[int, ...], tuple[int, ...]] = {}
-    nodes = [
-        node if node.terms is None else replace(node, args=known.setdefault(node.args, node.args))
-        for node in tape.nodes
-    ]  # fmt: skip
+    same: dict[int, tuple[int, ...]] = {}  # most do already
+    nodes = list(tape.nodes)
+    for row, node in enumerate(nodes):
+        if node.terms is None:
+            continue
+        args = same.get(id(node.args))
+        if args is None:
+            args = same[id(node.args)] = known.setdefault(node.args, node.args)
+        if args is not node.args:
+            nodes[row] = Node(node.code, args, node.index, node.number, node.terms)
     return replace(tape, nodes=tuple(nodes))
 
 
@@ -100,7 +128,9 @@ def fold_constants(tape: Tape) -> Tape:
     for row, node in enumerate(tape.nodes):
         if node.code == "const":
             numbers[row] = node.number
-        elif node.code not in ("input", "param", "dot") and all(a in numbers for a in node.args):
+        elif node.code in ("input", "param", "dot"):
+            continue
+        elif node.args[0] in numbers and all(a in numbers for a in node.args):
             numbers[row] = kernel_of(node).value(*(numbers[a] for a in node.args))
             changed[row] = Node("const", number=numbers[row])
         elif node.code == "pow" and numbers.get(node.args[1]) == 2.0:

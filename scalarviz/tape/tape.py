@@ -7,6 +7,7 @@ parameter vector *theta* (the blocks of the tape, one behind the other).
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -37,9 +38,9 @@ class Terms:
     offset: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Node:
-    """One scalar.
+    """One scalar. Nobody changes one: passes make others; a frozen class would take three times as long to make.
 
     Attributes
     ----------
@@ -112,7 +113,7 @@ class Tape:
             taps=self.taps if taps else (),
         )
 
-    def rewired(self, nodes: list[Node], row_of: dict[int, int]) -> Tape:
+    def rewired(self, nodes: list[Node], row_of: Sequence[int]) -> Tape:
         """The tape with `nodes` and every root moved to ``row_of[root]``."""
         return replace(
             self,
@@ -131,17 +132,22 @@ class Tape:
 Memo = dict[int, tuple[int, ...]]
 
 
-def moved(node: Node, row_of: dict[int, int], memo: Memo) -> Node:
+def moved(node: Node, row_of: Sequence[int], memo: Memo) -> Node:
     """`node` with its operand rows renamed.
 
-    `memo` keeps what operands have become: the rows of a layer share one tuple, and go on sharing it.
+    `memo` keeps what long lists of operands have become: the rows of a layer share one tuple, and go on sharing it.
     """
-    if not node.args:
+    args, terms = node.args, node.terms
+    if len(args) == 2 and terms is None:
+        a, b = args
+        return Node(node.code, (row_of[a], row_of[b]), node.index, node.number)
+    if not args:
         return node
-    terms = node.terms
     if terms is not None and terms.kind == "row":
         terms = replace(terms, weights=tuple([row_of[r] for r in terms.weights]))
-    args = memo.get(id(node.args))
-    if args is None:
-        args = memo[id(node.args)] = tuple([row_of[r] for r in node.args])
-    return Node(node.code, args, node.index, node.number, terms)
+    renamed = memo.get(id(args))
+    if renamed is None:
+        renamed = tuple([row_of[r] for r in args])
+        if len(args) > 2:
+            memo[id(args)] = renamed
+    return Node(node.code, renamed, node.index, node.number, terms)
