@@ -92,6 +92,10 @@ def layers() -> Any:
     return nn.Sequential(nn.Linear(3, 7, seed=1), nn.LeakyReLU(), nn.Linear(7, 5, seed=2), nn.Tanh(), nn.Linear(5, 2))
 
 
+def dropped() -> Any:
+    return nn.Sequential(nn.Linear(3, 7, seed=1), nn.Tanh(), nn.Dropout(0.5), nn.Linear(7, 2, seed=2))
+
+
 def wide(activation: Any) -> Any:
     """Layers that are computed in tiles, each with what stands behind it or without."""
     sides = list(pairwise((12, 64, 64, 3)))
@@ -126,6 +130,7 @@ def checks() -> Iterator[Case]:
     yield Case("convolutions and pools, Adam", made(picture, (36, 3), "Adam", batch=10))
     yield Case("every kind of sum, derived weights", made(Kinds, (3, 4), "Adam", batch=10))
     yield Case("L1", made(layers, (3, 2), "SGD", loss=nn.L1Loss))
+    yield Case("dropout, batches in random order", made(dropped, (3, 2), "Adam", batch=10))
     yield Case("one sample", made(layers, (3, 2), "SGD", batch=1))
     for activation, samples in product((None, nn.LeakyReLU, nn.Tanh), (200, 3000)):
         name = f"64 wide, {activation.__name__ if activation else 'no activation'}, {samples}"

@@ -30,6 +30,9 @@ __all__ = [
     "batch_indices",
     "drawn",
     "drawn_indices",
+    "dropout_key",
+    "dropout_threshold",
+    "dropped",
     "epoch_keys",
     "feistel",
     "normal",
@@ -213,6 +216,46 @@ def normal(
     radius = np.sqrt(-2.0 * np.log1p(-a))  # 1 - a lies in (0, 1]
     angle = 2.0 * np.pi * b
     return _interleave(radius * np.cos(angle), radius * np.sin(angle), start, n, dtype)
+
+
+def dropout_key(seed: int, call: int) -> tuple[np.uint64, np.uint64]:
+    """The two key words of the masks of one module call of a network."""
+    k0, k1 = split(seed)
+    zero = np.uint64(0)
+    first, second, _, _ = philox4x32(np.uint64(call), np.uint64(Stream.DROPOUT), zero, zero, k0, k1)
+    return first, second
+
+
+def dropout_threshold(p: float) -> int:
+    """Random words below it drop a unit: that many out of ``2**32``."""
+    return round(p * 2**32)
+
+
+def dropped(seed: int, call: int, step: int, units: NDArray[np.integer], places: NDArray[np.integer], p: float) -> Any:
+    """Which units a dropout mask zeroes, each with probability `p`.
+
+    A function of the seed, of the module call, of the step, of a sample's place in its batch and of the unit alone: in
+    which blocks, on how many threads or in which engine a step is computed makes no difference. Unit ``u`` has word
+    ``u % 4`` of the block that is counted by (place, ``u // 4``, step).
+
+    Parameters
+    ----------
+    seed, call, step : int
+        `step` counts from 0; `call` is the number of the call of a module with masks within the network.
+    units : ndarray of int, shape (U,)
+    places : ndarray of int, shape (lanes,)
+    p : float
+        In ``0 .. 1``.
+
+    Returns
+    -------
+    ndarray of bool, shape (U, lanes)
+    """
+    s0, s1 = split(step, "step")
+    unit, place = np.asarray(units, np.uint64)[:, None], np.asarray(places, np.uint64)[None, :]
+    words = philox4x32(place, unit >> np.uint64(2), s0, s1, *dropout_key(seed, call))
+    word = np.choose((unit & np.uint64(3)).astype(np.intp), np.broadcast_arrays(*words))
+    return word < np.uint64(dropout_threshold(p))
 
 
 def epoch_keys(seed: int, epoch: int) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..scalar import mask
 from ..scalar.value import Value
 from .arrays.updates import Updater
 from .host import HostTrainer
@@ -53,8 +54,9 @@ class ObjectsTrainer(HostTrainer):
         problem.store.grad[:] = 0
         samples = range(problem.batch) if problem.whole else problem.indices(step)
         total = 0.0
-        for sample in samples:
-            loss = self.sample_loss(problem.data[:, sample].tolist())
+        for place, sample in enumerate(samples):
+            with mask.sample(problem.draws(step, place)):
+                loss = self.sample_loss(problem.data[:, sample].tolist())
             loss.backward(problem.scale)
             total += loss.data
         return total * problem.scale

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import rng
+from ..scalar.mask import Draws
 from ..scalar.store import Store
 from ..tape import Plan, Program
 from .readback import Asked
@@ -96,6 +97,10 @@ class Problem:
     def scale(self) -> float:
         """Factor of one sample's loss in the loss of the batch."""
         return 1.0 / self.batch if self.reduction == "mean" else 1.0
+
+    def draws(self, step: int, place: int) -> Draws:
+        """What the dropout masks of step ``step + 1`` are drawn from, for the samples of its batch from `place` on."""
+        return Draws(self.seed, step, place)
 
     @property
     def whole(self) -> bool:

@@ -10,6 +10,7 @@ from ._absent import COMMON
 from ._activations import Activation, Identity, LeakyReLU, ReLU, Sigmoid, Softplus, Tanh
 from ._classify import CrossEntropyLoss, Softmax
 from ._conv import Conv2d
+from ._dropout import Dropout
 from ._linear import Linear, Perceptron
 from ._losses import BCELoss, HuberLoss, L1Loss, Loss, MSELoss, batch_reduction
 from ._module import Module
@@ -22,8 +23,8 @@ from ._shape import Flatten, Unflatten
 from ._state import LoadResult
 
 __all__ = [
-    "Activation", "AvgPool2d", "BCELoss", "BatchNorm1d", "BatchNorm2d", "Conv2d", "CrossEntropyLoss", "Flatten",
-    "HuberLoss", "Identity", "L1Loss", "LayerNorm", "LeakyReLU", "Linear", "LoadResult", "Loss", "MSELoss",
+    "Activation", "AvgPool2d", "BCELoss", "BatchNorm1d", "BatchNorm2d", "Conv2d", "CrossEntropyLoss", "Dropout",
+    "Flatten", "HuberLoss", "Identity", "L1Loss", "LayerNorm", "LeakyReLU", "Linear", "LoadResult", "Loss", "MSELoss",
     "MaxPool2d", "Module", "Network", "Parameter", "ParameterView", "Perceptron", "PerceptronView", "ReLU",
     "Sequential", "Sigmoid", "Softmax", "Softplus", "Tanh", "Unflatten", "batch_reduction", "init",
 ]  # fmt: skip

@@ -17,6 +17,7 @@ from ..scalar.nested import flatten
 from ..scalar.numbers import as_number
 from ..scalar.walk import backward_between
 from ._inputs import as_input
+from ._mode import Mode
 from ._parameter import Parameter
 from ._parts import Place, held_at, parts_in, parts_of, written
 from ._printed import tree
@@ -41,7 +42,7 @@ class _Books:
         self.places: dict[int, Place] = {}  # by the id of a part; true as long as it is still there
 
 
-class Module:
+class Module(Mode):
     """A part of a network. Subclass it, set parts as attributes, override `forward`.
 
     Attributes that are a `Parameter`, a `Weight`, a `Module`, or a list or tuple of these or of such lists, are parts
@@ -62,7 +63,6 @@ class Module:
     # Book-keeping lives in a slot, so that vars(self) holds what the user set and nothing else.
     __slots__ = ("__dict__", "__weakref__", "_kept")
 
-    training: bool = True
     _kept: _Books
 
     @property
@@ -263,17 +263,6 @@ class Module:
         return None
 
     # ---- for the whole tree
-
-    def train(self, mode: bool = True) -> Any:
-        """Set ``training`` of this module and all below it; returns the module. See :class:`BatchNorm2d`."""
-        training = flag(mode, "train: mode")
-        for _, module in self.named_modules():
-            module.training = training
-        return self
-
-    def eval(self) -> Any:
-        """``train(False)``: use what was learnt, as for predictions."""
-        return self.train(False)
 
     def register_buffer(self, name: str, array: ArrayLike) -> None:
         """Keep `array` under the attribute `name`: in the state_dict, in copies and pickles, but never trained.

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from .. import rng
 from ..errors import InputError, TypeMismatchError, shown
-from ..scalar import Weight
+from ..scalar import Weight, mask
 from ..scalar.numbers import as_number
 from ._parameter import Parameter, fitted
 
@@ -215,6 +215,7 @@ def manual_seed(seed: int) -> None:
     """
     rng.split(seed)
     _Counter.seed, _Counter.place = seed, 0
+    mask.begin(seed)
 
 
 def apply(module: Module, initializer: Function | None = None, seed: int | None = 0) -> None:

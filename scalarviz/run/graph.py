@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -51,6 +52,9 @@ class Graph:
         Which weights the optimiser holds and the loss depends on.
     tensors : tuple of Tensor
     forward : Forward
+        Of the evaluation graph, for predictions and pictures.
+    trained : Forward
+        Of `tape`, in which modules are in training; `forward` itself where no module makes a difference.
     """
 
     of: weakref.ref[Run]
@@ -64,6 +68,7 @@ class Graph:
     held: NDArray[np.bool_]
     tensors: tuple[Tensor, ...]
     forward: Forward
+    trained: Forward
 
     @property
     def name_of(self) -> Callable[[int], str]:
@@ -106,11 +111,43 @@ def recorded(
     if tape.n_parameters == 0:
         raise InputError("the model has no weights and the optimiser holds none; there is nothing to train")
     held, plan, tensors = trained_indices(optimizer, tape), lower(tape.only(loss=True)), tensors_of(tape.blocks, names)
-    stages = stages_of(model, tape, tensors, shapes[0])
-    forward = Forward(tape, plan, tensors, run.dtype, batch_reduction(loss), stages, shapes[0])
+    reduction = batch_reduction(loss)
+
+    def forward(tape: Tape, plan: Plan) -> Forward:
+        return Forward(tape, plan, tensors, run.dtype, reduction, stages_of(model, tape, tensors, shapes[0]), shapes[0])
+
+    trained = shown = forward(tape, plan)
+    if tape.modes:
+        with in_mode(tape.modes, False):
+            other = record(rows, *sizes, loss=loss, blocks=tape.blocks)
+        shown = forward(other, lower(other.only(loss=True)))
     return Graph(
-        weakref.ref(run), model, loss, optimizer, tuple(activations_of(model)), rows, tape, plan, held, tensors, forward
-    )
+        weakref.ref(run), model, loss, optimizer, tuple(activations_of(model)), in_training(rows, tape.modes), tape,
+        plan, held, tensors, shown, trained,
+    )  # fmt: skip
+
+
+@contextmanager
+def in_mode(modules: Iterable[Module], training: bool) -> Iterator[None]:
+    """Within it the modules are in training, or not; afterwards each is as it was."""
+    before = [(module, module.training) for module in modules]
+    try:
+        for module, _ in before:
+            module.training = training
+        yield
+    finally:
+        for module, was in before:
+            module.training = was
+
+
+def in_training(model: Callable[..., Any], modules: tuple[Module, ...]) -> Callable[..., Any]:
+    """A model whose modules are in training as they were when it was recorded, whatever became of them since."""
+
+    def as_recorded(row: Any) -> Any:
+        with in_mode(modules, True):
+            return model(row)
+
+    return as_recorded if modules else model
 
 
 def activations_of(model: Any) -> Iterator[Place]:

@@ -147,6 +147,7 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
         self._graph = graph
         self.model, self.loss_function, self.optimizer = graph.model, graph.loss, graph.optimizer
         self._on_rows, self._tape, self._forward = graph.on_rows, graph.tape, graph.forward
+        self._trained = graph.trained
         self.tensors: tuple[Tensor, ...] = graph.tensors
         self.stages: tuple[Stage, ...] = graph.forward.stages
         graph.put_activations()

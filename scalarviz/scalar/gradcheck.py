@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InputError, TypeMismatchError, shown
+from . import mask
 from .numbers import as_number
 from .value import Value
 
@@ -71,6 +72,7 @@ def gradcheck(fn: Callable[..., Value], *points: float, step: float = 1e-5, tole
     if not (math.isfinite(width) and width > 0):
         raise InputError(f"gradcheck: step must be a finite number > 0, got {shown(step)}; try 1e-5")
     leaves = [Value(p) for p in numbers]
+    fn = mask.held(fn)  # a function of its masks too
     result: Any = fn(*leaves)
     if not isinstance(result, Value):
         raise InputError(f"gradcheck: the function must return a Value, got {type(result).__name__}")

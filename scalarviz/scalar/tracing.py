@@ -23,12 +23,18 @@ class Recorder:
     ----------
     taps : list of (object, list)
         Every module that was called and the outputs that it returned, in the order of the calls.
+    masks : int
+        Calls of modules with dropout masks.
+    modes : dict
+        Modules that were asked whether they are in training and said yes, as keys: in evaluation the graph is another.
     """
 
-    __slots__ = ("taps",)
+    __slots__ = ("masks", "modes", "taps")
 
     def __init__(self) -> None:
         self.taps: list[tuple[Any, list[Any]]] = []
+        self.masks = 0
+        self.modes: dict[Any, None] = {}
 
 
 def active() -> Recorder | None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..scalar.mask import UNITS
 from .gradients import gradient_rows, parameters_reached
 from .ordered import ordered
 from .passes import Needs, fold_constants, needs, plain_dots, rebuild, share_operands, weighted_sums
@@ -113,6 +114,10 @@ def _instructions(
         count = 1
         if node.code in ("input", "const"):
             pass
+        elif node.code == "mask":
+            while row + count < len(nodes) and _same_masks(node, nodes[row + count]):
+                count += 1
+            yield _mask(nodes[row : row + count], row)
         elif row in shared:
             while row + count < len(nodes) and _same_group(shared, row, row + count):
                 count += 1
@@ -135,6 +140,17 @@ def _instructions(
                 count += 1
             yield _elementwise(nodes[row : row + count], row)
         row += count
+
+
+def _same_masks(first: Node, node: Node) -> bool:
+    """Whether two are of the same module call."""
+    return node.code == "mask" and (node.index // UNITS, node.number) == (first.index // UNITS, first.number)
+
+
+def _mask(nodes: tuple[Node, ...], row: int) -> Instruction:
+    call, units = nodes[0].index // UNITS, _rows(node.index % UNITS for node in nodes)
+    numbers = np.array([nodes[0].number])
+    return Instruction("mask", row, len(nodes), np.zeros((0, 0), np.int64), numbers=numbers, call=call, units=units)
 
 
 def _same_group(shared: dict[int, Place], first: int, row: int) -> bool:

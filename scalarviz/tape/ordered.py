@@ -9,7 +9,7 @@ import numpy as np
 from .shared import Place, shared_layers
 from .tape import Memo, Node, Tape, moved
 
-_FIRST = {"input": 0, "const": 1, "param": 2}
+_FIRST = {"input": 0, "const": 1, "param": 2, "mask": 3}
 """What needs nothing stands in front, in this order."""
 
 

@@ -90,6 +90,8 @@ def needs(tape: Tape) -> list[Needs]:
         own = 0
         if node.code == "input":
             own = inputs
+        elif node.code == "mask":
+            own = inputs | parameters  # another one at every step: neither encoded nor kept
         elif node.code == "param" or (node.terms is not None and reads_theta(node.terms)):
             own = parameters
         if node.args:
@@ -128,7 +130,7 @@ def fold_constants(tape: Tape) -> Tape:
     for row, node in enumerate(tape.nodes):
         if node.code == "const":
             numbers[row] = node.number
-        elif node.code in ("input", "param", "dot"):
+        elif node.code in ("input", "param", "mask", "dot"):
             continue
         elif node.args[0] in numbers and all(a in numbers for a in node.args):
             numbers[row] = kernel_of(node).value(*(numbers[a] for a in node.args))

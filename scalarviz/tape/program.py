@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Rows = NDArray[np.int64]
-Kind = Literal["op", "layer", "conv", "max", "dot", "weighted", "product", "squares", "param"]
+Kind = Literal["op", "layer", "conv", "max", "dot", "weighted", "product", "squares", "param", "mask"]
 """What lowering makes; each engine has a form of each."""
 
 
@@ -20,7 +20,7 @@ class Instruction:
 
     Attributes
     ----------
-    kind : {"op", "layer", "conv", "max", "dot", "weighted", "product", "squares", "param"}
+    kind : {"op", "layer", "conv", "max", "dot", "weighted", "product", "squares", "param", "mask"}
         ``op``: the table operation `op`, row ``dst + j`` from the rows ``args[:, j]``.
         ``layer``: row ``dst + j`` = sum_k theta[weight + j*n + k] * row[args[0, k]] (+ theta[bias + j]).
         ``conv``: layers that share their weights: row ``dst + j*P + p`` = sum_k theta[weights[j] + k] *
@@ -31,6 +31,8 @@ class Instruction:
         ``product``: one row = sum_k row[args[0, k]] * row[args[1, k]] (+ theta[bias]) + offset.
         ``squares``: one row = numbers[0] * sum_k (row[args[0, k]] - row[args[1, k]])**2.
         ``param``: row ``dst + j`` = theta[weights[j]] on every lane.
+        ``mask``: row ``dst + j`` = 0 with probability numbers[0], else ``1 / (1 - numbers[0])``: the dropout mask of
+        unit ``units[j]`` of a call, drawn anew for every step and sample (:func:`scalarviz.rng.dropped`).
     dst, count : int
         First result row and how many.
     args : ndarray of int64
@@ -43,6 +45,10 @@ class Instruction:
     bias : int
         Index into theta, or -1.
     offset : float
+    call : int
+        Of a mask: the number of the module call.
+    units : ndarray of int64
+        Of a mask.
     """
 
     kind: Kind
@@ -54,6 +60,8 @@ class Instruction:
     numbers: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     bias: int = -1
     offset: float = 0.0
+    call: int = 0
+    units: Rows = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +102,11 @@ class Program:
     taps: tuple[tuple[Any, Rows], ...]
     needs_gradient: NDArray[np.bool_]
 
+    @property
+    def has_masks(self) -> bool:
+        """Whether its numbers depend on the step and on a sample's place in the batch."""
+        return any(i.kind == "mask" for i in self.instructions)
+
     def __str__(self) -> str:
         return "\n".join([f"Program: {self.n_rows} rows, {len(self.instructions)} instructions", *self._lines()])
 
@@ -111,6 +124,8 @@ class Program:
                 lines.append(f"  POOL max of {i.args.shape[1]}, {i.count} rows")
             elif i.kind == "squares":
                 lines.append(f"  LOSS squared error of {i.args.shape[1]}")
+            elif i.kind == "mask":
+                lines.append(f"  MASK of {i.count}, p {i.numbers[0]:g}")
             elif i.kind == "op":
                 lines.append(f"  {i.op} on {i.count} row{'s' if i.count > 1 else ''}")
             else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -12,6 +13,7 @@ from ..checks import integer
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import tracing
 from ..scalar.dot import Dot, Row
+from ..scalar.mask import Mask
 from ..scalar.nested import flatten
 from ..scalar.store import Block
 from ..scalar.value import Symbol, Value
@@ -70,7 +72,7 @@ def record(
         outputs = _values(result, "the recorded function")
         loss_node = None if loss is None else _one(loss(outputs if _is_many(result) else result, targets), "the loss")
     taps = [(module, _values(values, "a module")) for module, values in recorder.taps]
-    return _written(inputs, targets, outputs, loss_node, taps, blocks)
+    return replace(_written(inputs, targets, outputs, loss_node, taps, blocks), modes=tuple(recorder.modes))
 
 
 def _written(
@@ -181,6 +183,8 @@ class _Writer:
         if isinstance(value, Weight):
             return Node("param", index=self.parameter(value))
         if value._op is None:
+            if isinstance(value, Mask):
+                return Node("mask", index=value.number, number=value.p)
             if isinstance(value, Symbol):
                 raise InputError("a symbolic Value of another recording is part of this graph; record it as a whole")
             return Node("const", number=value.data)

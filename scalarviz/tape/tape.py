@@ -45,13 +45,14 @@ class Node:
     Attributes
     ----------
     code : str
-        ``"input"``, ``"const"``, ``"param"``, ``"dot"``, ``"max"`` (of three or more) or the name of an operation.
+        ``"input"``, ``"const"``, ``"param"``, ``"mask"`` (of dropout), ``"dot"``, ``"max"`` (of three or more) or the
+        name of an operation.
     args : tuple of int
         Operand rows (for a dot those of its inputs).
     index : int
-        Which input (targets and features count on), or which parameter of theta.
+        Which input (targets and features count on), which parameter of theta, or which mask (see `scalar.mask.UNITS`).
     number : float
-        Of a constant.
+        Of a constant; of a mask the probability of a zero.
     terms : Terms or None
         Of a dot.
     """
@@ -88,6 +89,8 @@ class Tape:
         Row of the loss of one sample.
     taps : tuple of (object, tuple of int)
         Modules that were called and the rows of what they returned.
+    modes : tuple of object
+        Modules that were asked whether they are in training, and were.
     """
 
     nodes: tuple[Node, ...]
@@ -98,6 +101,7 @@ class Tape:
     outputs: tuple[int, ...] = ()
     loss: int | None = None
     taps: tuple[tuple[Any, tuple[int, ...]], ...] = ()
+    modes: tuple[Any, ...] = ()
 
     def roots(self) -> tuple[int, ...]:
         """Rows that must exist in the end."""

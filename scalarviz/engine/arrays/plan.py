@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ...errors import InputError
+from ...scalar.mask import Draws
 from ...tape import Plan
 from ..problem import CACHE_BYTES, Array
 from .blas import one_blas_thread
@@ -86,7 +88,7 @@ class PlanRunner:
         return np.concatenate([data, features])
 
     @one_blas_thread()
-    def rows(self, theta: Array, data: Array, wanted: Array) -> Array:
+    def rows(self, theta: Array, data: Array, wanted: Array, draws: Draws | None = None) -> Array:
         """The rows `wanted` of the body, shape (len(wanted), N).
 
         Parameters
@@ -94,6 +96,8 @@ class PlanRunner:
         theta : ndarray, shape (n_parameters,)
         data : ndarray, shape (n_inputs [+ n_targets], N)
             Missing targets are taken as 0.
+        draws : Draws, optional
+            Of the first sample, for a plan with masks.
         """
         full = self.plan.n_inputs + self.plan.n_targets
         if data.shape[0] < full:
@@ -103,5 +107,6 @@ class PlanRunner:
         lanes = lanes_for(self.plan.body.n_rows * self.dtype.itemsize)
         for start in range(0, data.shape[1], lanes):
             part = slice(start, start + lanes)
-            found[:, part] = self.body.forward(theta, self.encode(data[:, part]))[wanted]
+            there = None if draws is None else replace(draws, place=draws.place + start)
+            found[:, part] = self.body.forward(theta, self.encode(data[:, part]), there)[wanted]
         return found

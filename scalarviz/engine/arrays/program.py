@@ -11,6 +11,7 @@ import numpy as np
 
 from ...scalar import ops
 from ...scalar.emit import NUMPY, UPSTREAM, adjoint, function_source
+from ...scalar.mask import Draws
 from ...tape import Instruction, Program
 from ..problem import Array
 
@@ -54,7 +55,8 @@ class RowProgram:
         with np.errstate(over="ignore"):  # 1e308 is infinite in float32, as IEEE 754 rounds it
             self.constants = program.constants.astype(dtype)
         kinds = {"conv": _Conv, "max": _Max, "squares": _Squares}
-        self.steps = [kinds.get(i.kind, _Step)(i, program, dtype) for i in program.instructions]
+        self.masks = [i for i in program.instructions if i.kind == "mask"]
+        self.steps = [kinds.get(i.kind, _Step)(i, program, dtype) for i in program.instructions if i.kind != "mask"]
 
     @property
     def lane_bytes(self) -> int:
@@ -62,7 +64,7 @@ class RowProgram:
         operands = max((i.args.size for i in self.program.instructions), default=0)
         return 2 * (self.program.n_rows + operands) * self.dtype.itemsize
 
-    def forward(self, theta: Array, inputs: Array) -> Array:
+    def forward(self, theta: Array, inputs: Array, draws: Draws | None = None) -> Array:
         """Every row.
 
         Parameters
@@ -70,6 +72,8 @@ class RowProgram:
         theta : ndarray, shape (n_theta,)
             Or (n_theta, lanes), other parameters on every lane, for a program of operations alone.
         inputs : ndarray, shape (numbers of a sample, lanes)
+        draws : Draws, optional
+            Of the step and the first of the samples, for a program with masks.
 
         Returns
         -------
@@ -79,6 +83,10 @@ class RowProgram:
         rows = np.empty((program.n_rows, inputs.shape[1]), self.dtype)
         rows[program.input_rows] = inputs[program.input_index]
         rows[program.constant_rows] = self.constants[:, None]
+        for mask in self.masks:
+            assert draws is not None  # masks of no step at all
+            factors = draws.factors(mask.call, mask.units, inputs.shape[1], float(mask.numbers[0]), self.dtype)
+            rows[mask.dst : mask.dst + mask.count] = factors
         with np.errstate(all="ignore"):
             for step in self.steps:
                 step.forward(rows, theta)

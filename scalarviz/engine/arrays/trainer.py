@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...scalar.mask import Draws
 from ..host import HostTrainer
 from ..problem import Array, Problem
 from .blas import one_blas_thread
@@ -48,7 +49,7 @@ class NumpyTrainer(HostTrainer):
         for start in range(0, problem.batch, self.lanes):
             stop = min(start + self.lanes, problem.batch)
             data = problem.data[:, start:stop] if order is None else problem.data[:, order[start:stop]]
-            loss += self._block(theta, grad, data)
+            loss += self._block(theta, grad, data, problem.draws(step, start))
         n = problem.plan.n_parameters
         if prologue_rows is not None and runner.prologue is not None:
             adjoints = np.zeros_like(prologue_rows)
@@ -58,9 +59,9 @@ class NumpyTrainer(HostTrainer):
         problem.store.grad[:] = grad[:n]
         return loss * problem.scale
 
-    def _block(self, theta: Array, grad: Array, data: Array) -> float:
+    def _block(self, theta: Array, grad: Array, data: Array, draws: Draws) -> float:
         body, loss_row = self.runner.body, self.runner.body.program.loss
-        rows = body.forward(theta, data)
+        rows = body.forward(theta, data, draws)
         adjoints = np.zeros_like(rows)
         adjoints[loss_row] = self.problem.scale
         body.backward(rows, adjoints, theta, grad)

@@ -86,6 +86,9 @@ class Loaded:
             0,
             int(compact),
             kernel(fused) if (fused := name_of(program)) and not plain else 0,
+            0,
+            0,
+            0,
         ]
         self._lists = [
             np.ascontiguousarray(part)

@@ -24,21 +24,22 @@ FIELDS = 11
 PADDING = 5
 """Rows behind the adjoints: zeros, ones, and three for what a tile of four computes too much."""
 
-BASE, STRIDE, SPARE, TILE, HEIGHT, BLOCK, LOSS, FILLED, COMPACT, FUSED = range(10)
+BASE, STRIDE, SPARE, TILE, HEIGHT, BLOCK, LOSS, FILLED, COMPACT, FUSED, STEP, PLACE, SEED = range(13)
 """Entries of a machine's description: address of the workspace, bytes from row to row at present, the first padding
 row, the address of room for 16 numbers, rows of the program, lanes of a block, row of the loss, 1 while the inputs lie
 in their rows, 1 if rows are single numbers without a gap (``compiled/one``), and of an update the
-address of the kernel that does the same (``source/updates``), or 0."""
+address of the kernel that does the same (``source/updates``), or 0. For dropout masks the step, from 0, the place of
+the block's first sample in the batch, and the address of the seed's two words."""
 
-FORWARD, BACKWARD, POOL, NUMBERS, CONSTANT_ROWS, CONSTANTS, INPUT_ROWS, INPUT_INDEX, OUTPUTS = range(10, 28, 2)
+FORWARD, BACKWARD, POOL, NUMBERS, CONSTANT_ROWS, CONSTANTS, INPUT_ROWS, INPUT_INDEX, OUTPUTS = range(13, 31, 2)
 """Entries that are lists: the address stands in the entry, the length in the next one."""
 
 KERNELS = (
     "combine", "outer", "weighted", "weighted_back", "product", "product_back", "parameters", "parameters_back", "zero",
-    "squares", "squares_back",
+    "squares", "squares_back", "masks",
     "conv", "conv_outer", "maxima", "maxima_back",
     "combine_one", "outer_one", "conv_one", "conv_outer_one", "maxima_one", "maxima_back_one",
-    "windows_one", "windows_back_one",
+    "windows_one", "windows_back_one", "masks_one",
     "combine_few", "outer_few",
     *UPDATES,
 )  # fmt: skip

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...rng import dropout_key, dropout_threshold
+from ...scalar.mask import scale
 from ...tape import Program
 from ..problem import Array
 from .catalog import find
@@ -136,6 +138,7 @@ class Machine:
         self.slices = min(chunk, max(shape.slices, min(4 * shape.slices, chunk // shape.slice_lanes)))
         cut = None if shape.tiles is None else Cut(shape.tiles, chunk, self.dtype.itemsize, self.slices)
         self.encoded = encoded = encode(program, seeds, shape.joined, cut)
+        self._units = [(i, encoded.table(i.units)) for i in program.instructions if i.kind == "mask"]
         self.values = device.empty(max(1, program.n_rows * chunk), dtype)
         self.adjoints = device.empty(program.n_rows * chunk if seeds else 1, dtype)
         self.pool = self.constant(np.array([*encoded.pool, 0], np.int32))
@@ -194,6 +197,18 @@ class Machine:
             feed.clock, feed.batch, start,
         )  # fmt: skip
         return [self.rows("inputs", count, given, lanes)] if count else []
+
+    def masks(self, seed: int, clock: Buffer, start: int, lanes: int) -> list[Launch]:
+        """Draw the dropout masks of a step, for the samples ``start ..`` of its batch."""
+        launches = []
+        for i, at in self._units:
+            p = float(i.numbers[0])
+            given = (
+                self.values, self.pool, at, i.count, i.dst, *dropout_key(seed, i.call), dropout_threshold(p),
+                self.dtype.type(scale(p)), clock, start,
+            )  # fmt: skip
+            launches.append(self.rows("masks", i.count, given, lanes))
+        return launches
 
     def forward(self, theta: Buffer, lanes: int) -> list[Launch]:
         """Compute all rows."""

@@ -117,6 +117,7 @@ class Steps:
         scale = self.dtype.type(self.problem.scale)
         return [
             *body.inputs(feed, start, lanes),
+            *body.masks(self.problem.seed, self.clock, start, lanes),
             *body.forward(theta, lanes),
             body.loss(self.losses, self.loss_slices, scale, self.clock, fresh, lanes),
             *body.backward(theta, lanes),

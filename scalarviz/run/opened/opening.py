@@ -40,7 +40,7 @@ class Opening:
     tensors: tuple[Tensor, ...]
     timeline: Timeline
     _check_live: Callable[[], None]
-    _forward: Forward
+    _trained: Forward
     _shapes: tuple[Shape, Shape]
     _store: Store
     _tape: Tape
@@ -144,6 +144,7 @@ class Opening:
             update=problem.update,
             tensors=self.tensors,
             network=self._opened_network(),
+            seed=problem.seed,
         )
 
     def _of_frame(self, frame: Any) -> tuple[int, NDArray[Any], NDArray[np.bool_]]:
@@ -179,7 +180,7 @@ class Opening:
     def _opened_network(self) -> Network:
         """The programs, made when the first step is opened, and anew for another model."""
         if self._network is None or self._network.tape is not self._tape:
-            forward = self._forward
+            forward = self._trained
             stages = list(zip(forward.stages, forward._taps, strict=True))
             self._network = Network(self._tape, stages, lambda: forward._loss_runner)
         return self._network

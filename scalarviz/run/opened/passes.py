@@ -87,9 +87,8 @@ class Passes:
         for start in range(0, self.size, lanes):
             span = slice(start, min(start + lanes, self.size))
             with one_blas_thread():
-                rows = network.body.forward(
-                    self.theta, network.encoded(self._taken.numbers(span), self._taken.arithmetic)
-                )
+                numbers = network.encoded(self._taken.numbers(span), self._taken.arithmetic)
+                rows = network.body.forward(self.theta, numbers, self._taken.draws(start))
                 adjoints = np.zeros_like(rows)
                 adjoints[network.body.program.loss] = self._taken.scale
                 network.body.backward(rows, adjoints, self.theta, gradient)

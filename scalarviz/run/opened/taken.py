@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...scalar.mask import Draws
 from ...tape import Plan, Tape
 from ..frame import BoolArray, FloatArray, Tensor
 from .network import Network
@@ -66,6 +67,8 @@ class Taken:
     network : Network
     own : Own or None
         What the engine computed, where the step is done.
+    seed : int
+        The run's, for dropout masks.
     """
 
     step: int
@@ -87,6 +90,11 @@ class Taken:
     tensors: tuple[Tensor, ...]
     network: Network
     own: Own | None = None
+    seed: int = 0
+
+    def draws(self, place: int) -> Draws:
+        """What dropout masks are drawn from, for the samples of the batch from `place` on."""
+        return Draws(self.seed, self.step - 1, place)
 
     @property
     def scale(self) -> float:

@@ -69,5 +69,5 @@ def losses_at(taken: Taken, index: int, weights: Float) -> Float:
             data = taken.numbers(slice(start, min(start + lanes, size)))
             for k, weight in enumerate(weights):
                 values[index] = weight
-                found[k] += runner.rows(values, data, row)[0].sum(dtype=np.float64)
+                found[k] += runner.rows(values, data, row, taken.draws(start))[0].sum(dtype=np.float64)
     return found * taken.scale

@@ -34,9 +34,12 @@ from ..wire import (
     LOSS,
     NUMBERS,
     OUTPUTS,
+    PLACE,
     POOL,
     ROWS,
+    SEED,
     SPARE,
+    STEP,
     STRIDE,
 )
 from .intrinsics import address_of, call_kernel, row_at, size_of, word_at, zero_of
@@ -160,6 +163,7 @@ def run_body(
     for start in range(begin, end, space[BLOCK]):
         lanes = min(space[BLOCK], end - start)
         prepare(space, lanes, theta)
+        space[PLACE] = start
         if not space[FILLED]:
             load_inputs(space, data, samples, indices, chosen, start, lanes)
             # a data set that is one block stays in its rows; nobody writes to them
@@ -290,7 +294,9 @@ def train(
     index_at, hyper_at, hyper_line = word_at(indices.ctypes.data), hyper.ctypes.data, hyper.shape[1] * hyper.itemsize
     arrivals, team_at = 0, word_at(team.ctypes.data)
     body_at[FILLED] = 0  # the data may have changed since the last call
+    body_at[SEED] = order[0].ctypes.data
     for step in range(len(losses)):
+        body_at[STEP] = first + step
         if chosen:
             batch_order(indices, first + step, samples, order[0], order[1])
         if worker == 0:

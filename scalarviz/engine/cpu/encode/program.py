@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ....tape import Instruction, Program
 from .. import wire
-from . import layer, pictures, sums
+from . import layer, masks, pictures, sums
 from .adjoints import AdjointRows
 from .writer import Lines, Rows, Writer, runs
 
@@ -176,6 +176,7 @@ FORWARD: dict[str, Part] = {
     "weighted": sums.weighted_forward,
     "product": sums.product_forward,
     "squares": sums.squares_forward,
+    "mask": masks.mask_forward,
 }
 """How each kind of instruction is written."""
 
@@ -189,5 +190,6 @@ BACKWARD: dict[str, Part] = {
     "weighted": sums.weighted_backward,
     "product": sums.product_backward,
     "squares": sums.squares_backward,
+    "mask": masks.mask_backward,
 }
 """And its backward pass."""

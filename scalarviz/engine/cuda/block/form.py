@@ -77,7 +77,7 @@ def form_of(plan: Plan, batch: int, itemsize: int, shape: Shape) -> Form | None:
         Bytes of a number.
     shape : Shape
     """
-    if shape.lanes == 0 or _terms(plan.body) > MOST_TERMS:
+    if shape.lanes == 0 or plan.body.has_masks or _terms(plan.body) > MOST_TERMS:
         return None
     layers = _layers(plan.body)
     few = plan.n_parameters <= ALONE_PARAMETERS and plan.n_parameters * batch <= ALONE_PRODUCTS

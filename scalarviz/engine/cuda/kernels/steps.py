@@ -11,9 +11,10 @@ import numpy as np
 
 from .... import rng
 from ..jit import cuda, device_function
-from ..typed import Flags, Int, Key, Longs, Reals, Words, real
+from ..typed import Flags, Int, Key, Longs, Real, Reals, Words, real
 
 WORD, HALF, NOTHING, ONE = rng.WORD, rng.HALF, np.uint64(0), np.uint64(1)
+TWO, THREE = np.uint64(2), np.uint64(3)
 ORDER, SAMPLING = np.uint64(int(rng.Stream.ORDER)), np.uint64(int(rng.Stream.SAMPLING))
 philox4x32 = device_function(rng.philox4x32)
 feistel = device_function(rng.feistel)
@@ -43,6 +44,27 @@ def batch_order(
         while x >= np.uint64(samples):
             x = feistel(x, left, right, rounds, e0, e1, e2, e3)
         order[i] = np.int64(x)
+
+
+def masks(
+    values: Reals, pool: Words, units: Int, count: Int, dst: Int, k0: Key, k1: Key, threshold: Int, factor: Real,
+    clock: Longs, start: Int, stride: Int, lanes: Int,
+) -> None:  # fmt: skip
+    """Dropout masks of a call for the samples ``start ..`` of the batch: :func:`scalarviz.rng.dropped`."""
+    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+    i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    if lane < lanes and i < count:
+        step, unit = np.uint64(clock[0]), np.uint64(pool[units + i])
+        w0, w1, w2, w3 = philox4x32(np.uint64(start + lane), unit >> TWO, step & WORD, step >> HALF, k0, k1)
+        which = unit & THREE
+        if which >= TWO:
+            w0, w1 = w2, w3
+        if which & ONE != NOTHING:
+            w0 = w1
+        kept = factor
+        if w0 < np.uint64(threshold):
+            kept = real(0)
+        values[(dst + i) * stride + lane] = kept
 
 
 def rates(numbers: Reals, table: Reals, clock: Longs, width: Int) -> None:

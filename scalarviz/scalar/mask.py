@@ -1,0 +1,122 @@
+"""Dropout masks: factors that are drawn anew at every step, and what they depend on.
+
+While a graph is recorded a mask's number is a node without operands, :class:`Mask`; an engine draws it at every step.
+Where a graph is made of numbers it is drawn at once: by :class:`Draws`, which the engine of objects sets for a sample,
+or else by the number of the call in this process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import rng
+from . import tracing
+from .value import Symbol, Value
+
+UNITS = 1 << 32
+"""A mask's number on a tape is ``call * UNITS + unit``."""
+
+
+class Mask(Symbol):
+    """A factor of a recorded graph: 0 with probability `p`, else ``1 / (1 - p)``; another one at every step and sample.
+
+    Attributes
+    ----------
+    number : int
+        ``call * UNITS + unit``.
+    p : float
+    """
+
+    __slots__ = ("number", "p")
+
+    def __init__(self, number: int, p: float) -> None:
+        super().__init__()
+        self.number, self.p = number, p
+
+
+@dataclass(slots=True)
+class Draws:
+    """What masks are drawn from, see :func:`scalarviz.rng.dropped`.
+
+    Attributes
+    ----------
+    seed, step : int
+    place : int
+        Of the (first) sample in its batch.
+    calls : int
+        Calls of modules with masks so far, of the sample's graph.
+    """
+
+    seed: int
+    step: int
+    place: int = 0
+    calls: int = 0
+
+    def factors(self, call: int, units: NDArray[np.integer], lanes: int, p: float, dtype: Any) -> NDArray[Any]:
+        """The numbers of a mask, shape (units, lanes), for the samples from `place` on."""
+        places = np.arange(self.place, self.place + lanes)
+        return np.where(rng.dropped(self.seed, call, self.step, units, places, p), 0.0, scale(p)).astype(dtype)
+
+
+def scale(p: float) -> float:
+    """What units that stay are multiplied by, so that the mean is kept."""
+    return 1.0 / (1.0 - p) if p < 1.0 else 0.0
+
+
+class _ByHand:
+    """Masks of graphs that are called by hand: every call is a step of its own, counted in this process."""
+
+    seed, count = 0, 0
+
+
+_samples: dict[int, Draws] = {}
+
+
+def begin(seed: int) -> None:
+    """Count the calls by hand anew, with this seed."""
+    _ByHand.seed, _ByHand.count = seed, 0
+
+
+@contextmanager
+def sample(draws: Draws) -> Iterator[None]:
+    """Within it the masks of this thread are those of one sample of a step."""
+    _samples[get_ident()] = draws
+    try:
+        yield
+    finally:
+        del _samples[get_ident()]
+
+
+def held(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """`fn`, with the same masks at every call by hand: those that it would have next."""
+    count = _ByHand.count
+
+    def again(*args: Any) -> Any:
+        _ByHand.count = count
+        return fn(*args)
+
+    return again
+
+
+def factors(n: int, p: float) -> list[Value]:
+    """The mask of a call for `n` units, one Value each."""
+    recorder = tracing.active()
+    if recorder is not None:
+        first = recorder.masks * UNITS
+        recorder.masks += 1
+        return [Mask(first + unit, p) for unit in range(n)]
+    draws = _samples.get(get_ident())
+    if draws is None:
+        draws, call = Draws(_ByHand.seed, _ByHand.count), 0
+        _ByHand.count += 1
+    else:
+        call = draws.calls
+        draws.calls += 1
+    return [Value(factor) for factor in draws.factors(call, np.arange(n), 1, p, np.float64)[:, 0].tolist()]
