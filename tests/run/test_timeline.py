@@ -26,12 +26,14 @@ KINDS = {
     "sgd": lambda p: optim.SGD(p, lr=0.3, momentum=0.5),
     "adam": lambda p: optim.Adam(p, lr=0.02),
     "own": lambda p: Slow(p, lr=0.1),
+    "masks": lambda p: optim.Adam(p, lr=0.02),
 }
 
 
 def make(engine="numba", kind="adam", dtype="float32"):
     random = np.random.default_rng(7)
-    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3), nn.Sigmoid())
+    behind = nn.Dropout(0.5) if kind == "masks" else nn.Identity()
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3), nn.Sigmoid(), behind)
     net.initialize(seed=1)
     data = random.random((24, 3)), random.random((24, 3))
     optimizer = KINDS[kind](net.parameters())
