@@ -19,9 +19,12 @@ from .scalar import (
     logsumexp,
     max,
     maximum,
+    mean,
+    min,
     minimum,
     mul,
     neg,
+    no_grad,
     pow,
     register,
     relu,
@@ -39,6 +42,7 @@ from .tape import record
 
 __all__ = [
     "Run", "ScalarvizError", "Scene", "Value", "Weight", "abs", "add", "clip", "cos", "div", "dot", "exp", "gradcheck",
-    "leaky_relu", "log", "logsumexp", "max", "maximum", "minimum", "mul", "neg", "nn", "optim", "pow",
-    "record", "register", "relu", "sigmoid", "sin", "softplus", "sqrt", "square", "sub", "sum", "tanh", "where",
+    "leaky_relu", "log", "logsumexp", "max", "maximum", "mean", "min", "minimum", "mul", "neg", "nn", "no_grad",
+    "optim", "pow", "record", "register", "relu", "sigmoid", "sin", "softplus", "sqrt", "square", "sub", "sum", "tanh",
+    "where",
 ]  # fmt: skip

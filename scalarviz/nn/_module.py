@@ -15,6 +15,8 @@ from ..errors import InputError, StateError, TypeMismatchError
 from ..scalar import Value, Weight, tracing
 from ..scalar.nested import flatten
 from ..scalar.numbers import as_number
+from ..scalar.single import usable
+from ..scalar.value import UNTRACKED
 from ..scalar.walk import backward_between
 from ._inputs import as_input
 from ._mode import Mode
@@ -22,6 +24,7 @@ from ._parameter import Parameter
 from ._parts import Place, held_at, parts_in, parts_of, written
 from ._printed import tree
 from ._state import LoadResult, entries, load, matching, register
+from ._weights import Weights
 
 if TYPE_CHECKING:
     from .init import Function
@@ -99,7 +102,7 @@ class Module(Mode):
     def __call__(self, *inputs: Inputs) -> Any:
         """``forward`` of one sample: numbers, Values, or sequences of them."""
         given = [as_input(x, self) for x in inputs]
-        result = self.forward(*given)
+        result = usable(self.forward(*given))
         recorder = tracing.active()
         if recorder is not None:
             recorder.taps.append((self, flatten(result)))
@@ -132,6 +135,10 @@ class Module(Mode):
         outputs, title = flatten(self._books.outputs), type(self).__name__
         if not outputs:
             raise StateError(f"{title}.backward: nothing to walk; call the module with a sample first")
+        if any(value._parents is UNTRACKED for value in outputs):
+            raise StateError(
+                f"{title}.backward: the last call was under sv.no_grad(), which keeps no graph; call it again"
+            )
         whole = isinstance(upstreams, np.ndarray) and upstreams.ndim == 0  # one number in an array's clothes
         many = isinstance(upstreams, Sequence | np.ndarray) and not whole
         given: list[Any] = list(upstreams) if many else [upstreams] * len(outputs)  # type: ignore[arg-type]
@@ -235,6 +242,10 @@ class Module(Mode):
         found: dict[int, Parameter | Weight] = {}
         self._gather(found, set())
         return list(found.values())
+
+    def weights(self) -> Weights:
+        """Every single weight once, as `Weight` objects, in the order of `parameters`."""
+        return Weights(self.parameters())
 
     def _gather(self, found: dict[int, Parameter | Weight], seen: set[int]) -> None:
         """The parameters as `named_parameters` orders them, without the names: loops call this at every step."""

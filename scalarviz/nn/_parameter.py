@@ -97,15 +97,18 @@ class Parameter(Block):
 
     @property
     def grad(self) -> FloatArray:
-        """The gradients, shape `shape`, as `data`; 0 before any backward. Assigning copies and marks as computed."""
+        """The gradients, shape `shape`, as `data`; 0 before any backward.
+
+        Assigning copies and marks as computed; None sets them to 0, "not computed yet".
+        """
         return self._seen_grads(0, self.size).reshape(self.shape)
 
     @grad.setter
-    def grad(self, array: ArrayLike) -> None:
-        new = fitted(array, self.shape, f"{self._title()}.grad")
+    def grad(self, array: ArrayLike | None) -> None:
+        new = 0.0 if array is None else fitted(array, self.shape, f"{self._title()}.grad")
         self._own_grads()
         self.grad[...] = new
-        self.computed[:] = 1
+        self.computed[:] = array is not None
 
     def numel(self) -> int:
         """Number of scalars."""
@@ -207,15 +210,15 @@ class ParameterView:
 
     @property
     def grad(self) -> FloatArray:
-        """The gradients, as `data`. Assigning copies and marks as computed."""
+        """The gradients, as `data`. Assigning copies and marks as computed; None clears them."""
         return self.parameter._seen_grads(*self._span).reshape(self.shape)
 
     @grad.setter
-    def grad(self, array: ArrayLike) -> None:
-        new = fitted(array, self.shape, f"{self.name or 'a row'}.grad")
+    def grad(self, array: ArrayLike | None) -> None:
+        new = 0.0 if array is None else fitted(array, self.shape, f"{self.name or 'a row'}.grad")
         self.parameter._own_grads()
         self.grad[...] = new
-        self.parameter.computed[slice(*self._span)] = 1
+        self.parameter.computed[slice(*self._span)] = array is not None
 
     @property
     def name(self) -> str:

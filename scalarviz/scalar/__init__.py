@@ -20,6 +20,8 @@ from .functions import (
     logsumexp,
     max,
     maximum,
+    mean,
+    min,
     minimum,
     mul,
     neg,
@@ -37,12 +39,13 @@ from .functions import (
     where,
 )  # fmt: skip
 from .gradcheck import GradCheck, gradcheck
+from .no_grad import no_grad
 from .store import Block, Store
 from .value import Value
 from .weight import Weight
 
 __all__ = [
-    "Block", "GradCheck", "Store", "Value", "Weight", "abs", "add", "clip", "cos", "div", "dot", "exp",
-    "function", "gradcheck", "leaky_relu", "log", "logsumexp", "max", "maximum", "minimum", "mul", "neg", "ops",
-    "pow", "register", "relu", "sigmoid", "sin", "softplus", "sqrt", "square", "sub", "sum", "tanh", "where",
+    "Block", "GradCheck", "Store", "Value", "Weight", "abs", "add", "clip", "cos", "div", "dot", "exp", "function",
+    "gradcheck", "leaky_relu", "log", "logsumexp", "max", "maximum", "mean", "min", "minimum", "mul", "neg", "no_grad",
+    "ops", "pow", "register", "relu", "sigmoid", "sin", "softplus", "sqrt", "square", "sub", "sum", "tanh", "where",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from ..errors import InputError, TracingError, TypeMismatchError
 from . import ops, tracing
 from .kernel import Kernel
 from .store import Block
-from .value import LEFT, Value, _next_order, as_value
+from .value import LEFT, Value, _next_order, as_value, untracked
 
 
 def _pull(node: Dot) -> None:
@@ -91,9 +91,27 @@ class Dot(Value):
             self.data = sum(map(mul, self.weights_data, xs_data), start)
 
     @classmethod
-    def of(cls, weights: Row | tuple[Value, ...], xs: tuple[Value, ...], bias: Value | Row | None) -> Dot:
+    def of(cls, weights: Row | tuple[Value, ...], xs: tuple[Value, ...], bias: Value | Row | None) -> Value:
         """The node of these operands, with a number unless a graph is being recorded."""
-        return cls(weights, xs, bias, None if tracing.active() else [x.data for x in xs])
+        if tracing._threads and tracing.active() is not None:
+            return cls(weights, xs, bias, None)
+        node = cls(weights, xs, bias, [x.data for x in xs])
+        return untracked(node.data) if tracing._threads and tracing.untracking() else node
+
+    @property
+    def parents(self) -> tuple[Value, ...]:
+        """The weights, then the inputs, then the bias if there is one."""
+        row, bias = self.weights, self.bias
+        weights = row.weights() if isinstance(row, Row) else row
+        return (*weights, *self.xs, *(bias.weights() if isinstance(bias, Row) else () if bias is None else (bias,)))
+
+    @property
+    def local_gradients(self) -> tuple[float, ...]:
+        """The derivative by each of the `parents`: of a weight its input, of an input its weight, of the bias 1."""
+        tracing.forbid(".local_gradients")
+        if self.symbolic:
+            raise TracingError(LEFT)
+        return (*self.xs_data, *self.weights_data, *(() if self.bias is None else (1.0,)))
 
     @property
     def symbolic(self) -> bool:

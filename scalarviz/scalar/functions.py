@@ -108,6 +108,25 @@ def sum(xs: Iterable[Operand]) -> Value:
     return dot([Value(1.0)] * len(terms), terms)
 
 
+def mean(xs: Iterable[Operand]) -> Value:
+    """The mean of `xs`: their sum, divided by how many they are.
+
+    Raises
+    ------
+    InputError
+        `xs` is empty.
+    TypeMismatchError
+        `xs` is no sequence of Values and numbers.
+
+    Examples
+    --------
+    >>> mean([Value(1.0), Value(2.0), 6.0]).data
+    3.0
+    """
+    values = _values("mean", xs)
+    return sum(values) / len(values)
+
+
 def max(xs: Iterable[Operand]) -> Value:
     """The largest of `xs`; the gradient goes to the first one that is largest (to all of them if one is NaN).
 
@@ -120,6 +139,19 @@ def max(xs: Iterable[Operand]) -> Value:
     """
     values = _values("max", xs)
     return apply(MAX, *values) if len(values) > 2 else reduce(partial(apply, kernel("first_max")), values)
+
+
+def min(xs: Iterable[Operand]) -> Value:
+    """The smallest of `xs`; the gradient goes to the first one that is smallest (to all of them if one is NaN).
+
+    Raises
+    ------
+    InputError
+        `xs` is empty.
+    TypeMismatchError
+        `xs` is no sequence of Values and numbers.
+    """
+    return -max([-x for x in _values("min", xs)])
 
 
 def logsumexp(xs: Iterable[Operand]) -> Value:

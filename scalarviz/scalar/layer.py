@@ -18,7 +18,7 @@ from . import ops, tracing
 from .dot import DOT, Dot, Row
 from .kernel import Kernel
 from .store import Block
-from .value import Value, _next_order, as_value
+from .value import Value, _next_order, as_value, untracked
 
 SMALL = 24  # weights; below it the sums one by one are faster than NumPy's calls
 
@@ -79,6 +79,18 @@ class Sum(Dot):
         """Its row of the layer's weights."""
         columns = len(self.layer.xs)
         return Row(self.layer.weight, self.row * columns, columns)
+
+    @property
+    def weights_data(self) -> list[float]:  # type: ignore[override]
+        """What its weights were in the forward pass."""
+        row: list[float] = self.layer.matrix[self.row].tolist()
+        return row
+
+    @property
+    def xs_data(self) -> list[float]:  # type: ignore[override]
+        """What the inputs were."""
+        numbers: list[float] = self.layer.xs_data.tolist()
+        return numbers
 
     @property
     def xs(self) -> tuple[Value, ...]:  # type: ignore[override]
@@ -147,6 +159,13 @@ def affine_each(
         if rows * len(xs) != weight.size:
             raise InputError(f"a layer of {rows} x {columns} weights got {len(xs)} inputs")
     given = [tuple([as_value(x) for x in xs]) for xs in patches]
+    found = _sums(weight, rows, columns, bias, given)
+    return [[untracked(v.data) for v in sums] for sums in found] if tracing.untracking() else found
+
+
+def _sums(
+    weight: Block, rows: int, columns: int, bias: Block | None, given: list[tuple[Value, ...]]
+) -> list[list[Value]]:
     symbolic = tracing.active() is not None
     if not symbolic and weight.size >= SMALL and rows > 2:
         # a copy: backward needs the values of the forward pass, and weights may move between the two

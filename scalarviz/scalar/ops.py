@@ -127,11 +127,16 @@ def _check_entry(name: str, args: tuple[str, ...], partials: tuple[str | None, .
         raise InputError(f"register: {name!r} is a node of graphs already that is no operation; choose another name")
     if name in TABLE:
         raise InputError(f"register: an operation {shown(name)} exists already; choose another name")
-    names = all(a.isidentifier() and not keyword.iskeyword(a) and not a.startswith("_") and a != "y" for a in args)
+    if "y" in args:
+        raise InputError(
+            f"register {shown(name)}: 'y' names the result in a derivative, so no operand can be called so; got "
+            f"{shown(args)}, take another letter"
+        )
+    names = all(a.isidentifier() and not keyword.iskeyword(a) and not a.startswith("_") for a in args)
     if not 1 <= len(args) <= 3 or len(set(args)) != len(args) or not names:
         raise InputError(
-            f"register {shown(name)}: one to three different operand names, Python identifiers other than 'y' that do "
-            f"not begin with '_'; got {shown(args)}"
+            f"register {shown(name)}: one to three different operand names, Python identifiers that do not begin "
+            f"with '_'; got {shown(args)}"
         )
     if len(partials) != len(args):
         raise InputError(

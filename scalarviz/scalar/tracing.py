@@ -1,7 +1,8 @@
-"""Whether this thread is recording a graph, and what it may not do meanwhile.
+"""Whether this thread is recording a graph, and what it may not do meanwhile; whether it wants no gradients.
 
 While a graph is recorded the numbers of its nodes do not exist yet. Asking for one (``if x > 0``, ``float(x)``,
-``x.data``) would freeze one branch into the tape in silence; it raises instead.
+``x.data``) would freeze one branch into the tape in silence; it raises instead. Under ``sv.no_grad`` operations give
+numbers without a graph.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Any
 
 from ..errors import TracingError
 
-_threads: dict[int, Recorder] = {}
+_threads: dict[int, Recorder | Untracking] = {}
+"""What the threads do that do not simply compute; empty nearly always, which is all that operations look at then."""
 
 
 class Recorder:
@@ -37,9 +39,39 @@ class Recorder:
         self.modes: dict[Any, None] = {}
 
 
+class Untracking:
+    """What a thread has instead of a recorder under ``sv.no_grad``."""
+
+    __slots__ = ()
+
+
+NO_GRAD = Untracking()
+
+
+def here() -> Recorder | Untracking | None:
+    """What this thread does, or None: it simply computes."""
+    return _threads.get(get_ident()) if _threads else None
+
+
 def active() -> Recorder | None:
     """The recorder of this thread, or None."""
-    return _threads.get(get_ident()) if _threads else None
+    found = here()
+    return found if isinstance(found, Recorder) else None
+
+
+def untracking() -> bool:
+    """Whether this thread is under ``sv.no_grad``."""
+    return here() is NO_GRAD
+
+
+def put(mode: Recorder | Untracking | None) -> Recorder | Untracking | None:
+    """Let this thread do `mode` from now on; gives back what it did before."""
+    before, me = here(), get_ident()
+    if mode is None:
+        _threads.pop(me, None)
+    else:
+        _threads[me] = mode
+    return before
 
 
 def forbid(what: str) -> None:
@@ -50,7 +82,7 @@ def forbid(what: str) -> None:
     TracingError
         Naming `what` was asked and ``sv.where`` as the way to choose.
     """
-    if _threads and get_ident() in _threads:
+    if _threads and active() is not None:
         raise TracingError(
             f"{what} of a Value while its graph is being recorded: its number is not known yet, and one branch "
             "would be frozen in silence. Choose with sv.where(condition, a, b); keep numbers as Values"
@@ -68,8 +100,9 @@ def recording() -> Iterator[Recorder]:
     """
     if active() is not None:
         raise TracingError("a recording cannot start inside another one; record the outer function only")
-    recorder = _threads[get_ident()] = Recorder()
+    recorder = Recorder()
+    before = put(recorder)  # perhaps sv.no_grad: what is recorded is for an engine, which makes its own gradients
     try:
         yield recorder
     finally:
-        del _threads[get_ident()]
+        put(before)

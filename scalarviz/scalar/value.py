@@ -1,24 +1,23 @@
 """`Value`: a number that remembers how it was computed.
 
 The whole teaching engine is in this file: an operation makes a node that holds its result, the operation and
-its parents; `Value.backward` walks the nodes from the last made to the first and applies the chain rule.
-The formulas themselves stand in :mod:`scalarviz.scalar.ops`.
+its parents; `Value.backward` goes through the nodes from the last made to the first and applies the chain rule.
+The formulas themselves stand in :mod:`scalarviz.scalar.ops`, how nodes are found in :mod:`scalarviz.scalar.walk`.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from operator import attrgetter
 from typing import Any, ClassVar, SupportsFloat
 
 from ..errors import StateError, TracingError, TypeMismatchError
-from . import tracing
+from . import tracing, walk
 from .kernel import Kernel, kernel
 from .numbers import as_number
+from .single import Single
 
 _next_order = itertools.count().__next__
-_order_of = attrgetter("_order")
 
 
 class Value:
@@ -35,7 +34,13 @@ class Value:
         The number itself (float64).
     grad : float
         Derivative of the node on which `backward` was called, by this one. 0.0 before any backward.
-        Leaves accumulate over calls; inner nodes hold the last call's.
+        Leaves accumulate over calls; inner nodes hold the last call's. ``grad = None`` clears it, as in PyTorch.
+    op : str
+        Name of the operation that made it; empty for a leaf.
+    parents : tuple of Value
+        The operands of that operation.
+    local_gradients : tuple of float
+        The derivative of this node by each of its parents.
 
     Notes
     -----
@@ -76,14 +81,52 @@ class Value:
         """
         upstream = as_number(upstream, "upstream gradient")
         if self._op is None:
-            self.grad += upstream
+            if self._parents is UNTRACKED:
+                raise StateError(
+                    "backward() of a number that was computed under sv.no_grad(): nothing leads back from it to the "
+                    "weights; compute it again outside"
+                )
+            cleared = self.grad is None
+            self.grad = upstream if cleared else self.grad + upstream
             return None
-        nodes = inner_nodes([self])
+        nodes = walk.inner_nodes([self])
         self.grad = upstream
         for node in nodes:
             pull = node._op.pull  # type: ignore[union-attr]
             pull(node)
         return None
+
+    @property
+    def op(self) -> str:
+        """Name of the operation that made this node (``"mul"``); empty for a leaf."""
+        return "" if self._op is None else self._op.name
+
+    @property
+    def parents(self) -> tuple[Value, ...]:
+        """The operands of the operation that made this node; none for a leaf."""
+        return self._parents
+
+    @property
+    def local_gradients(self) -> tuple[float, ...]:
+        """The derivative of this node by each of its `parents`: what `backward` multiplies with the upstream gradient.
+
+        Examples
+        --------
+        >>> (Value(2.0) * Value(5.0)).local_gradients
+        (5.0, 2.0)
+        """
+        if self._op is None:
+            return ()
+        operands = tuple([Value(parent.data) for parent in self._parents])
+        twin = _node(self._op, operands, self.data)
+        twin.grad = 1.0
+        self._op.pull(twin)
+        return tuple([operand.grad for operand in operands])
+
+    def item(self) -> float:
+        """The number alone, as PyTorch has it."""
+        tracing.forbid(".item()")
+        return self.data
 
     def _graph_parents(self) -> Sequence[Value]:
         """The operands."""
@@ -177,12 +220,13 @@ class Value:
         return format(self.data, spec)
 
     def __bool__(self) -> bool:
-        tracing.forbid("bool() (an if, and, or, while)")
+        tracing.forbid("bool() (an if, and, or, while; Python's max() and min(): take sv.max, sv.min)")
         return self.data != 0.0
 
     def __repr__(self) -> str:
-        made = f", op={self._op.name}" if self._op is not None else ""
-        return f"Value(data={self.data:.6g}, grad={self.grad:.6g}{made})"
+        made = f", op={self.op}" if self.op else ""
+        grad: float | None = self.grad
+        return f"Value(data={self.data:.6g}, grad={grad if grad is None else f'{grad:.6g}'}{made})"
 
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
         return Value.numpy_call(ufunc, method, operands, options)
@@ -220,47 +264,14 @@ class Value:
     where: Callable[[Any, Any], Value]
 
 
-def inner_nodes(roots: Iterable[Value], ends: Iterable[Value] = ()) -> list[Value]:
-    """Every node with parents that a derivative of `roots` goes to, youngest first, gradients cleared.
+class _Untracked(tuple[Value, ...]):
+    """No parents, because nobody was to go back."""
 
-    The walk does not go below `ends`, which are left out. Nodes that it does not come to because an operand has no
-    derivative (the condition of ``where``) have their gradients cleared too: the older call's would be no gradient of
-    `roots`.
-    """
-    seen = set(ends)
-    found = [root for root in dict.fromkeys(roots) if root._op is not None and root not in seen]
-    seen.update(found)
-    aside: list[Value] = []
-    for node in found:  # grows meanwhile
-        node.grad = 0.0
-        op: Any = node._op
-        if op.straight:
-            below: Sequence[Value] = node._parents
-        else:
-            below = node._below()
-            if op.partly:
-                aside += node._parents  # some of them: the others are met anyhow
-        for parent in below:
-            if parent._op is not None and parent not in seen:
-                seen.add(parent)
-                found.append(parent)
-    if aside:
-        _clear(aside, seen)
-    found.sort(key=_order_of, reverse=True)
-    return found
+    __slots__ = ()
 
 
-def _clear(nodes: list[Value], apart: set[Value]) -> None:
-    """Set the gradients of `nodes` and of all below to 0, except for leaves and for what is `apart`."""
-    done: set[Value] = set()
-    while nodes:
-        node = nodes.pop()
-        op = node._op
-        if op is not None and node not in apart and node not in done:
-            done.add(node)
-            node.grad = 0.0
-            nodes += node._parents if op.partly else node._below()
-
+UNTRACKED = _Untracked()
+"""What a number that was computed under ``sv.no_grad`` has instead of parents."""
 
 LEFT = "a symbolic Value left its recording; use the numbers of the Run or call the model again"
 
@@ -299,23 +310,23 @@ def _leaf(data: float, grad: float) -> Value:
 
 def as_value(x: Value | SupportsFloat) -> Value:
     """`x` itself, or a leaf of that number."""
-    return x if isinstance(x, Value) else Value(x)
+    return x if isinstance(x, Value) else x.value if isinstance(x, Single) else Value(x)
 
 
 def apply(op: Kernel, *operands: Value | SupportsFloat) -> Value:
     """The node ``op(*operands)``; numbers become leaves."""
-    parents = tuple([x if isinstance(x, Value) else Value(x) for x in operands])
-    if tracing._threads and tracing.active() is not None:
-        return Symbol(op, parents)
+    parents = tuple([x if isinstance(x, Value) else as_value(x) for x in operands])
+    if tracing._threads and tracing.here() is not None:
+        return _set_apart(op, parents)
     return _node(op, parents, op.value(*[x.data for x in parents]))
 
 
 def unary(op: Kernel, a: Value | SupportsFloat) -> Value:
     """``apply(op, a)``, faster."""
     if not isinstance(a, Value):
-        a = Value(a)
-    if tracing._threads and tracing.active() is not None:
-        return Symbol(op, (a,))
+        a = as_value(a)
+    if tracing._threads and tracing.here() is not None:
+        return _set_apart(op, (a,))
     number = op.value
     return _node(op, (a,), number(a.data))
 
@@ -323,13 +334,27 @@ def unary(op: Kernel, a: Value | SupportsFloat) -> Value:
 def binary(op: Kernel, a: Value | SupportsFloat, b: Value | SupportsFloat) -> Value:
     """``apply(op, a, b)``, faster: graphs that are written with operators are made of it."""
     if not isinstance(a, Value):
-        a = Value(a)
+        a = as_value(a)
     if not isinstance(b, Value):
-        b = Value(b)
-    if tracing._threads and tracing.active() is not None:
-        return Symbol(op, (a, b))
+        b = as_value(b)
+    if tracing._threads and tracing.here() is not None:
+        return _set_apart(op, (a, b))
     number = op.value  # a name of its own: Python calls it faster than an attribute
     return _node(op, (a, b), number(a.data, b.data))
+
+
+def _set_apart(op: Kernel, parents: tuple[Value, ...]) -> Value:
+    """What an operation makes in a thread that records, or that wants no gradients."""
+    if tracing.active() is not None:
+        return Symbol(op, parents)
+    return untracked(op.value(*[x.data for x in parents]))
+
+
+def untracked(number: float) -> Value:
+    """A leaf that was computed under ``sv.no_grad``."""
+    leaf = Value(number)
+    leaf._parents = UNTRACKED
+    return leaf
 
 
 def _node(op: Kernel, parents: tuple[Value, ...], number: float) -> Value:
@@ -345,7 +370,7 @@ def _node(op: Kernel, parents: tuple[Value, ...], number: float) -> Value:
 def apply_each(op: Kernel, xs: Iterable[Value], *constants: SupportsFloat) -> list[Value]:
     """``[op(x, *constants) for x in xs]``, faster."""
     rest = tuple([as_value(c) for c in constants])
-    if rest or (tracing._threads and tracing.active() is not None):
+    if rest:
         return [apply(op, x, *rest) for x in xs]
     return [unary(op, x) for x in xs]
 
@@ -364,5 +389,6 @@ for _symbol, _names in {"%": "mod rmod", "//": "floordiv rfloordiv", "@": "matmu
     for _name in _names.split():
         setattr(Value, f"__{_name}__", _refusing(_symbol))
 
+walk.holder = Value
 _new = Value.__new__
 _ADD, _SUB, _MUL, _DIV, _POW, _NEG = (kernel(name) for name in ("add", "sub", "mul", "div", "pow", "neg"))

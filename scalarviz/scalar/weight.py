@@ -112,7 +112,7 @@ class Weight(Value):
 
     @property
     def grad(self) -> float:
-        """Accumulated derivative; 0.0 before any backward (see `has_grad`)."""
+        """Accumulated derivative; 0.0 before any backward (see `has_grad`), and cleared by ``grad = None``."""
         block = self._block
         if block.store.gate is not None:
             return block.store.gate.read_gradient(block.start + self._index)
@@ -120,12 +120,15 @@ class Weight(Value):
         return number
 
     @grad.setter
-    def grad(self, number: SupportsFloat) -> None:
+    def grad(self, number: SupportsFloat | None) -> None:
         block = self._block
         if block.store.gate is not None:
             block._own_grads()
-        block.grads[self._index] = number if type(number) is float else self._number(number, "the gradient")
-        block.computed_flags[self._index] = 1
+        given = number is not None
+        if type(number) is not float:
+            number = self._number(number, "the gradient") if number is not None else 0.0
+        block.grads[self._index] = number
+        block.computed_flags[self._index] = given
 
     @property
     def has_grad(self) -> bool:
@@ -222,6 +225,27 @@ class Weight(Value):
     def pending(self) -> tuple[float, ...]:
         """Inputs that `forward` remembers and `backward` has not taken yet, oldest first."""
         return tuple(self._inputs or ())
+
+    # ---- in place, where nobody looks for gradients: `w -= lr * w.grad`
+
+    def __iadd__(self, other: Any) -> Value:
+        return self._in_place(self + other)
+
+    def __isub__(self, other: Any) -> Value:
+        return self._in_place(self - other)
+
+    def __imul__(self, other: Any) -> Value:
+        return self._in_place(self * other)
+
+    def __itruediv__(self, other: Any) -> Value:
+        return self._in_place(self / other)
+
+    def _in_place(self, result: Value) -> Value:
+        """Under ``sv.no_grad`` the Weight itself takes the number; elsewhere the name then means the new node."""
+        if not tracing.untracking():
+            return result
+        self.data = result.data
+        return self
 
     def __repr__(self) -> str:
         name = f"{self.name!r}, " if self.name else ""

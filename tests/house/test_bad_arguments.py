@@ -57,6 +57,9 @@ TABLE = {
     **{name: of(getattr(sv, name), *NO_NUMBERS) for name in UNARY},
     **{name: of(partial(getattr(sv, name), Value(1.0)), *NO_NUMBERS) for name in BINARY},
     **{name: of(partial(getattr(sv, name), 1.0, 2.0), *NO_NUMBERS) for name in TERNARY},
+    "mean": of(sv.mean, [], *NO_SEQUENCES, ["a"]),
+    "min": of(sv.min, [], *NO_SEQUENCES, ["a"]),
+    "no_grad": [*of(sv.no_grad, 3, "f", [print]), *of(sv.no_grad(), None, 3, lambda: (yield))],
     "max": of(sv.max, [], *NO_SEQUENCES, ["a"]),
     "logsumexp": of(sv.logsumexp, [], *NO_SEQUENCES, ["a"]),
     "sum": of(sv.sum, *NO_SEQUENCES, ["a"]),
@@ -75,7 +78,7 @@ TABLE = {
         *of(lambda x: Weight(1.0).initialize(x), *NO_NUMBERS, 2.0, math.nan, math.inf),
         *of(lambda x: Weight(1.0).initialize(seed=x), *NO_SEED),
         *of(lambda x: setattr(Weight(1.0), "data", x), *NO_NUMBERS),
-        *of(lambda x: setattr(Weight(1.0), "grad", x), *NO_NUMBERS),
+        *of(lambda x: setattr(Weight(1.0), "grad", x), *(x for x in NO_NUMBERS if x is not None)),
     ],
     "gradcheck": [
         *of(lambda x: sv.gradcheck(Value.exp, x), *NO_NUMBERS),

@@ -90,7 +90,7 @@ def test_a_walk_that_was_interrupted_leaves_nothing_behind():
     weight = block_of(np.ones((8, 8)))
     outs = affine(weight, 8, None, [Value(1.0)] * 8)
     total = sv.sum(outs)
-    list(sv.scalar.value.inner_nodes([total]))
+    list(sv.scalar.walk.inner_nodes([total]))
     outs[0]._op.pull(outs[0])  # as if a Ctrl-C came in the middle
     outs[0].grad = 0.0
     total.backward()

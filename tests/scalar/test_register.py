@@ -47,7 +47,7 @@ BAD = [
     (("lambda", "a", "a", ("1",)), "identifier"),
     (("test_x", "a b", "a", ("1",)), "2 operands need 2 derivatives, got 1"),
     (("test_x", "a a", "a", ("1", "1")), "different operand names"),
-    (("test_x", "y", "y", ("1",)), "other than 'y'"),
+    (("test_x", "y", "y", ("1",)), "'y' names the result"),
     (("test_x", "_up", "_up", ("1",)), "do not begin with '_'"),
     (("test_x", "a if", "a", ("1", None)), "Python identifiers"),
     (("max", "a b", "a", ("1", None)), "is a node of graphs already"),

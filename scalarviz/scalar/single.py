@@ -1,0 +1,96 @@
+"""`Single`: a list of one Value that can be used as that Value."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..errors import TypeMismatchError
+
+if TYPE_CHECKING:
+    from .value import Value
+
+    Values = list[Value]
+else:
+    Values = list
+
+
+class Single(Values):
+    """What a module with one output returns: the list of its outputs, and a number.
+
+    As a list it is like any other: ``out[0]``, ``len(out)``, iteration, and ``+`` with another list joins the two. All
+    else means the one Value: ``out * 2``, ``out - target``, ``out.data``, ``out.backward()``, ``float(out)``.
+
+    Examples
+    --------
+    >>> from scalarviz import Value
+    >>> out = Single([Value(3.0)])
+    >>> (out * 2).data, out.data, (out + 1).data, len(out + [0.0])
+    (6.0, 3.0, 4.0, 2)
+    """
+
+    __slots__ = ()
+
+    __array_priority__ = 1000.0  # np.float64(2) * out asks here
+
+    @property
+    def value(self) -> Value:
+        """The Value.
+
+        Raises
+        ------
+        TypeMismatchError
+            The list was changed and has not one element any more.
+        """
+        if len(self) != 1:
+            raise TypeMismatchError(f"a list of {len(self)} outputs is no number; take one of them, outputs[0]")
+        return self[0]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return getattr(self.value, name)
+
+    def __add__(self, other: Any) -> Any:
+        return list(self) + other if isinstance(other, list) else self.value + other
+
+    def __radd__(self, other: Any) -> Any:
+        return other + list(self) if isinstance(other, list) else other + self.value
+
+    def __iadd__(self, other: Any) -> Any:
+        return super().__iadd__(other) if isinstance(other, list) else self.value + other
+
+    def __format__(self, spec: str) -> str:
+        return format(self.value, spec) if spec else str(self)
+
+    def __repr__(self) -> str:
+        return f"[{', '.join(map(repr, self))}]"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Single, (list(self),)
+
+
+def usable(result: Any) -> Any:
+    """`result`, as a `Single` if it is a list of one number."""
+    one = type(result) is list and len(result) == 1 and not isinstance(result[0], list | tuple)
+    return Single(result) if one else result
+
+
+def _of_value(operation: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, *others: operation(self.value, *others)
+
+
+def _reflected(operation: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, other: operation(other, self.value)
+
+
+for _name in ("sub", "mul", "truediv", "pow"):
+    _operation = getattr(operator, _name)
+    setattr(Single, f"__{_name}__", _of_value(_operation))
+    setattr(Single, f"__i{_name}__", _of_value(_operation))
+    setattr(Single, f"__r{_name}__", _reflected(_operation))
+for _name in ("neg", "pos", "abs", "lt", "le", "gt", "ge"):
+    setattr(Single, f"__{_name}__", _of_value(getattr(operator, _name)))
+for _function in (float, int, round):
+    setattr(Single, f"__{_function.__name__}__", _of_value(_function))
