@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from ..collecting import collection_paused
 from ..engine.choose import EngineChoice
 from ..engine.problem import Problem, Trainer
 from ..engine.table import ENGINES, find, usable
@@ -115,6 +116,7 @@ class Engines:
         self._choice = replace(self._choice, threads=_threads(trainer))
         return trainer
 
+    @collection_paused()
     def _trainer(self, engine: str, problem: Problem) -> Trainer:
         entry, device = find(engine)
         return entry.make(problem, self._on_rows, self.loss_function, device)

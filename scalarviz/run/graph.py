@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..collecting import collection_paused
 from ..errors import InputError
 from ..nn import Activation, Module, Sequential, batch_reduction
 from ..optim import Optimizer
@@ -92,6 +93,7 @@ def weights_of(model: Any, optimizer: Optimizer) -> list[Block]:
     return list(dict.fromkeys([*blocks_of(model), *(block for block, _ in optimizer.blocks())]))
 
 
+@collection_paused()
 def recorded(
     run: Run, model: Callable[..., Any], loss: Callable[..., Any], optimizer: Optimizer, shapes: tuple[Shape, Shape],
     names: Mapping[Block, str] = MappingProxyType({}),

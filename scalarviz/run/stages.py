@@ -95,6 +95,8 @@ class _Finder:
 
     def _whole(self, read: Rows, sources: Sequence[str]) -> bool:
         """Whether a layer reads its sources' rows one after the other, as the picture draws its columns."""
+        if len(sources) > len(read):
+            return False
         return read == tuple(row for name in sources for row in self.rows[name])
 
     def _tensor(self, module: Any, name: str) -> Tensor | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from .passes import kernel_of, reads_theta
 from .tape import Node, Tape
@@ -14,19 +14,21 @@ def gradient_rows(tape: Tape, roots: Iterable[int]) -> list[bool]:
     Both ways lead through operands that have a derivative alone. What only a comparison or the condition of ``where``
     reads gets none: a product with a derivative of 0 would not be the same, for 0 * inf is NaN.
     """
-    depends = _depends(tape)
+    flowing = _all_differentiated(tape.nodes)
+    depends = _depends(tape.nodes, flowing)
     reached = [False] * len(tape.nodes)
     for root in roots:
         reached[root] = True
     seen: set[int] = set()  # the rows of a layer share one tuple of operands
     for row in range(len(tape.nodes) - 1, -1, -1):
         if reached[row] and depends[row]:
-            operands = differentiated(tape.nodes[row])
-            if id(operands) not in seen:
-                for operand in operands:
-                    reached[operand] = True
-            if operands is tape.nodes[row].args:  # else a tuple of the moment, whose id another one may get
+            operands = flowing[row]
+            if len(operands) > 2:
+                if id(operands) in seen:
+                    continue
                 seen.add(id(operands))
+            for operand in operands:
+                reached[operand] = True
     return [a and b for a, b in zip(reached, depends, strict=True)]
 
 
@@ -36,6 +38,21 @@ def differentiated(node: Node) -> tuple[int, ...]:
         return node.operands()
     op = kernel_of(node)
     return tuple([node.args[k] for k in op.flowing]) if op.partly else node.args
+
+
+def _all_differentiated(nodes: Sequence[Node]) -> list[tuple[int, ...]]:
+    """The same of every node; what an operation lets through is looked up once."""
+    whole: set[str] = set()
+    found = []
+    for node in nodes:
+        if node.code in whole:
+            found.append(node.args)
+            continue
+        operands = differentiated(node)
+        if operands is node.args and node.terms is None:
+            whole.add(node.code)
+        found.append(operands)
+    return found
 
 
 def parameters_reached(tape: Tape, gets: Iterable[bool], first: int) -> set[int]:
@@ -52,20 +69,20 @@ def parameters_reached(tape: Tape, gets: Iterable[bool], first: int) -> set[int]
     return {index for index in found if index >= first}
 
 
-def _depends(tape: Tape) -> list[bool]:
+def _depends(nodes: Sequence[Node], flowing: Sequence[tuple[int, ...]]) -> list[bool]:
     """Whether each row depends on a parameter, through operands that have a derivative."""
     found: list[bool] = []
     known: dict[int, bool] = {}  # of tuples of operands that several nodes share
-    for node in tape.nodes:
-        if node.code == "param" or (node.terms is not None and reads_theta(node.terms)):
+    for node, operands in zip(nodes, flowing, strict=True):
+        if not operands:
+            found.append(node.code == "param" or (node.terms is not None and reads_theta(node.terms)))
+        elif node.terms is not None and reads_theta(node.terms):
             found.append(True)
-            continue
-        operands = differentiated(node)
-        shared = operands is node.args
-        below = known.get(id(operands)) if shared else None
-        if below is None:
-            below = any(found[row] for row in operands)
-            if shared:
-                known[id(operands)] = below
-        found.append(below)
+        elif len(operands) > 2:
+            below = known.get(id(operands))
+            if below is None:
+                below = known[id(operands)] = any(found[row] for row in operands)
+            found.append(below)
+        else:
+            found.append(found[operands[0]] or found[operands[-1]])
     return found

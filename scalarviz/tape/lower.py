@@ -34,7 +34,7 @@ def lower(tape: Tape, *, encode: bool = True) -> Plan:
     tape = fold_constants(share_operands(tape))
     prologue, encoder, body = _split(tape, encode)
     gets = gradient_rows(body, body.outputs if body.loss is None else (body.loss,))
-    derived = parameters_reached(body, gets, tape.n_parameters)
+    derived = parameters_reached(body, gets, tape.n_parameters) if prologue else set()
     return Plan(
         n_parameters=tape.n_parameters,
         n_derived=len(prologue.outputs) if prologue else 0,
@@ -53,9 +53,15 @@ def _split(tape: Tape, encode: bool) -> tuple[Tape | None, Tape | None, Tape]:
     frontier: dict[Needs, list[int]] = {Needs.PARAMETERS: [], Needs.INPUTS: []}
     cut = (Needs.PARAMETERS, Needs.INPUTS) if encode else (Needs.PARAMETERS,)
     used = set(tape.roots())
+    seen: set[int] = set()  # the rows of a layer share one tuple of operands
     for node, kind in zip(tape.nodes, kinds, strict=True):
         if kind is Needs.BOTH or (kind is Needs.INPUTS and not encode):
-            used.update(node.operands())
+            operands = node.operands()
+            if len(operands) > 2 and operands is node.args:
+                if id(operands) in seen:
+                    continue
+                seen.add(id(operands))
+            used.update(operands)
     changed: dict[int, Node] = {}
     for row in sorted(used):
         node, kind = tape.nodes[row], kinds[row]
@@ -207,4 +213,5 @@ def _elementwise(nodes: tuple[Node, ...], row: int) -> Instruction:
     if nodes[0].code == "squares":
         numbers = np.array([nodes[0].number])
         return Instruction("squares", row, 1, args.reshape(2, -1), numbers=numbers)
-    return Instruction("op", row, len(nodes), args.T.copy(), op=nodes[0].code)
+    columns = args.reshape(-1, 1) if len(nodes) == 1 else args.T.copy()
+    return Instruction("op", row, len(nodes), columns, op=nodes[0].code)

@@ -14,6 +14,10 @@ Kind = Literal["op", "layer", "conv", "max", "dot", "weighted", "product", "squa
 """What lowering makes; each engine has a form of each."""
 
 
+_NO_ROWS: Rows = np.zeros(0, np.int64)
+_NO_NUMBERS: NDArray[np.float64] = np.zeros(0)
+
+
 @dataclass(frozen=True, slots=True)
 class Instruction:
     """One kind of work on `count` neighbouring result rows.
@@ -56,8 +60,8 @@ class Instruction:
     count: int
     args: Rows
     op: str = ""
-    weights: Rows = field(default_factory=lambda: np.zeros(0, np.int64))
-    numbers: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    weights: Rows = field(default_factory=lambda: _NO_ROWS)
+    numbers: NDArray[np.float64] = field(default_factory=lambda: _NO_NUMBERS)
     bias: int = -1
     offset: float = 0.0
     call: int = 0

@@ -20,6 +20,7 @@ FLOORS = {
     "scalarviz.memory": 1,
     "scalarviz.process": 1,
     "scalarviz.checks": 1,
+    "scalarviz.collecting": 1,
     "scalarviz.rng": 1,
     "scalarviz.data": 1,
     "scalarviz.scalar": 2,
