@@ -52,14 +52,15 @@ class ObjectsTrainer(HostTrainer):
         """Forward and backward of the batch of step ``step + 1``; fills ``store.grad``, returns the loss."""
         problem = self.problem
         problem.store.grad[:] = 0
+        scale = float(problem.scales(step, 1)[0])
         samples = range(problem.batch) if problem.whole else problem.indices(step)
         total = 0.0
         for place, sample in enumerate(samples):
             with mask.sample(problem.draws(step, place)):
                 loss = self.sample_loss(problem.data[:, sample].tolist())
-            loss.backward(problem.scale)
+            loss.backward(scale)
             total += loss.data
-        return total * problem.scale
+        return total * scale
 
     def sample_loss(self, numbers: list[float]) -> Value:
         """The graph of one sample; `numbers` are its inputs, targets and (unused here) features."""

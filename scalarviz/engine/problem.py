@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -15,6 +16,9 @@ from ..tape import Plan, Program
 from .readback import Asked
 
 Array = NDArray[Any]
+
+Share = Callable[[Array], NDArray[np.float64]]
+"""Targets, an array (samples, n_targets), to float64 of shape (samples,)."""
 
 DTYPES = ("float32", "float64")
 """In which a run may compute."""
@@ -72,6 +76,8 @@ class Problem:
         How many may be used; engines take fewer where they do not pay. They change no bits.
     sampling : {"epochs", "replacement"}
         What :meth:`indices` does.
+    share : callable or None
+        Targets (samples, n_targets) to what each sample adds to the number that a mean divides by; None: 1.
     """
 
     plan: Plan
@@ -88,15 +94,37 @@ class Problem:
     t_start: int = 0
     threads: int = 1
     sampling: Sampling = "epochs"
+    share: Share | None = None
+    _shares: tuple[Array, Share, NDArray[np.float64] | None] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.block == 0:
             self.block = default_block(self.plan.body, self.store.value.itemsize)
 
+    def scales(self, first: int, count: int) -> NDArray[np.float64]:
+        """Factor of one sample's loss in the loss of the batch, in the steps ``first + 1 .. first + count``."""
+        shares = self._known_shares() if self.reduction == "mean" else None
+        if shares is None:
+            return np.full(count, 1.0 / self.batch if self.reduction == "mean" else 1.0)
+        if self.whole:
+            return np.full(count, inverse(shares.sum()))
+        return np.array([inverse(shares[self.indices(first + k)].sum()) for k in range(count)])
+
     @property
-    def scale(self) -> float:
-        """Factor of one sample's loss in the loss of the batch."""
-        return 1.0 / self.batch if self.reduction == "mean" else 1.0
+    def steady(self) -> bool:
+        """Whether that factor is the same in all steps."""
+        return self.reduction == "sum" or self.whole or self._known_shares() is None
+
+    def _known_shares(self) -> NDArray[np.float64] | None:
+        """Those of all samples, computed once a data set; None where each is 1."""
+        if self.share is None:
+            return None
+        known = self._shares
+        if known is None or known[0] is not self.data or known[1] is not self.share:
+            n = self.plan.n_inputs
+            found = self.share(self.data[n : n + self.plan.n_targets].T)
+            known = self._shares = (self.data, self.share, None if (found == 1.0).all() else found)
+        return known[2]
 
     def draws(self, step: int, place: int) -> Draws:
         """What the dropout masks of step ``step + 1`` are drawn from, for the samples of its batch from `place` on."""
@@ -120,6 +148,11 @@ class Problem:
         """
         none = np.uint64(0), np.uint64(0), 0
         return rng.shape_of(self.data.shape[1]) if self.sampling == "epochs" else none
+
+
+def inverse(divisor: float) -> float:
+    """``1 / divisor``, infinite for 0: then a mean of nothing becomes NaN."""
+    return 1.0 / float(divisor) if divisor != 0 else np.inf
 
 
 def default_block(program: Program, itemsize: int) -> int:

@@ -8,11 +8,14 @@ from ..arguments import explain
 from . import init
 from ._absent import COMMON
 from ._activations import Activation, Identity, LeakyReLU, ReLU, Sigmoid, Softplus, Tanh
-from ._classify import CrossEntropyLoss, Softmax
+from ._batches import batch_part, batch_reduction, batch_shares
+from ._binary import BCELoss, BCEWithLogitsLoss
+from ._classes import NLLLoss
+from ._classify import CrossEntropyLoss, LogSoftmax, MultiMarginLoss, Softmax
 from ._conv import Conv2d
 from ._dropout import Dropout
 from ._linear import Linear, Perceptron
-from ._losses import BCELoss, HuberLoss, L1Loss, Loss, MSELoss, batch_reduction
+from ._losses import HingeEmbeddingLoss, HuberLoss, L1Loss, Loss, MSELoss, SmoothL1Loss
 from ._module import Module
 from ._network import Network, PerceptronView
 from ._norm import BatchNorm1d, BatchNorm2d, LayerNorm
@@ -23,10 +26,12 @@ from ._shape import Flatten, Unflatten
 from ._state import LoadResult
 
 __all__ = [
-    "Activation", "AvgPool2d", "BCELoss", "BatchNorm1d", "BatchNorm2d", "Conv2d", "CrossEntropyLoss", "Dropout",
-    "Flatten", "HuberLoss", "Identity", "L1Loss", "LayerNorm", "LeakyReLU", "Linear", "LoadResult", "Loss", "MSELoss",
-    "MaxPool2d", "Module", "Network", "Parameter", "ParameterView", "Perceptron", "PerceptronView", "ReLU",
-    "Sequential", "Sigmoid", "Softmax", "Softplus", "Tanh", "Unflatten", "batch_reduction", "init",
+    "Activation", "AvgPool2d", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "Conv2d",
+    "CrossEntropyLoss", "Dropout", "Flatten", "HingeEmbeddingLoss", "HuberLoss", "Identity", "L1Loss", "LayerNorm",
+    "LeakyReLU", "Linear", "LoadResult", "LogSoftmax", "Loss", "MSELoss", "MaxPool2d", "Module", "MultiMarginLoss",
+    "NLLLoss", "Network", "Parameter", "ParameterView", "Perceptron", "PerceptronView", "ReLU", "Sequential",
+    "Sigmoid", "SmoothL1Loss", "Softmax", "Softplus", "Tanh", "Unflatten", "batch_part", "batch_reduction",
+    "batch_shares", "init",
 ]  # fmt: skip
 
 for _kind in [thing for thing in map(globals().get, __all__) if isinstance(thing, type)]:

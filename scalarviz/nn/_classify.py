@@ -1,23 +1,28 @@
-"""Choosing one class of several: `Softmax` and `CrossEntropyLoss`.
+"""Choosing one class of several: `Softmax`, `LogSoftmax`, `CrossEntropyLoss` and `MultiMarginLoss`.
 
-Both shift the numbers by the largest one, so that no exponential overflows. The shift cancels from the result, so no
-gradient goes through it (operation ``held_max``).
+The first three shift the numbers by the largest one, so that no exponential overflows. The shift cancels from the
+result, so no gradient goes through it (operation ``held_max``).
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, shown
-from ..scalar import Value, functions
+from ..scalar import Value, dot, functions
 from ..scalar.kernel import kernel
 from ..scalar.nested import shape_of
-from ..scalar.value import Symbol, apply, apply_each, as_value
+from ..scalar.numbers import as_number
+from ..scalar.value import apply, apply_each, as_value
+from ._batches import Reduction
+from ._classes import ClassLoss, masks, selected
 from ._inputs import titled
-from ._losses import Loss, Reduction, reduce_sum
+from ._losses import reduce_sum
 from ._module import Module
 
 
@@ -45,35 +50,58 @@ class Softmax(Module):
     def __init__(self, dim: int = -1) -> None:
         given: Any = dim
         if isinstance(given, bool) or not isinstance(given, int | np.integer) or given not in (1, -1):
-            raise InputError(f"Softmax: dim must be 1 or -1, the classes of an N x C batch; got {shown(dim)}")
+            raise InputError(
+                f"{type(self).__name__}: dim must be 1 or -1, the classes of an N x C batch; got {shown(dim)}"
+            )
         self.dim = int(dim)
 
     def forward(self, x: Any) -> list[Value]:
         """The probabilities of one row."""
-        shape = shape_of(x)
-        if len(shape) != 1 or shape[0] == 0:
-            raise InputError(f"{titled(self, 'Softmax()')} takes a row of numbers, got the shape {shape}")
+        self._check(x)
         exponentials = apply_each(_EXP, shifted(x))
         factor = 1.0 / functions.sum(exponentials)
         return [e * factor for e in exponentials]
+
+    def _check(self, x: Any) -> None:
+        shape = shape_of(x)
+        if len(shape) != 1 or shape[0] == 0:
+            title = titled(self, f"{type(self).__name__}()")
+            raise InputError(f"{title} takes a row of numbers, got the shape {shape}")
 
     def extra_repr(self) -> str:
         """PyTorch's text."""
         return f"dim={self.dim}"
 
 
-class CrossEntropyLoss(Loss):
+class LogSoftmax(Softmax):
+    """The logarithms of :class:`Softmax`, ``x[k] - log(sum(exp(x)))``, without overflow.
+
+    See :class:`Softmax` for `dim`. To train, give them to :class:`NLLLoss`.
+    """
+
+    stage: ClassVar[str] = "log_softmax"
+
+    def forward(self, x: Any) -> list[Value]:
+        """The logarithms of the probabilities of one row."""
+        self._check(x)
+        differences, total = parted(x)
+        return [difference - total for difference in differences]
+
+
+class CrossEntropyLoss(ClassLoss):
     """The cross-entropy of a class, ``log(sum(exp(outputs))) - outputs[target]``; the outputs are logits.
 
     Parameters
     ----------
-    reduction : {"mean", "sum"}
-        Over a batch.
+    weight, ignore_index, reduction
+        As for :class:`ClassLoss`.
+    label_smoothing : float
+        In 0..1: this part of each target is spread over all classes alike.
 
     Raises
     ------
     InputError
-        Another reduction; when called: a target that is no whole number in ``0 .. C-1``.
+        As for :class:`ClassLoss`; or `label_smoothing` is not in 0..1.
 
     Notes
     -----
@@ -81,62 +109,145 @@ class CrossEntropyLoss(Loss):
     checked when the Run is made. A recorded graph selects the logit by a mask of comparisons; they depend on the
     targets alone, so an engine computes the mask once a data set (C numbers a sample), not at every step.
 
+    C numbers a sample, (N, C), are a share of every class, as one-hot rows are; a mean divides by N then.
+
     Examples
     --------
     >>> round(CrossEntropyLoss()([2.0, 1.0, 0.0], 0).data, 4)
     0.4076
+    >>> round(CrossEntropyLoss()([2.0, 1.0, 0.0], [1.0, 0.0, 0.0]).data, 4)
+    0.4076
     """
 
-    def __init__(self, reduction: Reduction = "mean") -> None:
-        super().__init__(reduction)
+    label_smoothing: float
 
-    def __call__(self, outputs: Any, target: Any) -> Value:
-        """The loss of one sample.
+    def __init__(
+        self, weight: Sequence[float] | None = None, *, ignore_index: int = -100, reduction: Reduction = "mean",
+        label_smoothing: float = 0.0,
+    ) -> None:  # fmt: skip
+        super().__init__(weight, ignore_index=ignore_index, reduction=reduction)
+        self.label_smoothing = as_number(label_smoothing, "CrossEntropyLoss: label_smoothing")
+        if not 0.0 <= self.label_smoothing <= 1.0:
+            raise InputError(f"CrossEntropyLoss: label_smoothing must be in 0..1, got {shown(label_smoothing)}")
 
-        Parameters
-        ----------
-        outputs : sequence of C Values or floats
-            One logit a class.
-        target : int, Value, or a sequence of one of them
-            The class.
-        """
-        row = [outputs] if isinstance(outputs, Value) else [as_value(v) for v in _row_of(outputs)]
-        wanted = _single(target)
-        differences = shifted(row)
-        total = functions.log(functions.sum(apply_each(_EXP, differences)))
-        if isinstance(wanted, Symbol):
-            chosen = _selected(differences, wanted)
-        else:
-            chosen = differences[_class(wanted, len(row))]
-        return total - chosen
+    def part_of_class(self, row: list[Value], k: int) -> Value:
+        """The part of a sample of class `k`."""
+        differences, total = parted(row)
+        loss = total - differences[k]
+        return self._smoothed(loss if self.weight is None else loss * self.weight[k], differences, total)
+
+    def part_of_symbol(self, row: list[Value], target: Value) -> Value:
+        """The same by a mask."""
+        differences, total = parted(row)
+        mask = masks(target, len(row))
+        loss = total - selected(mask, differences)
+        return self._smoothed(loss if self.weight is None else loss * selected(mask, self.weight), differences, total)
+
+    def _smoothed(self, loss: Value, differences: list[Value], total: Value) -> Value:
+        if self.label_smoothing == 0.0:
+            return loss
+        classes = len(differences)
+        weights = self.weight or (1.0,) * classes
+        spread = total * sum(weights) - dot(weights, differences)
+        return loss * (1.0 - self.label_smoothing) + spread * (self.label_smoothing / classes)
+
+    def part_of_shares(self, row: list[Value], shares: list[Value]) -> Value:
+        """The part of a sample that has a share of every class."""
+        differences, total = parted(row)
+        kept, spread = 1.0 - self.label_smoothing, self.label_smoothing / len(row)
+        wanted = shares if self.label_smoothing == 0.0 else [share * kept + spread for share in shares]
+        if self.weight is not None:
+            wanted = [share * factor for share, factor in zip(wanted, self.weight, strict=True)]
+        return total * functions.sum(wanted) - dot(wanted, differences)
+
+    def target(self, targets: Any, outputs: Any) -> Any:
+        """The class, or the list of the shares of all classes."""
+        many = 1 if isinstance(outputs, Value) else len(outputs)
+        given = targets.ravel().tolist() if isinstance(targets, np.ndarray) else targets
+        if many > 1 and isinstance(given, list | tuple) and len(given) == many:
+            self._no_ignoring()
+            return [as_value(share) for share in given]
+        return super().target(targets, outputs)
+
+    def _no_ignoring(self) -> None:
+        if self.ignore_index is not None and self.ignore_index >= 0:
+            raise InputError(
+                f"CrossEntropyLoss: ignore_index={self.ignore_index} is for targets that are the number of a class; a "
+                "row of shares has none"
+            )
 
     def check_targets(self, targets: NDArray[Any], n_outputs: int) -> None:
-        """What a Run asks before it takes targets.
+        """As for :class:`ClassLoss`; or targets (N, C), which any finite numbers may be."""
+        if n_outputs > 1 and targets.ndim == 2 and targets.shape[1] == n_outputs:
+            self._no_ignoring()
+        else:
+            super().check_targets(targets, n_outputs)
 
-        Parameters
-        ----------
-        targets : ndarray, shape (N, 1)
-        n_outputs : int
-            Classes C.
+    def extra_repr(self) -> str:
+        """What is not the default."""
+        smoothing = f"label_smoothing={self.label_smoothing:g}" if self.label_smoothing else ""
+        return ", ".join(part for part in (super().extra_repr(), smoothing) if part)
 
-        Raises
-        ------
-        InputError
-            A target is no whole number in ``0 .. C-1``; names the first such row.
-        """
-        if targets.ndim != 2 or targets.shape[1] != 1:
-            raise InputError(_one_number(f"the shape {targets.shape}"))
-        column = targets[:, 0]
-        bad = ~((column >= 0) & (column < n_outputs) & (column == np.floor(column)))
-        if bad.any():
-            row = int(np.argmax(bad))
-            raise InputError(
-                f"CrossEntropyLoss: the target of sample {row} is {column[row]}; a target is the number of a class, "
-                f"a whole number 0 .. {n_outputs - 1} for {n_outputs} outputs ({int(bad.sum())} of {len(bad)} are not)"
-            )
+
+class MultiMarginLoss(ClassLoss):
+    """By how much other classes come too near: ``mean(max(0, margin - outputs[target] + outputs[k])**p)``, k != target.
+
+    Parameters
+    ----------
+    p : {1, 2}
+    margin : float
+    weight, reduction
+        As for :class:`ClassLoss`; but a mean divides by the number of samples, whatever their weights.
+
+    Raises
+    ------
+    InputError
+        As for :class:`ClassLoss`; or another `p`, or a `margin` that is not finite.
+    """
+
+    divides = False
+
+    def __init__(
+        self, p: int = 1, margin: float = 1.0, weight: Sequence[float] | None = None, *, reduction: Reduction = "mean"
+    ) -> None:
+        super().__init__(weight, ignore_index=None, reduction=reduction)
+        given: Any = p
+        if isinstance(given, bool) or given not in (1, 2):
+            raise InputError(f"MultiMarginLoss: p must be 1 or 2, got {shown(p)}")
+        self.p, self.margin = int(given), as_number(margin, "MultiMarginLoss: margin")
+        if not math.isfinite(self.margin):
+            raise InputError(f"MultiMarginLoss: margin must be finite, got {shown(margin)}; try 1")
+
+    def part_of_class(self, row: list[Value], k: int) -> Value:
+        """The part of a sample of class `k`."""
+        terms = [self._term(row[k], x) for j, x in enumerate(row) if j != k]
+        scale = (1.0 if self.weight is None else self.weight[k]) / len(row)
+        return reduce_sum(terms) * scale if terms else row[0] * 0.0
+
+    def part_of_symbol(self, row: list[Value], target: Value) -> Value:
+        """The same by a mask."""
+        mask = masks(target, len(row))
+        own = selected(mask, row)
+        terms = [apply(_WHERE, m, 0.0, self._term(own, x)) for m, x in zip(mask, row, strict=True)]
+        total = reduce_sum(terms) * (1.0 / len(row))
+        return total if self.weight is None else total * selected(mask, self.weight)
+
+    def _term(self, own: Value, other: Value) -> Value:
+        above = functions.relu(self.margin - own + other)
+        return above if self.p == 1 else functions.square(above)
+
+    def extra_repr(self) -> str:
+        """Power and margin, and what is not the default."""
+        return ", ".join(part for part in (f"p={self.p}, margin={self.margin:g}", super().extra_repr()) if part)
 
 
 _EXP, _SUB, _WHERE, _HELD_MAX = kernel("exp"), kernel("sub"), kernel("where"), kernel("held_max")
+
+
+def parted(row: list[Value]) -> tuple[list[Value], Value]:
+    """The numbers minus the largest one, and the logarithm of the sum of their exponentials."""
+    differences = shifted(row)
+    return differences, functions.log(functions.sum(apply_each(_EXP, differences)))
 
 
 def shifted(row: list[Value]) -> list[Value]:
@@ -146,48 +257,3 @@ def shifted(row: list[Value]) -> list[Value]:
         paired = [apply(_HELD_MAX, a, b) for a, b in zip(level[::2], level[1::2], strict=False)]
         level = paired if len(level) % 2 == 0 else [*paired, level[-1]]
     return [apply(_SUB, x, level[0]) for x in row]
-
-
-def _selected(row: list[Value], target: Value) -> Value:
-    """``row[target]`` of a target that is not known yet."""
-    zero = Value(0.0)
-    return reduce_sum([apply(_WHERE, (target >= k) * (target <= k), x, zero) for k, x in enumerate(row)])
-
-
-def _class(target: Any, classes: int) -> int:
-    number = target.data if isinstance(target, Value) else target
-    real = isinstance(number, int | float | np.integer | np.floating) and not isinstance(number, bool)
-    if not real or not 0 <= number < classes or number != int(number):
-        raise InputError(
-            f"CrossEntropyLoss: a target is the number of a class, a whole number 0 .. {classes - 1} for {classes} "
-            f"outputs; got {shown(number)}"
-        )
-    return int(number)
-
-
-def _row_of(outputs: Any) -> Any:
-    row = outputs.tolist() if isinstance(outputs, np.ndarray) else outputs
-    shape = shape_of(row)
-    if len(shape) != 1 or shape[0] == 0:
-        raise InputError(
-            f"CrossEntropyLoss: one sample at a time, a row of one logit a class; got the shape {shape} of "
-            f"{type(outputs).__name__}"
-        )
-    return row
-
-
-def _single(target: Any) -> Any:
-    """The target itself, taken out of a list or array of one."""
-    given = target.ravel().tolist() if isinstance(target, np.ndarray) else target
-    if not isinstance(given, list | tuple):
-        return given
-    if len(given) != 1:
-        raise InputError(_one_number(f"{len(given)} numbers"))
-    return given[0]
-
-
-def _one_number(got: str) -> str:
-    return (
-        f"CrossEntropyLoss takes one target a sample, the number of its class, got {got}; of one-hot rows take "
-        "argmax(axis=1)"
-    )

@@ -1,26 +1,25 @@
 """Losses: functions ``(outputs, targets) -> Value`` of one sample.
 
 Attribute `batch_reduction` says how a Run reduces them over a batch: with ``"mean"`` it averages, as over the
-outputs, with ``"sum"`` it adds; both together are PyTorch's result for the whole batch.
+outputs, with ``"sum"`` it adds; both together are PyTorch's result for the whole batch. See ``_batches``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..checks import one_of
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Value, functions, tracing
 from ..scalar.kernel import kernel
 from ..scalar.numbers import as_number
 from ..scalar.value import apply
+from ._batches import Joined, Reduction, joined_of, reduction_of
 from ._inputs import titled
-
-Reduction = Literal["mean", "sum"]
 
 
 class Loss:
@@ -28,8 +27,11 @@ class Loss:
 
     Parameters
     ----------
-    reduction : {"mean", "sum"}
-        Over the outputs, and over a batch.
+    reduction : {"mean", "sum", "none"}
+        Over the outputs, and over a batch. ``"none"``: a list of the losses of all outputs; not for a Run.
+    batch_reduction : {"mean", "sum"}, optional
+        Over a batch, where it is another one: many books add the errors of a sample's outputs up and average over the
+        samples, ``reduction="sum", batch_reduction="mean"``.
 
     Raises
     ------
@@ -40,17 +42,19 @@ class Loss:
     reduction: Reduction
     factor: float
 
-    def __init__(self, reduction: Reduction = "mean") -> None:
-        self.reduction = _reduction(reduction, f"{type(self).__name__}: reduction")
+    def __init__(self, reduction: Reduction = "mean", *, batch_reduction: Joined | None = None) -> None:
+        name = type(self).__name__
+        self.reduction = reduction_of(reduction, f"{name}: reduction")
+        self._joined = None if batch_reduction is None else joined_of(batch_reduction, f"{name}: batch_reduction")
         self.factor = 1.0
 
     @property
     def batch_reduction(self) -> Reduction:
         """How a Run reduces over the batch."""
-        return self.reduction
+        return self._joined or self.reduction
 
-    def __call__(self, outputs: Any, targets: Any) -> Value:
-        """The loss of one sample.
+    def __call__(self, outputs: Any, targets: Any) -> Any:
+        """The loss of one sample: a Value; a list of Values with ``reduction="none"``.
 
         Parameters
         ----------
@@ -61,16 +65,29 @@ class Loss:
             raise InputError(misfit(self, found, wanted))
         if not found:
             raise InputError(f"{type(self).__name__}: no outputs; the mean of nothing is undefined")
-        total = reduce_sum([self.term(a, b) for a, b in zip(found, wanted, strict=True)])
+        terms = self.terms(found, wanted)
+        if self.reduction == "none":
+            return terms if self.factor == 1.0 else [term * self.factor for term in terms]
+        total = reduce_sum(terms)
         scale = self.factor / len(found) if self.reduction == "mean" else self.factor
         return total if scale == 1.0 else total * scale
+
+    def terms(self, outputs: Sequence[Any], targets: Sequence[Any]) -> list[Value]:
+        """The parts of all outputs."""
+        return [self.term(output, target) for output, target in zip(outputs, targets, strict=True)]
 
     def term(self, output: Any, target: Any) -> Value:
         """The part of one output."""
         raise TypeMismatchError(f"{type(self).__name__} defines no term(output, target)")
 
+    def extra_repr(self) -> str:
+        """What stands behind the reduction."""
+        return ""
+
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(reduction={self.reduction!r})"
+        joined = "" if self._joined is None else f", batch_reduction={self._joined!r}"
+        more = f", {self.extra_repr()}" if self.extra_repr() else ""
+        return f"{type(self).__name__}(reduction={self.reduction!r}{joined}{more})"
 
 
 class MSELoss(Loss):
@@ -78,7 +95,8 @@ class MSELoss(Loss):
 
     Parameters
     ----------
-    reduction : {"mean", "sum"}
+    reduction, batch_reduction
+        As for :class:`Loss`.
     factor : {1, 0.5}
         1 is PyTorch's; the half of many books makes the derivative ``output - target``.
 
@@ -88,8 +106,10 @@ class MSELoss(Loss):
         Another reduction or factor; when called: numbers of outputs and targets that differ.
     """
 
-    def __init__(self, reduction: Reduction = "mean", factor: float = 1.0) -> None:
-        super().__init__(reduction)
+    def __init__(
+        self, reduction: Reduction = "mean", factor: float = 1.0, *, batch_reduction: Joined | None = None
+    ) -> None:
+        super().__init__(reduction, batch_reduction=batch_reduction)
         self.factor = as_number(factor, "MSELoss: factor")
         if self.factor not in (1.0, 0.5):
             raise InputError(f"MSELoss: factor must be 1 or 0.5, got {shown(factor)}")
@@ -98,8 +118,9 @@ class MSELoss(Loss):
         """``(output - target)**2``."""
         return apply(_SQUARE, apply(_SUB, output, target))
 
-    def __repr__(self) -> str:
-        return f"MSELoss(reduction={self.reduction!r}, factor={self.factor:g})"
+    def extra_repr(self) -> str:
+        """The factor."""
+        return f"factor={self.factor:g}"
 
 
 class L1Loss(Loss):
@@ -108,19 +129,6 @@ class L1Loss(Loss):
     def term(self, output: Any, target: Any) -> Value:
         """``abs(output - target)``."""
         return apply(_ABS, apply(_SUB, output, target))
-
-
-class BCELoss(Loss):
-    """Binary cross-entropy of outputs in 0..1, the mean or sum of ``-(t*log(o) + (1-t)*log(1-o))``.
-
-    As in PyTorch the logarithms are at least -100 and the derivative's denominator at least 1e-12. By the target the
-    derivative is made of the same logarithms, in PyTorch of unbounded ones.
-    An output outside 0..1 gives NaN.
-    """
-
-    def term(self, output: Any, target: Any) -> Value:
-        """The cross-entropy of one output."""
-        return apply(_BCE, output, target)
 
 
 class HuberLoss(Loss):
@@ -132,8 +140,10 @@ class HuberLoss(Loss):
         `delta` is not positive and finite.
     """
 
-    def __init__(self, reduction: Reduction = "mean", delta: float = 1.0) -> None:
-        super().__init__(reduction)
+    def __init__(
+        self, reduction: Reduction = "mean", delta: float = 1.0, *, batch_reduction: Joined | None = None
+    ) -> None:
+        super().__init__(reduction, batch_reduction=batch_reduction)
         self.delta = as_number(delta, "HuberLoss: delta")
         if not (math.isfinite(self.delta) and self.delta > 0):
             raise InputError(f"HuberLoss: delta must be a finite number > 0, got {shown(delta)}")
@@ -142,12 +152,78 @@ class HuberLoss(Loss):
         """The loss of one output."""
         return apply(_HUBER, apply(_SUB, output, target), self.delta)
 
-    def __repr__(self) -> str:
-        return f"HuberLoss(reduction={self.reduction!r}, delta={self.delta:g})"
+    def extra_repr(self) -> str:
+        """The bend."""
+        return f"delta={self.delta:g}"
+
+
+class SmoothL1Loss(Loss):
+    """``d**2 / (2 * beta)`` for differences below `beta`, ``abs(d) - beta / 2`` beyond; mean or sum.
+
+    With `beta` 0 it is the absolute error.
+
+    Raises
+    ------
+    InputError
+        `beta` is negative or not finite.
+    """
+
+    def __init__(
+        self, reduction: Reduction = "mean", beta: float = 1.0, *, batch_reduction: Joined | None = None
+    ) -> None:
+        super().__init__(reduction, batch_reduction=batch_reduction)
+        self.beta = as_number(beta, "SmoothL1Loss: beta")
+        if not (math.isfinite(self.beta) and self.beta >= 0):
+            raise InputError(f"SmoothL1Loss: beta must be a finite number >= 0, got {shown(beta)}")
+
+    def term(self, output: Any, target: Any) -> Value:
+        """The loss of one output."""
+        difference = apply(_SUB, output, target)
+        return apply(_ABS, difference) if self.beta == 0.0 else apply(_SMOOTH_L1, difference, self.beta)
+
+    def extra_repr(self) -> str:
+        """The bend."""
+        return f"beta={self.beta:g}"
+
+
+class HingeEmbeddingLoss(Loss):
+    """A distance ``x`` for target 1, ``max(0, margin - x)`` for target -1; mean or sum.
+
+    Raises
+    ------
+    InputError
+        `margin` is not finite; in a Run: a target that is neither 1 nor -1.
+    """
+
+    def __init__(
+        self, margin: float = 1.0, *, reduction: Reduction = "mean", batch_reduction: Joined | None = None
+    ) -> None:
+        super().__init__(reduction, batch_reduction=batch_reduction)
+        self.margin = as_number(margin, "HingeEmbeddingLoss: margin")
+        if not math.isfinite(self.margin):
+            raise InputError(f"HingeEmbeddingLoss: margin must be finite, got {shown(margin)}; try 1")
+
+    def term(self, output: Any, target: Any) -> Value:
+        """The loss of one output."""
+        return apply(_HINGE, output, target, self.margin)
+
+    def check_targets(self, targets: NDArray[Any], n_outputs: int) -> None:
+        """What a Run asks before it takes targets (N, n_outputs)."""
+        bad = (np.abs(targets) != 1).any(axis=1)
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise InputError(
+                f"HingeEmbeddingLoss: a target is 1 or -1, got {shown(targets[row].tolist())} for sample {row}; of 0 "
+                "and 1 take 2*y - 1"
+            )
+
+    def extra_repr(self) -> str:
+        """The margin."""
+        return f"margin={self.margin:g}"
 
 
 _SUB, _SQUARE, _ABS = kernel("sub"), kernel("square"), kernel("abs")
-_BCE, _HUBER = kernel("binary_cross_entropy"), kernel("huber")
+_HUBER, _SMOOTH_L1, _HINGE = kernel("huber"), kernel("smooth_l1"), kernel("hinge_embedding")
 
 
 def reduce_sum(terms: list[Value]) -> Value:
@@ -186,19 +262,3 @@ def _row(numbers: Any, loss: Loss) -> Any:
             f"{type(loss).__name__}: one sample at a time, a row of numbers; got shape {array.shape} of {array.dtype}"
         )
     return np.atleast_1d(array).tolist()
-
-
-def batch_reduction(loss: Callable[[Any, Any], Any]) -> Reduction:
-    """How a Run reduces `loss` over a batch: its own attribute, or the mean for a plain function.
-
-    Raises
-    ------
-    InputError
-        The attribute is neither ``"mean"`` nor ``"sum"``.
-    """
-    how = getattr(loss, "batch_reduction", "mean")
-    return _reduction(how, "the loss's batch_reduction")
-
-
-def _reduction(given: object, what: str) -> Reduction:
-    return "sum" if one_of(given, ("mean", "sum"), what) == "sum" else "mean"

@@ -13,6 +13,7 @@ from ..engine.choose import EngineChoice
 from ..engine.problem import Problem, Trainer
 from ..engine.table import ENGINES, find, usable
 from ..errors import DeviceLostError, DeviceMemoryError, ScalarvizError
+from ..nn import batch_part
 from .conditions.breakpoints import Breakpoints
 from .training import Training, full_speed
 
@@ -119,7 +120,7 @@ class Engines:
     @collection_paused()
     def _trainer(self, engine: str, problem: Problem) -> Trainer:
         entry, device = find(engine)
-        return entry.make(problem, self._on_rows, self.loss_function, device)
+        return entry.make(problem, self._on_rows, batch_part(self.loss_function), device)
 
 
 def _threads(trainer: Trainer) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..engine.arrays.plan import PlanRunner
-from ..engine.problem import Reduction
+from ..engine.problem import Reduction, Share, inverse
 from ..errors import UnknownNameError, listing
 from ..tape import Plan, Tape, lower
 from .frame import Stage, Tensor
@@ -43,8 +43,8 @@ class Forward:
     tensors : tuple of Tensor
         What the flat values hold.
     dtype : str
-    reduction : {"mean", "sum"}
-        Of the losses of a batch.
+    joined : ({"mean", "sum"}, callable or None)
+        How the losses of a batch are joined: `reduction` and `share` of :class:`~scalarviz.engine.problem.Problem`.
     stages : sequence of (Stage, int)
         What the modules made, and the taps that they are.
     shape : tuple of int
@@ -52,11 +52,12 @@ class Forward:
     """
 
     def __init__(
-        self, tape: Tape, plan: Plan, tensors: tuple[Tensor, ...], dtype: str, reduction: Reduction,
+        self, tape: Tape, plan: Plan, tensors: tuple[Tensor, ...], dtype: str,
+        joined: tuple[Reduction, Share | None],
         stages: Sequence[tuple[Stage, int]], shape: Shape,
     ) -> None:  # fmt: skip
         self.tape, self.plan, self.tensors, self.dtype = tape, plan, tensors, dtype
-        self.reduction, self.shape = reduction, shape
+        (self.reduction, self.share), self.shape = joined, shape
         self.stages = tuple(stage for stage, _ in stages)
         self._taps = [number for _, number in stages]
 
@@ -157,7 +158,10 @@ class Forward:
         runner = self._loss_runner
         rows = runner.rows(values, np.concatenate([x, y], axis=1).T, np.array([runner.plan.body.loss]))
         total = rows[0].sum(dtype=np.float64)
-        return float(total / len(x) if self.reduction == "mean" else total)
+        if self.reduction == "sum":
+            return float(total)
+        with np.errstate(invalid="ignore"):  # of samples that are all left out
+            return float(total * inverse(len(x) if self.share is None else self.share(y).sum()))
 
     @cached_property
     def _predict_runner(self) -> PlanRunner:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..collecting import collection_paused
 from ..errors import InputError
-from ..nn import Activation, Module, Sequential, batch_reduction
+from ..nn import Activation, Module, Sequential, batch_part, batch_reduction, batch_shares
 from ..optim import Optimizer
 from ..scalar.store import Block
 from ..tape import Plan, Tape, lower, record
@@ -109,19 +109,19 @@ def recorded(
     """
     rows = on_rows(model, shapes[0])
     sizes = (int(np.prod(shapes[0])), int(np.prod(shapes[1])))
-    tape = record(rows, *sizes, loss=loss, blocks=weights_of(model, optimizer))
+    tape = record(rows, *sizes, loss=batch_part(loss), blocks=weights_of(model, optimizer))
     if tape.n_parameters == 0:
         raise InputError("the model has no weights and the optimiser holds none; there is nothing to train")
     held, plan, tensors = trained_indices(optimizer, tape), lower(tape.only(loss=True)), tensors_of(tape.blocks, names)
-    reduction = batch_reduction(loss)
+    joined = batch_reduction(loss), batch_shares(loss)
 
     def forward(tape: Tape, plan: Plan) -> Forward:
-        return Forward(tape, plan, tensors, run.dtype, reduction, stages_of(model, tape, tensors, shapes[0]), shapes[0])
+        return Forward(tape, plan, tensors, run.dtype, joined, stages_of(model, tape, tensors, shapes[0]), shapes[0])
 
     trained = shown = forward(tape, plan)
     if tape.modes:
         with in_mode(tape.modes, False):
-            other = record(rows, *sizes, loss=loss, blocks=tape.blocks)
+            other = record(rows, *sizes, loss=batch_part(loss), blocks=tape.blocks)
         shown = forward(other, lower(other.only(loss=True)))
     return Graph(
         weakref.ref(run), model, loss, optimizer, tuple(activations_of(model)), in_training(rows, tape.modes), tape,

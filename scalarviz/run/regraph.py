@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..engine.arrays.plan import PlanRunner
 from ..engine.problem import Sampling, default_block
-from ..nn import batch_reduction
+from ..nn import batch_reduction, batch_shares
 from ..scalar.store import Block, Store
 from .dataset import Dataset
 from .gather import release
@@ -154,8 +154,8 @@ class _Before:
     def __init__(self, run: Run) -> None:
         problem = run.problem
         self.graph, self.store, self.dataset = run._graph, run._store, run._dataset
-        names = ("plan", "update", "store", "state", "data", "batch", "sampling", "reduction", "trained", "previous",
-                 "block", "t_start")  # fmt: skip
+        names = ("plan", "update", "store", "state", "data", "batch", "sampling", "reduction", "share", "trained",
+                 "previous", "block", "t_start")  # fmt: skip
         self.fields = {name: getattr(problem, name) for name in names}
         self.update = run._training._update
         self.state = dict(zip(run.optimizer.state, problem.state, strict=True))
@@ -180,6 +180,7 @@ def _prepare(run: Run, made: Made, store: Store, before: _Before) -> None:
     problem.batch, problem.sampling = made.batch or problem.batch, made.sampling or problem.sampling
     if graph.plan is not before.graph.plan:
         problem.plan, problem.reduction = graph.plan, batch_reduction(graph.loss)
+        problem.share = batch_shares(graph.loss)
         problem.block = default_block(graph.plan.body, dtype.itemsize)
         numbers = problem.data[: graph.tape.n_inputs + graph.tape.n_targets]
         run._dataset = Dataset(PlanRunner(graph.plan, run.dtype).encode(numbers))

@@ -17,7 +17,7 @@ from ..engine.choose import choose, known
 from ..engine.problem import DTYPES, SAMPLINGS, Problem, Sampling
 from ..engine.processors import processors
 from ..errors import StateError, TypeMismatchError
-from ..nn import batch_reduction
+from ..nn import batch_reduction, batch_shares
 from ..scalar.store import Block, Gate, Store
 from ..tape import Plan
 from .breaking import Breaking
@@ -55,7 +55,8 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
         A module, or any function of a list of Values that returns one or several.
     loss : callable
         ``loss(outputs, targets) -> Value`` of one sample: what the model returned (one Value or several), and a list.
-        Its ``batch_reduction`` ("mean" without one) says how the losses of a batch are joined.
+        Its ``batch_reduction`` ("mean" without one) says how the losses of a batch are joined, its ``batch_part`` and
+        ``batch_shares`` (see :mod:`scalarviz.nn`) by what else than their number a mean divides.
     optimizer : optim.Optimizer
         Holds the weights that are trained; others of the model get gradients only.
     data : (X, Y)
@@ -192,6 +193,7 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
             sampling=batch[1],
             seed=self.seed,
             reduction=batch_reduction(self.loss_function),
+            share=batch_shares(self.loss_function),
             trained=np.zeros(self._tape.n_parameters, bool),
             previous=self._store.value.copy(),
             t_start=self.optimizer.steps,

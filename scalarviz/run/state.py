@@ -286,7 +286,8 @@ class _Step:
 class _Graph:
     owns = frozenset({
         "_graph", "model", "loss_function", "_on_rows", "_tape", "_shapes", "_forward", "_trained", "stages", "tensors",
-        "dtype", "problem.plan", "problem.reduction", "problem.block", "_training._held", "_training._name_of",
+        "dtype", "problem.plan", "problem.reduction", "problem.share", "problem.block", "_training._held",
+        "_training._name_of",
     })  # fmt: skip
 
     def give(self, run: Run) -> Graph:

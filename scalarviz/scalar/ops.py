@@ -304,3 +304,39 @@ HUBER = register(
     ("where(d > delta, delta, where(d < -delta, -delta, d))", "where(abs(d) <= delta, 0, abs(d) - delta)"),
     latex=r"H_\delta(d)",
 )
+SMOOTH_L1 = register(
+    "smooth_l1",
+    "d beta",
+    "where(abs(d) < beta, 0.5 * d * d / beta, abs(d) - 0.5 * beta)",
+    (
+        "where(d >= beta, 1, where(d <= -beta, -1, d / beta))",
+        "where(abs(d) >= beta, -0.5, -0.5 * d * d / (beta * beta))",
+    ),
+    latex=r"S_\beta(d)",
+)
+_SIGMOID_X = "where(x >= 0, 1, exp(-abs(x))) / (1 + exp(-abs(x)))"
+_SOFTPLUS_MINUS_X = "(where(x < 0, -x, 0) + log1p(exp(-abs(x))))"
+BCE_WITH_LOGITS = register(
+    "bce_with_logits",
+    "x t p",
+    f"(1 - t) * x + (1 + (p - 1) * t) * {_SOFTPLUS_MINUS_X}",
+    (
+        f"(p * t + 1 - t) * ({_SIGMOID_X}) - p * t",
+        f"(p - 1) * {_SOFTPLUS_MINUS_X} - x",
+        f"t * {_SOFTPLUS_MINUS_X}",
+    ),
+    latex=r"-(p\,t \ln \sigma(x) + (1 - t) \ln(1 - \sigma(x)))",
+)
+HINGE_EMBEDDING = register(
+    "hinge_embedding",
+    "x t margin",
+    "where(t == 1, 0, where(margin - x < 0, 0, margin - x)) + where(t == -1, 0, x)",
+    (
+        "where(t == 1, 1, where(margin - x < 0, where(t == -1, 0, 1), "
+        "where(margin - x >= 0, where(t == -1, -1, 0), margin - x)))",
+        None,
+        "where(t == 1, 0, where(margin - x < 0, 0, where(margin - x >= 0, 1, margin - x)))",
+    ),
+    latex=r"t = 1\ ?\ x : \max(0, m - x)",
+    kink="-1 where the margin is reached exactly; no gradient to the target",
+)

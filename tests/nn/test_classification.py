@@ -21,7 +21,7 @@ def test_softmax_agrees_with_pytorch(oracle, compare):
 @pytest.mark.parametrize("target", [int, np.int64, float, lambda t: Value(float(t)), lambda t: [t], np.atleast_1d])
 def test_cross_entropy_agrees_with_pytorch(oracle, kind, reduction, target):
     arrays = oracle("classification")
-    loss = nn.CrossEntropyLoss(reduction)
+    loss = nn.CrossEntropyLoss(reduction=reduction)
     outputs = [[Value(x) for x in row] for row in arrays[f"{kind}/outputs"].tolist()]
     targets = arrays[f"{kind}/targets"].tolist()
     total = sv.sum([loss(o, target(t)) for o, t in zip(outputs, targets, strict=True)])
@@ -72,11 +72,11 @@ def test_softmax_of_large_and_equal_numbers():
 def test_the_mask_is_made_once_a_data_set(classes):
     model = nn.Linear(2, classes)
     plan = lower(record(model, 2, 1, loss=nn.CrossEntropyLoss()).only(loss=True))
-    assert plan.n_features == classes
+    assert plan.n_features == classes + 1  # which of them it is, and whether it is left out
     body = [i.op for i in plan.body.instructions if i.kind == "op"]
     assert not {"ge", "le"} & set(body)
     assert body.count("held_max") == math.ceil(math.log2(classes))  # pairs, not one after another
-    assert sorted(i.count for i in plan.body.instructions if i.op in ("exp", "where")) == [classes] * 2
+    assert sorted(i.count for i in plan.body.instructions if i.op in ("exp", "where")) == [1, classes, classes]
 
 
 # ---- in a Run
@@ -107,7 +107,7 @@ BAD_TARGETS = [
     ([0, 1, 2, 3, 1, 0], r"target of sample 3 is 3; .* whole number 0 .. 2 for 3 outputs \(1 of 6 are not\)"),
     ([0, 1, -1, 3, 1, 0], r"sample 2 is -1.*\(2 of 6"),
     ([0, 1, 1, 0.5, 1, 0], r"sample 3 is 0.5"),
-    (np.eye(3)[[0, 1, 2, 0, 1, 2]], r"one target a sample, .*, got 3 numbers; of one-hot rows take argmax"),
+    (np.eye(4)[[0, 1, 2, 0, 1, 2]], r"one target a sample, .*, got 4 numbers; of one-hot rows take argmax"),
     ([0, 1, np.nan, 0, 1, 0], "are not finite"),
 ]
 
@@ -142,16 +142,16 @@ def test_a_users_loss_may_check_its_targets():
 
 
 BAD = [
-    (lambda: nn.CrossEntropyLoss("none"), "reduction must be one of mean, sum"),
-    (lambda: nn.CrossEntropyLoss()([1.0, 2.0], 2), "whole number 0 .. 1 for 2 outputs; got 2"),
-    (lambda: nn.CrossEntropyLoss()([1.0, 2.0], -1), "got -1"),
-    (lambda: nn.CrossEntropyLoss()([1.0, 2.0], 0.5), "got 0.5"),
-    (lambda: nn.CrossEntropyLoss()([1.0, 2.0], math.nan), "got nan"),
-    (lambda: nn.CrossEntropyLoss()([1.0, 2.0], Value(math.inf)), "got inf"),
+    (lambda: nn.CrossEntropyLoss(reduction="all"), "reduction must be one of mean, sum, none"),
+    (lambda: nn.CrossEntropyLoss()([1.0, 2.0], 2), "a target is 2.*whole number 0 .. 1 for 2 outputs"),
+    (lambda: nn.CrossEntropyLoss()([1.0, 2.0], -1), "a target is -1"),
+    (lambda: nn.CrossEntropyLoss()([1.0, 2.0], 0.5), "a target is 0.5"),
+    (lambda: nn.CrossEntropyLoss()([1.0, 2.0], math.nan), "a target is nan"),
+    (lambda: nn.CrossEntropyLoss()([1.0, 2.0], Value(math.inf)), "a target is inf"),
     (lambda: nn.CrossEntropyLoss()([1.0, 2.0], True), "got True"),
     (lambda: nn.CrossEntropyLoss()([1.0, 2.0], "1"), "got '1'"),
     (lambda: nn.CrossEntropyLoss()([1.0, 2.0], None), "got None"),
-    (lambda: nn.CrossEntropyLoss()([1.0, 2.0], [0.0, 1.0]), "one target a sample.*got 2"),
+    (lambda: nn.CrossEntropyLoss()([1.0, 2.0, 3.0], [0.0, 1.0]), "one target a sample.*got 2"),
     (lambda: nn.CrossEntropyLoss()([], 0), r"got the shape \(0,\)"),
     (lambda: nn.CrossEntropyLoss()([[1.0, 2.0]], 0), r"one sample at a time.*\(1, 2\)"),
     (lambda: nn.CrossEntropyLoss()(np.ones((2, 2)), 0), r"\(2, 2\)"),
@@ -169,5 +169,5 @@ def test_bad_input_is_refused(attempt, text):
 
 
 def test_text():
-    assert repr(nn.CrossEntropyLoss("sum")) == "CrossEntropyLoss(reduction='sum')"
+    assert repr(nn.CrossEntropyLoss(reduction="sum")) == "CrossEntropyLoss(reduction='sum')"
     assert repr(nn.Softmax(dim=1)) == "Softmax(dim=1)"

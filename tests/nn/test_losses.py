@@ -89,7 +89,7 @@ def test_a_users_function_is_averaged_over_the_batch():
 
 
 BAD = [
-    (lambda: nn.MSELoss("none"), "reduction must be one of mean, sum, got 'none'"),
+    (lambda: nn.MSELoss("all"), "reduction must be one of mean, sum, none, got 'all'"),
     (lambda: nn.L1Loss(None), "reduction"),
     (lambda: nn.MSELoss(factor=2), "factor must be 1 or 0.5, got 2"),
     (lambda: nn.MSELoss(factor=math.nan), "factor"),

@@ -28,6 +28,7 @@ NO_STATE = {
     "_said": "only while a function is called",
     "_store.owner": "the run itself",
     "_store.gate": "a thread that is there or not",
+    "problem._shares": "made of data and loss where they change",
     "_training.problem": "the run's",
     "_training.call_seconds": "how steps are cut into calls changes no bit",
     "_training._asked": "a thread that is there or not",

@@ -45,11 +45,12 @@ class NumpyTrainer(HostTrainer):
         theta, prologue_rows = runner.extended(problem.store.value)
         grad = np.zeros(len(theta), theta.dtype)
         loss = 0.0
+        scale = float(problem.scales(step, 1)[0])
         order = None if problem.whole else problem.indices(step)
         for start in range(0, problem.batch, self.lanes):
             stop = min(start + self.lanes, problem.batch)
             data = problem.data[:, start:stop] if order is None else problem.data[:, order[start:stop]]
-            loss += self._block(theta, grad, data, problem.draws(step, start))
+            loss += self._block(theta, grad, data, problem.draws(step, start), scale)
         n = problem.plan.n_parameters
         if prologue_rows is not None and runner.prologue is not None:
             adjoints = np.zeros_like(prologue_rows)
@@ -57,12 +58,12 @@ class NumpyTrainer(HostTrainer):
             np.add.at(adjoints[:, 0], runner.prologue.program.outputs, grad[n:])
             runner.prologue.backward(prologue_rows, adjoints, problem.store.value, grad[:n])
         problem.store.grad[:] = grad[:n]
-        return loss * problem.scale
+        return loss * scale
 
-    def _block(self, theta: Array, grad: Array, data: Array, draws: Draws) -> float:
+    def _block(self, theta: Array, grad: Array, data: Array, draws: Draws, scale: float) -> float:
         body, loss_row = self.runner.body, self.runner.body.program.loss
         rows = body.forward(theta, data, draws)
         adjoints = np.zeros_like(rows)
-        adjoints[loss_row] = self.problem.scale
+        adjoints[loss_row] = scale
         body.backward(rows, adjoints, theta, grad)
         return float(rows[loss_row].sum(dtype=np.float64))

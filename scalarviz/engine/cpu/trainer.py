@@ -84,6 +84,7 @@ class NumbaTrainer(HostTrainer):
         problem, store = self.problem, self.problem.store
         n = problem.plan.n_parameters
         derived = problem.plan.n_derived > 0
+        scales = problem.scales(first, len(losses))
         theta, grad = (self._theta, self._grad) if derived else (store.value, store.grad)
         trained = self._everything if problem.trained.all() else problem.trained
         # gathered at every call: the arrays of a problem may be replaced between calls
@@ -91,7 +92,7 @@ class NumbaTrainer(HostTrainer):
         shared = (
             self._prologue.machine, self._update.machine, theta, grad, store.value, problem.previous,
             np.array([c.ctypes.data for c in columns], np.int64), problem.data, problem.batch, self._order,
-            theta.dtype.type(problem.scale), trained, np.ascontiguousarray(hyper), first, losses, commit,
+            scales.astype(theta.dtype), trained, np.ascontiguousarray(hyper), first, losses, commit,
             self._buffers, self._parts, team := np.array([0, yield_address()], np.int64),
         )  # fmt: skip
         others = [
@@ -111,7 +112,7 @@ class NumbaTrainer(HostTrainer):
                     thread.join()
         if derived:
             store.grad[:] = grad[:n]
-        losses *= problem.scale
+        losses *= scales
 
 
 def forward(plan: Plan, theta: Array, data: Array, block: int = 256) -> Array:

@@ -218,9 +218,9 @@ class Machine:
         """Carry adjoints to all rows that get one; those of the seeds are there."""
         return [self._launch(call, theta, lanes) for call in self.encoded.backward]
 
-    def loss(self, parts: Buffer, slices: int, scale: Any, clock: Buffer, fresh: bool, lanes: int) -> Launch:
+    def loss(self, parts: Buffer, slices: int, scales: Buffer, clock: Buffer, fresh: bool, lanes: int) -> Launch:
         """The parts of the loss of a step, and where its backward pass begins."""
-        found, given = self.encoded.squares, (scale, slices, int(fresh), clock, self.chunk, lanes)
+        found, given = self.encoded.squares, (scales, slices, int(fresh), clock, self.chunk, lanes)
         if found is None:
             return self.line("loss", slices, (parts, self.values, self.adjoints, self.program.loss, *given))
         rows = (self.pool, found.args, found.n, self.numbers, found.number)

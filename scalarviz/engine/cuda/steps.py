@@ -45,6 +45,9 @@ class Steps:
         self.clock = device.empty(3, np.int64)
         most = max(1, min(shape.steps, shape.loss_parts // self.loss_slices))
         self.losses = device.empty(most * self.loss_slices, np.float64)
+        self.scales = device.empty(most, self.dtype)
+        self._factors: NDArray[np.float64] = np.zeros(0)
+        self._kept_scale: float | None = None
         self._host_losses = device.pinned(most * self.loss_slices, np.float64)
         self.samples = Samples(problem, device, shape, self.clock, most)
         self.width = 2 + problem.update.n_derived
@@ -67,11 +70,23 @@ class Steps:
         return self.device.record(launches)
 
     def begin(self, first: int, count: int, table: Array | None) -> None:
-        """The steps ``first + 1 .. first + count`` follow: their clock, their samples, their rates."""
+        """The steps ``first + 1 .. first + count`` follow: their clock, their samples, their rates and scales."""
         self.device.upload(self.clock, np.array([first, first + 1, first], np.int64))
         self.samples.begin(first, count)
+        self._begin_scales(first, count)
         if table is not None:
             self.device.upload(self.table.part(0, table.size), table.reshape(-1))
+
+    def _begin_scales(self, first: int, count: int) -> None:
+        """Factors of the samples' losses; where they are the same in all steps those on the device stay."""
+        scales = self.problem.scales(first, count)
+        if not self.problem.steady:
+            self._kept_scale, self._factors = None, scales
+        elif scales[0] != self._kept_scale:
+            self._kept_scale, self._factors = float(scales[0]), np.full(self.scales.size, scales[0])
+        else:
+            return
+        self.device.upload(self.scales.part(0, len(self._factors)), self._factors.astype(self.dtype))
 
     def read_losses(self, losses: Array) -> None:
         """Those of the steps since `begin`."""
@@ -82,8 +97,8 @@ class Steps:
 
     def summed(self, parts: Array) -> NDArray[np.float64]:
         """The losses of steps from their parts, float64 of shape (steps * slices,)."""
-        losses: NDArray[np.float64] = parts.reshape(-1, self.loss_slices).sum(axis=1) * self.problem.scale
-        return losses
+        losses: NDArray[np.float64] = parts.reshape(-1, self.loss_slices).sum(axis=1)
+        return losses * self._factors[: len(losses)]
 
     # ---- launches
 
@@ -114,12 +129,11 @@ class Steps:
         body, theta, feed = self.body, self.state.theta, self.samples.feed
         assert feed is not None
         fresh = start == 0
-        scale = self.dtype.type(self.problem.scale)
         return [
             *body.inputs(feed, start, lanes),
             *body.masks(self.problem.seed, self.clock, start, lanes),
             *body.forward(theta, lanes),
-            body.loss(self.losses, self.loss_slices, scale, self.clock, fresh, lanes),
+            body.loss(self.losses, self.loss_slices, self.scales, self.clock, fresh, lanes),
             *body.backward(theta, lanes),
             *body.sums(lanes, fresh),
         ]

@@ -119,9 +119,12 @@ class Opened:
         return self._taken.network.tape
 
     @property
-    def divisor(self) -> int:
-        """What the sum of the samples' own terms is divided by: the size of the batch, 1 where losses are added up."""
-        return len(self.batch) if self._taken.reduction == "mean" else 1
+    def divisor(self) -> float:
+        """What the sum of the samples' own terms is divided by: the size of the batch, 1 where losses are added up.
+
+        The sum of the weights of the batch's targets, where a loss has them.
+        """
+        return self._taken.divisor
 
     # ---- one weight
 

@@ -138,6 +138,7 @@ class Opening:
             columns=columns,
             arithmetic=np.dtype(np.float64) if training.trainer.name == "objects" else values.dtype,
             reduction=problem.reduction,
+            share=problem.share,
             optimizer=type(optimizer).__name__,
             state_names=tuple(optimizer.state),
             rule=optimizer.tape(),

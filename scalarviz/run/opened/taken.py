@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...engine.problem import Share, inverse
 from ...scalar.mask import Draws
 from ...tape import Plan, Tape
 from ..frame import BoolArray, FloatArray, Tensor
@@ -58,6 +59,8 @@ class Taken:
     arithmetic : numpy.dtype
         In which the engine computes: the run's, but for objects of Python's floats.
     reduction : {"mean", "sum"}
+    share : callable or None
+        As that of :class:`~scalarviz.engine.problem.Problem`.
     optimizer : str
         Class name.
     state_names : tuple of str
@@ -83,6 +86,7 @@ class Taken:
     columns: NDArray[np.int64] | None
     arithmetic: np.dtype[Any]
     reduction: str
+    share: Share | None
     optimizer: str
     state_names: tuple[str, ...]
     rule: Tape
@@ -99,7 +103,18 @@ class Taken:
     @property
     def scale(self) -> float:
         """Factor of one sample's loss in the loss of the batch."""
-        return 1.0 / len(self.batch) if self.reduction == "mean" else 1.0
+        return inverse(self.divisor)
+
+    @property
+    def divisor(self) -> float:
+        """What the sum of the samples' own terms is divided by."""
+        if self.reduction == "sum":
+            return 1
+        if self.share is None:
+            return len(self.batch)
+        tape = self.network.tape
+        found = float(self.share(self.numbers(slice(None))[tape.n_inputs : tape.n_inputs + tape.n_targets].T).sum())
+        return int(found) if found.is_integer() else found
 
     def numbers(self, part: slice) -> NDArray[Any]:
         """Inputs and targets of a part of the batch, a column each."""

@@ -47,7 +47,7 @@ class Walk:
         products = sum(stage.weight.size for stage in layers if stage.weight is not None)
         self.each = len(opened.values) <= EACH and products <= MOST_PRODUCTS
         self.single = len(opened.batch) == 1
-        self.many = f"{'mean' if opened.divisor > 1 else 'sum'} of {len(opened.batch):,}"
+        self.many = f"{'mean' if opened.divisor != 1 else 'sum'} of {len(opened.batch):,}"
         self.using: set[str] = set()
         self.groups = self._groups()
 

@@ -55,7 +55,7 @@ class Why:
         How many others there are.
     others, total : float
         What the others sum up to, and all.
-    divisor : int
+    divisor : float
         What the sum is divided by: the size of the batch, 1 where the losses of samples are added up.
     gradient : float
         The result, in float64.
@@ -77,7 +77,7 @@ class Why:
     more: int
     others: float
     total: float
-    divisor: int
+    divisor: float
     gradient: float
     engine_gradient: float | None
     engine: str
@@ -102,7 +102,7 @@ class Why:
             lines.append([f"{self.more:,} more", "", "", "", written.rest])
         lines.append(["sum", "", "", "", written.total])
         digits = agreeing(written.whole / self.divisor, self.gradient)
-        gradient = "gradient" if self.divisor == 1 else f"/ {self.divisor:,} = gradient"
+        gradient = "gradient" if self.divisor == 1 else f"/ {self.divisor:,.10g} = gradient"
         lines.append([gradient, "", "", "", digits_of(self.gradient, digits)])
         return [*columns(lines, left=2), *self._engines()]
 

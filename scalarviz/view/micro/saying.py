@@ -104,7 +104,7 @@ class Sayings:
     def _of_whom(self) -> str:
         one = noun(self.subject)
         count = len(self.opened.batch)
-        joined = "the mean of" if self.opened.divisor > 1 else "the sum of"
+        joined = "the mean of" if self.opened.divisor != 1 else "the sum of"
         return f"this {one}" if self.opened.trial else f"{joined} {count:,} {noun(self.subject, count)}"
 
     def _forward(self, about: str) -> str:
@@ -156,7 +156,7 @@ class Sayings:
         name, about = f"δ of {self._name(stage, row)}", "how the loss changes with this sum"
         if len(step.factors) == 2:
             return Sentence(name, about, (of_product(f"{step.formula} = δ", *step.factors, step.value),))
-        letters = "δ" if self.opened.trial else "mean of δ" if self.opened.divisor > 1 else "sum of δ"
+        letters = "δ" if self.opened.trial else "mean of δ" if self.opened.divisor != 1 else "sum of δ"
         return Sentence(name, about, (Formula(letters, (_violet(delta_text(step.value)),)),))
 
     def _of_weight(self, step: MicroStep, selected: int | None) -> Sentence:
@@ -189,14 +189,14 @@ class Sayings:
 
         Several products of one sample are a sum.
         """
-        return self.opened.divisor > 1 and self.opened.terms(index, 1).count == len(self.opened.batch)
+        return self.opened.divisor != 1 and self.opened.terms(index, 1).count == len(self.opened.batch)
 
     def _of_sum(self, step: MicroStep, adding: int) -> Sentence:
         """A sum of outer products on its way."""
         count = len(self.opened.batch)
         numbers = (Word(f"{adding:,}", "violet", True), Word(f" of {count:,} {noun(self.subject, count)} added up"))
         about = "each adds its own δ · x to every cube"
-        letters = f"sum of δ · x ÷ {self.opened.divisor:,}" if self.opened.divisor > 1 else "sum of δ · x"
+        letters = f"sum of δ · x ÷ {self.opened.divisor:,.10g}" if self.opened.divisor != 1 else "sum of δ · x"
         return Sentence(f"gradient of {_called(self._stages[step.stage])}", about, (Formula(letters, numbers),))
 
     # ---- the table beside
@@ -211,7 +211,7 @@ class Sayings:
             return ()
         own = deltas[sums.name]
         if not self.opened.trial:
-            words = "mean δ" if self.opened.divisor > 1 else "sum of δ"
+            words = "mean δ" if self.opened.divisor != 1 else "sum of δ"
             return ((words, _cells(own)),)
         output = np.where(reached[stages[-1].name], self.frame.activations[stages[-1].name], np.nan)
         rows: list[Row] = [("output y", _plain(output))]

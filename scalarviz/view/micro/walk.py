@@ -124,7 +124,7 @@ class Walk:
         if self.opened.trial:
             return f"this {noun(self.subject)}"
         count = len(self.opened.batch)
-        joined = "mean" if self.opened.divisor > 1 else "sum"
+        joined = "mean" if self.opened.divisor != 1 else "sum"
         return f"{joined} of {count:,} {noun(self.subject, count)}" if count > 1 else f"the one {noun(self.subject)}"
 
     def _weights_of(self, steps: Sequence[MicroStep], phase: int) -> NDArray[np.bool_]:
@@ -271,7 +271,7 @@ class Walk:
             return {}
         tensors = [t for t in (stage.weight, stage.bias) if t is not None]
         places = [k for t in tensors for k in range(t.start, t.start + t.size)]
-        words = f"sum ÷ {self.opened.divisor:,}" if self.opened.divisor > 1 else "sum of δ·x"
+        words = f"sum ÷ {self.opened.divisor:,.10g}" if self.opened.divisor != 1 else "sum of δ·x"
         return {k: Face(words, f"= {delta_text(float(gradient[k]))}") for k in places}
 
     def added(self, step: MicroStep, count: int, computed: NDArray[np.bool_]) -> Floats:

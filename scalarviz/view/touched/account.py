@@ -95,8 +95,8 @@ class Account:
         Terms that there are.
     total : float
         Sum of all of them.
-    divisor : int
-        What the sum is divided by: the samples of the batch, or 1.
+    divisor : float
+        What the sum is divided by: the samples of the batch, or the sum of their weights; 1 where nothing is divided.
     gradient : float
         ``total / divisor``.
     state : tuple of (str, float)
@@ -117,7 +117,7 @@ class Account:
     terms: tuple[Term, ...]
     count: int
     total: float
-    divisor: int
+    divisor: float
     gradient: float
     state: tuple[tuple[str, float], ...]
     optimizer: str

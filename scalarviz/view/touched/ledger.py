@@ -112,7 +112,7 @@ def _signed(text: str) -> str:
 
 def height_of(account: Account, listed: int) -> float:
     """Logical pixels that the section takes."""
-    rows = min(listed, len(account.terms)) + (account.count > listed) + 1 + (account.divisor > 1)
+    rows = min(listed, len(account.terms)) + (account.count > listed) + 1 + (account.divisor != 1)
     return 22 + ROW * rows + 8
 
 
@@ -135,10 +135,11 @@ def draw_ledger(page: Page, account: Account, subject: Subject, listed: int) -> 
     sketch.line((page.x + _BAR, line), (page.right, line), theme.flow, 1.0)
     page.y += 4
     equal = "=" if book.exact else "≈"
-    if account.divisor > 1:
+    if account.divisor != 1:
         unit = f"  (in {book.unit})" if book.unit else ""
         _sum_row(page, f"sum{unit}", _signed(book.total.text), theme.text2)
-        _sum_row(page, f"÷ {account.divisor:,} {equal} gradient", _signed(book.gradient.text), theme.pulse, bold=True)
+        by = f"÷ {account.divisor:,.10g}"
+        _sum_row(page, f"{by} {equal} gradient", _signed(book.gradient.text), theme.pulse, bold=True)
     else:
         _sum_row(page, f"sum {equal} gradient", _signed(book.gradient.text), theme.pulse, bold=True)
     page.y += 4

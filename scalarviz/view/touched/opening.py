@@ -48,7 +48,7 @@ def account_of(run: Run, index: int, *, along: bool = True) -> Account:
     )
 
 
-def _listed(run: Run, terms: Terms, divisor: int) -> tuple[Term, ...]:
+def _listed(run: Run, terms: Terms, divisor: float) -> tuple[Term, ...]:
     """The largest terms with their samples and what the network makes of them."""
     array = terms.array[largest(terms.products)]
     numbers = [int(n) for n in array["sample"]]

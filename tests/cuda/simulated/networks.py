@@ -87,7 +87,9 @@ def test_losses_of_numbers(name, reduction):
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 def test_the_loss_of_classes(reduction):
     x, _ = samples(2, 3)
-    check(lambda: nn.Linear(2, 3, seed=1), nn.CrossEntropyLoss(reduction), (x, [0, 2, 1, 1, 0, 2, 2]), batch=5)
+    for given in ({}, {"weight": [0.5, 2.0, 1.5], "label_smoothing": 0.2}):
+        loss = nn.CrossEntropyLoss(reduction=reduction, **given)
+        check(lambda: nn.Linear(2, 3, seed=1), loss, (x, [0, 2, 1, -100, 0, 2, 2]), batch=5)
 
 
 def behind_a_layer(kind, sides):

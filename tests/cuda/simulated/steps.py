@@ -40,6 +40,19 @@ def test_all_that_a_run_keeps_is_that_of_the_objects(optimiser, net):
     assert (found.step, found.lr) == (7, wanted.lr)
 
 
+def test_each_step_of_a_call_has_its_own_divisor():
+    found = []
+    for engine in ("cuda", "objects"):
+        net = layer()
+        loss, data = nn.CrossEntropyLoss([0.5, 2.0, 0.7, 1.5], ignore_index=-1), (X, np.arange(len(X)) % 5 - 1)
+        run = Run(net, loss, optim.SGD(net.parameters(), lr=0.3), data, batch_size=3, engine=engine, dtype="float64")
+        run.call_seconds = 100.0
+        run.step(9)
+        found.append((list(run.history.loss), run.values.copy()))
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-12)
+    np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-11)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_two_runs_and_other_cuts_have_the_same_bits(dtype, monkeypatch):
     ends = []

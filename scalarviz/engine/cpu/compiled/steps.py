@@ -242,7 +242,7 @@ def update(space: Words, hyper: Row, columns: Words, n: int, trained: Any) -> No
 
 def train(
     body: Words, prologue: Words, updater: Words, theta: Reals, grad: Reals, values: Reals, previous: Reals,
-    columns: Words, data: Reals, batch: int, order: tuple[Words, Words], scale: Any, trained: Any, hyper: Reals,
+    columns: Words, data: Reals, batch: int, order: tuple[Words, Words], scales: Reals, trained: Any, hyper: Reals,
     first: int, losses: Any, commit: bool, buffers: Reals, parts: Any, team: Words, worker: int, workers: int,
 ) -> None:  # fmt: skip
     """``len(losses)`` steps; the first is step number `first`, counting from 0.
@@ -265,8 +265,8 @@ def train(
     batch : int
     order : (seed words, network shape)
         See :func:`.order.batch_order`.
-    scale : scalar
-        Adjoint of one sample's loss.
+    scales : ndarray, shape (steps,)
+        Adjoint of one sample's loss, in each step.
     trained : ndarray of bool, shape (n,)
         Or nothing where all parameters are trained.
     hyper : ndarray, shape (steps, numbers)
@@ -302,6 +302,7 @@ def train(
         if worker == 0:
             begin_step(prologue_at, theta_at, grad_at, value_at, n, size)
         arrivals = gather(team_at, arrivals, workers)
+        scale = scales[step]
         if groups == 0:
             losses[step] = run_body(
                 body_at, theta_at, grad_at, data_at, samples, index_at, chosen, batch, scale, 0, batch
@@ -368,6 +369,6 @@ def signature(name: str, dtype: str) -> tuple[Any, ...]:
         return words, words, reals, i64, matrix, matrix
     order = numba.types.UniTuple(numba.uint64[::1], 2)
     return (
-        words, words, words, reals, reals, reals, reals, words, matrix, i64, order, real, numba.boolean[::1],
+        words, words, words, reals, reals, reals, reals, words, matrix, i64, order, reals, numba.boolean[::1],
         matrix, i64, numba.float64[::1], numba.boolean, matrix, numba.float64[::1], words, i64, i64,
     )  # fmt: skip

@@ -25,7 +25,7 @@ PROLOGUE = (
 )  # fmt: skip
 """The same of a prologue: the numbers of parameters before the derived ones and of these behind."""
 
-_FEED = "mode: Int, batch: Int, samples: Int, k0: Key, k1: Key, left: Key, right: Key, rounds: Int, scale: Real"
+_FEED = "mode: Int, batch: Int, samples: Int, k0: Key, k1: Key, left: Key, right: Key, rounds: Int, scales: Reals"
 _TABLES = """table: Words, pool: Words, numbers: Reals, memory: Reals, fours: Words, ones: Words, other: Words,
     first: Longs, adjoint_rows: Words, value_rows: Words, data: Reals, offsets: Longs"""
 
@@ -61,7 +61,7 @@ def through(theta, parts, base, losses, at, step, begun, {_names(_TABLES)}, {_na
     cuda.syncthreads()
     forward(theta, pool, numbers, memory, table, forward_from, forward_to, values_at, adjoints_at, LANES, LANES)
     if thread < LANES:
-        adjoints[loss * LANES + thread] = scale
+        adjoints[loss * LANES + thread] = scales[step - begun]
     if thread == 0:
         sum_of_losses = np.float64(0)
         for i in range(lanes):

@@ -66,7 +66,7 @@ class BlockSteps(Steps):
         return (
             self.lines, made.pool, made.numbers, made.memory, made.fours, made.ones, made.which, made.first,
             made.adjoint_rows, made.value_rows, feed.data, feed.offsets, *self._prologue_tables(), feed.mode,
-            problem.batch, samples, *rng.split(problem.seed), *problem.order_shape, self.dtype.type(problem.scale),
+            problem.batch, samples, *rng.split(problem.seed), *problem.order_shape, self.scales,
         )  # fmt: skip
 
     def _prologue_tables(self) -> tuple[Any, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import cuda
-from ..typed import Doubles, Int, Longs, Real, Reals, Words, real
+from ..typed import Doubles, Int, Longs, Reals, Words, real
 
 
 def pairs(
@@ -51,7 +51,7 @@ def join(grad: Reals, parts: Reals, n: Int, slices: Int, fresh: Int) -> None:
 
 
 def loss(
-    parts: Doubles, values: Reals, adjoints: Reals, row: Int, scale: Real, slices: Int, fresh: Int, clock: Longs,
+    parts: Doubles, values: Reals, adjoints: Reals, row: Int, scales: Reals, slices: Int, fresh: Int, clock: Longs,
     stride: Int, lanes: Int,
 ) -> None:  # fmt: skip
     """Where the backward pass begins: the losses' sum in float64, their adjoints, and the next step's number.
@@ -62,7 +62,7 @@ def loss(
     q = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     if q < slices:
         place = (clock[0] - clock[2]) * slices + q
-        total = np.float64(0)
+        total, scale = np.float64(0), scales[clock[0] - clock[2]]
         if fresh == 0:
             total = parts[place]
         for lane in range(q, lanes, slices):
@@ -75,7 +75,7 @@ def loss(
 
 def loss_of_squares(
     parts: Doubles, values: Reals, adjoints: Reals, pool: Words, args: Int, n: Int, numbers: Reals, at: Int,
-    scale: Real, slices: Int, fresh: Int, clock: Longs, stride: Int, lanes: Int,
+    scales: Reals, slices: Int, fresh: Int, clock: Longs, stride: Int, lanes: Int,
 ) -> None:  # fmt: skip
     """As :func:`loss`, of ``numbers[at]`` times the sum of squared differences; the adjoints are those of its rows."""
     q = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
@@ -85,7 +85,7 @@ def loss_of_squares(
         if fresh == 0:
             total = parts[place]
         factor = numbers[at]
-        upstream = scale * (factor * real(2))
+        upstream = scales[clock[0] - clock[2]] * (factor * real(2))
         for lane in range(q, lanes, slices):
             squares = real(0)
             for k in range(n):
