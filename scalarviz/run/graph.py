@@ -115,14 +115,14 @@ def recorded(
     held, plan, tensors = trained_indices(optimizer, tape), lower(tape.only(loss=True)), tensors_of(tape.blocks, names)
     joined = batch_reduction(loss), batch_shares(loss)
 
-    def forward(tape: Tape, plan: Plan) -> Forward:
-        return Forward(tape, plan, tensors, run.dtype, joined, stages_of(model, tape, tensors, shapes[0]), shapes[0])
-
-    trained = shown = forward(tape, plan)
+    stages = stages_of(model, tape, tensors, shapes[0])
+    trained = shown = Forward(tape, plan, tensors, run.dtype, joined, stages, shapes[0])
     if tape.modes:
         with in_mode(tape.modes, False):
             other = record(rows, *sizes, loss=batch_part(loss), blocks=tape.blocks)
-        shown = forward(other, lower(other.only(loss=True)))
+        if [module for module, _ in other.taps] != [module for module, _ in tape.taps]:  # a branch on the mode
+            stages = stages_of(model, other, tensors, shapes[0])
+        shown = Forward(other, lower(other.only(loss=True)), tensors, run.dtype, joined, stages, shapes[0])
     return Graph(
         weakref.ref(run), model, loss, optimizer, tuple(activations_of(model)), in_training(rows, tape.modes), tape,
         plan, held, tensors, shown, trained,

@@ -132,3 +132,19 @@ def test_a_gradient_of_several_products_of_a_sample_is_called_their_sum(whole_ba
     told = told_of(subject, subject.frame(), stage, whole_batch=whole_batch)
     assert told.sentence.meaning.startswith("1 number of this ")
     assert [formula.letters for formula in told.sentence.formulas] == ["output"]
+
+
+@pytest.mark.parametrize("number", [20, 60, 93])
+def test_inside_a_trial_step_dropout_shows_what_its_mask_left(number):
+    net = nn.Sequential(nn.Linear(3, 4, seed=1), nn.Tanh(), nn.Dropout(0.5), nn.Linear(4, 2, seed=2), nn.Sigmoid())
+    data = X[:8], X[:8, :2]
+    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), data, engine="numpy", seed=5)
+    run.step(5)
+    subject = subject_of(run)
+    told = told_of(subject, subject.frame(), number)
+    factors = run.problem.draws(5, 0).factors(0, np.arange(4), 1, 0.5, np.float64)[:, 0]
+    assert 0 < (factors == 0).sum() < 4
+    shown = told.frame.activations
+    np.testing.assert_allclose(shown["2"], shown["1"] * factors, rtol=1e-12)
+    plain = run.activations(subject.probe)
+    np.testing.assert_array_equal(plain["2"], plain["1"])

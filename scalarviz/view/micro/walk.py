@@ -50,6 +50,9 @@ class Walk:
     def __init__(
         self, opened: Opened, subject: Subject, frame: Frame, other: Callable[[], Opened | None] | None = None
     ) -> None:
+        if opened.trial:  # its own rows: in training they may be others than those of a prediction
+            rows = {stage.name: opened.rows[stage.name][:, 0] for stage in subject.stages}
+            frame = replace(frame, activations={**frame.activations, **rows})
         self.opened, self.subject, self.frame = opened, subject, frame
         self._open_other = other
         self.steps = opened.micro_steps()
