@@ -12,7 +12,7 @@ from ..scalar import mask
 from ..scalar.value import Value
 from .arrays.updates import Updater
 from .host import HostTrainer
-from .problem import Problem
+from .problem import Problem, Rates, rates_of
 
 
 class ObjectsTrainer(HostTrainer):
@@ -39,13 +39,13 @@ class ObjectsTrainer(HostTrainer):
         self.problem, self.model, self.loss = problem, model, loss
         self.updater = Updater(problem)
 
-    def train(self, first: int, count: int, lr: float) -> NDArray[np.float64]:
+    def train(self, first: int, count: int, lr: Rates) -> NDArray[np.float64]:
         """Do the steps ``first + 1 .. first + count``; returns their losses."""
         losses = np.empty(count)
         for k in range(count):
             losses[k] = self.gradient(first + k)
             self.problem.previous[:] = self.problem.store.value
-            self.updater.apply(self.updater.hyper(first + k, 1, lr)[0])
+            self.updater.apply(self.updater.hyper(first + k, 1, rates_of(lr, k, 1))[0])
         return losses
 
     def gradient(self, step: int) -> float:

@@ -33,6 +33,8 @@ double the calls. Measured on forty programs; 256 float32 lanes up to 2,048 rows
 WEIGHTS_A_ROW = 64
 """From so many weights to a row on, the weights' gradients go through memory more often than rows do: blocks stay."""
 
+Rates = float | NDArray[np.float64]
+"""Of the steps of a call: one for all, or a table with a line a step."""
 Reduction = Literal["mean", "sum"]
 Sampling = Literal["epochs", "replacement"]
 
@@ -135,6 +137,11 @@ class Problem:
         """Whether every step has all samples, in order: then nothing needs to be picked."""
         return self.sampling == "epochs" and self.batch == self.data.shape[1]
 
+    @property
+    def epoch(self) -> int:
+        """Steps of an epoch; where samples are drawn with replacement those that have as many samples."""
+        return max(1, int(self.data.shape[1]) // self.batch)
+
     def indices(self, step: int) -> NDArray[np.int64]:
         """The samples of training step `step` (the first is 0): what every engine does."""
         of = rng.batch_indices if self.sampling == "epochs" else rng.drawn_indices
@@ -170,6 +177,11 @@ def default_block(program: Program, itemsize: int) -> int:
     return next((lanes for lanes in (256, 128, 64) if rows * (lanes * itemsize) ** 2 <= CROWD), 32)
 
 
+def rates_of(rates: Rates, start: int, count: int) -> Rates:
+    """Those of some steps of a call."""
+    return rates[start : start + count] if isinstance(rates, np.ndarray) else rates
+
+
 class Trainer(Protocol):
     """An engine at work on one problem.
 
@@ -202,11 +214,12 @@ class Trainer(Protocol):
         """What a user should know of how it works just now, one clause; empty where nothing is to be said."""
         ...
 
-    def train(self, first: int, count: int, lr: float) -> NDArray[np.float64]:
+    def train(self, first: int, count: int, lr: Rates) -> NDArray[np.float64]:
         """Do the steps ``first + 1 .. first + count`` (so `first` are done already).
 
-        A step is: zero the gradients, forward, loss, backward, update. At return ``store.grad`` is the last
-        step's gradient and ``previous`` the values that it was taken at.
+        `lr` is the rate of all of them, or that of each, shape (count, 1). A step is: zero the gradients, forward,
+        loss, backward, update. At return ``store.grad`` is the last step's gradient and ``previous`` the values that
+        it was taken at.
 
         Returns
         -------

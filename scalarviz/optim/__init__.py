@@ -1,16 +1,30 @@
 """Optimisers: rules that turn a weight, its gradient and some state into the weight's next value.
 
-Open `_sgd` first: a rule is a function of Values, recorded once. What all share stands in `_optimizer`.
+Open `_sgd` first: a rule is a function of Values, recorded once. What all share stands in `_optimizer`,
+schedules of the learning rate in `lr_scheduler`.
 """
 
 from ..arguments import explain
+from . import lr_scheduler
 from ._absent import COMMON
 from ._adam import Adam, AdamW
 from ._holding import holding
 from ._optimizer import Optimizer, overrides_step
+from ._pace import Pace, PaceMoment, Schedule
 from ._sgd import SGD
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "holding", "overrides_step"]
+__all__ = [
+    "SGD",
+    "Adam",
+    "AdamW",
+    "Optimizer",
+    "Pace",
+    "PaceMoment",
+    "Schedule",
+    "holding",
+    "lr_scheduler",
+    "overrides_step",
+]
 
 for _kind in (SGD, Adam, AdamW):
     explain(_kind, COMMON)

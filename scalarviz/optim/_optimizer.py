@@ -15,14 +15,17 @@ from ..errors import InputError, StateError, TracingError, TypeMismatchError, Un
 from ..scalar import Block, Value, Weight
 from ..tape import Tape, record
 from ._given import Indices, as_block, at_least_zero, held_by
+from ._moving import gathered, moving_of, scatter
 from ._names import closing, unknown
+from ._pace import Schedule
+from ._paced import Paced
 from ._vector import run_tape
 
 FloatArray = NDArray[np.float64]
 Update = tuple[Any, Mapping[str, Any]]
 
 
-class Optimizer:
+class Optimizer(Paced):
     """Base of the optimisers.
 
     A subclass names its state and says what happens to one weight. Its `update` is a function of Values: the
@@ -41,8 +44,11 @@ class Optimizer:
     Attributes
     ----------
     lr : float
-        Learning rate. It and the other arguments of the constructor may be set at any time; while a Run trains with
-        the optimiser that is an edit of the run (``run.log`` has it).
+        Learning rate of the next step. It and the other arguments of the constructor may be set at any time; while a
+        Run trains with the optimiser that is an edit of the run (``run.log`` has it). Set while there is a schedule it
+        scales that from here on, or ends it where the schedule's own rate is 0.
+    lr_schedule : LRScheduler or None
+        What the rates follow; see :mod:`scalarviz.optim.lr_scheduler`. None ends it.
     state : tuple of str
         Names of the numbers kept for each weight; all start at 0.
 
@@ -73,7 +79,6 @@ class Optimizer:
     """
 
     state: tuple[str, ...] = ()
-    lr: float
     _edit: weakref.WeakMethod[Callable[[dict[str, Any]], None]] | None = None
     """Who is told of a number that is set, while a Run trains with the optimiser."""
     _give: weakref.WeakMethod[Callable[[], object]] | None = None
@@ -144,17 +149,17 @@ class Optimizer:
         """
         self._check_free("step() by hand")
         self._steps += 1
-        moving = self._moving()
+        moving = moving_of(self._held)
         if not any(len(places) for places, _ in moving):
             return
         flat = np.concatenate([places for places, _ in moving])
-        w, g = self._gather("flat_value", moving), self._gather("flat_grad", moving)
+        w, g = gathered(self._held, "flat_value", moving), gathered(self._held, "flat_grad", moving)
         arrays = self._arrays()  # a number may have changed which there are
         rows = np.stack([w, g, *(arrays[name][flat] for name in self.state)])
         new_w, *new_state = self._next(rows, np.array([self.lr, self._steps], np.float64))
         for name, row in zip(self.state, new_state, strict=True):
             self._state[name][flat] = row
-        self._scatter(new_w, moving)
+        scatter(self._held, new_w, moving)
 
     def zero_grad(self) -> None:
         """Set the gradient of every held weight to 0, "not computed yet"."""
@@ -244,13 +249,20 @@ class Optimizer:
         for name, number in numbers.items():
             object.__setattr__(self, name, number)
 
-    def attach(self, edit: Callable[[dict[str, Any]], None] | None, give: Callable[[], object] | None = None) -> None:
+    def attach(
+        self,
+        edit: Callable[[dict[str, Any]], None] | None,
+        give: Callable[[], object] | None = None,
+        scheduled: Callable[[Schedule | None], None] | None = None,
+    ) -> None:
         """Let a Run train with it, or (None) nobody. The bound methods are held weakly.
 
-        `edit` is told of numbers that are set; `give` calls :meth:`receive` with state and steps as they are now.
+        `edit` is told of numbers that are set; `give` calls :meth:`receive` with state and steps as they are now;
+        `scheduled` is told of another schedule.
         """
         self._edit = None if edit is None else weakref.WeakMethod(edit)
         self._give = None if give is None else weakref.WeakMethod(give)
+        self._scheduled = None if scheduled is None else weakref.WeakMethod(scheduled)
 
     def receive(self, steps: int, state: Mapping[str, FloatArray]) -> None:
         """Take over what a Run computed: `state` by name, shape ``(numel(),)``, float64."""
@@ -270,7 +282,7 @@ class Optimizer:
 
     def __getstate__(self) -> dict[str, Any]:
         self._refresh()
-        return {name: part for name, part in self.__dict__.items() if name not in ("_edit", "_give")}
+        return {name: part for name, part in self.__dict__.items() if name not in ("_edit", "_give", "_scheduled")}
 
     # ---- its state
 
@@ -346,26 +358,6 @@ class Optimizer:
         return f"{type(self).__name__}({self.numel()} weights, {numbers})"
 
     # ---- inside a step
-
-    def _moving(self) -> list[tuple[Indices, Indices]]:
-        """A block: places in the state arrays, and flat indices in the block, of the weights that move."""
-        found, start = [], 0
-        for block, held in self._held:
-            moves = (block.computed[held] != 0) & (block.frozen_flags[held] == 0)
-            found.append((start + np.flatnonzero(moves), held[moves]))
-            start += len(held)
-        return found
-
-    def _gather(self, attribute: str, moving: list[tuple[Indices, Indices]]) -> FloatArray:
-        pairs = zip(self._held, moving, strict=True)
-        parts = [getattr(block, attribute)[index].astype(np.float64) for (block, _), (_, index) in pairs]
-        return np.concatenate(parts)
-
-    def _scatter(self, values: FloatArray, moving: list[tuple[Indices, Indices]]) -> None:
-        start = 0
-        for (block, _), (_, index) in zip(self._held, moving, strict=True):
-            block.flat_value[index] = values[start : start + len(index)]
-            start += len(index)
 
     def _next(self, rows: FloatArray, theta: FloatArray) -> FloatArray:
         """New weight and state rows, shape of `rows` less the gradient's."""

@@ -49,7 +49,9 @@ def made(run: Run, change: Change) -> Made:
     carried, fresh = _weights(run, graph, old, fitting)
     words = "" if change.model is None else said_of(graph, old, fitting)
     anew = change.optimizer is not None
-    return Made(graph, old, carried, fresh, numbers, anew, change.batch_size, change.sampling, words)
+    pace, lr = optimizer.lr_pace.begun() if anew else None, numbers.pop("lr", None)
+    given = lr if "lr" in dict(change.numbers) else None
+    return Made(graph, old, carried, fresh, numbers, anew, given, pace, change.batch_size, change.sampling, words)
 
 
 def _names(graph: Graph) -> list[str]:
@@ -160,13 +162,14 @@ def _held(old: Optimizer, model: Any, fitting: Mapping[Block, Block]) -> list[tu
 
 def _numbers(optimizer: Optimizer, numbers: dict[str, Any]) -> dict[str, Any]:
     """All numbers of the optimiser as they are to be; its rule is recorded with them, and nothing is changed."""
-    now = optimizer.hyperparameters()
+    now, pace = optimizer.hyperparameters(), optimizer.lr_pace.moment()
     wanted = {**now, **optimizer.checked(numbers)}
     try:
         optimizer.assign(wanted)
         record_update(optimizer)
     finally:
         optimizer.assign(now)
+        optimizer.lr_pace.put(pace)
     return wanted
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from ..io.weights import OPTIMIZER, OURS, load_tensors, parse_json, save_tensors
 from .checks import seed_of, steps_of
 
 if TYPE_CHECKING:
+    from ..optim import PaceMoment
     from .run import Run
 
 KEY = OURS + "run"
@@ -41,6 +42,8 @@ class Checkpoint:
         Class name; empty for a file of another program.
     hyperparameters : dict
         Of the optimiser.
+    schedule : dict
+        Of the learning rate: ``"kind"``, its class, and ``"state"``, where it stood; empty if there was none.
     notes : dict of str to str
         What the writer added.
     """
@@ -53,6 +56,7 @@ class Checkpoint:
     optimizer: str
     hyperparameters: dict[str, Any]
     notes: dict[str, str]
+    schedule: dict[str, Any] = field(default_factory=dict)
 
 
 def save_run(run: Run, path: str | Path, notes: Mapping[str, str] | None = None) -> None:
@@ -78,6 +82,7 @@ def save_run(run: Run, path: str | Path, notes: Mapping[str, str] | None = None)
         "dtype": run.dtype,
         "optimizer": type(run.optimizer).__name__,
         "hyperparameters": {name: _plain(number) for name, number in run.optimizer.hyperparameters().items()},
+        "schedule": _schedule(run),
         "notes": {str(key): str(text) for key, text in (notes or {}).items()},
     }
     state = {OPTIMIZER + name: array for name, array in run.optimizer_state().items()}
@@ -109,6 +114,7 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
         optimizer=about.get("optimizer", ""),
         hyperparameters=about.get("hyperparameters", {}),
         notes=about.get("notes", {}),
+        schedule=about.get("schedule", {}),
     )
 
 
@@ -120,6 +126,7 @@ def _check(about: Any) -> dict[str, Any]:
         "dtype": lambda dtype: dtype in ("", *DTYPES),
         "optimizer": lambda name: isinstance(name, str),
         "hyperparameters": lambda numbers: isinstance(numbers, dict) and all(map(_storable, numbers.values())),
+        "schedule": lambda said: isinstance(said, dict) and (not said or _of_schedule(said)),
         "notes": lambda notes: isinstance(notes, dict) and all(isinstance(text, str) for text in notes.values()),
     }
     if not isinstance(about, dict):
@@ -131,6 +138,17 @@ def _check(about: Any) -> dict[str, Any]:
     if isinstance(lr, bool) or not isinstance(lr, int | float) or lr < 0:
         raise InputError(f"lr must be a number, at least 0; got {shown(lr)}")
     return about
+
+
+def _of_schedule(said: dict[str, Any]) -> bool:
+    state = said.get("state")
+    known = isinstance(said.get("kind"), str) and isinstance(state, dict) and set(said) == {"kind", "state"}
+    return known and all(map(_storable, state.values() if isinstance(state, dict) else ()))
+
+
+def _schedule(run: Run) -> dict[str, Any]:
+    schedule = run.optimizer.lr_schedule
+    return {} if schedule is None else {"kind": type(schedule).__name__, "state": schedule.state_dict()}
 
 
 def _storable(value: Any) -> bool:
@@ -168,7 +186,24 @@ def load_run(run: Run, path: str | Path, *, optimizer: bool = True) -> Checkpoin
             "optimizer=False to keep the weights and the step alone"
         )
     try:
-        run.restore(saved.tensors, saved.optimizer_state if optimizer else {}, saved.steps)
+        stands = _stands(run, saved) if optimizer else None
+        run.restore(saved.tensors, saved.optimizer_state if optimizer else {}, saved.steps, stands)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     return saved
+
+
+def _stands(run: Run, saved: Checkpoint) -> PaceMoment | None:
+    """Where the schedule of a run stands by a file; None where the file has none, or is another program's."""
+    schedule = run.optimizer.lr_schedule
+    if not saved.schedule:
+        return None
+    kind = saved.schedule["kind"]
+    if type(schedule).__name__ != kind:
+        ours = "none" if schedule is None else type(schedule).__name__
+        raise InputError(
+            f"it was trained with the schedule {kind}, this run has {ours}; make one, "
+            f"optim.lr_scheduler.{kind}(run.optimizer, ...), or load with optimizer=False"
+        )
+    assert schedule is not None
+    return schedule.loaded(saved.schedule["state"])

@@ -12,7 +12,7 @@ from ..checks import real_array, text
 from ..engine.problem import Problem, Sampling
 from ..errors import TypeMismatchError
 from ..nn import Activation
-from ..optim import Optimizer
+from ..optim import Optimizer, Schedule
 from ..scalar.store import Gate
 from .edits import (
     AddSamples,
@@ -25,6 +25,7 @@ from .edits import (
     SetFrozen,
     SetOptimizer,
     SetSampling,
+    SetSchedule,
     SetTargets,
     SetWeights,
 )
@@ -190,7 +191,10 @@ class Editing:
 
     @property
     def lr(self) -> float:
-        """The optimiser's learning rate; setting it is an edit."""
+        """Learning rate of the next step, as its schedule says; setting it is an edit.
+
+        It scales a schedule from here on, or ends it where the schedule's own rate is 0.
+        """
         gate = self.gate
         return float(self.optimizer.lr if gate is None or gate.mine() else gate.number("lr"))
 
@@ -219,6 +223,10 @@ class Editing:
     def _optimizer_edited(self, numbers: dict[str, Any]) -> None:
         """``optimizer.momentum = 0.9`` while this run trains with it."""
         self.change(**numbers)
+
+    def _scheduled(self, schedule: Schedule | None) -> None:
+        """``StepLR(optimizer, ...)`` while this run trains with it."""
+        self.do(SetSchedule(schedule))
 
     def adopt_engine(self, engine: str, why: str = "asked for") -> None:
         """Go on with another engine from the next step on.

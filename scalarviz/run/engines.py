@@ -36,7 +36,11 @@ class Engines:
         choice, training = self._choice, self.__dict__.get("_training")
         if training is None:
             return choice
-        said = "; ".join(text for text in (choice.why, training.trainer.remark, self.breakpoints.remark) if text)
+        said = "; ".join(
+            text
+            for text in (choice.why, training.trainer.remark, training.pace.remark, self.breakpoints.remark)
+            if text
+        )
         return choice if said == choice.why else replace(choice, why=said)
 
     def _go_on_with(self, engine: str, why: str) -> None:
@@ -53,10 +57,10 @@ class Engines:
         Where a device breaks off in it, another engine does it: the numbers are those of the call before.
         """
         try:
-            return self._training.advance(most, self.lr)
+            return self._training.advance(most)
         except DeviceLostError as error:
             self._go_on_without(error)
-        return self._training.advance(most, self.lr)
+        return self._training.advance(most)
 
     def _go_on_without(self, lost: DeviceLostError) -> None:
         """An engine of the processor goes on: this process cannot use the device any more."""

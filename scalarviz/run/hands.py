@@ -12,6 +12,7 @@ from ..engine.arrays.plan import PlanRunner
 from ..engine.problem import Sampling
 from ..engine.table import usable
 from ..errors import InputError
+from ..optim import Schedule
 from . import changing
 from .checks import batch_of, check_targets
 from .dataset import Dataset
@@ -71,10 +72,19 @@ class RunHands:
         """Whether the optimiser has numbers of these names and takes them."""
         self.run.optimizer.checked(numbers)
 
+    def check_schedule(self, schedule: Schedule | None) -> None:
+        """Whether it is for as many parameter groups as the optimiser has."""
+        if schedule is not None:
+            schedule.bound(self.run.optimizer)
+
+    def put_schedule(self, schedule: Schedule | None) -> None:
+        """Let the rates follow it from its beginning."""
+        self.run.optimizer.put_schedule(schedule)
+
     def put_numbers(self, numbers: Mapping[str, Any]) -> None:
         """Set numbers of the optimiser; state of the same name goes on, other state begins at 0."""
         run, optimizer = self.run, self.run.optimizer
-        found, before = optimizer.checked(numbers), optimizer.hyperparameters()
+        found, before, pace = optimizer.checked(numbers), optimizer.hyperparameters(), optimizer.lr_pace.moment()
         if set(found) == {"lr"}:  # an input of the update, not a part of it
             optimizer.assign(found)
             return
@@ -86,6 +96,7 @@ class RunHands:
             self._use(update=update, state=state)
         except BaseException:
             optimizer.assign(before)
+            optimizer.lr_pace.put(pace)
             raise
 
     def check_batch(self, batch_size: int | None = None, sampling: Sampling | None = None) -> None:

@@ -134,7 +134,7 @@ class History:
         pieces = self._pieces(step) if self._start or not end else (_copied(self._span(0, end)),)
         self._before, self._start, self._size, self._own, self._arrays = pieces, end, end, _NOTHING, None
 
-    def extend(self, first: int, losses: NDArray[np.float64], lr: float) -> None:
+    def extend(self, first: int, losses: NDArray[np.float64], lr: float | NDArray[np.float64]) -> None:
         """Append the steps ``first + 1 .. first + len(losses)``; they follow the last one."""
         self.wake()
         stop = self._size + len(losses)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..checks import flag, mapping
 from ..engine.problem import Problem
-from ..optim import Optimizer
+from ..optim import Optimizer, PaceMoment
 from ..scalar.store import Store
 from . import state
 from .checkpoint import Checkpoint, load_run, save_run
@@ -50,8 +50,14 @@ class Keeping:
         return by_name(self.optimizer, self.problem.state, self.tensors)
 
     @in_turn
-    def restore(self, tensors: dict[str, NDArray[Any]], optimizer_state: dict[str, NDArray[Any]], steps: int) -> None:
-        """Take over saved values (by name, all of them), optimiser state and step count.
+    def restore(
+        self,
+        tensors: dict[str, NDArray[Any]],
+        optimizer_state: dict[str, NDArray[Any]],
+        steps: int,
+        pace: PaceMoment | None = None,
+    ) -> None:
+        """Take over saved values (by name, all of them), optimiser state and step count; `pace`: rates and schedule.
 
         Raises
         ------
@@ -75,6 +81,8 @@ class Keeping:
             self.problem.previous[:], self._training._update = self._store.value, None
             self._store.revision += 1
             self._training.stands_at(steps)
+            if pace is not None:
+                self.optimizer.lr_pace.put(pace)
 
     @in_turn
     def state(self) -> State:

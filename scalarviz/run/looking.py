@@ -113,11 +113,13 @@ class Looking:
 
     def _reading_midway(self, now: Midway) -> Reading:
         """Numbers of the call that is under way; for the thread that trains."""
-        store, training, lr = self._store, self._training, float(self.optimizer.lr)
+        store, training, done = self._store, self._training, len(now.losses)
+        coming = training.pace.table(done + 1, self.problem.epoch)
+        rates = coming[:, 0] if isinstance(coming, np.ndarray) else np.full(done + 1, coming)
         return Reading(
-            step=training.steps + len(now.losses),
+            step=training.steps + done,
             loss=float(now.losses[-1]),
-            lr=lr,
+            lr=float(rates[-2]),
             values=now.values,
             gradient=now.gradient,
             previous=now.previous,
@@ -127,10 +129,11 @@ class Looking:
             curve=training.history.curve(),
             past=self.timeline.past(),
             edited=False,
-            next_lr=lr,
+            next_lr=float(rates[-1]),
             data=self.problem.data,
             forward=self._forward,
             more=now.losses,
+            rates=rates[:-1],
         )
 
     def activations(self, probe: ArrayLike, values: NDArray[Any] | None = None) -> dict[str, NDArray[Any]]:

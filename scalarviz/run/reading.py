@@ -35,8 +35,8 @@ class Reading:
     stopped_by : str
     past : Past or None
         Where the run can go, and what happened where.
-    more : ndarray of float64
-        Losses of the steps since then, of the call that the moment lies in.
+    more, rates : ndarray of float64
+        Losses and learning rates of the steps since then, of the call that the moment lies in.
     data : ndarray, shape (numbers of a sample, N)
         What was learnt from.
     forward : Forward
@@ -60,6 +60,7 @@ class Reading:
     past: Past | None = None
     stopped_by: str = ""
     more: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    rates: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     _making: threading.Lock = field(default_factory=threading.Lock)
     _frame: Frame | None = None
 
@@ -103,9 +104,9 @@ class Reading:
             return before
         steps = np.arange(self.step - count + 1, self.step + 1)
         if len(before.step) and before.step[-1] != steps[0] - 1:  # they do not follow: a line of its own
-            return Curve(steps, self.more, np.full(count, self.lr))
+            return Curve(steps, self.more, self.rates)
         return Curve(
             np.concatenate([before.step, steps]),
             np.concatenate([before.loss, self.more]),
-            np.concatenate([before.lr, np.full(count, self.lr)]),
+            np.concatenate([before.lr, self.rates]),
         )

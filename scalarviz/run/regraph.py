@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..engine.arrays.plan import PlanRunner
 from ..engine.problem import Sampling, default_block
 from ..nn import batch_reduction, batch_shares
+from ..optim import PaceMoment
 from ..scalar.store import Block, Store
 from .dataset import Dataset
 from .gather import release
@@ -56,6 +57,10 @@ class Made:
         What the optimiser's are to be.
     anew : bool
         Whether the optimiser begins: its state with 0, its steps with 1.
+    lr : float or None
+        What the learning rate is to be; None: as it is.
+    pace : PaceMoment or None
+        The rates that an optimiser begins with; None: those of now go on.
     batch : int or None
     sampling : {"epochs", "replacement"} or None
         None: as now.
@@ -69,6 +74,8 @@ class Made:
     fresh: tuple[Fresh, ...] = ()
     numbers: Mapping[str, Any] = field(default_factory=dict)
     anew: bool = False
+    lr: float | None = None
+    pace: PaceMoment | None = None
     batch: int | None = None
     sampling: Sampling | None = None
     words: str = ""
@@ -89,7 +96,8 @@ def put_graph(run: Run, graph: Graph) -> None:
         The engine cannot be made for it; nothing is changed then.
     """
     if graph is not run._graph:
-        put_made(run, Made(graph, run._graph, tuple(same_blocks(graph, run._graph))))
+        pace = graph.optimizer.lr_pace.moment()
+        put_made(run, Made(graph, run._graph, tuple(same_blocks(graph, run._graph)), pace=pace))
 
 
 def put_made(run: Run, made: Made) -> None:
@@ -132,20 +140,32 @@ def _put(run: Run, made: Made, store: Store) -> None:
     store.gate = run._store.gate
     if graph.optimizer is not old.optimizer:
         hand_back(old.optimizer, old.tape, run.problem, training)
-    numbers = graph.optimizer.hyperparameters()
+    numbers, pace = graph.optimizer.hyperparameters(), graph.optimizer.lr_pace.moment()
     try:
         graph.optimizer.assign(made.numbers)
+        graph.optimizer.lr_pace.put(_pace(made, old))
+        if made.lr is not None:
+            graph.optimizer.lr_pace.set((made.lr,))
         run._put_on(graph)
         _prepare(run, made, store, before)
         training.trainer.release()  # room for the other one
         trainer = run._make_trainer(run.problem)
     except BaseException:
         graph.optimizer.assign(numbers)
+        graph.optimizer.lr_pace.put(pace)
         before.put_back(run)
         raise
     training.change(trainer)
     run.__dict__.pop("full_speed", None)
     _arrive(run, made, before)
+
+
+def _pace(made: Made, old: Graph) -> PaceMoment:
+    """The rates that it goes on with: those of now, their schedule told whose it is; or those that it begins with."""
+    now, optimizer = old.optimizer.lr_pace.moment(), made.graph.optimizer
+    if made.pace is not None:
+        return made.pace
+    return now if now.schedule is None else now._replace(schedule=now.schedule.bound(optimizer))
 
 
 class _Before:
@@ -211,6 +231,7 @@ def _arrive(run: Run, made: Made, before: _Before) -> None:
             before.store.gate = None
             store.gate.moved(partial(_place, made.carried))
     training._held, training._name_of, training.flags_changed = graph.held, graph.name_of, True
+    training.pace = graph.optimizer.lr_pace
     if graph.plan is not before.graph.plan:
         training.data_changed = True  # the last loss is not that of now
     if graph.optimizer is not before.graph.optimizer or graph.tape is not before.graph.tape:

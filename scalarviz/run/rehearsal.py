@@ -83,7 +83,7 @@ def rehearse(
     try:
         for mark in marks[1:]:
             while twin.steps < first + mark:
-                twin.advance(int(first + mark) - twin.steps, run.lr)
+                twin.advance(int(first + mark) - twin.steps)
                 spent = time.perf_counter() - start
                 expected = spent / (twin.steps - first) * steps
                 if stopped() or spent > seconds or (spent > _SURE * seconds and expected > 1.5 * seconds):

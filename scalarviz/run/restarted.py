@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..errors import InputError, StateError, listing
 from ..nn import Module
 from ..nn.init import drawn, without_rule
+from ..optim import Pace, PaceMoment
 from .checks import seed_of
 from .gather import as_blocks
 from .optimizer import starts
@@ -60,9 +61,16 @@ def redrawn(values: NDArray[Any], home: State, today: State) -> State:
     return _with(today, weights, arrays, -home.step, home)
 
 
+def begun(today: State) -> PaceMoment:
+    """The rates of now, or those that their schedule begins with."""
+    now = Pace()
+    now.put(today.parts["optimizer"]["pace"])
+    return now.begun()
+
+
 def _with(today: State, weights: Any, arrays: dict[str, Any], before: int, home: State) -> State:
     parts = dict(today.parts)
-    parts["optimizer"] = {**parts["optimizer"], "before": before, "arrays": arrays}
+    parts["optimizer"] = {**parts["optimizer"], "before": before, "arrays": arrays, "pace": begun(today)}
     parts["weights"] = weights
     parts["step"] = home.parts["step"]
     return State(MappingProxyType(parts))

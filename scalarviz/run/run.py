@@ -133,7 +133,9 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
         self.breakpoints, self._callbacks = Breakpoints(), []
         try:
             self.problem = self._problem(update, data, batch)
-            self._training = Training(self.problem, self._first_trainer(self.problem), graph.held, graph.name_of)
+            self._training = Training(
+                self.problem, self._first_trainer(self.problem), graph.held, graph.optimizer.lr_pace, graph.name_of
+            )
         except BaseException:  # the weights are not left to a run that there is not
             release(graph.blocks, store)
             raise
@@ -155,7 +157,7 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
 
     def _attach(self) -> None:
         """The optimiser asks this run, and gets its numbers at the end of it."""
-        self.optimizer.attach(self._optimizer_edited, self._optimizer_asked)
+        self.optimizer.attach(self._optimizer_edited, self._optimizer_asked, self._scheduled)
         self._left = weakref.finalize(self, hand_back, self.optimizer, self._tape, self.problem, self._training)
         self._left.atexit = False
 

@@ -36,7 +36,8 @@ class RunTwin:
 
     def __init__(self, run: Run, kept: State) -> None:
         self._training = run._training.twin(run._make_trainer)
-        self._kept, self._lr = kept, float(run.optimizer.lr)
+        self._training.pace.put(kept.parts["optimizer"]["pace"])
+        self._kept = kept
         problem, weights = self._training.problem, kept.parts["weights"]
         store = problem.store
         store.value[:], store.frozen[:] = weights.values, weights.frozen
@@ -51,7 +52,7 @@ class RunTwin:
 
     def replay(self, most: int) -> int:
         """One call of the engine."""
-        return self._training.replay(most, self._lr)
+        return self._training.replay(most)
 
     def keyframe(self) -> State:
         """What the run needs to do the next step."""
@@ -60,7 +61,7 @@ class RunTwin:
         arrays = {name: array.copy() for name, array in zip(names, training.problem.state, strict=True)}
         flags = np.ones_like(store.computed), store.frozen.copy()
         parts["weights"] = state.Weights(store.value.copy(), None, None, *flags, False, None)
-        parts["optimizer"] = {**parts["optimizer"], "arrays": arrays}
+        parts["optimizer"] = {**parts["optimizer"], "arrays": arrays, "pace": training.pace.moment()}
         parts["step"] = state.Step(training.steps, training.loss, training.lr)
         return State(MappingProxyType(parts))
 
@@ -117,8 +118,7 @@ class RunTraveller:
 
     def replay(self, most: int) -> int:
         """One call of the engine, of steps that were done before."""
-        run = self.run
-        return run._training.replay(most, float(run.optimizer.lr))
+        return self.run._training.replay(most)
 
     def again(self, edit: Edit) -> None:
         """Do an edit that was done before."""
@@ -135,6 +135,7 @@ class RunTraveller:
         if (
             not alike
             or any(mine[name] != then[name] for name in names)
+            or mine["pace"].schedule is not then["pace"].schedule
             or mine["arrays"].keys() != then["arrays"].keys()
         ):
             return None

@@ -24,6 +24,7 @@ from .signals import Whole
 if TYPE_CHECKING:
     from ..engine.choose import EngineChoice
     from ..engine.problem import Sampling
+    from ..optim import Optimizer
     from .graph import Graph
     from .run import Run
 
@@ -147,7 +148,8 @@ class _Weights:
 
 class _Optimizer:
     owns = frozenset({
-        "optimizer", "optimizer.state", "optimizer._steps", "optimizer._state", "optimizer.numbers", "problem.state",
+        "optimizer", "optimizer.state", "optimizer._steps", "optimizer._state", "optimizer.numbers", "optimizer._pace",
+        "_training.pace", "problem.state",
         "problem.update", "problem.t_start",
     })  # fmt: skip
 
@@ -155,7 +157,8 @@ class _Optimizer:
         arrays = zip(run.optimizer.state, run.problem.state, strict=True)
         return {
             "class": type(run.optimizer).__name__,
-            "numbers": run.optimizer.hyperparameters(),
+            "numbers": numbers_of(run.optimizer),
+            "pace": run.optimizer.lr_pace.moment(),
             "before": run.problem.t_start,
             "arrays": {name: array.copy() for name, array in arrays},
         }
@@ -164,10 +167,16 @@ class _Optimizer:
         """The numbers of its graph's optimiser are those that it had."""
 
     def take(self, run: Run, part: Mapping[str, Any]) -> None:
-        if run.optimizer.hyperparameters() != part["numbers"]:
+        if numbers_of(run.optimizer) != part["numbers"]:
             run.hands.put_numbers(part["numbers"])
+        run.optimizer.lr_pace.put(part["pace"])
         run.problem.t_start = part["before"]
         run.problem.state = [part["arrays"][name].copy() for name in run.optimizer.state]
+
+
+def numbers_of(optimizer: Optimizer) -> dict[str, Any]:
+    """The numbers of its rule; its rates are its pace."""
+    return {name: number for name, number in optimizer.hyperparameters().items() if name != "lr"}
 
 
 class OfModel(NamedTuple):

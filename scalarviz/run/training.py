@@ -11,9 +11,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.problem import Problem, Trainer
+from ..engine.problem import Problem, Rates, Trainer, rates_of
 from ..engine.readback import Asked
 from ..errors import DivergedError
+from ..optim import Pace
 from ..scalar.store import Store
 from .history import History
 from .signals import Whole
@@ -60,7 +61,7 @@ def copied(problem: Problem) -> Problem:
 class Onlooker(Protocol):
     """Somebody who may want a call of the engine to end earlier than it did."""
 
-    def until(self, first: int, losses: NDArray[np.float64], lr: float) -> int | None:
+    def until(self, first: int, losses: NDArray[np.float64], lr: Rates) -> int | None:
         """How many steps of a call to keep: those after `first`, with these losses. None keeps all."""
         ...
 
@@ -78,6 +79,8 @@ class Training:
     trainer : Trainer
     held : ndarray of bool, shape (P,)
         The weights that the optimiser holds.
+    pace : Pace
+        The rates of its steps.
     name_of : callable
         Flat index to the name of a weight, for messages.
 
@@ -98,7 +101,7 @@ class Training:
     """
 
     def __init__(
-        self, problem: Problem, trainer: Trainer, held: NDArray[np.bool_], name_of: Callable[[int], str]
+        self, problem: Problem, trainer: Trainer, held: NDArray[np.bool_], pace: Pace, name_of: Callable[[int], str]
     ) -> None:
         self.problem, self.trainer = problem, trainer
         self.steps = 0
@@ -111,7 +114,7 @@ class Training:
         self.onlooker: Onlooker | None = None
         self._asked: Asked | None = None
         self._revision = problem.store.revision
-        self._held, self._name_of = held, name_of
+        self._held, self._name_of, self.pace = held, name_of, pace
         self._seconds_a_step = math.inf
         self._seconds, self._timed = 0.0, 0
 
@@ -130,7 +133,7 @@ class Training:
     def twin(self, make_trainer: Callable[[Problem], Trainer]) -> Training:
         """The same training on copies of all numbers: what is done with it leaves this one as it is."""
         problem = copied(self.problem)
-        twin = Training(problem, make_trainer(problem), self._held, self._name_of)
+        twin = Training(problem, make_trainer(problem), self._held, self.pace.twin(), self._name_of)
         twin.steps = self.steps
         return twin
 
@@ -155,7 +158,7 @@ class Training:
         """Whether weights or data were changed from outside since the last step: its loss is not that of these."""
         return self.data_changed or self.problem.store.revision != self._revision
 
-    def advance(self, most: int, lr: float) -> int:
+    def advance(self, most: int) -> int:
         """One call of the engine: at most `most` steps, as many as fit into `call_seconds`.
 
         More where the engine's own overhead would be above `OVERHEAD` of the call.
@@ -177,6 +180,7 @@ class Training:
         """
         trainer = self.trainer
         count = self._count(trainer, most)
+        lr = self.pace.table(count, self.problem.epoch)
         with Whole() as whole:
             # one compiled step alone is never undone, and stands at the bad step anyhow
             kept = count > 1 or trainer.breakable
@@ -192,7 +196,7 @@ class Training:
             self._book(losses, lr)
         return len(losses)
 
-    def _cut(self, trainer: Trainer, losses: NDArray[np.float64], lr: float, whole: Whole) -> NDArray[np.float64]:
+    def _cut(self, trainer: Trainer, losses: NDArray[np.float64], lr: Rates, whole: Whole) -> NDArray[np.float64]:
         """The losses of a call, or of its steps up to the one that the onlooker stops at: these are done again."""
         at = None if self.onlooker is None else self.onlooker.until(self.steps, losses, lr)
         if at is None or at == len(losses):
@@ -202,6 +206,8 @@ class Training:
 
     def _count(self, trainer: Trainer, most: int) -> int:
         """How many steps a call should have."""
+        soonest = self.pace.most(self.problem.epoch)
+        most = most if soonest is None else min(most, soonest)
         overhead = trainer.call_overhead
         least = math.ceil(_WORTH * overhead / self._seconds_a_step)
         fitting = max((self.call_seconds - overhead) / self._seconds_a_step, least)
@@ -212,7 +218,7 @@ class Training:
         self._seconds += seconds
         self._timed += count
 
-    def _called(self, trainer: Trainer, count: int, lr: float, kept: bool, whole: Whole) -> NDArray[np.float64]:
+    def _called(self, trainer: Trainer, count: int, lr: Rates, kept: bool, whole: Whole) -> NDArray[np.float64]:
         """The losses of `count` steps; where they are broken off all is as it was `kept`."""
         try:
             whole.waits = not trainer.breakable
@@ -225,22 +231,22 @@ class Training:
             raise
         return losses
 
-    def _train(self, trainer: Trainer, count: int, lr: float) -> NDArray[np.float64]:
+    def _train(self, trainer: Trainer, count: int, lr: Rates) -> NDArray[np.float64]:
         problem = self.problem
         if self.flags_changed:
             np.copyto(problem.trained, self._held & (problem.store.frozen == 0))
             self.flags_changed = False
-        return trainer.train(self.steps, count, lr)
+        return trainer.train(self.steps, count, rates_of(lr, 0, count))
 
-    def _book(self, losses: NDArray[np.float64], lr: float) -> None:
-        self.history.extend(self.steps, losses, lr)
+    def _book(self, losses: NDArray[np.float64], lr: Rates) -> None:
+        self.history.extend(self.steps, losses, lr[: len(losses), 0] if isinstance(lr, np.ndarray) else lr)
         self._stand_after(losses, lr)
 
     def stands_at(self, step: int, loss: float = math.nan, lr: float | None = None) -> None:
         """The numbers are those after step `step` now; which history goes on is for whoever put them there."""
         self.steps, self.loss, self.lr = step, loss, lr
 
-    def replay(self, most: int, lr: float) -> int:
+    def replay(self, most: int) -> int:
         """Steps that were done before, again: the history has them. One call of the engine, of at most `most` steps.
 
         Returns
@@ -250,6 +256,7 @@ class Training:
         """
         trainer = self.trainer
         count = self._count(trainer, most)
+        lr = self.pace.table(count, self.problem.epoch)
         with Whole() as whole:
             kept = trainer.breakable or (self.onlooker is not None and count > 1)
             if kept:
@@ -261,9 +268,11 @@ class Training:
             self._stand_after(losses, lr)
         return len(losses)
 
-    def _stand_after(self, losses: NDArray[np.float64], lr: float) -> None:
+    def _stand_after(self, losses: NDArray[np.float64], lr: Rates) -> None:
         self.problem.store.computed[:] = 1
-        self.loss, self.lr, self._update = float(losses[-1]), lr, None
+        last = float(lr[len(losses) - 1, 0]) if isinstance(lr, np.ndarray) else lr
+        self.loss, self.lr, self._update = float(losses[-1]), last, None
+        self.pace.passed(losses, self.problem.epoch)
         self.steps += len(losses)
         self.data_changed, self._revision = False, self.problem.store.revision
         if self.onlooker is not None:
@@ -271,7 +280,7 @@ class Training:
 
     # ---- divergence
 
-    def _stop_at_divergence(self, trainer: Trainer, kept: bool, losses: NDArray[np.float64], lr: float) -> None:
+    def _stop_at_divergence(self, trainer: Trainer, kept: bool, losses: NDArray[np.float64], lr: Rates) -> None:
         """Replay to the first step with a loss or weight that is not finite (the same bits), then raise."""
         bad = np.flatnonzero(~np.isfinite(losses))
         last = int(bad[0]) + 1 if len(bad) else len(losses)
@@ -285,7 +294,7 @@ class Training:
         self._book(losses, lr)
         weights = np.flatnonzero(~np.isfinite(self.problem.store.value))
         where = f"; the first weight is {self._name_of(int(weights[0]))}" if len(weights) else ""
-        advice = self._advice(given, lr)
+        advice = self._advice(given, float(self.lr if self.lr is not None else math.nan))
         raise DivergedError(f"training diverged at step {self.steps}: the loss is {losses[-1]:g}{where}{advice}")
 
     def _advice(self, given: NDArray[Any], lr: float) -> str:

@@ -33,6 +33,7 @@ EXAMPLES = [
     (ed.SetFrozen(6, np.array([True, False])), "freeze some of 0.weight[2][0] and 1 more"),
     (ed.SetOptimizer({"lr": 0.1, "momentum": 0.9}), "lr = 0.1, momentum = 0.9"),
     (ed.SetBatchSize(1000), "batch size = 1,000"),
+    (ed.SetSchedule(None), "schedule = None"),
     (ed.SetSampling("replacement", 70), "sampling = replacement, batch size = 70"),
     (ed.SetEngine("numba", "faster"), "engine = numba"),
     (ed.Change(activation="relu", numbers={"lr": 0.1}), "activation = relu, lr = 0.1"),

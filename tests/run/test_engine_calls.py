@@ -135,7 +135,7 @@ def calls(monkeypatch, overhead, step, call_seconds, count=12):
     run._training.change(trainer)
     run.call_seconds = call_seconds
     for _ in range(count):
-        run._training.advance(10**9, 0.1)
+        run._training.advance(10**9)
     return trainer.calls
 
 
@@ -174,7 +174,7 @@ def test_an_overhead_that_was_said_wrong_ends_no_call_never(monkeypatch):
     trainer = Boasting(run.problem, clock, 0.0, 1e-3)
     run._training.change(trainer)
     for _ in range(12):
-        run._training.advance(10**9, 0.1)
+        run._training.advance(10**9)
     assert max(trainer.calls) <= math.ceil(19.0 / (OVERHEAD * 1e-3))
 
 

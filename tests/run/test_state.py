@@ -38,6 +38,7 @@ NO_STATE = {
     "optimizer._held": "never changed",
     "optimizer._edit": "the run itself",
     "optimizer._give": "likewise",
+    "optimizer._scheduled": "likewise",
     "_callbacks": "functions of the user",
     "_calling": "only while one is called",
     "_left": "what happens at its end",

@@ -9,6 +9,7 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, StateError, TypeMismatchError
+from scalarviz.optim import lr_scheduler
 from scalarviz.run.edits import Call, SetWeights
 
 
@@ -27,7 +28,25 @@ KINDS = {
     "adam": lambda p: optim.Adam(p, lr=0.02),
     "own": lambda p: Slow(p, lr=0.1),
     "masks": lambda p: optim.Adam(p, lr=0.02),
+    "schedule": lambda p: scheduled(optim.SGD(p, lr=0.3), 0),
+    "plateau": lambda p: scheduled(optim.Adam(p, lr=0.02), 1),
 }
+
+
+def scheduled(optimizer, which):
+    """The optimiser with one of some schedules, or without."""
+    match which:
+        case 0:
+            lr_scheduler.CosineAnnealingLR(optimizer, T_max=7, eta_min=0.01)
+        case 1:
+            lr_scheduler.ReduceLROnPlateau(optimizer, patience=0, threshold=0.05, factor=0.7, every=4)
+        case 2:
+            lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.7, unit="epoch")
+        case 3:
+            lr_scheduler.LambdaLR(optimizer, lambda count: 0.9 ** (count // 2))
+        case 4:
+            optimizer.lr_schedule = None
+    return optimizer
 
 
 def make(engine="numba", kind="adam", dtype="float32"):
@@ -78,7 +97,9 @@ def fresh_run_on_the_same_way(run, *how):
 
 def random_edit(run, random, engines):
     net, n = run.model, len(run._dataset)
-    match int(random.integers(0, 12)):
+    match int(random.integers(0, 13)):
+        case 12:
+            scheduled(run.optimizer, int(random.integers(5)))
         case 0:
             run.lr = float(random.random() / 4)
         case 1:
@@ -168,7 +189,7 @@ def test_every_place_has_the_bits_of_the_first_time(engine, dtype, kind, seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 130))
 def test_long_wanderings(seed):
-    kind, dtype = list(KINDS)[seed % 3], ("float32", "float64")[seed % 2]
+    kind, dtype = list(KINDS)[seed % len(KINDS)], ("float32", "float64")[seed % 2]
     run = make("numba", kind, dtype)
     wander(run, seed, 600)
     assert bits(fresh_run_on_the_same_way(run, "numba", kind, dtype)) == bits(run)

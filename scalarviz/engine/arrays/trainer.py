@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ...scalar.mask import Draws
 from ..host import HostTrainer
-from ..problem import Array, Problem
+from ..problem import Array, Problem, Rates
 from .blas import one_blas_thread
 from .plan import PlanRunner, lanes_in_workspace
 from .updates import Updater
@@ -27,7 +27,7 @@ class NumpyTrainer(HostTrainer):
         self.updater = Updater(problem)
 
     @one_blas_thread()
-    def train(self, first: int, count: int, lr: float) -> NDArray[np.float64]:
+    def train(self, first: int, count: int, lr: Rates) -> NDArray[np.float64]:
         """Do the steps ``first + 1 .. first + count``; returns their losses."""
         losses = np.empty(count)
         hyper = self.updater.hyper(first, count, lr)

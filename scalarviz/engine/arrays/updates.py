@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..problem import Array, Problem
+from ..problem import Array, Problem, Rates
 from .program import RowProgram
 
 
@@ -17,7 +17,7 @@ class Updater:
         prologue = problem.update.prologue
         self._prologue = RowProgram(prologue, np.dtype(np.float64)) if prologue else None
 
-    def hyper(self, first: int, count: int, lr: float) -> Array:
+    def hyper(self, first: int, count: int, lr: Rates) -> Array:
         """The numbers that depend on the learning rate and the step alone, for `count` steps.
 
         Returns
@@ -27,7 +27,7 @@ class Updater:
             float32), rounded to the store's dtype.
         """
         given = np.empty((2, count))
-        given[0] = lr
+        given[0] = lr[:, 0] if isinstance(lr, np.ndarray) else lr
         given[1] = np.arange(first + 1, first + count + 1, dtype=np.float64) + self.problem.t_start
         table = given if self._prologue is None else np.concatenate([given, self._derived(given)])
         with np.errstate(over="ignore"):  # a rate beyond float32 becomes inf; the run says that it diverged

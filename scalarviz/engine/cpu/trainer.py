@@ -12,7 +12,7 @@ from ... import rng
 from ...tape import Plan
 from ..arrays.updates import Updater
 from ..host import HostTrainer
-from ..problem import Array, Problem
+from ..problem import Array, Problem, Rates
 from .cache.loader import function
 from .compiled.meet import ARRIVED, EVERYBODY
 from .machine import Loaded
@@ -63,7 +63,7 @@ class NumbaTrainer(HostTrainer):
         self._everything = np.zeros(0, np.bool_)
         self._order = (np.array(rng.split(problem.seed), np.uint64), shape)
 
-    def train(self, first: int, count: int, lr: float) -> NDArray[np.float64]:
+    def train(self, first: int, count: int, lr: Rates) -> NDArray[np.float64]:
         """Do the steps ``first + 1 .. first + count``; returns their losses, float64 of shape (count,)."""
         hyper, losses, done = self._updater.hyper(first, count, lr), np.empty(count), 0
         for workers, steps in self._turns.pieces(count):

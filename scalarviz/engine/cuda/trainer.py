@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.updates import Updater
-from ..problem import Problem
+from ..problem import Problem, Rates, rates_of
 from ..readback import Asked
 from .device import Device, Mark
 from .devices import open_device
@@ -71,7 +71,7 @@ class CudaTrainer:
         """What is not as it should be; empty if all is."""
         return "" if self._work is None else self._work.remark
 
-    def train(self, first: int, count: int, lr: float) -> NDArray[np.float64]:
+    def train(self, first: int, count: int, lr: Rates) -> NDArray[np.float64]:
         """Do the steps ``first + 1 .. first + count``; returns their losses, float64 of shape (count,)."""
         losses, work = np.empty(count), self._at_work()
         with _whole(work):
@@ -79,7 +79,8 @@ class CudaTrainer:
             start, most = time.perf_counter(), work.steps.samples.steps
             for done in range(0, count, most):
                 steps = min(most, count - done)
-                work.steps.begin(first + done, steps, self._updater.hyper(first + done, steps, lr))
+                table = self._updater.hyper(first + done, steps, rates_of(lr, done, steps))
+                work.steps.begin(first + done, steps, table)
                 self._run(work, steps, losses[:done])
                 work.between.settle()
                 work.steps.read_losses(losses[done : done + steps])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...engine.problem import Rates
 from .breakpoints import Breakpoint
 from .faults import brief
 from .numbers import SPEED_ONLY, Numbers
@@ -82,7 +83,7 @@ class Watch:
         self._at = 0  # the step by which these became true
         self.stop: Stop | None = None
 
-    def until(self, first: int, losses: NDArray[np.float64], lr: float) -> int | None:
+    def until(self, first: int, losses: NDArray[np.float64], lr: Rates) -> int | None:
         """How many steps of the call to keep, where a condition became true among them: to the first such step.
 
         Parameters
@@ -90,7 +91,7 @@ class Watch:
         first : int
             Steps done before the call.
         losses : ndarray, shape (count,)
-        lr : float
+        lr : float or ndarray, shape (count, 1)
         """
         if self.single:
             return None
@@ -107,10 +108,11 @@ class Watch:
         self._at = first + at + 1
         return at + 1
 
-    def _of_call(self, first: int, losses: NDArray[np.float64], lr: float) -> tuple[Steps, Steps]:
+    def _of_call(self, first: int, losses: NDArray[np.float64], lr: Rates) -> tuple[Steps, Steps]:
         """The numbers of each step of a call, and those of the step before each."""
         count = len(losses)
-        now = {"loss": losses, "lr": np.full(count, lr), "step": np.arange(first + 1.0, first + count + 1.0)}
+        rates = lr[:count, 0] if isinstance(lr, np.ndarray) else np.full(count, lr)
+        now = {"loss": losses, "lr": rates, "step": np.arange(first + 1.0, first + count + 1.0)}
         return now, {name: np.concatenate([[self._former[name]], array[:-1]]) for name, array in now.items()}
 
     def after(self) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ...engine.problem import Sampling
 from ...errors import InputError, shown
+from ...optim import Schedule
 
 Names = Callable[[int], str]
 """Flat index of a weight to its name."""
@@ -49,6 +50,14 @@ class Hands(Protocol):
 
     def put_numbers(self, numbers: Mapping[str, Any]) -> None:
         """Set numbers of the optimiser."""
+        ...
+
+    def check_schedule(self, schedule: Schedule | None) -> None:
+        """Whether the optimiser's rates can follow it."""
+        ...
+
+    def put_schedule(self, schedule: Schedule | None) -> None:
+        """Let them follow it from its beginning; None: they stay as they are."""
         ...
 
     def check_batch(self, batch_size: int | None = None, sampling: Sampling | None = None) -> None:

@@ -12,6 +12,7 @@ from ...checks import integer, one_of, text
 from ...engine.choose import known
 from ...engine.problem import SAMPLINGS, Sampling
 from ...errors import InputError, TypeMismatchError, shown
+from ...optim import Schedule
 from .base import Edit, Hands, Names, fix, numbered
 
 
@@ -53,6 +54,42 @@ class SetOptimizer(Edit):
     def continues(self, earlier: Edit) -> bool:
         """Whether it sets the same numbers."""
         return isinstance(earlier, SetOptimizer) and {k for k, _ in earlier.numbers} == {k for k, _ in self.numbers}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetSchedule(Edit):
+    """The rates follow a schedule from the next step on, from its beginning; None: they stay as they are.
+
+    One of yours is written by its name, and not read back.
+
+    Parameters
+    ----------
+    schedule : LRScheduler or None
+    """
+
+    schedule: Schedule | None
+
+    def __post_init__(self) -> None:
+        given: Any = self.schedule
+        if not (given is None or isinstance(given, Schedule)):
+            kind = type(given).__name__
+            raise TypeMismatchError(f"SetSchedule: an LRScheduler or None is wanted, got {kind}")
+
+    def check(self, hands: Hands) -> None:
+        """Raise unless it is for as many parameter groups."""
+        hands.check_schedule(self.schedule)
+
+    def apply(self, hands: Hands) -> None:
+        """Let it begin."""
+        hands.put_schedule(self.schedule)
+
+    def words(self, name: Names = numbered) -> str:
+        """``schedule = StepLR(step_size=30, gamma=0.1)``."""
+        return f"schedule = {self.schedule}"
+
+    def continues(self, earlier: Edit) -> bool:
+        """Whether it is of the same kind."""
+        return isinstance(earlier, SetSchedule)
 
 
 def _plain(number: Any, row: bool = False) -> Any:

@@ -1,0 +1,129 @@
+"""OneCycleLR: up to a rate and down again, once (Smith and Topin, 2018)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..checks import flag, integer, one_of
+from ..errors import InputError, shown
+from ._optimizer import Optimizer
+from ._pace import Floats, PaceMoment
+from ._scheduler import LRScheduler, finite, groups_of, numbers
+
+STRATEGIES = ("cos", "linear")
+
+
+class OneCycleLR(LRScheduler):
+    """From ``max_lr / div_factor`` up to `max_lr` and down to ``max_lr / div_factor / final_div_factor``.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    max_lr : float or list of float
+        The highest rate, of all groups or one for each.
+    total_steps : int, optional
+        Of the whole cycle; else ``epochs * steps_per_epoch``.
+    epochs, steps_per_epoch : int, optional
+    pct_start : float
+        The share of the cycle that goes up, ``0 <= pct_start <= 1``.
+    anneal_strategy : {"cos", "linear"}
+    cycle_momentum : bool
+        False: momentum stays. PyTorch's default, True, moves it against the rate; numbers other than the rate are
+        fixed in a recorded rule, so this has to be switched off by hand.
+    base_momentum, max_momentum : float
+        Only for ``cycle_momentum=True``.
+    div_factor, final_div_factor : float
+        Above 0.
+    three_phase : bool
+        Up, down to the first rate again as long, then down to the last.
+    last_epoch, unit
+        See :class:`LRScheduler`.
+
+    Raises
+    ------
+    InputError
+        A number is out of its range, no length is given, or `cycle_momentum` is asked for.
+
+    Notes
+    -----
+    After the cycle a Run keeps the last rate; a step by hand raises InputError, as PyTorch does.
+    """
+
+    _shown = ("max_lr", "total_steps", "pct_start", "anneal_strategy", "three_phase")
+
+    def __init__(
+        self, optimizer: Optimizer, max_lr: float | Sequence[float], total_steps: int | None = None,
+        epochs: int | None = None, steps_per_epoch: int | None = None, pct_start: float = 0.3,
+        anneal_strategy: str = "cos", cycle_momentum: bool = True, base_momentum: float = 0.85,
+        max_momentum: float = 0.95, div_factor: float = 25.0, final_div_factor: float = 1e4,
+        three_phase: bool = False, last_epoch: int = -1, *, unit: str = "step",
+    ) -> None:  # fmt: skip
+        if flag(cycle_momentum, "OneCycleLR: cycle_momentum"):
+            raise InputError(
+                "OneCycleLR: cycle_momentum=True (PyTorch's default) would change momentum every step, and a rule is "
+                "recorded with its numbers; give cycle_momentum=False"
+            )
+        self.total_steps = _total(total_steps, epochs, steps_per_epoch)
+        self.pct_start = finite(pct_start, "OneCycleLR: pct_start", 0.0)
+        if self.pct_start > 1:
+            raise InputError(f"OneCycleLR: pct_start must lie in 0 <= x <= 1, got {shown(pct_start)}")
+        self.anneal_strategy = one_of(anneal_strategy, STRATEGIES, "OneCycleLR: anneal_strategy")
+        self.div_factor = _above(div_factor, "OneCycleLR: div_factor")
+        self.final_div_factor = _above(final_div_factor, "OneCycleLR: final_div_factor")
+        self.three_phase = flag(three_phase, "OneCycleLR: three_phase")
+        groups = groups_of(optimizer)
+        self.max_lr = numbers(max_lr, "OneCycleLR: max_lr", groups)
+        super().__init__(optimizer, last_epoch, unit=unit)
+
+    def _base(self, moment: PaceMoment) -> tuple[float, ...]:
+        return tuple(most / self.div_factor for most in self.max_lr)
+
+    def _phases(self) -> tuple[list[float], list[Floats]]:
+        """Where the phases end, and the rates at their ends: the first ones, then those of each phase."""
+        low, high = np.array(self.base_lrs), np.array(self.max_lr)
+        last, up = low / self.final_div_factor, float(self.pct_start * self.total_steps)
+        if self.three_phase:
+            return [up - 1, 2 * up - 2, self.total_steps - 1.0], [low, high, low, last]
+        return [up - 1, self.total_steps - 1.0], [low, high, last]
+
+    def at(self, counts: NDArray[np.int64]) -> Floats:
+        """Between the ends of each phase by half a cosine, or straight."""
+        ends, rates = self._phases()
+        steps = np.minimum(counts, self.total_steps)
+        found = np.empty((len(counts), len(self.base_lrs)))
+        within = steps[:, np.newaxis] <= np.array([*ends[:-1], np.inf])
+        phase = within.argmax(axis=1)  # the first that they lie in: phases may overlap
+        for i, (end, before, after) in enumerate(zip(ends, rates, rates[1:], strict=False)):
+            start, here = ends[i - 1] if i else 0.0, phase == i
+            share = (steps[here] - start) / (end - start) if end != start else np.ones(int(here.sum()))
+            if self.anneal_strategy == "cos":
+                found[here] = after + np.outer(1 + np.cos(np.pi * share), (before - after) / 2)
+            else:
+                found[here] = before + np.outer(share, after - before)
+        found[counts > self.total_steps] = rates[-1]  # PyTorch raises here
+        return np.maximum(found, 0.0) if self.anneal_strategy == "linear" else found
+
+    def step(self) -> None:
+        """Go on by one, in a hand-written loop; InputError after the last step."""
+        if self.last_epoch >= self.total_steps:
+            raise InputError(f"OneCycleLR: the cycle has {self.total_steps:,} steps, and all are done")
+        super().step()
+
+
+def _total(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
+    if total_steps is not None:
+        return integer("OneCycleLR: total_steps", total_steps, 1)
+    if epochs is None or steps_per_epoch is None:
+        raise InputError("OneCycleLR: give total_steps, or both epochs and steps_per_epoch")
+    return integer("OneCycleLR: epochs", epochs, 1) * integer("OneCycleLR: steps_per_epoch", steps_per_epoch, 1)
+
+
+def _above(given: Any, what: str) -> float:
+    value = finite(given, what, 0.0)
+    if value == 0:
+        raise InputError(f"{what} must be above 0, got {shown(given)}")
+    return value

@@ -1,0 +1,171 @@
+"""`Pace`: the learning rates of an optimiser as they are now, and the schedule that they follow."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class Schedule:
+    """What a pace asks of a schedule; where one stands it says itself, as something that is never changed.
+
+    Attributes
+    ----------
+    remark : str
+        What one should know of how it works; empty if nothing is to be said.
+    base_lrs : tuple of float
+        The rates that it began with, one a parameter group.
+    """
+
+    remark = ""
+    base_lrs: tuple[float, ...]
+
+    @abstractmethod
+    def bound(self, optimizer: Any) -> Any:
+        """The same schedule for another optimiser with as many groups; itself for its own."""
+
+    @abstractmethod
+    def rebound(self, optimizer: Any) -> Any:
+        """A copy of one that was made by pickle or deepcopy, told whose it is."""
+
+    @abstractmethod
+    def begin(self) -> Any:
+        """Where it stands at first."""
+
+    @abstractmethod
+    def begun(self, standing: Any) -> Any:
+        """The same, with what was made of the rates by hand."""
+
+    @abstractmethod
+    def now(self, standing: Any, rates: tuple[float, ...]) -> tuple[float, ...]:
+        """The rates where it stands."""
+
+    @abstractmethod
+    def most(self, standing: Any, epoch: int) -> int | None:
+        """After how many steps it must be asked again at the latest; None: any number."""
+
+    @abstractmethod
+    def table(self, standing: Any, rates: tuple[float, ...], count: int, epoch: int) -> Floats:
+        """The rates of the next `count` training steps, shape (count, groups)."""
+
+    @abstractmethod
+    def after(
+        self, standing: Any, rates: tuple[float, ...], losses: Floats, epoch: int
+    ) -> tuple[Any, tuple[float, ...]]:
+        """Where it stands after training steps, and the rates then."""
+
+    @abstractmethod
+    def scaled(self, standing: Any, rates: tuple[float, ...], new: tuple[float, ...]) -> Any:
+        """Where it stands when the rates are set by hand; None: it ends, a rate of 0 cannot be scaled."""
+
+    @abstractmethod
+    def state_dict(self) -> dict[str, Any]:
+        """Where it stands, as numbers by name."""
+
+    @abstractmethod
+    def loaded(self, state_dict: Any) -> PaceMoment:
+        """The moment of a pace that a state says; nothing is changed."""
+
+
+class PaceMoment(NamedTuple):
+    """All that a pace is at one moment; nothing of it is ever changed."""
+
+    rates: tuple[float, ...]
+    schedule: Schedule | None
+    standing: Any
+
+
+class Pace:
+    """Rates, one a parameter group, and where their schedule stands.
+
+    Parameters
+    ----------
+    rates : sequence of float
+        Of the next step.
+
+    Attributes
+    ----------
+    rates : tuple of float
+    schedule : Schedule or None
+    standing : Standing, PlateauStanding or None
+        Of the schedule, where there is one.
+    """
+
+    def __init__(self, rates: Sequence[float] = ()) -> None:
+        self.rates = tuple(rates)
+        self.schedule: Schedule | None = None
+        self.standing: Any = None
+
+    def moment(self) -> PaceMoment:
+        """It as it is now."""
+        return PaceMoment(self.rates, self.schedule, self.standing)
+
+    def put(self, moment: PaceMoment) -> None:
+        """As it was."""
+        self.rates, self.schedule, self.standing = moment
+
+    def twin(self) -> Pace:
+        """Another one that goes on from here by itself."""
+        twin = Pace()
+        twin.put(self.moment())
+        return twin
+
+    def follow(self, schedule: Schedule | None) -> None:
+        """From here on the rates are those of a schedule, which begins; None: they stay as they are."""
+        self.schedule = schedule
+        self.standing = None if schedule is None else schedule.begin()
+        if schedule is not None and self.standing is not None:
+            self.rates = schedule.now(self.standing, self.rates)
+
+    def begun(self) -> PaceMoment:
+        """The moment at which its schedule begins anew; what was made of the rates by hand stays."""
+        schedule, standing = self.schedule, self.standing
+        if schedule is None or standing is None:
+            return self.moment()
+        first = schedule.begun(standing)
+        return PaceMoment(schedule.now(first, schedule.base_lrs), schedule, first)
+
+    def set(self, rates: Sequence[float]) -> None:
+        """Other rates from the next step on: the schedule is scaled, or ends where it makes nothing of a rate."""
+        new = tuple(rates)
+        if new == self.rates:
+            return
+        schedule, standing = self.schedule, self.standing
+        if schedule is not None and standing is not None:
+            self.standing = schedule.scaled(standing, self.rates, new)
+            if self.standing is None:
+                self.schedule = None
+        self.rates = new
+
+    # ---- what a run asks
+
+    @property
+    def remark(self) -> str:
+        """What one should know of its schedule."""
+        return "" if self.schedule is None else self.schedule.remark
+
+    def most(self, epoch: int) -> int | None:
+        """After how many steps the rates must be asked for anew at the latest; None: any number.
+
+        `epoch` is how many steps an epoch has.
+        """
+        if self.schedule is None or self.standing is None:
+            return None
+        return self.schedule.most(self.standing, epoch)
+
+    def table(self, count: int, epoch: int) -> float | NDArray[np.float64]:
+        """The rates of the next `count` steps: one number if all are alike, else shape (count, groups)."""
+        if self.schedule is None or self.standing is None:
+            return self.rates[0] if len(self.rates) == 1 else np.tile(np.array(self.rates), (count, 1))
+        return self.schedule.table(self.standing, self.rates, count, epoch)
+
+    def passed(self, losses: NDArray[np.float64], epoch: int) -> None:
+        """Steps were done, with these losses."""
+        if self.schedule is not None and self.standing is not None:
+            self.standing, self.rates = self.schedule.after(self.standing, self.rates, losses, epoch)

@@ -1,0 +1,190 @@
+"""ReduceLROnPlateau: smaller rates where the loss gets no better."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..checks import integer, one_of
+from ..errors import InputError, shown
+from ..scalar.value import as_number
+from ._optimizer import Optimizer
+from ._pace import Floats
+from ._scheduler import LRScheduler, finite, groups_of, numbers
+
+MODES, THRESHOLDS = ("min", "max"), ("rel", "abs")
+
+
+class PlateauStanding(NamedTuple):
+    """Where it stands.
+
+    Attributes
+    ----------
+    stepped : int
+        How often it looked.
+    within : int
+        Training steps since then.
+    total : float
+        Sum of their losses.
+    best : float
+    bad, cooldown : int
+        How often it was no better since; how often it still looks away.
+    rates : tuple of float
+    """
+
+    stepped: int
+    within: int
+    total: float
+    best: float
+    bad: int
+    cooldown: int
+    rates: tuple[float, ...]
+
+
+class ReduceLROnPlateau(LRScheduler):
+    """The rates times `factor` where the loss was no better `patience` times in a row.
+
+    By hand: ``scheduler.step(loss)``. A Run looks every `every` steps at their mean loss; its calls end there.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    mode : {"min", "max"}
+        Which is better.
+    factor : float
+        Below 1.
+    patience, cooldown : int
+        How often it may be no better; how long it looks away after it was.
+    threshold : float
+    threshold_mode : {"rel", "abs"}
+        By which share of the best, or by how much, it must be better.
+    min_lr : float or list of float
+        No rate gets lower, of all groups or one for each.
+    eps : float
+        A change that is not larger is not made.
+    every : int, optional
+        Training steps of a Run; default: an epoch.
+
+    Raises
+    ------
+    InputError
+        A number is out of its range.
+    """
+
+    _shown = ("mode", "factor", "patience")
+
+    def __init__(
+        self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10,
+        threshold: float = 1e-4, threshold_mode: str = "rel", cooldown: int = 0, min_lr: float | Sequence[float] = 0.0,
+        eps: float = 1e-8, *, every: int | None = None,
+    ) -> None:  # fmt: skip
+        title = type(self).__name__
+        self.mode, self.threshold_mode = one_of(mode, MODES, f"{title}: mode"), one_of(
+            threshold_mode, THRESHOLDS, f"{title}: threshold_mode"
+        )  # fmt: skip
+        self.factor = finite(factor, f"{title}: factor", 0.0)
+        if self.factor >= 1:
+            raise InputError(f"{title}: factor must lie in 0 <= x < 1, got {shown(factor)}")
+        self.patience, self.cooldown = (
+            integer(f"{title}: patience", patience, 0), integer(f"{title}: cooldown", cooldown, 0)
+        )  # fmt: skip
+        self.threshold, self.eps = finite(threshold, f"{title}: threshold"), finite(eps, f"{title}: eps", 0.0)
+        groups = groups_of(optimizer)
+        self.min_lrs = numbers(min_lr, f"{title}: min_lr", groups)
+        self.every = None if every is None else integer(f"{title}: every", every, 1)
+        super().__init__(optimizer, unit="step")
+
+    def begin(self) -> PlateauStanding:
+        """Nothing was seen."""
+        return PlateauStanding(0, 0, 0.0, math.inf if self.mode == "min" else -math.inf, 0, 0, self.base_lrs)
+
+    def begun(self, standing: Any) -> PlateauStanding:
+        """Likewise: the rates are those that it began with."""
+        return self.begin()
+
+    def now(self, standing: Any, rates: tuple[float, ...]) -> tuple[float, ...]:
+        """The rates as they were left."""
+        kept: tuple[float, ...] = standing.rates
+        return kept
+
+    def _look(self, epoch: int) -> int:
+        return epoch if self.every is None else self.every
+
+    def most(self, standing: Any, epoch: int) -> int:
+        """The steps until it looks again."""
+        return max(1, self._look(epoch) - int(standing.within))
+
+    def table(self, standing: Any, rates: tuple[float, ...], count: int, epoch: int) -> Floats:
+        """The same rates for all steps: none is beyond its next look."""
+        return np.tile(np.array(standing.rates), (count, 1))
+
+    def after(
+        self, standing: Any, rates: tuple[float, ...], losses: Floats, epoch: int
+    ) -> tuple[Any, tuple[float, ...]]:
+        """One more look where the steps reach it."""
+        total = standing.total
+        for loss in losses.tolist():  # one after the other: how steps are cut into calls shows in no bit
+            total += loss
+        within = standing.within + len(losses)
+        if within < self._look(epoch):
+            return standing._replace(within=within, total=total), standing.rates
+        seen = self._seen(standing._replace(within=0, total=0.0), total / within)
+        return seen, seen.rates
+
+    def scaled(self, standing: Any, rates: tuple[float, ...], new: tuple[float, ...]) -> PlateauStanding:
+        """It goes on from the rates that were set."""
+        other: PlateauStanding = standing._replace(rates=new)
+        return other
+
+    def _seen(self, standing: PlateauStanding, loss: float) -> PlateauStanding:
+        """After a look at a loss."""
+        better = self._better(loss, standing.best)
+        best, bad = (loss, 0) if better else (standing.best, standing.bad + 1)
+        cooldown, rates = standing.cooldown, standing.rates
+        if cooldown > 0:
+            cooldown, bad = cooldown - 1, 0
+        if bad > self.patience:
+            rates, cooldown, bad = self._reduced(rates), self.cooldown, 0
+        return standing._replace(stepped=standing.stepped + 1, best=best, bad=bad, cooldown=cooldown, rates=rates)
+
+    def _better(self, loss: float, best: float) -> bool:
+        sign = 1 if self.mode == "min" else -1
+        if self.threshold_mode == "rel":
+            return sign * loss < sign * (best * (1 - sign * self.threshold))
+        return sign * loss < sign * (best - sign * self.threshold)
+
+    def _reduced(self, rates: tuple[float, ...]) -> tuple[float, ...]:
+        lower = [max(rate * self.factor, least) for rate, least in zip(rates, self.min_lrs, strict=True)]
+        return tuple(new if old - new > self.eps else old for old, new in zip(rates, lower, strict=True))
+
+    def step(self, metrics: Any = None) -> None:
+        """Look at a loss, in a hand-written loop.
+
+        Raises
+        ------
+        InputError
+            No loss is given.
+        StateError
+            As for :meth:`LRScheduler.step`.
+        """
+        standing, pace = self._standing("step()"), self.optimizer.lr_pace
+        self.optimizer._check_free("its schedule is stepped by hand")
+        if metrics is None:
+            raise InputError("ReduceLROnPlateau: step(loss) wants the loss that it is to look at")
+        new = self._seen(standing, as_number(metrics, "ReduceLROnPlateau: the loss"))
+        pace.rates, pace.standing = new.rates, new
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where it stands, as numbers by name; ``best`` is None before the first look."""
+        found = super().state_dict()
+        return found if math.isfinite(found["best"]) else {**found, "best": None}
+
+    def _read(self, title: str, given: Mapping[str, Any]) -> PlateauStanding:
+        whole = {name: integer(f"{title}: {name}", given[name], 0) for name in ("stepped", "within", "bad", "cooldown")}
+        best = self.begin().best if given["best"] is None else as_number(given["best"], f"{title}: best")
+        total = as_number(given["total"], f"{title}: total")
+        rates = numbers(given["rates"], f"{title}: rates", len(self.base_lrs))
+        return PlateauStanding(**whole, total=total, best=best, rates=rates)

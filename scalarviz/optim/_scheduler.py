@@ -1,0 +1,307 @@
+"""`LRScheduler`: what all schedules of the learning rate share; a new one is a subclass that says `at`."""
+
+from __future__ import annotations
+
+import copy
+import math
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..checks import integer, mapping, one_of
+from ..errors import InputError, StateError, TypeMismatchError, listing, shown
+from ..scalar.value import as_number
+from ._optimizer import Optimizer
+from ._pace import Floats, PaceMoment, Schedule
+
+UNITS = ("step", "epoch")
+"""What a Run steps a schedule after: every training step, or as many as the data has batches."""
+
+
+class Standing(NamedTuple):
+    """Where a schedule stands.
+
+    Attributes
+    ----------
+    stepped : int
+        How often it was stepped.
+    within : int
+        Training steps since then.
+    scales : tuple of float
+        What the rates of each group were multiplied by, by hand.
+    """
+
+    stepped: int
+    within: int
+    scales: tuple[float, ...]
+
+
+class LRScheduler(Schedule):
+    """Base of the schedules.
+
+    Making one attaches it to its optimiser: the rates from now on are its. In a hand-written loop call :meth:`step`
+    after ``optimizer.step()``, as in PyTorch. A Run steps it by itself, once a training step. A schedule that was made
+    before and has not been stepped makes way for the new one, which begins with the same rates.
+
+    A subclass says in :meth:`at` what the rates are after so many steps of it.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    last_epoch : int
+        PyTorch's; -1. To go on from elsewhere there is :meth:`load_state_dict`.
+    unit : {"step", "epoch"}
+        What a Run steps it after: a training step, or an epoch, which are ``N // batch_size`` of them.
+
+    Attributes
+    ----------
+    base_lrs : tuple of float
+        The rates that it began with, one a parameter group.
+    unit : str
+    remark : str
+        What one should know of how it works here; empty if nothing is to be said.
+
+    Raises
+    ------
+    TypeMismatchError
+        `optimizer` is none.
+    InputError
+        Another `unit`, or another `last_epoch`.
+    """
+
+    _shown: tuple[str, ...] = ()
+    """Names of what is said of it beside its class."""
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1, *, unit: str = "step") -> None:
+        title = type(self).__name__
+        if not isinstance(optimizer, Optimizer):
+            raise TypeMismatchError(f"{title}: an optimiser is wanted, got {type(optimizer).__name__}")
+        if isinstance(last_epoch, bool) or last_epoch != -1:
+            raise InputError(
+                f"{title}: last_epoch must be -1, got {shown(last_epoch)}; load_state_dict() goes on from elsewhere"
+            )
+        self.unit = one_of(unit, UNITS, f"{title}: unit")
+        self._optimizer = weakref.ref(optimizer)
+        if type(self).at is LRScheduler.at and type(self).table is LRScheduler.table:
+            raise TypeMismatchError(f"{title} does not say its rates; give it at(self, counts)")
+        self.base_lrs = self._base(optimizer.lr_pace.moment())
+        self._check()
+        optimizer.lr_schedule = self
+
+    def _base(self, moment: PaceMoment) -> tuple[float, ...]:
+        """The rates that it begins with: those of now, or of a schedule that was never stepped."""
+        before, standing = moment.schedule, moment.standing
+        rates: tuple[float, ...] = moment.rates
+        if before is None or standing != before.begun(standing) or not isinstance(standing, Standing):
+            return rates
+        return tuple(base * scale for base, scale in zip(before.base_lrs, standing.scales, strict=True))
+
+    def _check(self) -> None:
+        """Raise unless its first rates can be used."""
+        self.now(self.begin(), self.base_lrs)
+
+    def bound(self, optimizer: Optimizer) -> LRScheduler:
+        """The same schedule for another optimiser with as many groups; itself for its own."""
+        if self._optimizer() is optimizer:
+            return self
+        if len(self.base_lrs) != len(optimizer.lr_pace.rates):
+            raise InputError(
+                f"{type(self).__name__} is for {len(self.base_lrs)} parameter groups, the optimiser has "
+                f"{len(optimizer.lr_pace.rates)}"
+            )
+        return self.rebound(optimizer)
+
+    def rebound(self, optimizer: Optimizer) -> LRScheduler:
+        """A copy, told whose it is."""
+        twin = copy.copy(self)
+        twin._optimizer = weakref.ref(optimizer)
+        return twin
+
+    # ---- what the rates are
+
+    def at(self, counts: NDArray[np.int64]) -> Floats:
+        """The rates after the schedule was stepped so often.
+
+        Parameters
+        ----------
+        counts : ndarray of int64, shape (n,)
+            Each at least 0.
+
+        Returns
+        -------
+        ndarray of float64, shape (n, groups)
+            Finite and >= 0. What one count gives must not depend on the others.
+        """
+        raise NotImplementedError
+
+    def _checked_at(self, counts: NDArray[np.int64]) -> Floats:
+        rates = self.at(counts)
+        good = np.isfinite(rates) & (rates >= 0)
+        if not good.all():
+            row, group = np.argwhere(~good)[0]
+            raise InputError(
+                f"{self!r} gives the rate {rates[row, group]:g} after {int(counts[row]):,} steps; a rate is a finite "
+                "number >= 0"
+            )
+        return rates
+
+    # ---- as a run asks
+
+    def begin(self) -> Any:
+        """Where it stands at first."""
+        return Standing(0, 0, (1.0,) * len(self.base_lrs))
+
+    def begun(self, standing: Any) -> Any:
+        """The same, with what was made of the rates by hand."""
+        return Standing(0, 0, standing.scales)
+
+    def now(self, standing: Any, rates: tuple[float, ...]) -> tuple[float, ...]:
+        """The rates where it stands."""
+        row = self._checked_at(np.array([standing.stepped]))[0] * np.array(standing.scales)
+        return tuple(row.tolist())
+
+    def most(self, standing: Any, epoch: int) -> int | None:
+        """After how many steps it must be asked again at the latest; None: any number."""
+        return None
+
+    def _every(self, epoch: int) -> int:
+        return 1 if self.unit == "step" else epoch
+
+    def table(self, standing: Any, rates: tuple[float, ...], count: int, epoch: int) -> Floats:
+        """The rates of the next `count` training steps, shape (count, groups)."""
+        every = self._every(epoch)
+        within = min(standing.within, every - 1)
+        counts = standing.stepped + (within + np.arange(count)) // every
+        found: Floats = self._checked_at(counts) * np.array(standing.scales)
+        return found
+
+    def after(
+        self, standing: Any, rates: tuple[float, ...], losses: Floats, epoch: int
+    ) -> tuple[Any, tuple[float, ...]]:
+        """Where it stands after training steps, and the rates then."""
+        every = self._every(epoch)
+        more, within = divmod(min(standing.within, every - 1) + len(losses), every)
+        new = Standing(standing.stepped + more, within, standing.scales)
+        return new, self.now(new, rates)
+
+    def scaled(self, standing: Any, rates: tuple[float, ...], new: tuple[float, ...]) -> Any:
+        """Where it stands when the rates are set by hand; None: it ends, a rate of 0 cannot be scaled."""
+        own = self.at(np.array([standing.stepped]))[0].tolist()
+        changed = [before != after for before, after in zip(rates, new, strict=True)]
+        if any(change and rate == 0 for change, rate in zip(changed, own, strict=True)):
+            return None
+        scales = [
+            after / rate if change else scale
+            for change, after, rate, scale in zip(changed, new, own, standing.scales, strict=True)
+        ]
+        return Standing(standing.stepped, standing.within, tuple(scales))
+
+    # ---- as in PyTorch
+
+    @property
+    def optimizer(self) -> Optimizer:
+        """Whose rates it sets; StateError where nobody holds that one any more."""
+        optimizer = self._optimizer()
+        if optimizer is None:
+            raise StateError(f"{type(self).__name__}: its optimiser is gone")
+        return optimizer
+
+    def _standing(self, what: str) -> Any:
+        """Where it stands; StateError where it sets no rates any more."""
+        pace = self.optimizer.lr_pace
+        if pace.schedule is not self:
+            now = "the rates were set by hand where its own was 0" if pace.schedule is None else f"now {pace.schedule}"
+            raise StateError(
+                f"{type(self).__name__}.{what}: it is no longer the schedule of its optimiser ({now}); several in a "
+                "row are a SequentialLR"
+            )
+        return pace.standing
+
+    @property
+    def last_epoch(self) -> int:
+        """How often it was stepped."""
+        return int(self._standing("last_epoch").stepped)
+
+    def get_last_lr(self) -> list[float]:
+        """The rates of the next step, one a parameter group."""
+        return list(self.optimizer.lr_pace.rates)
+
+    def step(self) -> None:
+        """Go on by one, in a hand-written loop.
+
+        Raises
+        ------
+        StateError
+            A Run trains with the optimiser and steps it by itself; or another schedule took its place.
+        """
+        standing, pace = self._standing("step()"), self.optimizer.lr_pace
+        self.optimizer._check_free("its schedule is stepped by hand")
+        new = Standing(standing.stepped + 1, 0, standing.scales)
+        pace.rates, pace.standing = self.now(new, pace.rates), new
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where it stands, as numbers by name; its arguments are not among them."""
+        return {name: list(part) if isinstance(part, tuple) else part
+                for name, part in self._standing("state_dict()")._asdict().items()}  # fmt: skip
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on from what :meth:`state_dict` gave; on an error nothing is changed.
+
+        Raises
+        ------
+        InputError, TypeMismatchError
+            Entries are missing or unknown, or cannot be used.
+        StateError
+            A Run trains with the optimiser.
+        """
+        self._standing("load_state_dict()")
+        self.optimizer._check_free("its schedule is loaded")
+        self.optimizer.lr_pace.put(self.loaded(state_dict))
+
+    def loaded(self, state_dict: Any) -> PaceMoment:
+        """The moment of a pace that a state says; nothing is changed."""
+        title = f"{type(self).__name__}: the state"
+        given, first = mapping(state_dict, title), self.begin()
+        if set(given) != set(first._fields):
+            raise InputError(f"{title} has {listing(first._fields)}, got {listing(sorted(given))}")
+        standing = self._read(title, given)
+        return PaceMoment(self.now(standing, self.base_lrs), self, standing)
+
+    def _read(self, title: str, given: Mapping[str, Any]) -> Any:
+        scales = numbers(given["scales"], f"{title}: scales", len(self.base_lrs))
+        return Standing(
+            integer(f"{title}: stepped", given["stepped"], 0), integer(f"{title}: within", given["within"], 0), scales
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: part for name, part in vars(self).items() if name != "_optimizer"}
+
+    def __repr__(self) -> str:
+        names = (*self._shown, *(() if self.unit == "step" else ("unit",)))
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
+
+
+def finite(given: Any, what: str, least: float = -math.inf) -> float:
+    """`given` as a finite float of at least `least`; InputError if it is none."""
+    value = as_number(given, what)
+    if not (math.isfinite(value) and value >= least):
+        bound = f" >= {least:g}" if least > -math.inf else ""
+        raise InputError(f"{what} must be a finite number{bound}, got {shown(given)}")
+    return value
+
+
+def numbers(given: Any, what: str, count: int, least: float = 0.0) -> tuple[float, ...]:
+    """One number for all groups, or a list with one for each; InputError if it is neither."""
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        if len(given) != count:
+            raise InputError(f"{what}: there are {count} parameter groups, got {len(given)} numbers")
+        return tuple(finite(one, what, least) for one in given)
+    return (finite(given, what, least),) * count
+
+
+def groups_of(optimizer: object) -> int:
+    """How many parameter groups it has; 1 where it is no optimiser, which is said later."""
+    return len(optimizer.lr_pace.rates) if isinstance(optimizer, Optimizer) else 1

@@ -1,0 +1,37 @@
+"""Schedules of the learning rate, with PyTorch's names and arguments.
+
+Open `_scheduler` first: a schedule says what the rates are after so many steps of it. Making one attaches it to its
+optimiser. `_schedules` has those that are one formula; `_one_cycle`, `_lambda_lr`, `_sequential_lr` and `_plateau` the
+others; `_pace` is where an optimiser's rates stand, and what a run asks.
+
+Examples
+--------
+>>> from scalarviz import nn, optim
+>>> optimizer = optim.SGD(nn.Linear(2, 1).parameters(), lr=0.1)
+>>> schedule = optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+>>> for _ in range(3):
+...     optimizer.step(); schedule.step()
+>>> optimizer.lr
+0.05
+"""
+
+from ..arguments import explain
+from ._lambda_lr import LambdaLR
+from ._one_cycle import OneCycleLR
+from ._plateau import ReduceLROnPlateau
+from ._scheduler import LRScheduler, Standing
+from ._schedules import CosineAnnealingLR, ExponentialLR, LinearLR, MultiStepLR, StepLR
+from ._sequential_lr import SequentialLR
+
+__all__ = [
+    "CosineAnnealingLR", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "OneCycleLR",
+    "ReduceLROnPlateau", "SequentialLR", "Standing", "StepLR",
+]  # fmt: skip
+
+_ABSENT = {"verbose": "run.lr and get_last_lr() say the rates"}
+
+for _kind in (
+    CosineAnnealingLR, ExponentialLR, LambdaLR, LinearLR, MultiStepLR, OneCycleLR, ReduceLROnPlateau, SequentialLR,
+    StepLR,
+):  # fmt: skip
+    explain(_kind, _ABSENT)

@@ -1,0 +1,329 @@
+"""Schedules by hand: every rate is PyTorch's; many steps at once give the bits of single ones."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from scalarviz import nn, optim
+from scalarviz.errors import InputError, ScalarvizError, StateError, TypeMismatchError
+from scalarviz.optim import lr_scheduler
+
+STEPS = 60
+
+
+def tens(count):
+    return 0.5 ** (count // 10)  # cannot be recorded
+
+
+def decay(count):
+    return 0.95**count
+
+
+CASES = [
+    ("StepLR", {"step_size": 3}),
+    ("StepLR", {"step_size": 7, "gamma": 0.6}),
+    ("StepLR", {"step_size": 1, "gamma": 1.05}),
+    ("MultiStepLR", {"milestones": [2, 5, 5, 30], "gamma": 0.5}),
+    ("MultiStepLR", {"milestones": [40, 3]}),
+    ("ExponentialLR", {"gamma": 0.93}),
+    ("ExponentialLR", {"gamma": 1.0}),
+    ("CosineAnnealingLR", {"T_max": 60}),
+    ("CosineAnnealingLR", {"T_max": 7}),
+    ("CosineAnnealingLR", {"T_max": 10, "eta_min": 0.01}),
+    ("CosineAnnealingLR", {"T_max": 1, "eta_min": 0.01}),
+    ("LinearLR", {}),
+    ("LinearLR", {"start_factor": 1.0, "end_factor": 0.0, "total_iters": 50}),
+    ("LinearLR", {"start_factor": 0.1, "end_factor": 0.5, "total_iters": 9}),
+    ("OneCycleLR", {"max_lr": 0.5, "total_steps": STEPS}),
+    ("OneCycleLR", {"max_lr": 0.5, "epochs": 4, "steps_per_epoch": 15, "pct_start": 0.4, "anneal_strategy": "linear"}),
+    ("OneCycleLR", {"max_lr": 0.5, "total_steps": STEPS, "three_phase": True, "pct_start": 0.25}),
+    ("OneCycleLR", {"max_lr": 0.5, "total_steps": 90, "div_factor": 10, "final_div_factor": 100, "pct_start": 0.7,
+                    "three_phase": True}),
+    ("LambdaLR", {"lr_lambda": decay}),
+    ("LambdaLR", {"lr_lambda": tens}),
+    ("LambdaLR", {"lr_lambda": lambda count: 1.0}),
+    ("LambdaLR", {"lr_lambda": lambda count: 1 / math.sqrt(1 + count)}),
+]  # fmt: skip
+
+
+def ours(lr=0.1):
+    return optim.SGD(nn.Linear(2, 1).parameters(), lr=lr)
+
+
+def made(name, settings, optimizer):
+    own = {"cycle_momentum": False} if name == "OneCycleLR" else {}
+    return getattr(lr_scheduler, name)(optimizer, **settings, **own)
+
+
+def rates_by_hand(optimizer, schedule, steps=STEPS):
+    found = []
+    for _ in range(steps):
+        found.append(optimizer.lr)
+        optimizer.step()
+        schedule.step()
+        assert schedule.get_last_lr() == [optimizer.lr]
+    return [*found, optimizer.lr]
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch", reason="no PyTorch (extra oracle)")
+
+
+def theirs(torch, lr=0.1):
+    return torch.optim.SGD([torch.zeros(2, dtype=torch.float64, requires_grad=True)], lr=lr)
+
+
+def their_rates(optimizer, schedule, steps=STEPS):
+    found = []
+    for _ in range(steps):
+        found.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    return [*found, optimizer.param_groups[0]["lr"]]
+
+
+@pytest.mark.parametrize(("name", "settings"), CASES)
+def test_every_rate_is_pytorchs(torch, name, settings):
+    other = theirs(torch)
+    own = {"cycle_momentum": False} if name == "OneCycleLR" else {}
+    wanted = their_rates(other, getattr(torch.optim.lr_scheduler, name)(other, **settings, **own))
+    optimizer = ours()
+    found = rates_by_hand(optimizer, made(name, settings, optimizer))
+    wanted = np.maximum(wanted, 0.0)  # after its end PyTorch's straight cycle goes on below 0
+    np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
+    assert optimizer.lr_schedule.last_epoch == STEPS
+
+
+@pytest.mark.parametrize(("name", "settings"), CASES)
+def test_many_steps_at_once_have_the_bits_of_single_ones(name, settings):
+    one, many, parts = ours(), ours(), ours()
+    made(name, settings, many), made(name, settings, parts)
+    found = rates_by_hand(one, made(name, settings, one))
+    table = many.lr_pace.table(STEPS, 5)[:, 0]
+    assert table.tolist() == found[:-1]
+    random, pieces = np.random.default_rng(0), []
+    while len(pieces) < STEPS:
+        count = min(int(random.integers(1, 20)), STEPS - len(pieces))
+        pieces += parts.lr_pace.table(count, 5)[:, 0].tolist()
+        parts.lr_pace.passed(np.zeros(count), 5)
+    assert pieces == found[:-1]
+    assert parts.lr == found[-1]
+
+
+SEQUENCES = [
+    ([("LinearLR", {"start_factor": 0.1, "total_iters": 5}), ("CosineAnnealingLR", {"T_max": 40})], [5]),
+    ([("LinearLR", {}), ("StepLR", {"step_size": 4, "gamma": 0.5}), ("ExponentialLR", {"gamma": 0.9})], [7, 30]),
+    ([("ExponentialLR", {"gamma": 0.9}), ("LambdaLR", {"lr_lambda": decay})], [20]),
+    ([("MultiStepLR", {"milestones": [3, 6]}), ("LinearLR", {"start_factor": 0.5, "total_iters": 8})], [10]),
+]
+
+
+@pytest.mark.parametrize(("parts", "milestones"), SEQUENCES)
+def test_schedules_in_a_row_are_pytorchs(torch, parts, milestones):
+    other = theirs(torch)
+    row = [getattr(torch.optim.lr_scheduler, name)(other, **settings) for name, settings in parts]
+    wanted = their_rates(other, torch.optim.lr_scheduler.SequentialLR(other, row, milestones))
+    optimizer = ours()
+    row = [made(name, settings, optimizer) for name, settings in parts]
+    found = rates_by_hand(optimizer, lr_scheduler.SequentialLR(optimizer, row, milestones))
+    np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
+
+
+PLATEAUS = [
+    {},
+    {"patience": 2, "factor": 0.5},
+    {"patience": 0, "factor": 0.3, "threshold": 0.01, "threshold_mode": "abs"},
+    {"mode": "max", "patience": 1, "factor": 0.5, "cooldown": 3},
+    {"mode": "max", "patience": 1, "threshold": 0.05, "threshold_mode": "abs", "min_lr": 0.01},
+    {"patience": 1, "factor": 0.1, "min_lr": 1e-3, "eps": 1e-4},
+]
+
+
+@pytest.mark.parametrize("settings", PLATEAUS)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_plateau_is_pytorchs(torch, settings, seed):
+    random = np.random.default_rng(seed)
+    metrics = np.exp(-0.05 * np.arange(160)) + 0.2 * random.random(160)
+    metrics[random.integers(160, size=3)] = np.nan
+    other, optimizer = theirs(torch), ours()
+    their = torch.optim.lr_scheduler.ReduceLROnPlateau(other, **settings)
+    own = lr_scheduler.ReduceLROnPlateau(optimizer, **settings)
+    for metric in metrics.tolist():
+        their.step(metric)
+        own.step(metric)
+        np.testing.assert_allclose(optimizer.lr, other.param_groups[0]["lr"], rtol=1e-12)
+    assert optimizer.lr < 0.1  # else nothing was compared
+
+
+def test_the_formulas_of_the_documentation():
+    """Without PyTorch: what is printed in its documentation."""
+    optimizer = ours(0.05)
+    schedule = lr_scheduler.StepLR(optimizer, step_size=30, gamma=0.1)
+    found = rates_by_hand(optimizer, schedule, 100)
+    np.testing.assert_allclose([found[0], found[29], found[30], found[60]], [0.05, 0.05, 0.005, 0.0005])
+    optimizer = ours(0.05)
+    found = rates_by_hand(optimizer, lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=4), 5)
+    np.testing.assert_allclose(found, [0.025, 0.03125, 0.0375, 0.04375, 0.05, 0.05])
+    optimizer = ours(1.0)
+    found = rates_by_hand(optimizer, lr_scheduler.CosineAnnealingLR(optimizer, T_max=4), 4)
+    np.testing.assert_allclose(found, [1, (1 + math.sqrt(0.5)) / 2, 0.5, (1 - math.sqrt(0.5)) / 2, 0], atol=1e-15)
+
+
+def test_a_lambda_is_recorded_where_it_can_be_and_else_that_is_said():
+    optimizer = ours()
+    assert lr_scheduler.LambdaLR(optimizer, decay).remark == ""
+    assert lr_scheduler.LambdaLR(optimizer, lambda k: sv.minimum(1.0, (k + 1) / 10)).remark == ""
+    optimizer = ours()
+    assert "called with numbers" in lr_scheduler.LambdaLR(optimizer, tens).remark
+    knows = lr_scheduler.LambdaLR(optimizer, lambda k: 2.0 if isinstance(k, int) else 1.0)  # recorded it is another
+    assert "called with numbers" in knows.remark
+    assert knows.get_last_lr() == [0.2]
+
+
+def test_a_rate_that_is_set_scales_what_follows_and_ends_it_where_it_is_0():
+    optimizer = ours(0.4)
+    schedule = lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+    schedule.step()
+    optimizer.lr = 0.1
+    assert [optimizer.lr] + [schedule.step() or optimizer.lr for _ in range(4)] == [0.1, 0.05, 0.05, 0.025, 0.025]
+    optimizer = ours(0.4)
+    schedule = lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=2)
+    schedule.step(), schedule.step()
+    assert optimizer.lr == 0.0
+    optimizer.lr = 0.3
+    assert optimizer.lr_schedule is None
+    with pytest.raises(StateError, match=r"no longer the schedule.*set by hand where its own was 0"):
+        schedule.step()
+
+
+def test_a_new_schedule_takes_the_place_and_goes_on_from_the_rate_of_now():
+    optimizer = ours(0.4)
+    first = lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)
+    first.step()
+    second = lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.1)
+    assert optimizer.lr_schedule is second
+    assert optimizer.lr == 0.2
+    with pytest.raises(StateError, match="SequentialLR"):
+        first.step()
+    optimizer.lr_schedule = None
+    assert optimizer.lr == 0.2
+
+
+@pytest.mark.parametrize(("name", "settings"), [*CASES[:18], ("ReduceLROnPlateau", {"patience": 1})])
+def test_a_state_dict_goes_on_where_it_stood_through_json_copies_and_pickles(name, settings):
+    def step(schedule, k):
+        schedule.step(1.0 + k % 5) if name == "ReduceLROnPlateau" else schedule.step()
+
+    optimizer = ours(0.3)
+    schedule = made(name, settings, optimizer)
+    optimizer.lr = 0.2
+    for k in range(13):
+        step(schedule, k)
+    other = ours(0.3)
+    again = made(name, settings, other)
+    again.load_state_dict(json.loads(json.dumps(schedule.state_dict())))
+    copies = [copy.deepcopy(optimizer), pickle.loads(pickle.dumps(optimizer)), copy.copy(optimizer), other]
+    for k in range(13, 20):
+        step(schedule, k)
+        for twin in copies:
+            step(twin.lr_schedule, k)
+            assert twin.lr == optimizer.lr
+            assert twin.lr_schedule.optimizer is twin
+
+
+NO_NUMBERS = [None, "1", [1.0], 1j, float("nan"), float("inf")]
+BAD = {
+    "StepLR": [{"step_size": 0}, {"step_size": 1.5}, {"step_size": None}, {"step_size": 2, "gamma": -1},
+               *({"step_size": 2, "gamma": bad} for bad in NO_NUMBERS)],
+    "MultiStepLR": [{"milestones": 3}, {"milestones": "12"}, {"milestones": [1, -1]}, {"milestones": [1.5]},
+                    {"milestones": [1], "gamma": None}],
+    "ExponentialLR": [{"gamma": -0.1}, *({"gamma": bad} for bad in NO_NUMBERS)],
+    "CosineAnnealingLR": [{"T_max": 0}, {"T_max": 2.5}, {"T_max": 3, "eta_min": -1}, {"T_max": 3, "eta_min": "0"}],
+    "LinearLR": [{"start_factor": 0}, {"start_factor": 2}, {"end_factor": 2}, {"end_factor": -1}, {"total_iters": 0}],
+    "OneCycleLR": [{"max_lr": 1}, {"max_lr": -1, "total_steps": 3}, {"max_lr": [1, 2], "total_steps": 3},
+                   {"max_lr": 1, "total_steps": 0}, {"max_lr": 1, "epochs": 3}, {"max_lr": 1, "total_steps": 3,
+                   "anneal_strategy": "sin"}, {"max_lr": 1, "total_steps": 3, "pct_start": 2},
+                   {"max_lr": 1, "total_steps": 3, "div_factor": 0},
+                   {"max_lr": 1, "total_steps": 3, "cycle_momentum": True}],
+    "LambdaLR": [{"lr_lambda": None}, {"lr_lambda": 3}, {"lr_lambda": [decay, decay]}, {"lr_lambda": lambda k: -1.0},
+                 {"lr_lambda": lambda k: "a"}, {"lr_lambda": lambda k: float("nan")}],
+    "ReduceLROnPlateau": [{"mode": "low"}, {"factor": 1.0}, {"factor": -1}, {"patience": -1}, {"cooldown": 0.5},
+                          {"threshold": None}, {"threshold_mode": "x"}, {"min_lr": [1, 2]}, {"eps": -1}, {"every": 0}],
+    "SequentialLR": [{"schedulers": 3, "milestones": [1]}, {"schedulers": [3], "milestones": []},
+                     {"schedulers": [], "milestones": []}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "settings"), [(name, one) for name, cases in BAD.items() for one in cases])
+def test_bad_arguments_are_refused_and_leave_the_optimiser_as_it_was(name, settings):
+    optimizer = ours(0.3)
+    given = dict(settings)
+    if name == "OneCycleLR":
+        given.setdefault("cycle_momentum", False)
+    with pytest.raises(ScalarvizError):
+        getattr(lr_scheduler, name)(optimizer, **given)
+    assert (optimizer.lr, optimizer.lr_schedule) == (0.3, None)
+
+
+def test_other_things_that_do_not_fit():
+    optimizer = ours()
+    for wrong in (None, 3, "sgd", nn.Linear(2, 1)):
+        with pytest.raises(TypeMismatchError, match="optimiser"):
+            lr_scheduler.StepLR(wrong, 3)
+    with pytest.raises(InputError, match="unit"):
+        lr_scheduler.StepLR(optimizer, 3, unit="minute")
+    for wrong in (0, 5, True, None):
+        with pytest.raises(InputError, match="load_state_dict"):
+            lr_scheduler.StepLR(optimizer, 3, last_epoch=wrong)
+    with pytest.raises(TypeMismatchError, match="verbose"):
+        lr_scheduler.StepLR(optimizer, 3, verbose=True)
+    with pytest.raises(TypeMismatchError, match="LRScheduler"):
+        optimizer.lr_schedule = "StepLR"
+    schedule = lr_scheduler.StepLR(optimizer, 3)
+    for wrong in ({}, {"stepped": 1}, None, 3, {**schedule.state_dict(), "stepped": -1},
+                  {**schedule.state_dict(), "scales": [1.0, 2.0]}, {**schedule.state_dict(), "more": 1}):  # fmt: skip
+        with pytest.raises(ScalarvizError):
+            schedule.load_state_dict(wrong)
+    other = ours()
+    with pytest.raises(InputError, match="the optimiser that it is made for"):
+        lr_scheduler.SequentialLR(other, [schedule], [])
+    plateau = lr_scheduler.ReduceLROnPlateau(optimizer)
+    with pytest.raises(InputError, match="looks at losses"):
+        lr_scheduler.SequentialLR(optimizer, [plateau], [])
+    for wrong in (None, "1", [1]):
+        with pytest.raises(ScalarvizError):
+            plateau.step(wrong)
+    parts = [lr_scheduler.StepLR(optimizer, 3), lr_scheduler.StepLR(optimizer, 3)]
+    for wrong in ([], [0], [1, 2], "1", None, [-1]):
+        with pytest.raises(ScalarvizError):
+            lr_scheduler.SequentialLR(optimizer, parts, wrong)
+
+
+def test_a_schedule_of_ones_own_says_its_rates():
+    class Half(lr_scheduler.LRScheduler):
+        def at(self, counts):
+            return np.outer(1 / (1 + counts), self.base_lrs)
+
+    optimizer = ours(0.6)
+    schedule = Half(optimizer)
+    schedule.step(), schedule.step()
+    assert optimizer.lr == pytest.approx(0.2)
+    with pytest.raises(TypeMismatchError, match="at"):
+        lr_scheduler.LRScheduler(optimizer)
+
+
+def test_one_cycle_by_hand_ends_as_pytorchs_does():
+    optimizer = ours()
+    schedule = lr_scheduler.OneCycleLR(optimizer, 1.0, total_steps=5, cycle_momentum=False)
+    for _ in range(5):
+        schedule.step()
+    with pytest.raises(InputError, match="5 steps"):
+        schedule.step()
