@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ..checks import function
 from ..errors import InputError, ScalarvizError
-from ..scalar.value import Value, as_number
+from ..scalar.numbers import as_number
+from ..scalar.value import Value
 from ..tape import Tape, record
 from ._optimizer import Optimizer
 from ._pace import Floats

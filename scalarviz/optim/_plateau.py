@@ -10,7 +10,7 @@ import numpy as np
 
 from ..checks import integer, one_of
 from ..errors import InputError, shown
-from ..scalar.value import as_number
+from ..scalar.numbers import as_number
 from ._optimizer import Optimizer
 from ._pace import Floats
 from ._scheduler import LRScheduler, finite, groups_of, numbers

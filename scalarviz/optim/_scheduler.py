@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..checks import integer, mapping, one_of
 from ..errors import InputError, StateError, TypeMismatchError, listing, shown
-from ..scalar.value import as_number
+from ..scalar.numbers import as_number
 from ._optimizer import Optimizer
 from ._pace import Floats, PaceMoment, Schedule
 
