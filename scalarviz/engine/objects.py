@@ -57,7 +57,7 @@ class ObjectsTrainer(HostTrainer):
         total = 0.0
         for place, sample in enumerate(samples):
             with mask.sample(problem.draws(step, place)):
-                loss = self.sample_loss(problem.data[:, sample].tolist())
+                loss = self.sample_loss(problem.data[:, int(sample)].tolist())
             loss.backward(scale)
             total += loss.data
         return total * scale

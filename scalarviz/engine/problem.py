@@ -13,6 +13,7 @@ from .. import rng
 from ..scalar.mask import Draws
 from ..scalar.store import Store
 from ..tape import Plan, Program
+from .data import Data
 from .readback import Asked
 
 Array = NDArray[Any]
@@ -57,8 +58,8 @@ class Problem:
         ``value`` and ``grad`` of the parameters, shape (P,), in the run's dtype (float32 or float64).
     state : list of ndarray, shape (P,)
         The optimiser's state, in the order of the update's inputs; same dtype.
-    data : ndarray, shape (n_inputs + n_targets + n_features, N)
-        One row a number of the sample, C-contiguous, same dtype.
+    data : Data, shape (n_inputs + n_targets + n_features, N)
+        One row a number of the sample, read in the same dtype.
     batch : int
         Samples a step; at most N where an epoch orders them.
     seed : int
@@ -86,7 +87,7 @@ class Problem:
     update: Plan
     store: Store
     state: list[Array]
-    data: Array
+    data: Data
     batch: int
     seed: int
     reduction: Reduction
@@ -97,7 +98,7 @@ class Problem:
     threads: int = 1
     sampling: Sampling = "epochs"
     share: Share | None = None
-    _shares: tuple[Array, Share, NDArray[np.float64] | None] | None = field(default=None, init=False, repr=False)
+    _shares: tuple[Data, Share, NDArray[np.float64] | None] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.block == 0:

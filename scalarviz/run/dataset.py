@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from ..engine.data import Data, joined
 
 
 class Dataset:
@@ -13,22 +10,22 @@ class Dataset:
 
     Parameters
     ----------
-    *parts : ndarray, shape (numbers of a sample, N_k)
+    *parts : Data, shape (numbers of a sample, N_k)
         The base, then what was added, in order.
     """
 
     __slots__ = ("parts",)
 
-    def __init__(self, *parts: NDArray[Any]) -> None:
-        self.parts = parts  # not marked read-only: to the compiled engine that would be another type
+    def __init__(self, *parts: Data) -> None:
+        self.parts = parts
 
     def __len__(self) -> int:
         return sum(part.shape[1] for part in self.parts)
 
-    def with_more(self, part: NDArray[Any]) -> Dataset:
+    def with_more(self, part: Data) -> Dataset:
         """All of it and `part`; what is there is shared, not copied."""
         return Dataset(*self.parts, part)
 
-    def joined(self) -> NDArray[Any]:
-        """All of it as one C-contiguous array, shape (numbers of a sample, N)."""
-        return self.parts[0] if len(self.parts) == 1 else np.concatenate(self.parts, axis=1)
+    def joined(self) -> Data:
+        """All of it as one, shape (numbers of a sample, N)."""
+        return joined(self.parts)

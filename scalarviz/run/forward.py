@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..engine.arrays.plan import PlanRunner
+from ..engine.data import Data
 from ..engine.problem import Reduction, Share, inverse
 from ..errors import UnknownNameError, listing
 from ..tape import Plan, Tape, lower
@@ -108,7 +109,7 @@ class Forward:
         return {name: rows[name] for name in stages}
 
     def units(
-        self, values: NDArray[Any], data: NDArray[Any]
+        self, values: NDArray[Any], data: Data
     ) -> tuple[dict[str, NDArray[np.bool_]], dict[str, NDArray[np.floating]]]:
         """What becomes of the units at the first samples of `data` (numbers of a sample, N), by stage.
 

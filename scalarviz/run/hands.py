@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.arrays.plan import PlanRunner
+from ..engine.arrays.encoded import encoded
+from ..engine.data import Data
 from ..engine.problem import Sampling
 from ..engine.table import usable
 from ..errors import InputError
@@ -137,8 +138,8 @@ class RunHands:
 
     def put_targets(self, targets: NDArray[Any]) -> None:
         """Set the targets of the samples there are."""
-        inputs = self.run.problem.data[: self.run.n_inputs].T
-        self._learn_from(Dataset(self._encoded(inputs, self._targets(targets))))
+        inputs = self.run.problem.data.given(0, self.run.n_inputs)
+        self._learn_from(Dataset(self._encoded(inputs, self._targets(targets), ours=True)))
 
     def check_samples(self, inputs: NDArray[Any], targets: NDArray[Any], what: str) -> None:
         """Whether these samples fit model and loss."""
@@ -157,10 +158,10 @@ class RunHands:
         new = self._encoded(*self._samples(inputs, targets, "add_samples" if more else "refill"))
         self._learn_from(self.run._dataset.with_more(new) if more else Dataset(new))
 
-    def _encoded(self, inputs: NDArray[Any], targets: NDArray[Any]) -> NDArray[Any]:
+    def _encoded(self, inputs: NDArray[Any], targets: NDArray[Any], ours: bool = False) -> Data:
         """Checked samples as the engines take them: a column each."""
-        numbers = np.concatenate([inputs, targets], axis=1).T
-        return PlanRunner(self.run.problem.plan, self.run.dtype).encode(numbers)
+        problem = self.run.problem
+        return encoded(problem.plan, self.run.dtype, problem.whole, inputs, targets, ours)
 
     def _learn_from(self, data: Dataset) -> None:
         """Where a batch was all the data it still is, and where it no longer fits it becomes all of it."""

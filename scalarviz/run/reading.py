@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engine.data import Data
 from .forward import Forward
 from .frame import BoolArray, Curve, Frame
 from .past import Past
@@ -37,7 +38,7 @@ class Reading:
         Where the run can go, and what happened where.
     more, rates : ndarray of float64
         Losses and learning rates of the steps since then, of the call that the moment lies in.
-    data : ndarray, shape (numbers of a sample, N)
+    data : Data, shape (numbers of a sample, N)
         What was learnt from.
     forward : Forward
         Sends samples through the network.
@@ -55,7 +56,7 @@ class Reading:
     curve: Curve
     edited: bool
     next_lr: float
-    data: NDArray[Any]
+    data: Data
     forward: Forward
     past: Past | None = None
     stopped_by: str = ""

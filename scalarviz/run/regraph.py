@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.arrays.plan import PlanRunner
+from ..engine.arrays.encoded import encoded
 from ..engine.problem import Sampling, default_block
 from ..nn import batch_reduction, batch_shares
 from ..optim import PaceMoment
@@ -202,8 +202,9 @@ def _prepare(run: Run, made: Made, store: Store, before: _Before) -> None:
         problem.plan, problem.reduction = graph.plan, batch_reduction(graph.loss)
         problem.share = batch_shares(graph.loss)
         problem.block = default_block(graph.plan.body, dtype.itemsize)
-        numbers = problem.data[: graph.tape.n_inputs + graph.tape.n_targets]
-        run._dataset = Dataset(PlanRunner(graph.plan, run.dtype).encode(numbers))
+        n, m = graph.tape.n_inputs, graph.tape.n_targets
+        given = problem.data.given(0, n), problem.data.given(n, n + m)
+        run._dataset = Dataset(encoded(graph.plan, dtype, problem.whole, *given, ours=True))
         problem.data = run._dataset.joined()
     problem.trained = np.zeros(len(store.value), bool)
     if store is not before.store:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import explained
 from ..checks import function, integer, one_of, position
-from ..engine.arrays.plan import PlanRunner
+from ..engine.arrays.encoded import encoded
 from ..engine.choose import choose, known
 from ..engine.problem import DTYPES, SAMPLINGS, Problem, Sampling
 from ..engine.processors import processors
@@ -60,8 +60,9 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
     optimizer : optim.Optimizer
         Holds the weights that are trained; others of the model get gradients only.
     data : (X, Y)
-        Arrays (N, n_inputs) and (N, n_targets); one-dimensional means one number a sample. Copied. Pictures
-        N x C x H x W reach the model as nested lists C x H x W; class targets are whole numbers (N,).
+        Arrays (N, n_inputs) and (N, n_targets); one-dimensional means one number a sample. Copied, in the run's
+        dtype; bytes and other whole numbers that are smaller stay as they are, and are converted when they are read.
+        Pictures N x C x H x W reach the model as nested lists C x H x W; class targets are whole numbers (N,).
     batch_size : int, optional
         Samples a step; default all. With ``sampling="replacement"`` there may be more of them than data.
     sampling : {"epochs", "replacement"}
@@ -122,9 +123,10 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
         check_targets(loss, targets, len(graph.tape.outputs))
         self._choice = choose(engine, dtype, graph.plan, update, batch)
         check_run(graph.tape.n_parameters, dtype, len(optimizer.state), self._choice.name)  # auto has chosen
-        encoded = self._encoded(graph.plan, inputs, targets)
+        whole = sampling == "epochs" and batch == len(inputs)
+        data_set = Dataset(encoded(graph.plan, dtype, whole, inputs, targets))
         self._put_on(graph)
-        self._take_over(graph.blocks, partial(self._begin, update, encoded, (batch, sampling)))
+        self._take_over(graph.blocks, partial(self._begin, update, data_set, (batch, sampling)))
 
     def _begin(self, update: Plan, data: Dataset, batch: tuple[int, Sampling], store: Store) -> None:
         graph, self._store = self._graph, store
@@ -178,10 +180,6 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
     @in_turn
     def _in_turn(self, function: Callable[[], Any]) -> Any:
         return function()
-
-    def _encoded(self, plan: Plan, inputs: NDArray[Any], targets: NDArray[Any]) -> Dataset:
-        numbers = np.concatenate([inputs, targets], axis=1).T
-        return Dataset(PlanRunner(plan, self.dtype).encode(numbers))
 
     def _problem(self, update: Plan, data: Dataset, batch: tuple[int, Sampling]) -> Problem:
         self._dataset = data

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..checks import real_array
+from ..engine.arrays.encoded import pieces
 from ..errors import InputError, shown
 from ..scalar.nested import flatten, nest
 
@@ -31,8 +32,8 @@ def as_samples(array: ArrayLike, what: str) -> NDArray[Any]:
         raise InputError(f"{what} must have the shape (samples, numbers a sample), none of them 0; got {found.shape}")
     if found.ndim == 1:
         found = found[:, None]
-    bad = ~np.isfinite(found)
-    if bad.any():
+    if not all_finite(found):
+        bad = ~np.isfinite(found)
         place = tuple(int(i) for i in np.argwhere(bad)[0])
         wrong = int(bad.reshape(len(bad), -1).any(axis=1).sum())
         raise InputError(
@@ -40,6 +41,14 @@ def as_samples(array: ArrayLike, what: str) -> NDArray[Any]:
             "are not finite: clean the data first"
         )
     return found.reshape(len(found), -1)
+
+
+def all_finite(array: NDArray[Any]) -> bool:
+    """Whether no number is a NaN or an infinity; looked at piece by piece, so that little memory is needed."""
+    if array.dtype.kind != "f":
+        return True
+    numbers = array.size // len(array)
+    return all(bool(np.isfinite(array[part]).all()) for part in pieces(len(array), numbers))
 
 
 def sample_shape(array: ArrayLike) -> Shape:

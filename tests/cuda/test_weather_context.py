@@ -12,6 +12,7 @@ import pytest
 from weather_runs import left, make, numbers, same
 
 from scalarviz import optim
+from scalarviz.engine.data import Data
 from scalarviz.errors import DeviceError, DeviceLostError, DeviceMemoryError, DivergedError, ScalarvizError
 
 pytestmark = pytest.mark.cuda
@@ -385,9 +386,9 @@ def test_a_number_of_the_data_that_is_none(fake):
     for engine in ("numba", "cuda"):
         run = make(engine)
         run.step(1)
-        data = run.problem.data.copy()
-        data[1, 7] = np.nan
-        run.problem.data = data
+        numbers = run.problem.data[:].copy()
+        numbers[1, 7] = np.nan
+        run.problem.data = Data(numbers.dtype, numbers)
         with pytest.raises(DivergedError) as said:
             run.step(10)
         found[engine] = str(said.value), run.steps

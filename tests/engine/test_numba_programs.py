@@ -304,7 +304,7 @@ def test_nan_and_infinity_come_through_sums(bad):
         clean = run._training.trainer.gradient(0), run.problem.store.grad.copy()
         assert np.isfinite(clean[0])
         assert np.isfinite(clean[1]).all()
-        run.problem.data[1, 17] = bad
+        run.problem.data.parts[0][1, 17] = bad
         found[engine] = np.append(run._training.trainer.gradient(0), run.problem.store.grad)
     assert not np.isfinite(found["numba"]).any()
     np.testing.assert_array_equal(found["numba"], found["objects"])

@@ -36,7 +36,7 @@ def gradient(model, data, engine, dtype, weights=None):
     x = np.ones((1, data.size))
     run = Run(model, weighted, optim.SGD(weights or model.w, lr=0.1), (x, x[:, :1]), batch_size=1, engine=engine,
               dtype=dtype)  # fmt: skip
-    run.problem.data[: data.size, 0] = data.ravel()
+    run.problem.data.parts[0][: data.size, 0] = data.ravel()
     with np.errstate(all="ignore"):
         run._training.trainer.gradient(0)  # leaves its numbers in the workspace
         loss = run._training.trainer.gradient(1)

@@ -44,7 +44,7 @@ def bits(run):
     return (
         run.values.tobytes(), run._store.grad.tobytes(), run.problem.previous.tobytes(), run._store.frozen.tobytes(),
         [a.tobytes() for a in run.problem.state], type(run.optimizer), run.optimizer.hyperparameters(), run.steps,
-        run.batch_size, run.sampling, run.problem.t_start, run.problem.data.tobytes(), repr(run.model),
+        run.batch_size, run.sampling, run.problem.t_start, run.problem.data[:].tobytes(), repr(run.model),
         [t.name for t in run.tensors], [s.name for s in run.stages],
     )  # fmt: skip
 

@@ -85,7 +85,7 @@ def bits(run):
     return (
         run.values.tobytes(), run._store.grad.tobytes(), run.problem.previous.tobytes(), run._store.frozen.tobytes(),
         [a.tobytes() for a in run.problem.state], run.optimizer.hyperparameters(), run.steps, run.batch_size,
-        run.engine.name, run.problem.data.tobytes(), run._training.edited,
+        run.engine.name, run.problem.data[:].tobytes(), run._training.edited,
     )  # fmt: skip
 
 

@@ -64,7 +64,7 @@ def bits(run):
     frame = run.frame()
     arrays = (
         frame.values, frame.gradient, frame.update, frame.frozen, frame.computed, frame.curve.step, frame.curve.loss,
-        frame.curve.lr, *run.problem.state, run.problem.data, *frame.dead.values(), *frame.saturated.values(),
+        frame.curve.lr, *run.problem.state, run.problem.data[:], *frame.dead.values(), *frame.saturated.values(),
     )  # fmt: skip
     shown = np.float64([frame.loss, frame.lr, frame.next_lr]).tobytes()
     rest = (

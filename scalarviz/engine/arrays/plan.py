@@ -68,24 +68,38 @@ class PlanRunner:
         InputError
             A number is too large for the dtype.
         """
+        data = self.converted(data)
+        return data if self.encoder is None else np.concatenate([data, self.features(data)])
+
+    def converted(self, data: Array) -> Array:
+        """`data` in the plan's dtype, C-contiguous.
+
+        Raises
+        ------
+        InputError
+            A number is too large for the dtype.
+        """
         try:
             with np.errstate(over="raise"):
-                data = np.ascontiguousarray(data, self.dtype)
+                return np.ascontiguousarray(data, self.dtype)
         except FloatingPointError:
             largest = f"{float(np.finfo(self.dtype).max):.2g}"
             raise InputError(
                 f"the data: {np.abs(data).max():.3g} is too large for {self.dtype} (at most {largest}); scale the "
                 'data, or take dtype="float64"'
             ) from None
+
+    def features(self, data: Array) -> Array:
+        """What the plan computes once for each sample of `data`, which is in its dtype: shape (features, N)."""
         if self.encoder is None:
-            return data
+            return np.empty((0, data.shape[1]), self.dtype)
         outputs = self.encoder.program.outputs
         features = np.empty((len(outputs), data.shape[1]), self.dtype)
         lanes = lanes_in_workspace(self.encoder.lane_bytes)
         for start in range(0, data.shape[1], lanes):
             part = slice(start, start + lanes)
             features[:, part] = self.encoder.forward(np.empty(0, self.dtype), data[:, part])[outputs]
-        return np.concatenate([data, features])
+        return features
 
     @one_blas_thread()
     def rows(self, theta: Array, data: Array, wanted: Array, draws: Draws | None = None) -> Array:

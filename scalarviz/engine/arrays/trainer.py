@@ -47,6 +47,7 @@ class NumpyTrainer(HostTrainer):
         loss = 0.0
         scale = float(problem.scales(step, 1)[0])
         order = None if problem.whole else problem.indices(step)
+        problem.data.lay(problem.whole)
         for start in range(0, problem.batch, self.lanes):
             stop = min(start + self.lanes, problem.batch)
             data = problem.data[:, start:stop] if order is None else problem.data[:, order[start:stop]]

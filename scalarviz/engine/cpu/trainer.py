@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from ... import rng
 from ...tape import Plan
 from ..arrays.updates import Updater
+from ..data import Data
 from ..host import HostTrainer
 from ..problem import Array, Problem, Rates
 from .cache.loader import function
 from .compiled.meet import ARRIVED, EVERYBODY
+from .feed import Feeder
 from .machine import Loaded
 from .team import Turns, groups_of, threads_for, yield_address
 
@@ -52,6 +54,7 @@ class NumbaTrainer(HostTrainer):
         self.threads = threads_for(problem.threads, groups)
         self._turns = Turns(self.threads)
         self._bodies = [Loaded(plan.body, dtype, block, (plan.body.loss,)) for _ in range(self.threads)]
+        self._feeder = Feeder(plan.body)
         self._prologue = Loaded(derived, dtype, 1, seeds)
         self._update = Loaded(problem.update.body, dtype, UPDATE_BLOCK)
         self._updater = Updater(problem)
@@ -82,7 +85,8 @@ class NumbaTrainer(HostTrainer):
 
     def _run(self, first: int, hyper: Array, losses: NDArray[np.float64], commit: bool, workers: int) -> None:
         problem, store = self.problem, self.problem.store
-        n = problem.plan.n_parameters
+        n, samples = problem.plan.n_parameters, problem.data.shape[1]
+        problem.data.lay(problem.whole)
         derived = problem.plan.n_derived > 0
         scales = problem.scales(first, len(losses))
         theta, grad = (self._theta, self._grad) if derived else (store.value, store.grad)
@@ -91,9 +95,9 @@ class NumbaTrainer(HostTrainer):
         columns = [store.value, grad, *problem.state]
         shared = (
             self._prologue.machine, self._update.machine, theta, grad, store.value, problem.previous,
-            np.array([c.ctypes.data for c in columns], np.int64), problem.data, problem.batch, self._order,
-            scales.astype(theta.dtype), trained, np.ascontiguousarray(hyper), first, losses, commit,
-            self._buffers, self._parts, team := np.array([0, yield_address()], np.int64),
+            np.array([c.ctypes.data for c in columns], np.int64), self._feeder.lines(problem.data), samples, False,
+            problem.batch, self._order, scales.astype(theta.dtype), trained, np.ascontiguousarray(hyper), first, losses,
+            commit, self._buffers, self._parts, team := np.array([0, yield_address()], np.int64),
         )  # fmt: skip
         others = [
             Thread(target=self._train, args=(body.machine, *shared, worker, workers))
@@ -137,6 +141,7 @@ def forward(plan: Plan, theta: Array, data: Array, block: int = 256) -> Array:
     extended = np.concatenate([theta, np.zeros(plan.n_derived, dtype)])
     found = np.empty((len(plan.body.outputs), data.shape[1]), dtype)
     body, prologue = Loaded(plan.body, dtype, block), Loaded(plan.prologue, dtype, 1)
-    source = np.ascontiguousarray(data, dtype)
-    function("evaluate", dtype.name)(body.machine, prologue.machine, extended, plan.n_parameters, source, found)
+    source = Data(dtype, np.ascontiguousarray(data, dtype))
+    feed = Feeder(plan.body).lines(source)
+    function("evaluate", dtype.name)(body.machine, prologue.machine, extended, plan.n_parameters, feed, found)
     return found

@@ -34,7 +34,11 @@ the block's first sample in the batch, and the address of the seed's two words."
 FORWARD, BACKWARD, POOL, NUMBERS, CONSTANT_ROWS, CONSTANTS, INPUT_ROWS, INPUT_INDEX, OUTPUTS = range(13, 31, 2)
 """Entries that are lists: the address stands in the entry, the length in the next one."""
 
+FEED = 6
+"""Columns of the feed, a line for each stretch of a sample's numbers (``compiled/load``)."""
+
 KERNELS = (
+    "load",
     "combine", "outer", "weighted", "weighted_back", "product", "product_back", "parameters", "parameters_back", "zero",
     "squares", "squares_back", "masks",
     "conv", "conv_outer", "maxima", "maxima_back",

@@ -5,10 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from ... import rng
+from ..data import Data
 from ..problem import Array, Problem
 from .catalog import find
 from .device import Buffer, Device, Launch
 from .machine import IN_ORDER, PICKED, STREAMED, Feed, Shape
+
+UPLOAD_BYTES = 64 << 20
+"""What of the samples is put in order together on the host."""
 
 
 class Samples:
@@ -36,7 +40,7 @@ class Samples:
         self.problem, self.device, self.shape, self.clock = problem, device, shape, clock
         self.most = self.steps = most
         self.feed: Feed | None = None
-        self._loaded: Array | None = None
+        self._loaded: Data | None = None
         self._host: Array | None = None
 
     @property
@@ -59,8 +63,18 @@ class Samples:
             self.feed = self._loaded = None  # free the memory first
             self.feed = self._resident() if self.shape.resident else self._streamed()
         if self.feed is not None and self.feed.mode != STREAMED:
-            self.device.upload(self.feed.data, data.reshape(-1))
+            self._upload(self.feed.data)
         self._loaded = data
+
+    def _upload(self, to: Buffer) -> None:
+        """All samples, row by row, some rows at a time: the host may have them in another order or dtype."""
+        data, count = self.problem.data, self.problem.data.shape[1]
+        step = max(1, UPLOAD_BYTES // (count * data.dtype.itemsize))
+        for first in range(0, len(data), step):
+            rows = np.ascontiguousarray(data[first : first + step])
+            self.device.upload(to.part(first * count, rows.size), rows.reshape(-1))
+            if rows.base is None:  # made for this
+                self.device.wait()
 
     def _resident(self) -> Feed:
         """All of it in memory."""
@@ -93,7 +107,7 @@ class Samples:
             return
         batch, data = self.problem.batch, self.problem.data
         for k in range(count):
-            np.take(data, self.problem.indices(first + k), axis=1, out=self._host[:, k * batch : (k + 1) * batch])
+            self._host[:, k * batch : (k + 1) * batch] = data[:, self.problem.indices(first + k)]
         self.device.upload(self.feed.data, self._host.reshape(-1))
 
     def launches(self) -> list[Launch]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...checks import integer, position
+from ...engine.data import Data
 from ...engine.problem import Problem
 from ...errors import InputError, TypeMismatchError, shown
 from ...optim import Optimizer
@@ -159,10 +160,10 @@ class Opening:
             )
         return frame.step, frame.values, frame.frozen
 
-    def _samples_of(self, before: int, sample: Any) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64] | None]:
+    def _samples_of(self, before: int, sample: Any) -> tuple[Data, NDArray[np.int64], NDArray[np.int64] | None]:
         """Data, the numbers of the batch's samples, and which columns of the data they are."""
         problem, tape = self.problem, self._tape
-        data = problem.data[: tape.n_inputs + tape.n_targets]
+        data = problem.data.head(tape.n_inputs + tape.n_targets)
         if sample is None:
             batch = problem.indices(before)
             return data, batch, None if problem.whole else batch
@@ -176,7 +177,8 @@ class Opening:
         x = fitting([sample[0]], self._shapes[0], "open: the inputs of sample")
         y = fitting([sample[1]], self._shapes[1], "open: the targets of sample")
         check_targets(self.loss_function, y, len(tape.outputs))
-        return np.concatenate([x, y], axis=1).T.astype(data.dtype), np.array([-1]), None
+        one = Data(data.dtype, np.concatenate([x, y], axis=1).T.astype(data.dtype))
+        return one, np.array([-1]), None
 
     def _opened_network(self) -> Network:
         """The programs, made when the first step is opened, and anew for another model."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...engine.data import Data
 from ...engine.problem import Share, inverse
 from ...scalar.mask import Draws
 from ...tape import Plan, Tape
@@ -50,7 +51,7 @@ class Taken:
         The optimiser's state before the step; None where it is not known (at a step where the run does not stand).
     trained, frozen : ndarray of bool, shape (P,)
         Which weights the step moves; which are frozen by hand.
-    data : ndarray, shape (numbers of a sample, N)
+    data : Data, shape (numbers of a sample, N)
         Inputs and targets, in the run's dtype.
     batch : ndarray of int64, shape (B,)
         Columns of `data` that the step learns from; -1 is a sample that is not of the data.
@@ -81,7 +82,7 @@ class Taken:
     state: dict[str, NDArray[Any]] | None
     trained: BoolArray
     frozen: BoolArray
-    data: NDArray[Any]
+    data: Data
     batch: NDArray[np.int64]
     columns: NDArray[np.int64] | None
     arithmetic: np.dtype[Any]

@@ -17,6 +17,7 @@ from scalarviz.engine.cuda import trainer
 from scalarviz.engine.cuda.room import need
 from scalarviz.engine.cuda.simulator import SimulatedDevice
 from scalarviz.engine.cuda.work import cut
+from scalarviz.engine.data import Data
 from scalarviz.errors import DeviceError, DeviceLostError, DeviceMemoryError, DivergedError
 
 FORMS = ("joined",)
@@ -364,8 +365,8 @@ def test_a_number_of_the_data_that_is_none(device):
     for engine in ("numba", "cuda"):
         run = make(engine)
         run.step(1)
-        data = run.problem.data.copy()
-        data[1, 7] = np.nan
-        run.problem.data = data
+        numbers = run.problem.data[:].copy()
+        numbers[1, 7] = np.nan
+        run.problem.data = Data(numbers.dtype, numbers)
         found[engine] = ends(run, 10)
     assert found["cuda"] == found["numba"]

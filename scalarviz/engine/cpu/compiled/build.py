@@ -9,7 +9,7 @@ from typing import Any
 import numba
 
 from ..vector import capability
-from . import conv, few, layers, masks, one, squares, steps, sums, windows
+from . import conv, few, layers, load, masks, one, squares, steps, sums, windows
 from .noalias import NoAlias
 
 _POINTERS = {"float32": numba.types.CPointer(numba.float32), "float64": numba.types.CPointer(numba.float64)}
@@ -28,13 +28,28 @@ def update(module: ModuleType, name: str, dtype: str, cached: bool) -> dict[str,
 
 
 def kernel(name: str, dtype: str, cached: bool) -> dict[str, Any]:
-    """Another kernel of ``wire.KERNELS``, or one with ``_plain`` behind its name."""
+    """Another kernel of ``wire.KERNELS``, or one with ``_plain`` behind its name.
+
+    ``load_uint8`` is ``load`` for data of that dtype.
+    """
+    if name.startswith("load"):
+        return {name: _load(name, dtype, cached)}
     real, words = _POINTERS[dtype], numba.types.CPointer(numba.int64)
     vectors = name in capability.VECTOR_KERNELS and capability.vector_bytes() > 0
     plain = name.removesuffix("_plain")
     modules = (layers,) if vectors else (sums, conv, one, few, squares, masks, windows)
     source = next(getattr(module, plain) for module in modules if hasattr(module, plain))
     return {name: _decorator([words, words, words, real, real, real], cached)(source)}
+
+
+def _load(name: str, dtype: str, cached: bool) -> Any:
+    """A kernel of ``compiled/load``, for data of the dtype in its name or of the run's."""
+    kind, plain = name.removesuffix("_plain"), name.endswith("_plain")
+    source = numba.types.CPointer(getattr(numba, kind.removeprefix("load_") if "_" in kind else dtype))
+    real, words = _POINTERS[dtype], numba.types.CPointer(numba.int64)
+    vectors = not plain and capability.vector_bytes() > 0
+    written = load.load if vectors else load.load_plain
+    return _decorator([words, words, words, real, source, real], cached)(written)
 
 
 def function(name: str, dtype: str, cached: bool) -> Any:

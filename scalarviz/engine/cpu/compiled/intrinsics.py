@@ -197,3 +197,23 @@ def call_bare(typingctx: Any, address: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.int64), generate
+
+
+@intrinsic
+def width_of(typingctx: Any, pointer: Any) -> Any:
+    """Bytes of one of the numbers, whole or real, that a pointer points to."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return ir.Constant(ir.IntType(64), pointer.dtype.bitwidth // 8)
+
+    return types.int64(pointer), generate
+
+
+@intrinsic
+def converted(typingctx: Any, number: Any, like: Any) -> Any:
+    """A whole or real number in the dtype that `like` points to, rounded to the nearest."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return context.cast(builder, args[0], number, like.dtype)
+
+    return like.dtype(number, like), generate

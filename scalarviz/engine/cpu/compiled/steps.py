@@ -23,6 +23,7 @@ from ..wire import (
     COMPACT,
     CONSTANT_ROWS,
     CONSTANTS,
+    FEED,
     FIELDS,
     FILLED,
     FORWARD,
@@ -50,7 +51,7 @@ from .tiles import SUMS, Row, Words, fill, row_of
 CROWDED = 512
 """Rows this many bytes apart, or a multiple of it, would crowd into a few sets of the first-level cache."""
 
-LINE_BYTES = 8 * FIELDS
+LINE_BYTES, FEED_BYTES = 8 * FIELDS, 8 * FEED
 
 Reals = Any
 
@@ -137,37 +138,36 @@ def prologue_back(space: Words, theta: Row, grad: Row, n: int) -> None:
 
 
 @njit(error_model="numpy")
-def load_inputs(
-    space: Words, data: Row, samples: int, indices: Words, chosen: int, start: int, lanes: int
-) -> None:  # fmt: skip
-    """Fill the input rows: samples ``start ..`` in order (`chosen` is 0), or those of `indices`."""
-    rows, numbers = word_at(space[INPUT_ROWS]), word_at(space[INPUT_INDEX])
-    first = address_of(data)
-    for i in range(space[INPUT_ROWS + 1]):
-        row, source = row_of(space, rows[i], data), first + numbers[i] * samples * size_of(data)
-        if chosen:
-            column = row_at(source, data)
-            for k in range(lanes):
-                row[k] = column[indices[start + k]]
-        else:
-            copy(row, row_at(source + start * size_of(data), data), lanes)
+def load_inputs(space: Words, feed: Words, lines: int, ids: int, like: int, start: int, lanes: int) -> None:
+    """Fill the input rows from the `lines` of a feed: samples ``start ..`` in order (`ids` is 0), or ``ids[start:]``.
+
+    `ids` and `like` (any place of the run's numbers) are addresses.
+    """
+    where = address_of(feed)
+    for _ in range(lines):
+        line = word_at(where)
+        call_kernel(line[0], where, address_of(space), ids, like, line[3], like, lanes, start)
+        where += FEED_BYTES
 
 
 @njit(error_model="numpy")
 def run_body(
-    space: Words, theta: Row, grad: Row, data: Row, samples: int, indices: Words, chosen: int, batch: int, scale: Any,
+    space: Words, theta: Row, grad: Row, feed: Words, lines: int, ids: int, on: int, batch: int, scale: Any,
     begin: int, end: int,
 ) -> float:  # fmt: skip
-    """Forward, loss and backward of samples `begin` to `end` of a batch, block by block; the sum of the losses."""
+    """Forward, loss and backward of samples `begin` to `end` of a batch, block by block; the sum of the losses.
+
+    Without `ids` the batch begins with sample `on`.
+    """
     loss = 0.0
     for start in range(begin, end, space[BLOCK]):
         lanes = min(space[BLOCK], end - start)
         prepare(space, lanes, theta)
         space[PLACE] = start
         if not space[FILLED]:
-            load_inputs(space, data, samples, indices, chosen, start, lanes)
+            load_inputs(space, feed, lines, ids, address_of(theta), on + start, lanes)
             # a data set that is one block stays in its rows; nobody writes to them
-            space[FILLED] = lanes == batch and not chosen
+            space[FILLED] = lanes == batch and ids == 0
         walk(space, FORWARD, theta, grad, lanes)
         loss += sum_in_double(row_of(space, space[LOSS], theta), lanes)
         fill(row_of(space, space[HEIGHT] + space[LOSS], theta), scale, lanes)
@@ -184,7 +184,7 @@ def group_start(group: int, groups: int, batch: int, block: int) -> int:
 
 @njit(error_model="numpy")
 def run_groups(
-    space: Words, theta: Row, grad: Row, buffers: Row, size: int, data: Row, samples: int, indices: Words, chosen: int,
+    space: Words, theta: Row, grad: Row, buffers: Row, size: int, feed: Words, lines: int, ids: int, on: int,
     batch: int, scale: Any, parts: Any, worker: int, workers: int,
 ) -> None:  # fmt: skip
     """A worker's groups of one step: the first into `grad`, which is cleared, each other one into its buffer."""
@@ -196,7 +196,7 @@ def run_groups(
             fill(part, zero_of(theta), size)
         begin = group_start(group, groups, batch, space[BLOCK])
         end = group_start(group + 1, groups, batch, space[BLOCK])
-        parts[group] = run_body(space, theta, part, data, samples, indices, chosen, batch, scale, begin, end)
+        parts[group] = run_body(space, theta, part, feed, lines, ids, on, batch, scale, begin, end)
         group += workers
 
 
@@ -242,7 +242,8 @@ def update(space: Words, hyper: Row, columns: Words, n: int, trained: Any) -> No
 
 def train(
     body: Words, prologue: Words, updater: Words, theta: Reals, grad: Reals, values: Reals, previous: Reals,
-    columns: Words, data: Reals, batch: int, order: tuple[Words, Words], scales: Reals, trained: Any, hyper: Reals,
+    columns: Words, feed: Any, samples: int, ahead: bool, batch: int, order: tuple[Words, Words], scales: Reals,
+    trained: Any, hyper: Reals,
     first: int, losses: Any, commit: bool, buffers: Reals, parts: Any, team: Words, worker: int, workers: int,
 ) -> None:  # fmt: skip
     """``len(losses)`` steps; the first is step number `first`, counting from 0.
@@ -261,7 +262,12 @@ def train(
         Receives the values before the last step.
     columns : ndarray of int64
         Addresses of values, gradients and states of the parameters.
-    data : ndarray, shape (numbers of a sample, N)
+    feed : ndarray of int64, shape (lines, FEED)
+        See ``compiled/load``.
+    samples : int
+        How many the steps choose from.
+    ahead : bool
+        The feed has the batches of these steps one behind the other, and nothing else.
     batch : int
     order : (seed words, network shape)
         See :func:`.order.batch_order`.
@@ -284,14 +290,15 @@ def train(
     worker, workers : int
         Which of how many.
     """
-    samples, n = data.shape[1], len(values)
-    size, chosen, groups = len(theta), int(batch < samples or order[1][2] == 0), len(parts)
+    n, lines = len(values), len(feed)
+    size, chosen, groups = len(theta), not ahead and (batch < samples or order[1][2] == 0), len(parts)
     indices = np.empty(batch if chosen else 0, np.int64)
     theta_at, grad_at = row_at(theta.ctypes.data, theta), row_at(grad.ctypes.data, theta)
     value_at, previous_at = row_at(values.ctypes.data, theta), row_at(previous.ctypes.data, theta)
-    buffer_at, data_at = row_at(buffers.ctypes.data, theta), row_at(data.ctypes.data, theta)
+    buffer_at, feed_at = row_at(buffers.ctypes.data, theta), word_at(feed.ctypes.data)
     body_at, prologue_at = word_at(body.ctypes.data), word_at(prologue.ctypes.data)
-    index_at, hyper_at, hyper_line = word_at(indices.ctypes.data), hyper.ctypes.data, hyper.shape[1] * hyper.itemsize
+    ids, on = indices.ctypes.data if chosen else 0, 0
+    hyper_at, hyper_line = hyper.ctypes.data, hyper.shape[1] * hyper.itemsize
     arrivals, team_at = 0, word_at(team.ctypes.data)
     body_at[FILLED] = 0  # the data may have changed since the last call
     body_at[SEED] = order[0].ctypes.data
@@ -299,18 +306,21 @@ def train(
         body_at[STEP] = first + step
         if chosen:
             batch_order(indices, first + step, samples, order[0], order[1])
+        if ahead:
+            on = step * batch
+            body_at[FILLED] = 0
         if worker == 0:
             begin_step(prologue_at, theta_at, grad_at, value_at, n, size)
         arrivals = gather(team_at, arrivals, workers)
         scale = scales[step]
         if groups == 0:
             losses[step] = run_body(
-                body_at, theta_at, grad_at, data_at, samples, index_at, chosen, batch, scale, 0, batch
+                body_at, theta_at, grad_at, feed_at, lines, ids, on, batch, scale, 0, batch
             )  # fmt: skip
         else:
             run_groups(
-                body_at, theta_at, grad_at, buffer_at, size, data_at, samples, index_at, chosen, batch, scale, parts,
-                worker, workers,
+                body_at, theta_at, grad_at, buffer_at, size, feed_at, lines, ids, on, batch, scale, parts, worker,
+                workers,
             )  # fmt: skip
         arrivals = gather(team_at, arrivals, workers)
         if worker > 0:
@@ -344,9 +354,9 @@ def gather(team: Words, arrivals: int, workers: int) -> int:
     return arrivals + workers
 
 
-def evaluate(body: Words, prologue: Words, theta: Reals, n: int, data: Reals, found: Reals) -> None:
-    """Forward alone: ``found[i]`` receives the program's output i for every sample; `n` as in :func:`train`."""
-    samples = data.shape[1]
+def evaluate(body: Words, prologue: Words, theta: Reals, n: int, feed: Any, found: Reals) -> None:
+    """Forward alone: ``found[i]`` receives the program's output i for every sample; `n`, `feed` as in :func:`train`."""
+    samples = found.shape[1]
     body_at, theta_at = word_at(body.ctypes.data), row_at(theta.ctypes.data, theta)
     outputs = word_at(body_at[OUTPUTS])
     if len(theta) > n:
@@ -354,7 +364,7 @@ def evaluate(body: Words, prologue: Words, theta: Reals, n: int, data: Reals, fo
     for start in range(0, samples, body_at[BLOCK]):
         lanes = min(body_at[BLOCK], samples - start)
         prepare(body_at, lanes, theta_at)
-        load_inputs(body_at, row_at(data.ctypes.data, theta), samples, body_at, 0, start, lanes)
+        load_inputs(body_at, word_at(feed.ctypes.data), len(feed), 0, theta.ctypes.data, start, lanes)
         walk(body_at, FORWARD, theta_at, theta_at, lanes)
         for i in range(body_at[OUTPUTS + 1]):
             to = row_at(found.ctypes.data + (i * samples + start) * found.itemsize, theta)
@@ -366,9 +376,9 @@ def signature(name: str, dtype: str) -> tuple[Any, ...]:
     real, i64 = getattr(numba, dtype), numba.int64
     reals, matrix, words = real[::1], real[:, ::1], i64[::1]
     if name == "evaluate":
-        return words, words, reals, i64, matrix, matrix
+        return words, words, reals, i64, i64[:, ::1], matrix
     order = numba.types.UniTuple(numba.uint64[::1], 2)
     return (
-        words, words, words, reals, reals, reals, reals, words, matrix, i64, order, reals, numba.boolean[::1],
-        matrix, i64, numba.float64[::1], numba.boolean, matrix, numba.float64[::1], words, i64, i64,
+        words, words, words, reals, reals, reals, reals, words, i64[:, ::1], i64, numba.boolean, i64, order, reals,
+        numba.boolean[::1], matrix, i64, numba.float64[::1], numba.boolean, matrix, numba.float64[::1], words, i64, i64,
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import cache
 
-VECTOR_KERNELS = ("combine", "outer", "conv", "conv_outer")
+VECTOR_KERNELS = ("load", "combine", "outer", "conv", "conv_outer")
 """Kernels of ``wire.KERNELS`` with a form in vector code; the plain one can be had as ``<name>_plain``."""
 
 _FEATURES = (("avx512f", 64, 32), ("avx2", 32, 16), ("neon", 16, 32))
