@@ -70,6 +70,18 @@ class Kinds(nn.Module):
         return [d / (1.0 + c.square()), w[1], sv.dot([w[2], w[3]], [a, c]), product.exp() * x[2]]
 
 
+class Tables(nn.Module):
+    """Rows of a table, chosen by numbers that are computed, and a layer behind them."""
+
+    def __init__(self, rows: int) -> None:
+        self.table, self.out = nn.Embedding(rows, 3, seed=1), nn.Linear(6, 2, seed=2)
+        self.rows = rows
+
+    def forward(self, x: Any) -> Any:
+        first, second = (x[0] > 0) + 2.0 * (x[1] > 0), (x[2] > 0) * float(self.rows - 1)
+        return self.out([*self.table(first), *self.table(second)])
+
+
 class Long(optim.Optimizer):
     """An update of more operations than one kernel takes."""
 
@@ -129,6 +141,8 @@ def checks() -> Iterator[Case]:
     yield Case("layers, a long update", made(layers, (3, 2), "Long", batch=10))
     yield Case("convolutions and pools, Adam", made(picture, (36, 3), "Adam", batch=10))
     yield Case("every kind of sum, derived weights", made(Kinds, (3, 4), "Adam", batch=10))
+    yield Case("a table", made(partial(Tables, 5), (3, 2), "Adam", batch=10))
+    yield Case("a table of many rows", made(partial(Tables, 5000), (3, 2), "SGD", batch=10))
     yield Case("L1", made(layers, (3, 2), "SGD", loss=nn.L1Loss))
     yield Case("dropout, batches in random order", made(dropped, (3, 2), "Adam", batch=10))
     yield Case("one sample", made(layers, (3, 2), "SGD", batch=1))

@@ -2,6 +2,7 @@
 
 from . import nn, optim
 from .errors import ScalarvizError
+from .nn._gather import gather
 from .run import Run, Scene
 from .scalar import (
     Value,
@@ -41,8 +42,8 @@ from .scalar import (
 from .tape import record
 
 __all__ = [
-    "Run", "ScalarvizError", "Scene", "Value", "Weight", "abs", "add", "clip", "cos", "div", "dot", "exp", "gradcheck",
-    "leaky_relu", "log", "logsumexp", "max", "maximum", "mean", "min", "minimum", "mul", "neg", "nn", "no_grad",
-    "optim", "pow", "record", "register", "relu", "sigmoid", "sin", "softplus", "sqrt", "square", "sub", "sum", "tanh",
-    "where",
+    "Run", "ScalarvizError", "Scene", "Value", "Weight", "abs", "add", "clip", "cos", "div", "dot", "exp", "gather",
+    "gradcheck", "leaky_relu", "log", "logsumexp", "max", "maximum", "mean", "min", "minimum", "mul", "neg", "nn",
+    "no_grad", "optim", "pow", "record", "register", "relu", "sigmoid", "sin", "softplus", "sqrt", "square", "sub",
+    "sum", "tanh", "where",
 ]  # fmt: skip

@@ -14,6 +14,7 @@ from ._classes import NLLLoss
 from ._classify import CrossEntropyLoss, LogSoftmax, MultiMarginLoss, Softmax
 from ._conv import Conv2d
 from ._dropout import Dropout
+from ._embedding import Embedding
 from ._linear import Linear, Perceptron
 from ._losses import HingeEmbeddingLoss, HuberLoss, L1Loss, Loss, MSELoss, SmoothL1Loss
 from ._module import Module
@@ -27,8 +28,9 @@ from ._state import LoadResult
 
 __all__ = [
     "Activation", "AvgPool2d", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "Conv2d",
-    "CrossEntropyLoss", "Dropout", "Flatten", "HingeEmbeddingLoss", "HuberLoss", "Identity", "L1Loss", "LayerNorm",
-    "LeakyReLU", "Linear", "LoadResult", "LogSoftmax", "Loss", "MSELoss", "MaxPool2d", "Module", "MultiMarginLoss",
+    "CrossEntropyLoss", "Dropout", "Embedding", "Flatten", "HingeEmbeddingLoss", "HuberLoss", "Identity", "L1Loss",
+    "LayerNorm", "LeakyReLU", "Linear", "LoadResult", "LogSoftmax", "Loss", "MSELoss", "MaxPool2d", "Module",
+    "MultiMarginLoss",
     "NLLLoss", "Network", "Parameter", "ParameterView", "Perceptron", "PerceptronView", "ReLU", "Sequential",
     "Sigmoid", "SmoothL1Loss", "Softmax", "Softplus", "Tanh", "Unflatten", "batch_part", "batch_reduction",
     "batch_shares", "init",

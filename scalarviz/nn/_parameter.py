@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..checks import flag, position, real_array
 from ..errors import InputError, TypeMismatchError, shown
 from ..memory import check_memory
-from ..scalar import Block, Weight
+from ..scalar import Block, Value
+from ._chosen import chosen
 
 FloatArray = NDArray[np.floating]
 
@@ -258,12 +259,17 @@ def _length(shape: tuple[int, ...]) -> int:
     return shape[0]
 
 
-def _pick(parameter: Parameter, start: int, shape: tuple[int, ...], index: Any) -> Weight | ParameterView:
-    """What ``[index]`` of a span of `parameter` means: a smaller span, or the Weight when no dimension is left."""
+def _pick(parameter: Parameter, start: int, shape: tuple[int, ...], index: Any) -> Any:
+    """What ``[index]`` of a span of `parameter` means: a smaller span, or the Weight when no dimension is left.
+
+    Where an index is a Value, what it chooses: a Value or nested lists (see :mod:`._chosen`).
+    """
     indices = index if isinstance(index, tuple) else (index,)
     if len(indices) > len(shape):
         raise InputError(f"{parameter._title()}: {len(indices)} indices for the {len(shape)} dimensions of {shape}")
-    for i in indices:
+    for k, i in enumerate(indices):
+        if isinstance(i, Value):
+            return chosen(parameter, start, shape, i, indices[k + 1 :])
         side, *rest = shape
         shape = tuple(rest)
         start += position(i, side, parameter._title(), "; for slices use .data") * prod(shape)

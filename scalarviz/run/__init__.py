@@ -2,7 +2,7 @@
 
 Open `run` first. What belongs to it stands in these files:
 
-* training: `training` (calls of the engine, divergence), `engines`, `history`, `optimizer`, `samples`, `checks`,
+* training: `training` (calls of the engine, divergence), `engines`, `history`, `optimizer`, `samples`, `ids`, `checks`,
   `gather` (weights into one store), `graph` (a recorded model with its weights) and `regraph` (going on with another),
   `memory` (what a network would need)
 * changes from outside: `editing` (``run.do``), ``edits/`` (what an edit is), `hands` (what it may do),

@@ -69,6 +69,7 @@ def check_made(run: Run, found: Made) -> None:
     if found.graph is not run._graph:
         targets = problem.data[tape.n_inputs : tape.n_inputs + tape.n_targets].T
         check_targets(found.graph.loss, targets, len(tape.outputs))
+        found.graph.forward.ids.check("change", problem.data[: tape.n_inputs].T, targets)
     batch_of(found.batch or problem.batch, problem.data.shape[1], found.sampling or problem.sampling)
 
 

@@ -15,6 +15,7 @@ from ..engine.problem import Reduction, Share, inverse
 from ..errors import UnknownNameError, listing
 from ..tape import Plan, Tape, lower
 from .frame import Stage, Tensor
+from .ids import Ids, ids_of
 from .samples import Shape, as_samples, fitting
 from .stages import OUTPUTS
 
@@ -62,16 +63,23 @@ class Forward:
         self.stages = tuple(stage for stage, _ in stages)
         self._taps = [number for _, number in stages]
 
+    @cached_property
+    def ids(self) -> Ids:
+        """Which numbers of a sample choose rows of tables."""
+        return ids_of(self.tape)
+
     def sample(self, probe: ArrayLike) -> NDArray[np.float64]:
         """One sample as a row (n_inputs,), a copy.
 
         Raises
         ------
         InputError
-            `probe` has the wrong length, holds no numbers or is not finite.
+            `probe` has the wrong length, holds no numbers, is not finite, or an id in it names no row of its table.
         """
         one: Any = [probe]
-        row: NDArray[np.float64] = fitting(as_samples(one, "probe").astype(np.float64), self.shape, "probe")[0]
+        rows: NDArray[np.float64] = fitting(as_samples(one, "probe").astype(np.float64), self.shape, "probe")
+        self.ids.check("probe", rows)
+        row: NDArray[np.float64] = rows[0]
         return row
 
     def activations(self, probe: ArrayLike, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
@@ -103,6 +111,7 @@ class Forward:
         if unknown:
             raise UnknownNameError(f"there is no stage {unknown[0]!r}; allowed: {listing(('input', *taps))}")
         samples = fitting(inputs, self.shape, "rows: the inputs").astype(np.float64)
+        self.ids.check("rows", samples)
         inner = [name for name in stages if name != "input"]
         found = self._tap_rows(self._probe_runner, [taps[name] for name in inner], samples.T, values)
         rows = {"input": samples} | {name: row.T for name, row in zip(inner, found, strict=True)}
@@ -151,11 +160,13 @@ class Forward:
     def predict(self, inputs: ArrayLike, values: NDArray[Any]) -> NDArray[Any]:
         """The outputs for `inputs` (N, n_inputs), shape (N, n_outputs), in the run's dtype."""
         samples = fitting(inputs, self.shape, "predict: the inputs")
+        self.ids.check("predict", samples)
         runner = self._predict_runner
         return runner.rows(values, samples.T, runner.plan.body.outputs).T
 
     def evaluate(self, x: NDArray[Any], y: NDArray[Any], values: NDArray[Any]) -> float:
         """The loss of all samples (N, n_inputs), (N, n_targets) as one batch."""
+        self.ids.check("evaluate", x, y)
         runner = self._loss_runner
         rows = runner.rows(values, np.concatenate([x, y], axis=1).T, np.array([runner.plan.body.loss]))
         total = rows[0].sum(dtype=np.float64)

@@ -22,6 +22,7 @@ from ..tape import Plan, Tape, lower, record
 from .forward import Forward
 from .frame import Tensor
 from .gather import blocks_of, tensors_of, weight_name
+from .ids import check_tables
 from .optimizer import trained_indices
 from .samples import Shape, on_rows
 from .stages import stages_of
@@ -110,6 +111,7 @@ def recorded(
     rows = on_rows(model, shapes[0])
     sizes = (int(np.prod(shapes[0])), int(np.prod(shapes[1])))
     tape = record(rows, *sizes, loss=batch_part(loss), blocks=weights_of(model, optimizer))
+    check_tables(tape, run.dtype)
     if tape.n_parameters == 0:
         raise InputError("the model has no weights and the optimiser holds none; there is nothing to train")
     held, plan, tensors = trained_indices(optimizer, tape), lower(tape.only(loss=True)), tensors_of(tape.blocks, names)

@@ -134,6 +134,7 @@ class RunHands:
         if len(new) != wanted:
             raise InputError(f"set_targets: there are {wanted} samples, got {len(new)} targets")
         check_targets(run.loss_function, new, len(run._tape.outputs))
+        run._forward.ids.check("set_targets", targets=new)
         return new
 
     def put_targets(self, targets: NDArray[Any]) -> None:
@@ -151,6 +152,7 @@ class RunHands:
         x = fitting(inputs, run._shapes[0], f"{what}: the inputs")
         y = fitting(targets, run._shapes[1], f"{what}: the targets")
         check_targets(run.loss_function, y, len(run._tape.outputs))
+        run._forward.ids.check(what, x, y)
         return x, y
 
     def put_samples(self, inputs: NDArray[Any], targets: NDArray[Any], *, more: bool) -> None:

@@ -64,6 +64,8 @@ def _read(tape: Tape) -> NDArray[np.bool_]:
     for node in rebuild(tape.only(loss=True), {}).nodes:
         if node.code == "param":
             read[node.index] = True
+        if node.table is not None:
+            read[node.index : node.index + node.table.rows * node.table.step : node.table.step] = True
         if node.terms is not None:
             if node.terms.kind == "param":
                 read[np.asarray(node.terms.weights, np.int64)] = True

@@ -121,6 +121,7 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
         check_run(sum(b.size for b in weights_of(model, optimizer)), dtype, len(optimizer.state), known(engine))
         graph = recorded(self, model, loss, optimizer, self._shapes)
         check_targets(loss, targets, len(graph.tape.outputs))
+        graph.forward.ids.check("data", inputs, targets)
         self._choice = choose(engine, dtype, graph.plan, update, batch)
         check_run(graph.tape.n_parameters, dtype, len(optimizer.state), self._choice.name)  # auto has chosen
         whole = sampling == "epochs" and batch == len(inputs)

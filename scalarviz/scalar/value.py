@@ -206,7 +206,7 @@ class Value:
         return int(self.data)
 
     def __index__(self) -> int:
-        tracing.forbid("an index or a range()")
+        tracing.forbid("an index or a range() (a list cannot be read by it: nn.Embedding and sv.gather(table, id) can)")
         raise TypeMismatchError(f"a Value is no index: it is {self.data!r}, a float; take int(value)")
 
     def __round__(self, digits: int | None = None) -> float:

@@ -34,6 +34,8 @@ def gradient_rows(tape: Tape, roots: Iterable[int]) -> list[bool]:
 
 def differentiated(node: Node) -> tuple[int, ...]:
     """The operands that a derivative goes to."""
+    if node.code == "gather":  # which weights are read does not change by a little
+        return ()
     if node.terms is not None or not node.args or node.code == "squares":
         return node.operands()
     op = kernel_of(node)
@@ -75,7 +77,7 @@ def _depends(nodes: Sequence[Node], flowing: Sequence[tuple[int, ...]]) -> list[
     known: dict[int, bool] = {}  # of tuples of operands that several nodes share
     for node, operands in zip(nodes, flowing, strict=True):
         if not operands:
-            found.append(node.code == "param" or (node.terms is not None and reads_theta(node.terms)))
+            found.append(node.code in ("param", "gather") or (node.terms is not None and reads_theta(node.terms)))
         elif node.terms is not None and reads_theta(node.terms):
             found.append(True)
         elif len(operands) > 2:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..scalar.mask import UNITS
+from .gathers import gather_instruction
 from .gradients import gradient_rows, parameters_reached
 from .ordered import ordered
 from .passes import Needs, fold_constants, needs, plain_dots, rebuild, share_operands, weighted_sums
@@ -127,7 +128,10 @@ def _instructions(
         elif row in shared:
             while row + count < len(nodes) and _same_group(shared, row, row + count):
                 count += 1
-            yield _conv(nodes, row, count, shared)
+            if node.code == "gather":
+                yield gather_instruction(nodes, row, count, 1 + shared[row + count - 1].output)
+            else:
+                yield _conv(nodes, row, count, shared)
         elif node.terms is not None and is_layer(node.terms):
             while (
                 row + count < len(nodes)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .gathers import gather_places
 from .shared import Place, shared_layers
 from .tape import Memo, Node, Tape, moved
 
@@ -17,7 +18,7 @@ def ordered(tape: Tape, gets: list[bool]) -> tuple[Tape, list[bool], list[int], 
     """Sort by level, then by what can run together: rows of one operation or layer become neighbours.
 
     Rows that get a gradient and rows that get none do not run together: their instruction would multiply the zeros of
-    the latter. Layers that share weights are sorted by output, then position.
+    the latter. Layers that share weights are sorted by output, then position, gathers by id, then column.
 
     Returns
     -------
@@ -25,10 +26,10 @@ def ordered(tape: Tape, gets: list[bool]) -> tuple[Tape, list[bool], list[int], 
     gets, level : list
         Which rows get a gradient, and their levels, in the new order.
     shared : dict of int to Place
-        The places of the rows of layers that share weights.
+        The places of the rows of layers that share weights, and of gathers.
     """
     level = levels(tape.nodes)
-    shared = shared_layers(tape.nodes, level, gets)
+    shared = shared_layers(tape.nodes, level, gets) | gather_places(tape.nodes, level, gets)
     keys = np.array(_keys(tape.nodes, gets, level, shared), np.int64).reshape(-1, 4)
     order = np.lexsort(keys.T[::-1])  # stable: rows with one key keep their order
     if np.array_equal(order, np.arange(len(order))):
@@ -56,12 +57,16 @@ def _keys(
         terms = node.terms
         if first is not None:
             keys += (first, not gets[row], row if first == 1 else node.index, 0)
+        elif node.table is not None:
+            place = shared[row]
+            same = names.setdefault(("shared", place.group), len(names))
+            keys += (2 * level[row] + 3, same, place.output, place.position)
         elif terms is None:
             same = names.setdefault((node.code, len(node.args), gets[row]), len(names))
             keys += (2 * level[row] + 4, same, 0, 0)
-        elif (place := shared.get(row)) is not None:
-            same = names.setdefault(("shared", place.group), len(names))
-            keys += (2 * level[row] + 3, same, place.output, place.position)
+        elif (found := shared.get(row)) is not None:
+            same = names.setdefault(("shared", found.group), len(names))
+            keys += (2 * level[row] + 3, same, found.output, found.position)
         else:
             args = same_operands.get(id(node.args))
             if args is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -92,7 +93,7 @@ def needs(tape: Tape) -> list[Needs]:
             own = inputs
         elif node.code == "mask":
             own = inputs | parameters  # another one at every step: neither encoded nor kept
-        elif node.code == "param" or (node.terms is not None and reads_theta(node.terms)):
+        elif node.code in ("param", "gather") or (node.terms is not None and reads_theta(node.terms)):
             own = parameters
         if node.args:
             below = known.get(id(node.args)) if _plain(node) else None
@@ -132,12 +133,26 @@ def fold_constants(tape: Tape) -> Tape:
             numbers[row] = node.number
         elif node.code in ("input", "param", "mask", "dot"):
             continue
+        elif node.code == "gather":
+            if node.args[0] in numbers:
+                found = changed[row] = _gathered(node, numbers[node.args[0]])
+                if found.code == "const":
+                    numbers[row] = found.number
         elif node.args[0] in numbers and all(a in numbers for a in node.args):
             numbers[row] = kernel_of(node).value(*(numbers[a] for a in node.args))
             changed[row] = Node("const", number=numbers[row])
         elif node.code == "pow" and numbers.get(node.args[1]) == 2.0:
             changed[row] = Node("square", node.args[:1])
     return rebuild(tape, changed)
+
+
+def _gathered(node: Node, number: float) -> Node:
+    """A gather by a number that is known: the parameter itself, or NaN where the table has none."""
+    table = node.table
+    assert table is not None
+    if not (0 <= number < table.rows and number == int(number)):
+        return Node("const", number=math.nan)
+    return Node("param", index=node.index + int(number) * table.step)
 
 
 def plain_dots(tape: Tape) -> Tape:

@@ -9,8 +9,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .tape import Table
+
 Rows = NDArray[np.int64]
-Kind = Literal["op", "layer", "conv", "max", "dot", "weighted", "product", "squares", "param", "mask"]
+Kind = Literal["op", "layer", "conv", "max", "dot", "weighted", "product", "squares", "param", "mask", "gather"]
 """What lowering makes; each engine has a form of each."""
 
 
@@ -24,7 +26,7 @@ class Instruction:
 
     Attributes
     ----------
-    kind : {"op", "layer", "conv", "max", "dot", "weighted", "product", "squares", "param", "mask"}
+    kind : {"op", "layer", "conv", "max", "dot", "weighted", "product", "squares", "param", "mask", "gather"}
         ``op``: the table operation `op`, row ``dst + j`` from the rows ``args[:, j]``.
         ``layer``: row ``dst + j`` = sum_k theta[weight + j*n + k] * row[args[0, k]] (+ theta[bias + j]).
         ``conv``: layers that share their weights: row ``dst + j*P + p`` = sum_k theta[weights[j] + k] *
@@ -37,11 +39,13 @@ class Instruction:
         ``param``: row ``dst + j`` = theta[weights[j]] on every lane.
         ``mask``: row ``dst + j`` = 0 with probability numbers[0], else ``1 / (1 - numbers[0])``: the dropout mask of
         unit ``units[j]`` of a call, drawn anew for every step and sample (:func:`scalarviz.rng.dropped`).
+        ``gather``: row ``dst + p*D + j`` = theta[weights[j] + k * table.step], where k is the number in row args[0, p]
+        and D = len(weights). A lane whose k is none of 0, 1, ... table.rows - 1 is NaN, and its gradient goes nowhere.
     dst, count : int
         First result row and how many.
     args : ndarray of int64
         Operand rows: shape (arity, count) for ``op``, (positions, n) for ``conv``, (count, n) for ``max``, (1 or 2, n)
-        for other sums, (0, 0) for ``param``.
+        for other sums, (1, positions) for ``gather``, (0, 0) for ``param``.
     op : str
     weights : ndarray of int64
         Indices into theta (for ``layer`` and ``conv`` the first one of each row).
@@ -53,6 +57,8 @@ class Instruction:
         Of a mask: the number of the module call.
     units : ndarray of int64
         Of a mask.
+    table : Table or None
+        Of a gather.
     """
 
     kind: Kind
@@ -66,6 +72,7 @@ class Instruction:
     offset: float = 0.0
     call: int = 0
     units: Rows = field(default_factory=lambda: np.zeros(0, np.int64))
+    table: Table | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +140,7 @@ class Program:
             elif i.kind == "op":
                 lines.append(f"  {i.op} on {i.count} row{'s' if i.count > 1 else ''}")
             else:
-                name = {"param": "PARAM"}.get(i.kind, "DOT")
+                name = {"param": "PARAM", "gather": "GATHER"}.get(i.kind, "DOT")
                 lines.append(f"  {name} {i.kind} of {max(i.args.shape[-1], i.count)}")
         return lines
 

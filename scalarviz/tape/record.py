@@ -13,12 +13,13 @@ from ..checks import integer
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import tracing
 from ..scalar.dot import Dot, Row
+from ..scalar.gathered import Gathered
 from ..scalar.mask import Mask
 from ..scalar.nested import flatten
 from ..scalar.store import Block
 from ..scalar.value import Symbol, Value
 from ..scalar.weight import Weight
-from .tape import Node, Tape, Terms
+from .tape import Node, Table, Tape, Terms
 
 MOST = 1 << 32
 """Inputs of one sample: each is an object while a function is recorded."""
@@ -190,6 +191,9 @@ class _Writer:
             return Node("const", number=value.data)
         if isinstance(value, Dot):
             return self.dot(value)
+        if isinstance(value, Gathered):
+            table = Table(value.rows, value.step)
+            return Node("gather", (self.row_of[value.id],), self.start_of(value.block) + value.start, table=table)
         return Node(value._op.name, tuple(self.row_of[p] for p in value._parents))
 
     def parameter(self, weight: Weight) -> int:

@@ -38,6 +38,19 @@ class Terms:
     offset: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What a ``gather`` may read: the parameters ``index + k * step`` for ``k`` from 0 to ``rows - 1``.
+
+    Attributes
+    ----------
+    rows, step : int
+    """
+
+    rows: int
+    step: int
+
+
 @dataclass(slots=True)
 class Node:
     """One scalar. Nobody changes one: passes make others; a frozen class would take three times as long to make.
@@ -45,16 +58,19 @@ class Node:
     Attributes
     ----------
     code : str
-        ``"input"``, ``"const"``, ``"param"``, ``"mask"`` (of dropout), ``"dot"``, ``"max"`` (of three or more) or the
-        name of an operation.
+        ``"input"``, ``"const"``, ``"param"``, ``"mask"`` (of dropout), ``"dot"``, ``"max"`` (of three or more),
+        ``"gather"`` (a parameter of a table, chosen by the row's number) or the name of an operation.
     args : tuple of int
         Operand rows (for a dot those of its inputs).
     index : int
-        Which input (targets and features count on), which parameter of theta, or which mask (see `scalar.mask.UNITS`).
+        Which input (targets and features count on), which parameter of theta (of a gather that of number 0), or which
+        mask (see `scalar.mask.UNITS`).
     number : float
         Of a constant; of a mask the probability of a zero.
     terms : Terms or None
         Of a dot.
+    table : Table or None
+        Of a gather.
     """
 
     code: str
@@ -62,6 +78,7 @@ class Node:
     index: int = 0
     number: float = 0.0
     terms: Terms | None = None
+    table: Table | None = None
 
     def operands(self) -> tuple[int, ...]:
         """Every row that the node reads."""
@@ -154,4 +171,4 @@ def moved(node: Node, row_of: Sequence[int], memo: Memo) -> Node:
         renamed = tuple([row_of[r] for r in args])
         if len(args) > 2:
             memo[id(args)] = renamed
-    return Node(node.code, renamed, node.index, node.number, terms)
+    return Node(node.code, renamed, node.index, node.number, terms, node.table)

@@ -63,6 +63,10 @@ TABLE = {
     "max": of(sv.max, [], *NO_SEQUENCES, ["a"]),
     "logsumexp": of(sv.logsumexp, [], *NO_SEQUENCES, ["a"]),
     "sum": of(sv.sum, *NO_SEQUENCES, ["a"]),
+    "gather": [
+        *of(lambda x: sv.gather(x, 0), *NO_NUMBERS, [Weight(1.0)]),
+        *of(partial(sv.gather, nn.Parameter([1.0, 2.0])), None, "1", 2, -1, 0.5, math.nan, ["a"]),
+    ],
     "dot": of(lambda xs: sv.dot([1.0, 2.0], xs), [], [1.0], "ab", [None, 1.0]),
     "Value": [
         *of(Value, *NO_NUMBERS),

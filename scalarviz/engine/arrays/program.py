@@ -54,7 +54,7 @@ class RowProgram:
         self.program, self.dtype = program, dtype
         with np.errstate(over="ignore"):  # 1e308 is infinite in float32, as IEEE 754 rounds it
             self.constants = program.constants.astype(dtype)
-        kinds = {"conv": _Conv, "max": _Max, "squares": _Squares}
+        kinds = {"conv": _Conv, "max": _Max, "squares": _Squares, "gather": _Gather}
         self.masks = [i for i in program.instructions if i.kind == "mask"]
         self.steps = [kinds.get(i.kind, _Step)(i, program, dtype) for i in program.instructions if i.kind != "mask"]
 
@@ -255,6 +255,38 @@ class _Squares(_Step):
         for k, sign in ((0, 1), (1, -1)):
             if self.flows[k]:
                 self._add(adjoints, k, sign * terms)
+
+
+class _Gather(_Step):
+    """Parameters of a table, chosen on each lane by the number in a row."""
+
+    def _chosen(self, rows: Array) -> tuple[Array, Array]:
+        """What the numbers (positions, lanes) choose, 0 where there is no such one; and whether there is."""
+        i = self.instruction
+        assert i.table is not None
+        numbers = rows[i.args[0]]
+        there = (numbers >= 0) & (numbers < i.table.rows) & (numbers == np.floor(numbers))
+        return np.where(there, numbers, 0).astype(np.int64), there
+
+    def forward(self, rows: Array, theta: Array) -> None:
+        """The parameters; NaN where the table has no such number."""
+        i = self.instruction
+        assert i.table is not None
+        numbers, there = self._chosen(rows)
+        found = theta[i.weights[:, None] + numbers[:, None, :] * i.table.step]
+        rows[self.dst] = np.where(there[:, None, :], found, self.dtype.type(np.nan)).reshape(i.count, -1)
+
+    def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
+        """Each lane's adjoint to the parameter that it read, id by id, lane by lane."""
+        if not self.alive:
+            return
+        i = self.instruction
+        assert i.table is not None
+        numbers, there = self._chosen(rows)
+        upstream = adjoints[self.dst].reshape(len(numbers), len(i.weights), -1)
+        position, lane = np.nonzero(there)
+        places = i.weights[None, :] + numbers[position, lane][:, None] * i.table.step
+        np.add.at(grad, places, upstream[position, :, lane])
 
 
 def _compact(rows: Any) -> Any:

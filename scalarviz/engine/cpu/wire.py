@@ -40,7 +40,7 @@ FEED = 6
 KERNELS = (
     "load",
     "combine", "outer", "weighted", "weighted_back", "product", "product_back", "parameters", "parameters_back", "zero",
-    "squares", "squares_back", "masks",
+    "squares", "squares_back", "masks", "gather", "gather_back",
     "conv", "conv_outer", "maxima", "maxima_back",
     "combine_one", "outer_one", "conv_one", "conv_outer_one", "maxima_one", "maxima_back_one",
     "windows_one", "windows_back_one", "masks_one",

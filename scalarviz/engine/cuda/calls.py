@@ -51,6 +51,34 @@ class Sum(NamedTuple):
     blocks: int
 
 
+SORTED = 4096
+"""Rows of a table above which its gradients are summed over sorted numbers; see ``kernels/tables``."""
+
+
+class Scatter(NamedTuple):
+    """The gradients of a table that is read by number.
+
+    Attributes
+    ----------
+    ids, positions : int
+        Where the rows of the numbers begin in the pool, and how many.
+    weights, columns : int
+        Likewise the parameters that the number 0 chooses.
+    rows, step : int
+        Of the table: how many numbers there are, and how far from one parameter to the next.
+    dst : int
+        The first row of the results.
+    """
+
+    ids: int
+    positions: int
+    weights: int
+    columns: int
+    rows: int
+    step: int
+    dst: int
+
+
 class Squares(NamedTuple):
     """A squared error that is the loss and is computed where the losses are summed: its rows, in the pool.
 
@@ -92,6 +120,8 @@ class Encoded:
         adjoint times value over them (-1: times 1).
     sums : list of Sum
         The gradients of the other parameters, in order.
+    scatters : list of Scatter
+        What is added to them, in order.
     """
 
     pool: list[int] = field(default_factory=list)
@@ -108,6 +138,7 @@ class Encoded:
     adjoint_rows: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     value_rows: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     sums: list[Sum] = field(default_factory=list)
+    scatters: list[Scatter] = field(default_factory=list)
 
     def table(self, indices: Any) -> int:
         """Put indices into the pool; returns where they begin."""
@@ -135,6 +166,8 @@ class Written(NamedTuple):
         ``pairs()``, what the gradients of its parameters are sums of.
     tiles : callable or None
         ``tiles(written)`` in the place of `back`: the calls, from the rows that have an adjoint, to which they add.
+    scatter : Scatter or None
+        What is added to the gradients of parameters behind the pairs.
     """
 
     forward: Call | None
@@ -142,3 +175,4 @@ class Written(NamedTuple):
     operands: NDArray[np.int64]
     pairs: Callable[[], Pairs]
     tiles: Callable[[set[int]], list[Call]] | None = None
+    scatter: Scatter | None = None

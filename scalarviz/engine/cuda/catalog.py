@@ -16,12 +16,12 @@ from ... import rng
 from ...scalar import ops
 from ...scalar.sources import define
 from . import jit, typed, wide
-from .kernels import backward, forward, steps, sums, tile_sums, tiles
+from .kernels import backward, forward, steps, sums, tables, tile_sums, tiles
 from .source.joined import activation_source, derivative_source
 from .source.ops import backward_source, forward_source, has_backward
 from .tiling import KERNELS, TILING, Tile
 
-MODULES = (forward, backward, sums, steps)
+MODULES = (forward, backward, sums, tables, steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +139,7 @@ def _words(dtype: str) -> dict[str, Any]:
         "_cuda": jit.cuda, "_range": range, "_abs": abs, "_real": real, "_infinity": real("inf"),
         "_shared": jit.shared, **{f"_{function}": found for function, found in jit.FUNCTIONS.items()},
         "cuda": jit.cuda, "device": jit.device_function, "shared": jit.shared, "moved": jit.moved, "load4": wide.load4,
-        "store4": wide.store4, "np": np, "real": real,
+        "store4": wide.store4, "nan": real(np.nan), "np": np, "real": real,
     }  # fmt: skip
 
 

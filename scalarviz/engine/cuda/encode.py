@@ -85,6 +85,8 @@ def _backward(
         if not needs[i.dst]:
             continue
         pairs.extend(writer.pairs())
+        if writer.scatter is not None:
+            found.scatters.append(writer.scatter)
         if writer.tiles is not None:
             found.backward.extend(writer.tiles(written))
         elif writer.back is not None:

@@ -7,7 +7,7 @@ from typing import assert_never
 import numpy as np
 
 from ...tape import Instruction
-from .calls import Call, Encoded, Pairs, Written
+from .calls import Call, Encoded, Pairs, Scatter, Written
 
 
 def _op(found: Encoded, i: Instruction) -> Written:
@@ -132,6 +132,15 @@ def _squares(found: Encoded, i: Instruction) -> Written:
     return Written(forward, back, i.args.ravel(), list)
 
 
+def _gather(found: Encoded, i: Instruction) -> Written:
+    assert i.table is not None
+    ids, weights, columns = found.table(i.args), found.table(i.weights), len(i.weights)
+    table = (i.table.rows, i.table.step)
+    given = ("values", "theta", "pool", ids, weights, columns, *table, i.dst, i.count)
+    of = Scatter(ids, i.args.shape[1], weights, columns, *table, i.dst)
+    return Written(Call("gather", i.count, given), None, _NONE, list, scatter=of)
+
+
 def _offset(found: Encoded, i: Instruction) -> int:
     found.numbers.append(i.offset)
     return len(found.numbers) - 1
@@ -167,5 +176,7 @@ def write(found: Encoded, i: Instruction) -> Written:
             return _squares(found, i)
         case "mask":
             return Written(None, None, _NONE, list)  # `Machine.masks` launches it: it reads the clock
+        case "gather":
+            return _gather(found, i)
         case _:
             assert_never(i.kind)

@@ -12,6 +12,7 @@ from ...rng import dropout_key, dropout_threshold
 from ...scalar.mask import scale
 from ...tape import Program
 from ..problem import Array
+from .calls import SORTED, Scatter
 from .catalog import find
 from .device import Buffer, Device, Launch
 from .encode import Call, Cut, encode
@@ -51,6 +52,8 @@ class Shape:
         operations with the tiles of layers. Without, every instruction is one, which is the reference.
     tiles : Tiling or None
         How layers and convolutions are cut into tiles; None for the plain form, the reference.
+    sorted_rows : int
+        Above so many rows of a table that is read by number its gradients are summed over sorted numbers.
     """
 
     chunk_bytes: int = 512 << 20
@@ -68,6 +71,7 @@ class Shape:
     resident: bool = True
     joined: bool = True
     tiles: Tiling | None = TILING
+    sorted_rows: int = SORTED
 
     def chunk(self, rows: int, itemsize: int, lanes: int) -> int:
         """How many of so many lanes go through a program of so many rows together: chunks of about one size.
@@ -148,6 +152,7 @@ class Machine:
         if seeds:
             self._load_pairs(encoded.which, np.ones(len(encoded.which), np.bool_))
             self.parts = device.empty(max(1, program.n_theta * self.slices), dtype)
+        self._sorting = self._room_to_sort()
         self._fill_constants()
 
     def _load_pairs(self, which: Array, kept: Array) -> None:
@@ -241,7 +246,33 @@ class Machine:
         for tile, at, blocks in encoded.sums:
             tiled = (self.parts, self.adjoints, self.values, self.pool, at, n, *rest)
             launches.append(self._tiled(f"tile_weights:{tile}", tile, (blocks, self.slices), tiled))
-        return launches
+        return launches + [launch for scatter in encoded.scatters for launch in self._scatter(scatter, lanes)]
+
+    def _scatter(self, of: Scatter, lanes: int) -> list[Launch]:
+        """What is added to the parts of a table's gradients."""
+        n, threads, rest = self.program.n_theta, self.shape.threads, (self.slices, self.chunk, lanes)
+        table = (of.weights, of.columns, of.rows, of.step, of.dst, n)
+        if of.rows <= self.shape.sorted_rows:
+            given = (self.parts, self.adjoints, self.values, self.pool, of.ids, of.positions, *table, *rest)
+            grid = (-(-of.rows * of.columns // threads), self.slices)
+            return [Launch(find("scatter", self.dtype.name), grid, (threads, 1), given)]
+        assert self._sorting is not None
+        count, run, (now, later) = of.positions * lanes, 1, self._sorting
+        keyed = (*now, self.values, self.pool, of.ids, of.positions, of.rows, *rest)
+        launches = [self.line("scatter_keys", count, keyed)]
+        while run < count:
+            launches.append(self.line("scatter_merge", count, (*now, *later, count, run)))
+            run, now, later = 2 * run, later, now
+        found = (self.parts, self.adjoints, self.pool, *now, count, *table, *rest)
+        return [*launches, self.line("scatter_sorted", count * of.columns, found)]
+
+    def _room_to_sort(self) -> tuple[tuple[Buffer, Buffer], tuple[Buffer, Buffer]] | None:
+        """For the numbers of all lanes and the places where they occur, twice; None where no table is so large."""
+        found = [of.positions for of in self.encoded.scatters if of.rows > self.shape.sorted_rows]
+        if not found:
+            return None
+        first, second, third, fourth = (self.device.empty(max(found) * self.chunk, np.int64) for _ in range(4))
+        return (first, second), (third, fourth)
 
     def join(self, grad: Buffer, fresh: bool) -> list[Launch]:
         """The gradients from their parts."""

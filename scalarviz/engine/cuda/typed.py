@@ -35,6 +35,9 @@ Real = Any
 Double = Any
 Key = Any
 
+nan = np.float32(np.nan)
+"""Becomes what a row's dtype is where it is put."""
+
 real: Any = np.float64
 """The dtype, in a kernel; `namespace` sets it."""
 

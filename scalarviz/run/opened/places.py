@@ -102,6 +102,9 @@ def _operands(i: Instruction, offset: int) -> tuple[int, Rows]:
         return offset, i.args[:, offset]
     if i.kind == "max":
         return offset, i.args[offset]
+    if i.kind == "gather":
+        number = offset // len(i.weights)
+        return number, i.args[0, number : number + 1]
     if i.kind == "conv":
         position = offset % len(i.args)
         return position, i.args[position]

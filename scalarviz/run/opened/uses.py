@@ -29,7 +29,8 @@ class Use:
     Attributes
     ----------
     kind : str
-        ``"weight"`` (it multiplies a row), ``"bias"`` (it is added to one), or the name of the operation that reads it.
+        ``"weight"`` (it multiplies a row), ``"bias"`` (it is added to one), ``"gather"`` (a number may choose it: x is
+        1 where it does, else 0), or the name of the operation that reads it.
     rows : ndarray of int64, shape (positions,)
         The rows that delta belongs to; several where a layer stands at several positions.
     read : ndarray of int64, shape (positions,), or None
@@ -77,6 +78,7 @@ def uses_in(program: RowProgram, index: int) -> Iterator[Use]:
             continue
         yield from _weights(instruction, index)
         yield from _biases(instruction, index)
+        yield from _chosen(instruction, index)
 
 
 def _weights(i: Instruction, index: int) -> Iterator[Use]:
@@ -91,6 +93,22 @@ def _weights(i: Instruction, index: int) -> Iterator[Use]:
             output, k = divmod(index - first, n)
             read = i.args[:, k]
             yield Use("weight", _outputs(i, output), read, _of_rows(read))
+
+
+def _chosen(i: Instruction, index: int) -> Iterator[Use]:
+    """As what a number may choose from a table."""
+    if i.kind != "gather" or i.table is None:
+        return
+    ids, columns = i.args[0], len(i.weights)
+    for column, first in enumerate(i.weights.tolist()):
+        number, rest = divmod(index - first, i.table.step)
+        if rest == 0 and 0 <= number < i.table.rows:
+            rows = i.dst + np.arange(len(ids)) * columns + column
+            yield Use("gather", rows, None, _where_it_is(ids, number))
+
+
+def _where_it_is(ids: Rows, number: int) -> Factor:
+    return lambda values, theta: (values[ids] == number).astype(np.float64)
 
 
 def _outputs(i: Instruction, output: int) -> Rows:
@@ -128,6 +146,8 @@ def _reading(step: Any, i: Instruction, k: int, column: int) -> Use | None:
     """``args[k, column]`` as an operand; None where no gradient flows to it."""
     if i.kind == "op":
         return None if step.pulls[k] is None else _of_operation(step, i, k, column)
+    if i.kind == "gather":  # a number that chooses
+        return None
     if i.kind == "max":
         return Use("max", np.array([i.dst + k]), None, _Chosen(i, k, column))
     if i.kind == "product":
@@ -209,7 +229,7 @@ def depending(program: RowProgram) -> NDArray[np.bool_]:
     found = np.zeros(program.program.n_rows, bool)
     for step in program.steps:
         i = step.instruction
-        if i.kind in ("layer", "conv", "dot", "param") or i.bias >= 0:
+        if i.kind in ("layer", "conv", "dot", "param", "gather") or i.bias >= 0:
             made: Any = True
         elif i.kind == "op":
             made = found[i.args[[k for k, pull in enumerate(step.pulls) if pull is not None]]].any(axis=0)

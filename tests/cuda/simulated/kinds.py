@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,11 +11,11 @@ from scalarviz.engine.arrays.program import RowProgram
 from scalarviz.engine.cuda import trainer
 from scalarviz.engine.cuda.machine import Machine
 from scalarviz.engine.cuda.simulator import SimulatedDevice
-from scalarviz.tape import Instruction, Program
+from scalarviz.tape import Instruction, Program, Table
 
 FORMS = ("plain", "tiles")
 INPUTS, N_THETA, LANES = 6, 24, 11
-KINDS = ("op", "layer", "conv", "max", "dot", "weighted", "product", "squares", "param")
+KINDS = ("op", "layer", "conv", "max", "dot", "weighted", "product", "squares", "param", "gather")
 SPECIAL = [np.inf, -np.inf, np.nan, 0.0, -0.0, 1e-310, -1e-44]
 TOLERANCE = {"float64": 1e-14, "float32": 1e-6}
 
@@ -47,6 +49,9 @@ def instruction(kind, draw):
             return Instruction("product", INPUTS, 1, rows(2, n), bias=bias, offset=offset)
         case "squares":
             return Instruction("squares", INPUTS, 1, rows(2, n), numbers=draw.normal(size=1))
+        case "gather":
+            columns = draw.choice(4, size=count, replace=False)
+            return Instruction("gather", INPUTS, count * n, rows(1, n), weights=3 + columns, table=Table(4, 5))
     return Instruction("param", INPUTS, count, np.zeros((0, 0), np.int64), weights=draw.integers(0, N_THETA, count))
 
 
@@ -79,9 +84,9 @@ def by_numpy(made, dtype, values, theta, upstream):
     return rows[INPUTS:], adjoints[:INPUTS], grad
 
 
-def by_cuda(made, dtype, values, theta, upstream):
+def by_cuda(made, dtype, values, theta, upstream, shape=None):
     device, dtype = SimulatedDevice(0), np.dtype(dtype)
-    machine = Machine(made, device, dtype, LANES, trainer.SHAPE, tuple(made.outputs.tolist()))
+    machine = Machine(made, device, dtype, LANES, shape or trainer.SHAPE, tuple(made.outputs.tolist()))
     given, grad = machine.constant(theta), device.empty(N_THETA, dtype)
     rows, adjoints = (buffer.memory.reshape(-1, LANES) for buffer in (machine.values, machine.adjoints))
     rows[:INPUTS] = values
@@ -89,6 +94,24 @@ def by_cuda(made, dtype, values, theta, upstream):
     adjoints[INPUTS:] = upstream
     device.record([*machine.backward(given, LANES), *machine.sums(LANES, True), *machine.join(grad, True)]).run()
     return rows[INPUTS:], adjoints[:INPUTS], grad.memory
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_a_large_table_is_summed_over_sorted_numbers(dtype):
+    """By sorting as by walking; numbers that the table does not have are sorted behind all others."""
+    draw = np.random.default_rng(3)
+    for _ in range(6):
+        made = program("gather", draw)
+        values, theta = numbers(draw, 0.1, INPUTS, LANES), numbers(draw, 0.0, N_THETA)
+        upstream = draw.normal(size=(len(made.outputs), LANES))
+        given = [array.astype(dtype) for array in (values, theta, upstream)]
+        found, walked = (
+            by_cuda(made, dtype, *given, replace(trainer.SHAPE, sorted_rows=3)),
+            by_cuda(made, dtype, *given),
+        )
+        np.testing.assert_array_equal(found[0], walked[0])
+        close(found[2], by_numpy(made, dtype, *given)[2], dtype, "gradients of parameters")
+        np.testing.assert_array_equal(found[2], walked[2], "the order of what is added is the same")
 
 
 def close(found, wanted, dtype, name):
@@ -113,5 +136,6 @@ def test_an_instruction_is_numpys(kind, special, dtype):
         close(found[0], wanted[0], dtype, f"values, {about}")
         close(found[2], wanted[2], dtype, f"gradients of parameters, {about}")
         read = np.isin(np.arange(INPUTS), made.instructions[0].args) & made.needs_gradient[:INPUTS]
+        read &= kind != "gather"  # numbers that choose get none
         close(found[1][read], wanted[1][read], dtype, f"adjoints, {about}")
         assert np.isnan(found[1][~read]).all(), f"somebody wrote adjoints that nobody wants, {about}"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import test_engines_agree as agree
 import test_few
+import test_gathers
 import test_gradient_rows as gradient_rows
 import test_losses
 import test_norm
@@ -62,6 +63,27 @@ CUTS = {
 def test_however_the_work_is_cut_it_is_the_same(cut, batch, monkeypatch):
     monkeypatch.setattr(trainer, "SHAPE", replace(trainer.SHAPE, **CUTS[cut]))
     check(agree.Expression, nn.MSELoss(), samples(3, 4, 11), batch=batch)
+
+
+# ---- tables that are read by number
+
+
+@pytest.mark.parametrize("most", [4096, 2], ids=["walked", "sorted"])
+@pytest.mark.parametrize(("dtype", "batch"), [("float64", 23), ("float32", 5), ("float64", 1)])
+def test_tables(dtype, batch, most, monkeypatch):
+    monkeypatch.setattr(trainer, "SHAPE", replace(trainer.SHAPE, sorted_rows=most))
+    check(test_gathers.Letters, nn.MSELoss(), test_gathers.data(), dtype, batch)
+
+
+@pytest.mark.parametrize("most", [4096, 2], ids=["walked", "sorted"])
+def test_numbers_that_a_table_does_not_have_scatter_nothing(most, monkeypatch):
+    monkeypatch.setattr(trainer, "SHAPE", replace(trainer.SHAPE, sorted_rows=most))
+    net = test_gathers.Computed()
+    data = test_gathers.COMPUTED, np.arange(20.0).reshape(10, 2)
+    found, wanted = (gradient(net, nn.MSELoss(), data, engine) for engine in ("cuda", "objects"))
+    assert np.isnan([found[0], wanted[0]]).all()
+    assert np.isfinite(wanted[1:]).all()
+    np.testing.assert_allclose(found[1:], wanted[1:], rtol=1e-13)
 
 
 # ---- layers and losses

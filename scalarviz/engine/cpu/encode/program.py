@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ....tape import Instruction, Program
 from .. import wire
-from . import layer, masks, pictures, sums
+from . import layer, masks, pictures, sums, tables
 from .adjoints import AdjointRows
 from .writer import Lines, Rows, Writer, runs
 
@@ -177,6 +177,7 @@ FORWARD: dict[str, Part] = {
     "product": sums.product_forward,
     "squares": sums.squares_forward,
     "mask": masks.mask_forward,
+    "gather": tables.gather_forward,
 }
 """How each kind of instruction is written."""
 
@@ -191,5 +192,6 @@ BACKWARD: dict[str, Part] = {
     "product": sums.product_backward,
     "squares": sums.squares_backward,
     "mask": masks.mask_backward,
+    "gather": tables.gather_backward,
 }
 """And its backward pass."""

@@ -14,7 +14,7 @@ from ..device import Buffer, Device
 from ..machine import Machine, Shape
 from . import tiles
 from .form import Form
-from .table import Line, kinds_of, numbered, plain_lines
+from .table import TABLE_WIDTH, Line, kinds_of, numbered, plain_lines
 
 
 class Blocks(Machine):
@@ -64,6 +64,7 @@ class Blocks(Machine):
             form.sums_at // item, self.others, self.quarters, self.singles,
         ]  # fmt: skip
         parts = [tiles.table(self.layers), numbered(self.ways[0], forward), numbered(self.ways[1], backward)]
+        parts.append(np.array(encoded.scatters, np.int32).reshape(-1, TABLE_WIDTH))
         return self.constant(joined(head, parts))
 
 

@@ -77,7 +77,7 @@ def form_of(plan: Plan, batch: int, itemsize: int, shape: Shape) -> Form | None:
         Bytes of a number.
     shape : Shape
     """
-    if shape.lanes == 0 or plan.body.has_masks or _terms(plan.body) > MOST_TERMS:
+    if shape.lanes == 0 or plan.body.has_masks or _terms(plan.body) > MOST_TERMS or _reads_large_tables(plan, shape):
         return None
     layers = _layers(plan.body)
     few = plan.n_parameters <= ALONE_PARAMETERS and plan.n_parameters * batch <= ALONE_PRODUCTS
@@ -126,6 +126,13 @@ def _is_long(program: Program) -> bool:
     products = sum(i.count * i.args.shape[1] if i.kind == "layer" else i.args.size for i in program.instructions)
     count = len(program.instructions)
     return count >= LONG and products + program.n_rows <= SHORT * count
+
+
+def _reads_large_tables(plan: Plan, shape: Shape) -> bool:
+    """Whether the gradients of a table go another way than a block's."""
+    if plan.prologue is not None and any(i.table is not None for i in plan.prologue.instructions):
+        return True
+    return any(i.table is not None and i.table.rows > shape.sorted_rows for i in plan.body.instructions)
 
 
 def _layers(program: Program) -> list[Instruction]:

@@ -6,14 +6,14 @@ from textwrap import indent
 from typing import NamedTuple
 
 from ..catalog import Kernel, written
-from .table import WIDTH
+from .table import TABLE_WIDTH, WIDTH
 from .text import of_layers, order_source, rows_source, update_function, walk_source
 from .tiles import LAYER_WIDTH
 
 HEAD = (
     "loss", "inputs_at", "inputs", "constants_at", "constants", "values_at", "adjoints_at", "block_numbers",
     "sums_at", "others", "quarters", "singles", "layers_from", "layers_to", "forward_from", "forward_to",
-    "backward_from", "backward_to",
+    "backward_from", "backward_to", "tables_from", "tables_to",
 )  # fmt: skip
 """What the table of a program begins with: ``*_at`` of inputs and constants are places in the pool; of values, adjoints
 and sums in shared memory, in numbers of the dtype (values and adjoints may be in the device's, where each block has
@@ -102,11 +102,16 @@ def through(theta, parts, base, losses, at, step, begun, {_names(_TABLES)}, {_na
                 parts[base + other[i]] = total
             cuda.syncthreads()
 {{gradients}}
+{{scatters}}
 """
 _STAGE = "    stage(theta, fours, quarters, ones, singles)"
 _GRADIENTS = """\
     for line in range(layers_from, layers_to, LAYER):
         layer_gradient(parts, base, table, line, values_at, adjoints_at, lanes)"""
+_SCATTERS = """\
+    for line in range(tables_from, tables_to, TABLE):
+        cuda.syncthreads()  # what stands in the parts is of other threads
+        scatter_block(parts, base, table, line, pool, values, adjoints, lanes)"""
 
 _BLOCK = f'''\
 def block(
@@ -203,6 +208,8 @@ class Parts(NamedTuple):
         Of a block.
     tiles : bool
         Whether there are layers in tiles.
+    tables : bool
+        Whether there are tables that are read by number.
     in_memory : bool
         Whether rows are in the device's memory.
     """
@@ -211,6 +218,7 @@ class Parts(NamedTuple):
     backward: tuple[str, ...]
     lanes: int
     tiles: bool
+    tables: bool
     in_memory: bool
 
 
@@ -236,14 +244,16 @@ def alone_kernel(parts: Parts, prologue: bool, update: str, dtype: str) -> Kerne
 
 def _common(parts: Parts) -> list[str]:
     stage, gradients = (_STAGE, _GRADIENTS) if parts.tiles else ("", "")
+    scatters = _SCATTERS if parts.tables else ""
     return [
-        f"WIDTH, LAYER, LANES, FEW = {WIDTH}, {LAYER_WIDTH}, {parts.lanes}, {FEW}",
+        f"WIDTH, LAYER, TABLE, LANES, FEW = {WIDTH}, {LAYER_WIDTH}, {TABLE_WIDTH}, {parts.lanes}, {FEW}",
         order_source(),
         rows_source(parts.in_memory),
         *([of_layers("dot4", "keep4", "put4", "stage", "layer_gradient")] if parts.tiles else []),
+        *([of_layers("scatter_block")] if parts.tables else []),
         walk_source("forward", parts.forward),
         walk_source("backward", parts.backward),
-        _PASS.format(head=_head(HEAD, "table"), stage=stage, gradients=gradients),
+        _PASS.format(head=_head(HEAD, "table"), stage=stage, gradients=gradients, scatters=scatters),
     ]
 
 

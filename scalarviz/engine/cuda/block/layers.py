@@ -220,3 +220,26 @@ def put4(weights: Reals, fours: Words, i: Int, last: Int, four: Any) -> None:
         place = fours[i]
         if place >= 0:
             store4(weights, place, four[0], four[1], four[2], four[3])
+
+
+def scatter_block(
+    parts: Reals, base: Int, b_table: Words, b_at: Int, pool: Words, values: Reals, adjoints: Reals, lanes: Int
+) -> None:  # fmt: skip
+    """``parts[base + weights[j] + k*step]`` gets the adjoints of a gather's column j on the lanes whose number is k.
+
+    A thread for each entry of the table, which walks the lanes in order; see ``kernels.tables.scatter``.
+    """
+    ids, positions, weights, columns = b_table[b_at], b_table[b_at + 1], b_table[b_at + 2], b_table[b_at + 3]
+    rows, step, dst = b_table[b_at + 4], b_table[b_at + 5], b_table[b_at + 6]
+    for i in range(cuda.threadIdx.y * LANES + cuda.threadIdx.x, rows * columns, LANES * cuda.blockDim.y):
+        k = i // columns
+        j = i - k * columns
+        number = real(k)
+        total = real(0)
+        for p in range(positions):
+            of = pool[ids + p] * LANES
+            upstream = (dst + p * columns + j) * LANES
+            for lane in range(lanes):
+                if values[of + lane] == number:
+                    total += adjoints[upstream + lane]
+        parts[base + pool[weights + j] + k * step] += total

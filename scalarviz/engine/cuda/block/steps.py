@@ -52,7 +52,14 @@ class BlockSteps(Steps):
         return self.blocks
 
     def _kernel_parts(self, forward: tuple[str, ...], backward: tuple[str, ...]) -> Parts:
-        return Parts(forward, backward, self.form.lanes, bool(self.blocks.layers), self.form.in_memory)
+        return Parts(
+            forward,
+            backward,
+            self.form.lanes,
+            bool(self.blocks.layers),
+            bool(self.blocks.encoded.scatters),
+            self.form.in_memory,
+        )
 
     def _parts(self) -> list[Launch]:
         given = (self.state.theta, self.blocks.parts, self.state.size, self.losses, self.clock, *self._given())

@@ -17,6 +17,10 @@ WIDTH = 12
 is given."""
 
 
+TABLE_WIDTH = 7
+"""Numbers of a line of the tables that are read by number: those of ``calls.Scatter``."""
+
+
 @dataclass(frozen=True)
 class Line:
     """A call, and the rows that it reads and writes: of values forward, of adjoints backward."""

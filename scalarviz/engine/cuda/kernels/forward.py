@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..jit import cuda
-from ..typed import Int, Longs, Reals, Words, real
+from ..typed import Int, Longs, Reals, Words, nan, real
 
 
 def inputs(
@@ -44,6 +46,23 @@ def param(
     j = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
     if lane < lanes and j < count:
         values[(dst + j) * stride + lane] = theta[pool[weights + j]]
+
+
+def gather(
+    values: Reals, theta: Reals, pool: Words, ids: Int, weights: Int, columns: Int, rows: Int, step: Int, dst: Int,
+    count: Int, stride: Int, lanes: Int,
+) -> None:  # fmt: skip
+    """Row ``dst + p*columns + j``: parameter ``weights[j] + k*step`` for the number k in row ``ids[p]``; else NaN."""
+    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+    row = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    if lane < lanes and row < count:
+        p = row // columns
+        number = values[pool[ids + p] * stride + lane]
+        values[(dst + row) * stride + lane] = nan
+        if number >= real(0) and number < real(rows):  # only now may it become an index
+            k = np.int64(number)
+            if real(k) == number:
+                values[(dst + row) * stride + lane] = theta[pool[weights + row - p * columns] + k * step]
 
 
 def layer(
