@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from ..tape import Node
 
@@ -10,7 +10,9 @@ Stages = frozenset[int]
 
 
 class MadeOf:
-    """Goes back from rows to the stages that each way meets first. A row is looked at once, however many ask.
+    """Goes back from rows to the stages that each way meets first. A row is passed once, however many ask.
+
+    What is found is kept where ways part, at rows that several read: a wide sum is passed in one go.
 
     Parameters
     ----------
@@ -27,9 +29,11 @@ class MadeOf:
     def __init__(self, nodes: Sequence[Node], inputs: int) -> None:
         self._nodes = nodes
         self.owner = dict.fromkeys(range(inputs), 0)
-        self._found: list[Stages | None] = [None] * len(nodes)
-        self._found[:inputs] = [frozenset((0,))] * inputs
+        self._found: dict[int, Stages] = dict.fromkeys(range(inputs), frozenset((0,)))
+        self._same: dict[Stages, Stages] = {}  # the rows of a stream are made of the same, and hold one set
         self._of_layer: dict[int, Stages] = {}  # the rows of a layer share one tuple of operands
+        self._several = _read_by_several(nodes)
+        self._passed = bytearray(len(nodes))
         self._furthest = 0
 
     def claim(self, rows: Sequence[int], stage: int) -> None:
@@ -37,48 +41,76 @@ class MadeOf:
         new = [row for row in rows if row not in self.owner]
         self.owner.update(dict.fromkeys(new, stage))
         self._forget_above(new)
-        for row in new:
-            self._found[row] = frozenset((stage,))
+        self._found.update(dict.fromkeys(new, frozenset((stage,))))
 
     def _forget_above(self, rows: Sequence[int]) -> None:
         """What has been found through these holds no more."""
-        looked_at = [row for row in rows if self._found[row] is not None]
-        if looked_at:
-            for row in range(min(looked_at), self._furthest + 1):
+        passed = [row for row in rows if self._passed[row]]
+        if passed:
+            for row in range(min(passed), self._furthest + 1):
                 if row not in self.owner:
-                    self._found[row] = None
+                    self._found.pop(row, None)
             self._of_layer.clear()
 
-    def stages(self, rows: Iterable[int]) -> list[int]:
+    def stages(self, rows: Sequence[int]) -> list[int]:
         """The stages of all `rows`, ascending."""
         return sorted(frozenset[int]().union(*{self._of(row) for row in rows}))
 
     def _of(self, top: int) -> Stages:
-        found, stack = self._found, [top]
+        found, waiting = self._found, [top]
         self._furthest = max(self._furthest, top)
-        while stack:
-            row = stack[-1]
-            if found[row] is None:
-                node = self._nodes[row]
-                operands = node.operands()
-                layer = self._of_layer.get(id(operands)) if len(operands) > 2 else None
-                waiting = [r for r in operands if found[r] is None] if layer is None else []
-                if waiting:
-                    stack += waiting
-                    continue
-                made = found[row] = self._joined(operands) if layer is None else layer
-                if operands is node.args:  # else a tuple of the moment, whose id another one may get
-                    self._of_layer[id(operands)] = made
-            stack.pop()
-        result = found[top]
-        assert result is not None
-        return result
+        while waiting:
+            row = waiting[-1]
+            if row not in found:
+                args = self._nodes[row].args
+                made = self._of_layer.get(id(args))
+                if made is None:
+                    before, made = self._gathered(row)
+                    if before:
+                        waiting += before
+                        continue
+                    if self._nodes[row].terms is not None and self._nodes[row].operands() is args:
+                        self._of_layer[id(args)] = made
+                self._passed[row] = 1
+                found[row] = made
+            waiting.pop()
+        return found[top]
 
-    def _joined(self, rows: Sequence[int]) -> Stages:
-        made = frozenset[int]()
-        for row in rows:
-            more = self._found[row]
-            assert more is not None
-            if more is not made and not more <= made:
-                made = more if made <= more else made | more
-        return made
+    def _gathered(self, top: int) -> tuple[list[int], Stages]:
+        """What a row is made of; or rows for which that has to be found before."""
+        found, nodes, passed, several = self._found, self._nodes, self._passed, self._several
+        before: list[int] = []
+        made: set[int] = set()
+        last: Stages = frozenset()
+        stack = list(nodes[top].operands())
+        while stack:
+            row = stack.pop()
+            below = found.get(row)
+            if below is not None:
+                if below is not last:
+                    made |= below
+                    last = below
+            elif several[row]:
+                before.append(row)
+            else:
+                passed[row] = 1
+                stack += nodes[row].operands()
+        stages = frozenset(() if before else made)
+        return before, self._same.setdefault(stages, stages)
+
+
+def _read_by_several(nodes: Sequence[Node]) -> bytearray:
+    """Which rows are operands of several nodes; a layer counts once."""
+    once, several = bytearray(len(nodes)), bytearray(len(nodes))
+    seen: set[int] = set()
+    for node in nodes:
+        operands = node.operands()
+        if len(operands) > 2 and operands is node.args:
+            if id(operands) in seen:
+                continue
+            seen.add(id(operands))
+        for row in operands:
+            if once[row]:
+                several[row] = 1
+            once[row] = 1
+    return several

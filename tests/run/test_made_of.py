@@ -25,7 +25,7 @@ def walked(nodes, owner, rows):
     return sorted(found)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(80))
 def test_stages_are_those_of_a_walk_from_each(seed):
     dice = random.Random(seed)
     nodes = [Node("input", index=k) for k in range(3)]
@@ -45,3 +45,16 @@ def test_stages_are_those_of_a_walk_from_each(seed):
         for row in rows:
             owner.setdefault(row, stage)
     assert finder.owner == owner
+
+
+def test_a_sum_of_many_stages_keeps_one_set_of_them():
+    """Each partial sum was once kept with all its stages: 140,000 modules that were summed up took the whole memory."""
+    n = 500
+    nodes = [Node("input"), *(Node("sin", (0,)) for _ in range(n)), Node("add", (1, 2))]
+    nodes += [Node("add", (len(nodes) - 1 + k, 3 + k)) for k in range(n - 2)]
+    finder = MadeOf(nodes, 1)
+    for stage in range(1, n + 1):
+        assert finder.stages([stage]) == [0]
+        finder.claim([stage], stage)
+    assert finder.stages([len(nodes) - 1]) == list(range(1, n + 1))
+    assert sum(map(len, finder._found.values())) <= 3 * n
