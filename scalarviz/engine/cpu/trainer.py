@@ -116,7 +116,8 @@ class NumbaTrainer(HostTrainer):
                     thread.join()
         if derived:
             store.grad[:] = grad[:n]
-        losses *= scales
+        with np.errstate(invalid="ignore"):  # samples that are all left out: 0 / 0
+            losses *= scales
 
 
 def forward(plan: Plan, theta: Array, data: Array, block: int = 256) -> Array:
