@@ -15,7 +15,7 @@ from _gpu_networks import Case, checks
 from _gpu_setting import DTYPES, Setting
 from numpy.typing import NDArray
 
-from scalarviz.engine.arrays.program import numpy_form
+from scalarviz.engine.arrays.step import numpy_form
 from scalarviz.engine.cuda.catalog import names
 from scalarviz.engine.cuda.devices import open_device
 from scalarviz.engine.cuda.listing import launches

@@ -44,7 +44,7 @@ def _objects(op: ops.Op) -> list[str]:
 
 
 def _numpy(op: ops.Op) -> list[str]:
-    from .arrays.program import numpy_form
+    from .arrays.step import numpy_form
 
     value, pulls = numpy_form(op.name, np.dtype(np.float32))
     return [value.__name__, *(pull.__name__ for pull in pulls if pull is not None)]

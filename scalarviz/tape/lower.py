@@ -10,12 +10,15 @@ import numpy as np
 from ..scalar.mask import UNITS
 from .gathers import gather_instruction
 from .gradients import gradient_rows, parameters_reached
+from .lonely import lonely_sums
 from .ordered import ordered
-from .passes import Needs, fold_constants, needs, plain_dots, rebuild, share_operands, weighted_sums
+from .passes import Needs, fold_constants, needs, plain_dots, rebuild, share_operands
 from .program import Instruction, Plan, Program, Rows
 from .shared import Place, is_layer
 from .squares import squared_errors
-from .tape import Node, Tape, Terms
+from .sums import means, weighted_sums
+from .tape import Node, Tape
+from .together import sums, together
 
 
 def lower(tape: Tape, *, encode: bool = True) -> Plan:
@@ -78,7 +81,15 @@ def _split(tape: Tape, encode: bool) -> tuple[Tape | None, Tape | None, Tape]:
         rebuild(replace(tape, outputs=tuple(rows), loss=None, taps=()), {}) if rows else None
         for rows in frontier.values()
     ]
-    return parts[0], parts[1], squared_errors(weighted_sums(body))
+    if not encode:  # an optimiser: the numbers of a step are computed for many steps at once, by operations alone
+        return parts[0], parts[1], squared_errors(means(weighted_sums(body)))
+    prologue, encoder = (None if part is None else _found(part) for part in parts)
+    return prologue, encoder, _found(body)
+
+
+def _found(tape: Tape) -> Tape:
+    """With each sum as one node."""
+    return lonely_sums(squared_errors(means(weighted_sums(tape))))
 
 
 def _prologue_rows(prologue: Tape, derived: set[int], n_parameters: int) -> list[bool]:
@@ -141,7 +152,12 @@ def _instructions(
                 count += 1
             yield _layer(node, row, count)
         elif node.terms is not None:
-            yield _sum(node, node.terms, row)
+            alike = (together(node, node.terms), level[row], gets[row])
+            while row + count < len(nodes) and alike == (
+                _alike(nodes[row + count]), level[row + count], gets[row + count]
+            ):  # fmt: skip
+                count += 1
+            yield sums(nodes[row : row + count], row)
         else:
             same = (node.code, level[row], len(node.args), gets[row])
             while node.code != "squares" and row + count < len(nodes) and same == (
@@ -196,16 +212,8 @@ def _layer(node: Node, row: int, count: int) -> Instruction:
     return Instruction("layer", row, count, _rows(node.args)[None], weights=_rows(starts), bias=bias)
 
 
-def _sum(node: Node, terms: Terms, row: int) -> Instruction:
-    bias = -1 if terms.bias is None else terms.bias
-    args = _rows(node.args)
-    if terms.kind == "const":
-        return Instruction(
-            "weighted", row, 1, args[None], numbers=np.array(terms.weights, float), bias=bias, offset=terms.offset
-        )
-    if terms.kind == "row":
-        return Instruction("product", row, 1, np.stack([_rows(terms.weights), args]), bias=bias, offset=terms.offset)
-    return Instruction("dot", row, 1, args[None], weights=_rows(terms.weights), bias=bias, offset=terms.offset)
+def _alike(node: Node) -> object:
+    return None if node.terms is None or is_layer(node.terms) else together(node, node.terms)
 
 
 def _elementwise(nodes: tuple[Node, ...], row: int) -> Instruction:

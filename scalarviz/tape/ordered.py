@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from .gathers import gather_places
-from .shared import Place, shared_layers
+from .shared import Place, is_layer, shared_layers
 from .tape import Memo, Node, Tape, moved
+from .together import together
 
 _FIRST = {"input": 0, "const": 1, "param": 2, "mask": 3}
 """What needs nothing stands in front, in this order."""
@@ -67,12 +68,15 @@ def _keys(
         elif (found := shared.get(row)) is not None:
             same = names.setdefault(("shared", found.group), len(names))
             keys += (2 * level[row] + 3, same, found.output, found.position)
+        elif not is_layer(terms):
+            same = names.setdefault((together(node, terms), gets[row]), len(names))
+            keys += (2 * level[row] + 3, same, 0, 0)
         else:
             args = same_operands.get(id(node.args))
             if args is None:
                 args = same_operands[id(node.args)] = known.setdefault(node.args, node.args)
-            same = names.setdefault((id(args), terms.kind, len(terms.weights), gets[row]), len(names))
-            keys += (2 * level[row] + 3, same, terms.weights[0] if terms.kind == "param" and terms.weights else 0, 0)
+            same = names.setdefault((id(args), len(terms.weights), gets[row]), len(names))
+            keys += (2 * level[row] + 3, same, terms.weights[0], 0)
     return keys
 
 

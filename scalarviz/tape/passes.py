@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from itertools import islice
@@ -64,6 +63,27 @@ def needed(nodes: Sequence[Node], roots: Iterable[int]) -> bytearray:
         for arg in args:
             alive[arg] = 1
     return alive
+
+
+def spliced(tape: Tape, changed: dict[int, Node], made: Sequence[Node], before: Mapping[int, Sequence[int]]) -> Tape:
+    """As :func:`rebuild`, with new rows: ``made[k]`` is row ``len(tape.nodes) + k``.
+
+    New rows stand before the old rows that `before` names, in the order it gives; they and replacements may read each
+    other in that order.
+    """
+    count = len(tape.nodes)
+    order: list[int] = []
+    for row in range(count):
+        order.extend(before.get(row, ()))
+        order.append(row)
+    row_of = [0] * len(order)
+    for place, row in enumerate(order):
+        row_of[row] = place
+    memo: Memo = {}
+    nodes = [
+        moved(changed.get(row, tape.nodes[row]) if row < count else made[row - count], row_of, memo) for row in order
+    ]
+    return rebuild(tape.rewired(nodes, row_of), {})
 
 
 def share_operands(tape: Tape) -> Tape:
@@ -179,84 +199,3 @@ def _as_weights(tape: Tape, rows: tuple[int, ...]) -> tuple[Kind, tuple[float, .
     if all(n.code == "const" for n in nodes):
         return "const", tuple(n.number for n in nodes)
     return "row", rows
-
-
-def weighted_sums(tape: Tape) -> Tape:
-    """Turn ``w1*x1 + w2*x2 + ... + b`` written with plain operators into dots.
-
-    Sums of products with parameters become one dot, those with constants another; what is neither stays.
-    """
-    finder = _Sums(tape)
-    changed: dict[int, Node] = {}
-    for row in finder.tops():
-        node = finder.as_dot(row)
-        if node is not None:
-            changed[row] = node
-    return rebuild(tape, changed) if changed else tape
-
-
-class _Sums:
-    """Trees of additions whose inner nodes have a single user."""
-
-    def __init__(self, tape: Tape) -> None:
-        self.nodes = tape.nodes
-        self.uses: Counter[int] = Counter(tape.roots())
-        for node in tape.nodes:
-            self.uses.update(node.operands())
-
-    def tops(self) -> list[int]:
-        """Rows of the roots: every sum or product that is no inner node of another tree."""
-        inner = {
-            arg
-            for node in self.nodes
-            if node.code == "add"
-            for arg in node.args
-            if self.nodes[arg].code == "add" and self.uses[arg] == 1
-        }
-        return [r for r, node in enumerate(self.nodes) if node.code in ("add", "mul") and r not in inner]
-
-    def as_dot(self, top: int) -> Node | None:
-        """The dot that equals the tree below `top`, or None if it is not all products with parameters."""
-        weights: list[int] = []
-        xs: list[int] = []
-        biases: list[int] = []
-        offset = 0.0
-        stack = [top]
-        while stack:
-            row = stack.pop()
-            node = self.nodes[row]
-            single = row == top or self.uses[row] == 1
-            product = self.product(node) if node.code == "mul" and single else None
-            if node.code == "add" and single:
-                stack.extend(reversed(node.args))
-            elif product is not None:
-                weights.append(product[0])
-                xs.append(product[1])
-            elif node.code == "dot" and single and node.terms is not None and node.terms.kind == "param":
-                weights.extend(node.terms.weights)
-                xs.extend(node.args)
-                biases.extend([] if node.terms.bias is None else [node.terms.bias])
-                offset += node.terms.offset
-            elif node.code == "param":
-                biases.append(node.index)
-            elif node.code == "const":
-                offset += node.number
-            else:
-                return None
-        if len(biases) > 1 or not weights:
-            return None
-        bias = biases[0] if biases else None
-        return Node("dot", tuple(xs), terms=Terms("param", _range(weights), bias, offset))
-
-    def product(self, node: Node) -> tuple[int, int] | None:
-        """(parameter, row) of a product with one parameter, else None."""
-        a, b = node.args
-        for p, x in ((a, b), (b, a)):
-            if self.nodes[p].code == "param" and self.nodes[x].code not in ("param", "const"):
-                return self.nodes[p].index, x
-        return None
-
-
-def _range(weights: list[int]) -> tuple[int, ...] | range:
-    span = range(weights[0], weights[0] + len(weights))
-    return span if weights == list(span) else tuple(weights)

@@ -32,9 +32,9 @@ class Instruction:
         ``conv``: layers that share their weights: row ``dst + j*P + p`` = sum_k theta[weights[j] + k] *
         row[args[p, k]] (+ theta[bias + j]), for the P rows of `args`.
         ``max``: row ``dst + j`` = the largest of the rows ``args[j]``; its gradient goes to the first that is.
-        ``dot``: one row = sum_k theta[weights[k]] * row[args[0, k]] (+ theta[bias]) + offset.
-        ``weighted``: one row = sum_k numbers[k] * row[args[0, k]] (+ theta[bias]) + offset.
-        ``product``: one row = sum_k row[args[0, k]] * row[args[1, k]] (+ theta[bias]) + offset.
+        ``dot``: row ``dst + j`` = sum_k theta[weights[j*n + k]] * row[args[j, k]] (+ theta[bias]) + offset.
+        ``weighted``: row ``dst + j`` = sum_k numbers[k] * row[args[j, k]] (+ theta[bias]) + offset.
+        ``product``: row ``dst + j`` = sum_k row[args[0, j*n + k]] * row[args[1, j*n + k]] (+ theta[bias]) + offset.
         ``squares``: one row = numbers[0] * sum_k (row[args[0, k]] - row[args[1, k]])**2.
         ``param``: row ``dst + j`` = theta[weights[j]] on every lane.
         ``mask``: row ``dst + j`` = 0 with probability numbers[0], else ``1 / (1 - numbers[0])``: the dropout mask of
@@ -44,14 +44,15 @@ class Instruction:
     dst, count : int
         First result row and how many.
     args : ndarray of int64
-        Operand rows: shape (arity, count) for ``op``, (positions, n) for ``conv``, (count, n) for ``max``, (1 or 2, n)
-        for other sums, (1, positions) for ``gather``, (0, 0) for ``param``.
+        Operand rows: shape (arity, count) for ``op``, (1, n) for ``layer``, (positions, n) for ``conv``, (count, n) for
+        ``max``, ``dot`` and ``weighted``, (2, count * n) for ``product``, (2, n) for ``squares``, (1, positions) for
+        ``gather``, (0, 0) for ``param``.
     op : str
     weights : ndarray of int64
         Indices into theta (for ``layer`` and ``conv`` the first one of each row).
     numbers : ndarray of float64
     bias : int
-        Index into theta, or -1.
+        Index into theta, or -1; for ``layer`` and ``conv`` the first one, for other sums the same for all rows.
     offset : float
     call : int
         Of a mask: the number of the module call.
@@ -73,6 +74,12 @@ class Instruction:
     call: int = 0
     units: Rows = field(default_factory=lambda: np.zeros(0, np.int64))
     table: Table | None = None
+
+    @property
+    def terms(self) -> int:
+        """How many operands a row of ``dot``, ``weighted`` or ``product`` has."""
+        n: int = self.args.shape[1]
+        return n // self.count if self.kind == "product" else n
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +146,10 @@ class Program:
                 lines.append(f"  MASK of {i.count}, p {i.numbers[0]:g}")
             elif i.kind == "op":
                 lines.append(f"  {i.op} on {i.count} row{'s' if i.count > 1 else ''}")
+            elif i.kind in ("param", "gather"):
+                lines.append(f"  {i.kind.upper()} {i.kind} of {max(i.args.shape[-1], i.count)}")
             else:
-                name = {"param": "PARAM", "gather": "GATHER"}.get(i.kind, "DOT")
-                lines.append(f"  {name} {i.kind} of {max(i.args.shape[-1], i.count)}")
+                lines.append(f"  DOT {i.kind} of {i.terms}" + (f", {i.count} rows" if i.count > 1 else ""))
         return lines
 
 

@@ -13,7 +13,7 @@ import pytest
 from machine_bench import Bench
 from ptx.machine import Module
 
-from scalarviz.engine.arrays.program import numpy_form
+from scalarviz.engine.arrays.step import numpy_form
 from scalarviz.engine.cuda import catalog, images
 from scalarviz.engine.cuda.source.ops import has_backward
 from scalarviz.scalar import ops

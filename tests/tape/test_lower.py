@@ -47,10 +47,17 @@ def test_layers_are_found_in_plain_operators():
 
 def test_scattered_weights_become_dots():
     w = [sv.Weight(float(i)) for i in range(4)]
-    tape = sv.record(lambda x: [w[0] * x[0] + w[1] * x[1], w[3] * x[0] + w[2] * x[1] + 0.5], 2)
+    tape = sv.record(lambda x: [w[0] * x[0] + w[1] * x[1], w[3] * x[0] + w[0] * x[1] + 0.5], 2)
     assert kinds(lower(tape).body) == ["layer", "dot"]
     theta = [block.flat_value[0] for block in tape.blocks]
-    assert run_plan(tape, theta, [[2.0, 3.0]])[0].tolist() == [3.0, 12.5]
+    assert run_plan(tape, theta, [[2.0, 3.0]])[0].tolist() == [3.0, 6.5]
+
+
+def test_the_order_of_the_terms_does_not_matter():
+    w = [sv.Weight(float(i)) for i in range(4)]
+    tape = sv.record(lambda x: [w[0] * x[0] + w[1] * x[1], w[3] * x[1] + x[0] * w[2]], 2)
+    (layer,) = lower(tape).body.instructions
+    assert (layer.kind, layer.count) == ("layer", 2)
 
 
 def test_parts_are_split_by_how_often_they_must_run():

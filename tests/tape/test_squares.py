@@ -58,7 +58,7 @@ def sum_read_twice(y, t):
         (lambda y, t: y[0].square(), []),
         (lambda y, t: (y[0] - t[0]).square() + (y[1] - t[1]).abs(), [1]),
         (lambda y, t: sv.dot([1.0, 2.0], each(y, t)[:2]), [1, 1]),
-        (lambda y, t: 0.5 * each(y, t)[0] + 0.5 * each(y, t)[1] + 1.0, [1, 1]),
+        (lambda y, t: 0.5 * each(y, t)[0] + 0.5 * each(y, t)[1] + 1.0, [2]),
         (lambda y, t: sv.dot([0.5, 0.5], each(y, t)[:2], sv.Weight(0.3)), [1, 1]),
         (read_twice, [1, 1, 1]),
         (sum_read_twice, [3]),

@@ -43,6 +43,7 @@ KERNELS = (
     "squares", "squares_back", "masks", "gather", "gather_back",
     "conv", "conv_outer", "maxima", "maxima_back",
     "combine_one", "outer_one", "conv_one", "conv_outer_one", "maxima_one", "maxima_back_one",
+    "weighted_one", "weighted_back_one", "product_one", "product_back_one",
     "windows_one", "windows_back_one", "masks_one",
     "combine_few", "outer_few",
     *UPDATES,

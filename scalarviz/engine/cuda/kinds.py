@@ -84,38 +84,38 @@ def _max(found: Encoded, i: Instruction) -> Written:
 
 
 def _dot(found: Encoded, i: Instruction) -> Written:
-    args, weights, n, number = found.table(i.args), found.table(i.weights), i.args.shape[1], _offset(found, i)
-    given = ("values", "theta", "pool", args, weights, n, i.bias, "numbers", number, i.dst)
-    forward = Call("dot", 1, given)
+    args, weights, n, number = found.table(i.args), found.table(i.weights), i.terms, _offset(found, i)
+    given = ("values", "theta", "pool", args, weights, n, i.bias, "numbers", number, i.dst, i.count)
+    forward = Call("dot", i.count, given)
 
     def back(at: int, count: int) -> Call:
-        return Call("dot_back", count, ("adjoints", "theta", "pool", at, count, weights, i.dst))
+        return Call("dot_back", count, ("adjoints", "theta", "pool", at, count, weights, n, i.dst))
 
     def pairs() -> Pairs:
-        return [(i.weights, np.full(n, i.dst), i.args[0]), *_bias(i)]
+        return [(i.weights, np.repeat(np.arange(i.dst, i.dst + i.count), n), i.args.ravel()), *_bias(i)]
 
-    return Written(forward, back, i.args[0], pairs)
+    return Written(forward, back, i.args.ravel(), pairs)
 
 
 def _weighted(found: Encoded, i: Instruction) -> Written:
-    args, n, number = found.table(i.args), i.args.shape[1], _offset(found, i)
+    args, n, number = found.table(i.args), i.terms, _offset(found, i)
     found.numbers.extend(i.numbers.tolist())
-    given = ("values", "theta", "pool", args, n, i.bias, "numbers", number, i.dst)
-    forward = Call("weighted", 1, given)
+    given = ("values", "theta", "pool", args, n, i.bias, "numbers", number, i.dst, i.count)
+    forward = Call("weighted", i.count, given)
 
     def back(at: int, count: int) -> Call:
-        return Call("weighted_back", count, ("adjoints", "pool", at, count, "numbers", number, i.dst))
+        return Call("weighted_back", count, ("adjoints", "pool", at, count, n, "numbers", number, i.dst))
 
-    return Written(forward, back, i.args[0], lambda: _bias(i))
+    return Written(forward, back, i.args.ravel(), lambda: _bias(i))
 
 
 def _product(found: Encoded, i: Instruction) -> Written:
-    args, n, number = found.table(i.args), i.args.shape[1], _offset(found, i)
-    given = ("values", "theta", "pool", args, n, i.bias, "numbers", number, i.dst)
-    forward = Call("product", 1, given)
+    args, n, number = found.table(i.args), i.terms, _offset(found, i)
+    given = ("values", "theta", "pool", args, n, i.bias, "numbers", number, i.dst, i.count)
+    forward = Call("product", i.count, given)
 
     def back(at: int, count: int) -> Call:
-        return Call("product_back", count, ("adjoints", "values", "pool", at, count, args, n, i.dst))
+        return Call("product_back", count, ("adjoints", "values", "pool", at, count, args, n, i.dst, i.count))
 
     return Written(forward, back, i.args.ravel(), lambda: _bias(i))
 
@@ -147,7 +147,8 @@ def _offset(found: Encoded, i: Instruction) -> int:
 
 
 def _bias(i: Instruction) -> Pairs:
-    return [([i.bias], [i.dst], [-1])] if i.bias >= 0 else []
+    rows = np.arange(i.dst, i.dst + i.count)
+    return [(np.full(i.count, i.bias), rows, np.full(i.count, -1))] if i.bias >= 0 else []
 
 
 _NONE = np.zeros(0, np.int64)

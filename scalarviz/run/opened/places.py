@@ -100,8 +100,10 @@ def _operands(i: Instruction, offset: int) -> tuple[int, Rows]:
     """What a result row of an instruction is made of, and which part of the instruction's operands that is."""
     if i.kind == "op":
         return offset, i.args[:, offset]
-    if i.kind == "max":
+    if i.kind in ("max", "dot", "weighted"):
         return offset, i.args[offset]
+    if i.kind == "product":
+        return offset, i.args[:, offset * i.terms : (offset + 1) * i.terms].ravel()
     if i.kind == "gather":
         number = offset // len(i.weights)
         return number, i.args[0, number : number + 1]

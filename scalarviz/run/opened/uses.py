@@ -85,8 +85,8 @@ def _weights(i: Instruction, index: int) -> Iterator[Use]:
     """As a weight of a sum."""
     if i.kind == "dot":
         for k in np.flatnonzero(i.weights == index):
-            read = i.args[0, k : k + 1]
-            yield Use("weight", np.array([i.dst]), read, _of_rows(read))
+            read = i.args.ravel()[k : k + 1]
+            yield Use("weight", i.dst + np.array([k // i.terms]), read, _of_rows(read))
     elif i.kind in ("layer", "conv"):
         n, first = i.args.shape[1], int(i.weights[0])
         if first <= index < first + n * len(i.weights):
@@ -121,7 +121,7 @@ def _biases(i: Instruction, index: int) -> Iterator[Use]:
     """As what is added to a sum."""
     outputs = len(i.weights) if i.kind in ("layer", "conv") else 1
     if i.bias >= 0 and i.bias <= index < i.bias + outputs:
-        rows = _outputs(i, index - i.bias) if i.kind in ("layer", "conv") else np.array([i.dst])
+        rows = _outputs(i, index - i.bias) if i.kind in ("layer", "conv") else np.arange(i.dst, i.dst + i.count)
         yield Use("bias", rows, None, _one)
 
 
@@ -152,13 +152,13 @@ def _reading(step: Any, i: Instruction, k: int, column: int) -> Use | None:
         return Use("max", np.array([i.dst + k]), None, _Chosen(i, k, column))
     if i.kind == "product":
         other = i.args[1 - k, column : column + 1]
-        return Use("product", np.array([i.dst]), other, _of_rows(other))
+        return Use("product", i.dst + np.array([column // i.terms]), other, _of_rows(other))
     if i.kind == "squares":
         a, b, twice = int(i.args[0, column]), int(i.args[1, column]), (2.0 if k == 0 else -2.0) * float(i.numbers[0])
         return Use("squares", np.array([i.dst]), None, lambda v, theta: (twice * (v[a] - v[b]))[None])
     if i.kind == "weighted":
         number = np.full((1, 1), i.numbers[column])
-        return Use("weighted", np.array([i.dst]), None, lambda v, theta: number)
+        return Use("weighted", np.array([i.dst + k]), None, lambda v, theta: number)
     return _through_a_layer(i, k, column)
 
 
@@ -189,8 +189,8 @@ class _Chosen:
 def _through_a_layer(i: Instruction, k: int, column: int) -> Use:
     """A row that is an input of sums: what it is multiplied by are their weights."""
     if i.kind == "dot":
-        weight = int(i.weights[column])
-        return Use("dot", np.array([i.dst]), None, lambda v, theta: theta[weight : weight + 1, None])
+        weight = int(i.weights[k * i.terms + column])
+        return Use("dot", np.array([i.dst + k]), None, lambda v, theta: theta[weight : weight + 1, None])
     rows = i.dst + np.arange(len(i.weights)) * len(i.args) + k
     weights = i.weights + column
     return Use(i.kind, rows, None, lambda v, theta: theta[weights][:, None])
@@ -233,7 +233,9 @@ def depending(program: RowProgram) -> NDArray[np.bool_]:
             made: Any = True
         elif i.kind == "op":
             made = found[i.args[[k for k, pull in enumerate(step.pulls) if pull is not None]]].any(axis=0)
+        elif i.kind == "product":
+            made = found[i.args].reshape(2, i.count, -1).any(axis=(0, 2))
         else:
-            made = found[i.args].any(axis=1 if i.kind == "max" else None)
+            made = found[i.args].any(axis=None if i.kind == "squares" else 1)
         found[i.dst : i.dst + i.count] = made
     return found

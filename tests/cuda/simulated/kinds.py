@@ -41,12 +41,13 @@ def instruction(kind, draw):
         case "max":
             return Instruction("max", INPUTS, count, rows(count, n))
         case "dot":
-            return Instruction("dot", INPUTS, 1, rows(1, n), weights=draw.integers(0, N_THETA, n), bias=bias,
-                               offset=offset)  # fmt: skip
+            return Instruction("dot", INPUTS, count, rows(count, n), weights=draw.integers(0, N_THETA, count * n),
+                               bias=bias, offset=offset)  # fmt: skip
         case "weighted":
-            return Instruction("weighted", INPUTS, 1, rows(1, n), numbers=draw.normal(size=n), bias=bias, offset=offset)
+            numbers = draw.normal(size=n)
+            return Instruction("weighted", INPUTS, count, rows(count, n), numbers=numbers, bias=bias, offset=offset)
         case "product":
-            return Instruction("product", INPUTS, 1, rows(2, n), bias=bias, offset=offset)
+            return Instruction("product", INPUTS, count, rows(2, count * n), bias=bias, offset=offset)
         case "squares":
             return Instruction("squares", INPUTS, 1, rows(2, n), numbers=draw.normal(size=1))
         case "gather":

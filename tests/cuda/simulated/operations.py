@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from scalarviz.engine.arrays.program import numpy_form
+from scalarviz.engine.arrays.step import numpy_form
 from scalarviz.engine.cuda.machine import Machine, Shape
 from scalarviz.engine.cuda.simulator import SimulatedDevice
 from scalarviz.scalar import ops

@@ -27,6 +27,7 @@ from .tiles import (
     multiply_tile,
     row_of,
     set_four,
+    set_product,
     set_scaled,
     set_tile,
     sum_lanes,
@@ -89,28 +90,31 @@ def outer(
 def weighted(
     code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
 ) -> None:  # fmt: skip
-    """``to = offset + bias + sum_j w[j] * from[j]``: one row.
+    """``to[r] = offset + bias + sum_j w[j] * from[r][j]``: neighbouring rows.
 
-    Fields: row `to`, list `from`, its length, list of indices into theta (or -1), first of the numbers otherwise,
-    bias (or -1), which number is the offset.
+    Fields: first row `to`, how many, list of all `from`, the length of one, list of indices into theta (for all; or
+    -1), first of the numbers (for one) otherwise, bias (or -1), which number is the offset.
     """
-    source, count, weights, first, bias = code[3], code[4], code[5], code[6], code[7]
-    y, w = row_of(space, code[2], theta), row_at(space[TILE], theta)
-    b = numbers[code[8]]
+    source, count, weights, first, bias = code[4], code[5], code[6], code[7], code[8]
+    w, b = row_at(space[TILE], theta), numbers[code[9]]
     if bias >= 0:
         b += theta[bias]
-    if count == 0:
-        fill(y, b, n)
-    for j in range(0, count, 4):
-        for k in range(4):
-            w[k] = 0
-            if j + k < count:
-                w[k] = theta[pool[weights + j + k]] if weights >= 0 else numbers[first + j + k]
-        x = four_rows(space, pool, source + j, count - j, space[SPARE], 0, theta)
-        if j == 0:
-            set_four(y, x, w, b, n)
-        else:
-            add_four(y, x, w, n)
+    for r in range(code[3]):
+        y = row_of(space, code[2] + r, theta)
+        if count == 0:
+            fill(y, b, n)
+        for j in range(0, count, 4):
+            for k in range(4):
+                w[k] = 0
+                if j + k < count:
+                    w[k] = theta[pool[weights + j + k]] if weights >= 0 else numbers[first + j + k]
+            x = four_rows(space, pool, source + j, count - j, space[SPARE], 0, theta)
+            if j == 0:
+                set_four(y, x, w, b, n)
+            else:
+                add_four(y, x, w, n)
+        source += count
+        weights += count if weights >= 0 else 0
 
 
 def weighted_back(
@@ -118,39 +122,54 @@ def weighted_back(
 ) -> None:  # fmt: skip
     """Adjoints of the inputs of `weighted` and gradients of its weights.
 
-    Fields: row `upstream`, then list `from`, length, indices, first number and bias as there, list of the adjoints
-    (-1: not wanted), list of flags: 1 to store, 0 to add.
+    Fields: first row `upstream`, then how many, list `from`, length, indices, first number and bias as there, list of
+    the adjoints (-1: not wanted), list of flags: 1 to store, 0 to add.
     """
-    source, count, weights, first, bias, adjoints, fresh = code[3], code[4], code[5], code[6], code[7], code[8], code[9]
-    g, zero = row_of(space, code[2], theta), zero_of(theta)
-    if bias >= 0:
-        grad[bias] += sum_lanes(g, zero, n)
-    for j in range(count):
-        if weights >= 0:
-            grad[pool[weights + j]] += dot_lanes(g, row_of(space, pool[source + j], theta), zero, n)
-        if pool[adjoints + j] >= 0:
-            d = row_of(space, pool[adjoints + j], theta)
-            w = theta[pool[weights + j]] if weights >= 0 else numbers[first + j]
-            if pool[fresh + j]:
-                set_scaled(d, w, g, n)
-            else:
-                add_scaled(d, w, g, n)
+    source, count, weights, first, bias, adjoints, fresh = (
+        code[4], code[5], code[6], code[7], code[8], code[9], code[10]
+    )  # fmt: skip
+    zero, at = zero_of(theta), 0
+    for r in range(code[3]):
+        g = row_of(space, code[2] + r, theta)
+        if bias >= 0:
+            grad[bias] += sum_lanes(g, zero, n)
+        for j in range(count):
+            if weights >= 0:
+                grad[pool[weights + at]] += dot_lanes(g, row_of(space, pool[source + at], theta), zero, n)
+            if pool[adjoints + at] >= 0:
+                d = row_of(space, pool[adjoints + at], theta)
+                w = theta[pool[weights + at]] if weights >= 0 else numbers[first + j]
+                if pool[fresh + at]:
+                    set_scaled(d, w, g, n)
+                else:
+                    add_scaled(d, w, g, n)
+            at += 1
 
 
 def product(
     code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
 ) -> None:  # fmt: skip
-    """``to = offset + bias + sum_j a[j] * b[j]``: one row.
+    """``to[r] = offset + bias + sum_j a[r][j] * b[r][j]``: neighbouring rows.
 
-    Fields: row `to`, lists `a` and `b`, their length, bias (or -1), which number is the offset.
+    Fields: first row `to`, how many, list of all `a` and then all `b`, the length of one, bias (or -1), which number is
+    the offset.
     """
-    left, right, count, bias = code[3], code[4], code[5], code[6]
-    y, b = row_of(space, code[2], theta), numbers[code[7]]
+    rows, left, count, bias = code[3], code[4], code[5], code[6]
+    right, b = left + rows * count, numbers[code[7]]
     if bias >= 0:
         b += theta[bias]
-    fill(y, b, n)
-    for j in range(count):
-        add_product(y, row_of(space, pool[left + j], theta), row_of(space, pool[right + j], theta), n)
+    for r in range(rows):
+        y = row_of(space, code[2] + r, theta)
+        if count == 0:
+            fill(y, b, n)
+        for j in range(count):
+            p, q = row_of(space, pool[left + j], theta), row_of(space, pool[right + j], theta)
+            if j == 0:
+                set_product(y, b, p, q, n)
+            else:
+                add_product(y, p, q, n)
+        left += count
+        right += count
 
 
 def product_back(
@@ -158,21 +177,25 @@ def product_back(
 ) -> None:  # fmt: skip
     """Adjoints of both sides of `product`.
 
-    Fields: row `upstream`, lists `a` and `b`, length, bias, lists of the adjoints of a and b (-1: not wanted), lists
-    of their flags: 1 to store, 0 to add.
+    Fields: first row `upstream`, how many, list of a and b, length and bias as there; list of the adjoints of all of
+    them (-1: not wanted), list of flags: 1 to store, 0 to add.
     """
-    left, right, count, bias = code[3], code[4], code[5], code[6]
-    g, zero = row_of(space, code[2], theta), zero_of(theta)
-    if bias >= 0:
-        grad[bias] += sum_lanes(g, zero, n)
-    for j in range(count):
-        for side in range(2):
-            target, other = pool[code[7 + side] + j], pool[(right if side == 0 else left) + j]
-            if target >= 0:
-                d = row_of(space, target, theta)
-                if pool[code[9 + side] + j]:
-                    fill(d, zero, n)
-                add_product(d, g, row_of(space, other, theta), n)
+    rows, operands, count, bias, adjoints, fresh = code[3], code[4], code[5], code[6], code[7], code[8]
+    zero, every, at = zero_of(theta), rows * count, 0
+    for r in range(rows):
+        g = row_of(space, code[2] + r, theta)
+        if bias >= 0:
+            grad[bias] += sum_lanes(g, zero, n)
+        for _ in range(count):
+            for side in range(2):
+                own, other = (at, at + every) if side == 0 else (at + every, at)
+                if pool[adjoints + own] >= 0:
+                    d = row_of(space, pool[adjoints + own], theta)
+                    if pool[fresh + own]:
+                        set_product(d, zero, g, row_of(space, pool[operands + other], theta), n)
+                    else:
+                        add_product(d, g, row_of(space, pool[operands + other], theta), n)
+            at += 1
 
 
 def parameters(

@@ -153,6 +153,13 @@ def add_scaled(y: Row, w: Any, x: Row, n: int) -> None:
 
 
 @njit(error_model="numpy", pipeline_class=NoAlias, fastmath={"contract"})
+def set_product(y: Row, start: Any, a: Row, b: Row, n: int) -> None:
+    """``y = start + a * b``."""
+    for k in range(n):
+        y[k] = start + a[k] * b[k]
+
+
+@njit(error_model="numpy", pipeline_class=NoAlias, fastmath={"contract"})
 def add_product(y: Row, a: Row, b: Row, n: int) -> None:
     """``y += a * b``."""
     for k in range(n):

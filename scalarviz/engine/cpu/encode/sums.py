@@ -1,4 +1,4 @@
-"""Weighted sums, products and squared errors: one row each."""
+"""Weighted sums and sums of products, several rows each, and squared errors."""
 
 from __future__ import annotations
 
@@ -7,34 +7,31 @@ from .writer import Lines, Writer
 
 
 def weighted_forward(w: Writer, i: Instruction) -> Lines:
-    """Lines of a weighted sum."""
-    return [[*w.kernel("weighted"), i.dst, *_weighted_fields(w, i)]]
+    """Lines of weighted sums."""
+    return [[*w.kernel("weighted"), i.dst, *_weighted_fields(w, i), w.number(i.offset)]]
 
 
 def weighted_backward(w: Writer, i: Instruction) -> Lines:
-    """Lines that carry its adjoint to its operands and weights."""
-    *fields, _ = _weighted_fields(w, i)
-    adjoints, fresh = w.targets(i.args[0])
-    return [[*w.kernel("weighted_back"), w.adjoint(i.dst), *fields, w.keep(adjoints), w.keep(fresh)]]
+    """Lines that carry their adjoints to their operands and weights."""
+    adjoints, fresh = w.targets(i.args.ravel())
+    return [[*w.kernel("weighted_back"), w.adjoint(i.dst), *_weighted_fields(w, i), w.keep(adjoints), w.keep(fresh)]]
 
 
 def _weighted_fields(w: Writer, i: Instruction) -> list[int]:
     weights = w.keep(i.weights) if i.kind == "dot" else -1
     first = w.number(*i.numbers) if i.kind == "weighted" else -1
-    return [w.keep(i.args[0]), i.args.shape[1], weights, first, i.bias, w.number(i.offset)]
+    return [i.count, w.keep(i.args.ravel()), i.terms, weights, first, i.bias]
 
 
 def product_forward(w: Writer, i: Instruction) -> Lines:
-    """Lines of a sum of products of rows."""
-    left, right = w.keep(i.args[0]), w.keep(i.args[1])
-    return [[*w.kernel("product"), i.dst, left, right, i.args.shape[1], i.bias, w.number(i.offset)]]
+    """Lines of sums of products of rows."""
+    return [[*w.kernel("product"), i.dst, i.count, w.keep(i.args.ravel()), i.terms, i.bias, w.number(i.offset)]]
 
 
 def product_backward(w: Writer, i: Instruction) -> Lines:
-    """Lines that carry its adjoint to both sides."""
-    left, right = w.keep(i.args[0]), w.keep(i.args[1])
-    lists = [w.keep(side) for part in _sides(w, i) for side in part]
-    return [[*w.kernel("product_back"), w.adjoint(i.dst), left, right, i.args.shape[1], i.bias, *lists]]
+    """Lines that carry their adjoints to both sides."""
+    lists = [w.keep([*left, *right]) for left, right in _sides(w, i)]
+    return [[*w.kernel("product_back"), w.adjoint(i.dst), i.count, w.keep(i.args.ravel()), i.terms, i.bias, *lists]]
 
 
 def squares_forward(w: Writer, i: Instruction) -> Lines:

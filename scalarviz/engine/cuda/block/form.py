@@ -150,7 +150,7 @@ def _terms(program: Program) -> int:
             np.add.at(counts, i.weights, 1)
         if i.bias >= 0:
             biases = len(i.weights) if i.kind in ("layer", "conv") else 1
-            counts[i.bias : i.bias + biases] += len(i.args) if i.kind == "conv" else 1
+            counts[i.bias : i.bias + biases] += i.count // biases
     return int(counts.max(initial=0))
 
 

@@ -86,17 +86,18 @@ def largest_back(
 
 
 def dot_back(
-    adjoints: Reals, theta: Reals, pool: Words, at: Int, count: Int, weights: Int, dst: Int, stride: Int, lanes: Int
+    adjoints: Reals, theta: Reals, pool: Words, at: Int, count: Int, weights: Int, n: Int, dst: Int, stride: Int,
+    lanes: Int,
 ) -> None:  # fmt: skip
-    """Items: k."""
+    """Items: ``j*n + k``."""
     lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
     i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
     if lane < lanes and i < count:
         items = at + 2 * count + 1
-        upstream = adjoints[dst * stride + lane]
         total = real(0)
         for item in range(pool[at + count + i], pool[at + count + i + 1]):
-            total += theta[pool[weights + pool[items + item]]] * upstream
+            operand = pool[items + item]
+            total += theta[pool[weights + operand]] * adjoints[(dst + operand // n) * stride + lane]
         row = pool[at + i]
         if row < 0:
             adjoints[(-1 - row) * stride + lane] += total
@@ -105,17 +106,19 @@ def dot_back(
 
 
 def weighted_back(
-    adjoints: Reals, pool: Words, at: Int, count: Int, numbers: Reals, first: Int, dst: Int, stride: Int, lanes: Int
+    adjoints: Reals, pool: Words, at: Int, count: Int, n: Int, numbers: Reals, first: Int, dst: Int, stride: Int,
+    lanes: Int,
 ) -> None:  # fmt: skip
-    """Items: k, whose coefficient is ``numbers[first + 1 + k]``."""
+    """Items: ``j*n + k``, whose coefficient is ``numbers[first + 1 + k]``."""
     lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
     i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
     if lane < lanes and i < count:
         items = at + 2 * count + 1
-        upstream = adjoints[dst * stride + lane]
         total = real(0)
         for item in range(pool[at + count + i], pool[at + count + i + 1]):
-            total += numbers[first + 1 + pool[items + item]] * upstream
+            operand = pool[items + item]
+            j = operand // n
+            total += numbers[first + 1 + operand - j * n] * adjoints[(dst + j) * stride + lane]
         row = pool[at + i]
         if row < 0:
             adjoints[(-1 - row) * stride + lane] += total
@@ -124,19 +127,20 @@ def weighted_back(
 
 
 def product_back(
-    adjoints: Reals, values: Reals, pool: Words, at: Int, count: Int, args: Int, n: Int, dst: Int, stride: Int,
-    lanes: Int,
+    adjoints: Reals, values: Reals, pool: Words, at: Int, count: Int, args: Int, n: Int, dst: Int, rows: Int,
+    stride: Int, lanes: Int,
 ) -> None:  # fmt: skip
-    """Items: ``side*n + k``; the other side's row times what comes from above."""
+    """Items: ``(side*rows + j)*n + k``; the other side's row times what comes from above."""
     lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
     i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
     if lane < lanes and i < count:
         items = at + 2 * count + 1
-        upstream = adjoints[dst * stride + lane]
         total = real(0)
         for item in range(pool[at + count + i], pool[at + count + i + 1]):
             operand = pool[items + item]
-            other = operand - n if operand >= n else operand + n
+            every = rows * n
+            other = operand - every if operand >= every else operand + every
+            upstream = adjoints[(dst + min(operand, other) // n) * stride + lane]
             total += values[pool[args + other] * stride + lane] * upstream
         row = pool[at + i]
         if row < 0:

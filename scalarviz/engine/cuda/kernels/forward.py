@@ -114,50 +114,50 @@ def largest(values: Reals, pool: Words, args: Int, n: Int, dst: Int, count: Int,
 
 def dot(
     values: Reals, theta: Reals, pool: Words, args: Int, weights: Int, n: Int, bias: Int, numbers: Reals, at: Int,
-    dst: Int, stride: Int, lanes: Int,
+    dst: Int, count: Int, stride: Int, lanes: Int,
 ) -> None:  # fmt: skip
-    """One row: parameters anywhere times rows, the bias and the offset ``numbers[at]``."""
+    """Row ``dst + j``: n parameters anywhere times n rows, the bias and the offset ``numbers[at]``."""
     lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
     j = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
-    if lane < lanes and j < 1:
+    if lane < lanes and j < count:
         total = real(0)
-        for k in range(n):
+        for k in range(j * n, j * n + n):
             total += theta[pool[weights + k]] * values[pool[args + k] * stride + lane]
         if bias >= 0:
             total += theta[bias]
-        values[dst * stride + lane] = total + numbers[at]
+        values[(dst + j) * stride + lane] = total + numbers[at]
 
 
 def weighted(
     values: Reals, theta: Reals, pool: Words, args: Int, n: Int, bias: Int, numbers: Reals, at: Int, dst: Int,
-    stride: Int, lanes: Int,
+    count: Int, stride: Int, lanes: Int,
 ) -> None:  # fmt: skip
-    """One row: the numbers behind ``numbers[at]`` times rows, the bias and the offset ``numbers[at]``."""
+    """Row ``dst + j``: the numbers behind ``numbers[at]`` times n rows, the bias and the offset ``numbers[at]``."""
     lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
     j = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
-    if lane < lanes and j < 1:
+    if lane < lanes and j < count:
         total = real(0)
         for k in range(n):
-            total += numbers[at + 1 + k] * values[pool[args + k] * stride + lane]
+            total += numbers[at + 1 + k] * values[pool[args + j * n + k] * stride + lane]
         if bias >= 0:
             total += theta[bias]
-        values[dst * stride + lane] = total + numbers[at]
+        values[(dst + j) * stride + lane] = total + numbers[at]
 
 
 def product(
     values: Reals, theta: Reals, pool: Words, args: Int, n: Int, bias: Int, numbers: Reals, at: Int, dst: Int,
-    stride: Int, lanes: Int,
+    count: Int, stride: Int, lanes: Int,
 ) -> None:  # fmt: skip
-    """One row: rows times rows, the bias and the offset ``numbers[at]``."""
+    """Row ``dst + j``: n rows times n rows, the bias and the offset ``numbers[at]``."""
     lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
     j = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
-    if lane < lanes and j < 1:
+    if lane < lanes and j < count:
         total = real(0)
-        for k in range(n):
-            total += values[pool[args + k] * stride + lane] * values[pool[args + n + k] * stride + lane]
+        for k in range(j * n, j * n + n):
+            total += values[pool[args + k] * stride + lane] * values[pool[args + count * n + k] * stride + lane]
         if bias >= 0:
             total += theta[bias]
-        values[dst * stride + lane] = total + numbers[at]
+        values[(dst + j) * stride + lane] = total + numbers[at]
 
 
 def squares(

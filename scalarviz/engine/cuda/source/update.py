@@ -103,14 +103,18 @@ def _instruction(i: Instruction, at: int) -> list[str]:
     if i.kind == "squares":
         errors = [f"(_r{a} - _r{b}) * (_r{a} - _r{b})" for a, b in i.args.T]
         return [f"_r{i.dst} = _numbers[{at}] * ({' + '.join(errors)})"]
+    bias, every = [_rate(i.bias)] if i.bias >= 0 else [], _terms(i, at)
+    sums = [[*every[j * i.terms : (j + 1) * i.terms], *bias, f"_numbers[{at}]"] for j in range(i.count)]
+    return [f"_r{i.dst + j} = {' + '.join(parts)}" for j, parts in enumerate(sums)]
+
+
+def _terms(i: Instruction, at: int) -> list[str]:
+    """Those of all rows of sums."""
     if i.kind == "product":
-        terms_ = [f"_r{a} * _r{b}" for a, b in i.args.T]
-    elif i.kind == "dot":
-        terms_ = [f"{_rate(w)} * _r{a}" for w, a in zip(i.weights, i.args[0], strict=True)]
-    else:
-        terms_ = [f"_numbers[{at + 1 + k}] * _r{a}" for k, a in enumerate(i.args[0])]
-    bias = [_rate(i.bias)] if i.bias >= 0 else []
-    return [f"_r{i.dst} = {' + '.join([*terms_, *bias, f'_numbers[{at}]'])}"]
+        return [f"_r{a} * _r{b}" for a, b in i.args.T]
+    if i.kind == "dot":
+        return [f"{_rate(w)} * _r{a}" for w, a in zip(i.weights, i.args.ravel(), strict=True)]
+    return [f"_numbers[{at + 1 + k}] * _r{a}" for row in i.args for k, a in enumerate(row)]
 
 
 def _rate(index: int) -> str:
