@@ -158,7 +158,7 @@ class _Builder:
         if self.squares[len(squares)] >= SEVERAL and len(squares) > 1:
             for s in squares:
                 (below,) = self.nodes[s.x].args
-                if s.number == 1.0:
+                if s.number == 1.0 and not s.turned:
                     pairs.append(Pair(s.at, below, below, s.row))
                 else:
                     plain.append(s)
@@ -171,7 +171,7 @@ class _Builder:
     def _plain(self, sign: int, plain: list[Plain], fewest: int) -> list[_Part]:
         """Rows, as one sum or as they are."""
         if len(plain) < fewest:
-            return [_Part(p.at, sign, p.row) for p in plain]
+            return [_Part(p.at, -sign if p.turned else sign, p.row) for p in plain]
         terms = Terms("const", tuple([p.number for p in plain]))
         return [_Part(plain[0].at, sign, Node("dot", tuple([p.x for p in plain]), terms=terms))]
 
@@ -220,8 +220,8 @@ class _Builder:
     def _alone(self, top: int, what: Node | int) -> None:
         if isinstance(what, Node):
             self.changed[top] = what
-        elif what < len(self.nodes) and self.uses[what] == 1 and self.nodes[what].args:
-            self.changed[top] = self.changed.get(what, self.nodes[what])  # as of ``0 + a*b``
+        elif self.uses[what] == 1 and self.nodes[what].code in ("mul", "dot"):  # ``0 + a*b``, not ``relu(x) + 0``
+            self.changed[top] = self.nodes[what]
 
     def _row(self, top: int, what: Node | int) -> int:
         return what if isinstance(what, int) else self._make(top, what)

@@ -35,12 +35,13 @@ class Pair(NamedTuple):
 
 
 class Plain(NamedTuple):
-    """`number` times the row `x`; by itself it is the row `row`."""
+    """`number` times the row `x`; by itself it is the row `row`, with the other sign if it is `turned`."""
 
     at: int
     number: float
     x: int
     row: int
+    turned: bool = False
 
 
 class Bias(NamedTuple):
@@ -60,7 +61,7 @@ class Side:
     weighted, pairs, squares, plain, biases : list
         `squares` are squared differences, which may become a squared error.
     layers : list of (int, int)
-        Places and rows of weighted sums of parameters in a row, as a layer records them.
+        Places and rows of sums with parameters as weights that are recorded as one node.
     """
 
     weighted: list[Weighted] = field(default_factory=list)
@@ -170,12 +171,8 @@ class _Reader:
                 side.squares.append(Plain(at, 1.0, row, row))
             else:
                 side.pairs.append(Pair(at, node.args[0], node.args[0], row))
-        elif node.terms is not None and node.terms.kind == "param" and isinstance(node.terms.weights, range):
+        elif node.terms is not None and node.terms.kind == "param":
             side.layers.append((at, row))
-        elif node.terms is not None and node.terms.kind == "param" and sign > 0 and node.terms.bias is None:
-            found.offset += node.terms.offset
-            pairs = zip(node.terms.weights, node.args, strict=True)
-            side.weighted += [Weighted(at, weight, x, row) for weight, x in pairs]
         else:
             return False
         return True
@@ -183,7 +180,7 @@ class _Reader:
     def _scaled(self, found: Sum, sign: int, part: Plain) -> None:
         """A constant times a row: a negative one changes the side."""
         if part.number < 0:
-            sign, part = -sign, part._replace(number=-part.number)
+            sign, part = -sign, part._replace(number=-part.number, turned=True)
         side = found.added if sign > 0 else found.subtracted
         (side.squares if self.difference(part.x) else side.plain).append(part)
 

@@ -64,10 +64,13 @@ def slow_order(nodes, gets, level, shared):
         elif place is not None:
             same = names.setdefault(("shared", place.group), len(names))
             keys.append((level[row], 0, same, place.output, place.position, row))
+        elif terms is not None and isinstance(terms.weights, range):  # a row of a layer
+            same = names.setdefault((node.args, len(terms.weights), gets[row]), len(names))
+            keys.append((level[row], 0, same, terms.weights[0], 0, row))
         elif terms is not None:
-            same = names.setdefault((node.args, terms.kind, len(terms.weights), gets[row]), len(names))
-            first = terms.weights[0] if terms.kind == "param" and len(terms.weights) else 0
-            keys.append((level[row], 0, same, first, 0, row))
+            numbers = terms.weights if terms.kind == "const" else None
+            alike = (terms.kind, len(node.args), numbers, terms.offset, terms.bias, gets[row])
+            keys.append((level[row], 0, names.setdefault(alike, len(names)), 0, 0, row))
         else:
             same = names.setdefault((node.code, len(node.args), gets[row]), len(names))
             keys.append((level[row], 1, same, 0, 0, row))
