@@ -7,24 +7,18 @@ schedules of the learning rate in `lr_scheduler`.
 from ..arguments import explain
 from . import lr_scheduler
 from ._absent import COMMON
+from ._adagrad import Adagrad
 from ._adam import Adam, AdamW
 from ._holding import holding
 from ._optimizer import Optimizer, overrides_step
 from ._pace import Pace, PaceMoment, Schedule
+from ._rmsprop import RMSprop
 from ._sgd import SGD
 
 __all__ = [
-    "SGD",
-    "Adam",
-    "AdamW",
-    "Optimizer",
-    "Pace",
-    "PaceMoment",
-    "Schedule",
-    "holding",
-    "lr_scheduler",
-    "overrides_step",
-]
+    "SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "Pace", "PaceMoment", "RMSprop", "Schedule", "holding",
+    "lr_scheduler", "overrides_step",
+]  # fmt: skip
 
-for _kind in (SGD, Adam, AdamW):
+for _kind in (SGD, Adagrad, Adam, AdamW, RMSprop):
     explain(_kind, COMMON)

@@ -5,9 +5,6 @@ from __future__ import annotations
 _SPEED = "every engine has one way to do a step, its fastest"
 
 COMMON = {
-    "dampening": "the momentum takes the whole gradient, as with dampening=0",
-    "maximize": "the loss is made smaller; train on -loss",
-    "amsgrad": "the running mean of the squares is used, not its maximum; a class of your own may do otherwise",
     "decoupled_weight_decay": "take AdamW",
     "foreach": _SPEED,
     "fused": _SPEED,

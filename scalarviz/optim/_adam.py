@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..checks import flag
 from ..errors import InputError, shown
-from ..scalar import Block, Value, Weight
+from ..scalar import Block, Value, Weight, maximum
 from ._given import at_least_zero, below_one
 from ._optimizer import Optimizer, Update
 
@@ -25,6 +26,10 @@ class Adam(Optimizer):
         Added to the root of the mean square, >= 0.
     weight_decay : float
         Adds ``weight_decay * w`` to the gradient, >= 0.
+    amsgrad : bool
+        Divide by the largest mean square so far (Reddi, Kale and Kumar, 2018).
+    maximize : bool
+        Make the loss larger.
 
     Raises
     ------
@@ -38,10 +43,12 @@ class Adam(Optimizer):
     6.6 times as far as PyTorch would move it, for some hundred steps. A new optimiser begins anew for all.
     """
 
-    state = ("exp_avg", "exp_avg_sq")
+    state: tuple[str, ...] = ("exp_avg", "exp_avg_sq")
     betas: tuple[float, float]
     eps: float
     weight_decay: float
+    amsgrad: bool
+    maximize: bool
 
     def __init__(
         self,
@@ -50,9 +57,13 @@ class Adam(Optimizer):
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
     ) -> None:
         super().__init__(params, lr)
         self.betas, self.eps, self.weight_decay = betas, eps, weight_decay
+        self.amsgrad, self.maximize = amsgrad, maximize
 
     def check_number(self, name: str, number: Any) -> Any:
         """Betas lie in ``0 <= beta < 1``, eps and weight decay are >= 0."""
@@ -63,10 +74,19 @@ class Adam(Optimizer):
             except (TypeError, ValueError):
                 raise InputError(f"{what} must be two numbers, such as (0.9, 0.999), got {shown(number)}") from None
             return below_one(first, f"{what}[0]"), below_one(second, f"{what}[1]")
+        if name in ("amsgrad", "maximize"):
+            return flag(number, what)
         return at_least_zero(number, what) if name in ("eps", "weight_decay") else super().check_number(name, number)
+
+    def assign(self, numbers: Mapping[str, Any]) -> None:
+        """The largest mean square is kept where it is asked for."""
+        super().assign(numbers)
+        if "amsgrad" in numbers:
+            self.state = (*Adam.state, "max_exp_avg_sq") if self.amsgrad else Adam.state
 
     def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
         """``w -= lr * m_hat / (sqrt(v_hat) + eps)`` with the bias-corrected running means m_hat and v_hat."""
+        g = -g if self.maximize else g
         return self._moments(w, g + self.weight_decay * w if self.weight_decay else g, state, lr, t)
 
     def _moments(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
@@ -76,7 +96,10 @@ class Adam(Optimizer):
         # the factors that depend on lr and t alone stand together: engines compute them once a step
         step_size = lr / (1 - beta1**t)
         root = (1 - beta2**t).sqrt()
-        return w - step_size * (m / (v.sqrt() / root + self.eps)), {"exp_avg": m, "exp_avg_sq": v}
+        new, largest = {"exp_avg": m, "exp_avg_sq": v}, v
+        if "max_exp_avg_sq" in state:
+            new["max_exp_avg_sq"] = largest = maximum(state["max_exp_avg_sq"], v)
+        return w - step_size * (m / (largest.sqrt() / root + self.eps)), new
 
 
 class AdamW(Adam):
@@ -92,11 +115,14 @@ class AdamW(Adam):
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
     ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay)
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
 
     def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
         """Shrink the weight, then do Adam's step."""
         if self.weight_decay:
             w = w * (1 - lr * self.weight_decay)
-        return self._moments(w, g, state, lr, t)
+        return self._moments(w, -g if self.maximize else g, state, lr, t)

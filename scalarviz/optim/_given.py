@@ -73,3 +73,12 @@ def below_one(number: float, what: str) -> float:
     if not 0 <= value < 1:
         raise InputError(f"{what} must lie in 0 <= x < 1, got {shown(number)}")
     return value
+
+
+def finite(given: Any, what: str, least: float = -math.inf) -> float:
+    """`given` as a finite float of at least `least`; InputError if it is none."""
+    value = as_number(given, what)
+    if not (math.isfinite(value) and value >= least):
+        bound = f" >= {least:g}" if least > -math.inf else ""
+        raise InputError(f"{what} must be a finite number{bound}, got {shown(given)}")
+    return value

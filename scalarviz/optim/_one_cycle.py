@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from ..checks import flag, integer, one_of
 from ..errors import InputError, shown
+from ._given import finite
 from ._optimizer import Optimizer
 from ._pace import Floats, PaceMoment
-from ._scheduler import LRScheduler, finite, groups_of, numbers
+from ._scheduler import LRScheduler, groups_of, numbers
 
 STRATEGIES = ("cos", "linear")
 

@@ -50,7 +50,7 @@ class Optimizer(Paced):
     lr_schedule : LRScheduler or None
         What the rates follow; see :mod:`scalarviz.optim.lr_scheduler`. None ends it.
     state : tuple of str
-        Names of the numbers kept for each weight; all start at 0.
+        Names of the numbers kept for each weight; they start at 0, or at what :meth:`state_start` says.
 
     While a Run trains with the optimiser, state and steps are the Run's: they are read from it, and a step by hand or
     loading others raises StateError.
@@ -138,6 +138,10 @@ class Optimizer(Paced):
         new_w, new_state : Value, dict of str to Value
         """
         raise TypeMismatchError(f"{type(self).__name__} has no update; a Run needs one, a step() alone is not enough")
+
+    def state_start(self, name: str) -> float:
+        """What the state of a name starts at: 0; a subclass may say otherwise."""
+        return 0.0
 
     def step(self) -> None:
         """Move every weight that is not frozen and whose gradient has been computed.
@@ -307,7 +311,8 @@ class Optimizer(Paced):
 
     def _arrays(self) -> dict[str, FloatArray]:
         if self._state.keys() != set(self.state):
-            self._state = {name: self._state.get(name, np.zeros(self.numel())) for name in self.state}
+            begun = {name: np.full(self.numel(), self.state_start(name)) for name in self.state}
+            self._state = {name: self._state.get(name, array) for name, array in begun.items()}
         return self._state
 
     def state_dict(self) -> dict[str, Any]:

@@ -11,9 +11,10 @@ import numpy as np
 from ..checks import integer, one_of
 from ..errors import InputError, shown
 from ..scalar.numbers import as_number
+from ._given import finite
 from ._optimizer import Optimizer
 from ._pace import Floats
-from ._scheduler import LRScheduler, finite, groups_of, numbers
+from ._scheduler import LRScheduler, groups_of, numbers
 
 MODES, THRESHOLDS = ("min", "max"), ("rel", "abs")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..checks import integer, mapping, one_of
 from ..errors import InputError, StateError, TypeMismatchError, listing, shown
-from ..scalar.numbers import as_number
+from ._given import finite
 from ._optimizer import Optimizer
 from ._pace import Floats, PaceMoment, Schedule
 
@@ -282,15 +281,6 @@ class LRScheduler(Schedule):
     def __repr__(self) -> str:
         names = (*self._shown, *(() if self.unit == "step" else ("unit",)))
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
-
-
-def finite(given: Any, what: str, least: float = -math.inf) -> float:
-    """`given` as a finite float of at least `least`; InputError if it is none."""
-    value = as_number(given, what)
-    if not (math.isfinite(value) and value >= least):
-        bound = f" >= {least:g}" if least > -math.inf else ""
-        raise InputError(f"{what} must be a finite number{bound}, got {shown(given)}")
-    return value
 
 
 def numbers(given: Any, what: str, count: int, least: float = 0.0) -> tuple[float, ...]:

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from ..checks import integer
 from ..errors import InputError, TypeMismatchError, shown
+from ._given import finite
 from ._optimizer import Optimizer
 from ._pace import Floats
-from ._scheduler import LRScheduler, finite
+from ._scheduler import LRScheduler
 
 Counts = NDArray[np.int64]
 

@@ -19,7 +19,7 @@ from .checks import batch_of, check_targets
 from .dataset import Dataset
 from .edits.change import Change
 from .graph import Graph
-from .optimizer import record_update
+from .optimizer import begun, record_update
 from .redrawn import redrawn
 from .regraph import Made, put_graph, put_made
 from .samples import as_pair, fitting
@@ -93,7 +93,7 @@ class RunHands:
         optimizer.assign(found)
         try:
             update = record_update(optimizer)
-            state = [known[n] if n in known else np.zeros_like(run._store.value) for n in optimizer.state]
+            state = [known.get(n, begun(optimizer, n, run._store.value)) for n in optimizer.state]
             self._use(update=update, state=state)
         except BaseException:
             optimizer.assign(before)

@@ -88,10 +88,15 @@ def flat_state(optimizer: Optimizer, tape: Tape, dtype: str) -> list[NDArray[Any
     places = _places(optimizer, tape)
     arrays, own = [], optimizer.state_arrays()
     for name in optimizer.state:
-        flat = np.zeros(tape.n_parameters, dtype)
+        flat = np.full(tape.n_parameters, optimizer.state_start(name), dtype)
         flat[places] = own[name]
         arrays.append(flat)
     return arrays
+
+
+def begun(optimizer: Optimizer, name: str, like: NDArray[Any]) -> NDArray[Any]:
+    """The flat state of a name as it starts, of the shape and dtype of `like`."""
+    return np.full_like(like, optimizer.state_start(name))
 
 
 def by_name(optimizer: Optimizer, state: Sequence[NDArray[Any]], tensors: Sequence[Tensor]) -> dict[str, NDArray[Any]]:

@@ -194,7 +194,10 @@ def _prepare(run: Run, made: Made, store: Store, before: _Before) -> None:
     run._store = problem.store = store
     problem.update = record_update(graph.optimizer)
     gathered = {} if made.anew else before.state
-    problem.state = [_carried(made, gathered.get(n), len(store.value), dtype) for n in graph.optimizer.state]
+    problem.state = [
+        _carried(made, gathered.get(n), len(store.value), dtype, graph.optimizer.state_start(n))
+        for n in graph.optimizer.state
+    ]
     if made.anew:
         problem.t_start = -run._training.steps
     problem.batch, problem.sampling = made.batch or problem.batch, made.sampling or problem.sampling
@@ -211,9 +214,11 @@ def _prepare(run: Run, made: Made, store: Store, before: _Before) -> None:
         problem.previous = _carried(made, before.fields["previous"], len(store.value), dtype)
 
 
-def _carried(made: Made, array: NDArray[Any] | None, size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """A flat array of the new weights from one of the old: 0 where they are new, and where nothing was gathered."""
-    found = np.zeros(size, dtype)
+def _carried(
+    made: Made, array: NDArray[Any] | None, size: int, dtype: np.dtype[Any], start: float = 0.0
+) -> NDArray[Any]:  # fmt: skip
+    """A flat array of the new weights from one of the old: `start` where they are new, or nothing was gathered."""
+    found = np.full(size, start, dtype)
     if array is not None:
         for part in made.carried:
             found[part.to : part.to + part.size] = array[part.start : part.start + part.size]

@@ -15,7 +15,7 @@ from ..nn.init import drawn, without_rule
 from ..optim import Pace, PaceMoment
 from .checks import seed_of
 from .gather import as_blocks
-from .optimizer import starts
+from .optimizer import begun, starts
 from .state import State
 
 if TYPE_CHECKING:
@@ -42,8 +42,9 @@ def restarted(home: State, today: State) -> State:
         )
     gathered, ours = home.parts["optimizer"]["arrays"], today.parts["optimizer"]
     same = home.parts["optimizer"]["class"] == ours["class"]
+    optimizer = today.parts["graph"].optimizer
     arrays = {
-        name: gathered[name] if same and name in gathered else np.zeros_like(array)
+        name: gathered[name] if same and name in gathered else begun(optimizer, name, array)
         for name, array in ours["arrays"].items()
     }
     return _with(today, replace(first, frozen=now.frozen), arrays, home.parts["optimizer"]["before"], home)
@@ -57,11 +58,12 @@ def redrawn(values: NDArray[Any], home: State, today: State) -> State:
         now, values=values, gradient=nothing, previous=values, computed=np.zeros_like(now.computed), edited=False,
         update=None,
     )  # fmt: skip
-    arrays = {name: np.zeros_like(array) for name, array in today.parts["optimizer"]["arrays"].items()}
+    optimizer, now_kept = today.parts["graph"].optimizer, today.parts["optimizer"]["arrays"]
+    arrays = {name: begun(optimizer, name, array) for name, array in now_kept.items()}
     return _with(today, weights, arrays, -home.step, home)
 
 
-def begun(today: State) -> PaceMoment:
+def _pace(today: State) -> PaceMoment:
     """The rates of now, or those that their schedule begins with."""
     now = Pace()
     now.put(today.parts["optimizer"]["pace"])
@@ -70,7 +72,7 @@ def begun(today: State) -> PaceMoment:
 
 def _with(today: State, weights: Any, arrays: dict[str, Any], before: int, home: State) -> State:
     parts = dict(today.parts)
-    parts["optimizer"] = {**parts["optimizer"], "before": before, "arrays": arrays, "pace": begun(today)}
+    parts["optimizer"] = {**parts["optimizer"], "before": before, "arrays": arrays, "pace": _pace(today)}
     parts["weights"] = weights
     parts["step"] = home.parts["step"]
     return State(MappingProxyType(parts))

@@ -21,6 +21,16 @@ NAMES = [
     "adam_betas",
     "adamw",
     "adamw_decay",
+    "sgd_dampening",
+    "sgd_maximize",
+    "adam_amsgrad",
+    "adam_maximize",
+    "adamw_amsgrad",
+    "rmsprop",
+    "rmsprop_momentum",
+    "rmsprop_all",
+    "adagrad",
+    "adagrad_all",
 ]
 
 
@@ -295,11 +305,12 @@ def test_state_that_does_not_fit_is_refused_and_changes_nothing():
 def test_hyperparameters_and_printing():
     w = Weight(1.0)
     assert optim.SGD([w], 0.1, momentum=0.9).hyperparameters() == {
-        "lr": 0.1, "momentum": 0.9, "nesterov": False, "weight_decay": 0.0,
+        "lr": 0.1, "momentum": 0.9, "dampening": 0.0, "weight_decay": 0.0, "nesterov": False, "maximize": False,
     }  # fmt: skip
     assert optim.AdamW([w]).hyperparameters()["weight_decay"] == 0.01
     assert SignMomentum([w]).hyperparameters() == {"lr": 0.1, "keep": 0.9}
-    assert repr(optim.Adam([w])) == "Adam(1 weights, lr=0.001, betas=(0.9, 0.999), eps=1e-08, weight_decay=0.0)"
+    said = "betas=(0.9, 0.999), eps=1e-08, weight_decay=0.0, amsgrad=False, maximize=False"
+    assert repr(optim.Adam([w])) == f"Adam(1 weights, lr=0.001, {said})"
 
 
 BAD = [

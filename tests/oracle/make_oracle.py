@@ -262,6 +262,29 @@ OPTIMISERS: dict[str, tuple[str, dict[str, Any]]] = {
     "adam_betas": ("Adam", {"lr": 0.02, "betas": (0.5, 0.9), "eps": 1e-3}),
     "adamw": ("AdamW", {"lr": 0.02}),
     "adamw_decay": ("AdamW", {"lr": 0.02, "weight_decay": 0.2, "betas": (0.8, 0.99)}),
+    "sgd_dampening": ("SGD", {"lr": 0.05, "momentum": 0.9, "dampening": 0.3, "weight_decay": 0.05}),
+    "sgd_maximize": ("SGD", {"lr": 0.001, "momentum": 0.5, "weight_decay": 0.5, "maximize": True}),
+    "adam_amsgrad": ("Adam", {"lr": 0.05, "betas": (0.6, 0.8), "amsgrad": True, "weight_decay": 0.1}),
+    "adam_maximize": ("Adam", {"lr": 0.01, "maximize": True}),
+    "adamw_amsgrad": ("AdamW", {"lr": 0.05, "betas": (0.6, 0.8), "amsgrad": True, "maximize": True}),
+    "rmsprop": ("RMSprop", {"lr": 0.02}),
+    "rmsprop_momentum": ("RMSprop", {"lr": 0.01, "alpha": 0.9, "momentum": 0.6, "weight_decay": 0.1}),
+    "rmsprop_all": (
+        "RMSprop",
+        {"lr": 0.01, "alpha": 0.8, "eps": 1e-3, "momentum": 0.6, "centered": True, "maximize": True},
+    ),
+    "adagrad": ("Adagrad", {"lr": 0.1}),
+    "adagrad_all": (
+        "Adagrad",
+        {
+            "lr": 0.1,
+            "lr_decay": 0.05,
+            "weight_decay": 0.1,
+            "initial_accumulator_value": 0.5,
+            "eps": 1e-4,
+            "maximize": True,
+        },
+    ),
 }
 STEPS = 100
 

@@ -19,7 +19,9 @@ ACTIVATIONS: dict[str, type[nn.Activation]] = {
 LOSSES: dict[str, Any] = {
     kind.__name__: kind for kind in (nn.MSELoss, nn.L1Loss, nn.HuberLoss, nn.BCELoss, nn.CrossEntropyLoss)
 }
-OPTIMIZERS: dict[str, type[optim.Optimizer]] = {kind.__name__: kind for kind in (optim.SGD, optim.Adam, optim.AdamW)}
+OPTIMIZERS: dict[str, type[optim.Optimizer]] = {
+    kind.__name__: kind for kind in (optim.SGD, optim.Adam, optim.AdamW, optim.RMSprop, optim.Adagrad)
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
