@@ -11,6 +11,7 @@ from test_random_networks import Drawn
 
 import scalarviz as sv
 from scalarviz import nn, optim
+from scalarviz.errors import DivergedError
 from scalarviz.optim import lr_scheduler as schedules
 
 SEEDS = [*range(10), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(10, 60))]
@@ -109,3 +110,13 @@ def test_calls_threads_and_replays_change_no_bit(seed):
     again = run_of(seed, "numba", 1, "float32")
     again.step(7)
     assert again.values.tobytes() == middle
+
+
+@pytest.mark.parametrize("engine", ["objects", "numpy", "numba"])
+def test_a_batch_of_left_out_samples_alone_has_no_loss_as_in_pytorch(engine):
+    net = nn.Linear(2, 3, seed=0)
+    data = np.ones((4, 2)), np.zeros(4, int)
+    optimizer = optim.SGD(net.parameters(), lr=0.1)
+    run = sv.Run(net, nn.CrossEntropyLoss(ignore_index=0), optimizer, data, batch_size=1, engine=engine)
+    with pytest.raises(DivergedError, match="the loss is nan"):
+        run.step(3)

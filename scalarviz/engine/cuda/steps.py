@@ -98,7 +98,8 @@ class Steps:
     def summed(self, parts: Array) -> NDArray[np.float64]:
         """The losses of steps from their parts, float64 of shape (steps * slices,)."""
         losses: NDArray[np.float64] = parts.reshape(-1, self.loss_slices).sum(axis=1)
-        return losses * self._factors[: len(losses)]
+        with np.errstate(invalid="ignore"):  # samples that are all left out: 0 / 0
+            return losses * self._factors[: len(losses)]
 
     # ---- launches
 
