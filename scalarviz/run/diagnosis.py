@@ -145,8 +145,14 @@ def _dead(frame: Frame, layer: _Layer, known: bool) -> Trouble | None:
         units = frame.dead.get(stage.name)
         if units is not None and len(units) and bool(np.all(units)) and not (known and _size(frame, layer.weight) > 0):
             what = f"all {len(units):,} units of {stage.kind} are" if len(units) > 1 else f"the unit of {stage.kind} is"
-            return Trouble("dead", layer.weight.name, f"no gradient reaches {layer.weight.name}: {what} dead")
+            text = f"no gradient reaches {layer.weight.name}: {what} dead{_when(frame)}"
+            return Trouble("dead", layer.weight.name, text)
     return None
+
+
+def _when(frame: Frame) -> str:
+    """Said of units of another moment than the gradients."""
+    return "" if frame.units_step in (None, frame.step) else f" (seen at step {frame.units_step:,})"
 
 
 def _saturated(frame: Frame, layer: _Layer, behind: Sequence[_Layer], known: bool) -> Trouble | None:
@@ -158,7 +164,7 @@ def _saturated(frame: Frame, layer: _Layer, behind: Sequence[_Layer], known: boo
         share = float(np.mean(shares)) if shares is not None and len(shares) else 0.0
         if share >= MOSTLY and _blocks(frame, share, own, reference, known):
             amount = "no" if known and own == 0 else "hardly any"
-            text = f"{amount} gradient reaches {layer.weight.name}: {stage.kind} is saturated"
+            text = f"{amount} gradient reaches {layer.weight.name}: {stage.kind} is saturated{_when(frame)}"
             return Trouble("saturated", layer.weight.name, text)
     return None
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from .forward import Forward
     from .past import Past
+    from .units import Units
 
 FloatArray = NDArray[np.floating]
 BoolArray = NDArray[np.bool_]
@@ -135,6 +136,9 @@ class Frame:
     saturated : mapping of str to ndarray
         Per sigmoid and tanh stage and unit, the share of those samples at which it is flat: its slope is below a
         thousandth of its largest.
+    units_step : int or None
+        The step that `dead` and `saturated` are of, None: of this one. A window finds them less often where that takes
+        long.
     curve : Curve
         The history up to this step.
     edited : bool
@@ -146,6 +150,8 @@ class Frame:
         The breakpoint that stopped the run after this step, with its numbers; empty where none did.
     past : Past or None
         Where the run can go from here, and what happened where; None where nothing keeps a past.
+    units : Units or None
+        Who finds `dead` and `saturated` when they are looked at.
     forward : Forward or None
         The network that the values are of (``forward.tensors``, ``forward.stages``), where there is one: a run may have
         another one since.
@@ -168,11 +174,18 @@ class Frame:
     stopped_by: str = ""
     past: Past | None = None
     forward: Forward | None = field(default=None, repr=False, compare=False)
+    units_step: int | None = None
+    units: Units | None = field(default=None, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles hold the numbers; the network stays here."""
-        return Frame, tuple(None if part.name == "forward" else getattr(self, part.name) for part in fields(self))
+        here = ("forward", "units")
+        return Frame, tuple(None if part.name in here else getattr(self, part.name) for part in fields(self))
 
     def with_activations(self, activations: Mapping[str, FloatArray]) -> Frame:
         """The same frame with the rows of a probe sample."""
         return replace(self, activations=activations)
+
+    def with_units(self, units: Units) -> Frame:
+        """The same frame with the dead and saturated units of another moment."""
+        return replace(self, dead=units.dead, saturated=units.saturated, units_step=units.step, units=units)

@@ -1,7 +1,8 @@
 """`Reading`: what was read off a run at one moment. The frame is made of it when somebody wants to see it.
 
-Copying numbers takes a moment, and the thread that trains does it. What a frame holds beside them (dead and saturated
-units, the rows of a sample) takes a forward pass, and is made once, in the thread of whoever asks first.
+Copying numbers takes a moment, and the thread that trains does it. What a frame holds beside them takes a forward
+pass, and is made once, in the thread of whoever asks first: the rows of a sample with the frame, dead and saturated
+units when they are looked at.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ..engine.data import Data
 from .forward import Forward
 from .frame import BoolArray, Curve, Frame
 from .past import Past
+from .units import Units
 
 
 @dataclass(slots=True, eq=False)
@@ -75,7 +77,7 @@ class Reading:
     def _made(self) -> Frame:
         with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
             update = self.values - self.previous if self.update is None else self.update.copy()
-            dead, saturated = self.forward.units(self.values, self.data)
+        units = Units(self.forward, self.values, self.data, self.step)
         curve = self._whole_curve()
         past = self.past
         if past is not None and self.step > past.newest:  # read in the middle of a call
@@ -89,8 +91,9 @@ class Reading:
             update=update,
             computed=self.computed,
             frozen=self.frozen,
-            dead=dead,
-            saturated=saturated,
+            dead=units.dead,
+            saturated=units.saturated,
+            units=units,
             curve=curve,
             past=past,
             edited=self.edited,

@@ -42,13 +42,17 @@ def marks_on(slab: SlabVisual, colouring: Coloring, camera: Camera, density: flo
     return tuple(name for name in WORDS if name in found)
 
 
-def marks_line(box: Box, theme: Theme, names: Sequence[str]) -> Sketch:
-    """The entries in one line that ends at the right of `box`, whose top is its baseline; as many as have room."""
+def marks_line(box: Box, theme: Theme, names: Sequence[str], dead_at: int | None = None) -> Sketch:
+    """The entries in one line that ends at the right of `box`, whose top is its baseline; as many as have room.
+
+    `dead_at` is the step at which dead units were found, where that is not the one shown.
+    """
     sketch = Sketch()
     x, baseline, width, _ = box
-    shown = [WORDS[name][0] for name in names]
+    words = WORDS if dead_at is None else WORDS | {"dead": (f"dead at step {dead_at:,}", f"dead at {dead_at:,}")}
+    shown = [words[name][0] for name in names]
     if _width(shown) > width:
-        shown = [WORDS[name][1] for name in names]
+        shown = [words[name][1] for name in names]
     while shown and _width(shown) > width:
         shown.pop()
     at = x + width - _width(shown)

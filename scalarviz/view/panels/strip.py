@@ -83,9 +83,9 @@ class Strip:
         room = width if selected is None else LEGEND
         if beside is not None and selected is None:
             alone = (x + width - beside, y, beside, height)
-            below = marks_line((alone[0], y + height + _MARKS, beside, 0.0), self._theme, marks)
+            below = marks_line((alone[0], y + height + _MARKS, beside, 0.0), self._theme, marks, frame.units_step)
             return [self.legend(alone, frame), below] if beside else []
-        below = marks_line((x + width - room, y + height + _MARKS, room, 0.0), self._theme, marks)
+        below = marks_line((x + width - room, y + height + _MARKS, room, 0.0), self._theme, marks, frame.units_step)
         if selected is not None:
             if not room_beside(width):
                 return []

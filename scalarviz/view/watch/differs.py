@@ -13,7 +13,7 @@ def differs(old: Frame | None, frame: Frame) -> bool:
         return False
     return (
         old is None
-        or (old.step, old.edited, old.next_lr) != (frame.step, frame.edited, frame.next_lr)
+        or any(getattr(old, name) != getattr(frame, name) for name in ("step", "edited", "next_lr", "units_step"))
         or not np.array_equal(old.activations.get("input", ()), frame.activations.get("input", ()), equal_nan=True)
         or not all(
             np.array_equal(getattr(old, name), getattr(frame, name), equal_nan=name != "frozen")

@@ -24,6 +24,7 @@ from .microsteps import MicroSteps
 from .playback import Playback, speed_text
 from .telling import Now, Telling
 from .travels import Travels
+from .units_pace import UnitsPace
 from .viewer import Viewer
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ class LiveView(Viewer):
         self._change: Change | None = None
         self._raw: Frame | None = None
         self._with_rows: Frame | None = None
+        self._units = UnitsPace()
         self._probes = 0
         self._lesson: Lesson | None = None
         self.left_at: int | None = None  # where it stood when it was closed, if that was in the past
@@ -183,11 +185,12 @@ class LiveView(Viewer):
         frame, probes = self.worker.latest, self.bench.side.ground.probes
         if self._with_rows is not None and not self.bench.fits(frame):  # the next tick stands anew for it
             return self._with_rows
-        if frame is not self._raw or self._with_rows is None or probes != self._probes:
+        late = self._with_rows is not None and self._with_rows.units_step is not None and self.rests
+        if frame is not self._raw or self._with_rows is None or probes != self._probes or late:
             self._raw, self._probes = frame, probes
             probe = self.bench.subject.probe
             rows = {} if probe is None or frame.forward is None else frame.forward.activations(probe, frame.values)
-            self._with_rows = frame.with_activations(rows)
+            self._with_rows = self._units.shown(frame, rests=self.rests).with_activations(rows)
             self._steps.mark(frame.step)
         return self._with_rows
 
