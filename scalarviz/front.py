@@ -31,6 +31,7 @@ from .scalar import (
     relu,
     sigmoid,
     sin,
+    softmax,
     softplus,
     sqrt,
     square,
@@ -44,6 +45,6 @@ from .tape import record
 __all__ = [
     "Run", "ScalarvizError", "Scene", "Value", "Weight", "abs", "add", "clip", "cos", "div", "dot", "exp", "gather",
     "gradcheck", "leaky_relu", "log", "logsumexp", "max", "maximum", "mean", "min", "minimum", "mul", "neg", "nn",
-    "no_grad", "optim", "pow", "record", "register", "relu", "sigmoid", "sin", "softplus", "sqrt", "square", "sub",
-    "sum", "tanh", "where",
+    "no_grad", "optim", "pow", "record", "register", "relu", "sigmoid", "sin", "softmax", "softplus", "sqrt", "square",
+    "sub", "sum", "tanh", "where",
 ]  # fmt: skip

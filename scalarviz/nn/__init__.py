@@ -8,6 +8,7 @@ from ..arguments import explain
 from . import init
 from ._absent import COMMON
 from ._activations import Activation, Identity, LeakyReLU, ReLU, Sigmoid, Softplus, Tanh
+from ._attention import MultiheadAttention
 from ._batches import batch_part, batch_reduction, batch_shares
 from ._binary import BCELoss, BCEWithLogitsLoss
 from ._classes import NLLLoss
@@ -22,6 +23,7 @@ from ._network import Network, PerceptronView
 from ._norm import BatchNorm1d, BatchNorm2d, LayerNorm
 from ._parameter import Parameter, ParameterView
 from ._pool import AvgPool2d, MaxPool2d
+from ._rms_norm import RMSNorm
 from ._sequential import Sequential
 from ._shape import Flatten, Unflatten
 from ._state import LoadResult
@@ -30,8 +32,8 @@ __all__ = [
     "Activation", "AvgPool2d", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "Conv2d",
     "CrossEntropyLoss", "Dropout", "Embedding", "Flatten", "HingeEmbeddingLoss", "HuberLoss", "Identity", "L1Loss",
     "LayerNorm", "LeakyReLU", "Linear", "LoadResult", "LogSoftmax", "Loss", "MSELoss", "MaxPool2d", "Module",
-    "MultiMarginLoss",
-    "NLLLoss", "Network", "Parameter", "ParameterView", "Perceptron", "PerceptronView", "ReLU", "Sequential",
+    "MultiMarginLoss", "MultiheadAttention", "NLLLoss", "Network", "Parameter", "ParameterView", "Perceptron",
+    "PerceptronView", "RMSNorm", "ReLU", "Sequential",
     "Sigmoid", "SmoothL1Loss", "Softmax", "Softplus", "Tanh", "Unflatten", "batch_part", "batch_reduction",
     "batch_shares", "init",
 ]  # fmt: skip

@@ -18,6 +18,7 @@ from ..scalar import Value, dot, functions
 from ..scalar.kernel import kernel
 from ..scalar.nested import shape_of
 from ..scalar.numbers import as_number
+from ..scalar.softmax import shifted, softmax
 from ..scalar.value import apply, apply_each, as_value
 from ._batches import Reduction
 from ._classes import ClassLoss, masks, selected
@@ -58,9 +59,7 @@ class Softmax(Module):
     def forward(self, x: Any) -> list[Value]:
         """The probabilities of one row."""
         self._check(x)
-        exponentials = apply_each(_EXP, shifted(x))
-        factor = 1.0 / functions.sum(exponentials)
-        return [e * factor for e in exponentials]
+        return softmax(x)
 
     def _check(self, x: Any) -> None:
         shape = shape_of(x)
@@ -241,19 +240,10 @@ class MultiMarginLoss(ClassLoss):
         return ", ".join(part for part in (f"p={self.p}, margin={self.margin:g}", super().extra_repr()) if part)
 
 
-_EXP, _SUB, _WHERE, _HELD_MAX = kernel("exp"), kernel("sub"), kernel("where"), kernel("held_max")
+_EXP, _WHERE = kernel("exp"), kernel("where")
 
 
 def parted(row: list[Value]) -> tuple[list[Value], Value]:
     """The numbers minus the largest one, and the logarithm of the sum of their exponentials."""
     differences = shifted(row)
     return differences, functions.log(functions.sum(apply_each(_EXP, differences)))
-
-
-def shifted(row: list[Value]) -> list[Value]:
-    """The numbers minus the largest one, which is found in pairs: log2(n) levels instead of n."""
-    level = row
-    while len(level) > 1:
-        paired = [apply(_HELD_MAX, a, b) for a, b in zip(level[::2], level[1::2], strict=False)]
-        level = paired if len(level) % 2 == 0 else [*paired, level[-1]]
-    return [apply(_SUB, x, level[0]) for x in row]

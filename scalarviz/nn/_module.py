@@ -103,6 +103,11 @@ class Module(Mode):
         """``forward`` of one sample: numbers, Values, or sequences of them."""
         given = [as_input(x, self) for x in inputs]
         result = usable(self.forward(*given))
+        self._keep(given, result)
+        return result
+
+    def _keep(self, given: list[Any], result: Any) -> None:
+        """A recording notes what came out of the call; else it is what `backward` begins from."""
         recorder = tracing.active()
         if recorder is not None:
             recorder.taps.append((self, flatten(result)))
@@ -110,7 +115,6 @@ class Module(Mode):
             last = self._books
             last.inputs = given
             last.outputs = tuple(result) if isinstance(result, list) else result  # the caller may change his list
-        return result
 
     def backward(self, upstreams: SupportsFloat | Sequence[SupportsFloat] = 1.0) -> list[float]:
         """Walk from the last call's outputs to its inputs; the weights between accumulate gradients.

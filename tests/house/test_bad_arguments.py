@@ -62,6 +62,7 @@ TABLE = {
     "no_grad": [*of(sv.no_grad, 3, "f", [print]), *of(sv.no_grad(), None, 3, lambda: (yield))],
     "max": of(sv.max, [], *NO_SEQUENCES, ["a"]),
     "logsumexp": of(sv.logsumexp, [], *NO_SEQUENCES, ["a"]),
+    "softmax": of(sv.softmax, [], *NO_SEQUENCES, ["a"]),
     "sum": of(sv.sum, *NO_SEQUENCES, ["a"]),
     "gather": [
         *of(lambda x: sv.gather(x, 0), *NO_NUMBERS, [Weight(1.0)]),

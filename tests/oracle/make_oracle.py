@@ -216,6 +216,55 @@ def pictures() -> Arrays:
     return out
 
 
+def attention() -> Arrays:
+    """Rows of tables, root mean square normalisation, attention with and without masks: values and all gradients."""
+    t, out, rng = torch(), {}, np.random.default_rng(310)
+    nn = t.nn
+    for name, net, shape in (
+        ("rms_norm", nn.RMSNorm(5), (5,)), ("rms_norm_inner", nn.RMSNorm((2, 3), eps=0.1), (4, 2, 3)),
+        ("rms_norm_plain", nn.RMSNorm(4, elementwise_affine=False), (3, 4)),
+    ):  # fmt: skip
+        fill(net, rng)
+        through(out, name, net, rng.normal(size=shape), rng)
+    table = nn.Embedding(6, 3)
+    fill(table, rng)
+    ids, upstream = rng.integers(0, 6, 5), rng.normal(size=(5, 3))
+    table(t.tensor(ids)).backward(t.tensor(upstream))
+    out |= {"embedding/ids": ids, "embedding/upstream": upstream, "embedding/weight": table.weight.detach().numpy()}
+    out["embedding/grad"] = table.weight.grad.numpy()
+    for name, heads, bias, lengths, mask in (
+        ("self", 2, True, (4, 4), None), ("causal", 4, False, (5, 5), ~np.tri(5, dtype=bool)),
+        ("one", 1, True, (1, 1), None), ("cross", 2, True, (3, 5), None),
+        ("added", 2, True, (3, 4), rng.normal(size=(3, 4))),
+        ("hidden", 2, False, (3, 4), np.arange(12).reshape(3, 4) % 5 == 1),
+    ):  # fmt: skip
+        net = nn.MultiheadAttention(8, heads, bias=bias, batch_first=True)
+        fill(net, rng)
+        attended(out, name, net, [rng.normal(size=(side, 8)) for side in lengths], mask, rng)
+    return out
+
+
+def attended(
+    out: Arrays, name: str, net: Any, samples: list[np.ndarray], mask: np.ndarray | None, rng: np.random.Generator
+) -> None:  # fmt: skip
+    """Attention of one sample to itself or, where the lengths differ, to another one; backward from both results."""
+    t = torch()
+    x, other = (t.tensor(sample[None], requires_grad=True) for sample in samples)
+    other = x if len(samples[0]) == len(samples[1]) else other
+    given = {} if mask is None else {"attn_mask": t.tensor(mask)}
+    y, shares = net(x, other, other, average_attn_weights=False, **given)
+    upstream, above = rng.normal(size=y.shape), rng.normal(size=shares.shape)
+    ((y * t.tensor(upstream)).sum() + (shares * t.tensor(above)).sum()).backward()
+    found = {
+        "x": x.detach(), "other": other.detach(), "y": y.detach(), "shares": shares.detach(), "x.grad": x.grad,
+        "other.grad": other.grad, "upstream": upstream, "above": above,
+    }  # fmt: skip
+    out |= {f"{name}/{what}": np.asarray(array)[0] for what, array in found.items()}
+    out[f"{name}/mask"] = np.zeros([len(sample) for sample in samples]) if mask is None else mask
+    for path, p in net.named_parameters():
+        out[f"{name}/param/{path}"], out[f"{name}/grad/{path}"] = p.detach().numpy(), p.grad.numpy()
+
+
 def classification() -> Arrays:
     """Cross-entropy of a batch: value, and gradients by the logits; large ones, equal ones, a sure one, one class."""
     t, out, rng = torch(), {}, np.random.default_rng(13)
@@ -334,7 +383,7 @@ def moments(x: np.ndarray) -> np.ndarray:
 GROUPS: dict[str, Callable[[], Arrays]] = {
     "ops": ops, "expressions": expressions, "layers": layers, "losses": losses, "optimisers": optimisers,
     "initial": initial, "pictures": pictures, "classification": classification, "branches": branching.branches,
-    "graphs": branching.graphs,
+    "graphs": branching.graphs, "attention": attention,
 }  # fmt: skip
 
 

@@ -1,0 +1,220 @@
+"""`MultiheadAttention`: each position takes what the others offer, in shares that it finds out itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..checks import flag, real_array
+from ..errors import InputError
+from ..scalar import Value, Weight, dot
+from ..scalar.dot import Dot, Row
+from ..scalar.nested import shape_of
+from ..scalar.softmax import softmax
+from . import init as initialisers
+from ._inputs import as_input, titled
+from ._linear import Linear, count
+from ._module import Module
+from ._parameter import Parameter
+
+Vector = list[Value]
+Mask = list[list[float]]
+"""What is added to the score of each pair of positions; -inf where they do not meet."""
+
+
+class MultiheadAttention(Module):
+    """Scaled dot-product attention of several heads, over lists of positions.
+
+    Of each head ``softmax(q . k / sqrt(d))`` are the shares in which a position takes the values of all: q, k and v are
+    weighted sums of `query`, `key` and `value`, d is ``embed_dim / num_heads``.
+
+    Parameters
+    ----------
+    embed_dim : int
+        Numbers a position.
+    num_heads : int
+        Divides `embed_dim`.
+    bias : bool
+        Whether the sums have biases.
+    seed : int, optional
+        Of the initial values, see :class:`Linear`.
+
+    Attributes
+    ----------
+    in_proj_weight : Parameter, shape (3 * embed_dim, embed_dim)
+        The weights of q, of k and of v, as PyTorch keeps them.
+    in_proj_bias : Parameter, shape (3 * embed_dim,), or None
+    out_proj : Linear
+        What joins the heads.
+
+    Raises
+    ------
+    InputError
+        A size below 1, or `num_heads` that does not divide `embed_dim`; when called: other shapes, or a position that
+        may look at none.
+
+    Examples
+    --------
+    >>> attention = MultiheadAttention(4, 2, seed=0)
+    >>> positions = [[0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]]
+    >>> outputs, weights = attention(positions, positions, positions, is_causal=True)
+    >>> len(outputs), [round(share.data, 2) for share in weights[0]]
+    (2, [1.0, 0.0])
+    """
+
+    embed_dim: int
+    num_heads: int
+    in_proj_weight: Parameter
+    in_proj_bias: Parameter | None
+    out_proj: Linear
+
+    def __init__(self, embed_dim: int, num_heads: int, bias: bool = True, seed: int | None = None) -> None:
+        self.embed_dim = count(embed_dim, "MultiheadAttention: embed_dim")
+        self.num_heads = count(num_heads, "MultiheadAttention: num_heads")
+        if self.embed_dim % self.num_heads:
+            raise InputError(
+                f"MultiheadAttention: num_heads must divide embed_dim, got {self.embed_dim} / {self.num_heads}"
+            )
+        rows, biased = 3 * self.embed_dim, flag(bias, "MultiheadAttention: bias")
+        self.in_proj_weight = Parameter.filled(0.0, (rows, self.embed_dim), self._title())
+        self.in_proj_bias = Parameter.filled(0.0, (rows,), self._title()) if biased else None
+        self.out_proj = Linear(self.embed_dim, self.embed_dim, bias=biased)
+        initialisers.apply(self, _start, seed)
+
+    def __call__(  # type: ignore[override]
+        self, query: Any, key: Any, value: Any, need_weights: bool = True, attn_mask: Any = None,
+        average_attn_weights: bool = True, is_causal: bool = False,
+    ) -> tuple[list[Vector], Any]:  # fmt: skip
+        """Attention of one sample.
+
+        Parameters
+        ----------
+        query, key, value : list of positions, each `embed_dim` numbers
+            L positions that ask, and S that offer.
+        need_weights : bool
+            Whether to return the shares as well.
+        attn_mask : array_like, shape (L, S), optional
+            True where two positions shall not meet; or numbers, which are added to the scores.
+        average_attn_weights : bool
+            The mean of the heads' shares; else each head's.
+        is_causal : bool
+            Whether a position sees only those up to its own. No mask is needed for that.
+
+        Returns
+        -------
+        outputs : list of L lists of `embed_dim` Values
+        weights : (L, S) or (heads, L, S) nested lists of Values, or None
+        """
+        q, k, v = (as_input(positions, self) for positions in (query, key, value))
+        self._check(q, k, v)
+        mask = self._mask(attn_mask, len(q), len(k), flag(is_causal, "MultiheadAttention: is_causal"))
+        needed = flag(need_weights, "MultiheadAttention: need_weights")
+        mean = flag(average_attn_weights, "MultiheadAttention: average_attn_weights")
+        outputs, shares = self._attend(q, k, v, mask)
+        self._keep([q, k, v], outputs)
+        if not needed:
+            return outputs, None
+        return outputs, _averaged(shares) if mean else shares
+
+    def forward(self, query: Any, key: Any, value: Any) -> list[Vector]:
+        """The outputs of one sample, where every position sees all."""
+        self._check(query, key, value)
+        return self._attend(query, key, value, [[0.0] * len(key)] * len(query))[0]
+
+    def _attend(
+        self, query: list[Vector], key: list[Vector], value: list[Vector], mask: Mask
+    ) -> tuple[list[Vector], list[list[Vector]]]:
+        """The outputs, and the shares by head, asking position and offering position."""
+        q, k, v = (self._projected(part, rows) for part, rows in enumerate((query, key, value)))
+        size = self.embed_dim // self.num_heads
+        heads, shares = [], []
+        for h in range(self.num_heads):
+            span = slice(h * size, (h + 1) * size)
+            own = [x[span] for x in q], [x[span] for x in k], [x[span] for x in v]
+            mixed, taken = _one_head(*own, mask)
+            heads.append(mixed)
+            shares.append(taken)
+        return [self.out_proj([x for head in heads for x in head[i]]) for i in range(len(q))], shares
+
+    def _projected(self, part: int, positions: list[Vector]) -> list[Vector]:
+        """Q (part 0), k (1) or v (2) of every position."""
+        n, bias, found = self.embed_dim, self.in_proj_bias, []
+        for x in positions:
+            xs = tuple(x)
+            rows = range(part * n, (part + 1) * n)
+            biases = [None if bias is None else Row(bias, r, 1) for r in rows]
+            found.append([Dot.of(Row(self.in_proj_weight, r * n, n), xs, b) for r, b in zip(rows, biases, strict=True)])
+        return found
+
+    def _check(self, query: Any, key: Any, value: Any) -> None:
+        shapes = [shape_of(part, f"{self._title()}: its input") for part in (query, key, value)]
+        fits = all(len(shape) == 2 and shape[1] == self.embed_dim and shape[0] > 0 for shape in shapes)
+        if not fits or shapes[1][0] != shapes[2][0]:
+            raise InputError(
+                f"{self._title()} takes lists of positions of {self.embed_dim} numbers, as many keys as values; got "
+                f"the shapes {', '.join(map(str, shapes))}"
+            )
+
+    def _mask(self, given: Any, asking: int, offering: int, causal: bool) -> Mask:
+        mask = np.zeros((asking, offering))
+        if given is not None:
+            array = real_array(given, f"{self._title()}: attn_mask")
+            if array.shape != mask.shape:
+                raise InputError(f"{self._title()}: attn_mask must have the shape {mask.shape}, got {array.shape}")
+            mask = np.where(array, -np.inf, 0.0) if array.dtype == bool else array.astype(np.float64)
+        if causal:
+            mask = np.where(np.tri(asking, offering, dtype=bool), mask, -np.inf)
+        if np.isnan(mask).any() or (mask == np.inf).any():
+            raise InputError(f"{self._title()}: attn_mask holds NaN or +inf; numbers, and -inf where nothing is seen")
+        blind = np.flatnonzero((mask == -np.inf).all(axis=1))
+        if len(blind):
+            raise InputError(f"{self._title()}: the mask leaves nothing to see for position {blind[0]}")
+        found: Mask = mask.tolist()
+        return found
+
+    def constant_start(self, part: Parameter | Weight) -> float | None:
+        """0 for the biases."""
+        return 0.0 if part is self.in_proj_bias else None
+
+    def fans(self, part: Parameter | Weight) -> tuple[int, int]:
+        """PyTorch's: those of the three matrices as one."""
+        return self.embed_dim, 3 * self.embed_dim
+
+    def _title(self) -> str:
+        return titled(self, f"MultiheadAttention({self.embed_dim}, {self.num_heads})")
+
+    def extra_repr(self) -> str:
+        """Its sizes."""
+        return f"embed_dim={self.embed_dim}, num_heads={self.num_heads}, bias={self.in_proj_bias is not None}"
+
+
+def _one_head(q: list[Vector], k: list[Vector], v: list[Vector], mask: Mask) -> tuple[list[Vector], list[Vector]]:
+    """What each position of one head takes, and in which shares."""
+    scale = 1.0 / math.sqrt(len(q[0]))
+    mixed, shares = [], []
+    for asking, added in zip(q, mask, strict=True):
+        seen = [j for j, number in enumerate(added) if number != -math.inf]
+        scores = [dot(asking, k[j]) * scale for j in seen]
+        taken = softmax([s + added[j] if added[j] else s for s, j in zip(scores, seen, strict=True)])
+        mixed.append([dot(taken, [v[j][c] for j in seen]) for c in range(len(v[0]))])
+        row = [Value(0.0)] * len(added)
+        for share, j in zip(taken, seen, strict=True):
+            row[j] = share
+        shares.append(row)
+    return mixed, shares
+
+
+def _averaged(shares: list[list[Vector]]) -> list[Vector]:
+    """The mean over the heads."""
+    part = [1.0 / len(shares)] * len(shares)
+    return [[dot(part, list(each)) for each in zip(*rows, strict=True)] for rows in zip(*shares, strict=True)]
+
+
+def _start(shape: Sequence[int], fan_in: int, fan_out: int, draw: Any) -> Any:
+    """PyTorch's: Xavier's for the three matrices, `Linear`'s own for what joins the heads; biases 0."""
+    square = shape[0] == shape[1]
+    rule = initialisers.pytorch_default() if square else initialisers.xavier_uniform()
+    return rule(tuple(shape), fan_in, fan_out, draw)
