@@ -147,7 +147,7 @@ def test_narrow_blocks_have_the_gradients_of_pytorch(large):
         torch.nn.Flatten(), torch.nn.Linear(784, 10),
     ).to(getattr(torch, dtype))  # fmt: skip
     torch.nn.utils.vector_to_parameters(torch.tensor(problem.store.value), theirs.parameters())
-    numbers = torch.tensor(problem.data.T)
+    numbers = torch.tensor(problem.data[:].T)
     loss = torch.nn.functional.mse_loss(theirs(numbers[:, :784]), numbers[:, 784:])
     loss.backward()
     expected = np.concatenate([[loss.item()], *(p.grad.numpy().ravel() for p in theirs.parameters())])

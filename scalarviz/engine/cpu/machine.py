@@ -15,7 +15,7 @@ from .encode.program import encode
 from .source.updates import name_of
 from .vector.capability import VECTOR_KERNELS, vector_bytes
 from .vector.emitter import VECTOR_BYTES
-from .wire import LINE
+from .wire import LINE, SEVERAL
 
 MARGIN = 4096
 """Bytes before the first row, written once. A vector whose first lanes are masked may begin there: nothing is read,
@@ -70,7 +70,8 @@ class Loaded:
         vector = VECTOR_BYTES // dtype.itemsize
         few = block <= vector and not (compact or plain) and vector_bytes() > 0
         rows = cache(partial(row_addresses, dtype=dtype.name))
-        encoded = encode(program, seeds, rows, kernel, dtype, vector if compact else 0, few)
+        several = block if 1 < block <= SEVERAL and not plain and vector_bytes() > 0 else 0
+        encoded = encode(program, seeds, rows, kernel, dtype, vector if compact else 0, few, several)
         self.workspace = Workspace(encoded.rows, block, dtype)
         self.tile = np.zeros(16, dtype)
         height = program.n_rows

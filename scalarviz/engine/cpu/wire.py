@@ -45,7 +45,7 @@ KERNELS = (
     "combine_one", "outer_one", "conv_one", "conv_outer_one", "maxima_one", "maxima_back_one",
     "weighted_one", "weighted_back_one", "product_one", "product_back_one",
     "windows_one", "windows_back_one", "masks_one",
-    "combine_few", "outer_few",
+    "combine_few", "outer_few", "combine_several", "outer_several",
     *UPDATES,
 )  # fmt: skip
 """Names of the kernels."""
@@ -61,3 +61,6 @@ LINE = 64
 
 FEW = 4
 """Most rows and columns of a tile of a layer whose batch fits one vector."""
+
+PASS, SEVERAL = 8, 16
+"""Most samples whose sums, and whose weights' gradients, are computed along the weights; the first in one pass."""

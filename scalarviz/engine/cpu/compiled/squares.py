@@ -10,6 +10,12 @@ from .noalias import NoAlias
 from .tiles import Row, Words, row_of
 
 
+@njit(error_model="numpy")
+def whole(n: int) -> int:
+    """Lanes up to the next four, which rows have room for unless they are single numbers: no rest to do one by one."""
+    return n if n == 1 else (n + 3) // 4 * 4
+
+
 def squares(
     code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
 ) -> None:  # fmt: skip
@@ -17,7 +23,7 @@ def squares(
 
     Fields: row `to`, list of all a and then all b, how many of each, which number is the factor.
     """
-    rows, count, factor = code[3], code[4], numbers[code[5]]
+    rows, count, factor, n = code[3], code[4], numbers[code[5]], whole(n)
     y = row_of(space, code[2], theta)
     for j in range(count):
         a, b = row_of(space, pool[rows + j], theta), row_of(space, pool[rows + count + j], theta)
@@ -36,7 +42,7 @@ def squares_back(
     (-1: not wanted) and of flags: 1 to store, 0 to add.
     """
     rows, count, adjoints, fresh = code[3], code[4], code[6], code[7]
-    g, twice = row_of(space, code[2], theta), numbers[code[5]] + numbers[code[5]]
+    g, twice, n = row_of(space, code[2], theta), numbers[code[5]] + numbers[code[5]], whole(n)
     for j in range(2 * count):
         if pool[adjoints + j] < 0:
             continue

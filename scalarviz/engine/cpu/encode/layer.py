@@ -1,4 +1,4 @@
-"""Layers: for a batch that fits one vector in small tiles, else as one call."""
+"""Layers: small ones in tiles where the batch fits one vector, else as one call; of few samples along the weights."""
 
 from __future__ import annotations
 
@@ -8,8 +8,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....tape import Instruction
+from ..wire import PASS
 from . import few
 from .writer import Lines, Writer
+
+SEVERAL_WEIGHTS = 1024
+"""From so many weights on their gradients are quicker along the weights; sums are from twice as many on."""
+
+HALF = 4
+"""Samples of one pass over the weights; a second one pays in layers of 128 x 128."""
+
+
+def _sums(w: Writer, weights: int) -> str:
+    """The kernel that computes sums with so many weights."""
+    least = 2 * SEVERAL_WEIGHTS if w.samples <= HALF else 16 * SEVERAL_WEIGHTS
+    return "combine_several" if 0 < w.samples <= PASS and weights >= least else "combine"
+
+
+def _gradients(w: Writer, weights: int) -> str:
+    """The kernel that adds up the gradients of so many weights."""
+    return "outer_several" if w.samples and weights >= SEVERAL_WEIGHTS else "outer"
 
 
 def layer_forward(w: Writer, i: Instruction) -> Lines:
@@ -19,7 +37,8 @@ def layer_forward(w: Writer, i: Instruction) -> Lines:
         return tiles
     n = i.args.shape[1]
     to, source = w.keep(range(i.dst, i.dst + i.count)), w.keep(i.args[0])
-    return [[*w.kernel("combine"), to, i.count, source, n, int(i.weights[0]), n, 1, i.bias, 0]]
+    name = _sums(w, n * i.count)
+    return [[*w.kernel(name), to, i.count, source, n, int(i.weights[0]), n, 1, i.bias, 0]]
 
 
 def layer_backward(w: Writer, i: Instruction) -> Lines:
@@ -31,14 +50,15 @@ def layer_backward(w: Writer, i: Instruction) -> Lines:
         ones = 2 * w.program.n_rows + 1
         source = w.keep([*rows, ones] if i.bias >= 0 else rows)
         columns = n + (i.bias >= 0)
-        lines = [[*w.kernel("outer"), upstream, i.count, source, columns, int(i.weights[0]), n, i.bias]]
+        name = _gradients(w, n * i.count)
+        lines = [[*w.kernel(name), upstream, i.count, source, columns, int(i.weights[0]), n, i.bias]]
     for start, to in _stretches(rows, w.wanted(rows)):
         zeros, adding = w.adding(to)
         targets = [w.adjoint(r) for r in to]
         tiles = w.tiles("combine_few", few.backward_fields(i, up, start, targets, adding))
         if not tiles:
             fields = [w.keep(targets), len(to), upstream, i.count, int(i.weights[0]) + start, 1, n, -1]
-            tiles = [[*w.kernel("combine"), *fields, int(adding)]]
+            tiles = [[*w.kernel(_sums(w, len(to) * i.count)), *fields, int(adding)]]
         lines += zeros + tiles
     return lines
 

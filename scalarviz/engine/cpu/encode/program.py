@@ -46,7 +46,7 @@ class Encoded:
 
 def encode(
     program: Program, seeds: Iterable[int], rows: Rows, kernel: Callable[[str], int], dtype: Any, lanes: int = 0,
-    few: bool = False,
+    few: bool = False, samples: int = 0,
 ) -> Encoded:  # fmt: skip
     """Encode a program.
 
@@ -64,10 +64,12 @@ def encode(
         Numbers of a vector where rows are single numbers (`can_be_compact` must allow it), else 0.
     few : bool
         A row is never longer than one vector.
+    samples : int
+        Lanes of a row, where they are 2 to 16, else 0.
     """
     written = {int(row) for row in seeds}
     adjoint = AdjointRows(program, range(program.n_rows) if lanes else written)
-    w = Writer(program, rows, kernel, lanes, few, adjoint, written)
+    w = Writer(program, rows, kernel, lanes, few, samples, adjoint, written)
     forward = [line for i in program.instructions for line in FORWARD[i.kind](w, i)]
     backward: Lines = []
     if written:

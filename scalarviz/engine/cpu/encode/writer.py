@@ -42,6 +42,8 @@ class Writer:
         Numbers of a vector where rows are single numbers, else 0.
     few : bool
         A row is never longer than one vector.
+    samples : int
+        Lanes of a row, where they are 2 to 16, else 0.
     pool, numbers : list
         What lines refer to: lists, coefficients.
     written : set of int
@@ -55,6 +57,7 @@ class Writer:
     kernel_address: Callable[[str], int]
     lanes: int
     few: bool
+    samples: int
     adjoint: AdjointRows
     written: set[int]
     pool: list[int] = field(default_factory=list)

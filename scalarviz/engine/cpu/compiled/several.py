@@ -1,0 +1,183 @@
+"""Layers of few samples and many weights: vectors go along the weights, not along the samples.
+
+A vector of lanes would be half empty, and the gradient of each weight a sum across one. So the numbers of a sample are
+put side by side first, a panel of `PANEL` operands at a time; a weight then meets four samples in one pass. Functions
+and fields are those of :mod:`scalarviz.engine.cpu.compiled.sums`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from ..vector.emitter import lanes_of
+from ..vector.turn import turn
+from ..wire import PASS, SEVERAL
+from .intrinsics import address_of, row_at, size_of, stack_room, zero_of
+from .noalias import NoAlias
+from .tiles import SUMS, Four, Row, Words, add_four, add_scaled, add_tile, fill, multiply_tile, row_of
+
+PANEL = 256
+"""Operands whose numbers are put side by side; of 16 samples, 16 or 32 KiB."""
+
+ROOM = 8 * PANEL * SEVERAL
+"""Bytes on the stack for them."""
+
+
+@njit(forceinline=True)
+def at(numbers: Row, index: int) -> Row:
+    """The numbers from `index` on."""
+    return row_at(address_of(numbers) + index * size_of(numbers), numbers)
+
+
+@njit(forceinline=True)
+def four_at(numbers: Row, first: int, step: int) -> Four:
+    """Where the numbers `first`, ``first + step`` ... stand."""
+    start = at(numbers, first)
+    return start, at(start, step), at(start, 2 * step), at(start, 3 * step)
+
+
+@njit(error_model="numpy")
+def side_by_side(room: Row, space: Words, pool: Words, first: int, count: int, samples: int) -> None:
+    """``room[s*PANEL + j] = row[pool[first + j]][s]``; samples up to the next four are 0."""
+    vector = lanes_of(room)
+    whole = count // vector * vector
+    for s in range(0, samples, PASS):
+        for j in range(0, whole, vector):
+            turn(room, space, pool, first + j, s, min(samples - s, PASS), s * PANEL + j, PANEL)
+    for j in range(whole, count):
+        row = row_of(space, pool[first + j], room)
+        for s in range(samples):
+            room[s * PANEL + j] = row[s]
+    for s in range(samples, (samples + 3) // 4 * 4):
+        fill(at(room, s * PANEL + whole), zero_of(room), count - whole)
+
+
+@njit(error_model="numpy", pipeline_class=NoAlias, fastmath=SUMS)
+def dot_four(w: Row, x: Four, zero: Any, n: int) -> tuple[Any, Any, Any, Any]:
+    """The sums of ``w * x`` over four rows `x`."""
+    x0, x1, x2, x3 = x
+    s0 = s1 = s2 = s3 = zero
+    for k in range(n):
+        s0 += w[k] * x0[k]
+        s1 += w[k] * x1[k]
+        s2 += w[k] * x2[k]
+        s3 += w[k] * x3[k]
+    return s0, s1, s2, s3
+
+
+@njit(error_model="numpy")
+def begin(space: Words, pool: Words, theta: Row, to: int, count: int, bias: int, samples: int) -> None:
+    """``to[i] = bias[i]``, or 0."""
+    for i in range(count):
+        fill(row_of(space, pool[to + i], theta), theta[bias + i] if bias >= 0 else zero_of(theta), samples)
+
+
+@njit(error_model="numpy")
+def forward(
+    space: Words, pool: Words, theta: Row, to: int, n_to: int, source: int, n_from: int, weight: int, step: int,
+    samples: int,
+) -> None:  # fmt: skip
+    """``to[i] += sum_j theta[weight + i*step + j] * from[j]``."""
+    x, sums, zero = stack_room(theta, ROOM), stack_room(theta, 128), zero_of(theta)
+    for first in range(0, n_from, PANEL):
+        count = min(n_from - first, PANEL)
+        side_by_side(x, space, pool, source + first, count, samples)
+        fours = n_to // 4 * 4
+        for i in range(0, fours, 4):
+            w = four_at(theta, weight + i * step + first, step)
+            for s in range(0, samples, 4):
+                multiply_tile(sums, w, four_at(x, s * PANEL, PANEL), zero, count)
+                for r in range(4):
+                    y = row_of(space, pool[to + i + r], theta)
+                    for k in range(min(samples - s, 4)):
+                        y[s + k] += sums[4 * r + k]
+        for i in range(fours, n_to):
+            w, y = at(theta, weight + i * step + first), row_of(space, pool[to + i], theta)
+            for s in range(0, samples, 4):
+                sums[s], sums[s + 1], sums[s + 2], sums[s + 3] = dot_four(w, four_at(x, s * PANEL, PANEL), zero, count)
+            for s in range(samples):
+                y[s] += sums[s]
+
+
+@njit(error_model="numpy")
+def backward(
+    space: Words, pool: Words, theta: Row, to: int, n_to: int, source: int, n_from: int, weight: int, step: int,
+    samples: int,
+) -> None:  # fmt: skip
+    """``to[i] += sum_j theta[weight + i + j*step] * from[j]``."""
+    g, sums, tile = stack_room(theta, ROOM), stack_room(theta, ROOM), stack_room(theta, 128)
+    for first in range(0, n_to, PANEL):
+        width = min(n_to - first, PANEL)
+        for s in range((samples + 3) // 4 * 4):
+            fill(at(sums, s * PANEL), zero_of(theta), width)
+        for start in range(0, n_from, PANEL):
+            count, here = min(n_from - start, PANEL), weight + first + start * step
+            side_by_side(g, space, pool, source + start, count, samples)
+            fours = count // 4 * 4
+            for j in range(0, fours, 4):
+                w = four_at(theta, here + j * step, step)
+                for s in range(0, samples, 4):
+                    for k in range(4):
+                        for r in range(4):
+                            tile[4 * k + r] = g[(s + k) * PANEL + j + r]
+                    add_tile(four_at(sums, s * PANEL, PANEL), w, tile, width)
+            for j in range(fours, count):
+                for s in range(samples):
+                    add_scaled(at(sums, s * PANEL), g[s * PANEL + j], at(theta, here + j * step), width)
+        for i in range(width):
+            y = row_of(space, pool[to + first + i], theta)
+            for s in range(samples):
+                y[s] += sums[s * PANEL + i]
+
+
+def combine_several(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """``to[i] (+)= bias[i] + sum_j theta[weight + i*to_step + j*from_step] * from[j]``; one of the steps is 1."""
+    to, n_to, source, n_from, weight = code[2], code[3], code[4], code[5], code[6]
+    if not code[10]:
+        begin(space, pool, theta, to, n_to, code[9], n)
+    if code[8] == 1:
+        forward(space, pool, theta, to, n_to, source, n_from, weight, code[7], n)
+    else:
+        backward(space, pool, theta, to, n_to, source, n_from, weight, code[8], n)
+
+
+@njit(error_model="numpy")
+def add_biases(space: Words, pool: Words, grad: Row, bias: int, upstream: int, count: int, samples: int) -> None:
+    """``grad[bias + i] += sum over lanes of upstream[i]``. Behind the last sample the next four are set to 0 first."""
+    zero = zero_of(grad)
+    for i in range(count):
+        row, total = row_of(space, pool[upstream + i], grad), zero
+        for s in range(samples, (samples + 3) // 4 * 4):
+            row[s] = zero  # nobody looks there, but infinities may stand there
+        for s in range(0, samples, 4):
+            total += (row[s] + row[s + 1]) + (row[s + 2] + row[s + 3])
+        if bias >= 0:
+            grad[bias + i] += total
+
+
+def outer_several(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """``grad[weight + i*columns + j] += sum over lanes of upstream[i] * from[j]``, and the biases' gradients."""
+    upstream, n_up, source = code[2], code[3], code[4]
+    weight, columns = code[6], code[7]
+    add_biases(space, pool, grad, code[8], upstream, n_up, n)
+    x, tile, fours = stack_room(theta, ROOM), stack_room(theta, 128), n_up // 4 * 4
+    for first in range(0, columns, PANEL):
+        width, to = min(columns - first, PANEL), weight + first
+        side_by_side(x, space, pool, source + first, width, n)
+        for i in range(0, fours, 4):
+            for s in range(0, n, 4):
+                for r in range(4):
+                    row = row_of(space, pool[upstream + i + r], theta)
+                    for k in range(4):
+                        tile[4 * r + k] = row[s + k]
+                add_tile(four_at(grad, to + i * columns, columns), four_at(x, s * PANEL, PANEL), tile, width)
+        for i in range(fours, n_up):
+            row = row_of(space, pool[upstream + i], theta)
+            for s in range(0, n, 4):
+                add_four(at(grad, to + i * columns), four_at(x, s * PANEL, PANEL), at(row, s), width)
