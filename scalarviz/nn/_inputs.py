@@ -11,6 +11,7 @@ from ..errors import TypeMismatchError, shown
 from ..scalar import Value
 from ..scalar.nested import DEEPEST, too_deep
 from ..scalar.value import as_value
+from ._elementwise import Elementwise
 
 
 def as_input(x: Any, module: object, level: int = 0) -> Any:
@@ -25,10 +26,12 @@ def as_input(x: Any, module: object, level: int = 0) -> Any:
     """
     if isinstance(x, Value):
         return x
+    if isinstance(x, Elementwise):
+        x = x.as_values()
     if isinstance(x, np.ndarray) and x.ndim > 0:
         x = x.tolist()
     if isinstance(x, list | tuple):
-        if x and isinstance(x[0], list | tuple | np.ndarray):
+        if x and isinstance(x[0], list | tuple | np.ndarray | Elementwise):
             if level >= DEEPEST:
                 raise too_deep(f"{type(module).__name__}: the input")
             return [as_input(part, module, level + 1) for part in x]

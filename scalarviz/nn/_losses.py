@@ -19,6 +19,7 @@ from ..scalar.kernel import kernel
 from ..scalar.numbers import as_number
 from ..scalar.value import apply
 from ._batches import Joined, Reduction, joined_of, reduction_of
+from ._elementwise import Elementwise
 from ._inputs import titled
 
 
@@ -257,6 +258,8 @@ def _row(numbers: Any, loss: Loss) -> Any:
     if isinstance(numbers, Value):
         return [numbers]
     array = np.asarray(numbers)
+    if isinstance(numbers, np.ndarray | Elementwise) and array.ndim == 1 and array.dtype.kind == "O":  # of Values
+        return array.tolist()
     if array.ndim > 1 or array.dtype.kind not in "biuf":
         raise InputError(
             f"{type(loss).__name__}: one sample at a time, a row of numbers; got shape {array.shape} of {array.dtype}"

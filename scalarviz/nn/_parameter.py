@@ -10,10 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..checks import flag, position, real_array
-from ..errors import InputError, TypeMismatchError, shown
+from ..errors import InputError, OutOfRangeError, StateError, TypeMismatchError, shown
 from ..memory import check_memory
-from ..scalar import Block, Value
+from ..scalar import Block, Value, tracing
+from ..scalar.dot import Row
+from ._array import values
 from ._chosen import chosen
+from ._elementwise import Elementwise
 
 FloatArray = NDArray[np.floating]
 
@@ -35,7 +38,7 @@ def fits(shape: tuple[int, ...], title: str, what: str = "weights") -> None:
         raise InputError(f"{title} has {len(shape)} dimensions; at most 32")
 
 
-class Parameter(Block):
+class Parameter(Block, Elementwise):
     """A trainable array, one scalar weight an element.
 
     Parameters
@@ -59,6 +62,8 @@ class Parameter(Block):
     >>> p = Parameter([[1.0, 2.0], [3.0, 4.0]])
     >>> p[1][0].data, p[1, 0] is p[1][0]
     (3.0, True)
+    >>> (p * p).sum().data, (p @ [1.0, 1.0]).data.tolist(), p[:, 1].data.tolist()
+    (30.0, [3.0, 7.0], [2.0, 4.0])
     """
 
     __slots__ = ("shape",)
@@ -150,8 +155,33 @@ class Parameter(Block):
     def __len__(self) -> int:
         return _length(self.shape)
 
-    def __getitem__(self, index: int | tuple[int, ...]) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         return _pick(self, 0, self.shape, index)
+
+    def row(self) -> Row:
+        """All of it."""
+        return Row(self, 0, self.size)
+
+    def __iadd__(self, other: Any) -> Parameter:
+        return self._in_place(self + other)
+
+    def __isub__(self, other: Any) -> Parameter:
+        return self._in_place(self - other)
+
+    def __imul__(self, other: Any) -> Parameter:
+        return self._in_place(self * other)
+
+    def __itruediv__(self, other: Any) -> Parameter:
+        return self._in_place(self / other)
+
+    def _in_place(self, result: Any) -> Parameter:
+        if not tracing.untracking():
+            raise StateError(
+                f"{self._title()}: it is changed in place (+=, -=, *=, /=) under sv.no_grad() only, where nobody wants "
+                "its gradient; elsewhere write p = p - ..., or assign to p.data"
+            )
+        self.data = result.data
+        return self
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
@@ -188,7 +218,7 @@ def _restored(data: Any, grad: Any, computed: Any, frozen: Any) -> Parameter:
     return copy
 
 
-class ParameterView:
+class ParameterView(Elementwise):
     """A row (or plane) of a Parameter: a place in it, no numbers of its own."""
 
     __slots__ = ("parameter", "shape", "start")
@@ -223,7 +253,11 @@ class ParameterView:
 
     @property
     def name(self) -> str:
-        """``"0.weight[4]"``."""
+        """``"0.weight[4]"``, or from where to where it goes."""
+        whole = self.parameter.shape[self.parameter.ndim - len(self.shape) :] == self.shape
+        if not whole or self.start % max(self.numel(), 1):
+            first, last = self._span
+            return f"{self.parameter.weight_name(first)}..{self.parameter.weight_name(last - 1)}"
         place = np.unravel_index(self.start, self.parameter.shape)[: self.parameter.ndim - len(self.shape)]
         return self.parameter.name + "".join(f"[{i}]" for i in place)
 
@@ -243,8 +277,12 @@ class ParameterView:
     def __len__(self) -> int:
         return _length(self.shape)
 
-    def __getitem__(self, index: int | tuple[int, ...]) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         return _pick(self.parameter, self.start, self.shape, index)
+
+    def row(self) -> Row:
+        """The span of the parameter."""
+        return Row(self.parameter, self.start, self.numel())
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
@@ -260,11 +298,15 @@ def _length(shape: tuple[int, ...]) -> int:
 
 
 def _pick(parameter: Parameter, start: int, shape: tuple[int, ...], index: Any) -> Any:
-    """What ``[index]`` of a span of `parameter` means: a smaller span, or the Weight when no dimension is left.
+    """What ``[index]`` of a span of `parameter` means.
 
-    Where an index is a Value, what it chooses: a Value or nested lists (see :mod:`._chosen`).
+    Whole numbers: a smaller span, or the Weight when no dimension is left. Slices, lists and arrays, as NumPy has
+    them: a span where what is meant lies side by side, else an array of Weights. Where an index is a
+    Value, what it chooses: a Value or nested lists (see :mod:`._chosen`).
     """
     indices = index if isinstance(index, tuple) else (index,)
+    if any(isinstance(i, slice | list | np.ndarray) or i is None or i is Ellipsis for i in indices):
+        return _several(parameter, start, shape, index)
     if len(indices) > len(shape):
         raise InputError(f"{parameter._title()}: {len(indices)} indices for the {len(shape)} dimensions of {shape}")
     for k, i in enumerate(indices):
@@ -272,8 +314,25 @@ def _pick(parameter: Parameter, start: int, shape: tuple[int, ...], index: Any) 
             return chosen(parameter, start, shape, i, indices[k + 1 :])
         side, *rest = shape
         shape = tuple(rest)
-        start += position(i, side, parameter._title(), "; for slices use .data") * prod(shape)
+        start += position(i, side, parameter._title()) * prod(shape)
     return parameter.weight(start) if not shape else ParameterView(parameter, start, shape)
+
+
+def _several(parameter: Parameter, start: int, shape: tuple[int, ...], index: Any) -> Any:
+    """Several rows or columns at once."""
+    try:
+        places = np.arange(start, start + prod(shape)).reshape(shape)[index]
+    except IndexError as error:
+        kind = OutOfRangeError if "out of bounds" in str(error) else TypeMismatchError
+        raise kind(f"{parameter._title()}[{shown(index)}] of the shape {shape}: {error}") from None
+    except (TypeError, ValueError) as error:
+        raise TypeMismatchError(f"{parameter._title()}[{shown(index)}]: {error}") from None
+    if np.ndim(places) == 0:  # p[..., 0] of a row
+        return parameter.weight(int(places))
+    flat = places.ravel()
+    if len(flat) and np.array_equal(flat, np.arange(flat[0], flat[0] + len(flat))):
+        return ParameterView(parameter, int(flat[0]), places.shape)
+    return values([parameter.weight(i) for i in flat.tolist()], places.shape)
 
 
 def float_array(data: Any, what: str) -> NDArray[np.float64]:

@@ -116,7 +116,7 @@ def _check_kinds(name: object, args: object, value: object, partials: object) ->
         )
 
 
-RESERVED = ("input", "const", "param", "dot", "max", "squares", "mask", "layer", "gather")
+RESERVED = ("input", "const", "param", "dot", "max", "squares", "mask", "layer", "gather", "total")
 """Nodes of a graph or of a tape that are no entries."""
 
 

@@ -6,6 +6,8 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..errors import TypeMismatchError
 
 if TYPE_CHECKING:
@@ -72,7 +74,9 @@ class Single(Values):
 
 
 def usable(result: Any) -> Any:
-    """`result`, as a `Single` if it is a list of one number."""
+    """`result`, as a `Single` if it is a list of one number; an array of Values as (nested) lists."""
+    if isinstance(result, np.ndarray) and result.ndim > 0:
+        result = result.tolist()
     one = type(result) is list and len(result) == 1 and not isinstance(result[0], list | tuple)
     return Single(result) if one else result
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import TypeMismatchError, listing
 from .kernel import kernel
+from .many import Many
 from .value import Value, apply
 
 SAME = ("exp", "log", "sqrt", "sin", "cos", "tanh", "square", "maximum", "minimum")
@@ -30,6 +31,8 @@ def call(ufunc: Any, method: str, operands: tuple[Any, ...], options: Mapping[st
     TypeMismatchError
         The table has no such operation, or an operand is an array.
     """
+    if any(isinstance(operand, Many) for operand in operands):
+        return NotImplemented  # it is one with each of them
     name = ufunc.__name__
     if name in ("equal", "not_equal") and method == "__call__" and not options:
         a, b = operands if isinstance(operands[0], Value) else operands[::-1]

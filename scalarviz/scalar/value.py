@@ -14,6 +14,7 @@ from typing import Any, ClassVar, SupportsFloat
 from ..errors import StateError, TracingError, TypeMismatchError
 from . import tracing, walk
 from .kernel import Kernel, kernel
+from .many import Many
 from .numbers import as_number
 from .single import Single
 
@@ -336,6 +337,8 @@ def binary(op: Kernel, a: Value | SupportsFloat, b: Value | SupportsFloat) -> Va
     if not isinstance(a, Value):
         a = as_value(a)
     if not isinstance(b, Value):
+        if isinstance(b, Many):
+            return NotImplemented  # type: ignore[no-any-return]
         b = as_value(b)
     if tracing._threads and tracing.here() is not None:
         return _set_apart(op, (a, b))

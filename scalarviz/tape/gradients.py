@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from .passes import kernel_of, reads_theta
+from .passes import kernel_of, reads_parameters, reads_theta
 from .tape import Node, Tape
 
 
@@ -77,7 +77,7 @@ def _depends(nodes: Sequence[Node], flowing: Sequence[tuple[int, ...]]) -> list[
     known: dict[int, bool] = {}  # of tuples of operands that several nodes share
     for node, operands in zip(nodes, flowing, strict=True):
         if not operands:
-            found.append(node.code in ("param", "gather") or (node.terms is not None and reads_theta(node.terms)))
+            found.append(reads_parameters(node))
         elif node.terms is not None and reads_theta(node.terms):
             found.append(True)
         elif len(operands) > 2:

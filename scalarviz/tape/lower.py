@@ -19,6 +19,7 @@ from .squares import squared_errors
 from .sums import means, weighted_sums
 from .tape import Node, Tape
 from .together import sums, together
+from .totals import CODES, in_front, shifted
 
 
 def lower(tape: Tape, *, encode: bool = True) -> Plan:
@@ -101,20 +102,25 @@ def _program(tape: Tape, gets: list[bool]) -> Program:
     """`gets`: which rows get a gradient."""
     tape, gets, level, shared = ordered(tape, gets)
     nodes = tape.nodes
-    inputs = [(r, n.index) for r, n in enumerate(nodes) if n.code == "input"]
-    constants = [(r, n.number) for r, n in enumerate(nodes) if n.code == "const"]
+    totals, flags = in_front(nodes, gets)
+    front = len(flags)
+    inputs = [(r + front, n.index) for r, n in enumerate(nodes) if n.code == "input"]
+    constants = [(r + front, n.number) for r, n in enumerate(nodes) if n.code == "const"]
+    instructions = tuple(_instructions(tape, gets, level, shared))
+    if front:
+        instructions = (*totals, *(shifted(instruction, front) for instruction in instructions))
     return Program(
-        n_rows=len(nodes),
+        n_rows=front + len(nodes),
         n_theta=tape.n_parameters,
-        instructions=tuple(_instructions(tape, gets, level, shared)),
+        instructions=instructions,
         input_rows=_rows(r for r, _ in inputs),
         input_index=_rows(i for _, i in inputs),
         constant_rows=_rows(r for r, _ in constants),
         constants=np.array([c for _, c in constants], float),
-        outputs=_rows(tape.outputs),
-        loss=-1 if tape.loss is None else tape.loss,
-        taps=tuple((module, _rows(rows)) for module, rows in tape.taps),
-        needs_gradient=np.array(gets, bool),
+        outputs=_rows(tape.outputs) + front,
+        loss=-1 if tape.loss is None else front + tape.loss,
+        taps=tuple((module, _rows(rows) + front) for module, rows in tape.taps),
+        needs_gradient=np.array([*flags, *gets], bool),
     )
 
 
@@ -130,7 +136,7 @@ def _instructions(
     while row < len(nodes):
         node = nodes[row]
         count = 1
-        if node.code in ("input", "const"):
+        if node.code in ("input", "const") or node.code in CODES:
             pass
         elif node.code == "mask":
             while row + count < len(nodes) and _same_masks(node, nodes[row + count]):

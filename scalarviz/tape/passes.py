@@ -11,6 +11,7 @@ from itertools import islice
 from ..scalar.kernel import Kernel, kernel
 from ..scalar.largest import MAX
 from .tape import Kind, Memo, Node, Tape, Terms, moved
+from .totals import CODES
 
 
 class Needs(IntEnum):
@@ -113,7 +114,7 @@ def needs(tape: Tape) -> list[Needs]:
             own = inputs
         elif node.code == "mask":
             own = inputs | parameters  # another one at every step: neither encoded nor kept
-        elif node.code in ("param", "gather") or (node.terms is not None and reads_theta(node.terms)):
+        elif reads_parameters(node):
             own = parameters
         if node.args:
             below = known.get(id(node.args)) if _plain(node) else None
@@ -139,6 +140,12 @@ def reads_theta(terms: Terms) -> bool:
     return terms.bias is not None or terms.kind == "param"
 
 
+def reads_parameters(node: Node) -> bool:
+    """Whether a node reads parameters by itself, not through its operands."""
+    direct = node.code in ("param", "gather") or node.code in CODES
+    return direct or (node.terms is not None and reads_theta(node.terms))
+
+
 def kernel_of(node: Node) -> Kernel:
     """The kernel of a node that is an operation of the table, or the largest of its operands."""
     return MAX if node.code == "max" else kernel(node.code)
@@ -151,7 +158,7 @@ def fold_constants(tape: Tape) -> Tape:
     for row, node in enumerate(tape.nodes):
         if node.code == "const":
             numbers[row] = node.number
-        elif node.code in ("input", "param", "mask", "dot"):
+        elif node.code in ("input", "param", "mask", "dot") or node.code in CODES:
             continue
         elif node.code == "gather":
             if node.args[0] in numbers:

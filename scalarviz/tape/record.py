@@ -17,6 +17,7 @@ from ..scalar.gathered import Gathered
 from ..scalar.mask import Mask
 from ..scalar.nested import flatten
 from ..scalar.store import Block
+from ..scalar.total import Total
 from ..scalar.value import Symbol, Value
 from ..scalar.weight import Weight
 from .tape import Node, Table, Tape, Terms
@@ -130,6 +131,8 @@ def _one(result: Any, what: str) -> Value:
 def _values(result: Any, what: str) -> list[Value]:
     if isinstance(result, Value):
         return [result]
+    if isinstance(result, np.ndarray) and result.ndim > 0:
+        result = result.tolist()
     if not isinstance(result, Sequence) or isinstance(result, str):
         raise InputError(f"{what} must return a Value or a list of Values, got {type(result).__name__}")
     if any(isinstance(v, list | tuple) for v in result):
@@ -194,6 +197,9 @@ class _Writer:
         if isinstance(value, Gathered):
             table = Table(value.rows, value.step)
             return Node("gather", (self.row_of[value.id],), self.start_of(value.block) + value.start, table=table)
+        if isinstance(value, Total):
+            start = self.start_of(value.row.block) + value.row.start
+            return Node(f"total {value.how}", index=start, number=float(len(value.row)))
         return Node(value._op.name, tuple(self.row_of[p] for p in value._parents))
 
     def parameter(self, weight: Weight) -> int:

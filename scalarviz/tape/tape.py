@@ -59,7 +59,8 @@ class Node:
     ----------
     code : str
         ``"input"``, ``"const"``, ``"param"``, ``"mask"`` (of dropout), ``"dot"``, ``"max"`` (of three or more),
-        ``"gather"`` (a parameter of a table, chosen by the row's number) or the name of an operation.
+        ``"gather"`` (a parameter of a table, chosen by the row's number), one of ``totals.CODES`` (of `number`
+        parameters from `index` on), or the name of an operation.
     args : tuple of int
         Operand rows (for a dot those of its inputs).
     index : int

@@ -1,0 +1,171 @@
+"""`Elementwise`: what `Parameter` and its rows compute, number by number, with PyTorch's words.
+
+``p * p``, ``p ** 2`` and ``abs(p)`` are kept as they are said until they are asked for numbers: the ``sum()`` of one
+is a single node (`scalarviz.scalar.total`), however many weights there are.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ..scalar.dot import Dot, Row
+from ..scalar.layer import affine
+from ..scalar.many import Many
+from ..scalar.total import Total
+from ..scalar.value import as_value
+from ._array import METHODS, Values, as_objects, each, product, values
+
+
+class Elementwise(Many):
+    """Arithmetic, reductions and slices of weights that lie side by side."""
+
+    __slots__ = ()
+
+    shape: tuple[int, ...]
+    how: ClassVar[str] = "identity"
+
+    def row(self) -> Row:
+        """Where the numbers lie."""
+        raise NotImplementedError
+
+    def as_values(self) -> Values:
+        """Each of them as an object: the `Weight` of it, or what is computed of that."""
+        return values(self.row().weights(), self.shape)
+
+    def sum(self, dim: int | None = None) -> Any:
+        """The sum of all numbers, one node; along `dim` one for each of the others."""
+        return Total.of(self.row(), self.how) if dim is None else self.as_values().sum(dim)
+
+    def mean(self, dim: int | None = None) -> Any:
+        """The mean of all numbers, or along `dim`."""
+        return self.sum() / len(self.row()) if dim is None else self.as_values().mean(dim)
+
+    def max(self, dim: int | None = None) -> Any:
+        """The largest, or the largest along `dim`."""
+        return self.as_values().max(dim)
+
+    def min(self, dim: int | None = None) -> Any:
+        """The smallest, or the smallest along `dim`."""
+        return self.as_values().min(dim)
+
+    def square(self) -> Any:
+        """The square of each number."""
+        return Each(self, "square") if self.how == "identity" else each("square", self)
+
+    def abs(self) -> Any:
+        """The absolute of each number."""
+        return Each(self, "abs") if self.how == "identity" else each("abs", self)
+
+    def pow(self, exponent: Any) -> Any:
+        """``self ** exponent``."""
+        return self**exponent
+
+    @property
+    def T(self) -> Values:
+        """The transpose."""
+        turned: Values = self.as_values().transpose().view(Values)
+        return turned
+
+    def reshape(self, *shape: Any) -> Values:
+        """The same numbers, in C order, in another shape."""
+        found: Values = self.as_values().reshape(*shape).view(Values)
+        return found
+
+    def flatten(self) -> Values:
+        """The numbers in a row, in C order."""
+        return self.as_values().reshape(-1).view(Values)
+
+    def item(self) -> float:
+        """The number of an array of one."""
+        found: float = self.as_values().item()
+        return found
+
+    def __mul__(self, other: Any) -> Any:
+        same = isinstance(other, Elementwise) and self.how == other.how == "identity" and _same(self.row(), other.row())
+        return self.square() if same and self.shape == other.shape else each("mul", self, other)
+
+    def __pow__(self, other: Any) -> Any:
+        return self.square() if type(other) in (int, float) and other == 2 else each("pow", self, other)
+
+    def __abs__(self) -> Any:
+        return self.abs()
+
+    def __matmul__(self, other: Any) -> Any:
+        xs = as_objects(other, "@")
+        if self.how != "identity" or len(self.shape) not in (1, 2) or xs.shape != self.shape[-1:]:
+            return product(self, xs)
+        row, n = self.row(), len(xs)
+        inputs = tuple([as_value(x) for x in xs.tolist()])
+        if len(self.shape) == 1:
+            return Dot.of(row, inputs, None)
+        if len(row) == row.block.size:
+            return values(affine(row.block, self.shape[0], None, inputs), self.shape[:1])
+        rows = [Row(row.block, start, n) for start in range(row.start, row.start + len(row), n)]
+        return values([Dot.of(one, inputs, None) for one in rows], self.shape[:1])
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return product(other, self)
+
+    def __neg__(self) -> Any:
+        return each("neg", self)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
+        return self.as_values().__array_ufunc__(ufunc, method, *operands, **options)
+
+
+class Each(Elementwise):
+    """The square, or the absolute, of each of some weights."""
+
+    __slots__ = ("how", "of", "shape")
+
+    def __init__(self, of: Elementwise, how: str) -> None:
+        self.of, self.how, self.shape = of, how, of.shape  # type: ignore[misc]
+
+    def row(self) -> Row:
+        """Where the weights lie."""
+        return self.of.row()
+
+    def as_values(self) -> Values:
+        """The square, or the absolute, of each of them."""
+        found: Values = each(self.how, self.of)
+        return found
+
+    @property
+    def data(self) -> Any:
+        """The numbers, a copy."""
+        return self.as_values().data
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.as_values()[index]
+
+    def __iter__(self) -> Any:
+        return iter(self.as_values())
+
+    def __repr__(self) -> str:
+        return f"{self.how} of each of {self.shape}"
+
+
+def _same(a: Row, b: Row) -> bool:
+    return a.block is b.block and (a.start, a.length) == (b.start, b.length)
+
+
+def _binary(name: str) -> Any:
+    return lambda self, other: each(name, self, other)
+
+
+def _reflected(name: str) -> Any:
+    return lambda self, other: each(name, other, self)
+
+
+for _symbol, _name in (("add", "add"), ("sub", "sub"), ("truediv", "div")):
+    setattr(Elementwise, f"__{_symbol}__", _binary(_name))
+for _symbol, _name in (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv", "div"), ("pow", "pow")):
+    setattr(Elementwise, f"__r{_symbol}__", _reflected(_name))
+for _symbol in ("lt", "le", "gt", "ge"):
+    setattr(Elementwise, f"__{_symbol}__", _binary(_symbol))
+for _name in METHODS:
+    if not hasattr(Elementwise, _name):
+        setattr(Elementwise, _name, getattr(Values, _name))
