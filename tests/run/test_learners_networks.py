@@ -1,0 +1,158 @@
+"""Networks typed as lessons and books type them, each no longer than there; PyTorch does the same beside it."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from scalarviz import nn, optim
+from scalarviz.optim.lr_scheduler import LambdaLR
+
+torch = pytest.importorskip("torch")
+
+
+def two_moons(n, seed=1337, noise=0.1):
+    """Two half circles that hold each other; labels -1 and 1."""
+    random, angle = np.random.default_rng(seed), np.linspace(0, np.pi, n // 2)
+    outer = np.stack([np.cos(angle), np.sin(angle)], 1)
+    inner = np.stack([1 - np.cos(angle), 0.5 - np.sin(angle)], 1)
+    points = np.concatenate([outer, inner]) + random.normal(scale=noise, size=(n, 2))
+    return points, np.repeat([-1.0, 1.0], n // 2)
+
+
+NAMES = (
+    "emma olivia ava isabella sophia charlotte mia amelia harper evelyn abigail emily ella elizabeth camila luna "
+    "sofia avery mila aria scarlett penelope layla chloe victoria madison eleanor grace nora riley"
+)
+
+
+def words():
+    """Names, with the end behind each; letters are 1 to 26, the end is 0."""
+    return [[ord(c) - 96 for c in word] + [0] for word in NAMES.split()]
+
+
+class TestMaxMargin:
+    """The demo of micrograd: a multilayer perceptron, the hinge loss and L2, on two moons."""
+
+    def network(self):
+        net = nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 1))
+        net.initialize(nn.init.uniform(-1.0, 1.0), seed=3)
+        return net
+
+    def test_as_a_loop_over_objects(self):
+        X, y = two_moons(20)
+        net, other = self.network(), self.network()
+        for k in range(3):
+            scores = [net(x) for x in X.tolist()]
+            losses = [(1 - yi * score).relu() for yi, (score,) in zip(y.tolist(), scores, strict=True)]
+            total = sum(losses) / len(losses) + 1e-4 * sum(w * w for w in net.weights())
+            net.zero_grad()
+            total.backward()
+            for w in net.weights():
+                w.data -= (1.0 - 0.9 * k / 100) * w.grad
+        self.by_pytorch(other, X, y, 3)
+        for ours, theirs in zip(net.parameters(), other.parameters(), strict=True):
+            np.testing.assert_allclose(ours.data, theirs.data, rtol=1e-9, atol=1e-12)
+
+    def by_pytorch(self, net, X, y, steps):
+        """Train our `net` with PyTorch's numbers."""
+        parts = [torch.tensor(np.array(p.data), dtype=torch.float64, requires_grad=True) for p in net.parameters()]
+        rule = torch.optim.SGD(parts, lr=1.0)
+        plan = torch.optim.lr_scheduler.LambdaLR(rule, lambda k: 1.0 - 0.9 * k / 100)
+        x, t = torch.tensor(X), torch.tensor(y)
+        for _ in range(steps):
+            a = torch.relu(x @ parts[0].T + parts[1])
+            a = torch.relu(a @ parts[2].T + parts[3])
+            scores = (a @ parts[4].T + parts[5])[:, 0]
+            total = torch.relu(1 - t * scores).mean() + 1e-4 * sum((p * p).sum() for p in parts)
+            rule.zero_grad()
+            total.backward()
+            rule.step()
+            plan.step()
+        for ours, theirs in zip(net.parameters(), parts, strict=True):
+            ours.data = theirs.detach().numpy()
+
+    @pytest.mark.parametrize("engine", ["numpy", "numba"])
+    def test_as_a_run(self, engine):
+        X, y = two_moons(100)
+        net, other = self.network(), self.network()
+        optimizer = optim.SGD(net.parameters(), lr=1.0)
+        LambdaLR(optimizer, lambda k: 1.0 - 0.9 * k / 100)
+        run = sv.Run(
+            net, lambda o, t: (1 - t[0] * o[0]).relu() + 1e-4 * sum(w * w for w in net.weights()), optimizer,
+            data=(X, y[:, None]), engine=engine, dtype="float64",
+        )  # fmt: skip
+        run.step(20)
+        self.by_pytorch(other, X, y, 20)
+        np.testing.assert_allclose(run.values, np.concatenate([p.data.ravel() for p in other.parameters()]), rtol=1e-8)
+        run.step(80)
+        assert run.history.lr[-1] == pytest.approx(1.0 - 0.9 * 99 / 100)
+        accuracy = np.mean((run.predict(X)[:, 0] > 0) == (y > 0))
+        assert accuracy == 1.0
+
+
+class TestLetters:
+    """A letter from the three before it, by embeddings and a hidden layer (Bengio et al. 2003, as lessons type it)."""
+
+    class Net(nn.Module):
+        def __init__(self):
+            self.table = nn.Embedding(27, 4, seed=1)
+            self.hidden, self.out = nn.Linear(12, 20, seed=2), nn.Linear(20, 27, seed=3)
+
+        def forward(self, x):
+            rows = [number for letter in x for number in self.table(letter)]
+            return self.out([v.tanh() for v in self.hidden(rows)])
+
+    def data(self):
+        X, Y = [], []
+        for word in words():
+            context = [0, 0, 0]
+            for letter in word:
+                X.append(context)
+                Y.append(letter)
+                context = [*context[1:], letter]
+        return np.array(X), np.array(Y)
+
+    @pytest.mark.parametrize("engine", ["numpy", "numba"])
+    def test_it_is_that_of_pytorch_and_learns(self, engine):
+        X, Y = self.data()
+        net = self.Net()
+        parts = [torch.tensor(np.array(p.data), dtype=torch.float64, requires_grad=True) for p in net.parameters()]
+        run = sv.Run(
+            net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=0.1), data=(X, Y), batch_size=32, engine=engine,
+            dtype="float64",
+        )  # fmt: skip
+        first = run.evaluate(X, Y)
+        rule = torch.optim.SGD(parts, lr=0.1)
+        for step in range(10):
+            chosen = run.problem.indices(step)
+            rows = parts[0][torch.tensor(X[chosen])].reshape(len(chosen), -1)
+            logits = torch.tanh(rows @ parts[1].T + parts[2]) @ parts[3].T + parts[4]
+            loss = torch.nn.functional.cross_entropy(logits, torch.tensor(Y[chosen]))
+            rule.zero_grad()
+            loss.backward()
+            rule.step()
+            run.step()
+            assert run.loss == pytest.approx(loss.item(), rel=1e-10)
+        theirs = np.concatenate([p.detach().numpy().ravel() for p in parts])
+        np.testing.assert_allclose(run.values, theirs, rtol=1e-8, atol=1e-12)
+        run.step(600)
+        assert run.evaluate(X, Y) < first - 1.0
+
+
+def test_nielsens_digits():
+    """Chapter 1 of his book: one hidden layer of sigmoids, half the sum of squares, batches of ten, a rate of 3."""
+    digits = importlib.import_module("scalarviz.scenes._digits_data").load_digits("sklearn")
+    X = digits.train.reshape(len(digits.train), -1)
+    net = nn.Sequential(nn.Linear(64, 30), nn.Sigmoid(), nn.Linear(30, 10), nn.Sigmoid())
+    net.initialize(nn.init.normal(), seed=0)
+    loss = nn.MSELoss("sum", factor=0.5, batch_reduction="mean")
+    run = sv.Run(
+        net, loss, optim.SGD(net.parameters(), lr=3.0), data=(X, np.eye(10)[digits.train_labels]), batch_size=10
+    )
+    run.step(30 * (len(X) // 10))
+    found = run.predict(digits.test.reshape(len(digits.test), -1)).argmax(1)
+    assert np.mean(found == digits.test_labels) > 0.93
