@@ -7,7 +7,9 @@ Open `_module` first, then `_linear`. A layer is a graph of scalars: what makes 
 from ..arguments import explain
 from . import init
 from ._absent import COMMON
-from ._activations import Activation, Identity, LeakyReLU, ReLU, Sigmoid, Softplus, Tanh
+from ._activations import (
+    ELU, GELU, Activation, Identity, LeakyReLU, LogSigmoid, PReLU, ReLU, ReLU6, Sigmoid, SiLU, Softplus, Tanh,
+)  # fmt: skip
 from ._attention import MultiheadAttention
 from ._batches import batch_part, batch_reduction, batch_shares
 from ._binary import BCELoss, BCEWithLogitsLoss
@@ -30,10 +32,10 @@ from ._state import LoadResult
 
 __all__ = [
     "Activation", "AvgPool2d", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "Conv2d",
-    "CrossEntropyLoss", "Dropout", "Embedding", "Flatten", "HingeEmbeddingLoss", "HuberLoss", "Identity", "L1Loss",
-    "LayerNorm", "LeakyReLU", "Linear", "LoadResult", "LogSoftmax", "Loss", "MSELoss", "MaxPool2d", "Module",
-    "MultiMarginLoss", "MultiheadAttention", "NLLLoss", "Network", "Parameter", "ParameterView", "Perceptron",
-    "PerceptronView", "RMSNorm", "ReLU", "Sequential",
+    "CrossEntropyLoss", "Dropout", "ELU", "Embedding", "Flatten", "GELU", "HingeEmbeddingLoss", "HuberLoss",
+    "Identity", "L1Loss", "LayerNorm", "LeakyReLU", "Linear", "LoadResult", "LogSigmoid", "LogSoftmax", "Loss",
+    "MSELoss", "MaxPool2d", "Module", "MultiMarginLoss", "MultiheadAttention", "NLLLoss", "Network", "PReLU",
+    "Parameter", "ParameterView", "Perceptron", "PerceptronView", "RMSNorm", "ReLU", "ReLU6", "Sequential", "SiLU",
     "Sigmoid", "SmoothL1Loss", "Softmax", "Softplus", "Tanh", "Unflatten", "batch_part", "batch_reduction",
     "batch_shares", "init",
 ]  # fmt: skip

@@ -37,6 +37,5 @@ COMMON = {
     "sparse": "gradients are kept for all rows",
     "momentum": _BATCH,
     "track_running_stats": _BATCH,
-    "threshold": "softplus is exact and without overflow for every x, so it needs none; leave it out",
     "dim": "a sample has no batch dimension here: Unflatten((C, H, W))",
 }

@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
+from ..checks import one_of
 from ..errors import InputError, shown
-from ..scalar import Value
+from ..scalar import Value, Weight
 from ..scalar.kernel import kernel
+from ..scalar.nested import shape_of
 from ..scalar.numbers import as_number
 from ..scalar.value import apply, apply_each
+from ._inputs import titled
+from ._linear import count
 from ._module import Module
+from ._parameter import Parameter
 
 
 class Activation(Module):
@@ -30,8 +35,13 @@ class Activation(Module):
             return x
         if isinstance(x, list) and x and isinstance(x[0], list):
             return [self.forward(part) for part in x]
-        op, rest = kernel(self.op), self.constants()
+        op, rest = kernel(self.operation), self.constants()
         return apply(op, x, *rest) if isinstance(x, Value) else apply_each(op, x, *rest)
+
+    @property
+    def operation(self) -> str:
+        """The operation that is applied, where it is not the one that gives the activation its name."""
+        return self.op or ""
 
     def constants(self) -> tuple[float, ...]:
         """Further operands of the operation."""
@@ -83,48 +93,176 @@ class LeakyReLU(Activation):
 
 
 class Softplus(Activation):
-    """``log(1 + exp(beta * x)) / beta``, without overflow.
+    """``log(1 + exp(beta * x)) / beta``, without overflow; ``x`` where ``beta * x`` is above `threshold`.
 
     Parameters
     ----------
     beta : float
         How sharply it bends at 0; > 0.
+    threshold : float
+        PyTorch's: from there on the function is taken for linear. `math.inf`: exact for every ``x``.
 
     Raises
     ------
     InputError
-        `beta` is not positive and finite.
-
-    Notes
-    -----
-    PyTorch's `threshold`, above which it returns ``x``, is not needed: the operation is exact for every ``x``.
+        `beta` is not positive and finite, or `threshold` is NaN.
     """
 
     op = "softplus"
+    stage: ClassVar[str] = "softplus"
     beta: float
+    threshold: float
 
-    def __init__(self, beta: float = 1.0) -> None:
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         self.beta = as_number(beta, "Softplus: beta")
+        self.threshold = as_number(threshold, "Softplus: threshold")
         if not (math.isfinite(self.beta) and self.beta > 0):
             raise InputError(f"Softplus: beta must be a finite number > 0, got {shown(beta)}; try 1")
+        if math.isnan(self.threshold):
+            raise InputError("Softplus: threshold is NaN; try 20")
 
     @property
-    def stage(self) -> str | None:
-        """What a picture calls it where it is more than one operation; see :class:`scalarviz.run.frame.Stage`."""
-        return None if self.beta == 1.0 else self.op
+    def operation(self) -> str:
+        """The operation of the table with a threshold."""
+        return "softplus_up_to"
 
-    def forward(self, x: Any) -> Any:
-        """One Value for one Value, a list for a list, nested lists for nested lists."""
-        if self.beta == 1.0:
-            return super().forward(x)
-        if isinstance(x, list):
-            return [self.forward(part) for part in x]
-        return super().forward(x * self.beta) * (1.0 / self.beta)
+    def constants(self) -> tuple[float, ...]:
+        """Sharpness and threshold."""
+        return (self.beta, self.threshold)
 
     def extra_repr(self) -> str:
-        """The sharpness, where it is not 1."""
-        return "" if self.beta == 1.0 else f"beta={self.beta:g}"
+        """PyTorch's text."""
+        return f"beta={self.beta:g}, threshold={self.threshold:g}"
+
+
+class GELU(Activation):
+    """``x`` times the probability that a normal number is below it.
+
+    Parameters
+    ----------
+    approximate : {"none", "tanh"}
+        ``"tanh"``: ``0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))``.
+
+    Raises
+    ------
+    InputError
+        Another `approximate`.
+    """
+
+    op = "gelu"
+    stage: ClassVar[str] = "gelu"
+    approximate: str
+
+    def __init__(self, approximate: str = "none") -> None:
+        self.approximate = one_of(approximate, ("none", "tanh"), "GELU: approximate")
+
+    @property
+    def operation(self) -> str:
+        """The operation of the table."""
+        return "gelu_tanh" if self.approximate == "tanh" else "gelu"
+
+    def extra_repr(self) -> str:
+        """PyTorch's text."""
+        return f"approximate={self.approximate!r}"
+
+
+class SiLU(Activation):
+    """``x * sigmoid(x)``."""
+
+    op = "silu"
+
+
+class ELU(Activation):
+    """``x`` where positive, else ``alpha * (exp(x) - 1)``.
+
+    Raises
+    ------
+    InputError
+        `alpha` is not finite.
+    """
+
+    op = "elu"
+    alpha: float
+
+    def __init__(self, alpha: float = 1.0) -> None:
+        self.alpha = as_number(alpha, "ELU: alpha")
+        if not math.isfinite(self.alpha):
+            raise InputError(f"ELU: alpha must be finite, got {shown(alpha)}; try 1")
+
+    def constants(self) -> tuple[float, ...]:
+        """The level that it goes down to."""
+        return (self.alpha,)
+
+    def extra_repr(self) -> str:
+        """PyTorch's text."""
+        return f"alpha={self.alpha:g}"
+
+
+class LogSigmoid(Activation):
+    """``log(sigmoid(x))``, without overflow."""
+
+    op = "log_sigmoid"
+
+
+class ReLU6(Activation):
+    """``min(max(0, x), 6)``; derivative 0 at both bounds."""
+
+    op = "relu6"
 
 
 class Identity(Activation):
     """Hands its inputs on."""
+
+
+class PReLU(Module):
+    """``x`` where positive, else a learnt slope times ``x``; derivative the slope at 0.
+
+    Parameters
+    ----------
+    num_parameters : int
+        1: one slope for all; else one for each channel, the first dimension of a sample.
+    init : float
+        What slopes start from.
+
+    Attributes
+    ----------
+    weight : Parameter, shape (num_parameters,)
+
+    Raises
+    ------
+    InputError
+        `num_parameters` is below 1, or `init` not finite; when called: a sample that has not so many channels.
+    """
+
+    stage: ClassVar[str] = "prelu"
+    num_parameters: int
+    init: float
+    weight: Parameter
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25) -> None:
+        self.num_parameters = count(num_parameters, "PReLU: num_parameters")
+        self.init = as_number(init, "PReLU: init")
+        if not math.isfinite(self.init):
+            raise InputError(f"PReLU: init must be finite, got {shown(init)}; try 0.25")
+        self.weight = Parameter.filled(self.init, (self.num_parameters,), f"PReLU({self.num_parameters})")
+
+    def forward(self, x: Any) -> Any:
+        """One Value for one Value, a list for a list, nested lists for nested lists."""
+        if self.num_parameters == 1:
+            return _sloped(x, self.weight.weight(0))
+        if not isinstance(x, list) or len(x) != self.num_parameters:
+            title = titled(self, f"PReLU({self.num_parameters})")
+            raise InputError(f"{title} takes a sample of {self.num_parameters} channels, got the shape {shape_of(x)}")
+        return [_sloped(channel, self.weight.weight(c)) for c, channel in enumerate(x)]
+
+    def constant_start(self, part: Parameter | Weight) -> float | None:
+        """`init`, whatever the initialiser."""
+        return self.init
+
+    def extra_repr(self) -> str:
+        """PyTorch's text."""
+        return f"num_parameters={self.num_parameters}"
+
+
+def _sloped(x: Any, slope: Value) -> Any:
+    return [_sloped(part, slope) for part in x] if isinstance(x, list) else apply(kernel("leaky_relu"), x, slope)

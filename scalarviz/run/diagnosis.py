@@ -195,7 +195,7 @@ def _without_gradient(frame: Frame, layers: Sequence[_Layer], at: int) -> Troubl
     return Trouble("no gradient", layer.weight.name, f"no gradient reaches {layer.weight.name}{why}")
 
 
-_SMOOTH = ("tanh", "sigmoid", "softplus")
+_SMOOTH = ("tanh", "sigmoid", "softplus", "gelu", "silu", "elu", "log_sigmoid")
 """Activations whose slope is 0 at single points at most; a rectifier's unit may rest for the samples of one step."""
 
 

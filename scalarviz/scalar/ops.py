@@ -310,7 +310,7 @@ SMOOTH_L1 = register(
     "where(abs(d) < beta, 0.5 * d * d / beta, abs(d) - 0.5 * beta)",
     (
         "where(d >= beta, 1, where(d <= -beta, -1, d / beta))",
-        "where(abs(d) >= beta, -0.5, -0.5 * d * d / (beta * beta))",
+        "where(abs(d) >= beta, -0.5, -0.5 * (d / beta) * (d / beta))",
     ),
     latex=r"S_\beta(d)",
 )
@@ -339,4 +339,59 @@ HINGE_EMBEDDING = register(
     ),
     latex=r"t = 1\ ?\ x : \max(0, m - x)",
     kink="-1 where the margin is reached exactly; no gradient to the target",
+)
+
+# ---- activations, with PyTorch's formulas
+
+ERF = register("erf", "a", "erf(a)", ("1.1283791670955126 * exp(-(a * a))",), latex=r"\operatorname{erf} a")
+_CDF = "(0.5 * (1 + erf(a * 0.7071067811865476)))"  # of the normal distribution
+GELU = register(
+    "gelu", "a", f"a * {_CDF}", (f"{_CDF} + a * (0.3989422804014327 * exp(-0.5 * a * a))",), latex=r"a\,\Phi(a)"
+)
+_BENT = "tanh(0.7978845608028654 * (a + 0.044715 * a * a * a))"
+GELU_TANH = register(
+    "gelu_tanh",
+    "a",
+    f"0.5 * a * (1 + {_BENT})",
+    (f"0.5 * (1 + {_BENT}) + 0.5 * a * (1 - {_BENT} * {_BENT}) * (0.7978845608028654 * (1 + 0.134145 * a * a))",),
+    latex=r"a\,\tilde\Phi(a)",
+)
+SILU = register("silu", "a", f"a * ({_SIGMOID})", (f"{_SIGMOID} * (1 + a * (1 - {_SIGMOID}))",), latex=r"a\,\sigma(a)")
+_HALF = "tanh(where(a > 0, 0, a) * 0.5)"
+_EXPM1 = f"(2 * {_HALF} / (1 - {_HALF}))"  # exp(a) - 1 without its cancellation, for a below 0
+ELU = register(
+    "elu",
+    "a alpha",
+    f"where(a > 0, a, alpha * {_EXPM1})",
+    ("where(a > 0, 1, alpha * exp(a))", f"where(a > 0, 0, {_EXPM1})"),
+    latex=r"a > 0\ ?\ a : \alpha (e^a - 1)",
+    kink="alpha at 0",
+)
+LOG_SIGMOID = register(
+    "log_sigmoid",
+    "a",
+    "where(a < 0, a, 0) - log1p(exp(-abs(a)))",
+    ("where(a <= 0, 1, exp(-abs(a))) / (1 + exp(-abs(a)))",),
+    latex=r"\ln \sigma(a)",
+)
+_BETA_A = "(a * beta)"
+SOFTPLUS_UP_TO = register(
+    "softplus_up_to",
+    "a beta threshold",
+    f"where({_BETA_A} > threshold, a, (where({_BETA_A} > 0, {_BETA_A}, 0) + log1p(exp(-abs({_BETA_A})))) / beta)",
+    (
+        f"where({_BETA_A} > threshold, 1, where({_BETA_A} >= 0, 1, exp(-abs({_BETA_A}))) / (1 + exp(-abs({_BETA_A}))))",
+        None,
+        None,
+    ),
+    latex=r"\tfrac{1}{\beta} \ln(1 + e^{\beta a})",
+    kink="no gradient to sharpness and threshold",
+)
+RELU6 = register(
+    "relu6",
+    "a",
+    "where(a <= 0, 0, where(a >= 6, 6, a))",
+    ("where(a <= 0, 0, where(a >= 6, 0, where(a == a, 1, a)))",),
+    latex=r"\min(\max(0, a), 6)",
+    kink="0 at 0 and at 6",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from types import SimpleNamespace
 
@@ -14,6 +15,7 @@ import scalarviz as sv
 from scalarviz.engine.cpu.cache import loader
 from scalarviz.engine.cpu.compiled.intrinsics import select
 from scalarviz.scalar import ops
+from scalarviz.scalar.erf import erf
 from scalarviz.scalar.kernel import kernel
 
 DTYPES = ("float32", "float64")
@@ -112,9 +114,15 @@ UNARY = {
     "tanh": (np.tanh, [(-12, 12), (-0.7, 0.7), (-1e-4, 1e-4)]),
     "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), [(-80, 80), (-2, 2)]),
     "softplus": (lambda x: np.logaddexp(0, x), [(-80, 80), (-2, 2)]),
+    "erf": (None, [(-7, 7), (-1, 1), (-1e-4, 1e-4)]),
     "sin": (np.sin, [(-1, 1), (-50, 50), (-11_999, 11_999), (-1e6, 1e6), (-1e20, 1e20)]),
     "cos": (np.cos, [(-1, 1), (-50, 50), (-11_999, 11_999), (-1e6, 1e6), (-1e20, 1e20)]),
 }
+
+
+def exact_erf(x):
+    """The C library's, which is right to one unit of float64."""
+    return np.array([math.erf(number) for number in x.tolist()])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -125,7 +133,7 @@ def test_vector_functions_are_within_four_units_in_the_last_place(name, dtype):
     reference, ranges = UNARY[name]
     for low, high in ranges:
         x = np.random.default_rng(0).uniform(low, high, 100_000).astype(dtype)
-        exact = reference(x.astype(np.longdouble))
+        exact = exact_erf(x) if reference is None else reference(x.astype(np.longdouble))
         found = forward(name, x[None])
         units = np.abs(found - exact) / np.spacing(np.abs(exact).astype(dtype))
         assert units.max() <= 4, (low, high, x[units.argmax()])
@@ -143,6 +151,24 @@ def test_exp_tanh_and_log_at_the_edges(dtype):
     positive = np.abs(x)
     with np.errstate(divide="ignore"):
         np.testing.assert_allclose(forward("log", positive), np.log(positive[0]), rtol=4 * info.eps)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_error_function_at_the_edges(dtype):
+    """Of the kernels and of NumPy's arrays, which have none of their own."""
+    info = np.finfo(dtype)
+    tiny, least = float(info.smallest_subnormal), float(info.tiny)
+    x = np.array([0.0, -0.0, tiny, -tiny, 7 * least / 8, least, 1.0, np.inf, -np.inf, 9.0, -1e30], dtype)
+    wanted = exact_erf(x).astype(dtype)
+    for found in (forward("erf", x[None]), erf(x), np.array([erf(number) for number in x])):
+        assert found.dtype == np.dtype(dtype)
+        np.testing.assert_allclose(found, wanted, rtol=4 * info.eps, atol=tiny)
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(x))
+        assert (found[-4:] == [1, -1, 1, -1]).all()
+    for found in (forward("erf", np.array([[np.nan]], dtype)), erf(np.array([np.nan], dtype))):
+        assert np.isnan(found).all()
+    many = np.random.default_rng(0).normal(0, 2, 10_000).astype(dtype)
+    np.testing.assert_allclose(erf(many), exact_erf(many), rtol=4 * info.eps)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -70,7 +70,7 @@ REFUSED = [
     (lambda: nn.ReLU(inplace=True), "ReLU has no argument 'inplace': the numbers of a graph are never overwritten"),
     (lambda: nn.Tanh(True), "Tanh takes no argument without a name, got 1"),
     (lambda: nn.Identity(54, unused=1), "Identity has no argument 'unused'"),
-    (lambda: nn.Softplus(threshold=10), "Softplus has no argument 'threshold': softplus is exact"),
+    (lambda: nn.Softplus(treshold=10), "Softplus has no argument 'treshold'; did you mean 'threshold'"),
     (lambda: nn.Softplus(beta=0), "Softplus: beta must be a finite number > 0, got 0"),
     (lambda: nn.Softplus(beta=float("nan")), "beta must be a finite number > 0"),
     (lambda: nn.Linear(2, 3, device="cuda"), r"Linear has no argument 'device': .*sv\.Run\(.*engine="),
@@ -149,13 +149,13 @@ def test_an_error_from_inside_a_constructor_keeps_its_own_words():
 def test_softplus_bends_as_sharply_as_asked(beta):
     points = np.linspace(-3, 3, 13)
     xs = [Value(p) for p in points]
-    out = nn.Softplus(beta)(xs)
+    out = nn.Softplus(beta, np.inf)(xs)
     np.testing.assert_allclose([y.data for y in out], np.logaddexp(0, beta * points) / beta, rtol=1e-14)
     sv.sum(out).backward()
     np.testing.assert_allclose([x.grad for x in xs], 1 / (1 + np.exp(-beta * points)), rtol=1e-13)
-    nested = nn.Softplus(beta)(points[:12].reshape(3, 2, 2))
+    nested = nn.Softplus(beta, np.inf)(points[:12].reshape(3, 2, 2))
     assert nested[2][1][1].data == out[11].data
-    assert repr(nn.Softplus(beta)) == f"Softplus(beta={beta:g})"
+    assert repr(nn.Softplus(beta)) == f"Softplus(beta={beta:g}, threshold=20)"
 
 
 def test_softplus_is_drawn_as_a_stage_whatever_its_beta():

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...scalar import ops
+from ...scalar.erf import erf
 from ...scalar.emit import NUMPY, UPSTREAM, adjoint, function_source
 from ...tape import Instruction, Program
 from ..problem import Array
@@ -23,7 +24,7 @@ def numpy_form(name: str, dtype: np.dtype[Any]) -> tuple[Callable[..., Array], t
     """
     op = ops.get(name)
     dialect = replace(NUMPY, literal=_literal)
-    namespace: dict[str, Any] = {"_np": np, "_number": dtype.type}
+    namespace: dict[str, Any] = {"_np": np, "_erf": erf, "_number": dtype.type}
     exec(function_source("value", op.args, (op.value,), dialect), namespace)
     value: Callable[..., Array] = namespace["value"]
     pulls: list[Callable[..., Array] | None] = []

@@ -13,12 +13,20 @@ from .base import Edit, Hands, Names, fix, numbered
 from .training import SetOptimizer
 
 ACTIVATIONS: dict[str, type[nn.Activation]] = {
-    (kind.op or "identity"): kind for kind in (nn.Tanh, nn.ReLU, nn.Sigmoid, nn.LeakyReLU, nn.Softplus, nn.Identity)
-}
+    (kind.op or "identity"): kind
+    for kind in (
+        nn.Tanh, nn.ReLU, nn.Sigmoid, nn.LeakyReLU, nn.Softplus, nn.Identity, nn.GELU, nn.SiLU, nn.ELU, nn.LogSigmoid,
+        nn.ReLU6,
+    )
+}  # fmt: skip
 """Those that have a name."""
 LOSSES: dict[str, Any] = {
-    kind.__name__: kind for kind in (nn.MSELoss, nn.L1Loss, nn.HuberLoss, nn.BCELoss, nn.CrossEntropyLoss)
-}
+    kind.__name__: kind
+    for kind in (
+        nn.MSELoss, nn.L1Loss, nn.HuberLoss, nn.BCELoss, nn.CrossEntropyLoss, nn.BCEWithLogitsLoss, nn.NLLLoss,
+        nn.SmoothL1Loss, nn.HingeEmbeddingLoss, nn.MultiMarginLoss,
+    )
+}  # fmt: skip
 OPTIMIZERS: dict[str, type[optim.Optimizer]] = {
     kind.__name__: kind for kind in (optim.SGD, optim.Adam, optim.AdamW, optim.RMSprop, optim.Adagrad)
 }

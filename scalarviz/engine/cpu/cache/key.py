@@ -14,7 +14,7 @@ from functools import cache
 
 from ...cache.version import PACKAGE, digest, installed, settings, settings_file, sources
 
-SOURCES = ("engine/cpu/compiled/*.py", "engine/cpu/vector/*.py", "engine/cpu/wire.py", "rng.py")
+SOURCES = ("engine/cpu/compiled/*.py", "engine/cpu/vector/*.py", "engine/cpu/wire.py", "rng.py", "scalar/erf.py")
 FORM = 2
 """How `loader` and `locator` name and write the files of a unit: counts on when that changes."""
 SETTINGS = (

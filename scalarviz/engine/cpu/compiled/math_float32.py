@@ -1,8 +1,9 @@
-"""exp, log, log1p, tanh, sin and cos in float32 as straight-line code that LLVM vectorises.
+"""exp, log, log1p, tanh, erf, sin and cos in float32 as straight-line code that LLVM vectorises.
 
 Right everywhere (NaN, infinities, signed zeros, denormals), within 4 ulp. exp is its Taylor polynomial after range
 reduction; the logarithm is FreeBSD's e_logf.c; tanh for small arguments is the polynomial of Cephes' tanhf.c, and so
-are those of sine and cosine of its sinf.c.
+are those of sine and cosine of its sinf.c, and that of the error function below 1 of its ndtrf.c; from there on it is 1
+minus the exponential of a polynomial fitted to ``log(erfc(x))`` in 1..4.
 """
 
 from __future__ import annotations
@@ -35,6 +36,16 @@ _T0, _T1, _T2, _T3, _T4 = (
     _T(-5.70498872745e-3), _T(2.06390887954e-2), _T(-5.37397155531e-2), _T(1.33314422036e-1), _T(-3.33332819422e-1)
 )  # fmt: skip
 _TANH_SMALL, _TANH_ONE = _T(0.625), _T(9.1)  # from there on the result is 1
+
+_A0, _A1, _A2, _A3, _A4, _A5, _A6 = (
+    _T(7.853861353153693e-5), _T(-8.010193625184903e-4), _T(5.188327685732524e-3), _T(-2.685381193529856e-2),
+    _T(1.128358514861418e-1), _T(-3.761262582423300e-1), _T(1.128379165726710),
+)  # fmt: skip
+_B0, _B1, _B2, _B3, _B4, _B5, _B6 = (
+    _T(1.3242540644667e-4), _T(-1.5822171946132e-3), _T(9.489107878542e-3), _T(-4.121076003558e-2),
+    _T(-8.4320747234531e-1), _T(-2.6389574710516), _T(-1.8496056624344),
+)  # fmt: skip
+_ERF_ONE = _T(4)
 
 NEAR = _T(12000)
 """Sine and cosine have a fast form up to here: the quarter turns times the upper parts of pi / 2 are exact."""
@@ -98,6 +109,18 @@ def tanh(x: Any) -> Any:
     p, n = _factors(_TWO * select(a > _TANH_ONE, _TANH_ONE, a))
     large = _ONE - _TWO / (p * two_power(n + _ROUND) + _ONE)
     return math.copysign(select(a < _TANH_SMALL, small, large), x)
+
+
+@njit(forceinline=True, error_model="numpy")
+def erf(x: Any) -> Any:
+    """The error function."""
+    a = abs(x)
+    a = select(a > _ERF_ONE, _ERF_ONE, a)
+    z = a * a
+    small = a * ((((((_A0 * z + _A1) * z + _A2) * z + _A3) * z + _A4) * z + _A5) * z + _A6)
+    b = a - _ONE
+    large = _ONE - exp((((((_B0 * b + _B1) * b + _B2) * b + _B3) * b + _B4) * b + _B5) * b + _B6)
+    return math.copysign(select(a < _ONE, small, large), x)
 
 
 @njit(forceinline=True, error_model="numpy")

@@ -1,7 +1,8 @@
-"""exp, log, log1p and tanh in float64 as straight-line code that LLVM vectorises.
+"""exp, log, log1p, tanh and erf in float64 as straight-line code that LLVM vectorises.
 
 Right everywhere (NaN, infinities, signed zeros, denormals), within 4 ulp. exp is its Taylor polynomial after range
-reduction; the logarithm is FreeBSD's e_log.c; tanh for small arguments is the rational of Cephes' tanh.c.
+reduction; the logarithm is FreeBSD's e_log.c; tanh for small arguments is the rational of Cephes' tanh.c,
+the error function the two of its ndtr.c (see ``scalar/erf``).
 """
 
 from __future__ import annotations
@@ -12,6 +13,11 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from ....scalar.erf import ONE
+from ....scalar.erf import P as ERF_P
+from ....scalar.erf import Q as ERF_Q
+from ....scalar.erf import T as ERF_T
+from ....scalar.erf import U as ERF_U
 from .intrinsics import from_bits, select, to_bits, two_power
 
 _T = np.float64
@@ -35,6 +41,12 @@ _LOG_HIGH, _LOG_LOW = _T(6.93147180369123816490e-01), _T(1.90821492927058770002e
 _P0, _P1, _P2 = _T(-9.64399179425052238628e-1), _T(-9.92877231001918586564e1), _T(-1.61468768441708447952e3)
 _Q0, _Q1, _Q2 = _T(1.12811678491632931402e2), _T(2.23548839060100448583e3), _T(4.84406305325125486048e3)
 _TANH_SMALL, _TANH_ONE = _T(0.625), _T(19.1)  # from there on the result is 1
+
+_A0, _A1, _A2, _A3, _A4 = (_T(c) for c in ERF_T)
+_B1, _B2, _B3, _B4, _B5 = (_T(c) for c in ERF_U[1:])
+_F0, _F1, _F2, _F3, _F4, _F5, _F6, _F7, _F8 = (_T(c) for c in ERF_P)
+_D1, _D2, _D3, _D4, _D5, _D6, _D7, _D8 = (_T(c) for c in ERF_Q[1:])
+_ERF_ONE = _T(ONE)
 
 NEAR = _T(1e6)
 """Sine and cosine have a fast form up to here: the quarter turns times the upper parts of pi / 2 are exact."""
@@ -101,6 +113,20 @@ def tanh(x: Any) -> Any:
     p, n = _factors(_TWO * select(a > _TANH_ONE, _TANH_ONE, a))
     large = _ONE - _TWO / (p * two_power(n + _ROUND) + _ONE)
     return math.copysign(select(a < _TANH_SMALL, small, large), x)
+
+
+@njit(forceinline=True, error_model="numpy")
+def erf(x: Any) -> Any:
+    """The error function."""
+    a = abs(x)
+    a = select(a > _ERF_ONE, _ERF_ONE, a)
+    z = a * a
+    above = (((_A0 * z + _A1) * z + _A2) * z + _A3) * z + _A4
+    small = a * above / (((((z + _B1) * z + _B2) * z + _B3) * z + _B4) * z + _B5)
+    above = (((((((_F0 * a + _F1) * a + _F2) * a + _F3) * a + _F4) * a + _F5) * a + _F6) * a + _F7) * a + _F8
+    below = (((((((a + _D1) * a + _D2) * a + _D3) * a + _D4) * a + _D5) * a + _D6) * a + _D7) * a + _D8
+    large = _ONE - exp(-z) * above / below
+    return math.copysign(select(a < _ONE, small, large), x)
 
 
 @njit(forceinline=True, error_model="numpy")
