@@ -385,7 +385,7 @@ BAD = [
     ({"loss": "squares"}, InputError, "loss must be one of MSELoss"),
     ({"loss": 3}, TypeMismatchError, "loss must be one of"),
     ({"loss": nn.Module}, TypeMismatchError, "loss must be one of"),
-    ({"loss": "CrossEntropyLoss"}, ScalarvizError, "CrossEntropyLoss"),
+    ({"loss": "NLLLoss"}, ScalarvizError, "NLLLoss takes one target a sample"),
     ({"loss": lambda o, t: o}, InputError, "the loss"),
     ({"optimizer": "Adagrad"}, InputError, "optimizer must be one of SGD, Adam, AdamW"),
     ({"optimizer": 3}, TypeMismatchError, "optimizer must be one of"),
