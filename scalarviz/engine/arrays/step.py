@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ...scalar import ops
-from ...scalar.erf import erf
 from ...scalar.emit import NUMPY, UPSTREAM, adjoint, function_source
+from ...scalar.erf import erf
 from ...tape import Instruction, Program
 from ..problem import Array
 
