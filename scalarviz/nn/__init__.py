@@ -8,8 +8,20 @@ from ..arguments import explain
 from . import init
 from ._absent import COMMON
 from ._activations import (
-    ELU, GELU, Activation, Identity, LeakyReLU, LogSigmoid, PReLU, ReLU, ReLU6, Sigmoid, SiLU, Softplus, Tanh,
-)  # fmt: skip
+    ELU,
+    GELU,
+    Activation,
+    Identity,
+    LeakyReLU,
+    LogSigmoid,
+    PReLU,
+    ReLU,
+    ReLU6,
+    Sigmoid,
+    SiLU,
+    Softplus,
+    Tanh,
+)
 from ._attention import MultiheadAttention
 from ._batches import batch_part, batch_reduction, batch_shares
 from ._binary import BCELoss, BCEWithLogitsLoss
@@ -31,13 +43,12 @@ from ._shape import Flatten, Unflatten
 from ._state import LoadResult
 
 __all__ = [
-    "Activation", "AvgPool2d", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "Conv2d",
-    "CrossEntropyLoss", "Dropout", "ELU", "Embedding", "Flatten", "GELU", "HingeEmbeddingLoss", "HuberLoss",
-    "Identity", "L1Loss", "LayerNorm", "LeakyReLU", "Linear", "LoadResult", "LogSigmoid", "LogSoftmax", "Loss",
-    "MSELoss", "MaxPool2d", "Module", "MultiMarginLoss", "MultiheadAttention", "NLLLoss", "Network", "PReLU",
-    "Parameter", "ParameterView", "Perceptron", "PerceptronView", "RMSNorm", "ReLU", "ReLU6", "Sequential", "SiLU",
-    "Sigmoid", "SmoothL1Loss", "Softmax", "Softplus", "Tanh", "Unflatten", "batch_part", "batch_reduction",
-    "batch_shares", "init",
+    "ELU", "GELU", "Activation", "AvgPool2d", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "Conv2d",
+    "CrossEntropyLoss", "Dropout", "Embedding", "Flatten", "HingeEmbeddingLoss", "HuberLoss", "Identity", "L1Loss",
+    "LayerNorm", "LeakyReLU", "Linear", "LoadResult", "LogSigmoid", "LogSoftmax", "Loss", "MSELoss", "MaxPool2d",
+    "Module", "MultiMarginLoss", "MultiheadAttention", "NLLLoss", "Network", "PReLU", "Parameter", "ParameterView",
+    "Perceptron", "PerceptronView", "RMSNorm", "ReLU", "ReLU6", "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss",
+    "Softmax", "Softplus", "Tanh", "Unflatten", "batch_part", "batch_reduction", "batch_shares", "init",
 ]  # fmt: skip
 
 for _kind in [thing for thing in map(globals().get, __all__) if isinstance(thing, type)]:
