@@ -66,6 +66,25 @@ def needed(nodes: Sequence[Node], roots: Iterable[int]) -> bytearray:
     return alive
 
 
+def readers_of(tape: Tape) -> list[int]:
+    """How many read each row, roots included; of a tuple of operands that many share, two readers are counted."""
+    count = [0] * len(tape.nodes)
+    for row in tape.roots():
+        count[row] += 1
+    shared: dict[int, int] = {}
+    for node in tape.nodes:
+        args = node.args
+        if len(args) > 2 or node.terms is not None:
+            times = shared.get(id(args), 0) + 1
+            shared[id(args)] = times
+            if times > 2 and _plain(node):
+                continue
+            args = node.operands()
+        for row in args:
+            count[row] += 1
+    return count
+
+
 def spliced(tape: Tape, changed: dict[int, Node], made: Sequence[Node], before: Mapping[int, Sequence[int]]) -> Tape:
     """As :func:`rebuild`, with new rows: ``made[k]`` is row ``len(tape.nodes) + k``.
 

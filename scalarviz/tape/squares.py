@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
-from .passes import rebuild
+from .passes import readers_of, rebuild
 from .tape import Node, Tape
 
 
@@ -31,9 +29,7 @@ Found = tuple[list[tuple[int, int]], float, list[int]]  # operands, factor, rows
 class _Squares:
     def __init__(self, tape: Tape) -> None:
         self.nodes = tape.nodes
-        self.uses: Counter[int] = Counter(tape.roots())
-        for node in tape.nodes:
-            self.uses.update(node.operands())
+        self.uses = readers_of(tape)
 
     def at(self, row: int) -> Found | None:
         """The squares whose weighted sum is `row`."""

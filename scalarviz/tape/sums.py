@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import NamedTuple
 
-from .passes import rebuild, spliced
+from .passes import readers_of, rebuild, spliced
 from .tape import Node, Tape, Terms
 from .typed import Bias, Pair, Plain, Side, Sum, Weighted, scaled, typed_sums
 
@@ -31,9 +31,7 @@ def weighted_sums(tape: Tape) -> Tape:
 
 def means(tape: Tape) -> Tape:
     """Let a sum of rows with one weight for all take in the constant that it is divided by, or multiplied with."""
-    uses: Counter[int] = Counter(tape.roots())
-    for node in tape.nodes:
-        uses.update(node.operands())
+    uses = readers_of(tape)
     changed = {}
     for row, node in enumerate(tape.nodes):
         factor = scaled(tape.nodes, node)
@@ -63,9 +61,7 @@ class _Builder:
         self.before: dict[int, list[int]] = {}
         self.constants: dict[float, int] = {}
         self.operands: dict[tuple[int, ...], tuple[int, ...]] = {}
-        self.uses: Counter[int] = Counter(tape.roots())
-        for node in tape.nodes:
-            self.uses.update(node.operands())
+        self.uses = readers_of(tape)
         sides = [side for s in found for side in (s.added, s.subtracted)]
         self.squares = Counter(len(side.squares) for side in sides)
         self.biases: dict[object, set[int]] = {}

@@ -6,10 +6,10 @@ A tree ends where somebody else reads a row: inner nodes have a single user. Not
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from .passes import readers_of
 from .tape import Node, Tape
 
 FACTORS = 1e-30, 1e30
@@ -113,9 +113,7 @@ def typed_sums(tape: Tape) -> list[Sum]:
 class _Reader:
     def __init__(self, tape: Tape) -> None:
         self.nodes = tape.nodes
-        self.uses: Counter[int] = Counter(tape.roots())
-        for node in tape.nodes:
-            self.uses.update(node.operands())
+        self.uses = readers_of(tape)
         self.done: set[int] = set()
         """Rows that are part of a sum, and nothing by themselves."""
 

@@ -226,7 +226,7 @@ def build(steps, x, w):
             first = rng.randrange(len(w) - 3)
             found = sum(w[first + k] * v for k, v in enumerate(rng.choices(recent, k=3))) + other
         made_so_far.append(found)
-    return made_so_far[-3:]
+    return [made_so_far[-1], made_so_far[len(made_so_far) // 2], made_so_far[-3]]  # one that others read, too
 
 
 WEIGHTS = nn.Parameter(np.random.default_rng(5).normal(size=8))
@@ -262,6 +262,30 @@ def test_random_expressions_are_what_was_typed(steps, numbers):
         scale = np.abs(b[np.isfinite(b)]).max(initial=1.0)
         if scale < 1e100:  # beyond, sums in another order overflow elsewhere
             np.testing.assert_allclose(a, b, rtol=0, atol=1e-9 * scale, equal_nan=True)
+
+
+@pytest.mark.parametrize("samples", [1, 5, 40])
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+@pytest.mark.parametrize("seed", range(5))
+def test_random_expressions_on_every_engine(seed, engine, samples):
+    draw = Random(seed)
+    words = [*UNARY, *BINARY, "add", "sub", "sum", "sum", "products", "products", "layer", "layer"]
+    steps = [(draw.choice(words), draw.randrange(2**32)) for _ in range(30)]
+    rng = np.random.default_rng(seed)
+    data = rng.uniform(-1, 1, (samples, 3)), rng.normal(size=(samples, 3))
+    ends = []
+    for which in ("objects", engine):
+        run = sv.Run(
+            lambda x: [o.tanh() for o in build(steps, x, WEIGHTS)],
+            lambda o, t: o[0] * t[0] + o[1] * t[1] - o[2] + t[2],
+            optim.SGD([WEIGHTS], lr=0.1), data, engine=which, dtype="float64",
+        )  # fmt: skip
+        run._training.trainer.gradient(0)
+        value = run._training.trainer.gradient(0)  # on a workspace that holds the numbers of the last one
+        ends.append(np.append(run._store.grad.astype(float), value))
+        run.close()
+    assert np.linalg.norm(ends[0]) > 1e-3
+    assert np.linalg.norm(ends[1] - ends[0]) <= 1e-11 * np.linalg.norm(ends[0])
 
 
 MODELS = {
