@@ -11,6 +11,7 @@ from ..scalar.mask import UNITS
 from .gathers import gather_instruction
 from .gradients import gradient_rows, parameters_reached
 from .lonely import lonely_sums
+from .neurons import neurons
 from .ordered import ordered
 from .passes import Needs, fold_constants, needs, plain_dots, rebuild, share_operands
 from .program import Instruction, Plan, Program, Rows
@@ -90,7 +91,7 @@ def _split(tape: Tape, encode: bool) -> tuple[Tape | None, Tape | None, Tape]:
 
 def _found(tape: Tape) -> Tape:
     """With each sum as one node."""
-    return lonely_sums(squared_errors(means(weighted_sums(tape))))
+    return lonely_sums(neurons(squared_errors(means(weighted_sums(tape)))))
 
 
 def _prologue_rows(prologue: Tape, derived: set[int], n_parameters: int) -> list[bool]:

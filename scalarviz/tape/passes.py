@@ -204,10 +204,14 @@ def _gathered(node: Node, number: float) -> Node:
 def plain_dots(tape: Tape) -> Tape:
     """Give every dot the cheapest kind: a row that is a parameter or a constant is no row.
 
-    A dot is symmetric, so its inputs may turn out to be the weights.
+    A dot is symmetric, so its inputs may turn out to be the weights. Parameters that are neighbours become a range.
     """
     changed = {}
     for row, node in enumerate(tape.nodes):
+        if node.terms is not None and node.terms.kind == "param" and isinstance(node.terms.weights, tuple):
+            span = as_range(node.terms.weights)
+            if isinstance(span, range):
+                changed[row] = replace(node, terms=replace(node.terms, weights=span))
         if node.terms is not None and node.terms.kind == "row":
             sides = (tuple(node.terms.weights), node.args)
             for weights, xs in (sides, sides[::-1]):
@@ -218,10 +222,16 @@ def plain_dots(tape: Tape) -> Tape:
     return rebuild(tape, changed) if changed else tape
 
 
-def _as_weights(tape: Tape, rows: tuple[int, ...]) -> tuple[Kind, tuple[float, ...]]:
+def as_range(weights: Sequence[int]) -> tuple[int, ...] | range:
+    """Indices as a range where they count up by one: such weights may be a row of a layer."""
+    span = range(weights[0], weights[0] + len(weights)) if weights else range(0)
+    return span if weights and all(a == b for a, b in zip(weights, span, strict=True)) else tuple(weights)
+
+
+def _as_weights(tape: Tape, rows: tuple[int, ...]) -> tuple[Kind, tuple[float, ...] | range]:
     nodes = [tape.nodes[r] for r in rows]
     if all(n.code == "param" for n in nodes):
-        return "param", tuple(n.index for n in nodes)
+        return "param", as_range([n.index for n in nodes])
     if all(n.code == "const" for n in nodes):
         return "const", tuple(n.number for n in nodes)
     return "row", rows

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import NamedTuple
 
-from .passes import readers_of, rebuild, spliced
+from .passes import as_range, readers_of, rebuild, spliced
 from .tape import Node, Tape, Terms
 from .typed import Bias, Pair, Plain, Side, Sum, Weighted, scaled, typed_sums
 
@@ -138,7 +138,11 @@ class _Builder:
         index = None if bias is None else bias.weight
         for terms in _runs(side.weighted):
             xs = tuple([t.x for t in terms])
-            node = Node("dot", self.operands.setdefault(xs, xs), terms=Terms("param", _weights(terms), index))
+            node = Node(
+                "dot",
+                self.operands.setdefault(xs, xs),
+                terms=Terms("param", as_range([t.weight for t in terms]), index),
+            )
             parts.append(_Part(terms[0].at, sign, node))
             index = None
         for at, row in side.layers:
@@ -239,9 +243,3 @@ def _runs(terms: list[Weighted]) -> list[list[Weighted]]:
         else:
             runs.append([t])
     return runs if len(runs) * MEAN_RUN <= len(terms) else ([terms] if terms else [])
-
-
-def _weights(terms: list[Weighted]) -> tuple[int, ...] | range:
-    span = range(terms[0].weight, terms[0].weight + len(terms))
-    weights = tuple([t.weight for t in terms])
-    return span if weights == tuple(span) else weights

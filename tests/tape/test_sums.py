@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from random import Random
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.engine.arrays.program import RowProgram
+from scalarviz.run.opened.uses import uses_in
 from scalarviz.tape import lower, record
 
 N = 6
@@ -137,6 +139,68 @@ def test_attention_by_hand():
         "weighted 2", "weighted 2", "weighted 2", "add 4", "div 30",
         "product 4", "product 4", "product 4", "product 4", "mul 4",
     ]  # fmt: skip
+
+
+class Neuron(nn.Module):
+    """As objects of a class keep them: weights, and the bias beside them."""
+
+    def __init__(self, n, k, bias_first=False):
+        rng = np.random.default_rng(k)
+        if bias_first:
+            self.b = sv.Weight(rng.normal())
+        self.w = [sv.Weight(v) for v in rng.normal(size=n)]
+        if not bias_first:
+            self.b = sv.Weight(rng.normal())
+
+    def forward(self, x):
+        return sum((w * v for w, v in zip(self.w, x, strict=True)), self.b).tanh()
+
+
+class Neurons(nn.Module):
+    def __init__(self, *sizes, bias_first=False):
+        pairs = itertools.pairwise(sizes)
+        self.layers = [[Neuron(n, k, bias_first) for k in range(m)] for n, m in pairs]
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = [neuron(x) for neuron in layer]
+        return x
+
+
+@pytest.mark.parametrize("bias_first", [False, True])
+def test_neurons_with_their_biases_are_layers(bias_first):
+    net = Neurons(3, 5, 4, 1, bias_first=bias_first)
+    expected = ["layer 5", "tanh 5", "layer 4", "tanh 4", "layer 1", "tanh 1"]
+    assert made(net, 3) == expected
+    with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), ([[0.1, 0.2, 0.3]], [[0.5]])) as run:
+        assert [f"{i.op or i.kind} {i.count}" for i in run.problem.plan.body.instructions] == [*expected, "squares 1"]
+
+
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+@pytest.mark.parametrize("samples", [1, 5, 40])
+def test_neurons_learn_as_they_do_by_hand(engine, samples):
+    rng = np.random.default_rng(samples)
+    data = rng.normal(size=(samples, 3)), rng.normal(size=(samples, 1))
+    net = Neurons(3, 5, 4, 1)
+    loss = nn.MSELoss()
+    for x, t in zip(*data, strict=True):
+        (loss(net(x.tolist()), t.tolist()) / samples).backward()
+    expected = [weight.grad for weight in net.parameters()]
+    run = sv.Run(net, loss, optim.SGD(net.parameters(), lr=0.1), data, engine=engine, dtype="float64")
+    run.step()
+    found = [p.grad for p in net.parameters()]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * np.linalg.norm(expected))
+    run.close()
+
+
+def test_the_bias_of_a_neuron_is_one_in_an_opened_step():
+    net = Neurons(3, 5, 4, 1)
+    with sv.Run(
+        net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), ([[0.1, 0.2, 0.3]], [[0.5]]), dtype="float64"
+    ) as run:
+        body = RowProgram(run.problem.plan.body, np.dtype(float))
+        kinds = [next(uses_in(body, index)).kind for index in range(20)]
+    assert kinds == ["weight", "weight", "weight", "bias"] * 5
 
 
 def test_squared_errors_by_hand():

@@ -76,9 +76,20 @@ def uses_in(program: RowProgram, index: int) -> Iterator[Use]:
             for place in np.flatnonzero(instruction.weights == index):
                 yield from readers(program, instruction.dst + int(place))
             continue
-        yield from _weights(instruction, index)
+        for use in _weights(instruction, index):
+            yield _as_bias(use) if _is_one(program, use.read) else use
         yield from _biases(instruction, index)
         yield from _chosen(instruction, index)
+
+
+def _is_one(program: RowProgram, read: Rows | None) -> bool:
+    """Whether what a weight meets is a row of ones: then it was typed as a bias."""
+    constants = program.program.constant_rows[program.program.constants == 1.0]
+    return read is not None and bool(np.isin(read, constants).all())
+
+
+def _as_bias(use: Use) -> Use:
+    return Use("bias", use.rows, None, _one)
 
 
 def _weights(i: Instruction, index: int) -> Iterator[Use]:
