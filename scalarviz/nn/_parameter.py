@@ -14,7 +14,7 @@ from ..errors import InputError, OutOfRangeError, StateError, TypeMismatchError,
 from ..memory import check_memory
 from ..scalar import Block, Value, tracing
 from ..scalar.dot import Row
-from ._array import values
+from ._array import Values, as_objects, values
 from ._chosen import chosen
 from ._elementwise import Elementwise
 
@@ -301,8 +301,8 @@ def _pick(parameter: Parameter, start: int, shape: tuple[int, ...], index: Any) 
     """What ``[index]`` of a span of `parameter` means.
 
     Whole numbers: a smaller span, or the Weight when no dimension is left. Slices, lists and arrays, as NumPy has
-    them: a span where what is meant lies side by side, else an array of Weights. Where an index is a
-    Value, what it chooses: a Value or nested lists (see :mod:`._chosen`).
+    them: a span where what is meant lies side by side, else an array of Weights. Where an index is a Value: what it
+    chooses, a Value or an array of them (see :mod:`._chosen`).
     """
     indices = index if isinstance(index, tuple) else (index,)
     if any(isinstance(i, slice | list | np.ndarray) or i is None or i is Ellipsis for i in indices):
@@ -311,7 +311,8 @@ def _pick(parameter: Parameter, start: int, shape: tuple[int, ...], index: Any) 
         raise InputError(f"{parameter._title()}: {len(indices)} indices for the {len(shape)} dimensions of {shape}")
     for k, i in enumerate(indices):
         if isinstance(i, Value):
-            return chosen(parameter, start, shape, i, indices[k + 1 :])
+            found = chosen(parameter, start, shape, i, indices[k + 1 :])
+            return found if isinstance(found, Value) else as_objects(found, "").view(Values)
         side, *rest = shape
         shape = tuple(rest)
         start += position(i, side, parameter._title()) * prod(shape)

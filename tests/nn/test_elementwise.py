@@ -236,17 +236,18 @@ Y = np.stack([X.sum(axis=1), X[:, 0] * X[:, 1]], axis=1)
 def torch_run(steps):
     net = Own()
     w1, b1, w2 = (torch.tensor(p.data, requires_grad=True) for p in net.parameters())
-    optimizer = torch.optim.SGD([w1, b1, w2], lr=0.05)
     x, y = torch.tensor(X), torch.tensor(Y)
     losses = []
     for _ in range(steps):
-        optimizer.zero_grad()
         hidden = (x @ w1.T + b1).tanh()
         loss = torch.nn.functional.mse_loss(hidden @ w2.T + w2[:, 0] * 0.5, y)
         loss = loss + 0.01 * sum((p * p).sum() for p in (w1, b1, w2)) + 0.001 * w1.abs().sum() + 0.1 * b1.mean() ** 2
         losses.append(loss.item())
         loss.backward()
-        optimizer.step()
+        with torch.no_grad():
+            for p in (w1, b1, w2):
+                p -= 0.05 * p.grad  # noqa: PLW2901
+                p.grad = None
     return losses, [p.detach().numpy() for p in (w1, b1, w2)]
 
 
@@ -300,3 +301,31 @@ def test_why_a_weight_moved_counts_the_penalty():
     run.step(1)
     assert net.weight.grad[0, 0] == pytest.approx(terms.sum, rel=1e-12)
     run.close()
+
+
+@pytest.mark.parametrize("engine", ["objects", "numpy", "numba"])
+def test_rows_chosen_by_inputs_compute_too(engine):
+    """Token and position of a letter model, as it is typed with PyTorch."""
+
+    class Letters(nn.Module):
+        def __init__(self):
+            draw = np.random.default_rng(2)
+            self.wte, self.wpe = nn.Parameter(draw.normal(size=(4, 3))), nn.Parameter(draw.normal(size=(2, 3)))
+
+        def forward(self, x):
+            return ((self.wte[x[0]] + self.wpe[x[1]]) ** 2 * self.wte[:, 0].sum()).tanh()
+
+    x, y = np.array([[0, 1], [3, 0], [2, 1], [3, 1]]), np.zeros((4, 3))
+    net = Letters()
+    wte, wpe = (torch.tensor(p.data, requires_grad=True) for p in net.parameters())
+    wanted = ((wte[x[:, 0]] + wpe[x[:, 1]]) ** 2 * wte[:, 0].sum()).tanh()
+    (wanted**2).mean().backward()
+    rule = optim.SGD(net.parameters(), lr=0.0)
+    run = sv.Run(net, nn.MSELoss(), rule, data=(x, y), batch_size=4, engine=engine, dtype="float64")
+    np.testing.assert_allclose(run.predict(x), wanted.detach().numpy(), rtol=1e-12)
+    run.step(1)
+    for p, tensor in zip(net.parameters(), (wte, wpe), strict=True):
+        np.testing.assert_allclose(p.grad, tensor.grad.numpy(), rtol=1e-11, atol=1e-14)
+    run.close()
+    assert net.wte[Value(3.0)].shape == (3,)
+    assert net.wte[Value(3.0), 1] is net.wte[3, 1]
