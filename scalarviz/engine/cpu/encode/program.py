@@ -7,6 +7,7 @@ depend on is left out.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -70,34 +71,33 @@ def encode(
     written = {int(row) for row in seeds}
     adjoint = AdjointRows(program, range(program.n_rows) if lanes else written)
     w = Writer(program, rows, kernel, lanes, few, samples, adjoint, written)
-    forward = [line for i in program.instructions for line in FORWARD[i.kind](w, i)]
-    backward: Lines = []
-    if written:
-        for i in reversed(program.instructions):
-            backward += _backward(w, i)
-            adjoint.done(i)
     return Encoded(
-        forward=_table(forward),
-        backward=_table(backward),
+        forward=_table(FORWARD[i.kind](w, i) for i in program.instructions),
+        backward=_table(_backward(w, i) for i in reversed(program.instructions) if written),
         pool=np.array(w.pool or [0], np.int64),
         numbers=np.array(w.numbers or [0.0], dtype),
         rows=2 * program.n_rows + wire.PADDING,
     )
 
 
-def _table(lines: Lines) -> Table:
-    table = np.zeros((len(lines), wire.FIELDS), np.int64)
-    for row, line in enumerate(lines):
-        table[row, : len(line)] = line
-    return table
+def _table(parts: Iterable[Lines]) -> Table:
+    """All lines below each other; as plain numbers at once, for a million lists would fill half a gigabyte."""
+    flat, zeros = array("q"), [0] * wire.FIELDS
+    for lines in parts:
+        for line in lines:
+            flat.extend(line)
+            flat.extend(zeros[len(line) :])
+    return np.array(flat, np.int64).reshape(-1, wire.FIELDS)
 
 
 def _backward(w: Writer, i: Instruction) -> Lines:
     """The lines of an instruction's backward pass; none if its results get no gradient."""
-    if not w.program.needs_gradient[i.dst]:
-        return []
-    assert w.written.issuperset(range(i.dst, i.dst + i.count))  # else it would read what nobody has written
-    return BACKWARD[i.kind](w, i)
+    lines: Lines = []
+    if w.wants(i.dst):
+        assert w.written.issuperset(range(i.dst, i.dst + i.count))  # else it would read what nobody has written
+        lines = BACKWARD[i.kind](w, i)
+    w.adjoint.done(i)
+    return lines
 
 
 def op_forward(w: Writer, i: Instruction) -> Lines:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -44,7 +45,7 @@ class Writer:
         A row is never longer than one vector.
     samples : int
         Lanes of a row, where they are 2 to 16, else 0.
-    pool, numbers : list
+    pool, numbers : array of int64, list of float
         What lines refer to: lists, coefficients.
     written : set of int
         Rows whose adjoints have been written.
@@ -60,7 +61,7 @@ class Writer:
     samples: int
     adjoint: AdjointRows
     written: set[int]
-    pool: list[int] = field(default_factory=list)
+    pool: array[int] = field(default_factory=lambda: array("q"))
     numbers: list[float] = field(default_factory=list)
     _wanted: list[bool] = field(init=False)
 
@@ -69,7 +70,7 @@ class Writer:
 
     def keep(self, entries: Sequence[int] | NDArray[np.int64]) -> int:
         """Put a list into the pool; returns its offset."""
-        self.pool += entries.tolist() if isinstance(entries, np.ndarray) else [int(e) for e in entries]
+        self.pool.extend(entries.tolist() if isinstance(entries, np.ndarray) else [int(e) for e in entries])
         return len(self.pool) - len(entries)
 
     def number(self, *values: float) -> int:
