@@ -55,7 +55,7 @@ def made(run: Run, change: Change) -> Made:
 
 
 def _names(graph: Graph) -> list[str]:
-    return [tensor.name for tensor in graph.tensors]
+    return [tensor.name for tensor in graph.kept]
 
 
 def check_made(run: Run, found: Made) -> None:

@@ -22,6 +22,7 @@ from ..tape import Plan, Tape, lower, record
 from .forward import Forward
 from .frame import Tensor
 from .gather import blocks_of, tensors_of, weight_name
+from .grouped import grouped
 from .ids import check_tables
 from .optimizer import trained_indices
 from .samples import Shape, on_rows
@@ -53,6 +54,9 @@ class Graph:
     held : ndarray of bool, shape (P,)
         Which weights the optimiser holds and the loss depends on.
     tensors : tuple of Tensor
+        What the weights are looked at as.
+    kept : tuple of Tensor
+        One a block, as the model's state_dict names them; files have these.
     forward : Forward
         Of the evaluation graph, for predictions and pictures.
     trained : Forward
@@ -69,6 +73,7 @@ class Graph:
     plan: Plan
     held: NDArray[np.bool_]
     tensors: tuple[Tensor, ...]
+    kept: tuple[Tensor, ...]
     forward: Forward
     trained: Forward
 
@@ -114,20 +119,21 @@ def recorded(
     check_tables(tape, run.dtype)
     if tape.n_parameters == 0:
         raise InputError("the model has no weights and the optimiser holds none; there is nothing to train")
-    held, plan, tensors = trained_indices(optimizer, tape), lower(tape.only(loss=True)), tensors_of(tape.blocks, names)
+    held, plan, kept = trained_indices(optimizer, tape), lower(tape.only(loss=True)), tensors_of(tape.blocks, names)
+    tensors = grouped(kept)
     joined = batch_reduction(loss), batch_shares(loss)
 
-    stages = stages_of(model, tape, tensors, shapes[0])
+    stages = stages_of(model, tape, kept, shapes[0])
     trained = shown = Forward(tape, plan, tensors, run.dtype, joined, stages, shapes[0])
     if tape.modes:
         with in_mode(tape.modes, False):
             other = record(rows, *sizes, loss=batch_part(loss), blocks=tape.blocks)
         if [module for module, _ in other.taps] != [module for module, _ in tape.taps]:  # a branch on the mode
-            stages = stages_of(model, other, tensors, shapes[0])
+            stages = stages_of(model, other, kept, shapes[0])
         shown = Forward(other, lower(other.only(loss=True)), tensors, run.dtype, joined, stages, shapes[0])
     return Graph(
         weakref.ref(run), model, loss, optimizer, tuple(activations_of(model)), in_training(rows, tape.modes), tape,
-        plan, held, tensors, shown, trained,
+        plan, held, tensors, kept, shown, trained,
     )  # fmt: skip
 
 

@@ -16,8 +16,8 @@ from ..scalar.store import Store
 from . import state
 from .checkpoint import Checkpoint, load_run, save_run
 from .checks import steps_of
-from .frame import Tensor
 from .gather import buffers_of, without_buffers
+from .graph import Graph
 from .optimizer import by_name, restore
 from .signals import Whole
 from .state import State
@@ -32,7 +32,7 @@ class Keeping:
     model: Callable[..., Any]
     optimizer: Optimizer
     problem: Problem
-    tensors: tuple[Tensor, ...]
+    _graph: Graph
     timeline: Timeline
     _store: Store
     _training: Training
@@ -42,12 +42,12 @@ class Keeping:
     @in_turn
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Every tensor, and the model's buffers, by name (copies)."""
-        return {t.name: t.of(self._store.value).copy() for t in self.tensors} | buffers_of(self.model)
+        return {t.name: t.of(self._store.value).copy() for t in self._graph.kept} | buffers_of(self.model)
 
     @in_turn
     def optimizer_state(self) -> dict[str, NDArray[Any]]:
         """The optimiser's state by ``"<state>.<tensor>"`` (copies)."""
-        return by_name(self.optimizer, self.problem.state, self.tensors)
+        return by_name(self.optimizer, self.problem.state, self._graph.kept)
 
     @in_turn
     def restore(
@@ -77,7 +77,7 @@ class Keeping:
         if optimizer_state:
             targets |= {f"{n}.": a for n, a in zip(self.optimizer.state, self.problem.state, strict=True)}
         with Whole(), self.timeline.jump(f"loaded step {steps:,}"):
-            restore(self.tensors, targets, {**without_buffers(self.model, tensors), **optimizer_state})
+            restore(self._graph.kept, targets, {**without_buffers(self.model, tensors), **optimizer_state})
             self.problem.previous[:], self._training._update = self._store.value, None
             self._store.revision += 1
             self._training.stands_at(steps)

@@ -16,6 +16,7 @@ from ..scalar.weight import Weight
 from .frame import Tensor
 from .gather import weight_name
 
+_DOTTED = re.compile(r"\.(\d{1,9})(?=[.\[]|\Z)")
 _PLACES = re.compile(r"(?:\[\d{1,9}\])*\Z")
 
 
@@ -25,7 +26,7 @@ def index_of(tensors: Sequence[Tensor], blocks: Sequence[Block], given: Any) -> 
     Parameters
     ----------
     tensors, blocks : sequence
-        Of one run, in one order.
+        Of one run.
     given : Weight, str or int
         A negative index counts from the end.
 
@@ -39,14 +40,15 @@ def index_of(tensors: Sequence[Tensor], blocks: Sequence[Block], given: Any) -> 
         It is none of the three.
     """
     if isinstance(given, Weight):
-        for tensor, block in zip(tensors, blocks, strict=True):
-            if block is given._block:
-                return tensor.start + given._index
+        start = _start(blocks, given._block)
+        if start is not None:
+            return start + given._index
         raise InputError(f"{shown(given)} is no weight of this run; those are {_names(tensors)}")
     if isinstance(given, str):
         return _named(tensors, given)
     if isinstance(given, Block):
-        name = next((t.name for t, block in zip(tensors, blocks, strict=True) if block is given), "that")
+        start = _start(blocks, given)
+        name = next((t.name for t in tensors if start is not None and t.start <= start < t.start + t.size), "that")
         raise TypeMismatchError(f"{name} is {given.size} weights; say which one, as {_example(tensors, name)}")
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
         return position(given, sum(t.size for t in tensors), "the weights")
@@ -58,6 +60,18 @@ def index_of(tensors: Sequence[Tensor], blocks: Sequence[Block], given: Any) -> 
 
 def _named(tensors: Sequence[Tensor], name: str) -> int:
     text = name.strip()
+    found = _place_in(tensors, text, name)
+    if found is None:  # a Weight of a list calls itself w.3.5
+        found = _place_in(tensors, _DOTTED.sub(r"[\1]", text), name)
+    if found is not None:
+        return found
+    close = get_close_matches(text.partition("[")[0], [t.name for t in tensors], 1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    raise UnknownNameError(f"no weight is called {shown(name)}; there are {_names(tensors)}{hint}")
+
+
+def _place_in(tensors: Sequence[Tensor], text: str, name: str) -> int | None:
+    """Flat index of the weight that `text` names, `name` in messages; None if no tensor is called so."""
     for tensor in sorted(tensors, key=lambda t: -len(t.name)):
         rest = text.removeprefix(tensor.name)
         if (rest == text and tensor.name) or not _PLACES.match(rest):
@@ -73,9 +87,17 @@ def _named(tensors: Sequence[Tensor], name: str) -> int:
         if any(i >= side for i, side in zip(place, tensor.shape, strict=True)):
             raise InputError(f"{shown(name)}: {tensor.name} has the shape {tensor.shape}, counted from 0")
         return tensor.start + int(np.ravel_multi_index(place, tensor.shape)) if place else tensor.start
-    close = get_close_matches(text.partition("[")[0], [t.name for t in tensors], 1)
-    hint = f"; did you mean {close[0]}?" if close else ""
-    raise UnknownNameError(f"no weight is called {shown(name)}; there are {_names(tensors)}{hint}")
+    return None
+
+
+def _start(blocks: Sequence[Block], wanted: Block) -> int | None:
+    """Where the numbers of a block begin; None if it is not among them."""
+    start = 0
+    for block in blocks:
+        if block is wanted:
+            return start
+        start += block.size
+    return None
 
 
 def _example(tensors: Sequence[Tensor], name: str) -> str:

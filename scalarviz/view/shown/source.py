@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import InputError
 from ...run.edits import AddToWeights, Edit, ScaleWeights, SetFrozen, SetWeights, Together
 from ...run.frame import Curve, Frame, Role, Tensor
+from ...run.grouped import grouped
 from ...run.source import Can, Source
 from ...scalar import Block
 from .told import Told
@@ -76,7 +77,7 @@ class ArraysSource(Followed):
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        """One for each array."""
+        """One for each array, and for each list of single numbers."""
         return self._tensors
 
     def frame(self, probe: ArrayLike | None = None) -> Frame:
@@ -107,7 +108,7 @@ class WeightsSource(Followed):
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        """One for each part."""
+        """One for each Parameter, list of Weights, and other Weight."""
         return self._tensors
 
     def frame(self, probe: ArrayLike | None = None) -> Frame:
@@ -183,7 +184,7 @@ def _tensors(blocks: Mapping[str, Float]) -> tuple[Tensor, ...]:
         role: Role = "bias" if name.rpartition(".")[2] == "bias" else "weight"
         tensors.append(Tensor(name, block.shape, start, role))
         start += block.size
-    return tuple(tensors)
+    return grouped(tensors)
 
 
 def _blocks(arrays: Mapping[str, ArrayLike]) -> dict[str, Float]:
