@@ -22,31 +22,35 @@ from ._activations import (
     Softplus,
     Tanh,
 )
+from ._adaptive import AdaptiveAvgPool1d, AdaptiveAvgPool2d
 from ._attention import MultiheadAttention
 from ._batches import batch_part, batch_reduction, batch_shares
 from ._binary import BCELoss, BCEWithLogitsLoss
 from ._classes import NLLLoss
 from ._classify import CrossEntropyLoss, LogSoftmax, MultiMarginLoss, Softmax
-from ._conv import Conv2d
+from ._conv import Conv1d, Conv2d
 from ._dropout import Dropout
 from ._embedding import Embedding
+from ._group_norm import GroupNorm
 from ._linear import Linear, Perceptron
 from ._losses import HingeEmbeddingLoss, HuberLoss, L1Loss, Loss, MSELoss, SmoothL1Loss
+from ._mlp import MLP
 from ._module import Module
 from ._network import Network, PerceptronView
 from ._norm import BatchNorm1d, BatchNorm2d, LayerNorm
 from ._parameter import Parameter, ParameterView
-from ._pool import AvgPool2d, MaxPool2d
+from ._pool import AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
 from ._rms_norm import RMSNorm
 from ._sequential import Sequential
 from ._shape import Flatten, Unflatten
 from ._state import LoadResult
 
 __all__ = [
-    "ELU", "GELU", "Activation", "AvgPool2d", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "Conv2d",
-    "CrossEntropyLoss", "Dropout", "Embedding", "Flatten", "HingeEmbeddingLoss", "HuberLoss", "Identity", "L1Loss",
-    "LayerNorm", "LeakyReLU", "Linear", "LoadResult", "LogSigmoid", "LogSoftmax", "Loss", "MSELoss", "MaxPool2d",
-    "Module", "MultiMarginLoss", "MultiheadAttention", "NLLLoss", "Network", "PReLU", "Parameter", "ParameterView",
+    "ELU", "GELU", "MLP", "Activation", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AvgPool1d", "AvgPool2d", "BCELoss",
+    "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "Conv1d", "Conv2d", "CrossEntropyLoss", "Dropout", "Embedding",
+    "Flatten", "GroupNorm", "HingeEmbeddingLoss", "HuberLoss", "Identity", "L1Loss", "LayerNorm", "LeakyReLU",
+    "Linear", "LoadResult", "LogSigmoid", "LogSoftmax", "Loss", "MSELoss", "MaxPool1d", "MaxPool2d", "Module",
+    "MultiMarginLoss", "MultiheadAttention", "NLLLoss", "Network", "PReLU", "Parameter", "ParameterView",
     "Perceptron", "PerceptronView", "RMSNorm", "ReLU", "ReLU6", "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss",
     "Softmax", "Softplus", "Tanh", "Unflatten", "batch_part", "batch_reduction", "batch_shares", "init",
 ]  # fmt: skip

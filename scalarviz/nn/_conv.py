@@ -1,12 +1,14 @@
-"""`Conv2d`: the same weighted sums at every place of a picture."""
+"""`Conv1d` and `Conv2d`: the same weighted sums at every place of a row or of a picture."""
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..checks import flag
+from ..errors import InputError
 from ..scalar import Value, Weight
 from ..scalar.layer import affine_each
 from ..scalar.nested import nest
@@ -15,19 +17,21 @@ from ._inputs import titled
 from ._linear import count
 from ._module import Module
 from ._parameter import Parameter
-from ._pictures import Pair, bordered, pair, picture, positions, windows
+from ._pictures import Border, around, bordered, picture, plane_sides, planes_of, positions, sides_of, windows
+
+Sides = tuple[int, ...]
 
 
-class Conv2d(Module):
-    """Convolution of a picture; without mirroring the kernel, as everywhere in deep learning.
-
-    ``out[o][y][x] = bias[o] + sum(weight[o][c][i][j] * x[c][y*stride + i - padding][x*stride + j - padding])``
+class Conv(Module):
+    """What the convolutions share.
 
     Parameters
     ----------
     in_channels, out_channels : int
-    kernel_size, stride, padding : int or (int, int)
-        Rows and columns. The padding is a border of zeros.
+    kernel_size, stride : int or a tuple of one for each dimension
+    padding : int, tuple, "valid" or "same"
+        A border of zeros: so many on both sides; none; or so many in all as leave the sides as they are (with stride
+        1 only; of an odd number, one more behind).
     bias : bool
         Whether to add one. By its name only: PyTorch has other arguments at its place.
     init, seed
@@ -35,14 +39,14 @@ class Conv2d(Module):
 
     Attributes
     ----------
-    weight : Parameter, shape (out_channels, in_channels, rows, columns)
+    weight : Parameter, shape (out_channels, in_channels, *kernel_size)
     bias : Parameter, shape (out_channels,), or None
 
     Raises
     ------
     InputError
-        A size is too small, or there is no memory for so many weights; when called: no picture of `in_channels` x
-        H x W, or one smaller than the kernel.
+        A size is too small, "same" with another stride, or there is no memory for so many weights; when called: no
+        sample of `in_channels` x L or x H x W, or one smaller than the kernel.
 
     Notes
     -----
@@ -52,12 +56,12 @@ class Conv2d(Module):
     some. A Run stops at such a weight in every engine.
     """
 
-    stage: ClassVar[str] = "conv2d"
+    dimensions: ClassVar[int]
     in_channels: int
     out_channels: int
-    kernel_size: Pair
-    stride: Pair
-    padding: Pair
+    kernel_size: Sides
+    stride: Sides
+    padding: Sides | str
     weight: Parameter
     bias: Parameter | None
 
@@ -65,47 +69,95 @@ class Conv2d(Module):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size: int | tuple[int, int],
-        stride: int | tuple[int, int] = 1,
-        padding: int | tuple[int, int] = 0,
+        kernel_size: int | tuple[int, ...],
+        stride: int | tuple[int, ...] = 1,
+        padding: int | tuple[int, ...] | str = 0,
         *,
         bias: bool = True,
         init: initialisers.Function | None = None,
         seed: int | None = None,
     ) -> None:
-        self.in_channels = count(in_channels, "Conv2d: in_channels")
-        self.out_channels = count(out_channels, "Conv2d: out_channels")
-        self.kernel_size = pair(kernel_size, "Conv2d: kernel_size", 1)
-        self.stride = pair(stride, "Conv2d: stride", 1)
-        self.padding = pair(padding, "Conv2d: padding", 0)
+        name, n = type(self).__name__, self.dimensions
+        self.in_channels = count(in_channels, f"{name}: in_channels")
+        self.out_channels = count(out_channels, f"{name}: out_channels")
+        self.kernel_size = sides_of(kernel_size, f"{name}: kernel_size", 1, n)
+        self.stride = sides_of(stride, f"{name}: stride", 1, n)
+        self.padding = self._padding(padding)
         shape = (self.out_channels, self.in_channels, *self.kernel_size)
-        self.weight = Parameter.filled(0.0, shape, f"Conv2d{shape[1::-1]}")
-        self.bias = Parameter(np.zeros(self.out_channels)) if flag(bias, "Conv2d: bias") else None
+        self.weight = Parameter.filled(0.0, shape, f"{name}{shape[1::-1]}")
+        self.bias = Parameter(np.zeros(self.out_channels)) if flag(bias, f"{name}: bias") else None
         initialisers.apply(self, init, seed)
 
-    def forward(self, x: Any) -> list[list[list[Value]]]:
-        """The picture `out_channels` x H' x W' of one picture `in_channels` x H x W."""
-        title = titled(self, f"Conv2d({self.in_channels}, {self.out_channels})")
-        _, height, width = picture(x, title, self.in_channels)
-        rows, columns = positions((height, width), self.kernel_size, self.stride, self.padding, title)
-        planes = x
-        if self.padding != (0, 0):
+    def _padding(self, given: Any) -> Sides | str:
+        name = type(self).__name__
+        if not isinstance(given, str):
+            return sides_of(given, f"{name}: padding", 0, self.dimensions)
+        if given not in ("valid", "same"):
+            raise InputError(f"{name}: padding must be whole numbers, 'valid' or 'same', got {given!r}")
+        if given == "same" and set(self.stride) != {1}:
+            raise InputError(f"{name}: padding='same' goes with stride 1 only, got stride {self.stride}")
+        return given
+
+    @property
+    def _border(self) -> Border:
+        if isinstance(self.padding, str):
+            left = [size - 1 if self.padding == "same" else 0 for size in plane_sides(self.kernel_size, 1)]
+            return (left[0] // 2, left[0] - left[0] // 2), (left[1] // 2, left[1] - left[1] // 2)
+        return around(plane_sides(self.padding, 0))
+
+    def forward(self, x: Any) -> Any:
+        """`out_channels` x L' of one sample `in_channels` x L; or x H' x W' of x H x W."""
+        title = titled(self, f"{type(self).__name__}({self.in_channels}, {self.out_channels})")
+        sides, border = picture(x, title, self.in_channels, self.dimensions), self._border
+        size = plane_sides(self.kernel_size, 1)
+        rows, columns = positions(sides, size, plane_sides(self.stride, 1), border, title)
+        planes = planes_of(x, self.dimensions)
+        if border != ((0, 0), (0, 0)):
             zero = Value(0.0)
-            planes = [bordered(plane, self.padding, zero) for plane in x]
-        patches = windows(planes, rows, columns, self.kernel_size)
+            planes = [bordered(plane, border, zero) for plane in planes]
+        patches = windows(planes, rows, columns, size)
         sums = affine_each(self.weight, self.out_channels, self.bias, patches)
-        return [nest(channel, (len(rows), len(columns))) for channel in zip(*sums, strict=True)]
+        made = (len(rows), len(columns))[-self.dimensions :]
+        return [nest(channel, made) for channel in zip(*sums, strict=True)]
+
+    def made_shape(self, before: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape that it makes of a sample of the shape `before`."""
+        border = self._border[-self.dimensions :]
+        sides = zip(before[1:], self.kernel_size, self.stride, border, strict=True)
+        return self.out_channels, *((side + sum(edge) - size) // step + 1 for side, size, step, edge in sides)
 
     def fans(self, part: Parameter | Weight) -> tuple[int, int]:
         """Inputs of one sum, and sums that one input takes part in (stride 1), as PyTorch counts them."""
-        places = self.kernel_size[0] * self.kernel_size[1]
+        places = prod(self.kernel_size)
         return self.in_channels * places, self.out_channels * places
 
     def extra_repr(self) -> str:
         """PyTorch's text."""
-        padding = f", padding={self.padding}" if self.padding != (0, 0) else ""
+        padding = f", padding={self.padding}" if isinstance(self.padding, str) or any(self.padding) else ""
         bias = "" if self.bias is not None else ", bias=False"
         return (
             f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
             f"{padding}{bias}"
         )
+
+
+class Conv1d(Conv):
+    """Convolution of rows, ``out[o][x] = bias[o] + sum(weight[o][c][j] * in[c][x*stride + j - padding])``.
+
+    A sample is C x L. Without mirroring the kernel, as everywhere in deep learning. See :class:`Conv`.
+    """
+
+    stage: ClassVar[str] = "conv1d"
+    dimensions = 1
+
+
+class Conv2d(Conv):
+    """Convolution of a picture; without mirroring the kernel, as everywhere in deep learning.
+
+    ``out[o][y][x] = bias[o] + sum(weight[o][c][i][j] * in[c][y*stride + i - padding][x*stride + j - padding])``
+
+    A sample is C x H x W, sizes are rows and columns. See :class:`Conv`.
+    """
+
+    stage: ClassVar[str] = "conv2d"
+    dimensions = 2

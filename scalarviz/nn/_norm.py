@@ -84,22 +84,10 @@ class LayerNorm(Norm):
         if shape[-len(self.normalized_shape) :] != self.normalized_shape:
             raise InputError(f"{title} takes inputs whose shape ends in {self.normalized_shape}, got {shape}")
         row, size = flatten(x), math.prod(self.normalized_shape)
-        normal = [v for start in range(0, len(row), size) for v in self._normalised(row[start : start + size])]
+        normal = [v for start in range(0, len(row), size) for v in normalised(row[start : start + size], self.eps)]
+        if self.weight is not None:
+            normal = [scaled(v, self.weight, self.bias, i % size) for i, v in enumerate(normal)]
         return nest(normal, shape)
-
-    def _normalised(self, row: list[Value]) -> list[Value]:
-        shares = (Value(1.0 / len(row)),) * len(row)
-        mean = dot(shares, row)
-        centred = [x - mean for x in row]
-        variance = dot(shares, [functions.square(c) for c in centred])
-        factor = 1.0 / functions.sqrt(variance + self.eps)
-        normal = [c * factor for c in centred]
-        if self.weight is None:
-            return normal
-        scale, shift = self.weight, self.bias
-        return [
-            Dot.of(Row(scale, i, 1), (v,), None if shift is None else Row(shift, i, 1)) for i, v in enumerate(normal)
-        ]
 
     def extra_repr(self) -> str:
         """PyTorch's text."""
@@ -204,6 +192,21 @@ class BatchNorm2d(BatchNorm):
 
     stage: ClassVar[str] = "batch_norm2d"
     layouts: ClassVar[dict[int, str]] = {3: ", H, W"}
+
+
+def normalised(row: list[Value], eps: float) -> list[Value]:
+    """The numbers with mean 0 and variance 1."""
+    shares = (Value(1.0 / len(row)),) * len(row)
+    mean = dot(shares, row)
+    centred = [x - mean for x in row]
+    variance = dot(shares, [functions.square(c) for c in centred])
+    factor = 1.0 / functions.sqrt(variance + eps)
+    return [c * factor for c in centred]
+
+
+def scaled(x: Value, weight: Parameter, bias: Parameter | None, index: int) -> Value:
+    """``x * weight[index] + bias[index]``."""
+    return Dot.of(Row(weight, index, 1), (x,), None if bias is None else Row(bias, index, 1))
 
 
 def epsilon(eps: float, name: str) -> float:

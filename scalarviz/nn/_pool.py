@@ -1,7 +1,8 @@
-"""`MaxPool2d` and `AvgPool2d`: one number for each window of each channel."""
+"""Pools of rows and of pictures: one number for each window of each channel."""
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, ClassVar
 
 from ..errors import InputError
@@ -9,54 +10,66 @@ from ..scalar import Value, dot, functions
 from ..scalar.nested import nest
 from ._inputs import titled
 from ._module import Module
-from ._pictures import Pair, bordered, brief, pair, picture, positions, windows
+from ._pictures import around, bordered, brief, picture, plane_sides, planes_of, positions, sides_of, windows
+
+Sides = tuple[int, ...]
 
 
-class Pool2d(Module):
-    """What the pools share: windows that slide over each channel of a picture.
+class Pool(Module):
+    """What the pools share: windows that slide over each channel of a row C x L or of a picture C x H x W.
 
     Parameters
     ----------
-    kernel_size : int or (int, int)
-        Rows and columns of a window.
-    stride : int or (int, int), optional
+    kernel_size : int or a tuple of one for each dimension
+        Sides of a window.
+    stride : int or tuple, optional
         From window to window. Default: `kernel_size`, windows side by side; a rest that fills no window is left out.
-    padding : int or (int, int)
+    padding : int or tuple
         Border on every side, at most half the window.
 
     Raises
     ------
     InputError
-        A size is too small, or the padding too large; when called: no picture C x H x W, or one smaller than the
-        window.
+        A size is too small, or the padding too large; when called: no sample C x L or C x H x W, or one smaller than
+        the window.
     """
 
-    kernel_size: Pair
-    stride: Pair
-    padding: Pair
+    dimensions: ClassVar[int]
+    kernel_size: Sides
+    stride: Sides
+    padding: Sides
 
     def __init__(
         self,
-        kernel_size: int | tuple[int, int],
-        stride: int | tuple[int, int] | None = None,
-        padding: int | tuple[int, int] = 0,
+        kernel_size: int | tuple[int, ...],
+        stride: int | tuple[int, ...] | None = None,
+        padding: int | tuple[int, ...] = 0,
     ) -> None:
-        name = type(self).__name__
-        self.kernel_size = pair(kernel_size, f"{name}: kernel_size", 1)
-        self.stride = pair(self.kernel_size if stride is None else stride, f"{name}: stride", 1)
-        self.padding = pair(padding, f"{name}: padding", 0)
+        name, n = type(self).__name__, self.dimensions
+        self.kernel_size = sides_of(kernel_size, f"{name}: kernel_size", 1, n)
+        self.stride = sides_of(self.kernel_size if stride is None else stride, f"{name}: stride", 1, n)
+        self.padding = sides_of(padding, f"{name}: padding", 0, n)
         if any(2 * p > k for p, k in zip(self.padding, self.kernel_size, strict=True)):
             raise InputError(
                 f"{name}: the padding may be at most half the window, got padding {self.padding} for {self.kernel_size}"
             )
 
-    def _windows(self, x: Any, fill: Any) -> tuple[list[list[list[Any]]], tuple[int, int]]:
+    def _windows(self, x: Any, fill: Any) -> tuple[list[list[list[Any]]], Sides]:
         """The windows of every channel, and how many there are down and across."""
         title = titled(self, f"{type(self).__name__}({brief(self.kernel_size)})")
-        _, height, width = picture(x, title)
-        rows, columns = positions((height, width), self.kernel_size, self.stride, self.padding, title)
-        planes = x if self.padding == (0, 0) else [bordered(plane, self.padding, fill) for plane in x]
-        return [windows([plane], rows, columns, self.kernel_size) for plane in planes], (len(rows), len(columns))
+        sides, size = picture(x, title, dimensions=self.dimensions), plane_sides(self.kernel_size, 1)
+        border = around(plane_sides(self.padding, 0))
+        rows, columns = positions(sides, size, plane_sides(self.stride, 1), border, title)
+        planes = planes_of(x, self.dimensions)
+        if any(self.padding):
+            planes = [bordered(plane, border, fill) for plane in planes]
+        made = (len(rows), len(columns))[-self.dimensions :]
+        return [windows([plane], rows, columns, size) for plane in planes], made
+
+    def made_shape(self, before: Sides) -> Sides:
+        """The shape that it makes of a sample of the shape `before`."""
+        sides = zip(before[1:], self.kernel_size, self.stride, self.padding, strict=True)
+        return before[0], *((side + 2 * border - size) // step + 1 for side, size, step, border in sides)
 
     def extra_repr(self) -> str:
         """PyTorch's text."""
@@ -64,16 +77,14 @@ class Pool2d(Module):
         return ", ".join(f"{name}={brief(sides)}" for name, sides in parts)
 
 
-class MaxPool2d(Pool2d):
+class MaxPool(Pool):
     """The largest number of each window; its gradient goes to the first one that is largest (row by row).
 
-    The border counts as minus infinity. See :class:`Pool2d` for the parameters.
+    The border counts as minus infinity. See :class:`Pool` for the parameters.
     """
 
-    stage: ClassVar[str] = "max_pool2d"
-
-    def forward(self, x: Any) -> list[list[list[Value]]]:
-        """The picture C x H' x W' of one picture C x H x W."""
+    def forward(self, x: Any) -> Any:
+        """The windows' largest numbers, C x L' of C x L or C x H' x W' of C x H x W."""
         channels, sides = self._windows(x, None)
         return [
             nest([functions.max([v for v in window if v is not None]) for window in channel], sides)
@@ -81,14 +92,40 @@ class MaxPool2d(Pool2d):
         ]
 
 
-class AvgPool2d(Pool2d):
-    """The mean of each window, the zeros of the border included. See :class:`Pool2d` for the parameters."""
+class AvgPool(Pool):
+    """The mean of each window, the zeros of the border included. See :class:`Pool` for the parameters."""
 
-    stage: ClassVar[str] = "avg_pool2d"
-
-    def forward(self, x: Any) -> list[list[list[Value]]]:
-        """The picture C x H' x W' of one picture C x H x W."""
+    def forward(self, x: Any) -> Any:
+        """The windows' means, C x L' of C x L or C x H' x W' of C x H x W."""
         channels, sides = self._windows(x, Value(0.0))
-        places = self.kernel_size[0] * self.kernel_size[1]
+        places = prod(self.kernel_size)
         shares = (Value(1.0 / places),) * places
         return [nest([dot(shares, window) for window in channel], sides) for channel in channels]
+
+
+class MaxPool1d(MaxPool):
+    """:class:`MaxPool` of rows, a sample C x L."""
+
+    stage: ClassVar[str] = "max_pool1d"
+    dimensions = 1
+
+
+class MaxPool2d(MaxPool):
+    """:class:`MaxPool` of a picture C x H x W."""
+
+    stage: ClassVar[str] = "max_pool2d"
+    dimensions = 2
+
+
+class AvgPool1d(AvgPool):
+    """:class:`AvgPool` of rows, a sample C x L."""
+
+    stage: ClassVar[str] = "avg_pool1d"
+    dimensions = 1
+
+
+class AvgPool2d(AvgPool):
+    """:class:`AvgPool` of a picture C x H x W."""
+
+    stage: ClassVar[str] = "avg_pool2d"
+    dimensions = 2

@@ -122,10 +122,8 @@ def _shape(module: Any, before: Shape, count: int) -> Shape:
 
     It cannot where the model's own code pads or crops the picture between two modules.
     """
-    if len(before) == 3 and all(hasattr(module, name) for name in ("kernel_size", "stride", "padding")):
-        sides = zip(before[1:], module.kernel_size, module.stride, module.padding, strict=True)
-        height, width = ((side + 2 * border - kernel) // step + 1 for side, kernel, step, border in sides)
-        made = getattr(module, "out_channels", before[0]), height, width
+    if hasattr(module, "made_shape") and len(before) == module.dimensions + 1:
+        made: Shape = module.made_shape(before)
         return made if prod(made) == count and min(made) > 0 else (count,)
     return before if before and prod(before) == count else (count,)
 
