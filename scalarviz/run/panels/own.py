@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ...checks import flag, function, text
+from ...checks import flag, function, integer, text
 from ...errors import InputError, TypeMismatchError, shown
 from ..moment import Moment
 from .base import Panel
@@ -56,11 +56,14 @@ class Table(Panel):
         A row is a sequence of str, all of one length; or ``rows(moment)`` makes them of every moment.
     heads : tuple of str
         One over each column; empty for none.
+    lines : int
+        Rows for which it asks room where a function makes them, 1 to 12.
     """
 
     title: str
     rows: Rows | Callable[[Moment], Rows]
     heads: tuple[str, ...] = ()
+    lines: int = 7
 
     def __post_init__(self) -> None:
         Panel.__post_init__(self)
@@ -68,6 +71,7 @@ class Table(Panel):
         heads: Any = self.heads
         if not isinstance(heads, tuple | list) or not all(isinstance(word, str) for word in heads):
             raise TypeMismatchError(f"Table: heads is a tuple of texts, got {shown(heads)}")
+        integer("Table: lines", self.lines, 1, 12)
         if not callable(self.rows):
             as_rows(self.rows, len(self.heads))
 

@@ -14,7 +14,6 @@ from .image import Asked
 
 LINE = 19.0
 _TOP, _GAP = 21.0, 14.0
-_SHOWN = 7  # rows for which a table asks room, when a function makes them
 
 
 class TableDrawer(Drawer[Table]):
@@ -26,7 +25,7 @@ class TableDrawer(Drawer[Table]):
     def __init__(self, panel: Table, ground: Ground) -> None:
         super().__init__(panel, ground)
         self._asked = Asked(panel.title, ground)
-        lines = _SHOWN if callable(panel.rows) else len(panel.rows)
+        lines = panel.lines if callable(panel.rows) else len(panel.rows)
         self.height = _TOP + LINE * (min(lines, 12) + bool(panel.heads)) + 4
 
     @property

@@ -6,6 +6,7 @@ Three pictures of the same numbers: ``"few"`` (one layer, cubes lying on a tray,
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -31,6 +32,8 @@ FEW = 64
 """Up to this many weights each cube carries its number."""
 FEW_GRAPH = 4096
 """A graph of more weights has no edges around its cubes."""
+MOST_CALLS = 4
+"""A layer that is used more often has its plate alone, and no rows or lines around it."""
 FEW_SIDE = 10
 """A single layer with a longer side than this would have cubes too small for a number."""
 FLAT_PIXELS = 9.0
@@ -151,11 +154,17 @@ def _arrange(tensors: list[Tensor], stages: Sequence[Stage], size: Size, box: Re
         return _arrange_chain(chain, total, size, box)
     if blocks := conv_chain(tensors, stages):
         return "big", conv_row(blocks, size, box)
-    if stages:
+    if stages and not _unrolled(stages):
         return "mlp" if total <= FEW_GRAPH else "big", graph(tensors, stages, size, box)
     if total <= FEW:
         return "few", few_gallery(tensors, size, box)
     return "big", gallery(tensors, size, box)
+
+
+def _unrolled(stages: Sequence[Stage]) -> bool:
+    """Whether one layer is used more often than can be drawn, as at every letter of a word: then it stands once."""
+    used = Counter(stage.weight.name for stage in stages if stage.weight is not None)
+    return max(used.values(), default=0) > MOST_CALLS
 
 
 def _arrange_chain(chain: list[ChainLayer], total: int, size: Size, box: Rect) -> tuple[Mode, Arrangement]:
