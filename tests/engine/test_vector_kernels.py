@@ -158,7 +158,7 @@ def test_a_weighted_sum_reads_no_weight_behind_its_own(kept, count, dtype):
     expected = bench.theta[3].astype(float) + bench.theta[own].astype(float) @ bench.values(source)
     pool = source + weights if kept == "parameters" else source
     # the numbers of this program are those of theta
-    bench.call("weighted", [0, 0, count, count if kept == "parameters" else -1, 40, -1, 3], pool)
+    bench.call("weighted", [0, 1, 0, count, count if kept == "parameters" else -1, 40, -1, 3], pool)
     assert close(bench.values([0])[0], expected, dtype)
 
 
