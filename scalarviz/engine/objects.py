@@ -60,7 +60,7 @@ class ObjectsTrainer(HostTrainer):
                 loss = self.sample_loss(problem.data[:, int(sample)].tolist())
             loss.backward(scale)
             total += loss.data
-        return total * scale
+        return total * scale + problem.limits.penalty(problem.store.value)
 
     def sample_loss(self, numbers: list[float]) -> Value:
         """The graph of one sample; `numbers` are its inputs, targets and (unused here) features."""

@@ -14,6 +14,7 @@ from ..scalar.mask import Draws
 from ..scalar.store import Store
 from ..tape import Plan, Program
 from .data import Data
+from .limits import NO_LIMITS, Limits
 from .readback import Asked
 
 Array = NDArray[Any]
@@ -53,7 +54,8 @@ class Problem:
         Model and loss of one sample.
     update : Plan
         The optimiser's update of one weight: inputs ``w, g, *state``, theta ``[lr, t]`` (t counts from 1),
-        outputs ``w, *state``. Engines run it with the parameters as lanes.
+        outputs ``w, *state``. Engines run it with the parameters as lanes. Where the gradient's length is limited,
+        theta has a third number, which engines put in: what the gradient is multiplied by.
     store : Store
         ``value`` and ``grad`` of the parameters, shape (P,), in the run's dtype (float32 or float64).
     state : list of ndarray, shape (P,)
@@ -79,6 +81,8 @@ class Problem:
         How many may be used; engines take fewer where they do not pay. They change no bits.
     sampling : {"epochs", "replacement"}
         What :meth:`indices` does.
+    limits : Limits
+        Penalties and clipping.
     share : callable or None
         Targets (samples, n_targets) to what each sample adds to the number that a mean divides by; None: 1.
     """
@@ -98,6 +102,7 @@ class Problem:
     threads: int = 1
     sampling: Sampling = "epochs"
     share: Share | None = None
+    limits: Limits = NO_LIMITS
     _shares: tuple[Data, Share, NDArray[np.float64] | None] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -9,6 +9,7 @@ from . import lr_scheduler
 from ._absent import COMMON
 from ._adagrad import Adagrad
 from ._adam import Adam, AdamW
+from ._given import at_least_zero
 from ._holding import holding
 from ._optimizer import Optimizer, overrides_step
 from ._pace import Pace, PaceMoment, Schedule
@@ -16,8 +17,8 @@ from ._rmsprop import RMSprop
 from ._sgd import SGD
 
 __all__ = [
-    "SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "Pace", "PaceMoment", "RMSprop", "Schedule", "holding",
-    "lr_scheduler", "overrides_step",
+    "SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "Pace", "PaceMoment", "RMSprop", "Schedule", "at_least_zero",
+    "holding", "lr_scheduler", "overrides_step",
 ]  # fmt: skip
 
 for _kind in (SGD, Adagrad, Adam, AdamW, RMSprop):

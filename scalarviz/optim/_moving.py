@@ -37,3 +37,13 @@ def scatter(held: Held, values: Floats, moving: Moving) -> None:
     for (block, _), (_, index) in zip(held, moving, strict=True):
         block.flat_value[index] = values[start : start + len(index)]
         start += len(index)
+
+
+def zero_gradients(held: Held) -> None:
+    """Set the gradients of all that is held to 0, "not computed yet"."""
+    for block, places in held:
+        if len(places) == block.size:
+            block.zero_grad()
+        else:
+            for i in places.tolist():
+                block.weight(i).zero_grad()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..errors import InputError, StateError, TracingError, TypeMismatchError, Un
 from ..scalar import Block, Value, Weight
 from ..tape import Tape, record
 from ._given import Indices, as_block, at_least_zero, held_by
-from ._moving import gathered, moving_of, scatter
+from ._moving import gathered, moving_of, scatter, zero_gradients
 from ._names import closing, unknown
 from ._pace import Schedule
 from ._paced import Paced
@@ -23,6 +23,7 @@ from ._vector import run_tape
 
 FloatArray = NDArray[np.float64]
 Update = tuple[Any, Mapping[str, Any]]
+Limited = Callable[[Value, Value, Sequence[Value]], Value]
 
 
 class Optimizer(Paced):
@@ -167,15 +168,17 @@ class Optimizer(Paced):
 
     def zero_grad(self) -> None:
         """Set the gradient of every held weight to 0, "not computed yet"."""
-        for block, held in self._held:
-            if len(held) == block.size:
-                block.zero_grad()
-            else:
-                for i in held.tolist():
-                    block.weight(i).zero_grad()
+        zero_gradients(self._held)
 
-    def tape(self) -> Tape:
+    def tape(self, limited: Limited | None = None, more: int = 0) -> Tape:
         """`update` recorded: inputs ``w, g, *state``, parameters ``lr, t``, outputs ``w, *state``.
+
+        Parameters
+        ----------
+        limited : callable, optional
+            ``limited(w, g, numbers) -> g``: what is made of the gradient before `update` sees it.
+        more : int
+            How many `numbers` that takes; they are parameters behind ``lr, t``.
 
         Raises
         ------
@@ -184,9 +187,12 @@ class Optimizer(Paced):
         InputError
             `update` returns something other than a weight and its state.
         """
-        theta = Block(2)
+        theta = Block(2 + more)
 
         def one(inputs: list[Value]) -> list[Value]:
+            if limited is not None:
+                w, g, *state = inputs
+                inputs = [w, limited(w, g, [theta.weight(2 + k) for k in range(more)]), *state]
             return self._one(inputs, theta.weight(0), theta.weight(1))
 
         return record(one, 2 + len(self.state), blocks=[theta])
@@ -229,8 +235,7 @@ class Optimizer(Paced):
             There is no such number, or one is out of its range, or they do not go together.
         """
         there = self._arguments
-        unknown = [name for name in numbers if name not in there]
-        if unknown:
+        if unknown := [name for name in numbers if name not in there]:
             raise InputError(f"{type(self).__name__} has no {listing(unknown)}; there are {listing(there)}")
         found = {name: self.check_number(name, number) for name, number in numbers.items()}
         self.check_together({**self.hyperparameters(), **found})

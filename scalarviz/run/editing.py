@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from .edits import (
     SetBatchSize,
     SetEngine,
     SetFrozen,
+    SetLimits,
     SetOptimizer,
     SetSampling,
     SetSchedule,
@@ -36,6 +38,16 @@ from .signals import Whole
 from .timeline import Timeline
 from .training import Training
 from .turns import in_turn
+
+
+class AsNow:
+    """Stands for what is left as it is."""
+
+    def __repr__(self) -> str:
+        return "as now"
+
+
+AS_NOW = AsNow()
 
 
 class Editing:
@@ -138,6 +150,10 @@ class Editing:
         loss: str | Callable[..., Any] | None = None,
         optimizer: str | Optimizer | type[Optimizer] | None = None,
         model: Callable[..., Any] | None = None,
+        l1: float | AsNow = AS_NOW,
+        l2: float | AsNow = AS_NOW,
+        clip_norm: float | AsNow | None = AS_NOW,
+        clip_value: float | AsNow | None = AS_NOW,
         **numbers: Any,
     ) -> None:
         """Change how the run trains, from the next step on; weights, steps and history stay.
@@ -161,6 +177,8 @@ class Editing:
             longest row of layers of equal shapes in order, of other modules those of equal names and shapes. Others
             begin as they are. The log says which. Without `optimizer` that of now goes on over the new weights; those
             that are no longer in the run stand alone again.
+        l1, l2, clip_norm, clip_value : float, optional
+            Penalties of the loss and limits of the gradient, see :class:`Run`; None ends a limit.
         **numbers
             Of the optimiser: ``lr``, ``momentum``, ``betas``, ...
 
@@ -183,6 +201,10 @@ class Editing:
             edits.append(SetSampling(sampling, batch_size))
         elif batch_size is not None:
             edits.append(SetBatchSize(batch_size))
+        limits = {"l1": l1, "l2": l2, "clip_norm": clip_norm, "clip_value": clip_value}
+        given: dict[str, Any] = {name: limit for name, limit in limits.items() if not isinstance(limit, AsNow)}
+        if given:
+            edits.append(SetLimits(**{**asdict(self.problem.limits), **given}))
         edits += [] if engine is None else [SetEngine(engine)]
         for edit in edits:
             edit.check(self.hands)

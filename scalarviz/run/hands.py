@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..engine.arrays.encoded import encoded
 from ..engine.data import Data
+from ..engine.limits import Limits
 from ..engine.problem import Sampling
 from ..engine.table import usable
 from ..errors import InputError
@@ -92,13 +93,18 @@ class RunHands:
         known = dict(zip(optimizer.state, run.problem.state, strict=True))
         optimizer.assign(found)
         try:
-            update = record_update(optimizer)
+            update = record_update(optimizer, run.problem.limits)
             state = [known.get(n, begun(optimizer, n, run._store.value)) for n in optimizer.state]
             self._use(update=update, state=state)
         except BaseException:
             optimizer.assign(before)
             optimizer.lr_pace.put(pace)
             raise
+
+    def put_limits(self, limits: Limits) -> None:
+        """Set penalties and clipping."""
+        if limits != self.run.problem.limits:
+            self._use(update=record_update(self.run.optimizer, limits), limits=limits)
 
     def check_batch(self, batch_size: int | None = None, sampling: Sampling | None = None) -> None:
         """Whether a step can have so many samples that are chosen so; None: as now."""

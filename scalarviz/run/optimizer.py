@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import real_array
+from ..engine.limits import NO_LIMITS, Limits
 from ..engine.problem import Problem
 from ..errors import InputError, TypeMismatchError
 from ..optim import Optimizer, overrides_step
@@ -16,11 +17,14 @@ from ..scalar.store import Block
 from ..tape import Plan, Tape, lower
 from ..tape.passes import rebuild
 from .frame import Tensor
+from .limited import limited_rule
 from .training import Training
 
 
-def record_update(optimizer: Any) -> Plan:
+def record_update(optimizer: Any, limits: Limits = NO_LIMITS) -> Plan:
     """The plan of one weight's update: inputs ``w, g, *state``, theta ``[lr, t]``, outputs ``w, *state``.
+
+    See :func:`.limited.limited_rule` for `limits`.
 
     Raises
     ------
@@ -36,7 +40,7 @@ def record_update(optimizer: Any) -> Plan:
             f"{type(optimizer).__name__} overrides step(), which an engine cannot record; write its rule as "
             "update(w, g, state, lr, t), or keep it for hand-written loops"
         )
-    return lower(optimizer.tape(), encode=False)
+    return lower(limited_rule(optimizer, limits), encode=False)
 
 
 def trained_indices(optimizer: Optimizer, tape: Tape) -> NDArray[np.bool_]:

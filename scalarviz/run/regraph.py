@@ -192,7 +192,7 @@ def _prepare(run: Run, made: Made, store: Store, before: _Before) -> None:
     """The problem of the new graph, its optimiser's state carried over."""
     graph, problem, dtype = made.graph, run.problem, np.dtype(run.dtype)
     run._store = problem.store = store
-    problem.update = record_update(graph.optimizer)
+    problem.update = record_update(graph.optimizer, problem.limits)
     gathered = {} if made.anew else before.state
     problem.state = [
         _carried(made, gathered.get(n), len(store.value), dtype, graph.optimizer.state_start(n))

@@ -14,6 +14,7 @@ from ..arguments import explained
 from ..checks import function, integer, one_of, position
 from ..engine.arrays.encoded import encoded
 from ..engine.choose import choose, known
+from ..engine.limits import Limits
 from ..engine.problem import DTYPES, SAMPLINGS, Problem, Sampling
 from ..engine.processors import processors
 from ..errors import StateError, TypeMismatchError
@@ -32,6 +33,7 @@ from .gather import gather, owners_of, release, weight_name
 from .graph import Graph, recorded, weights_of
 from .history import History
 from .keeping import Keeping
+from .limited import limits_of
 from .looking import Looking
 from .memory import check_run
 from .opened.asking import Asking
@@ -75,6 +77,12 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
         kernels are there, else NumPy; ``run.engine.why`` says the reason.
     dtype : {"float32", "float64"}
         Of the weights and of all arithmetic; weights are rounded to it when the run takes them over.
+    l1, l2 : float
+        Penalties: the loss of a step has ``l1 * sum(abs(w)) + l2 * sum(w * w)`` on top, over all weights of the model.
+        :meth:`evaluate` leaves them out, and so does the gradient that frames show; the optimiser does not.
+    clip_norm, clip_value : float, optional
+        The gradient of the trained weights, that of the penalties included, is scaled down to this length where it is
+        longer, then each number cut to ``-clip_value .. clip_value``: PyTorch's ``clip_grad_norm_``, ``_value_``.
     threads : int or None
         How many the engine may use, None for as many as there are processors; ``run.engine`` says how many it does
         use. Two pay for large steps while nothing is drawn beside them, and change no bits.
@@ -106,6 +114,10 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
         seed: int = 0,
         engine: str = "auto",
         dtype: str = "float32",
+        l1: float = 0.0,
+        l2: float = 0.0,
+        clip_norm: float | None = None,
+        clip_value: float | None = None,
         threads: int | None = 1,
     ) -> None:
         self._threads = processors() if threads is None else integer("threads", threads, 1)
@@ -117,7 +129,8 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
         self._shapes = sample_shape(data[0]), sample_shape(data[1])
         self.seed, self.dtype = seed_of(seed), dtype
         batch = batch_of(batch_size, len(inputs), one_of(sampling, SAMPLINGS, "sampling"))
-        update = record_update(optimizer)
+        limits = limits_of(l1, l2, clip_norm, clip_value)
+        update = record_update(optimizer, limits)
         check_run(sum(b.size for b in weights_of(model, optimizer)), dtype, len(optimizer.state), known(engine))
         graph = recorded(self, model, loss, optimizer, self._shapes)
         check_targets(loss, targets, len(graph.tape.outputs))
@@ -127,15 +140,15 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
         whole = sampling == "epochs" and batch == len(inputs)
         data_set = Dataset(encoded(graph.plan, dtype, whole, inputs, targets))
         self._put_on(graph)
-        self._take_over(graph.blocks, partial(self._begin, update, data_set, (batch, sampling)))
+        self._take_over(graph.blocks, partial(self._begin, update, data_set, (batch, sampling), limits))
 
-    def _begin(self, update: Plan, data: Dataset, batch: tuple[int, Sampling], store: Store) -> None:
+    def _begin(self, update: Plan, data: Dataset, batch: tuple[int, Sampling], limits: Limits, store: Store) -> None:
         graph, self._store = self._graph, store
         self._taken_by: Run | None = None
         self._closed = False
         self.breakpoints, self._callbacks = Breakpoints(), []
         try:
-            self.problem = self._problem(update, data, batch)
+            self.problem = self._problem(update, data, batch, limits)
             self._training = Training(
                 self.problem, self._first_trainer(self.problem), graph.held, graph.optimizer.lr_pace, graph.name_of
             )
@@ -182,7 +195,7 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
     def _in_turn(self, function: Callable[[], Any]) -> Any:
         return function()
 
-    def _problem(self, update: Plan, data: Dataset, batch: tuple[int, Sampling]) -> Problem:
+    def _problem(self, update: Plan, data: Dataset, batch: tuple[int, Sampling], limits: Limits) -> Problem:
         self._dataset = data
         return Problem(
             plan=self._graph.plan,
@@ -199,6 +212,7 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
             previous=self._store.value.copy(),
             t_start=self.optimizer.steps,
             threads=self._threads,
+            limits=limits,
         )
 
     # ---- training
@@ -381,6 +395,6 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
         self.close()
 
     def __repr__(self) -> str:
-        if "_training" not in self.__dict__:  # the run that it takes its weights from may name it
-            return "Run(being made)"
+        if "_training" not in self.__dict__:
+            return "Run(being made)"  # the run that it takes its weights from may name it
         return f"Run({self.n_weights} weights, step {self.steps}, loss {self.loss:.4g}, {self.engine})"

@@ -127,9 +127,11 @@ class RunTraveller:
     def twin(self, kept: Any) -> RunTwin | None:
         """Steps beside the run from a kept moment on, where only its numbers differ from those of now."""
         run, parts = self.run, kept.parts
-        now = state.give(run, ("graph", "engine", "data", "sampler", "optimizer")).parts
+        now = state.give(run, ("graph", "engine", "data", "sampler", "limits", "optimizer")).parts
         mine, then = now["optimizer"], parts["optimizer"]
-        alike = all(parts[name] is now[name] or parts[name] == now[name] for name in ("graph", "data", "sampler"))
+        alike = all(
+            parts[name] is now[name] or parts[name] == now[name] for name in ("graph", "data", "sampler", "limits")
+        )
         alike = alike and parts["engine"].name == now["engine"].name in BESIDE
         names = ("class", "numbers", "before")
         if (

@@ -23,6 +23,7 @@ from .signals import Whole
 
 if TYPE_CHECKING:
     from ..engine.choose import EngineChoice
+    from ..engine.limits import Limits
     from ..engine.problem import Sampling
     from ..optim import Optimizer
     from .graph import Graph
@@ -144,6 +145,19 @@ class _Weights:
         store.revision += 1
         training._revision, training.data_changed, training.flags_changed = store.revision, part.edited, True
         training._update = part.update  # never written to
+
+
+class _Limits:
+    owns = frozenset({"problem.limits"})
+
+    def give(self, run: Run) -> Limits:
+        return run.problem.limits
+
+    def check(self, run: Run, part: Limits) -> None:
+        """Any fit any rule."""
+
+    def take(self, run: Run, part: Limits) -> None:
+        run.hands.put_limits(part)
 
 
 class _Optimizer:
@@ -311,13 +325,13 @@ class _Graph:
 
 
 PARTS: Mapping[str, Part[Any]] = MappingProxyType({
-    "graph": _Graph(), "engine": _Engine(), "data": _Data(), "sampler": _Sampler(), "optimizer": _Optimizer(),
-    "buffers": _Buffers(), "modes": _Modes(), "weights": _Weights(), "step": _Step(),
+    "graph": _Graph(), "engine": _Engine(), "data": _Data(), "sampler": _Sampler(), "limits": _Limits(),
+    "optimizer": _Optimizer(), "buffers": _Buffers(), "modes": _Modes(), "weights": _Weights(), "step": _Step(),
 })  # fmt: skip
 """In the order in which they are taken: what others are prepared for comes first."""
 
 
-MOVED = ("graph", "engine", "data", "sampler", "optimizer", "weights", "step")
+MOVED = ("graph", "engine", "data", "sampler", "limits", "optimizer", "weights", "step")
 """The parts that differ from step to step of a record; train/eval and buffers stay as they are when a run goes back."""
 
 

@@ -34,6 +34,7 @@ EXAMPLES = [
     (ed.SetOptimizer({"lr": 0.1, "momentum": 0.9}), "lr = 0.1, momentum = 0.9"),
     (ed.SetBatchSize(1000), "batch size = 1,000"),
     (ed.SetSchedule(None), "schedule = None"),
+    (ed.SetLimits(l2=0.5, clip_norm=1.0), "l2 = 0.5, clip_norm = 1"),
     (ed.SetSampling("replacement", 70), "sampling = replacement, batch size = 70"),
     (ed.SetEngine("numba", "faster"), "engine = numba"),
     (ed.Change(activation="relu", numbers={"lr": 0.1}), "activation = relu, lr = 0.1"),

@@ -59,7 +59,7 @@ class NumpyTrainer(HostTrainer):
             np.add.at(adjoints[:, 0], runner.prologue.program.outputs, grad[n:])
             runner.prologue.backward(prologue_rows, adjoints, problem.store.value, grad[:n])
         problem.store.grad[:] = grad[:n]
-        return loss * scale
+        return loss * scale + problem.limits.penalty(problem.store.value)
 
     def _block(self, theta: Array, grad: Array, data: Array, draws: Draws, scale: float) -> float:
         body, loss_row = self.runner.body, self.runner.body.program.loss

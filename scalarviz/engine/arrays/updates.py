@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..limits import CLIP
 from ..problem import Array, Problem, Rates
 from .program import RowProgram
 
@@ -22,11 +23,11 @@ class Updater:
 
         Returns
         -------
-        ndarray, shape (count, 2 + n_derived)
-            ``lr, t`` and the derived ones, computed in float64 (``1 - beta2**t`` loses four digits in
-            float32), rounded to the store's dtype.
+        ndarray, shape (count, n_parameters + n_derived)
+            ``lr, t``, room for what the gradient is multiplied by where that is limited, and the derived ones,
+            computed in float64 (``1 - beta2**t`` loses four digits in float32), rounded to the store's dtype.
         """
-        given = np.empty((2, count))
+        given = np.ones((self.problem.update.n_parameters, count))
         given[0] = lr[:, 0] if isinstance(lr, np.ndarray) else lr
         given[1] = np.arange(first + 1, first + count + 1, dtype=np.float64) + self.problem.t_start
         table = given if self._prologue is None else np.concatenate([given, self._derived(given)])
@@ -46,6 +47,9 @@ class Updater:
         """One update with the numbers of one step, a row of `hyper`."""
         problem = self.problem
         store, trained = problem.store, problem.trained
+        if problem.limits.clip_norm is not None:
+            hyper = hyper.copy()
+            hyper[CLIP] = problem.limits.coefficient(store.value, store.grad, trained)
         rows = self.body.forward(hyper, np.stack([store.value, store.grad, *problem.state]))
         for target, row in zip((store.value, *problem.state), self.body.program.outputs, strict=True):
             np.copyto(target, rows[row], where=trained)

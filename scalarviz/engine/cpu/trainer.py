@@ -88,7 +88,8 @@ class NumbaTrainer(HostTrainer):
         n, samples = problem.plan.n_parameters, problem.data.shape[1]
         problem.data.lay(problem.whole)
         derived = problem.plan.n_derived > 0
-        scales = problem.scales(first, len(losses))
+        scales, limits = problem.scales(first, len(losses)), problem.limits
+        penalties = np.zeros(len(losses) if limits.penalised else 0)
         theta, grad = (self._theta, self._grad) if derived else (store.value, store.grad)
         trained = self._everything if problem.trained.all() else problem.trained
         # gathered at every call: the arrays of a problem may be replaced between calls
@@ -97,7 +98,8 @@ class NumbaTrainer(HostTrainer):
             self._prologue.machine, self._update.machine, theta, grad, store.value, problem.previous,
             np.array([c.ctypes.data for c in columns], np.int64), self._feeder.lines(problem.data), samples, False,
             problem.batch, self._order, scales.astype(theta.dtype), trained, np.ascontiguousarray(hyper), first, losses,
-            commit, self._buffers, self._parts, team := np.array([0, yield_address()], np.int64),
+            commit, self._buffers, self._parts, limits.numbers(), penalties,
+            team := np.array([0, yield_address()], np.int64),
         )  # fmt: skip
         others = [
             Thread(target=self._train, args=(body.machine, *shared, worker, workers))
@@ -118,6 +120,8 @@ class NumbaTrainer(HostTrainer):
             store.grad[:] = grad[:n]
         with np.errstate(invalid="ignore"):  # samples that are all left out: 0 / 0
             losses *= scales
+        if limits.penalised:
+            losses += penalties
 
 
 def forward(plan: Plan, theta: Array, data: Array, block: int = 256) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...tape import Program
+from ..limits import CLIP, TINY
 from ..problem import Array, Problem
 from .catalog import find, written
 from .device import Device, Launch, Recorded
@@ -15,6 +16,9 @@ from .machine import IN_ORDER, Feed, Machine, Shape
 from .samples import Samples
 from .source.update import update_source
 from .state import State
+
+LENGTHS = 256
+"""Threads that add up the squares of a gradient."""
 
 
 class Steps:
@@ -50,7 +54,8 @@ class Steps:
         self._kept_scale: float | None = None
         self._host_losses = device.pinned(most * self.loss_slices, np.float64)
         self.samples = Samples(problem, device, shape, self.clock, most)
-        self.width = 2 + problem.update.n_derived
+        self.width = problem.update.n_parameters + problem.update.n_derived
+        self.lengths = device.empty(LENGTHS, np.float64)
         self.rates = device.empty(self.width, self.dtype)
         self.table = device.empty(self.width * most, self.dtype)
 
@@ -105,15 +110,37 @@ class Steps:
 
     def gradient(self) -> list[Launch]:
         """The gradient and the loss of a step."""
-        return [*self._parts(), *self._join()]
+        return [*self._parts(), *self._join(), *self._penalty()]
 
     def step(self) -> list[Launch]:
         """A step: the gradient, the loss, the update."""
+        if self.problem.limits.between:
+            update = [self._joined_update(0)] if self.joined else self._update()
+            return [*self._parts(), *self._join(), *self._penalty(), *self._coefficient(), *update]
         if not self.joined:
             return [*self._parts(), *self._join(), *self._update()]
         if self.prologue is None:
             return [*self._parts(), self._joined_update(self.body.slices)]
         return [*self._parts(), *self._join(), self._joined_update(0)]
+
+    def _penalty(self) -> list[Launch]:
+        """What the loss has on top."""
+        limits, state = self.problem.limits, self.state
+        if not limits.penalised:
+            return []
+        given = (
+            self.losses, state.theta, state.n, limits.l1, limits.l2, self.loss_slices, self.scales, self.clock,
+        )  # fmt: skip
+        return [self.body.line("penalty", self.loss_slices, given)]
+
+    def _coefficient(self) -> list[Launch]:
+        """How much of the gradient is taken."""
+        limits, state, made = self.problem.limits, self.state, self.body
+        if limits.clip_norm is None:
+            return []
+        sums = (self.lengths, state.grad, state.theta, state.trained, state.n, limits.l1, limits.l2, LENGTHS)
+        given = (self.table, self.lengths, LENGTHS, limits.clip_norm, TINY, CLIP, self.width, self.clock)
+        return [made.line("lengths", LENGTHS, sums), made.line("coefficient", 1, given)]
 
     def _parts(self) -> list[Launch]:
         """Samples, derived parameters, forward, loss, backward, the parts of the gradients."""

@@ -9,12 +9,12 @@ from .base import Edit
 from .change import Change
 from .data import AddSamples, Refill, SetTargets
 from .selections import RedrawWeights, ScaleWeights, Together
-from .training import Call, SetBatchSize, SetEngine, SetOptimizer, SetSampling, SetSchedule
+from .training import Call, SetBatchSize, SetEngine, SetLimits, SetOptimizer, SetSampling, SetSchedule
 from .weights import AddToWeights, SetFrozen, SetWeights
 from .written import read_edit, write_edit
 
 __all__ = [
     "AddSamples", "AddToWeights", "Applied", "Call", "Change", "Edit", "RedrawWeights", "Refill", "ScaleWeights",
-    "SetBatchSize", "SetEngine", "SetFrozen", "SetOptimizer", "SetSampling", "SetSchedule", "SetTargets", "SetWeights",
-    "Together", "read_edit", "write_edit",
+    "SetBatchSize", "SetEngine", "SetFrozen", "SetLimits", "SetOptimizer", "SetSampling", "SetSchedule", "SetTargets",
+    "SetWeights", "Together", "read_edit", "write_edit",
 ]  # fmt: skip

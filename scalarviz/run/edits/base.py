@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ...engine.limits import Limits
 from ...engine.problem import Sampling
 from ...errors import InputError, shown
 from ...optim import Schedule
@@ -58,6 +59,10 @@ class Hands(Protocol):
 
     def put_schedule(self, schedule: Schedule | None) -> None:
         """Let them follow it from its beginning; None: they stay as they are."""
+        ...
+
+    def put_limits(self, limits: Limits) -> None:
+        """Set penalties and clipping."""
         ...
 
     def check_batch(self, batch_size: int | None = None, sampling: Sampling | None = None) -> None:

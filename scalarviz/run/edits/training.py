@@ -10,9 +10,11 @@ import numpy as np
 
 from ...checks import integer, one_of, text
 from ...engine.choose import known
+from ...engine.limits import Limits
 from ...engine.problem import SAMPLINGS, Sampling
 from ...errors import InputError, TypeMismatchError, shown
 from ...optim import Schedule
+from ..limited import limits_of
 from .base import Edit, Hands, Names, fix, numbered
 
 
@@ -54,6 +56,33 @@ class SetOptimizer(Edit):
     def continues(self, earlier: Edit) -> bool:
         """Whether it sets the same numbers."""
         return isinstance(earlier, SetOptimizer) and {k for k, _ in earlier.numbers} == {k for k, _ in self.numbers}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetLimits(Edit):
+    """Penalties of the loss, and limits of the gradient, from the next step on; None: no limit. See :class:`Run`."""
+
+    l1: float = 0.0
+    l2: float = 0.0
+    clip_norm: float | None = None
+    clip_value: float | None = None
+
+    def __post_init__(self) -> None:
+        found = limits_of(self.l1, self.l2, self.clip_norm, self.clip_value)
+        fix(self, l1=found.l1, l2=found.l2, clip_norm=found.clip_norm, clip_value=found.clip_value)
+
+    def apply(self, hands: Hands) -> None:
+        """Set them."""
+        hands.put_limits(Limits(self.l1, self.l2, self.clip_norm, self.clip_value))
+
+    def words(self, name: Names = numbered) -> str:
+        """``l2 = 0.01, clip_norm = 1``; ``no limits``."""
+        said = [f"{name} = {_short(part)}" for name, part in self.parts().items() if part]
+        return ", ".join(said) or "no limits"
+
+    def continues(self, earlier: Edit) -> bool:
+        """Whether it is of the same kind."""
+        return isinstance(earlier, SetLimits)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

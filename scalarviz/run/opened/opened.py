@@ -40,8 +40,9 @@ class Opened:
     step : int
         Which step it is, counting from 1: the one that comes after ``step - 1``.
     loss : float
-        Of the batch, at the weights before the step.
+        Of the batch, at the weights before the step; the run's has `penalty` on top.
     gradient : ndarray of float64, shape (P,)
+        Of that loss: penalties and clipping are part of the rule.
     values : ndarray of float64, shape (P,)
         The weights before the step.
     lr : float
@@ -173,12 +174,21 @@ class Opened:
             )
             return Update(index, before, before, gradient, (), why)
         state = [float(array[index]) for array in self._state.values()]
-        lines = self._rule.lines([before, gradient, *state], taken.lr, taken.t)
+        lines = self._rule.lines([before, gradient, *state], self._theta)
         return Update(index, before, lines[-1].result, gradient, tuple(lines))
 
     def line(self, weight: Any) -> tuple[Line, ...]:
         """The lines of :meth:`update` alone."""
         return self.update(weight).lines
+
+    @cached_property
+    def _theta(self) -> tuple[float, ...]:
+        return self._taken.theta(self.gradient)
+
+    @property
+    def penalty(self) -> float:
+        """What the run's loss has on top of that of the batch, at the weights before the step."""
+        return self._taken.limits.penalty(self.values)
 
     @cached_property
     def _rule(self) -> Rule:

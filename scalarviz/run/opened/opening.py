@@ -20,6 +20,7 @@ from ...tape import Tape
 from ..checks import check_targets
 from ..forward import Forward
 from ..frame import Frame, Tensor
+from ..limited import limited_rule
 from ..samples import Shape, fitting
 from ..timeline import Timeline
 from ..training import Training
@@ -142,7 +143,8 @@ class Opening:
             share=problem.share,
             optimizer=type(optimizer).__name__,
             state_names=tuple(optimizer.state),
-            rule=optimizer.tape(),
+            rule=limited_rule(optimizer, problem.limits),
+            limits=problem.limits,
             update=problem.update,
             tensors=self.tensors,
             network=self._opened_network(),

@@ -8,7 +8,7 @@ from functools import partial
 
 from ...tape import Tape
 from ...tape.passes import kernel_of
-from .writing import Line, Quantity, Writer, rounded
+from .writing import HYPER, Line, Quantity, Writer, rounded
 
 SHORT = {"exp_avg": "m", "exp_avg_sq": "v", "momentum_buffer": "v"}
 """What books call the state that PyTorch named."""
@@ -33,19 +33,20 @@ class Rule:
         self._names = self._leaves()
         self._cut = self._lines()
 
-    def lines(self, inputs: Sequence[float], lr: float, t: float) -> list[Line]:
+    def lines(self, inputs: Sequence[float], theta: Sequence[float]) -> list[Line]:
         """Every line for one weight.
 
         Parameters
         ----------
         inputs : sequence of float
             ``w, g, *state``.
-        lr, t : float
+        theta : sequence of float
+            By :data:`~.writing.HYPER`.
         """
-        values = evaluated(self.tape, inputs, (lr, t))
+        values = evaluated(self.tape, inputs, theta)
         new = self.tape.outputs[0]
-        found = [self._line(name, row, values, (lr, t)) for name, row in self._cut if row != new or name != "w'"]
-        return [*found, self._line("w'", new, values, (lr, t))]
+        found = [self._line(name, row, values, theta) for name, row in self._cut if row != new or name != "w'"]
+        return [*found, self._line("w'", new, values, theta)]
 
     def _line(self, name: str, row: int, values: Sequence[float], theta: Sequence[float]) -> Line:
         writer = Writer(self.tape, self._names, values, theta)
@@ -64,7 +65,7 @@ class Rule:
             if node.code == "input":
                 names[row] = given[node.index]
             elif node.code == "param":
-                names[row] = ("lr", "t")[node.index]
+                names[row] = HYPER[node.index]
         return names
 
     def _lines(self) -> list[tuple[str, int]]:
@@ -106,7 +107,7 @@ def symbols(state: Sequence[str]) -> dict[str, str]:
         short = SHORT.get(name, name)
         if short in found.values() or (short != name and short in state):
             short = name
-        while short in ("w", "g", "lr", "t", *found.values()):
+        while short in ("w", "g", *HYPER, *found.values()):
             short += "_"
         found[name] = short
     return found

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.data import Data
+from ...engine.limits import Limits
 from ...engine.problem import Share, inverse
 from ...scalar.mask import Draws
 from ...tape import Plan, Tape
@@ -67,6 +68,8 @@ class Taken:
     state_names : tuple of str
     rule, update : Tape, Plan
         The optimiser's update of one weight, as recorded and as engines run it.
+    limits : Limits
+        Penalties and clipping.
     tensors : tuple of Tensor
     network : Network
     own : Own or None
@@ -92,6 +95,7 @@ class Taken:
     state_names: tuple[str, ...]
     rule: Tape
     update: Plan
+    limits: Limits
     tensors: tuple[Tensor, ...]
     network: Network
     own: Own | None = None
@@ -100,6 +104,12 @@ class Taken:
     def draws(self, place: int) -> Draws:
         """What dropout masks are drawn from, for the samples of the batch from `place` on."""
         return Draws(self.seed, self.step - 1, place)
+
+    def theta(self, gradient: FloatArray) -> tuple[float, ...]:
+        """The numbers of the rule: rate, step, and what a gradient (P,) whose length is limited is multiplied by."""
+        if self.limits.clip_norm is None:
+            return self.lr, self.t
+        return self.lr, self.t, self.limits.coefficient(self.values.astype(np.float64), gradient, self.trained)
 
     @property
     def scale(self) -> float:

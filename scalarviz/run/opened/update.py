@@ -49,7 +49,7 @@ class Update:
 
 def moved(taken: Taken, values: Float, gradient: Float, state: Sequence[NDArray[Any]]) -> Float:
     """The weights (P,) after the step, in float64; those that the optimiser leaves alone are as before."""
-    hyper = np.array([taken.lr, taken.t])
+    hyper = np.array(taken.theta(gradient))
     prologue = taken.update.prologue
     after = values.copy()
     body = RowProgram(taken.update.body, np.dtype(np.float64))

@@ -13,8 +13,10 @@ from ...tape.passes import kernel_of
 MINUS = "−"
 DIGITS = 6
 """That count, of a number in a formula."""
-_SIGNS = {"add": "+", "sub": MINUS, "mul": "·", "div": "/", "pow": "^"}
-_BINDS = {"add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 2, "pow": 4, "square": 4}
+HYPER = ("lr", "t", "clip")
+"""What the numbers of a rule are called: the rate, the number of the step, what the gradient is multiplied by."""
+_SIGNS = {"add": "+", "sub": MINUS, "mul": "·", "div": "/", "pow": "^", "gt": ">", "lt": "<"}
+_BINDS = {"gt": 0, "lt": 0, "add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 2, "pow": 4, "square": 4}
 _ATOM = 5
 
 
@@ -120,7 +122,7 @@ class Writer:
     values : sequence of float
         The number of every row.
     theta : sequence of float
-        ``lr, t``.
+        By :data:`HYPER`.
 
     Attributes
     ----------
@@ -205,7 +207,7 @@ class Writer:
         return [self._hyper(int(weight)) if terms.kind == "param" else Quantity(digits_of(weight), weight)]
 
     def _hyper(self, index: int) -> Quantity:
-        return Quantity(("lr", "t")[index], self.theta[index])
+        return Quantity(HYPER[index], self.theta[index])
 
 
 def _bracketed(tokens: list[Token], binds: int, wanted: int) -> list[Token]:

@@ -40,6 +40,26 @@ def test_all_that_a_run_keeps_is_that_of_the_objects(optimiser, net):
     assert (found.step, found.lr) == (7, wanted.lr)
 
 
+@pytest.mark.parametrize("net", [agree.Expression, layer])
+@pytest.mark.parametrize("limits", [{"l1": 0.02, "l2": 0.03, "clip_norm": 0.1}, {"clip_norm": 0.05}, {"l2": 0.1},
+                                    {"l1": 0.1, "clip_value": 0.01}])  # fmt: skip
+def test_penalties_limits_and_rates_of_each_step_of_a_call(net, limits):
+    found = []
+    for engine in ("cuda", "objects"):
+        model = net()
+        optimizer = optim.Adam(model.parameters(), lr=0.05)
+        optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=6)
+        data = X, Y
+        run = Run(model, nn.MSELoss(), optimizer, data, batch_size=4, engine=engine, dtype="float64", **limits)
+        run.call_seconds = 100.0
+        run.step(9)
+        found.append(run)
+    change.assert_near(*found, 1e-10)
+    np.testing.assert_allclose(found[0].history.loss, found[1].history.loss, rtol=1e-11)
+    gradients = [run._training.trainer.gradient(9) for run in found]
+    np.testing.assert_allclose(gradients[0], gradients[1], rtol=1e-11)
+
+
 def test_each_step_of_a_call_has_its_own_divisor():
     found = []
     for engine in ("cuda", "objects"):

@@ -44,6 +44,7 @@ from ..wire import (
     STRIDE,
 )
 from .intrinsics import address_of, call_kernel, row_at, size_of, word_at, zero_of
+from .limits import coefficient, penalty
 from .meet import meet
 from .order import batch_order
 from .tiles import SUMS, Row, Words, fill, row_of
@@ -244,7 +245,8 @@ def train(
     body: Words, prologue: Words, updater: Words, theta: Reals, grad: Reals, values: Reals, previous: Reals,
     columns: Words, feed: Any, samples: int, ahead: bool, batch: int, order: tuple[Words, Words], scales: Reals,
     trained: Any, hyper: Reals,
-    first: int, losses: Any, commit: bool, buffers: Reals, parts: Any, team: Words, worker: int, workers: int,
+    first: int, losses: Any, commit: bool, buffers: Reals, parts: Any, limits: Any, penalties: Any, team: Words,
+    worker: int, workers: int,
 ) -> None:  # fmt: skip
     """``len(losses)`` steps; the first is step number `first`, counting from 0.
 
@@ -285,6 +287,10 @@ def train(
         Room for the gradients of each group of blocks but the first.
     parts : ndarray of float64, shape (groups,)
         Room for the losses of the groups; none: all goes to `grad` at once.
+    limits : ndarray of float64, shape (5,)
+        See ``compiled/limits``.
+    penalties : ndarray of float64, shape (steps,)
+        Receives what is added to the losses of a whole batch; or nothing where that is nothing.
     team : ndarray of int64
         See :mod:`scalarviz.engine.cpu.team`; no arrivals yet.
     worker, workers : int
@@ -330,10 +336,14 @@ def train(
             losses[step] = parts.sum()
         if size > n:
             prologue_back(prologue_at, theta_at, grad_at, n)
+        if len(penalties):
+            penalties[step] = penalty(value_at, n, limits)
         if commit:
             if step == len(losses) - 1:
                 copy(previous_at, value_at, n)
             numbers = row_at(hyper_at + step * hyper_line, theta)
+            if limits[2] >= 0:
+                numbers[int(limits[4])] = coefficient(value_at, grad_at, n, trained, limits)
             update(word_at(updater.ctypes.data), numbers, word_at(columns.ctypes.data), n, trained)
 
 
@@ -380,5 +390,6 @@ def signature(name: str, dtype: str) -> tuple[Any, ...]:
     order = numba.types.UniTuple(numba.uint64[::1], 2)
     return (
         words, words, words, reals, reals, reals, reals, words, i64[:, ::1], i64, numba.boolean, i64, order, reals,
-        numba.boolean[::1], matrix, i64, numba.float64[::1], numba.boolean, matrix, numba.float64[::1], words, i64, i64,
+        numba.boolean[::1], matrix, i64, numba.float64[::1], numba.boolean, matrix, numba.float64[::1],
+        numba.float64[::1], numba.float64[::1], words, i64, i64,
     )  # fmt: skip

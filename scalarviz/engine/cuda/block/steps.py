@@ -30,7 +30,8 @@ def make_steps(problem: Problem, device: Device, state: State, shape: Shape) -> 
         if form is not None:
             plain.remark = f"a small batch in many launches: a block has only {device.shared_bytes >> 10} KB"
         return plain
-    if form.alone and shape.joined and update_source(problem.update.body):
+    alone = form.alone and shape.joined and not problem.limits.between
+    if alone and update_source(problem.update.body):
         return LonelySteps(problem, device, state, shape, form)
     return BlockSteps(problem, device, state, shape, form)
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from .... import rng
-from ..jit import cuda, device_function
-from ..typed import Flags, Int, Key, Longs, Real, Reals, Words, real
+from ..jit import FUNCTIONS, cuda, device_function
+from ..typed import Double, Doubles, Flags, Int, Key, Longs, Real, Reals, Words, real
 
 WORD, HALF, NOTHING, ONE = rng.WORD, rng.HALF, np.uint64(0), np.uint64(1)
 TWO, THREE = np.uint64(2), np.uint64(3)
 ORDER, SAMPLING = np.uint64(int(rng.Stream.ORDER)), np.uint64(int(rng.Stream.SAMPLING))
+root = FUNCTIONS["sqrt"]
 philox4x32 = device_function(rng.philox4x32)
 feistel = device_function(rng.feistel)
 drawn = device_function(rng.drawn)
@@ -111,6 +112,54 @@ def commit(
     i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
     if lane < lanes and i < count and trained[start + lane] != 0:
         state[offsets[i] + start + lane] = values[pool[outputs + i] * stride + lane]
+
+
+def penalty(
+    losses: Doubles, theta: Reals, n: Int, l1: Double, l2: Double, slices: Int, scales: Reals, clock: Longs
+) -> None:
+    """What the loss has on top, to the parts of the step's loss: these are scaled by the host."""
+    q = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    if q < slices:
+        total, squares = np.float64(0), np.float64(0)
+        for p in range(q, n, slices):
+            w = np.float64(theta[p])
+            total += abs(w)
+            squares += w * w
+        step = clock[0] - clock[2]
+        losses[step * slices + q] += (l1 * total + l2 * squares) / np.float64(scales[step])
+
+
+def lengths(
+    parts: Doubles, grad: Reals, theta: Reals, trained: Flags, n: Int, l1: Double, l2: Double, slices: Int
+) -> None:  # fmt: skip
+    """Parts of the squared length of the gradient, penalties included."""
+    q = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    if q < slices:
+        total = np.float64(0)
+        for p in range(q, n, slices):
+            if trained[p] != 0:
+                w = np.float64(theta[p])
+                g = np.float64(grad[p]) + 2.0 * l2 * w
+                if w > 0.0:
+                    g += l1
+                elif w < 0.0:
+                    g -= l1
+                total += g * g
+        parts[q] = total
+
+
+def coefficient(
+    table: Reals, parts: Doubles, slices: Int, most: Double, tiny: Double, place: Int, width: Int, clock: Longs
+) -> None:  # fmt: skip
+    """What the gradient of the step is multiplied by, among the step's numbers."""
+    if cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x == 0:
+        total = np.float64(0)
+        for q in range(slices):
+            total += parts[q]
+        found = most / (root(total) + tiny)
+        if found > 1.0:
+            found = np.float64(1)
+        table[(clock[0] - clock[2]) * width + place] = real(found)
 
 
 def tick(clock: Longs) -> None:
