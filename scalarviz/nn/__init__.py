@@ -5,7 +5,7 @@ Open `_module` first, then `_linear`. A layer is a graph of scalars: what makes 
 """
 
 from ..arguments import explain
-from . import init
+from . import init, utils
 from ._absent import COMMON
 from ._activations import (
     ELU,
@@ -52,7 +52,7 @@ __all__ = [
     "Linear", "LoadResult", "LogSigmoid", "LogSoftmax", "Loss", "MSELoss", "MaxPool1d", "MaxPool2d", "Module",
     "MultiMarginLoss", "MultiheadAttention", "NLLLoss", "Network", "PReLU", "Parameter", "ParameterView",
     "Perceptron", "PerceptronView", "RMSNorm", "ReLU", "ReLU6", "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss",
-    "Softmax", "Softplus", "Tanh", "Unflatten", "batch_part", "batch_reduction", "batch_shares", "init",
+    "Softmax", "Softplus", "Tanh", "Unflatten", "batch_part", "batch_reduction", "batch_shares", "init", "utils",
 ]  # fmt: skip
 
 for _kind in [thing for thing in map(globals().get, __all__) if isinstance(thing, type)]:

@@ -1,0 +1,126 @@
+"""What hand-written loops do to gradients between ``backward()`` and ``optimizer.step()``, in PyTorch's words.
+
+A Run has arguments for it: ``Run(..., clip_norm=1.0, clip_value=0.5)``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..checks import flag
+from ..errors import InputError, StateError, TypeMismatchError, shown
+from ..scalar import Block, Weight
+from ..scalar.numbers import as_number
+
+TINY = 1e-6
+"""What PyTorch adds to the length before it divides by it."""
+Parts = list[tuple[Block, NDArray[np.intp]]]
+
+
+def clip_grad_norm_(
+    parameters: Iterable[Block | Weight] | Block | Weight,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+) -> float:
+    """Scale the gradients down so that all together are no longer than `max_norm`; shorter ones stay.
+
+    Parameters
+    ----------
+    parameters : iterable of Parameter and Weight
+        Such as ``net.parameters()``. Gradients that are not computed do not count.
+    max_norm : float
+        At least 0.
+    norm_type : float
+        2 for the usual length, ``math.inf`` for the largest number; above 0.
+    error_if_nonfinite : bool
+        Whether a length that is not finite raises; else gradients become NaN or 0, as in PyTorch.
+
+    Returns
+    -------
+    float
+        The length before.
+
+    Raises
+    ------
+    TypeMismatchError
+        Something in `parameters` is neither a Parameter nor a Weight.
+    InputError
+        A number is out of its range.
+    StateError
+        The length is not finite, and that was to be said.
+    """
+    parts, most = _computed(parameters, "clip_grad_norm_"), _number(max_norm, "clip_grad_norm_: max_norm")
+    kind, strict = as_number(norm_type, "clip_grad_norm_: norm_type"), flag(
+        error_if_nonfinite, "clip_grad_norm_: error_if_nonfinite"
+    )  # fmt: skip
+    if not kind > 0:
+        raise InputError(f"clip_grad_norm_: norm_type must be above 0, got {shown(norm_type)}")
+    found = [np.abs(block.flat_grad[places].astype(np.float64)) for block, places in parts]
+    numbers = np.concatenate([*found, np.zeros(0)])
+    with np.errstate(over="ignore", invalid="ignore"):
+        if kind == math.inf:
+            length = float(numbers.max(initial=0.0))
+        elif kind == 2:
+            length = math.sqrt(np.square(numbers).sum())
+        else:
+            length = float((numbers**kind).sum() ** (1 / kind))
+        if strict and not math.isfinite(length):
+            raise StateError(f"clip_grad_norm_: the length of the gradients is {length}; nothing was changed")
+        factor = min(1.0, most / (length + TINY)) if length == length else math.nan
+        for block, places in parts:
+            block.flat_grad[places] *= factor
+    return length
+
+
+def clip_grad_value_(parameters: Iterable[Block | Weight] | Block | Weight, clip_value: float) -> None:
+    """Cut each number of the gradients to ``-clip_value .. clip_value``.
+
+    Parameters
+    ----------
+    parameters : iterable of Parameter and Weight
+    clip_value : float
+        At least 0.
+
+    Raises
+    ------
+    TypeMismatchError
+        Something in `parameters` is neither a Parameter nor a Weight.
+    InputError
+        `clip_value` is out of its range.
+    """
+    parts, most = _computed(parameters, "clip_grad_value_"), _number(clip_value, "clip_grad_value_: clip_value")
+    for block, places in parts:
+        block.flat_grad[places] = np.clip(block.flat_grad[places], -most, most)
+
+
+def _number(given: Any, what: str) -> float:
+    value = as_number(given, what)
+    if not value >= 0:
+        raise InputError(f"{what} must be a number >= 0, got {shown(given)}")
+    return value
+
+
+def _computed(parameters: Any, title: str) -> Parts:
+    """Blocks, each once, with the flat indices of the gradients that are computed."""
+    listed = [parameters] if isinstance(parameters, Block | Weight) else parameters
+    if isinstance(listed, str | np.ndarray) or not isinstance(listed, Iterable):
+        raise TypeMismatchError(
+            f"{title}: parameters is a list, such as net.parameters(); got {type(parameters).__name__}"
+        )
+    named: dict[Block, set[int]] = {}
+    for i, part in enumerate(listed):
+        if isinstance(part, Weight):
+            named.setdefault(part._block, set()).add(part._index)
+        elif isinstance(part, Block):
+            named.setdefault(part, set()).update(range(part.size))
+        else:
+            kind = type(part).__name__
+            raise TypeMismatchError(f"{title}: parameters[{i}] must be a Parameter or a Weight, got {kind}")
+    held = [(block, np.array(sorted(places), np.intp)) for block, places in named.items()]
+    return [(block, places[block.computed[places] != 0]) for block, places in held]
