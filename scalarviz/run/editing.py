@@ -170,15 +170,13 @@ class Editing:
             Of the hidden modules of a Sequential, those that a layer with weights follows; the last one stays.
         loss : str or callable, optional
         optimizer : str, Optimizer or class, optional
-            Its state begins with 0 and its steps with 1, whatever it did before. A name (``"Adam"``) or a class holds
-            the weights that the one before held.
+            It begins, whatever it did before. A name (``"Adam"``) or a class holds what the one before held.
         model : callable, optional
-            Layers that still fit go on with the numbers of now: those that both have, then, of two Sequentials, a
-            longest row of layers of equal shapes in order, of other modules those of equal names and shapes. Others
-            begin as they are. The log says which. Without `optimizer` that of now goes on over the new weights; those
-            that are no longer in the run stand alone again.
+            Layers that still fit go on with the numbers of now: of two Sequentials a longest row of layers of equal
+            shapes in order, of other modules those of equal names and shapes. Others begin as they are; the log says
+            which. Without `optimizer` that of now goes on over the new weights; those no longer in the run stand alone.
         l1, l2, clip_norm, clip_value : float, optional
-            Penalties of the loss and limits of the gradient, see :class:`Run`; None ends a limit.
+            See :class:`Run`; None ends a limit.
         **numbers
             Of the optimiser: ``lr``, ``momentum``, ``betas``, ...
 
@@ -197,19 +195,20 @@ class Editing:
             numbers, batch_size, sampling = {}, None, None
         if numbers:
             edits.append(SetOptimizer(tuple(numbers.items())))
-        if sampling is not None:
-            edits.append(SetSampling(sampling, batch_size))
-        elif batch_size is not None:
-            edits.append(SetBatchSize(batch_size))
-        limits = {"l1": l1, "l2": l2, "clip_norm": clip_norm, "clip_value": clip_value}
-        given: dict[str, Any] = {name: limit for name, limit in limits.items() if not isinstance(limit, AsNow)}
-        if given:
-            edits.append(SetLimits(**{**asdict(self.problem.limits), **given}))
-        edits += [] if engine is None else [SetEngine(engine)]
+        edits += _of_samples(batch_size, sampling)
+        edits += self._limited({"l1": l1, "l2": l2, "clip_norm": clip_norm, "clip_value": clip_value})
+        self._do_all([*edits, *([] if engine is None else [SetEngine(engine)])])
+
+    def _do_all(self, edits: list[Edit]) -> None:
         for edit in edits:
             edit.check(self.hands)
         for edit in edits:
             self.do(edit)
+
+    def _limited(self, limits: dict[str, Any]) -> list[Edit]:
+        """The edit that sets those that are not left as they are; none if all are."""
+        given = {name: limit for name, limit in limits.items() if not isinstance(limit, AsNow)}
+        return [SetLimits(**{**asdict(self.problem.limits), **given})] if given else []
 
     @property
     def lr(self) -> float:
@@ -326,6 +325,12 @@ class Editing:
         Where a batch was all the data it still is; one that is larger than the new data becomes all of it.
         """
         self.do(Refill(*_both(inputs, targets, "refill")))
+
+
+def _of_samples(batch_size: int | None, sampling: Sampling | None) -> list[Edit]:
+    if sampling is not None:
+        return [SetSampling(sampling, batch_size)]
+    return [] if batch_size is None else [SetBatchSize(batch_size)]
 
 
 def _both(inputs: ArrayLike, targets: ArrayLike, what: str) -> tuple[NDArray[Any], NDArray[Any]]:
