@@ -57,8 +57,9 @@ class Timing:
 
 
 def in_turns(
-    contestants: Mapping[str, Callable[[int], object]], *, rounds: int = 15, seconds: float = 0.05
-) -> dict[str, Timing]:
+    contestants: Mapping[str, Callable[[int], object]], *, rounds: int = 15, seconds: float = 0.05,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, Timing]:  # fmt: skip
     """Time `contestants`, each a function that does so many units of work.
 
     Parameters
@@ -68,27 +69,29 @@ def in_turns(
         Turns of each.
     seconds : float
         About how long one turn lasts.
+    clock : callable
+        ``time.process_time`` for what one thread of this process does by itself: others at work show less.
     """
-    sizes = {name: _units_in(work, seconds) for name, work in contestants.items()}
+    sizes = {name: _units_in(work, seconds, clock) for name, work in contestants.items()}
     found: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(rounds):
         for name, work in contestants.items():
-            found[name].append(_once(work, sizes[name]) / sizes[name])
+            found[name].append(_once(work, sizes[name], clock) / sizes[name])
     return {name: timing_of(times) for name, times in found.items()}
 
 
-def _units_in(work: Callable[[int], object], seconds: float) -> int:
+def _units_in(work: Callable[[int], object], seconds: float, clock: Callable[[], float]) -> int:
     """How many units fill a turn; also the warm-up."""
     count = 1
-    while (took := _once(work, count)) < seconds / 4:
+    while (took := _once(work, count, clock)) < seconds / 4:
         count = max(2 * count, min(100 * count, int(count * seconds / max(took, 1e-9) / 2)))
     return max(1, round(count * seconds / took))
 
 
-def _once(work: Callable[[int], object], count: int) -> float:
-    start = time.perf_counter()
+def _once(work: Callable[[int], object], count: int, clock: Callable[[], float]) -> float:
+    start = clock()
     work(count)
-    return time.perf_counter() - start
+    return clock() - start
 
 
 def timing_of(times: list[float]) -> Timing:

@@ -30,21 +30,21 @@ GOAL = 0.85
 """What is asked for: the share of the product alone that a whole step reaches."""
 
 
-def product(name: str) -> Callable[[int], None]:
-    """Products of a 64 x 64 matrix and 64 rows of 512 lanes, float32."""
-    stride = 4 * LANES + 64
-    memory = np.random.default_rng(0).random((2 * SIDE + wire.PADDING + 1) * stride // 4, dtype=np.float32)
+def product(name: str, side: int = SIDE, lanes: int = LANES) -> Callable[[int], None]:
+    """Products of a square matrix and as many rows of lanes, float32."""
+    stride = 4 * lanes + 64
+    memory = np.random.default_rng(0).random((2 * side + wire.PADDING + 1) * stride // 4, dtype=np.float32)
     start = -(-memory.ctypes.data // 64) * 64
-    tile, theta = np.zeros(16, np.float32), np.random.default_rng(1).random(SIDE * SIDE, dtype=np.float32)
+    tile, theta = np.zeros(16, np.float32), np.random.default_rng(1).random(side * side, dtype=np.float32)
     address = loader.kernel_address(name, "float32")
-    code = np.array([wire.KERNEL, address, 0, SIDE, SIDE, SIDE, 0, SIDE, 1, -1, 0], np.int64)
-    space = np.array([start, stride, 2 * SIDE, tile.ctypes.data, 2 * SIDE, LANES, 0, 0, 0], np.int64)
-    pool = np.array([*range(SIDE, 2 * SIDE), *range(SIDE)], np.int64)
+    code = np.array([wire.KERNEL, address, 0, side, side, side, 0, side, 1, -1, 0], np.int64)
+    space = np.array([start, stride, 2 * side, tile.ctypes.data, 2 * side, lanes, 0, 0, 0], np.int64)
+    pool = np.array([*range(side, 2 * side), *range(side)], np.int64)
     arrays = (code, space, pool, theta, theta, theta)
     pointers = [a.ctypes.data for a in arrays]
 
     def run(count: int, keep: object = (memory, tile, arrays)) -> None:
-        again_and_again(count, address, *pointers, LANES, 0)
+        again_and_again(count, address, *pointers, lanes, 0)
 
     run(1)  # compiles the loop
     return run

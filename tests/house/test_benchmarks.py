@@ -149,6 +149,47 @@ def test_what_is_asked_for_is_measured(load, name):
     assert all(Path(command[0]) == Path(sys.executable) for command in commands.values())
 
 
+def test_the_grid_of_widths_and_batches_says_its_mean_and_its_worst_point(load):
+    wide = load("wide_nets")
+    medians = {
+        "2 wide, 1, SGD, float32": (1.0, 0.5), "256 wide, 8, Adam, float64": (1.0, 4.0),
+        "1024 wide, 1, SGD, float32": (2.0, 2.0),
+    }  # fmt: skip
+    seconds = {
+        f"{point}: {name}": {"median": value}
+        for point, pair in medians.items() for name, value in zip((wide.OURS, wide.EAGER), pair, strict=True)
+    }  # fmt: skip
+    seconds[f"1024 wide, 1, SGD, float32: {wide.ONEDNN}"] = {"median": 3.0}
+    found = wide.summaries(seconds)
+    assert found["all"] == {"points": 3, "mean": 1.26, "worst": 0.5, "worst_at": "2 wide, 1, SGD, float32"}
+    assert (found["wide"]["mean"], found["wide"]["worst"]) == (2.0, 1.0)
+    assert found["wide, float32"]["points"] == 1
+    assert found["wide, float32, over oneDNN"]["mean"] == 1.5
+    assert [goal["reached"] for goal in wide.goals(found).values()] == [False, True]
+
+
+def test_the_grid_is_the_one_that_was_asked_for(load):
+    wide = load("wide_nets")
+    assert (wide.WIDTHS[0], wide.WIDTHS[-1], wide.BATCHES[0], wide.BATCHES[-1]) == (2, 1024, 1, 8192)
+    assert (wide.WORST, wide.MEAN) == (1.3, 1.6)
+    report = json.loads((FOLDER / "results" / "wide_nets.json").read_text(encoding="utf-8"))
+    assert report["summaries"] == wide.summaries(report["seconds"])
+    assert report["goals"] == wide.goals(report["summaries"])
+    assert report["summaries"]["all"]["points"] == len(wide.WIDTHS) * len(wide.BATCHES) * 4
+
+
+def test_the_products_of_onednn_are_those_of_a_layer(load):
+    torch = pytest.importorskip("torch", reason="no PyTorch (extra oracle)")
+    linear = load("_peer_mkldnn").Linear(5, 3)
+    x = torch.randn(7, 5, requires_grad=True)
+    weights = torch.randn(7, 3)
+    found = [linear(x), *torch.autograd.grad((linear(x) * weights).sum(), [x, *linear.parameters()])]
+    plain = torch.nn.functional.linear(x, linear.weight, linear.bias)
+    expected = [plain, *torch.autograd.grad((plain * weights).sum(), [x, *linear.parameters()])]
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
 def test_the_networks_of_the_threads_are_there(load):
     names = [work.name for work in load("_workloads").WORKLOADS]
     for start in load("threads").CHOSEN:
