@@ -64,6 +64,10 @@ class Values(np.ndarray[Any, Any], Many):
         """The gradients, a copy; 0 where there is none."""
         return np.array([value.grad or 0.0 for value in self.flat], np.float64).reshape(self.shape)
 
+    def each(self, name: str, *operands: Any) -> Any:
+        """An operation of the table with each of the numbers."""
+        return each(name, *operands)
+
     def item(self) -> Any:  # type: ignore[override]
         """The number of an array of one."""
         return only(self, "item").item()

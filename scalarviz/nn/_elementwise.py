@@ -32,6 +32,10 @@ class Elementwise(Many):
         """Each of them as an object: the `Weight` of it, or what is computed of that."""
         return values(self.row().weights(), self.shape)
 
+    def each(self, name: str, *operands: Any) -> Any:
+        """An operation of the table with each of the numbers."""
+        return each(name, *operands)
+
     def sum(self, dim: int | None = None) -> Any:
         """The sum of all numbers, one node; along `dim` one for each of the others."""
         return Total.of(self.row(), self.how) if dim is None else self.as_values().sum(dim)

@@ -13,6 +13,7 @@ from . import ops
 from .dot import dot
 from .kernel import kernel
 from .largest import MAX
+from .many import Many
 from .value import Value, apply, as_value, binary, unary
 
 Operand = Value | SupportsFloat
@@ -33,6 +34,9 @@ def function(name: str) -> Callable[..., Value]:
     def call(*operands: Operand) -> Value:
         if len(operands) != arity:
             raise InputError(f"{name}({', '.join(op.entry.args)}) takes {arity} operands, got {len(operands)}")
+        for x in operands:
+            if isinstance(x, Many):
+                return x.each(name, *operands)  # type: ignore[no-any-return]
         return make(op, *operands)
 
     call.__name__ = call.__qualname__ = name
@@ -93,6 +97,8 @@ With `where` twice the root never sees the 0:
 
 def leaky_relu(x: Operand, slope: Operand = 0.01) -> Value:
     """``x`` where positive, else ``slope * x``."""
+    if isinstance(x, Many):
+        return x.each("leaky_relu", x, slope)  # type: ignore[no-any-return]
     return apply(kernel("leaky_relu"), x, slope)
 
 
@@ -104,6 +110,8 @@ def sum(xs: Iterable[Operand]) -> Value:
     TypeMismatchError
         `xs` is no sequence of Values and numbers.
     """
+    if isinstance(xs, Many):
+        return xs.reduced("sum")  # type: ignore[no-any-return]
     terms = _operands("sum", xs)
     return dot([Value(1.0)] * len(terms), terms)
 
@@ -123,6 +131,8 @@ def mean(xs: Iterable[Operand]) -> Value:
     >>> mean([Value(1.0), Value(2.0), 6.0]).data
     3.0
     """
+    if isinstance(xs, Many):
+        return xs.reduced("mean")  # type: ignore[no-any-return]
     values = _values("mean", xs)
     return sum(values) / len(values)
 
@@ -137,6 +147,8 @@ def max(xs: Iterable[Operand]) -> Value:
     TypeMismatchError
         `xs` is no sequence of Values and numbers.
     """
+    if isinstance(xs, Many):
+        return xs.reduced("max")  # type: ignore[no-any-return]
     values = _values("max", xs)
     return apply(MAX, *values) if len(values) > 2 else reduce(partial(apply, kernel("first_max")), values)
 
@@ -151,6 +163,8 @@ def min(xs: Iterable[Operand]) -> Value:
     TypeMismatchError
         `xs` is no sequence of Values and numbers.
     """
+    if isinstance(xs, Many):
+        return xs.reduced("min")  # type: ignore[no-any-return]
     return -max([-x for x in _values("min", xs)])
 
 

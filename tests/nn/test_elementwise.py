@@ -120,6 +120,29 @@ def test_values_of_other_objects_take_part():
     assert w.grad == pytest.approx(Q.sum())
 
 
+FUNCTIONS = {
+    "tanh": (lambda p, q: sv.tanh(p + q), lambda p, q: torch.tanh(p + q)),
+    "exp": (lambda p, q: sv.exp(p), lambda p, q: torch.exp(p)),
+    "of a column": (lambda p, q: sv.sigmoid(p[:, 0]), lambda p, q: torch.sigmoid(p[:, 0])),
+    "where": (lambda p, q: sv.where(p > 0, p, 0.1 * p), lambda p, q: torch.where(p > 0, p, 0.1 * p)),
+    "leaky": (lambda p, q: sv.leaky_relu(p - q), lambda p, q: torch.nn.functional.leaky_relu(p - q)),
+    "maximum": (sv.maximum, lambda p, q: torch.maximum(p, q.expand(4, 3))),
+    "a Value first": (lambda p, q: sv.mul(Value(2.0), p), lambda p, q: 2 * p),
+    "method of a Value": (lambda p, q: Value(2.0).mul(p), lambda p, q: 2 * p),
+    "sum": (lambda p, q: sv.sum(p), lambda p, q: torch.sum(p)),
+    "mean": (lambda p, q: sv.mean(p * q), lambda p, q: torch.mean(p * q)),
+    "max": (lambda p, q: sv.max(p) + sv.min(p * p), lambda p, q: torch.max(p) + torch.min(p * p)),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_arrays(name):
+    found, wanted = ours(FUNCTIONS[name][0]), theirs(FUNCTIONS[name][1])
+    assert found[0] == wanted[0]
+    for a, b in zip(found[1:], wanted[1:], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-14)
+
+
 def test_what_comes_out_goes_into_modules_losses_and_sums():
     p = nn.Parameter(P)
     row = p[1:3, 0] * 2.0
