@@ -16,7 +16,7 @@ from scalarviz.run.memory import check_run
 from scalarviz.run.panels import LossCurve, TestCurve
 
 from ._gpt import GPT, next_letter, weights_of
-from ._gpt_looked_at import new_word, panels
+from ._gpt_looked_at import TEMPERATURE, board, new_word
 from ._words import Words, load_words
 from .options import SceneOptions
 
@@ -70,14 +70,13 @@ def build(options: Options) -> sv.Scene:
         threads=options.run_threads,
     )
     shown = SHOWN if set(SHOWN) <= set(words.letters) and len(SHOWN) < options.context else words.test[0]
-    attention, following, made = panels(words, shown, options.heads, options.layers)
     probe, target = words.samples([shown])
     return sv.Scene(
         name="microgpt",
         run=run,
         probe=probe[0],
         probe_target=target[0],
-        panels=(made, attention, following, LossCurve(f"{batch:,} words", _test_curve(words))),
+        panels=(board(words, shown, options.heads, options.layers), LossCurve(f"{batch:,} words", _test_curve(words))),
         notes=_notes(words, options, batch),
         story=Story("They should invent names, letter by letter.", claim=_claim_of(words, options)),
     )
@@ -99,7 +98,7 @@ def _notes(words: Words, options: Options, batch: int) -> list[str]:
 def _claim_of(words: Words, options: Options) -> Callable[[Moment], str]:
     def claim(moment: Moment) -> str:
         """Words that it makes up, as they come."""
-        made = [new_word(moment, words, options.heads, options.layers, number) for number in range(3)]
+        made = [new_word(moment, words, options.heads, options.layers, number, TEMPERATURE) for number in range(3)]
         return f"They now say {', '.join(word or 'nothing' for word in made)}."
 
     return claim

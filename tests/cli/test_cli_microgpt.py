@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scalarviz.scenes import microgpt
 from scalarviz.scenes._gpt import GPT, next_letter, weights_of
-from scalarviz.scenes._gpt_looked_at import following, maps, new_word, read
+from scalarviz.scenes._gpt_looked_at import board, new_word, read
 from scalarviz.scenes._words import NAMES, Words, load_words
 
 from scalarviz import Run, optim
@@ -160,12 +160,8 @@ def test_what_the_picture_shows_is_what_the_network_says(words, layers):
     np.testing.assert_allclose(found.likely, likely, rtol=1e-10)
     np.testing.assert_allclose(found.attention.sum(axis=2), 1, rtol=1e-12)
     assert not np.triu(found.attention, 1).any()
-    picture = maps(found)
-    assert picture.shape == (7, 2 * 7 + 1, 3)
-    assert picture[0, 0, 0] == 1.0
-    rows = following(found, few, ids)
-    assert [row[0] for row in rows] == ["start", *"olivia"]
-    assert rows[0][1] == f"{(few.letters + '?')[likely[0].argmax()]} {100 * likely[0].max():.0f} %".replace("?", "end")
+    panel = board(few, "olivia", 2, layers)
+    np.testing.assert_array_equal(panel.look(moment_of(run), "olivia").likely, found.likely)
 
 
 def test_new_words_are_drawn_by_their_probabilities(words):
@@ -178,8 +174,8 @@ def test_new_words_are_drawn_by_their_probabilities(words):
     moment = moment_of(run)
     likely = read(moment, [few.end], 2, 1).likely[0] ** (1 / 0.6)
     wanted = likely[:26] / likely.sum()
-    made = [new_word(moment, few, 2, 1, number) for number in range(400)]
-    assert made == [new_word(moment, few, 2, 1, number) for number in range(400)]
+    made = [new_word(moment, few, 2, 1, number, 0.6) for number in range(400)]
+    assert made == [new_word(moment, few, 2, 1, number, 0.6) for number in range(400)]
     found = np.array([sum(word[:1] == letter for word in made) for letter in few.letters]) / 400
     assert np.abs(found - wanted).max() < 4 * np.sqrt(0.25 / 400)
     assert max(map(len, made)) <= 7

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import TypeMismatchError, listing
-from ...run.panels import ColourCube, DigitBoard, DigitPad, Image, LossCurve, Panel, Pictures, Table
+from ...run.panels import ColourCube, DigitBoard, DigitPad, Image, LossCurve, Panel, Pictures, Table, WordBoard
 from .board import BoardDrawer
 from .colour_cube import ColourCubeDrawer
 from .curve import LossDrawer
@@ -14,6 +14,7 @@ from .image import ImageDrawer
 from .pad import PadDrawer
 from .pictures import PicturesDrawer
 from .table import TableDrawer
+from .word import WordDrawer
 
 OWN: dict[type[Panel], type[Drawer[Any]]] = {
     Pictures: PicturesDrawer,
@@ -23,6 +24,7 @@ OWN: dict[type[Panel], type[Drawer[Any]]] = {
     LossCurve: LossDrawer,
     Image: ImageDrawer,
     Table: TableDrawer,
+    WordBoard: WordDrawer,
 }
 """The kinds that every scene has."""
 _USERS: dict[type[Panel], type[Drawer[Any]]] = {}
