@@ -83,6 +83,9 @@ class Problem:
         What :meth:`indices` does.
     limits : Limits
         Penalties and clipping.
+    columns : list of ndarray, shape (P,)
+        What the update reads of each weight beside its state, behind that: the number of its parameter group. Rates of
+        the groups but the first are numbers of the update's theta, its last ones.
     share : callable or None
         Targets (samples, n_targets) to what each sample adds to the number that a mean divides by; None: 1.
     """
@@ -103,6 +106,7 @@ class Problem:
     sampling: Sampling = "epochs"
     share: Share | None = None
     limits: Limits = NO_LIMITS
+    columns: list[Array] = field(default_factory=list)
     _shares: tuple[Data, Share, NDArray[np.float64] | None] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -22,6 +22,8 @@ def closing(init: Callable[..., None]) -> Callable[..., None]:
         self._done = False
         init(self, *args, **kwargs)
         self._done = outermost
+        if outermost and (given := vars(self).pop("_given", None)) is not None:
+            self.begin_groups(given.numbers, given.of)
 
     return constructor
 

@@ -10,15 +10,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import integer, mapping, position, real_array
+from ..checks import integer, mapping, real_array
 from ..errors import InputError, StateError, TracingError, TypeMismatchError, UnknownAttributeError, listing, shown
 from ..scalar import Block, Value, Weight
 from ..tape import Tape, record
-from ._given import Indices, as_block, at_least_zero, held_by
+from ._given import at_least_zero
+from ._grouping import Grouping
+from ._groups import Grouped, picked
 from ._moving import gathered, moving_of, scatter, zero_gradients
 from ._names import closing, unknown
 from ._pace import Schedule
-from ._paced import Paced
 from ._vector import run_tape
 
 FloatArray = NDArray[np.float64]
@@ -26,7 +27,7 @@ Update = tuple[Any, Mapping[str, Any]]
 Limited = Callable[[Value, Value, Sequence[Value]], Value]
 
 
-class Optimizer(Paced):
+class Optimizer(Grouping):
     """Base of the optimisers.
 
     A subclass names its state and says what happens to one weight. Its `update` is a function of Values: the
@@ -36,7 +37,8 @@ class Optimizer(Paced):
     Parameters
     ----------
     params : iterable of Parameter and Weight
-        What to train, such as ``net.parameters()``. Each weight once, however often it is listed.
+        What to train, such as ``net.parameters()``; each weight once, however often it is listed. Or parameter groups,
+        ``[{"params": ..., "lr": 0.1}, ...]``, which have numbers of their own; a weight is in one.
     lr : float
         Learning rate, finite and >= 0.
 
@@ -80,7 +82,7 @@ class Optimizer(Paced):
     """
 
     state: tuple[str, ...] = ()
-    _edit: weakref.WeakMethod[Callable[[dict[str, Any]], None]] | None = None
+    _edit: weakref.WeakMethod[Callable[[dict[str, Any], int | None], None]] | None = None
     """Who is told of a number that is set, while a Run trains with the optimiser."""
     _give: weakref.WeakMethod[Callable[[], object]] | None = None
     """Who is asked for state and steps as they are now, likewise."""
@@ -105,18 +107,23 @@ class Optimizer(Paced):
             return
         found = self.checked({name: value})
         edit = None if self._edit is None else self._edit()
-        if edit is None:
-            self.assign(found)
+        if edit is not None:
+            edit(found, None)
+        elif vars(self).get("_rules"):
+            self.put(found)
         else:
-            edit(found)
+            self.assign(found)
 
     @closing
     def __init__(self, params: Iterable[Block | Weight], lr: float) -> None:
         title = type(self).__name__
         if type(self).update is Optimizer.update and not overrides_step(self):
             raise TypeMismatchError(f"{title} says nothing about a step; give it update(self, w, g, state, lr, t)")
-        self._held = held_by(params, title)
+        given = Grouped(params, title)
+        self._held = given.held
         self.lr = lr
+        if given.numbers:
+            self._given = given  # until the constructor is done: the numbers of a subclass come later
         self._steps = 0
         self._state: dict[str, FloatArray] = {}
 
@@ -161,7 +168,7 @@ class Optimizer(Paced):
         w, g = gathered(self._held, "flat_value", moving), gathered(self._held, "flat_grad", moving)
         arrays = self._arrays()  # a number may have changed which there are
         rows = np.stack([w, g, *(arrays[name][flat] for name in self.state)])
-        new_w, *new_state = self._next(rows, np.array([self.lr, self._steps], np.float64))
+        new_w, *new_state = self.moved_rows(rows, flat)
         for name, row in zip(self.state, new_state, strict=True):
             self._state[name][flat] = row
         scatter(self._held, new_w, moving)
@@ -172,6 +179,9 @@ class Optimizer(Paced):
 
     def tape(self, limited: Limited | None = None, more: int = 0) -> Tape:
         """`update` recorded: inputs ``w, g, *state``, parameters ``lr, t``, outputs ``w, *state``.
+
+        With several parameter groups the last input is the group of the weight, and the last parameters are the rates
+        of all groups but the first.
 
         Parameters
         ----------
@@ -187,38 +197,22 @@ class Optimizer(Paced):
         InputError
             `update` returns something other than a weight and its state.
         """
-        theta = Block(2 + more)
+        groups = len(self.rules)
+        theta = Block(2 + more + groups - 1)
 
         def one(inputs: list[Value]) -> list[Value]:
+            w, g, *state = inputs
             if limited is not None:
-                w, g, *state = inputs
-                inputs = [w, limited(w, g, [theta.weight(2 + k) for k in range(more)]), *state]
-            return self._one(inputs, theta.weight(0), theta.weight(1))
+                g = limited(w, g, [theta.weight(2 + k) for k in range(more)])
+            if groups == 1:
+                return self._one([w, g, *state], theta.weight(0), theta.weight(1))
+            rates = [theta.weight(0), *(theta.weight(2 + more + j) for j in range(groups - 1))]
+            found = zip(self._rules, rates, strict=True)
+            return picked(
+                state[-1], [self.of_all(rule, [w, g, *state[:-1]], lr, theta.weight(1)) for rule, lr in found]
+            )
 
-        return record(one, 2 + len(self.state), blocks=[theta])
-
-    # ---- what it holds
-
-    def blocks(self) -> list[tuple[Block, Indices]]:
-        """Each block once, with the flat indices of its held weights, ascending."""
-        return [(block, held.copy()) for block, held in self._held]
-
-    def owns(self, block: Block, index: int) -> bool:
-        """Whether the weight at flat `index` of `block` is held."""
-        place = position(index, as_block(block, "owns").size, "owns: the block")
-        return any(b is block and bool((held == place).any()) for b, held in self._held)
-
-    def held_mask(self, block: Block) -> NDArray[np.bool_]:
-        """Which weights of `block` are held, shape ``(block.size,)``."""
-        mask = np.zeros(as_block(block, "held_mask").size, np.bool_)
-        for other, held in self._held:
-            if other is block:
-                mask[held] = True
-        return mask
-
-    def numel(self) -> int:
-        """How many weights are held."""
-        return sum(len(held) for _, held in self._held)
+        return record(one, 2 + len(self.state) + (groups > 1), blocks=[theta])
 
     # ---- its numbers
 
@@ -260,7 +254,7 @@ class Optimizer(Paced):
 
     def attach(
         self,
-        edit: Callable[[dict[str, Any]], None] | None,
+        edit: Callable[[dict[str, Any], int | None], None] | None,
         give: Callable[[], object] | None = None,
         scheduled: Callable[[Schedule | None], None] | None = None,
     ) -> None:

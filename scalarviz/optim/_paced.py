@@ -32,7 +32,10 @@ class Paced:
 
     @lr.setter
     def lr(self, lr: float) -> None:
-        self.lr_pace.set((lr,))
+        self._put_rate(lr, None)
+
+    def _put_rate(self, rate: float, group: int | None) -> None:
+        self.lr_pace.set((rate,))
 
     @property
     def lr_schedule(self) -> Schedule | None:

@@ -39,7 +39,7 @@ def made(run: Run, change: Change) -> Made:
     loss = LOSSES[change.loss]() if isinstance(change.loss, str) else change.loss
     fitting = fitting_blocks(old, model)
     optimizer = _optimizer(run, change, model, fitting)
-    numbers = _numbers(optimizer, dict(change.numbers))
+    numbers = _numbers(run, optimizer, dict(change.numbers))
     graph = old
     if any(part is not None for part in (change.model, change.loss, change.activation, change.optimizer)):
         with _activations(model, change.activation):
@@ -49,8 +49,8 @@ def made(run: Run, change: Change) -> Made:
     carried, fresh = _weights(run, graph, old, fitting)
     words = "" if change.model is None else said_of(graph, old, fitting)
     anew = change.optimizer is not None
-    pace, lr = optimizer.lr_pace.begun() if anew else None, numbers.pop("lr", None)
-    given = lr if "lr" in dict(change.numbers) else None
+    pace = optimizer.lr_pace.begun() if anew else None
+    given = optimizer.checked({"lr": dict(change.numbers)["lr"]})["lr"] if "lr" in dict(change.numbers) else None
     return Made(graph, old, carried, fresh, numbers, anew, given, pace, change.batch_size, change.sampling, words)
 
 
@@ -132,6 +132,8 @@ def _optimizer(run: Run, change: Change, model: Any, fitting: Mapping[Block, Blo
     held = _held(old, model, fitting) if change.model is not None else old.blocks()
     if change.optimizer is None:
         same = [(b, i.tolist()) for b, i in held] == [(b, i.tolist()) for b, i in old.blocks()]
+        if not same and len(old.rules) > 1:
+            raise InputError("change: which parameter group new weights are in is not known; give optimizer=, too")
         return old if same else holding(old, held)
     kind = OPTIMIZERS[change.optimizer] if isinstance(change.optimizer, str) else change.optimizer
     parameters = [p for block, places in held for p in _of(block, places)]
@@ -161,17 +163,17 @@ def _held(old: Optimizer, model: Any, fitting: Mapping[Block, Block]) -> list[tu
     return found
 
 
-def _numbers(optimizer: Optimizer, numbers: dict[str, Any]) -> dict[str, Any]:
+def _numbers(run: Run, optimizer: Optimizer, numbers: dict[str, Any]) -> tuple[dict[str, Any], ...]:
     """All numbers of the optimiser as they are to be; its rule is recorded with them, and nothing is changed."""
-    now, pace = optimizer.hyperparameters(), optimizer.lr_pace.moment()
-    wanted = {**now, **optimizer.checked(numbers)}
+    now, pace = optimizer.moment(), optimizer.lr_pace.moment()
+    found = optimizer.checked(numbers)
     try:
-        optimizer.assign(wanted)
-        record_update(optimizer)
+        optimizer.put(found)
+        record_update(optimizer, run.problem.limits)
+        return optimizer.moment()
     finally:
-        optimizer.assign(now)
+        optimizer.put_moment(now)
         optimizer.lr_pace.put(pace)
-    return wanted
 
 
 # ---- weights

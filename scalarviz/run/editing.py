@@ -241,9 +241,9 @@ class Editing:
     def sampling(self, sampling: Sampling) -> None:
         self.change(sampling=sampling)
 
-    def _optimizer_edited(self, numbers: dict[str, Any]) -> None:
+    def _optimizer_edited(self, numbers: dict[str, Any], group: int | None) -> None:
         """``optimizer.momentum = 0.9`` while this run trains with it."""
-        self.change(**numbers)
+        self.do(SetOptimizer(tuple(numbers.items()), group))
 
     def _scheduled(self, schedule: Schedule | None) -> None:
         """``StepLR(optimizer, ...)`` while this run trains with it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,9 +70,12 @@ class RunHands:
 
     # ---- how it trains
 
-    def check_numbers(self, numbers: Mapping[str, Any]) -> None:
-        """Whether the optimiser has numbers of these names and takes them."""
-        self.run.optimizer.checked(numbers)
+    def check_numbers(self, numbers: Mapping[str, Any], group: int | None = None) -> None:
+        """Whether the optimiser, or one of its parameter groups, has numbers of these names and takes them."""
+        rules = self.run.optimizer.rules
+        if group is not None and group >= len(rules):
+            raise InputError(f"there is no parameter group {group}, the optimiser has {len(rules)}")
+        rules[group or 0].checked(numbers)
 
     def check_schedule(self, schedule: Schedule | None) -> None:
         """Whether it is for as many parameter groups as the optimiser has."""
@@ -83,21 +86,30 @@ class RunHands:
         """Let the rates follow it from its beginning."""
         self.run.optimizer.put_schedule(schedule)
 
-    def put_numbers(self, numbers: Mapping[str, Any]) -> None:
-        """Set numbers of the optimiser; state of the same name goes on, other state begins at 0."""
-        run, optimizer = self.run, self.run.optimizer
-        found, before, pace = optimizer.checked(numbers), optimizer.hyperparameters(), optimizer.lr_pace.moment()
+    def put_numbers(self, numbers: Mapping[str, Any], group: int | None = None) -> None:
+        """Set numbers of the optimiser; state of the same name goes on, other state begins where it starts."""
+        optimizer = self.run.optimizer
+        found = optimizer.rules[group or 0].checked(numbers)
         if set(found) == {"lr"}:  # an input of the update, not a part of it
-            optimizer.assign(found)
-            return
+            optimizer.put(found, group)
+        else:
+            self._renumbered(lambda: optimizer.put(found, group))
+
+    def put_moment(self, moment: Sequence[Mapping[str, Any]]) -> None:
+        """Set the numbers of all parameter groups but their rates."""
+        self._renumbered(lambda: self.run.optimizer.put_moment(moment))
+
+    def _renumbered(self, put: Callable[[], None]) -> None:
+        run, optimizer = self.run, self.run.optimizer
+        before, pace = optimizer.moment(), optimizer.lr_pace.moment()
         known = dict(zip(optimizer.state, run.problem.state, strict=True))
-        optimizer.assign(found)
+        put()
         try:
             update = record_update(optimizer, run.problem.limits)
             state = [known.get(n, begun(optimizer, n, run._store.value)) for n in optimizer.state]
             self._use(update=update, state=state)
         except BaseException:
-            optimizer.assign(before)
+            optimizer.put_moment(before)
             optimizer.lr_pace.put(pace)
             raise
 

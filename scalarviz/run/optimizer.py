@@ -98,6 +98,15 @@ def flat_state(optimizer: Optimizer, tape: Tape, dtype: str) -> list[NDArray[Any
     return arrays
 
 
+def columns_of(optimizer: Optimizer, tape: Tape, dtype: str) -> list[NDArray[Any]]:
+    """What the recorded rule reads of each weight beside its state: the number of its parameter group, shape (P,)."""
+    if len(optimizer.rules) == 1:
+        return []
+    flat = np.zeros(tape.n_parameters, dtype)
+    flat[_places(optimizer, tape)] = optimizer.group_of
+    return [flat]
+
+
 def begun(optimizer: Optimizer, name: str, like: NDArray[Any]) -> NDArray[Any]:
     """The flat state of a name as it starts, of the shape and dtype of `like`."""
     return np.full_like(like, optimizer.state_start(name))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +18,7 @@ from ..scalar.store import Block, Store
 from .dataset import Dataset
 from .gather import release
 from .graph import Graph
-from .optimizer import hand_back, record_update, starts
+from .optimizer import columns_of, hand_back, record_update, starts
 
 if TYPE_CHECKING:
     from .run import Run
@@ -53,8 +53,8 @@ class Made:
         Weights that go on, with their gradients, flags and what the optimiser gathered.
     fresh : tuple of Fresh
         The others.
-    numbers : mapping of str to object
-        What the optimiser's are to be.
+    numbers : sequence of mappings of str to object
+        What the optimiser's are to be, by parameter groups; none: as they are.
     anew : bool
         Whether the optimiser begins: its state with 0, its steps with 1.
     lr : float or None
@@ -72,7 +72,7 @@ class Made:
     before: Graph
     carried: tuple[Carried, ...]
     fresh: tuple[Fresh, ...] = ()
-    numbers: Mapping[str, Any] = field(default_factory=dict)
+    numbers: Sequence[Mapping[str, Any]] = ()
     anew: bool = False
     lr: float | None = None
     pace: PaceMoment | None = None
@@ -140,18 +140,18 @@ def _put(run: Run, made: Made, store: Store) -> None:
     store.gate = run._store.gate
     if graph.optimizer is not old.optimizer:
         hand_back(old.optimizer, old.tape, run.problem, training)
-    numbers, pace = graph.optimizer.hyperparameters(), graph.optimizer.lr_pace.moment()
+    numbers, pace = graph.optimizer.moment(), graph.optimizer.lr_pace.moment()
     try:
-        graph.optimizer.assign(made.numbers)
+        graph.optimizer.put_moment(made.numbers or numbers)
         graph.optimizer.lr_pace.put(_pace(made, old))
         if made.lr is not None:
-            graph.optimizer.lr_pace.set((made.lr,))
+            graph.optimizer.put({"lr": made.lr})
         run._put_on(graph)
         _prepare(run, made, store, before)
         training.trainer.release()  # room for the other one
         trainer = run._make_trainer(run.problem)
     except BaseException:
-        graph.optimizer.assign(numbers)
+        graph.optimizer.put_moment(numbers)
         graph.optimizer.lr_pace.put(pace)
         before.put_back(run)
         raise
@@ -175,7 +175,7 @@ class _Before:
         problem = run.problem
         self.graph, self.store, self.dataset = run._graph, run._store, run._dataset
         names = ("plan", "update", "store", "state", "data", "batch", "sampling", "reduction", "share", "trained",
-                 "previous", "block", "t_start")  # fmt: skip
+                 "previous", "block", "t_start", "columns")  # fmt: skip
         self.fields = {name: getattr(problem, name) for name in names}
         self.update = run._training._update
         self.state = dict(zip(run.optimizer.state, problem.state, strict=True))
@@ -209,6 +209,7 @@ def _prepare(run: Run, made: Made, store: Store, before: _Before) -> None:
         given = problem.data.given(0, n), problem.data.given(n, n + m)
         run._dataset = Dataset(encoded(graph.plan, dtype, problem.whole, *given, ours=True))
         problem.data = run._dataset.joined()
+    problem.columns = columns_of(graph.optimizer, graph.tape, run.dtype)
     problem.trained = np.zeros(len(store.value), bool)
     if store is not before.store:
         problem.previous = _carried(made, before.fields["previous"], len(store.value), dtype)

@@ -37,7 +37,7 @@ from .limited import limits_of
 from .looking import Looking
 from .memory import check_run
 from .opened.asking import Asking
-from .optimizer import flat_state, hand_back, record_update
+from .optimizer import columns_of, flat_state, hand_back, record_update
 from .run_traveller import RunTraveller
 from .samples import as_pair, sample_shape
 from .timeline import Timeline
@@ -213,6 +213,7 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
             t_start=self.optimizer.steps,
             threads=self._threads,
             limits=limits,
+            columns=columns_of(self.optimizer, self._tape, self.dtype),
         )
 
     # ---- training
@@ -261,10 +262,8 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
 
     def _check_stands(self) -> None:
         if self.timeline.away:
-            raise StateError(
-                f"the run is on its way {self.timeline.away}: nothing can be done with it until it stands. A progress "
-                "function gives that up by returning False"
-            )
+            away = f"the run is on its way {self.timeline.away}: nothing can be done with it until it stands."
+            raise StateError(f"{away} A progress function gives that up by returning False")
 
     @property
     def call_seconds(self) -> float:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ..engine.choose import EngineChoice
     from ..engine.limits import Limits
     from ..engine.problem import Sampling
-    from ..optim import Optimizer
     from .graph import Graph
     from .run import Run
 
@@ -163,15 +162,16 @@ class _Limits:
 class _Optimizer:
     owns = frozenset({
         "optimizer", "optimizer.state", "optimizer._steps", "optimizer._state", "optimizer.numbers", "optimizer._pace",
+        "optimizer._rules",
         "_training.pace", "problem.state",
-        "problem.update", "problem.t_start",
+        "problem.update", "problem.t_start", "problem.columns",
     })  # fmt: skip
 
     def give(self, run: Run) -> dict[str, Any]:
         arrays = zip(run.optimizer.state, run.problem.state, strict=True)
         return {
             "class": type(run.optimizer).__name__,
-            "numbers": numbers_of(run.optimizer),
+            "numbers": run.optimizer.moment(),
             "pace": run.optimizer.lr_pace.moment(),
             "before": run.problem.t_start,
             "arrays": {name: array.copy() for name, array in arrays},
@@ -181,16 +181,11 @@ class _Optimizer:
         """The numbers of its graph's optimiser are those that it had."""
 
     def take(self, run: Run, part: Mapping[str, Any]) -> None:
-        if numbers_of(run.optimizer) != part["numbers"]:
-            run.hands.put_numbers(part["numbers"])
+        if run.optimizer.moment() != part["numbers"]:
+            run.hands.put_moment(part["numbers"])
         run.optimizer.lr_pace.put(part["pace"])
         run.problem.t_start = part["before"]
         run.problem.state = [part["arrays"][name].copy() for name in run.optimizer.state]
-
-
-def numbers_of(optimizer: Optimizer) -> dict[str, Any]:
-    """The numbers of its rule; its rates are its pace."""
-    return {name: number for name, number in optimizer.hyperparameters().items() if name != "lr"}
 
 
 class OfModel(NamedTuple):

@@ -387,7 +387,7 @@ BAD = [
     ({"loss": nn.Module}, TypeMismatchError, "loss must be one of"),
     ({"loss": "NLLLoss"}, ScalarvizError, "NLLLoss takes one target a sample"),
     ({"loss": lambda o, t: o}, InputError, "the loss"),
-    ({"optimizer": "Adagrad"}, InputError, "optimizer must be one of SGD, Adam, AdamW"),
+    ({"optimizer": "Adadelta"}, InputError, "optimizer must be one of SGD, Adam, AdamW, RMSprop"),
     ({"optimizer": 3}, TypeMismatchError, "optimizer must be one of"),
     ({"optimizer": int}, TypeMismatchError, "optimizer must be one of"),
     ({"optimizer": Needy}, InputError, "give its numbers too"),

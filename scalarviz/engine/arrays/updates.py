@@ -29,6 +29,8 @@ class Updater:
         """
         given = np.ones((self.problem.update.n_parameters, count))
         given[0] = lr[:, 0] if isinstance(lr, np.ndarray) else lr
+        if self.problem.columns and (others := len(given) - 2 - (self.problem.limits.clip_norm is not None)):
+            given[-others:] = lr[:, 1:].T if isinstance(lr, np.ndarray) else lr
         given[1] = np.arange(first + 1, first + count + 1, dtype=np.float64) + self.problem.t_start
         table = given if self._prologue is None else np.concatenate([given, self._derived(given)])
         with np.errstate(over="ignore"):  # a rate beyond float32 becomes inf; the run says that it diverged
@@ -50,6 +52,6 @@ class Updater:
         if problem.limits.clip_norm is not None:
             hyper = hyper.copy()
             hyper[CLIP] = problem.limits.coefficient(store.value, store.grad, trained)
-        rows = self.body.forward(hyper, np.stack([store.value, store.grad, *problem.state]))
+        rows = self.body.forward(hyper, np.stack([store.value, store.grad, *problem.state, *problem.columns]))
         for target, row in zip((store.value, *problem.state), self.body.program.outputs, strict=True):
             np.copyto(target, rows[row], where=trained)

@@ -93,7 +93,7 @@ class NumbaTrainer(HostTrainer):
         theta, grad = (self._theta, self._grad) if derived else (store.value, store.grad)
         trained = self._everything if problem.trained.all() else problem.trained
         # gathered at every call: the arrays of a problem may be replaced between calls
-        columns = [store.value, grad, *problem.state]
+        columns = [store.value, grad, *problem.state, *problem.columns]
         shared = (
             self._prologue.machine, self._update.machine, theta, grad, store.value, problem.previous,
             np.array([c.ctypes.data for c in columns], np.int64), self._feeder.lines(problem.data), samples, False,

@@ -18,7 +18,8 @@ class State:
     goes into the arrays of the problem, so a device that is lost in the middle leaves the numbers of the last call.
     What is uploaded first after `keep` stays there too: a snapshot costs nothing.
 
-    ``offset[k]`` is where input k of the optimiser's program begins: the weight, its gradient, its states.
+    ``offset[k]`` is where input k of the optimiser's program begins: the weight, its gradient, its states; those of
+    ``columns`` follow, behind the previous values.
 
     Attributes
     ----------
@@ -32,7 +33,9 @@ class State:
         dtype = problem.store.value.dtype
         self.offset = [0, self.size, *(2 * self.size + k * self.n for k in range(len(problem.state)))]
         self.end = 2 * self.size + len(problem.state) * self.n
-        self.memory = device.empty(self.end + self.n, dtype)
+        behind = self.end + self.n
+        self.columns = [behind + k * self.n for k in range(len(problem.columns))]
+        self.memory = device.empty(behind + len(self.columns) * self.n, dtype)
         self.theta, self.grad = self.memory.part(0, self.size), self.memory.part(self.size, self.size)
         self.value, self.previous = self.memory.part(0, self.n), self.memory.part(self.end, self.n)
         self.trained = device.empty(self.n, np.uint8)
@@ -79,6 +82,8 @@ class State:
         for span, array in self._arrays():
             host[span] = array
         self.device.upload(self.memory.part(0, self.end), host[: self.end])
+        for start, column in zip(self.columns, self.problem.columns, strict=True):
+            self.device.upload(self.memory.part(start, self.n), column)
         self.device.upload(self.trained, self.problem.trained.view(np.uint8))
         self.seconds = time.perf_counter() - start
 

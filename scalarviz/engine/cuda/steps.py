@@ -42,7 +42,7 @@ class Steps:
         self.joined = update_source(program) if shape.joined else ""
         together = 1 if self.joined else shape.chunk(program.n_rows, item, n)
         self.updates = Machine(program, device, self.dtype, together, shape)
-        offsets = np.array(state.offset, np.int64)
+        offsets = np.array([*state.offset, *state.columns], np.int64)
         self.column_offsets = self.body.constant(offsets[program.input_index])
         outputs = [state.offset[0], *state.offset[2:]]
         self.output_offsets = self.body.constant(np.array(outputs, np.int64))

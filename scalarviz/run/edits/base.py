@@ -45,12 +45,12 @@ class Hands(Protocol):
         """Set which weights the optimiser leaves alone."""
         ...
 
-    def check_numbers(self, numbers: Mapping[str, Any]) -> None:
-        """Whether the optimiser has numbers of these names and takes them."""
+    def check_numbers(self, numbers: Mapping[str, Any], group: int | None = None) -> None:
+        """Whether the optimiser, or one of its parameter groups, has numbers of these names and takes them."""
         ...
 
-    def put_numbers(self, numbers: Mapping[str, Any]) -> None:
-        """Set numbers of the optimiser."""
+    def put_numbers(self, numbers: Mapping[str, Any], group: int | None = None) -> None:
+        """Set numbers of the optimiser, or of one of its parameter groups."""
         ...
 
     def check_schedule(self, schedule: Schedule | None) -> None:

@@ -26,9 +26,12 @@ class SetOptimizer(Edit):
     ----------
     numbers : mapping or sequence of (str, number)
         By the names of the constructor's arguments.
+    group : int, optional
+        Of one parameter group alone; default: of all.
     """
 
     numbers: tuple[tuple[str, Any], ...]
+    group: int | None = None
 
     def __post_init__(self) -> None:
         given: Any = self.numbers
@@ -40,22 +43,27 @@ class SetOptimizer(Edit):
         if not pairs:
             raise InputError("SetOptimizer: no number is named; such as SetOptimizer({'momentum': 0.9})")
         fix(self, numbers=pairs)
+        if self.group is not None:
+            fix(self, group=integer("SetOptimizer: group", self.group, 0))
 
     def check(self, hands: Hands) -> None:
         """Raise unless the optimiser has these numbers and takes them."""
-        hands.check_numbers(dict(self.numbers))
+        hands.check_numbers(dict(self.numbers), self.group)
 
     def apply(self, hands: Hands) -> None:
         """Set them; where the update becomes another one, its state goes on by name."""
-        hands.put_numbers(dict(self.numbers))
+        hands.put_numbers(dict(self.numbers), self.group)
 
     def words(self, name: Names = numbered) -> str:
         """``momentum = 0.9, weight_decay = 0.01``."""
-        return ", ".join(f"{key} = {_short(number)}" for key, number in self.numbers)
+        said = ", ".join(f"{key} = {_short(number)}" for key, number in self.numbers)
+        return said if self.group is None else f"group {self.group}: {said}"
 
     def continues(self, earlier: Edit) -> bool:
         """Whether it sets the same numbers."""
-        return isinstance(earlier, SetOptimizer) and {k for k, _ in earlier.numbers} == {k for k, _ in self.numbers}
+        if not isinstance(earlier, SetOptimizer) or earlier.group != self.group:
+            return False
+        return {k for k, _ in earlier.numbers} == {k for k, _ in self.numbers}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

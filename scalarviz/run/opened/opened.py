@@ -173,17 +173,14 @@ class Opened:
                 else "the optimiser does not hold it, or the loss does not read it"
             )
             return Update(index, before, before, gradient, (), why)
-        state = [float(array[index]) for array in self._state.values()]
-        lines = self._rule.lines([before, gradient, *state], self._theta)
+        group = taken.group(index)
+        state = [float(self._state[name][index]) for name in taken.rules[group][1]]
+        lines = self._rules[group].lines([before, gradient, *state], taken.theta(self.gradient, group))
         return Update(index, before, lines[-1].result, gradient, tuple(lines))
 
     def line(self, weight: Any) -> tuple[Line, ...]:
         """The lines of :meth:`update` alone."""
         return self.update(weight).lines
-
-    @cached_property
-    def _theta(self) -> tuple[float, ...]:
-        return self._taken.theta(self.gradient)
 
     @property
     def penalty(self) -> float:
@@ -191,8 +188,8 @@ class Opened:
         return self._taken.limits.penalty(self.values)
 
     @cached_property
-    def _rule(self) -> Rule:
-        return Rule(self._taken.rule, self._taken.state_names)
+    def _rules(self) -> tuple[Rule, ...]:
+        return tuple(Rule(tape, names) for tape, names in self._taken.rules)
 
     @property
     def _state(self) -> Mapping[str, NDArray[Any]]:

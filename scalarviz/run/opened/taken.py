@@ -66,8 +66,14 @@ class Taken:
     optimizer : str
         Class name.
     state_names : tuple of str
-    rule, update : Tape, Plan
-        The optimiser's update of one weight, as recorded and as engines run it.
+    rules : tuple of (Tape, tuple of str)
+        The update of one weight of each parameter group as recorded, with the names of the state that it reads.
+    update : Plan
+        The optimiser's update as engines run it.
+    of_group : list of ndarray, shape (P,)
+        The group of each weight; none where there is one alone.
+    rates : tuple of float
+        Of all groups but the first.
     limits : Limits
         Penalties and clipping.
     tensors : tuple of Tensor
@@ -93,8 +99,10 @@ class Taken:
     share: Share | None
     optimizer: str
     state_names: tuple[str, ...]
-    rule: Tape
+    rules: tuple[tuple[Tape, tuple[str, ...]], ...]
     update: Plan
+    of_group: list[NDArray[Any]]
+    rates: tuple[float, ...]
     limits: Limits
     tensors: tuple[Tensor, ...]
     network: Network
@@ -105,11 +113,16 @@ class Taken:
         """What dropout masks are drawn from, for the samples of the batch from `place` on."""
         return Draws(self.seed, self.step - 1, place)
 
-    def theta(self, gradient: FloatArray) -> tuple[float, ...]:
+    def group(self, index: int) -> int:
+        """The parameter group of a weight."""
+        return int(self.of_group[0][index]) if self.of_group else 0
+
+    def theta(self, gradient: FloatArray, group: int = 0) -> tuple[float, ...]:
         """The numbers of the rule: rate, step, and what a gradient (P,) whose length is limited is multiplied by."""
+        lr = self.rates[group - 1] if group else self.lr
         if self.limits.clip_norm is None:
-            return self.lr, self.t
-        return self.lr, self.t, self.limits.coefficient(self.values.astype(np.float64), gradient, self.trained)
+            return lr, self.t
+        return lr, self.t, self.limits.coefficient(self.values.astype(np.float64), gradient, self.trained)
 
     @property
     def scale(self) -> float:

@@ -49,7 +49,7 @@ class Update:
 
 def moved(taken: Taken, values: Float, gradient: Float, state: Sequence[NDArray[Any]]) -> Float:
     """The weights (P,) after the step, in float64; those that the optimiser leaves alone are as before."""
-    hyper = np.array(taken.theta(gradient))
+    hyper = np.array([*taken.theta(gradient), *taken.rates])
     prologue = taken.update.prologue
     after = values.copy()
     body = RowProgram(taken.update.body, np.dtype(np.float64))
@@ -59,7 +59,7 @@ def moved(taken: Taken, values: Float, gradient: Float, state: Sequence[NDArray[
             hyper = np.concatenate([hyper, made[prologue.outputs, 0]])
         for start in range(0, len(after), LANES):
             part = slice(start, start + LANES)
-            given = np.stack([values[part], gradient[part], *(array[part] for array in state)])
+            given = np.stack([values[part], gradient[part], *(array[part] for array in (*state, *taken.of_group))])
             new = body.forward(hyper, given)[body.program.outputs[0]]
             np.copyto(after[part], new, where=taken.trained[part])
     return after

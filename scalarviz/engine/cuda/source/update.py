@@ -58,7 +58,10 @@ def update_source(program: Program) -> str:
         return ""
     states = len(program.outputs) - 1
     lines = [
-        *(f"_r{row} = {_column(index)}" for row, index in zip(program.input_rows, program.input_index, strict=True)),
+        *(
+            f"_r{row} = {_column(index, states)}"
+            for row, index in zip(program.input_rows, program.input_index, strict=True)
+        ),
         *(f"_r{row} = _numbers[{k}]" for k, row in enumerate(program.constant_rows)),
     ]
     at = len(program.constant_rows)
@@ -82,8 +85,11 @@ def numbers_of(i: Instruction) -> list[float]:
     return i.numbers.tolist() if i.kind == "squares" else []
 
 
-def _column(index: int) -> str:
-    return ("_weight", "_gradient")[index] if index < 2 else f"_state[2 * _size + {index - 2} * _n + _p]"
+def _column(index: int, states: int) -> str:
+    if index < 2:
+        return ("_weight", "_gradient")[index]
+    behind = int(index >= 2 + states)  # columns stand behind the previous values
+    return f"_state[2 * _size + {index - 2 + behind} * _n + _p]"
 
 
 def _instruction(i: Instruction, at: int) -> list[str]:

@@ -1,0 +1,169 @@
+"""`Grouping`: the part of an optimiser that has parameter groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..checks import position
+from ..scalar import Block, Value
+from ._given import Indices, as_block
+from ._groups import ParamGroup
+from ._paced import Paced
+
+if TYPE_CHECKING:
+    from ._optimizer import Optimizer
+
+Floats = NDArray[np.float64]
+NOBODY = ("_edit", "_give", "_scheduled", "_rules", "_of", "_pace")
+"""What the rule of one group does not take over."""
+
+
+class Grouping(Paced):
+    """Groups: each has a rule of its own, an optimiser without weights; what all share stands in this one."""
+
+    _held: list[tuple[Block, Indices]]
+
+    _rules: tuple[Optimizer, ...] = ()
+    _of: Indices = np.zeros(0, np.intp)
+
+    @property
+    def group_of(self) -> Indices:
+        """The parameter group of each held weight, in the order of `blocks`; empty where there is one alone."""
+        return self._of
+
+    @property
+    def rules(self) -> tuple[Optimizer, ...]:
+        """The rule of each group."""
+        return self._rules or (cast("Optimizer", self),)
+
+    @property
+    def param_groups(self) -> list[ParamGroup]:
+        """The groups, as mappings of names to numbers that can be set: ``optimizer.param_groups[0]["lr"] = 0.01``."""
+        return [ParamGroup(cast("Optimizer", self), j) for j in range(len(self.rules))]
+
+    def begin_groups(self, given: Sequence[Mapping[str, Any]], of: Indices) -> None:
+        """Make the rules of groups that say these numbers; what they do not say is that of the optimiser."""
+        own = cast("Optimizer", self)
+        checked = [own.checked(numbers) for numbers in given]
+        rates = tuple(float(numbers.get("lr", own.lr)) for numbers in checked)
+        made = []
+        for numbers in checked:
+            rule = object.__new__(type(own))
+            rule.__dict__.update({name: part for name, part in vars(own).items() if name not in NOBODY})
+            rule.lr_pace.rates = (own.lr,)
+            rule.assign({name: part for name, part in numbers.items() if name != "lr"})
+            made.append(rule)
+        self._rules, self._of = (tuple(made), of) if len(made) > 1 else ((), np.zeros(0, np.intp))
+        own.assign({name: part for name, part in checked[0].items() if name != "lr"})
+        self.lr_pace.rates = rates
+        self._join()
+
+    def _join(self) -> None:
+        """The state is that of all rules together."""
+        if self._rules:
+            names = dict.fromkeys(name for rule in self._rules for name in rule.state)
+            object.__setattr__(self, "state", tuple(names))
+
+    def group_numbers(self, index: int) -> dict[str, Any]:
+        """The numbers of one group by name."""
+        place = position(index, len(self.rules), "param_groups")
+        return {**self.rules[place].hyperparameters(), "lr": self.lr_pace.rates[place]}
+
+    def put(self, numbers: Mapping[str, Any], group: int | None = None) -> None:
+        """Set checked numbers, of one group or of all, whoever trains with the optimiser.
+
+        A rate for all is the first group's: the others are scaled as it is.
+        """
+        own, others = cast("Optimizer", self), {name: part for name, part in numbers.items() if name != "lr"}
+        for j, rule in enumerate(self._rules):
+            if group is None or group == j:
+                rule.assign(others)
+        if group is None or group == 0:
+            own.assign(others)
+        self._join()
+        if "lr" in numbers:
+            self._put_rate(float(numbers["lr"]), group)
+
+    def _put_rate(self, rate: float, group: int | None) -> None:
+        rates = self.lr_pace.rates
+        if group is not None:
+            self.lr_pace.set([rate if j == group else one for j, one in enumerate(rates)])
+        elif len(rates) > 1 and rates[0] > 0:
+            self.lr_pace.set([rate, *(one * (rate / rates[0]) for one in rates[1:])])
+        else:
+            self.lr_pace.set([rate] * max(1, len(rates)))
+
+    def moment(self) -> tuple[dict[str, Any], ...]:
+        """The numbers of all groups but their rates."""
+        return tuple({n: part for n, part in r.hyperparameters().items() if n != "lr"} for r in self.rules)
+
+    def put_moment(self, moment: Sequence[Mapping[str, Any]]) -> None:
+        """The same again."""
+        for rule, numbers in zip(self.rules, moment, strict=True):
+            rule.assign(numbers)
+        if self._rules:
+            cast("Optimizer", self).assign(moment[0])
+        self._join()
+
+    def set_group(self, numbers: Mapping[str, Any], group: int) -> None:
+        """Set numbers of one parameter group: those that a Run trains with by an edit of the run."""
+        found = self.rules[group].checked(numbers)
+        own = cast("Optimizer", self)
+        edit = None if own._edit is None else own._edit()
+        if edit is None:
+            self.put(found, group)
+        else:
+            edit(found, group)
+
+    # ---- in a step
+
+    def moved_rows(self, rows: Floats, flat: Indices) -> Floats:
+        """New weight and state rows of some of the weights that are held, each by the rule of its group."""
+        own_rule, of = cast("Optimizer", self), self._of[flat] if self._rules else None
+        if of is None:
+            return own_rule._next(rows, np.array([self.lr, own_rule._steps], np.float64))
+        found = np.delete(rows, 1, axis=0)
+        for j, rule in enumerate(self._rules):
+            here = np.flatnonzero(of == j)
+            own = [0, *(1 + own_rule.state.index(name) for name in rule.state)]
+            if len(here):
+                given = rows[[own[0], 1, *(1 + place for place in own[1:])]][:, here]
+                found[np.ix_(np.array(own), here)] = rule._next(
+                    given, np.array([self.lr_pace.rates[j], own_rule._steps])
+                )
+        return found
+
+    def of_all(self, rule: Optimizer, inputs: list[Value], lr: Value, t: Value) -> list[Value]:
+        """What the rule of a group makes of a weight; states that it does not know stay."""
+        w, g, *numbers = inputs
+        state = dict(zip(cast("Optimizer", self).state, numbers, strict=True))
+        new_w, *new = rule._one([w, g, *(state[name] for name in rule.state)], lr, t)
+        state.update(zip(rule.state, new, strict=True))
+        return [new_w, *state.values()]
+
+    # ---- what it holds
+
+    def blocks(self) -> list[tuple[Block, Indices]]:
+        """Each block once, with the flat indices of its held weights, ascending."""
+        return [(block, held.copy()) for block, held in self._held]
+
+    def owns(self, block: Block, index: int) -> bool:
+        """Whether the weight at flat `index` of `block` is held."""
+        place = position(index, as_block(block, "owns").size, "owns: the block")
+        return any(b is block and bool((held == place).any()) for b, held in self._held)
+
+    def held_mask(self, block: Block) -> NDArray[np.bool_]:
+        """Which weights of `block` are held, shape ``(block.size,)``."""
+        mask = np.zeros(as_block(block, "held_mask").size, np.bool_)
+        for other, held in self._held:
+            if other is block:
+                mask[held] = True
+        return mask
+
+    def numel(self) -> int:
+        """How many weights are held."""
+        return sum(len(held) for _, held in self._held)

@@ -1,0 +1,129 @@
+"""Parameter groups: weights that have numbers of their own, in PyTorch's words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError, TypeMismatchError, listing, shown
+from ..scalar import Block, Value, Weight, where
+from ._given import Indices, held_by
+
+if TYPE_CHECKING:
+    from ._optimizer import Optimizer
+
+MOST = 64
+"""Groups; every rule of a weight has the numbers of all."""
+
+
+class Grouped:
+    """What is given for the parameters: a list of them, or a list of groups.
+
+    Attributes
+    ----------
+    held : list of (Block, ndarray of int)
+        Each block once, with the flat indices of its weights.
+    numbers : list of dict
+        What each group says; empty where there are none.
+    of : ndarray of int
+        The group of each held weight, in the order of `held`.
+    """
+
+    def __init__(self, params: Any, title: str) -> None:
+        self.numbers: list[dict[str, Any]] = []
+        listed = _groups_in(params)
+        if not listed:
+            self.held = held_by(params, title)
+            self.of = np.zeros(0, np.intp)
+            return
+        if len(listed) > MOST:
+            raise InputError(f"{title}: at most {MOST} parameter groups, got {len(listed)}")
+        where_: dict[Block, dict[int, int]] = {}
+        for j, group in enumerate(listed):
+            if "params" not in group or not all(isinstance(name, str) for name in group):
+                raise InputError(f"{title}: group {j} has no 'params'; such as {{'params': [...], 'lr': 0.1}}")
+            given = group["params"]
+            own = held_by([given] if isinstance(given, Block | Weight) else given, f"{title}: group {j}")
+            for block, places in own:
+                known = where_.setdefault(block, {})
+                twice = next((place for place in places.tolist() if place in known), None)
+                if twice is not None:
+                    raise InputError(
+                        f"{title}: weight {twice} of {block.name or 'a parameter'} is in group {known[twice]} and in "
+                        f"group {j}; each is in one"
+                    )
+                known.update(dict.fromkeys(places.tolist(), j))
+            self.numbers.append({name: part for name, part in group.items() if name != "params"})
+        self.held = [(block, np.array(sorted(places), np.intp)) for block, places in where_.items()]
+        found = [[where_[block][place] for place in places.tolist()] for block, places in self.held]
+        self.of = np.array([group for part in found for group in part], np.intp)
+
+
+def _groups_in(params: Any) -> list[Mapping[str, Any]]:
+    """The groups that are given; none where parameters are."""
+    if not isinstance(params, list | tuple) or not any(isinstance(part, Mapping) for part in params):
+        return []
+    wrong = next((part for part in params if not isinstance(part, Mapping)), None)
+    if wrong is not None:
+        raise TypeMismatchError(
+            f"params: some are groups ({{'params': ...}}) and one is a {type(wrong).__name__}; give groups alone"
+        )
+    return list(params)
+
+
+class ParamGroup(MutableMapping[str, Any]):
+    """One group: ``"params"`` and the numbers of its rule, by name; setting one is as setting the optimiser's.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    index : int
+    """
+
+    def __init__(self, optimizer: Optimizer, index: int) -> None:
+        self._optimizer, self._index = optimizer, index
+
+    def __getitem__(self, name: str) -> Any:
+        if name == "params":
+            return self._params()
+        numbers = self._optimizer.group_numbers(self._index)
+        if name not in numbers:
+            raise InputError(f"a parameter group has no {shown(name)}; it has params, {listing(numbers)}")
+        return numbers[name]
+
+    def __setitem__(self, name: str, number: Any) -> None:
+        if name == "params":
+            raise InputError("which weights a parameter group has is fixed; make another optimiser")
+        self._optimizer.set_group({name: number}, self._index)
+
+    def __delitem__(self, name: str) -> None:
+        raise InputError(f"a parameter group keeps its {shown(name)}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(["params", *self._optimizer.group_numbers(self._index)])
+
+    def __len__(self) -> int:
+        return 1 + len(self._optimizer.group_numbers(self._index))
+
+    def __repr__(self) -> str:
+        numbers = ", ".join(f"{name}={part!r}" for name, part in self._optimizer.group_numbers(self._index).items())
+        return f"ParamGroup({sum(1 for _ in self._params())} parts, {numbers})"
+
+    def _params(self) -> list[Block | Weight]:
+        found: list[Block | Weight] = []
+        start, of = 0, self._optimizer.group_of
+        for block, held in self._optimizer.blocks():
+            own: Indices = held[of[start : start + len(held)] == self._index] if len(of) else held
+            start += len(held)
+            found += [block] if len(own) == block.size else [block.weight(int(i)) for i in own]
+        return found
+
+
+def picked(which: Value, results: Iterable[list[Value]]) -> list[Value]:
+    """Of the results of all groups those of the group that a weight is in; `which` is its number."""
+    *others, found = results
+    for j in range(len(others) - 1, -1, -1):
+        found = [where(which > j + 0.5, later, own) for later, own in zip(found, others[j], strict=True)]
+    return found
