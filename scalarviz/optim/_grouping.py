@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import position
+from ..checks import mapping, position
+from ..errors import InputError, shown
 from ..scalar import Block, Value
 from ._given import Indices, as_block
 from ._groups import ParamGroup
@@ -72,6 +73,24 @@ class Grouping(Paced):
         """The numbers of one group by name."""
         place = position(index, len(self.rules), "param_groups")
         return {**self.rules[place].hyperparameters(), "lr": self.lr_pace.rates[place]}
+
+    def all_group_numbers(self) -> list[dict[str, Any]]:
+        """Those of each."""
+        return [self.group_numbers(j) for j in range(len(self.rules))]
+
+    def checked_groups(self, numbers: Mapping[str, Any], groups: Any, title: str) -> list[dict[str, Any]]:
+        """The numbers of each group, of a file: those of all where it has no groups.
+
+        Raises
+        ------
+        InputError
+            It has another number of groups, or one of the numbers cannot be used.
+        """
+        count = len(self.rules)
+        listed = [numbers] * count if groups is None else groups
+        if not isinstance(listed, list | tuple) or len(listed) != count:
+            raise InputError(f"{title}: there are {count} parameter groups, got {shown(groups)}")
+        return [r.checked(mapping(one, f"{title}: a group")) for r, one in zip(self.rules, listed, strict=True)]
 
     def put(self, numbers: Mapping[str, Any], group: int | None = None) -> None:
         """Set checked numbers, of one group or of all, whoever trains with the optimiser.

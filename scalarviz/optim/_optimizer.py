@@ -320,10 +320,12 @@ class Optimizer(Grouping):
         Returns
         -------
         dict
-            ``"steps"`` (int), ``"hyperparameters"`` (dict) and ``"state"`` (name -> array, shape ``(numel(),)``).
+            ``"steps"`` (int), ``"hyperparameters"`` (dict) and ``"state"`` (name -> array, shape ``(numel(),)``); with
+            several groups ``"param_groups"``, the numbers of each.
         """
         arrays = {name: array.copy() for name, array in self.state_arrays().items()}
-        return {"steps": self.steps, "hyperparameters": self.hyperparameters(), "state": arrays}
+        groups = {"param_groups": self.all_group_numbers()} if self._rules else {}
+        return {"steps": self.steps, "hyperparameters": self.hyperparameters(), "state": arrays, **groups}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take over what :meth:`state_dict` gave; on an error nothing is changed.
@@ -353,8 +355,9 @@ class Optimizer(Grouping):
         for name, array in arrays.items():
             if array.shape != (self.numel(),):
                 raise InputError(f"{title}: {name} is for {self.numel()} weights, got shape {array.shape}")
-        for name, number in state_dict["hyperparameters"].items():
-            setattr(self, name, number)
+        groups = self.checked_groups(state_dict["hyperparameters"], given.get("param_groups"), title)
+        for j, numbers in enumerate(groups):
+            self.put(numbers, j)
         self._steps, self._state = steps, arrays
 
     def __repr__(self) -> str:

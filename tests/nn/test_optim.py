@@ -328,7 +328,7 @@ BAD = [
     (lambda w: optim.SGD(w, 0.1), "params is a list"),
     (lambda w: optim.SGD(None, 0.1), "params is a list"),
     (lambda w: optim.SGD([w, Value(1.0)], 0.1), r"params\[1\] must be a Parameter or a Weight, got Value"),
-    (lambda w: optim.SGD([{"params": [w]}], 0.1), r"params\[0\].*got dict"),
+    (lambda w: optim.SGD([{"params": w}, w], 0.1), "groups alone"),
     (lambda w: optim.Optimizer([w], 0.1), "update"),
     (lambda w: setattr(optim.SGD([w], 0.1), "lr", math.inf), "lr"),
 ]

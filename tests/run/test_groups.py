@@ -190,6 +190,23 @@ def test_groups_as_pytorch_says_them():
     assert sorted(halves.group_of.tolist()) == [0, 0, 0, 1]
 
 
+def test_a_state_dict_has_the_numbers_of_each_group():
+    net, other = network(), network()
+    opt, again = optimizer("rmsprop", net), optimizer("rmsprop", other)
+    opt.param_groups[0]["lr"], opt.param_groups[1]["momentum"] = 0.5, 0.25
+    for each in (net[0].weight, net[2].weight):
+        each.grad = np.ones(each.shape)
+    opt.step()
+    saved = opt.state_dict()
+    again.load_state_dict(saved)
+    assert [dict(g) | {"params": 0} for g in again.param_groups] == [dict(g) | {"params": 0} for g in opt.param_groups]
+    assert again.state == opt.state
+    for wrong in ([], [{}], [{}, {"lr": -1}], [{}, 3], "ab"):
+        with pytest.raises(sv.ScalarvizError):
+            again.load_state_dict(saved | {"param_groups": wrong})
+    assert again.lr == 0.5
+
+
 @pytest.mark.parametrize(
     ("groups", "said"),
     [

@@ -28,9 +28,16 @@ KINDS = {
     "adam": lambda p: optim.Adam(p, lr=0.02),
     "own": lambda p: Slow(p, lr=0.1),
     "masks": lambda p: optim.Adam(p, lr=0.02),
+    "groups": lambda p: scheduled(grouped(p), 2),
     "schedule": lambda p: scheduled(optim.SGD(p, lr=0.3), 0),
     "plateau": lambda p: scheduled(optim.Adam(p, lr=0.02), 1),
 }
+
+
+def grouped(parameters):
+    """Every other parameter has numbers of its own."""
+    first, *rest = parameters
+    return optim.Adam([{"params": rest}, {"params": first, "lr": 0.05, "betas": (0.5, 0.9)}], lr=0.02)
 
 
 def scheduled(optimizer, which):

@@ -41,6 +41,23 @@ def test_all_that_a_run_keeps_is_that_of_the_objects(optimiser, net):
 
 
 @pytest.mark.parametrize("net", [agree.Expression, layer])
+@pytest.mark.parametrize("limits", [{}, {"clip_norm": 0.1}])
+def test_parameter_groups_with_rates_of_each_step_of_a_call(net, limits):
+    found = []
+    for engine in ("cuda", "objects"):
+        model = net()
+        first, *rest = model.parameters()
+        groups = [{"params": first, "lr": 0.2}, {"params": rest, "momentum": 0.5, "weight_decay": 0.1}]
+        optimizer = optim.SGD(groups, lr=0.05)
+        optim.lr_scheduler.LambdaLR(optimizer, [lambda k: 0.9**k, lambda k: 1 / (1 + k)])
+        run = Run(model, nn.MSELoss(), optimizer, (X, Y), batch_size=4, engine=engine, dtype="float64", **limits)
+        run.call_seconds = 100.0
+        run.step(9)
+        found.append(run)
+    change.assert_near(*found, 1e-10)
+
+
+@pytest.mark.parametrize("net", [agree.Expression, layer])
 @pytest.mark.parametrize("limits", [{"l1": 0.02, "l2": 0.03, "clip_norm": 0.1}, {"clip_norm": 0.05}, {"l2": 0.1},
                                     {"l1": 0.1, "clip_value": 0.01}])  # fmt: skip
 def test_penalties_limits_and_rates_of_each_step_of_a_call(net, limits):
