@@ -106,7 +106,7 @@ def goals() -> list[Row]:
     rows = [*_ratios(), ("UV 1024: share of the best product tile", share, least, tile["goal"]["reached"]), *_watched()]
     for name, goal in results("wide_nets")["goals"].items():
         rows.append((name, f"{goal['measured']:.3g}", f"at least {goal['at_least']:g}", goal["reached"]))
-    for report in ("startup", "compile_times", "memory", "going_back", "objects_vs_micrograd"):
+    for report in ("startup", "compile_times", "memory", "making", "going_back", "objects_vs_micrograd"):
         for name, goal in results(report)["goals"].items():
             unit = goal["unit"]
             rows.append((name, f"{goal['measured']:.3g} {unit}", f"at most {goal['at_most']:g}", goal["reached"]))
