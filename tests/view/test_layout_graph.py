@@ -109,3 +109,28 @@ def test_it_is_drawn_with_its_true_colours(make, size):
     assert blue > 100
     assert orange > 100
     run.close()
+
+
+@pytest.mark.parametrize(("calls", "rows"), [(4, True), (5, False)])
+def test_a_layer_that_is_used_many_times_stands_once(calls, rows):
+    """Unrolled over a few steps it is a graph like others; over a word there are no rows and lines around it."""
+
+    class Unrolled(nn.Module):
+        def __init__(self):
+            self.step, self.out = nn.Linear(3, 2, seed=1), nn.Linear(2, 70, seed=2)
+
+        def forward(self, x):
+            state = list(x[:2])
+            for _ in range(calls):
+                state = [v.tanh() for v in self.step([*state, x[2]])]
+            return self.out(state)
+
+    net = Unrolled()
+    data = np.zeros((2, 3)), np.zeros((2, 70))
+    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data, engine="numpy")
+    layout = layout_for(run.tensors, run.stages, (1280, 720))
+    names = [plate.name for plate in layout.plates if plate.kind != "activation"]
+    assert sorted(names) == ["out.bias", "out.weight", "step.bias", "step.weight"]
+    assert any(plate.kind == "activation" for plate in layout.plates) is rows
+    assert bool(len(layout.flow)) is rows
+    assert layout.activation("step") is None or rows
