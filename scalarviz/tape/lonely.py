@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+from .ordered import levels
 from .passes import spliced
 from .tape import Node, Tape, Terms
 
@@ -18,15 +19,16 @@ SMALL = 8
 
 
 def lonely_sums(tape: Tape) -> Tape:
-    """Let small sums that share neither weights nor operands with another have equal forms, if there are several."""
+    """Let small sums that share neither weights nor operands have equal forms, where several stand at one level."""
     alone = list(_alone(tape))
-    kinds = Counter((len(tape.nodes[row].args), _terms(tape.nodes[row]).bias is None) for row in alone)
+    level = levels(tape.nodes) if alone else []
+    kinds = Counter((level[row], len(tape.nodes[row].args), _terms(tape.nodes[row]).bias is None) for row in alone)
     one, made, before = len(tape.nodes), [Node("const", number=1.0)], {0: [len(tape.nodes)]}
     changed = {}
     for row in alone:
         node = tape.nodes[row]
         terms, args = _terms(node), node.args
-        if kinds[len(args), terms.bias is None] > 1:
+        if kinds[level[row], len(args), terms.bias is None] > 1:
             weights = tuple(terms.weights)
             if terms.bias is not None:
                 weights, args = (*weights, terms.bias), (*args, one)
