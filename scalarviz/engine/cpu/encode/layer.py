@@ -52,7 +52,7 @@ def layer_backward(w: Writer, i: Instruction) -> Lines:
         columns = n + (i.bias >= 0)
         name = _gradients(w, n * i.count)
         lines = [[*w.kernel(name), upstream, i.count, source, columns, int(i.weights[0]), n, i.bias]]
-    for start, to in _stretches(rows, w.wanted(rows)):
+    for start, to in stretches(rows, w.wanted(rows)):
         zeros, adding = w.adding(to)
         targets = [w.adjoint(r) for r in to]
         tiles = w.tiles("combine_few", few.backward_fields(i, up, start, targets, adding))
@@ -63,7 +63,7 @@ def layer_backward(w: Writer, i: Instruction) -> Lines:
     return lines
 
 
-def _stretches(rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> Iterator[tuple[int, list[int]]]:
+def stretches(rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> Iterator[tuple[int, list[int]]]:
     """Neighbouring operands of a layer that want a gradient: the first one's position, and the rows.
 
     Their weights stand side by side. A row that occurs again begins a new stretch: the destinations of one

@@ -6,6 +6,7 @@ import numpy as np
 
 from ....tape import Instruction, Program
 from .conv import Operands, Sums, backward_sums, channels_of, forward_sums
+from .places import are_layers, places_backward, places_forward
 from .pool import Windows, windows_of
 from .shift import Shifts, backward_fields, forward_fields, outer_fields, shifts_of
 from .writer import Lines, Writer
@@ -15,6 +16,8 @@ def can_be_compact(program: Program) -> bool:
     """Whether every kernel has a form for rows that are single numbers, and one that is fast."""
     for i in program.instructions:
         if i.kind == "conv":
+            if are_layers(program, i):
+                continue
             operands = _operands(program, i)
             wanted = program.needs_gradient[operands.base[operands.there]]
             if shifts_of(operands) is None or wanted.any() != wanted.all():
@@ -45,6 +48,8 @@ def _sums(w: Writer, sums: Sums) -> int:
 
 def conv_forward(w: Writer, i: Instruction) -> Lines:
     """Lines of a convolution."""
+    if w.lanes and are_layers(w.program, i):
+        return places_forward(w, i)
     operands = _operands(w.program, i)
     shifts = _shifts(w, operands)
     if shifts is None:
@@ -56,6 +61,8 @@ def conv_forward(w: Writer, i: Instruction) -> Lines:
 
 def conv_backward(w: Writer, i: Instruction) -> Lines:
     """Lines that add up its weights' gradients, and carry the adjoints of its results to its operands."""
+    if w.lanes and are_layers(w.program, i):
+        return places_backward(w, i)
     program, operands, upstream = w.program, _operands(w.program, i), w.adjoint(i.dst)
     shifts = _shifts(w, operands)
     head = [upstream, len(i.weights), i.args.shape[0]]
