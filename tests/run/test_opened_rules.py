@@ -137,6 +137,10 @@ def value_of(text, names):
             return operations[type(node.op)](walk(node.left), walk(node.right))
         if isinstance(node, ast.UnaryOp):
             return -walk(node.operand)
+        if isinstance(node, ast.Compare):
+            (op,), (right,) = node.ops, node.comparators
+            less = isinstance(op, ast.Lt)
+            return float(walk(node.left) < walk(right) if less else walk(node.left) > walk(right))
         if isinstance(node, ast.Call):
             return FUNCTIONS[node.func.id](*(walk(arg) for arg in node.args))
         return names[node.id] if isinstance(node, ast.Name) else node.value
@@ -164,7 +168,7 @@ def test_every_name_is_explained(name):
     """A line reads w, g, lr, t, the state before, and what lines above it gave."""
     opened = run_with(RULES[name]).open()
     lines = opened.line(0)
-    known = {"w", "g", "lr", "t", *(opened._rule.symbols.values())}
+    known = {"w", "g", "lr", "t", *(opened._rules[0].symbols.values())}
     for line in lines:
         names = {q.name for q in line.tokens if isinstance(q, Quantity)}
         letters = {n for n in names if not n[0].isdigit() and n[0] != "−"}

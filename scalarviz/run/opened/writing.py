@@ -178,8 +178,8 @@ class Writer:
             return [*_bracketed(*parts[0], _ATOM), "²"], _BINDS["square"]
         binds = _BINDS.get(node.code, _ATOM)
         if node.code in _SIGNS:
-            left = _bracketed(*parts[0], binds + (node.code == "pow"))
-            right = _bracketed(*parts[1], binds + (node.code in ("sub", "div")))
+            left = _bracketed(*parts[0], binds + (node.code in ("pow", "gt", "lt")))
+            right = _bracketed(*parts[1], binds + (node.code in ("sub", "div", "gt", "lt")))
             sign = _SIGNS[node.code]
             return [*left, "^" if sign == "^" else f" {sign} ", *right], binds
         if node.code == "neg":
