@@ -7,7 +7,7 @@ result, so no gradient goes through it (operation ``held_max``).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from typing import Any, ClassVar
 
 import numpy as np
@@ -161,7 +161,7 @@ class CrossEntropyLoss(ClassLoss):
 
     def target(self, targets: Any, outputs: Any) -> Any:
         """The class, or the list of the shares of all classes."""
-        many = 1 if isinstance(outputs, Value) else len(outputs)
+        many = len(outputs) if isinstance(outputs, Sized) else 1
         given = targets.ravel().tolist() if isinstance(targets, np.ndarray) else targets
         if many > 1 and isinstance(given, list | tuple) and len(given) == many:
             self._no_ignoring()

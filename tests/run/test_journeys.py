@@ -120,7 +120,7 @@ def test_what_is_asked_is_called_between_two_steps_and_nobody_waits(run):
 
 def test_an_engine_that_breaks_on_the_way_is_said_and_the_run_stays(run, monkeypatch):
     with Worker(run) as worker:
-        monkeypatch.setattr(run._training, "replay", lambda most, lr: (_ for _ in ()).throw(InputError("no more")))
+        monkeypatch.setattr(run._training, "replay", lambda most: (_ for _ in ()).throw(InputError("no more")))
         worker.travel(100)
         deadline = time.monotonic() + 5
         while worker.error is None and time.monotonic() < deadline:

@@ -105,7 +105,7 @@ def test_an_undo_that_fails_leaves_nothing_to_redo(monkeypatch):
     run.step(3)
     run.timeline.keyframes.drop(run.timeline.line, lambda key: not key.whole)
     here = bits(run)
-    monkeypatch.setattr(run._training, "replay", lambda most, lr: (_ for _ in ()).throw(InputError("no more")))
+    monkeypatch.setattr(run._training, "replay", lambda most: (_ for _ in ()).throw(InputError("no more")))
     with pytest.raises(InputError, match="no more"):
         run.undo()
     monkeypatch.undo()

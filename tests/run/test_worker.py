@@ -170,7 +170,7 @@ def test_close_is_quick_applies_waiting_edits_and_restores_the_process():
 def test_a_stuck_engine_is_said(monkeypatch):
     _, run = make()
     release = threading.Event()
-    monkeypatch.setattr(run._training, "advance", lambda most, lr: release.wait(5) and most)
+    monkeypatch.setattr(run._training, "advance", lambda most: release.wait(5) and most)
     worker = Worker(run).start()
     worker.train_to(5)
     time.sleep(0.02)
