@@ -129,6 +129,7 @@ def made(model: Callable[[], Any], sides: tuple[int, int], optimiser: str, **opt
         kinds = {"SGD": optim.SGD, "Adam": optim.Adam, "Long": Long}
         data = make.uniform(-1, 1, (samples, sides[0])), make.uniform(0.1, 0.9, (samples, sides[1]))
         chosen = {"batch_size": options.get("batch", samples), "seed": 3, "engine": engine, "dtype": dtype}
+        chosen |= options.get("limits", {})
         return Run(net, options.get("loss", nn.MSELoss)(), kinds[optimiser](weights, lr=0.01), data, **chosen)
 
     return build
@@ -145,6 +146,8 @@ def checks() -> Iterator[Case]:
     yield Case("a table of many rows", made(partial(Tables, 5000), (3, 2), "SGD", batch=10))
     yield Case("L1", made(layers, (3, 2), "SGD", loss=nn.L1Loss))
     yield Case("dropout, batches in random order", made(dropped, (3, 2), "Adam", batch=10))
+    limits = {"l1": 0.01, "l2": 0.01, "clip_norm": 0.1, "clip_value": 0.05}
+    yield Case("penalties and limits of the gradient", made(layers, (3, 2), "Adam", batch=10, limits=limits))
     yield Case("one sample", made(layers, (3, 2), "SGD", batch=1))
     for activation, samples in product((None, nn.LeakyReLU, nn.Tanh), (200, 3000)):
         name = f"64 wide, {activation.__name__ if activation else 'no activation'}, {samples}"
