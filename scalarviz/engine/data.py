@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Part = NDArray[Any]
+
+PIECE = 1 << 18
+"""Numbers that are worked on together."""
 
 
 class Data:
@@ -145,3 +149,9 @@ def joined(parts: tuple[Data, ...]) -> Data:
         np.concatenate(part, axis=1, out=room)
         found.append(room)
     return Data(first.dtype, *found)
+
+
+def pieces(count: int, numbers: int) -> Iterator[slice]:
+    """Stretches of `count` samples that are worked on together."""
+    step = max(1, PIECE // max(1, numbers))
+    return (slice(start, min(start + step, count)) for start in range(0, count, step))

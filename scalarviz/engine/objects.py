@@ -53,11 +53,11 @@ class ObjectsTrainer(HostTrainer):
         problem = self.problem
         problem.store.grad[:] = 0
         scale = float(problem.scales(step, 1)[0])
-        samples = range(problem.batch) if problem.whole else problem.indices(step)
+        data, ids = problem.samples_of(step)
         total = 0.0
-        for place, sample in enumerate(samples):
+        for place, sample in enumerate(range(problem.batch) if ids is None else ids.tolist()):
             with mask.sample(problem.draws(step, place)):
-                loss = self.sample_loss(problem.data[:, int(sample)].tolist())
+                loss = self.sample_loss(data[:, sample].tolist())
             loss.backward(scale)
             total += loss.data
         return total * scale + problem.limits.penalty(problem.store.value)

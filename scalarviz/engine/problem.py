@@ -15,6 +15,7 @@ from ..scalar.store import Store
 from ..tape import Plan, Program
 from .data import Data
 from .limits import NO_LIMITS, Limits
+from .outside import Ahead, Outside
 from .readback import Asked
 
 Array = NDArray[Any]
@@ -107,6 +108,7 @@ class Problem:
     share: Share | None = None
     limits: Limits = NO_LIMITS
     columns: list[Array] = field(default_factory=list)
+    _ahead: Ahead | None = field(default=None, init=False, repr=False)
     _shares: tuple[Data, Share, NDArray[np.float64] | None] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -115,6 +117,8 @@ class Problem:
 
     def scales(self, first: int, count: int) -> NDArray[np.float64]:
         """Factor of one sample's loss in the loss of the batch, in the steps ``first + 1 .. first + count``."""
+        if self.share is not None and self.reduction == "mean" and isinstance(self.data, Outside):
+            return np.array([self._scale_ahead(self.share, first + k) for k in range(count)])
         shares = self._known_shares() if self.reduction == "mean" else None
         if shares is None:
             return np.full(count, 1.0 / self.batch if self.reduction == "mean" else 1.0)
@@ -122,10 +126,17 @@ class Problem:
             return np.full(count, inverse(shares.sum()))
         return np.array([inverse(shares[self.indices(first + k)].sum()) for k in range(count)])
 
+    def _scale_ahead(self, share: Share, step: int) -> float:
+        """The factor in one step, from the targets that are read for it."""
+        n = self.plan.n_inputs
+        return inverse(share(self.samples_of(step)[0][n : n + self.plan.n_targets].T).sum())
+
     @property
     def steady(self) -> bool:
         """Whether that factor is the same in all steps."""
-        return self.reduction == "sum" or self.whole or self._known_shares() is None
+        if self.reduction == "sum" or self.share is None:
+            return True
+        return not isinstance(self.data, Outside) and (self.whole or self._known_shares() is None)
 
     def _known_shares(self) -> NDArray[np.float64] | None:
         """Those of all samples, computed once a data set; None where each is 1."""
@@ -156,6 +167,41 @@ class Problem:
         """The samples of training step `step` (the first is 0): what every engine does."""
         of = rng.batch_indices if self.sampling == "epochs" else rng.drawn_indices
         return of(self.seed, step, self.data.shape[1], self.batch)
+
+    def ready(self, first: int, count: int) -> int:
+        """How many of the steps ``first + 1 .. first + count`` can be done now: at least 1, else all.
+
+        Data that is not in memory is read for them, where it is not there yet.
+
+        Raises
+        ------
+        InputError
+            The samples of the first of them cannot be read, or hold what cannot be used.
+        """
+        data = self.data
+        if not isinstance(data, Outside):
+            return count
+        if self._ahead is None or not self._ahead.holds(self, first):
+            self._ahead = None  # free the memory first
+            self._ahead = Ahead(self, data, first, count)
+        return self._ahead.left(first, count)
+
+    def batches(self, first: int) -> tuple[Data, bool]:
+        """The samples that steps from ``first + 1`` on read; and whether they are their batches one behind the other.
+
+        Otherwise they are all samples, out of which :meth:`indices` picks those of a step.
+        """
+        self.ready(first, 1)
+        if self._ahead is None or not isinstance(self.data, Outside):
+            return self.data, False
+        return self._ahead.since(first), not self._ahead.whole
+
+    def samples_of(self, step: int) -> tuple[Data, NDArray[np.int64] | None]:
+        """Where the samples of step ``step + 1`` are, and which they are; None: all, in order."""
+        self.ready(step, 1)
+        if self._ahead is not None and isinstance(self.data, Outside):
+            return self._ahead.since(step, 1), None
+        return self.data, None if self.whole else self.indices(step)
 
     @property
     def order_shape(self) -> tuple[np.uint64, np.uint64, int]:

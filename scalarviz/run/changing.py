@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..engine.outside import FIRST, Outside
 from ..errors import InputError, ScalarvizError
 from ..nn import Activation, Sequential
 from ..optim import Optimizer, holding
 from ..scalar.store import Block
-from .checks import batch_of, check_targets
+from .checks import batch_of
 from .edits.change import ACTIVATIONS, LOSSES, OPTIMIZERS, Change
 from .fitting_layers import fitting_blocks, names_in, said_of
 from .gather import blocks_of
@@ -67,9 +68,9 @@ def check_made(run: Run, found: Made) -> None:
     """
     tape, problem = found.graph.tape, run.problem
     if found.graph is not run._graph:
-        targets = problem.data[tape.n_inputs : tape.n_inputs + tape.n_targets].T
-        check_targets(found.graph.loss, targets, len(tape.outputs))
-        found.graph.forward.ids.check("change", problem.data[: tape.n_inputs].T, targets)
+        some = slice(0, FIRST) if isinstance(problem.data, Outside) else slice(None)  # the others when they are read
+        targets = problem.data[tape.n_inputs : tape.n_inputs + tape.n_targets, some].T
+        found.graph.check("change", problem.data[: tape.n_inputs, some].T, targets)
     batch_of(found.batch or problem.batch, problem.data.shape[1], found.sampling or problem.sampling)
 
 

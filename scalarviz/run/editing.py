@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..checks import real_array, text
+from ..engine.outside import as_source
 from ..engine.problem import Problem, Sampling
 from ..errors import TypeMismatchError
 from ..nn import Activation
@@ -297,7 +298,8 @@ class Editing:
         Parameters
         ----------
         inputs, targets : array_like, shapes (K, n_inputs) and (K, n_targets)
-            Of the shapes of the run's data; pictures may come as rows.
+            Of the shapes of the run's data; pictures may come as rows. Files mapped into memory and objects that give
+            samples when asked are not copied, as in :class:`~scalarviz.Run`.
 
         Raises
         ------
@@ -314,6 +316,8 @@ class Editing:
 
     def refill(self, inputs: ArrayLike, targets: ArrayLike) -> None:
         """Learn from other data (N, n_inputs) and (N, n_targets) instead, from the next step on; any N.
+
+        What may be given is what :meth:`add_samples` takes.
 
         Raises
         ------
@@ -333,8 +337,10 @@ def _of_samples(batch_size: int | None, sampling: Sampling | None) -> list[Edit]
     return [] if batch_size is None else [SetBatchSize(batch_size)]
 
 
-def _both(inputs: ArrayLike, targets: ArrayLike, what: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    return real_array(inputs, f"{what}: the inputs"), real_array(targets, f"{what}: the targets")
+def _both(inputs: Any, targets: Any, what: str) -> Any:
+    named = ((inputs, f"{what}: the inputs"), (targets, f"{what}: the targets"))
+    sources = [as_source(given, name) for given, name in named]
+    return tuple(s if s is not None else real_array(*given) for s, given in zip(sources, named, strict=True))
 
 
 def _continued(last: Applied, new: Applied) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..collecting import collection_paused
 from ..engine.choose import EngineChoice
+from ..engine.outside import Outside
 from ..engine.problem import Problem, Trainer
 from ..engine.table import ENGINES, find, usable
 from ..errors import DeviceLostError, DeviceMemoryError, ScalarvizError
@@ -36,11 +37,10 @@ class Engines:
         choice, training = self._choice, self.__dict__.get("_training")
         if training is None:
             return choice
-        said = "; ".join(
-            text
-            for text in (choice.why, training.trainer.remark, training.pace.remark, self.breakpoints.remark)
-            if text
-        )
+        data = self.problem.data
+        changed = data.remark if isinstance(data, Outside) else ""
+        remarks = (choice.why, training.trainer.remark, changed, training.pace.remark, self.breakpoints.remark)
+        said = "; ".join(filter(None, remarks))
         return choice if said == choice.why else replace(choice, why=said)
 
     def _go_on_with(self, engine: str, why: str) -> None:

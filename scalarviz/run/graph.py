@@ -19,6 +19,7 @@ from ..nn import Activation, Module, Sequential, batch_part, batch_reduction, ba
 from ..optim import Optimizer
 from ..scalar.store import Block
 from ..tape import Plan, Tape, lower, record
+from .checks import check_targets
 from .forward import Forward
 from .frame import Tensor
 from .gather import blocks_of, tensors_of, weight_name
@@ -86,6 +87,18 @@ class Graph:
     def blocks(self) -> list[Block]:
         """Its weights, in the order of the flat arrays."""
         return list(self.tape.blocks)
+
+    def check(self, what: str, inputs: Any, targets: Any) -> None:
+        """Whether model and loss can use samples (N, n_inputs) and (N, n_targets); what is no array is looked at later.
+
+        Raises
+        ------
+        InputError
+        """
+        x, y = (part if isinstance(part, np.ndarray) else None for part in (inputs, targets))
+        if y is not None:
+            check_targets(self.loss, y, len(self.tape.outputs))
+        self.forward.ids.check(what, x, y)
 
     def put_activations(self) -> None:
         """Let the model's Sequentials have the activations of this graph."""

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.arrays.encoded import encoded
 from ..engine.data import Data
 from ..engine.limits import Limits
+from ..engine.outside import Outside
 from ..engine.problem import Sampling
 from ..engine.table import usable
 from ..errors import InputError
 from ..optim import Schedule
 from . import changing
 from .checks import batch_of, check_targets
-from .dataset import Dataset
+from .dataset import Dataset, Given, data_of
 from .edits.change import Change
 from .graph import Graph
 from .optimizer import begun, record_update
 from .redrawn import redrawn
 from .regraph import Made, put_graph, put_made
-from .samples import as_pair, fitting
+from .samples import as_pair, fitting, fitting_source
 
 if TYPE_CHECKING:
     from .run import Run
@@ -157,31 +157,31 @@ class RunHands:
 
     def put_targets(self, targets: NDArray[Any]) -> None:
         """Set the targets of the samples there are."""
-        inputs = self.run.problem.data.given(0, self.run.n_inputs)
+        inputs: Given = self.run.problem.data.given(0, self.run.n_inputs)
         self._learn_from(Dataset(self._encoded(inputs, self._targets(targets), ours=True)))
 
-    def check_samples(self, inputs: NDArray[Any], targets: NDArray[Any], what: str) -> None:
+    def check_samples(self, inputs: Given, targets: Given, what: str) -> None:
         """Whether these samples fit model and loss."""
         self._samples(inputs, targets, what)
 
-    def _samples(self, inputs: NDArray[Any], targets: NDArray[Any], what: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _samples(self, inputs: Given, targets: Given, what: str) -> tuple[Given, Given]:
         run = self.run
         as_pair((inputs, targets))
-        x = fitting(inputs, run._shapes[0], f"{what}: the inputs")
-        y = fitting(targets, run._shapes[1], f"{what}: the targets")
-        check_targets(run.loss_function, y, len(run._tape.outputs))
-        run._forward.ids.check(what, x, y)
+        x = fitting_source(inputs, run._shapes[0], f"{what}: the inputs")
+        y = fitting_source(targets, run._shapes[1], f"{what}: the targets")
+        run._graph.check(what, x, y)
+        if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray)):
+            self._encoded(x, y)  # reads the first samples
         return x, y
 
-    def put_samples(self, inputs: NDArray[Any], targets: NDArray[Any], *, more: bool) -> None:
+    def put_samples(self, inputs: Given, targets: Given, *, more: bool) -> None:
         """Train on these samples, or on them as well."""
         new = self._encoded(*self._samples(inputs, targets, "add_samples" if more else "refill"))
         self._learn_from(self.run._dataset.with_more(new) if more else Dataset(new))
 
-    def _encoded(self, inputs: NDArray[Any], targets: NDArray[Any], ours: bool = False) -> Data:
+    def _encoded(self, inputs: Given, targets: Given, ours: bool = False) -> Data:
         """Checked samples as the engines take them: a column each."""
-        problem = self.run.problem
-        return encoded(problem.plan, self.run.dtype, problem.whole, inputs, targets, ours)
+        return data_of(self.run._graph, self.run.dtype, self.run.problem.whole, inputs, targets, ours)
 
     def _learn_from(self, data: Dataset) -> None:
         """Where a batch was all the data it still is, and where it no longer fits it becomes all of it."""
@@ -191,7 +191,8 @@ class RunHands:
     def put_data(self, data: Dataset, batch: int | None = None) -> None:
         """Learn from samples as the engines take them, so many a step (default: as now, if there can be so many)."""
         run, count = self.run, len(data)
-        if count == len(run._dataset):  # engines read the array anew at every call
+        ours = not isinstance(run.problem.data, Outside) and not isinstance(data.parts[0], Outside)
+        if count == len(run._dataset) and ours:  # engines read the array anew at every call
             run.problem.data = data.joined()
         else:
             most = count if run.problem.sampling == "epochs" else run.problem.batch

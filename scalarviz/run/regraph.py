@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.arrays.encoded import encoded
 from ..engine.problem import Sampling, default_block
 from ..nn import batch_reduction, batch_shares
 from ..optim import PaceMoment
 from ..scalar.store import Block, Store
-from .dataset import Dataset
+from .dataset import Dataset, data_of
 from .gather import release
 from .graph import Graph
 from .optimizer import columns_of, hand_back, record_update, starts
@@ -207,7 +206,7 @@ def _prepare(run: Run, made: Made, store: Store, before: _Before) -> None:
         problem.block = default_block(graph.plan.body, dtype.itemsize)
         n, m = graph.tape.n_inputs, graph.tape.n_targets
         given = problem.data.given(0, n), problem.data.given(n, n + m)
-        run._dataset = Dataset(encoded(graph.plan, dtype, problem.whole, *given, ours=True))
+        run._dataset = Dataset(data_of(graph, run.dtype, problem.whole, *given, ours=True))
         problem.data = run._dataset.joined()
     problem.columns = columns_of(graph.optimizer, graph.tape, run.dtype)
     problem.trained = np.zeros(len(store.value), bool)

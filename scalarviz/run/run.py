@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import explained
 from ..checks import function, integer, one_of, position
-from ..engine.arrays.encoded import encoded
 from ..engine.choose import choose, known
 from ..engine.limits import Limits
 from ..engine.problem import DTYPES, SAMPLINGS, Problem, Sampling
@@ -23,9 +22,9 @@ from ..scalar.store import Block, Gate, Store
 from ..tape import Plan
 from .breaking import Breaking
 from .callbacks import CallingBack
-from .checks import batch_of, check_targets, positive, seed_of
+from .checks import batch_of, positive, seed_of
 from .conditions.breakpoints import Breakpoints
-from .dataset import Dataset
+from .dataset import Dataset, data_of
 from .editing import Editing
 from .engines import Engines
 from .frame import Stage, Tensor
@@ -64,6 +63,9 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
     data : (X, Y)
         Arrays (N, n_inputs) and (N, n_targets); one-dimensional means one number a sample. Copied, in the run's
         dtype; bytes and other whole numbers that are smaller stay as they are, and are converted when they are read.
+        Not copied: ``np.memmap`` (``np.load(path, mmap_mode="r")``), and objects that have a length, take slices and
+        arrays of numbers, and are no arrays (or say their ``chunks``, as those of h5py): the batches of a call are
+        read and checked before it. Where a file changed since, that is said, and going back stops at kept moments.
         Pictures N x C x H x W reach the model as nested lists C x H x W; class targets are whole numbers (N,).
     batch_size : int, optional
         Samples a step; default all. With ``sampling="replacement"`` there may be more of them than data.
@@ -126,19 +128,18 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
             if not callable(thing):
                 raise TypeMismatchError(f"{what} must be a module or a function of Values, got {type(thing).__name__}")
         inputs, targets = as_pair(data)
-        self._shapes = sample_shape(data[0]), sample_shape(data[1])
+        self._shapes = sample_shape(inputs, data[0]), sample_shape(targets, data[1])
         self.seed, self.dtype = seed_of(seed), dtype
         batch = batch_of(batch_size, len(inputs), one_of(sampling, SAMPLINGS, "sampling"))
         limits = limits_of(l1, l2, clip_norm, clip_value)
         update = record_update(optimizer, limits)
         check_run(sum(b.size for b in weights_of(model, optimizer)), dtype, len(optimizer.state), known(engine))
         graph = recorded(self, model, loss, optimizer, self._shapes)
-        check_targets(loss, targets, len(graph.tape.outputs))
-        graph.forward.ids.check("data", inputs, targets)
+        graph.check("data", inputs, targets)
         self._choice = choose(engine, dtype, graph.plan, update, batch)
         check_run(graph.tape.n_parameters, dtype, len(optimizer.state), self._choice.name)  # auto has chosen
         whole = sampling == "epochs" and batch == len(inputs)
-        data_set = Dataset(encoded(graph.plan, dtype, whole, inputs, targets))
+        data_set = Dataset(data_of(graph, dtype, whole, inputs, targets))
         self._put_on(graph)
         self._take_over(graph.blocks, partial(self._begin, update, data_set, (batch, sampling), limits))
 

@@ -103,6 +103,17 @@ class RunTraveller:
         """All of the moment."""
         return state.give(self.run, state.MOVED)
 
+    def same_data(self, kept: Any) -> bool:
+        """Whether the data is as it was then: not so where a file was changed by others."""
+        return bool(kept.parts["data"].version == kept.parts["files"])
+
+    def forget_step(self) -> None:
+        """Gradient and update of the step before are not known here."""
+        store, problem = self.run._store, self.run.problem
+        store.grad[:], store.computed[:] = 0, 0
+        np.copyto(problem.previous, store.value)
+        self.run._training._update = None
+
     def put(self, kept: Any) -> None:
         """Stand there again."""
         engine = kept.parts["engine"].name
@@ -133,6 +144,7 @@ class RunTraveller:
             parts[name] is now[name] or parts[name] == now[name] for name in ("graph", "data", "sampler", "limits")
         )
         alike = alike and parts["engine"].name == now["engine"].name in BESIDE
+        alike = alike and self.same_data(kept)
         names = ("class", "numbers", "before")
         if (
             not alike

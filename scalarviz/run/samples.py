@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..checks import real_array
-from ..engine.arrays.encoded import pieces
+from ..engine.data import pieces
+from ..engine.outside import Source, as_source
 from ..errors import InputError, shown
 from ..scalar.nested import flatten, nest
 
@@ -51,9 +52,29 @@ def all_finite(array: NDArray[Any]) -> bool:
     return all(bool(np.isfinite(array[part]).all()) for part in pieces(len(array), numbers))
 
 
-def sample_shape(array: ArrayLike) -> Shape:
-    """The shape of one sample: ``(n,)`` of a row, ``(C, H, W)`` of a picture."""
-    return tuple(np.shape(array)[1:]) or (1,)
+def _as_given(given: Any, what: str) -> NDArray[Any] | Source:
+    source = as_source(given, what)
+    return as_samples(given, what) if source is None else source
+
+
+def sample_shape(samples: Any, given: Any) -> Shape:
+    """The shape of one of the checked `samples`: ``(n,)`` of a row, ``(C, H, W)`` of a picture."""
+    return tuple(np.shape(given)[1:] if isinstance(samples, np.ndarray) else samples.sample_shape) or (1,)
+
+
+def fitting_source(array: Any, shape: Shape, what: str) -> NDArray[Any] | Source:
+    """As :func:`fitting`; what is not copied is given back as a source."""
+    source = as_source(array, what)
+    if source is None:
+        return fitting(array, shape, what)
+    _check_shape(source.sample_shape, shape, what)
+    return source
+
+
+def _check_shape(given: Shape, shape: Shape, what: str) -> None:
+    if given not in (shape, (prod(shape),)):
+        numbers = f"{prod(shape)} numbers a sample" + (f" or samples of shape {shape}" if len(shape) > 1 else "")
+        raise InputError(f"{what} must have {numbers}, got {given[0] if len(given) == 1 else f'the shape {given}'}")
 
 
 def fitting(array: ArrayLike, shape: Shape, what: str) -> NDArray[Any]:
@@ -64,10 +85,8 @@ def fitting(array: ArrayLike, shape: Shape, what: str) -> NDArray[Any]:
     InputError
         Samples of another shape; see :func:`as_samples` as well.
     """
-    samples, given = as_samples(array, what), sample_shape(array)
-    if given not in (shape, (prod(shape),)):
-        numbers = f"{prod(shape)} numbers a sample" + (f" or samples of shape {shape}" if len(shape) > 1 else "")
-        raise InputError(f"{what} must have {numbers}, got {given[0] if len(given) == 1 else f'the shape {given}'}")
+    samples = as_samples(array, what)
+    _check_shape(sample_shape(samples, array), shape, what)
     return samples
 
 
@@ -82,8 +101,8 @@ def on_rows(model: Callable[..., Any], shape: Shape) -> Callable[[list[Any]], An
     return forward
 
 
-def as_pair(data: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The inputs and targets of ``data=(X, Y)``.
+def as_pair(data: Any) -> tuple[NDArray[Any] | Source, NDArray[Any] | Source]:
+    """The inputs and targets of ``data=(X, Y)``: arrays (N, n), or sources where they are not copied.
 
     Raises
     ------
@@ -96,7 +115,9 @@ def as_pair(data: Any) -> tuple[NDArray[Any], NDArray[Any]]:
             f"data must be a pair (X, Y): inputs and targets, one row a sample; got {type(data).__name__} {shown(data)}"
         )
     x, y = data
-    inputs, targets = as_samples(x, "data[0] (the inputs)"), as_samples(y, "data[1] (the targets)")
+    inputs, targets = (
+        _as_given(given, what) for given, what in ((x, "data[0] (the inputs)"), (y, "data[1] (the targets)"))
+    )
     if len(inputs) != len(targets):
         raise InputError(f"data: {len(inputs)} inputs but {len(targets)} targets; they must pair up")
     return inputs, targets

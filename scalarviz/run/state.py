@@ -262,6 +262,21 @@ class _Data:
             run.hands.put_data(part)
 
 
+class _Files:
+    """How often data that is not ours was found changed: steps are done again only where it is as it was then."""
+
+    owns = frozenset[str]()
+
+    def give(self, run: Run) -> int:
+        return run._dataset.version
+
+    def check(self, run: Run, part: int) -> None:
+        """One may stand at any moment that was kept."""
+
+    def take(self, run: Run, part: int) -> None:
+        """What became of a file stays."""
+
+
 class _Engine:
     owns = frozenset({"_choice", "_training.trainer", "_threads", "problem.threads", "full_speed"})
 
@@ -320,13 +335,14 @@ class _Graph:
 
 
 PARTS: Mapping[str, Part[Any]] = MappingProxyType({
-    "graph": _Graph(), "engine": _Engine(), "data": _Data(), "sampler": _Sampler(), "limits": _Limits(),
+    "graph": _Graph(), "engine": _Engine(), "data": _Data(), "files": _Files(), "sampler": _Sampler(),
+    "limits": _Limits(),
     "optimizer": _Optimizer(), "buffers": _Buffers(), "modes": _Modes(), "weights": _Weights(), "step": _Step(),
 })  # fmt: skip
 """In the order in which they are taken: what others are prepared for comes first."""
 
 
-MOVED = ("graph", "engine", "data", "sampler", "limits", "optimizer", "weights", "step")
+MOVED = ("graph", "engine", "data", "files", "sampler", "limits", "optimizer", "weights", "step")
 """The parts that differ from step to step of a record; train/eval and buffers stay as they are when a run goes back."""
 
 

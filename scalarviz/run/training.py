@@ -178,8 +178,9 @@ class Training:
         Ctrl-C, or an error of the model, leaves the numbers of a whole step: an engine in machine code ends its call,
         of another one the call is undone.
         """
-        trainer = self.trainer
-        count = self._count(trainer, most)
+        trainer, begun = self.trainer, time.perf_counter()
+        count = self.problem.ready(self.steps, self._count(trainer, most))
+        reading = time.perf_counter() - begun
         lr = self.pace.table(count, self.problem.epoch)
         with Whole() as whole:
             # one compiled step alone is never undone, and stands at the bad step anyhow
@@ -188,8 +189,7 @@ class Training:
                 trainer.snapshot()
             start = time.perf_counter()
             losses = self._called(trainer, count, lr, kept, whole)
-            seconds = time.perf_counter() - start
-            self._clocked(trainer, count, seconds)
+            self._clocked(trainer, count, reading + time.perf_counter() - start)
             losses = self._cut(trainer, losses, lr, whole)
             if not _finite(trainer, losses):
                 self._stop_at_divergence(trainer, kept and count > 1, losses, lr)
@@ -254,8 +254,9 @@ class Training:
         int
             How many were done.
         """
-        trainer = self.trainer
-        count = self._count(trainer, most)
+        trainer, begun = self.trainer, time.perf_counter()
+        count = self.problem.ready(self.steps, self._count(trainer, most))
+        reading = time.perf_counter() - begun
         lr = self.pace.table(count, self.problem.epoch)
         with Whole() as whole:
             kept = trainer.breakable or (self.onlooker is not None and count > 1)
@@ -263,7 +264,7 @@ class Training:
                 trainer.snapshot()
             start = time.perf_counter()
             losses = self._called(trainer, count, lr, kept, whole)
-            self._clocked(trainer, count, time.perf_counter() - start)
+            self._clocked(trainer, count, reading + time.perf_counter() - start)
             losses = self._cut(trainer, losses, lr, whole)
             self._stand_after(losses, lr)
         return len(losses)

@@ -29,6 +29,7 @@ NO_STATE = {
     "_store.owner": "the run itself",
     "_store.gate": "a thread that is there or not",
     "problem._shares": "made of data and loss where they change",
+    "problem._ahead": "batches that are read for the next steps, anew wherever others are wanted",
     "_training.problem": "the run's",
     "_training.call_seconds": "how steps are cut into calls changes no bit",
     "_training._asked": "a thread that is there or not",

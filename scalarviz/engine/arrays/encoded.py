@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...tape import Plan
-from ..data import Data, empty, laid
+from ..data import Data, empty, laid, pieces
 from .plan import PlanRunner
-
-PIECE = 1 << 18
-"""Numbers that are converted together."""
 
 
 def encoded(
@@ -31,7 +27,7 @@ def encoded(
     inputs, targets : ndarray
         Whole numbers that are smaller than the run's are kept as they are.
     ours : bool
-        The arrays are those of a `Data`, so what is kept needs no copy.
+        Nobody writes to these arrays: those of the run's dtype are kept too, and nothing that is kept needs a copy.
 
     Raises
     ------
@@ -42,7 +38,7 @@ def encoded(
     given = [array for array in (inputs, targets) if array.shape[1]]
     features = 0 if plan.encode is None else len(plan.encode.outputs)
     widths = [array.shape[1] for array in given] + [features]
-    kept = [is_kept(array.dtype, real) for array in given] + [False]
+    kept = [is_kept(array.dtype, real) or (ours and array.dtype == real) for array in given] + [False]
     parts: list[NDArray[Any]] = []
     rooms: list[NDArray[Any]] = []  # for each of the given, and the features, where it goes
     for k, stays in enumerate(kept):
@@ -80,17 +76,18 @@ def _fill(
         places.append(slice(first, first + width))
         used[id(room)] = first + width
     for part in pieces(count, sum(widths)):
-        numbers = runner.converted(np.concatenate([array[part] for array in given], axis=1).T)
-        first = 0
-        for k, width in enumerate(widths[:-1]):
+        for k, array in enumerate(given):
             if not kept[k]:
-                rooms[k][places[k], part] = numbers[first : first + width]
-            first += width
+                _convert(runner, array[part].T, rooms[k][places[k], part])
         if runner.encoder is not None:
-            rooms[-1][places[-1], part] = runner.features(numbers)
+            numbers = np.concatenate([rooms[k][places[k], part] for k in range(len(given))])
+            rooms[-1][places[-1], part] = runner.features(runner.converted(numbers))
 
 
-def pieces(count: int, numbers: int) -> Iterator[slice]:
-    """Stretches of `count` samples that are worked on together."""
-    step = max(1, PIECE // max(1, numbers))
-    return (slice(start, min(start + step, count)) for start in range(0, count, step))
+def _convert(runner: PlanRunner, numbers: NDArray[Any], to: NDArray[Any]) -> None:
+    try:
+        with np.errstate(over="raise"):
+            to[...] = numbers
+    except FloatingPointError:
+        runner.converted(numbers)  # says which
+        raise

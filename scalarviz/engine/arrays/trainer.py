@@ -46,11 +46,11 @@ class NumpyTrainer(HostTrainer):
         grad = np.zeros(len(theta), theta.dtype)
         loss = 0.0
         scale = float(problem.scales(step, 1)[0])
-        order = None if problem.whole else problem.indices(step)
         problem.data.lay(problem.whole)
+        samples, order = problem.samples_of(step)
         for start in range(0, problem.batch, self.lanes):
             stop = min(start + self.lanes, problem.batch)
-            data = problem.data[:, start:stop] if order is None else problem.data[:, order[start:stop]]
+            data = samples[:, start:stop] if order is None else samples[:, order[start:stop]]
             loss += self._block(theta, grad, data, problem.draws(step, start), scale)
         n = problem.plan.n_parameters
         if prologue_rows is not None and runner.prologue is not None:

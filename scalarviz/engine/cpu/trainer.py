@@ -70,10 +70,13 @@ class NumbaTrainer(HostTrainer):
         """Do the steps ``first + 1 .. first + count``; returns their losses, float64 of shape (count,)."""
         hyper, losses, done = self._updater.hyper(first, count, lr), np.empty(count), 0
         for workers, steps in self._turns.pieces(count):
-            piece, start = slice(done, done + steps), time.perf_counter()
-            self._run(first + done, hyper[piece], losses[piece], True, workers)
-            self._turns.took(workers, (time.perf_counter() - start) / steps)
-            done += steps
+            end = done + steps
+            while done < end:
+                some = self.problem.ready(first + done, end - done)
+                piece, start = slice(done, done + some), time.perf_counter()
+                self._run(first + done, hyper[piece], losses[piece], True, workers)
+                self._turns.took(workers, (time.perf_counter() - start) / some)
+                done += some
         return losses
 
     def gradient(self, step: int) -> float:
@@ -86,7 +89,8 @@ class NumbaTrainer(HostTrainer):
     def _run(self, first: int, hyper: Array, losses: NDArray[np.float64], commit: bool, workers: int) -> None:
         problem, store = self.problem, self.problem.store
         n, samples = problem.plan.n_parameters, problem.data.shape[1]
-        problem.data.lay(problem.whole)
+        data, ahead = problem.batches(first)
+        data.lay(problem.whole)
         derived = problem.plan.n_derived > 0
         scales, limits = problem.scales(first, len(losses)), problem.limits
         penalties = np.zeros(len(losses) if limits.penalised else 0)
@@ -96,7 +100,7 @@ class NumbaTrainer(HostTrainer):
         columns = [store.value, grad, *problem.state, *problem.columns]
         shared = (
             self._prologue.machine, self._update.machine, theta, grad, store.value, problem.previous,
-            np.array([c.ctypes.data for c in columns], np.int64), self._feeder.lines(problem.data), samples, False,
+            np.array([c.ctypes.data for c in columns], np.int64), self._feeder.lines(data), samples, ahead,
             problem.batch, self._order, scales.astype(theta.dtype), trained, np.ascontiguousarray(hyper), first, losses,
             commit, self._buffers, self._parts, limits.numbers(), penalties,
             team := np.array([0, yield_address()], np.int64),

@@ -6,6 +6,7 @@ import numpy as np
 
 from ... import rng
 from ..data import Data
+from ..outside import Outside
 from ..problem import Array, Problem
 from .catalog import find
 from .device import Buffer, Device, Launch
@@ -61,7 +62,8 @@ class Samples:
             return
         if self.changed:
             self.feed = self._loaded = None  # free the memory first
-            self.feed = self._resident() if self.shape.resident else self._streamed()
+            resident = self.shape.resident and not isinstance(data, Outside)
+            self.feed = self._resident() if resident else self._streamed()
         if self.feed is not None and self.feed.mode != STREAMED:
             self._upload(self.feed.data)
         self._loaded = data
@@ -105,9 +107,11 @@ class Samples:
         """The steps ``first + 1 .. first + count`` follow, at most `steps` of them."""
         if self._host is None or self.feed is None:
             return
-        batch, data = self.problem.batch, self.problem.data
+        batch, problem = self.problem.batch, self.problem
         for k in range(count):
-            self._host[:, k * batch : (k + 1) * batch] = data[:, self.problem.indices(first + k)]
+            problem.ready(first + k, count - k)
+            data, ids = problem.samples_of(first + k)
+            self._host[:, k * batch : (k + 1) * batch] = data[:] if ids is None else data[:, ids]
         self.device.upload(self.feed.data, self._host.reshape(-1))
 
     def launches(self) -> list[Launch]:

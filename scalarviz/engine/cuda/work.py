@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ...errors import DeviceMemoryError
+from ..outside import Outside
 from ..problem import Problem
 from .between import Between
 from .block.steps import make_steps
@@ -82,7 +83,7 @@ def fitted(problem: Problem, shape: Shape, open_device: Callable[[], Device]) ->
         except DeviceMemoryError as said:
             error = str(said)
             continue
-        work.remark_of_memory = _told(tried, shape)
+        work.remark_of_memory = _told(tried, shape, isinstance(problem.data, Outside))
         return work
     raise DeviceMemoryError(refusal(problem, device, tried, error))
 
@@ -90,7 +91,7 @@ def fitted(problem: Problem, shape: Shape, open_device: Callable[[], Device]) ->
 def _ways(problem: Problem, shape: Shape, device: Device) -> Iterator[Shape]:
     """Shapes to try in order: as it should be; finer; then with the data coming in call by call."""
     for resident in (True, False):
-        if resident and problem.data.nbytes > device.memory()[1]:
+        if resident and (isinstance(problem.data, Outside) or problem.data.nbytes > device.memory()[1]):
             continue
         for finer in FINER:
             yield cut(shape, finer, resident)
@@ -108,7 +109,7 @@ def cut(shape: Shape, finer: int, resident: bool) -> Shape:
     )
 
 
-def _told(tried: Shape, shape: Shape) -> str:
+def _told(tried: Shape, shape: Shape, outside: bool) -> str:
     said = [] if tried.slices == shape.slices else ["work that is cut finer, which changes bits"]
-    said += [] if tried.resident else ["data that comes in call by call"]
+    said += [] if tried.resident or outside else ["data that comes in call by call"]
     return f"the GPU's memory is short: {' and '.join(said)}" if said else ""

@@ -89,11 +89,11 @@ class Hands(Protocol):
         """Set the targets of the samples there are."""
         ...
 
-    def check_samples(self, inputs: NDArray[Any], targets: NDArray[Any], what: str) -> None:
+    def check_samples(self, inputs: Any, targets: Any, what: str) -> None:
         """Whether these samples fit model and loss."""
         ...
 
-    def put_samples(self, inputs: NDArray[Any], targets: NDArray[Any], *, more: bool) -> None:
+    def put_samples(self, inputs: Any, targets: Any, *, more: bool) -> None:
         """Train on these samples, or on them as well."""
         ...
 

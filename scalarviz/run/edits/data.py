@@ -5,15 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ...checks import real_array
+from ...engine.outside import as_source
 from ..samples import as_samples
 from .base import Edit, Hands, Names, fix, numbered
 
 
-def _samples(array: ArrayLike, what: str) -> NDArray[Any]:
-    """Samples in the shape in which they were given."""
+def _samples(array: Any, what: str) -> Any:
+    """Samples in the shape in which they were given; what is not copied as a source."""
+    source = as_source(array, what)
+    if source is not None:
+        return source
     as_samples(array, what)
     return real_array(array, what)
 
@@ -25,7 +29,9 @@ class SetTargets(Edit):
     targets: NDArray[Any]
 
     def __post_init__(self) -> None:
-        fix(self, targets=_samples(self.targets, "set_targets: the targets"))
+        what = "set_targets: the targets"
+        as_samples(self.targets, what)
+        fix(self, targets=real_array(self.targets, what))
 
     def check(self, hands: Hands) -> None:
         """Raise unless there is a target the loss can use for every sample."""
@@ -48,8 +54,8 @@ class SetTargets(Edit):
 class AddSamples(Edit):
     """More samples: `inputs` (K, n_inputs) with `targets` (K, n_targets)."""
 
-    inputs: NDArray[Any]
-    targets: NDArray[Any]
+    inputs: Any
+    targets: Any
 
     def __post_init__(self) -> None:
         inputs, targets = _samples(self.inputs, "add_samples: the inputs"), _samples(self.targets, "the targets")
@@ -72,8 +78,8 @@ class AddSamples(Edit):
 class Refill(Edit):
     """Other data altogether: `inputs` (N, n_inputs) with `targets` (N, n_targets), any N."""
 
-    inputs: NDArray[Any]
-    targets: NDArray[Any]
+    inputs: Any
+    targets: Any
 
     def __post_init__(self) -> None:
         inputs, targets = _samples(self.inputs, "refill: the inputs"), _samples(self.targets, "refill: the targets")

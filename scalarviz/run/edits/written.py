@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...engine.outside import is_source
 from ...errors import FileFormatError, InputError, ScalarvizError, listing, shown
 from .base import Edit
 
@@ -95,6 +96,8 @@ def _encoded(part: Any) -> Any:
         return {KIND: type(part).__name__, **{name: _encoded(own) for name, own in part.parts().items()}}
     if isinstance(part, tuple):
         return [_encoded(one) for one in part]
+    if is_source(part):
+        raise InputError(f"{part.name} is read from elsewhere: an edit with it cannot be written; give arrays")
     if not isinstance(part, str | int | float | None):
         kind = type(part)
         module = getattr(part, "__module__", kind.__module__)

@@ -167,13 +167,13 @@ class Opening:
     def _samples_of(self, before: int, sample: Any) -> tuple[Data, NDArray[np.int64], NDArray[np.int64] | None]:
         """Data, the numbers of the batch's samples, and which columns of the data they are."""
         problem, tape = self.problem, self._tape
-        data = problem.data.head(tape.n_inputs + tape.n_targets)
+        data, numbers = problem.data, tape.n_inputs + tape.n_targets
         if sample is None:
-            batch = problem.indices(before)
-            return data, batch, None if problem.whole else batch
+            samples, columns = problem.samples_of(before)
+            return samples.head(numbers), problem.indices(before), columns
         if isinstance(sample, int | np.integer):
             place = np.array([position(sample, data.shape[1], "open: sample")])
-            return data, place, place
+            return Data(data.dtype, data[:numbers, place]), place, None
         if not isinstance(sample, list | tuple) or len(sample) != 2:
             raise TypeMismatchError(
                 f"open: sample must be the number of one, or a pair (x, y), got {type(sample).__name__} {shown(sample)}"

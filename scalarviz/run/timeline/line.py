@@ -171,6 +171,14 @@ class Line:
                     return key
         return None
 
+    def last_key(self, step: int, edits: int) -> Key | None:
+        """The last keyframe of the way here that is not behind a place, of that place itself too."""
+        for line, last, most in self.path():
+            for key in reversed(line.keys):
+                if key.step <= min(step, last) and key.edits <= min(edits, most):
+                    return key
+        return None
+
     def add(self, key: Key) -> bool:
         """Keep a moment; False if there is one at this place."""
         index = bisect_left(self.keys, (key.step, key.edits), key=lambda other: (other.step, other.edits))

@@ -84,6 +84,7 @@ class Timeline(Record):
             return self._follow(most) if self.behind else self._go_on(most)
 
     def _go_on(self, most: int) -> int:
+        self._keep_changed()
         start = time.perf_counter()
         try:
             done = self._run.advance(most)
@@ -102,10 +103,25 @@ class Timeline(Record):
         self.keyframes.add(self.line.owner(steps, edits), key)
         self._fit()
 
+    def _keep_changed(self) -> None:
+        """Where its data was changed by others, what follows can be done again from here."""
+        steps, line = self._run.steps, self.line
+        here = steps, line.done(steps)
+        key = line.last_key(*here)
+        if key is None or self._run.same_data(key.kept):
+            return
+        owner, whole = line.owner(*here), key.whole and (key.step, key.edits) == here
+        self.keyframes.drop(owner, lambda other: (other.step, other.edits) == here)
+        if whole:
+            self.keyframes.add(owner, Key(*here, self._run.whole(), self.keyframes.clock, whole=True))
+        else:
+            self._keep()
+
     def _follow(self, most: int) -> int:
         """Steps that were done before: one call of the engine, at most to the next edit, which is done too."""
         line, run = self.line, self._run
         done = line.done(run.steps)
+        self._check_data(line, run.steps + 1, line.last_key(run.steps, done))
         upcoming = line.edits[done].step if done < len(line.edits) else line.newest
         most = min(run.steps + most, line.newest, upcoming) - run.steps
         before = run.whole() if done < len(line.edits) and run.steps + most == upcoming else None
@@ -221,11 +237,17 @@ class Timeline(Record):
         onwards = line is self.line and here < step and (key is None or key.step <= here)
         if onwards:
             done = line.done(here)
+            self._check_data(line, step, line.last_key(here, done))
         elif key is None:
             raise StateError(f"step {step:,} is kept no longer: run.timeline.budget was too small for its branch")
         else:
+            bare = step > key.step and not run.same_data(key.kept)
+            if bare:  # its data was changed since: no step can be done again
+                key = self._bare_key(line, step, edits, key)
             run.put(key.kept)
             done = key.edits
+            if bare:
+                run.forget_step()
         self.keyframes.begin()
         start = run.steps
         while True:
@@ -239,6 +261,25 @@ class Timeline(Record):
             if progress is not None and progress((run.steps - start) / (step - start)) is False:
                 return False
             self._keep_between(line, done, step)
+
+    def _bare_key(self, line: Line, step: int, edits: int, nearest: Key) -> Key:
+        """The keyframe of a step itself, which knows nothing of the step before it."""
+        key = line.last_key(step, edits)
+        if key is None or key.step != step:
+            self._check_data(line, step, key or nearest)
+            raise StateError(f"step {step:,} cannot be stood at: its data was changed by others since")
+        return key
+
+    def _check_data(self, line: Line, step: int, key: Key | None) -> None:
+        """Raise where steps from a kept moment on would not be what they were."""
+        if key is None or self._run.same_data(key.kept):
+            return
+        after = [other.step for other in line.keys if other.step >= step]
+        others = f" or {min(after):,}" if after else f" or {line.newest:,}" if step <= line.newest else ""
+        raise StateError(
+            f"step {step:,} cannot be done again: its data was changed by others since. Kept moments can be stood at: "
+            f"step {key.step:,}{others}"
+        )
 
     def _keep_between(self, line: Line, edits: int, step: int) -> None:
         """On the way: a moment for whoever goes back and forth around its end."""
@@ -256,6 +297,9 @@ class Timeline(Record):
         if step >= newest:
             return newest
         key = self.line.nearest(max(step, first), self.line.done(step))
+        if key is not None and not self._run.same_data(key.kept):
+            kept = self.line.last_key(step, self.line.done(step))
+            return key.step if kept is None else max(kept.step, first)
         if key is not None and (step - key.step) * self._run.seconds_a_step < FRAME:
             return max(step, first)
         return first if key is None else min(max(step, first), key.step if key.whole else key.step + 1)

@@ -55,6 +55,14 @@ class Traveller(Protocol):
         """All of the moment, the last step's gradient and update included."""
         ...
 
+    def same_data(self, kept: Kept) -> bool:
+        """Whether steps from there on would learn from what they learnt from."""
+        ...
+
+    def forget_step(self) -> None:
+        """Gradient and update of the step before are not known here."""
+        ...
+
     def put(self, kept: Kept) -> None:
         """Stand there again.
 
