@@ -156,3 +156,39 @@ def test_nielsens_digits():
     run.step(30 * (len(X) // 10))
     found = run.predict(digits.test.reshape(len(digits.test), -1)).argmax(1)
     assert np.mean(found == digits.test_labels) > 0.93
+
+
+class RNN(nn.Module):
+    """Letters in, letters out, one after another."""
+
+    def __init__(self, vocabulary, hidden):
+        self.hidden = hidden
+        self.inner = nn.Linear(vocabulary + hidden, hidden, seed=1)
+        self.outer = nn.Linear(hidden, vocabulary, seed=2)
+
+    def forward(self, letters):
+        h, logits = [0.0] * self.hidden, []
+        for x in letters:
+            h = [v.tanh() for v in self.inner([*x, *h])]
+            logits.append(self.outer(h))
+        return logits
+
+
+def test_an_unrolled_rnn_learns_a_line_by_heart():
+    """min-char-rnn with its inner loop written out: every letter's state comes from the one before."""
+    text, length = "a recurrent net reads one letter at a time ", 8
+    chars = sorted(set(text))
+    ids = np.array([chars.index(c) for c in text * 2])
+    starts = range(len(text))
+    X = np.stack([np.eye(len(chars))[ids[k : k + length]] for k in starts])
+    Y = np.stack([ids[k + 1 : k + length + 1] for k in starts])
+    rnn, loss_of_one = RNN(len(chars), 24), nn.CrossEntropyLoss()
+
+    def loss(outputs, targets):
+        rows = [outputs[k : k + len(chars)] for k in range(0, len(outputs), len(chars))]
+        return sv.sum([loss_of_one(row, t) for row, t in zip(rows, targets, strict=True)])
+
+    run = sv.Run(rnn, loss, optim.Adam(rnn.parameters(), lr=0.02), (X, Y), engine="numpy")
+    run.step(250)
+    said = run.predict(X).reshape(len(text), length, len(chars)).argmax(axis=2)
+    assert (said[:, -1] == Y[:, -1]).all()  # eight letters are enough to know the next
