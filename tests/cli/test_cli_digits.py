@@ -172,7 +172,8 @@ def test_a_film_and_a_picture(cli, tmp_path):
 
 
 def test_the_list_of_scenes_names_it(cli):
-    assert "digits  A convolutional network learns to read handwritten digits" in cli("scenes").out
+    listed = dict(line.split(maxsplit=1) for line in cli("scenes").out.splitlines())
+    assert listed["digits"].startswith("A convolutional network learns to read handwritten digits")
 
 
 def test_a_file_of_another_optimiser_is_refused_in_one_line(digits, tmp_path):
