@@ -234,5 +234,5 @@ def rate_text(lr: float) -> str:
     """A learning rate as people write it: ``1.0``, ``0.01``, ``3e−4``, ``4,096``."""
     if 1e3 <= lr < 1e6:
         return f"{lr:,g}"
-    text = f"{lr:g}"
+    text = f"{lr:.4g}"  # a schedule makes long ones
     return (text if "." in text or "e" in text else text + ".0").replace("e-0", "e-").replace("-", MINUS)
