@@ -319,7 +319,7 @@ _SOFTPLUS_MINUS_X = "(where(x < 0, -x, 0) + log1p(exp(-abs(x))))"
 BCE_WITH_LOGITS = register(
     "bce_with_logits",
     "x t p",
-    f"(1 - t) * x + (1 + (p - 1) * t) * {_SOFTPLUS_MINUS_X}",
+    "where(x < 0, -p * t, 1 - t) * x + (1 + (p - 1) * t) * log1p(exp(-abs(x)))",
     (
         f"(p * t + 1 - t) * ({_SIGMOID_X}) - p * t",
         f"(p - 1) * {_SOFTPLUS_MINUS_X} - x",

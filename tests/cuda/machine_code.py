@@ -16,7 +16,8 @@ HALVES = "the last step of that reduction is one product in float64"
 SLOW_PATH = "the reduction of large angles is a function of libdevice, which is called for them alone"
 WEAK = "libdevice's power is a function that is not inlined twice"
 LOSSES = "losses are summed in float64: 1,024 of them in float32 lose three digits"
-NARROW = "libdevice begins the exponential of tanh in float32, and corrects it"
+NARROW = "libdevice begins the exponential of tanh, erf and expm1 in float32, and corrects it"
+LENGTHS = "penalties and squared lengths of gradients are sums over all weights, in float64 as the losses are"
 ALLOWED = {
     ("forward:sin", "float32"): {"float64": HALVES},
     ("forward:cos", "float32"): {"float64": HALVES},
@@ -29,6 +30,13 @@ ALLOWED = {
     ("forward:pow", "float64"): {"call": WEAK},
     ("backward:pow", "float64"): {"call": WEAK},
     ("forward:tanh", "float64"): {"float32": NARROW},
+    ("forward:erf", "float64"): {"float32": NARROW},
+    **{
+        (f"{way}:{name}", "float64"): {"float32": NARROW}
+        for way in ("forward", "backward")
+        for name in ("gelu", "gelu_tanh", "elu")
+    },
+    **{(name, "float32"): {"float64": LENGTHS} for name in ("penalty", "lengths", "coefficient")},
     ("loss", "float32"): {"float64": LOSSES},
     ("loss_of_squares", "float32"): {"float64": LOSSES},
 }
@@ -47,7 +55,14 @@ def allowed(kernel):
     if kind in ("block", "alone"):
         found |= set(ALLOWED.get(("loss", dtype), {}))
     if kind in ("block", "alone", "update") or kind.startswith("tile_"):
-        for name, sign in {"sin": "_sin(", "cos": "_cos(", "tanh": "_tanh(", "pow": "**"}.items():
+        for name, sign in {
+            "sin": "_sin(",
+            "cos": "_cos(",
+            "tanh": "_tanh(",
+            "pow": "**",
+            "erf": "_erf(",
+            "elu": "_expm1(",
+        }.items():
             if sign in kernel.text or f":{name}." in kernel.name:
                 found |= {x for way in ("forward", "backward") for x in ALLOWED.get((f"{way}:{name}", dtype), {})}
     return found
