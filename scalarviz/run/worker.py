@@ -333,9 +333,12 @@ class Worker(Serving):
                     self._stopped = self.run.stopped_by
                     self._publish()  # where it comes to rest is always shown
             except BaseException as error:  # whatever it is, the viewer shows it; the thread stays for edits
-                self._error = error if isinstance(error, Exception) else StateError(f"{error!r} in the training thread")
-                with suppress(MemoryError):  # then the last reading stays
-                    self._publish()
+                said = error if isinstance(error, Exception) else StateError(f"{error!r} in the training thread")
+                try:
+                    with suppress(MemoryError):  # then the last reading stays
+                        self._publish()
+                finally:
+                    self._error = said  # not before the numbers of its moment are there
 
     def _called(self) -> bool:
         return bool(self._closing or self._waiting or self.busy)

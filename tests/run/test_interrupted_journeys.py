@@ -131,7 +131,7 @@ def test_the_innermost_of_two_blocks_says_whether_it_waits():
 def test_an_edit_that_cannot_be_done_again_leaves_the_run_before_it(monkeypatch):
     run = forked()
 
-    def fails(hands, numbers):
+    def fails(hands, numbers, group):
         raise MemoryError
 
     with monkeypatch.context() as patch, pytest.raises(MemoryError):

@@ -75,15 +75,15 @@ class TestMaxMargin:
         for ours, theirs in zip(net.parameters(), parts, strict=True):
             ours.data = theirs.detach().numpy()
 
-    @pytest.mark.parametrize("engine", ["numpy", "numba"])
-    def test_as_a_run(self, engine):
+    @pytest.mark.parametrize("name", ["numpy", "numba"])  # not `engine`: minutes in the simulator of a GPU
+    def test_as_a_run(self, name):
         X, y = two_moons(100)
         net, other = self.network(), self.network()
         optimizer = optim.SGD(net.parameters(), lr=1.0)
         LambdaLR(optimizer, lambda k: 1.0 - 0.9 * k / 100)
         run = sv.Run(
             net, lambda o, t: (1 - t[0] * o[0]).relu() + 1e-4 * sum(w * w for w in net.weights()), optimizer,
-            data=(X, y[:, None]), engine=engine, dtype="float64",
+            data=(X, y[:, None]), engine=name, dtype="float64",
         )  # fmt: skip
         run.step(20)
         self.by_pytorch(other, X, y, 20)
@@ -116,13 +116,13 @@ class TestLetters:
                 context = [*context[1:], letter]
         return np.array(X), np.array(Y)
 
-    @pytest.mark.parametrize("engine", ["numpy", "numba"])
-    def test_it_is_that_of_pytorch_and_learns(self, engine):
+    @pytest.mark.parametrize("name", ["numpy", "numba"])  # not `engine`: minutes in the simulator of a GPU
+    def test_it_is_that_of_pytorch_and_learns(self, name):
         X, Y = self.data()
         net = self.Net()
         parts = [torch.tensor(np.array(p.data), dtype=torch.float64, requires_grad=True) for p in net.parameters()]
         run = sv.Run(
-            net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=0.1), data=(X, Y), batch_size=32, engine=engine,
+            net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=0.1), data=(X, Y), batch_size=32, engine=name,
             dtype="float64",
         )  # fmt: skip
         first = run.evaluate(X, Y)

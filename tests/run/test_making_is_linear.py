@@ -104,11 +104,11 @@ def calls(make, n, engine):
     return count
 
 
-@pytest.mark.parametrize("engine", ["numba", "numpy", "objects"])
+@pytest.mark.parametrize("name", ["numba", "numpy", "objects"])
 @pytest.mark.parametrize("make", [Loose, Nested, Children, Chain, Residuals, Picture])
-def test_twice_the_network_is_twice_the_work(make, engine):
+def test_twice_the_network_is_twice_the_work(make, name):
     sizes = (64, 128, 256)
     for n in sizes:  # what is done once: kernels are loaded, other ones for other sizes
-        calls(make, n, engine)
-    least, small, large = (calls(make, n, engine) for n in sizes)
+        calls(make, n, name)
+    least, small, large = (calls(make, n, name) for n in sizes)
     assert large - small < 2.3 * (small - least), "the second 128 nodes cost more than the first 64 twice"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scalarviz.view.cubes.scale import LegendScale
@@ -49,6 +49,7 @@ def test_a_log_axis_holds_the_values_between_few_nice_ticks(values: list[float],
 
 @settings(max_examples=100, deadline=None)
 @given(values=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20))
+@example(values=[5e-324, -6.0])
 def test_a_linear_axis_holds_negative_values(values: list[float]) -> None:
     values = [*values, -1.0]
     scale = axis(np.array(values))

@@ -93,6 +93,8 @@ def _linear_axis(low: float, high: float, most: int) -> Axis:
     power = 10.0 ** np.floor(np.log10(rough))
     step = float(next(m * power for m in (1, 2, 5, 10, 20) if m * power >= rough))
     first, last = np.floor(low / step), np.ceil(high / step)
+    first -= first * step > low  # what is divided away to 0: the least number there is
+    last += last * step < high
     if first == last:
         last += 1
     ticks = tuple(float(k) * step for k in np.arange(first, last + 1))
