@@ -134,6 +134,7 @@ def test_a_window_opens_trains_stays_and_escape_closes_it(program, tmp_path):
     assert "WARNING" not in run.err
 
 
+@pytest.mark.slow
 def test_what_a_window_trained_is_what_a_blind_run_trains(program, cli, tmp_path):
     run = rgb(program, "--steps", 40, "--duration", 0.5, "--theme", "light", "--save", "seen.safetensors").opened()
     time.sleep(1.5)
@@ -351,6 +352,7 @@ def test_only_a_first_start_in_a_window_may_change_engine(cli, started, monkeypa
     assert [all(both) for both in told] == [may]
 
 
+@pytest.mark.slow
 def test_a_first_start_goes_on_with_numba_when_the_kernels_are_there(program, tmp_path):
     """The process that compiles is played by this one, which has the kernels already."""
     warmup(("float32",))

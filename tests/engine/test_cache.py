@@ -79,6 +79,7 @@ def test_a_second_process_compiles_nothing(tmp_path):
     assert files(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_an_edited_callee_gives_new_numbers(tmp_path):
     """numba's own cache sees the kernel's file alone, and the function that is edited here stands in another one."""
     copy, folder = tmp_path / "copy", tmp_path / "cache"

@@ -556,6 +556,7 @@ def held(run):
     return objects, run.timeline.nbytes
 
 
+@pytest.mark.slow
 def test_going_back_and_forth_holds_no_more():
     run = make("numba")
     run.step(60)
