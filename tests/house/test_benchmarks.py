@@ -150,6 +150,7 @@ def test_what_is_asked_for_is_measured(load, name):
 
 
 def test_the_grid_of_widths_and_batches_says_its_mean_and_its_worst_point(load):
+    pytest.importorskip("torch", reason="no PyTorch (extra oracle)")
     wide = load("wide_nets")
     medians = {
         "2 wide, 1, SGD, float32": (1.0, 0.5), "256 wide, 8, Adam, float64": (1.0, 4.0),
@@ -169,6 +170,7 @@ def test_the_grid_of_widths_and_batches_says_its_mean_and_its_worst_point(load):
 
 
 def test_the_grid_is_the_one_that_was_asked_for(load):
+    pytest.importorskip("torch", reason="no PyTorch (extra oracle)")
     wide = load("wide_nets")
     assert (wide.WIDTHS[0], wide.WIDTHS[-1], wide.BATCHES[0], wide.BATCHES[-1]) == (2, 1024, 1, 8192)
     assert (wide.WORST, wide.MEAN) == (1.3, 1.6)
