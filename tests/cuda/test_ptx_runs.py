@@ -46,6 +46,17 @@ class AllKinds(nn.Module):
         return [sv.max([dot, weighted, product, h[0]]), product, weighted * w[0] + w[2]]
 
 
+class Tables(nn.Module):
+    """Rows of a table, chosen by numbers that are computed; a mask, and a layer behind them."""
+
+    def __init__(self):
+        self.table, self.out, self.drop = nn.Embedding(5, 3, seed=1), nn.Linear(6, 2, seed=2), nn.Dropout(0.3)
+
+    def forward(self, x):
+        first, second = (x[0] > 0.5) + 2.0 * (x[1] > 0.5), (x[2] > 0.5) * 4.0
+        return self.out(self.drop([*self.table(first), *self.table(second)]))
+
+
 MODELS = {
     **AGREE.MODELS,
     "all kinds": AllKinds,
@@ -266,6 +277,16 @@ def test_all_structural_kernels_are_run_by_these_models(fake_driver, shape):
     agree(AllKinds(), "float64", 1e-12, 7)
     agree(CONV.net(), "float64", 1e-12, 2, samples=3, inputs=49)
     agree(MODELS["expression"](), "float64", 1e-12, 7)
+    agree(Tables(), "float64", 1e-12, 7)
+    shape(sorted_rows=3)  # a table of more rows is sorted
+    agree(Tables(), "float64", 1e-12, 7)
+    shape()
+    limited = [started(AllKinds(), engine, "float64", 6) for engine in ("objects", "cuda")]
+    for run in limited:
+        run.change(l1=0.01, l2=0.01, clip_norm=0.1)
+        run.step(2)
+    np.testing.assert_allclose(limited[1].values, limited[0].values, rtol=1e-11)
+    limited[1].close()
     run = started(AllKinds(), "cuda", "float64", 6, optimiser=lambda p: Long(p, lr=0.01))
     run.step(1)
     run.close()
