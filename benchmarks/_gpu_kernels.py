@@ -26,8 +26,8 @@ from scalarviz.tape import Instruction, Program
 NONE = np.zeros(0, np.int64)
 Numbers = NDArray[Any]
 CANCELLING = ("binary_cross_entropy", "logaddexp", "bce_with_logits", "gelu", "gelu_tanh")
-"""Sums that may be nearly zero, as ``1 + erf(x)`` is far below 0: their last digits are those of the largest operand. So are those of an adjoint, of what
-comes from above: ``1 - y**2`` is nearly zero where tanh is nearly 1."""
+"""Sums that may be nearly zero, as ``1 + erf(x)`` is far below 0: their last digits are those of the largest operand.
+So are those of an adjoint, of what comes from above: ``1 - y**2`` is nearly zero where tanh is nearly 1."""
 LANES = 32
 MOST_ULPS = 16.0
 """Of an operation's value or adjoint: libdevice's functions are good to 8, and a derivative is made of a few."""
