@@ -177,3 +177,7 @@ class SceneOptions(BaseModel):
     def given(self, name: str) -> bool:
         """Whether the caller set this option, or it has its default."""
         return name in self.model_fields_set
+
+    def kept(self, names: Iterable[str]) -> list[str]:
+        """Of the names of what a file holds those that flags were given for: they are not the file's then."""
+        return [name for name in names if self.given(name)]

@@ -74,7 +74,7 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
     outputs = plan_outputs(loaded.name, options) if window is None else None
     scene = loaded.build(options)
     if options.load:
-        scene.run.load(options.load)
+        scene.run.load(options.load, keep=options.kept(scene.run.names_kept()))
     set_breakpoints(scene.run, options.break_on)
     check_moment(options, scene.run.steps)
     beside = _beside(loaded.name, scene, options)

@@ -9,6 +9,7 @@ from . import lr_scheduler
 from ._absent import COMMON
 from ._adagrad import Adagrad
 from ._adam import Adam, AdamW
+from ._described import described, remade
 from ._given import at_least_zero
 from ._holding import holding
 from ._optimizer import Optimizer, overrides_step
@@ -18,7 +19,7 @@ from ._sgd import SGD
 
 __all__ = [
     "SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "Pace", "PaceMoment", "RMSprop", "Schedule", "at_least_zero",
-    "holding", "lr_scheduler", "overrides_step",
+    "described", "holding", "lr_scheduler", "overrides_step", "remade",
 ]  # fmt: skip
 
 for _kind in (SGD, Adagrad, Adam, AdamW, RMSprop):

@@ -68,6 +68,9 @@ class OneCycleLR(LRScheduler):
                 "OneCycleLR: cycle_momentum=True (PyTorch's default) would change momentum every step, and a rule is "
                 "recorded with its numbers; give cycle_momentum=False"
             )
+        self.cycle_momentum = False
+        self.base_momentum = finite(base_momentum, "OneCycleLR: base_momentum", 0.0)
+        self.max_momentum = finite(max_momentum, "OneCycleLR: max_momentum", 0.0)
         self.total_steps = _total(total_steps, epochs, steps_per_epoch)
         self.pct_start = finite(pct_start, "OneCycleLR: pct_start", 0.0)
         if self.pct_start > 1:

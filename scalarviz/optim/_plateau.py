@@ -98,6 +98,11 @@ class ReduceLROnPlateau(LRScheduler):
         self.every = None if every is None else integer(f"{title}: every", every, 1)
         super().__init__(optimizer, unit="step")
 
+    @property
+    def min_lr(self) -> list[float]:
+        """Below which no rate gets, one a parameter group."""
+        return list(self.min_lrs)
+
     def begin(self) -> PlateauStanding:
         """Nothing was seen."""
         return PlateauStanding(0, 0, 0.0, math.inf if self.mode == "min" else -math.inf, 0, 0, self.base_lrs)

@@ -10,7 +10,8 @@ Open `run` first. What belongs to it stands in these files:
 * functions of the user between steps: `callbacks` (``run.on_step``)
 * the past: `travel` (``run.to``, ``run.undo``), `restarted`, ``timeline/`` (how), `run_traveller`,
   `past` (what a picture sees), `weight_record` (how one weight moved)
-* keeping: `state` (all that a run is, as parts), `keeping`, `checkpoint` (on disk)
+* keeping: `state` (all that a run is, as parts), `keeping`, `checkpoint` (on disk) and `kept_rule` (how a run trains
+  in it)
 * beside a thread: `worker` with its queue (`serving`) and its `weights_gate`, `journeys` (to steps that were
   done), `turns`, `asked_call`, `first_start`, `signals`
 * looking: `looking` (``run.frame``, ``run.predict``), `requests` (``run.request_frame``), `frame` (one moment) and

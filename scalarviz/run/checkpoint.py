@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import mapping, text
 from ..engine.problem import DTYPES
-from ..errors import FileFormatError, InputError, shown
+from ..errors import FileFormatError, InputError, TypeMismatchError, shown
 from ..io.weights import OPTIMIZER, OURS, load_tensors, parse_json, save_tensors, under
 from .checks import seed_of, steps_of
+from .kept_rule import Rule, checked_keep, plain, rule_of, sound, storable, written
 
 if TYPE_CHECKING:
     from ..optim import PaceMoment
     from .run import Run
 
 KEY = OURS + "run"
+RULE = ("groups", "limits", "before", "frozen", "schedule")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,11 @@ class Checkpoint:
     hyperparameters : dict
         Of the optimiser.
     schedule : dict
-        Of the learning rate: ``"kind"``, its class, and ``"state"``, where it stood; empty if there was none.
+        Of the learning rate: ``"kind"``, its class, ``"state"``, where it stood, and where numbers say them its
+        ``"arguments"``; empty if there was none.
+    rule : dict
+        How it trained, the schedule included: ``"groups"``, the numbers of each parameter group, ``"limits"``,
+        ``"before"``, ``"frozen"``; no groups in files of earlier versions.
     notes : dict of str to str
         What the writer added.
     """
@@ -57,6 +61,7 @@ class Checkpoint:
     hyperparameters: dict[str, Any]
     notes: dict[str, str]
     schedule: dict[str, Any] = field(default_factory=dict)
+    rule: dict[str, Any] = field(default_factory=dict)
 
 
 def save_run(run: Run, path: str | Path, notes: Mapping[str, str] | None = None) -> None:
@@ -81,8 +86,8 @@ def save_run(run: Run, path: str | Path, notes: Mapping[str, str] | None = None)
         "seed": run.seed,
         "dtype": run.dtype,
         "optimizer": type(run.optimizer).__name__,
-        "hyperparameters": {name: _plain(number) for name, number in run.optimizer.hyperparameters().items()},
-        "schedule": _schedule(run),
+        "hyperparameters": {name: plain(number) for name, number in run.optimizer.hyperparameters().items()},
+        **written(run),
         "notes": {str(key): str(text) for key, text in (notes or {}).items()},
     }
     state = {OPTIMIZER + name: array for name, array in run.optimizer_state().items()}
@@ -115,6 +120,7 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
         hyperparameters=about.get("hyperparameters", {}),
         notes=about.get("notes", {}),
         schedule=about.get("schedule", {}),
+        rule={name: about[name] for name in RULE if name in about},
     )
 
 
@@ -125,8 +131,7 @@ def _check(about: Any) -> dict[str, Any]:
         "seed": lambda seed: seed_of(seed) >= 0,
         "dtype": lambda dtype: dtype in ("", *DTYPES),
         "optimizer": lambda name: isinstance(name, str),
-        "hyperparameters": lambda numbers: isinstance(numbers, dict) and all(map(_storable, numbers.values())),
-        "schedule": lambda said: isinstance(said, dict) and (not said or _of_schedule(said)),
+        "hyperparameters": lambda numbers: isinstance(numbers, dict) and all(map(storable, numbers.values())),
         "notes": lambda notes: isinstance(notes, dict) and all(isinstance(text, str) for text in notes.values()),
     }
     if not isinstance(about, dict):
@@ -134,43 +139,30 @@ def _check(about: Any) -> dict[str, Any]:
     for name, fits in checks.items():
         if name in about and not fits(about[name]):
             raise InputError(f"{name} cannot be {shown(about[name])}")
+    if wrong := sound(about):
+        raise InputError(wrong)
     lr = about.get("hyperparameters", {}).get("lr", 0.0)
     if isinstance(lr, bool) or not isinstance(lr, int | float) or lr < 0:
         raise InputError(f"lr must be a number, at least 0; got {shown(lr)}")
     return about
 
 
-def _of_schedule(said: dict[str, Any]) -> bool:
-    state = said.get("state")
-    known = isinstance(said.get("kind"), str) and isinstance(state, dict) and set(said) == {"kind", "state"}
-    return known and all(map(_storable, state.values() if isinstance(state, dict) else ()))
+def load_run(run: Run, path: str | Path, *, optimizer: bool = True, keep: Collection[str] = ()) -> Checkpoint:
+    """Let `run` go on from a file: weights, step count and, with `optimizer`, how it trained.
 
+    That is the optimiser's state, the numbers of its parameter groups, penalties and clipping, the schedule and where
+    it stands, and which weights are frozen: a run with the same model, data, batch, seed and engine goes on bit for
+    bit. Files of earlier versions have the state and where the schedule stands alone.
 
-def _schedule(run: Run) -> dict[str, Any]:
-    schedule = run.optimizer.lr_schedule
-    return {} if schedule is None else {"kind": type(schedule).__name__, "state": schedule.state_dict()}
-
-
-def _storable(value: Any) -> bool:
-    """Whether a number of an optimiser fits into JSON: a finite number, a switch, a text, nothing, or some of these."""
-    if isinstance(value, list):
-        return all(_storable(one) and not isinstance(one, list) for one in value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return abs(value) < math.inf  # false for NaN, too
-    return value is None or isinstance(value, bool | str)
-
-
-def _plain(value: Any) -> Any:
-    """What JSON can hold of an optimiser's number: of NumPy's kinds Python's, of a function or an object its text."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, list | tuple):
-        value = [_plain(one) for one in value]
-    return value if _storable(value) else shown(value)
-
-
-def load_run(run: Run, path: str | Path, *, optimizer: bool = True) -> Checkpoint:
-    """Let `run` go on from a file: weights, step count and, with `optimizer`, the optimiser's state.
+    Parameters
+    ----------
+    run : Run
+    path : path
+    optimizer : bool
+        False: weights and step count alone.
+    keep : collection of str
+        What stays as it is in the run: names of the optimiser's numbers (``"lr"``), of limits (``"clip_norm"``), or
+        ``"schedule"``.
 
     Raises
     ------
@@ -178,7 +170,7 @@ def load_run(run: Run, path: str | Path, *, optimizer: bool = True) -> Checkpoin
         Tensors are missing, unexpected or misshapen (all are listed), or the optimiser is another one, or a number is
         not finite or too large for the run's dtype. Nothing is changed then.
     """
-    saved = read_checkpoint(path)
+    keep, saved = checked_keep(keep, run.optimizer), read_checkpoint(path)
     own = type(run.optimizer).__name__
     if optimizer and saved.optimizer and saved.optimizer != own:
         raise InputError(
@@ -186,24 +178,31 @@ def load_run(run: Run, path: str | Path, *, optimizer: bool = True) -> Checkpoin
             "optimizer=False to keep the weights and the step alone"
         )
     try:
-        stands = _stands(run, saved) if optimizer else None
-        run.restore(saved.tensors, saved.optimizer_state if optimizer else {}, saved.steps, stands)
+        rule = _rule(run, saved, keep) if optimizer else None
+        stands = _stands(run, saved) if optimizer and rule is None and "schedule" not in keep else None
+        run._restore(saved.tensors, saved.optimizer_state if optimizer else {}, saved.steps, stands, rule)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     return saved
 
 
+def _rule(run: Run, saved: Checkpoint, keep: Collection[str]) -> Rule | None:
+    try:
+        return rule_of(run, saved.rule, keep)
+    except TypeMismatchError as error:  # what a file says is not a caller's slip
+        raise InputError(str(error)) from None
+
+
 def _stands(run: Run, saved: Checkpoint) -> PaceMoment | None:
-    """Where the schedule of a run stands by a file; None where the file has none, or is another program's."""
+    """Where the schedule of a run stands by a file of an earlier version; None where it has none."""
     schedule = run.optimizer.lr_schedule
     if not saved.schedule:
         return None
     kind = saved.schedule["kind"]
-    if type(schedule).__name__ != kind:
+    if schedule is None or type(schedule).__name__ != kind:
         ours = "none" if schedule is None else type(schedule).__name__
         raise InputError(
             f"it was trained with the schedule {kind}, this run has {ours}; make one, "
             f"optim.lr_scheduler.{kind}(run.optimizer, ...), or load with optimizer=False"
         )
-    assert schedule is not None
     return schedule.loaded(saved.schedule["state"])

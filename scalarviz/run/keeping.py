@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from .checkpoint import Checkpoint, load_run, save_run
 from .checks import steps_of
 from .gather import buffers_of, without_buffers
 from .graph import Graph
+from .kept_rule import Rule, names_kept, put_rule
 from .optimizer import by_name, restore
 from .signals import Whole
 from .state import State
@@ -69,15 +70,30 @@ class Keeping:
         -----
         This is a branch of its own: what was computed before stays in ``run.branches``, and ``run.undo()`` returns.
         """
+        self._restore(tensors, optimizer_state, steps, pace)
+
+    @in_turn
+    def _restore(
+        self, tensors: dict[str, NDArray[Any]], optimizer_state: dict[str, NDArray[Any]], steps: int,
+        pace: PaceMoment | None = None, rule: Rule | None = None,
+    ) -> None:  # fmt: skip
+        """The same, training by the rule of a file."""
         self._check_live()
         steps = steps_of(steps)
         mapping(tensors, "restore: the tensors")
         mapping(optimizer_state, "restore: the optimiser's state")
-        targets = {"": self._store.value}
-        if optimizer_state:
-            targets |= {f"{n}.": a for n, a in zip(self.optimizer.state, self.problem.state, strict=True)}
         with Whole(), self.timeline.jump(f"loaded step {steps:,}"):
-            restore(self._graph.kept, targets, {**without_buffers(self.model, tensors), **optimizer_state})
+            before = state.give(self, () if rule is None else ("limits", "optimizer", "weights"))  # type: ignore[arg-type]
+            try:
+                if rule is not None:
+                    put_rule(self, rule)  # type: ignore[arg-type]  # a Run is the only Keeping
+                targets = {"": self._store.value}
+                if optimizer_state:
+                    targets |= {f"{n}.": a for n, a in zip(self.optimizer.state, self.problem.state, strict=True)}
+                restore(self._graph.kept, targets, {**without_buffers(self.model, tensors), **optimizer_state})
+            except BaseException:
+                state.put(self, before)  # type: ignore[arg-type]
+                raise
             self.problem.previous[:], self._training._update = self._store.value, None
             self._store.revision += 1
             self._training.stands_at(steps)
@@ -124,7 +140,11 @@ class Keeping:
         """
         save_run(self, path, notes)  # type: ignore[arg-type]  # a Run is the only Keeping
 
+    def names_kept(self) -> tuple[str, ...]:
+        """What `keep` of :meth:`load` may name: the optimiser's numbers, limits and ``"schedule"``."""
+        return names_kept(self.optimizer)
+
     @in_turn
-    def load(self, path: str | Path, *, optimizer: bool = True) -> Checkpoint:
+    def load(self, path: str | Path, *, optimizer: bool = True, keep: Collection[str] = ()) -> Checkpoint:
         """Go on from a file; see :func:`scalarviz.run.checkpoint.load_run`."""
-        return load_run(self, path, optimizer=flag(optimizer, "load: optimizer"))  # type: ignore[arg-type]
+        return load_run(self, path, optimizer=flag(optimizer, "load: optimizer"), keep=keep)  # type: ignore[arg-type]

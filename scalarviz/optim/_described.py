@@ -1,0 +1,94 @@
+"""Schedules as data: what one was made with, and the same one made again."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from ..checks import mapping
+from ..errors import InputError, listing, shown
+from ._lambda_lr import LambdaLR
+from ._one_cycle import OneCycleLR
+from ._optimizer import Optimizer
+from ._pace import Pace, Schedule
+from ._plateau import ReduceLROnPlateau
+from ._scheduler import LRScheduler, numbers
+from ._schedules import CosineAnnealingLR, ExponentialLR, LinearLR, MultiStepLR, StepLR
+from ._sequential_lr import SequentialLR
+
+KINDS: dict[str, type[LRScheduler]] = {
+    kind.__name__: kind
+    for kind in (CosineAnnealingLR, ExponentialLR, LinearLR, MultiStepLR, OneCycleLR, ReduceLROnPlateau, SequentialLR,
+                 StepLR)
+}  # fmt: skip
+"""Those that numbers say; a LambdaLR has functions."""
+_APART = ("self", "optimizer", "last_epoch", "epochs", "steps_per_epoch", "schedulers")
+
+
+def described(schedule: Schedule) -> dict[str, Any]:
+    """Its ``"kind"``, ``"base_lrs"`` and, where numbers say it, the ``"arguments"`` of its constructor: plain data."""
+    found: dict[str, Any] = {"kind": type(schedule).__name__, "base_lrs": list(schedule.base_lrs)}
+    parts = schedule.schedulers if type(schedule) is SequentialLR else []
+    if KINDS.get(found["kind"]) is not type(schedule) or any(type(part) is LambdaLR for part in parts):
+        return found
+    names = [name for name in inspect.signature(type(schedule).__init__).parameters if name not in _APART]
+    found["arguments"] = {name: _plain(getattr(schedule, name)) for name in names}
+    if parts:
+        found["arguments"]["schedulers"] = [described(part) for part in parts]
+    return found
+
+
+def _plain(part: Any) -> Any:
+    return list(part) if isinstance(part, tuple) else part
+
+
+def remade(said: Any, optimizer: Optimizer) -> Schedule:
+    """The schedule that :func:`described` said, for the weights of `optimizer`, which is left as it is.
+
+    One that has functions is that of the optimiser, with the rates that it began with.
+
+    Raises
+    ------
+    InputError, TypeMismatchError
+        It says no schedule, or one for another number of parameter groups, or one with functions that the optimiser
+        does not have.
+    """
+    given = mapping(said, "the schedule")
+    kind, own = given.get("kind"), optimizer.lr_schedule
+    if own is not None and described(own) == dict(given):
+        return own
+    base = numbers(given.get("base_lrs"), f"the schedule {kind}: base_lrs", len(optimizer.lr_pace.rates))
+    if "arguments" in given and kind in KINDS:
+        return _made(given, optimizer, base)
+    if own is None or type(own).__name__ != kind:
+        raise InputError(f"a {kind} cannot be made from its numbers; make one for the optimiser first")
+    if own.base_lrs == base:
+        return own
+    twin: Schedule = own.rebound(optimizer)
+    twin.base_lrs = base
+    return twin
+
+
+def _made(said: Mapping[str, Any], optimizer: Optimizer, base: tuple[float, ...]) -> Schedule:
+    kind, title = KINDS[said["kind"]], f"the schedule {said['kind']}"
+    arguments = dict(mapping(said["arguments"], f"{title}: the arguments"))
+    bare = copy.copy(optimizer)
+    bare._pace = Pace(base)
+    if kind is SequentialLR:
+        parts = arguments.get("schedulers")
+        if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+            raise InputError(f"{title}: schedulers is a list of schedules, got {shown(parts)}")
+        if any(part.get("kind") not in KINDS or "arguments" not in part for part in parts):
+            raise InputError(f"{title}: its parts must be among {listing(KINDS)}")
+        arguments["schedulers"] = [
+            _made(part, bare, numbers(part.get("base_lrs"), f"{title}: base_lrs", len(base))) for part in parts
+        ]
+        bare.lr_pace.put(Pace(base).moment())
+    try:
+        made = kind(bare, **arguments)
+    except TypeError as error:
+        raise InputError(f"{title}: {error}") from None
+    made.base_lrs = base
+    return made.rebound(optimizer)
