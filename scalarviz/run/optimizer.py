@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def trained_indices(optimizer: Optimizer, tape: Tape) -> NDArray[np.bool_]:
 def _read(tape: Tape) -> NDArray[np.bool_]:
     """Which parameters the loss reads; the others get no gradient, and an optimiser leaves them alone in a loop too."""
     read = np.zeros(tape.n_parameters, bool)
-    for node in rebuild(tape.only(loss=True), {}).nodes:
+    for node in rebuild(replace(tape.only(loss=True), tracks=()), {}).nodes:
         if node.code == "param":
             read[node.index] = True
         if node.table is not None:

@@ -116,7 +116,9 @@ def _check_kinds(name: object, args: object, value: object, partials: object) ->
         )
 
 
-RESERVED = ("input", "const", "param", "dot", "max", "squares", "mask", "layer", "gather", "total")
+RESERVED = (
+    "input", "const", "param", "buffer", "dot", "max", "squares", "mask", "layer", "gather", "total", "batch_mean",
+)  # fmt: skip
 """Nodes of a graph or of a tape that are no entries."""
 
 

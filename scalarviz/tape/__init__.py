@@ -8,6 +8,6 @@ Open `record` first (graph to `tape`), then `lower` (tape to `program`) with its
 from .lower import lower
 from .program import Instruction, Plan, Program
 from .record import record
-from .tape import Node, Table, Tape, Terms
+from .tape import Node, Table, Tape, Terms, Track
 
-__all__ = ["Instruction", "Node", "Plan", "Program", "Table", "Tape", "Terms", "lower", "record"]
+__all__ = ["Instruction", "Node", "Plan", "Program", "Table", "Tape", "Terms", "Track", "lower", "record"]

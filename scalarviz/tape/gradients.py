@@ -36,7 +36,7 @@ def differentiated(node: Node) -> tuple[int, ...]:
     """The operands that a derivative goes to."""
     if node.code == "gather":  # which weights are read does not change by a little
         return ()
-    if node.terms is not None or not node.args or node.code == "squares":
+    if node.terms is not None or not node.args or node.code in ("squares", "batch_mean"):
         return node.operands()
     op = kernel_of(node)
     return tuple([node.args[k] for k in op.flowing]) if op.partly else node.args

@@ -80,7 +80,7 @@ def _split(tape: Tape, encode: bool) -> tuple[Tape | None, Tape | None, Tape]:
             rows.append(row)
     body = plain_dots(rebuild(replace(tape, n_parameters=tape.n_parameters + len(frontier[Needs.PARAMETERS])), changed))
     parts = [
-        rebuild(replace(tape, outputs=tuple(rows), loss=None, taps=()), {}) if rows else None
+        rebuild(replace(tape, outputs=tuple(rows), loss=None, taps=(), tracks=()), {}) if rows else None
         for rows in frontier.values()
     ]
     if not encode:  # an optimiser: the numbers of a step are computed for many steps at once, by operations alone
@@ -122,6 +122,7 @@ def _program(tape: Tape, gets: list[bool]) -> Program:
         loss=-1 if tape.loss is None else front + tape.loss,
         taps=tuple((module, _rows(rows) + front) for module, rows in tape.taps),
         needs_gradient=np.array([*flags, *gets], bool),
+        tracks=tuple(t if t.row < 0 else replace(t, row=front + t.row) for t in tape.tracks),
     )
 
 
@@ -233,4 +234,6 @@ def _elementwise(nodes: tuple[Node, ...], row: int) -> Instruction:
         numbers = np.array([nodes[0].number])
         return Instruction("squares", row, 1, args.reshape(2, -1), numbers=numbers)
     columns = args.reshape(-1, 1) if len(nodes) == 1 else args.T.copy()
+    if nodes[0].code == "batch_mean":
+        return Instruction("batch_mean", row, len(nodes), columns)
     return Instruction("op", row, len(nodes), columns, op=nodes[0].code)

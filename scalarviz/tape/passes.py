@@ -131,7 +131,7 @@ def needs(tape: Tape) -> list[Needs]:
         own = 0
         if node.code == "input":
             own = inputs
-        elif node.code == "mask":
+        elif node.code in ("mask", "batch_mean"):
             own = inputs | parameters  # another one at every step: neither encoded nor kept
         elif reads_parameters(node):
             own = parameters
@@ -184,6 +184,10 @@ def fold_constants(tape: Tape) -> Tape:
                 found = changed[row] = _gathered(node, numbers[node.args[0]])
                 if found.code == "const":
                     numbers[row] = found.number
+        elif node.code == "batch_mean":
+            if node.args[0] in numbers:
+                numbers[row] = numbers[node.args[0]]
+                changed[row] = Node("const", number=numbers[row])
         elif node.args[0] in numbers and all(a in numbers for a in node.args):
             numbers[row] = kernel_of(node).value(*(numbers[a] for a in node.args))
             changed[row] = Node("const", number=numbers[row])

@@ -9,10 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .tape import Table
+from .tape import Table, Track
 
 Rows = NDArray[np.int64]
-Kind = Literal["op", "layer", "conv", "max", "dot", "weighted", "product", "squares", "param", "mask", "gather"]
+Kind = Literal[
+    "op", "layer", "conv", "max", "dot", "weighted", "product", "squares", "param", "mask", "gather", "batch_mean"
+]  # fmt: skip
 """What lowering makes; each engine has a form of each."""
 
 
@@ -26,7 +28,8 @@ class Instruction:
 
     Attributes
     ----------
-    kind : {"op", "layer", "conv", "max", "dot", "weighted", "product", "squares", "param", "mask", "gather"}
+    kind : {"op", "layer", "conv", "max", "dot", "weighted", "product", "squares", "param", "mask", "gather",
+            "batch_mean"}
         ``op``: the table operation `op`, row ``dst + j`` from the rows ``args[:, j]``.
         ``layer``: row ``dst + j`` = sum_k theta[weight + j*n + k] * row[args[0, k]] (+ theta[bias + j]).
         ``conv``: layers that share their weights: row ``dst + j*P + p`` = sum_k theta[weights[j] + k] *
@@ -41,12 +44,14 @@ class Instruction:
         unit ``units[j]`` of a call, drawn anew for every step and sample (:func:`scalarviz.rng.dropped`).
         ``gather``: row ``dst + p*D + j`` = theta[weights[j] + k * table.step], where k is the number in row args[0, p]
         and D = len(weights). A lane whose k is none of 0, 1, ... table.rows - 1 is NaN, and its gradient goes nowhere.
+        ``batch_mean``: row ``dst + j`` = the mean of row args[0, j] over all samples of the batch, on every lane; each
+        lane of the operand gets the mean of the adjoints of all.
     dst, count : int
         First result row and how many.
     args : ndarray of int64
         Operand rows: shape (arity, count) for ``op``, (1, n) for ``layer``, (positions, n) for ``conv``, (count, n) for
         ``max``, ``dot`` and ``weighted``, (2, count * n) for ``product``, (2, n) for ``squares``, (1, positions) for
-        ``gather``, (0, 0) for ``param``.
+        ``gather``, (1, count) for ``batch_mean``, (0, 0) for ``param``.
     op : str
     weights : ndarray of int64
         Indices into theta (for ``layer`` and ``conv`` the first one of each row).
@@ -106,6 +111,8 @@ class Program:
     needs_gradient : ndarray of bool, shape (n_rows,)
         Which rows get a gradient: the loss depends on them and they on a parameter, both through operands that have a
         derivative. (Without a loss: the outputs do.) The rows of one instruction agree. Every engine follows this.
+    tracks : tuple of Track
+        Numbers of theta that a committed step changes beside the weights.
     """
 
     n_rows: int
@@ -119,6 +126,12 @@ class Program:
     loss: int
     taps: tuple[tuple[Any, Rows], ...]
     needs_gradient: NDArray[np.bool_]
+    tracks: tuple[Track, ...] = ()
+
+    @property
+    def couples(self) -> bool:
+        """Whether a sample's numbers depend on the others of its batch: then all of it goes through together."""
+        return any(i.kind == "batch_mean" for i in self.instructions)
 
     @property
     def has_masks(self) -> bool:
@@ -144,6 +157,8 @@ class Program:
                 lines.append(f"  LOSS squared error of {i.args.shape[1]}")
             elif i.kind == "mask":
                 lines.append(f"  MASK of {i.count}, p {i.numbers[0]:g}")
+            elif i.kind == "batch_mean":
+                lines.append(f"  BATCH mean of {i.count} row{'s' if i.count > 1 else ''}")
             elif i.kind == "op":
                 lines.append(f"  {i.op} on {i.count} row{'s' if i.count > 1 else ''}")
             elif i.kind in ("param", "gather"):

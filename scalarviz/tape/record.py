@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from operator import attrgetter
@@ -12,6 +13,7 @@ import numpy as np
 from ..checks import integer
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import tracing
+from ..scalar.batch import Tracked
 from ..scalar.dot import Dot, Row
 from ..scalar.gathered import Gathered
 from ..scalar.mask import Mask
@@ -20,7 +22,7 @@ from ..scalar.store import Block
 from ..scalar.total import Total
 from ..scalar.value import Symbol, Value
 from ..scalar.weight import Weight
-from .tape import Node, Table, Tape, Terms
+from .tape import Node, Table, Tape, Terms, Track
 
 MOST = 1 << 32
 """Inputs of one sample: each is an object while a function is recorded."""
@@ -74,7 +76,8 @@ def record(
         outputs = _values(result, "the recorded function")
         loss_node = None if loss is None else _one(loss(outputs if _is_many(result) else result, targets), "the loss")
     taps = [(module, _values(values, "a module")) for module, values in recorder.taps]
-    return replace(_written(inputs, targets, outputs, loss_node, taps, blocks), modes=tuple(recorder.modes))
+    tape = _written(inputs, targets, outputs, loss_node, taps, blocks, recorder.tracks)
+    return replace(tape, modes=tuple(recorder.modes))
 
 
 def _written(
@@ -84,11 +87,13 @@ def _written(
     loss_node: Value | None,
     taps: list[tuple[Any, list[Value]]],
     blocks: Iterable[Block],
+    tracked: Sequence[Tracked],
 ) -> Tape:
     writer = _Writer([*inputs, *targets], blocks)
     roots = [*outputs, *([] if loss_node is None else [loss_node])]
-    writer.write([*roots, *(v for _, values in taps for v in values)])
-    row_of = writer.row_of
+    stats = [track.stat for track in tracked if track.stat is not None]
+    writer.write([*roots, *(v for _, values in taps for v in values), *stats])
+    row_of, tracks = writer.row_of, tuple(writer.track(track) for track in tracked)
     return Tape(
         nodes=tuple(writer.nodes),
         n_inputs=len(inputs),
@@ -98,6 +103,7 @@ def _written(
         outputs=tuple(row_of[v] for v in outputs),
         loss=None if loss_node is None else row_of[loss_node],
         taps=tuple((module, tuple(row_of[v] for v in values)) for module, values in taps),
+        tracks=tracks,
     )
 
 
@@ -205,6 +211,13 @@ class _Writer:
     def parameter(self, weight: Weight) -> int:
         """Index of a weight in theta."""
         return self.start_of(weight._block) + weight._index
+
+    def track(self, tracked: Tracked) -> Track:
+        """What follows what; the statistic has a row already."""
+        row = -1 if tracked.stat is None else self.row_of[tracked.stat]
+        rate = math.nan if tracked.rate is None else tracked.rate
+        count = -1 if tracked.count is None else self.parameter(tracked.count)
+        return Track(self.parameter(tracked.buffer), row, rate, tracked.positions, count)
 
     def dot(self, value: Dot) -> Node:
         """A weighted sum; a bias that is computed is added by a node of its own."""

@@ -51,6 +51,32 @@ class Table:
     step: int
 
 
+@dataclass(frozen=True, slots=True)
+class Track:
+    """A number of theta that follows a row: after a committed step ``(1 - rate) * number + rate * stat``.
+
+    Attributes
+    ----------
+    index : int
+        Which number of theta.
+    row : int
+        Of `stat`, which is the same on all lanes; -1: the number counts steps, one more each.
+    rate : float
+        NaN: 1 by the number that ``theta[count]`` is then.
+    positions : int
+        `stat` is a variance over so many numbers a sample, and is multiplied by n / (n - 1), n = batch * positions; 0:
+        it is taken as it is.
+    count : int
+        Index into theta, or -1.
+    """
+
+    index: int
+    row: int
+    rate: float
+    positions: int
+    count: int
+
+
 @dataclass(slots=True)
 class Node:
     """One scalar. Nobody changes one: passes make others; a frozen class would take three times as long to make.
@@ -59,8 +85,8 @@ class Node:
     ----------
     code : str
         ``"input"``, ``"const"``, ``"param"``, ``"mask"`` (of dropout), ``"dot"``, ``"max"`` (of three or more),
-        ``"gather"`` (a parameter of a table, chosen by the row's number), one of ``totals.CODES`` (of `number`
-        parameters from `index` on), or the name of an operation.
+        ``"gather"`` (a parameter of a table, chosen by the row's number), ``"batch_mean"`` (over all samples), one of
+        ``totals.CODES`` (of `number` parameters from `index` on), or the name of an operation.
     args : tuple of int
         Operand rows (for a dot those of its inputs).
     index : int
@@ -109,6 +135,8 @@ class Tape:
         Modules that were called and the rows of what they returned.
     modes : tuple of object
         Modules that were asked whether they are in training, and were.
+    tracks : tuple of Track
+        Numbers of theta that a training step changes beside the weights, in the order in which it does.
     """
 
     nodes: tuple[Node, ...]
@@ -120,19 +148,22 @@ class Tape:
     loss: int | None = None
     taps: tuple[tuple[Any, tuple[int, ...]], ...] = ()
     modes: tuple[Any, ...] = ()
+    tracks: tuple[Track, ...] = ()
 
     def roots(self) -> tuple[int, ...]:
         """Rows that must exist in the end."""
         loss = () if self.loss is None else (self.loss,)
-        return (*self.outputs, *loss, *(row for _, rows in self.taps for row in rows))
+        tracked = (track.row for track in self.tracks if track.row >= 0)
+        return (*self.outputs, *loss, *(row for _, rows in self.taps for row in rows), *tracked)
 
     def only(self, *, loss: bool = False, outputs: bool = False, taps: bool = False) -> Tape:
-        """The same tape with the other roots dropped (dead nodes go when it is lowered)."""
+        """The same tape with the other roots dropped (dead nodes go when it is lowered); tracks stay with the loss."""
         return replace(
             self,
             loss=self.loss if loss else None,
             outputs=self.outputs if outputs else (),
             taps=self.taps if taps else (),
+            tracks=self.tracks if loss else (),
         )
 
     def rewired(self, nodes: list[Node], row_of: Sequence[int]) -> Tape:
@@ -143,6 +174,7 @@ class Tape:
             outputs=tuple(row_of[r] for r in self.outputs),
             loss=None if self.loss is None else row_of[self.loss],
             taps=tuple((module, tuple(row_of[r] for r in rows)) for module, rows in self.taps),
+            tracks=tuple(t if t.row < 0 else replace(t, row=row_of[t.row]) for t in self.tracks),
         )
 
     def __str__(self) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from ...errors import InputError
 from ...scalar.mask import Draws
 from ...tape import Plan
+from ..coupled import check_coupled
 from ..problem import CACHE_BYTES, Array
 from .blas import one_blas_thread
 from .program import RowProgram
@@ -119,6 +120,9 @@ class PlanRunner:
         theta, _ = self.extended(np.asarray(theta, self.dtype))
         found = np.empty((len(wanted), data.shape[1]), self.dtype)
         lanes = lanes_for(self.plan.body.n_rows * self.dtype.itemsize)
+        if self.plan.body.couples:  # they are one batch
+            lanes = max(1, data.shape[1])
+            check_coupled(self.plan.body, lanes, self.body.lane_bytes)
         for start in range(0, data.shape[1], lanes):
             part = slice(start, start + lanes)
             there = None if draws is None else replace(draws, place=draws.place + start)

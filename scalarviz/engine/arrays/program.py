@@ -9,6 +9,7 @@ import numpy as np
 from ...scalar.mask import Draws
 from ...tape import Instruction, Program
 from ..problem import Array
+from .batch import BatchMean
 from .step import Step, numpy_form
 from .sums import Dots, Products, Squares, Weighted
 from .tables import Gather
@@ -129,6 +130,6 @@ class _Max(Step):
 
 _KINDS: dict[str, type[Step]] = {
     "conv": _Conv, "max": _Max, "squares": Squares, "dot": Dots, "weighted": Weighted, "product": Products,
-    "gather": Gather,
+    "gather": Gather, "batch_mean": BatchMean,
 }  # fmt: skip
 """Those that are more than a `Step` knows."""

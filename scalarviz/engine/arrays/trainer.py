@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...scalar.mask import Draws
+from ..coupled import check_coupled, follow
 from ..host import HostTrainer
 from ..problem import Array, Problem, Rates
 from .blas import one_blas_thread
@@ -23,7 +24,11 @@ class NumpyTrainer(HostTrainer):
         self.problem = problem
         dtype = problem.store.value.dtype
         self.runner = PlanRunner(problem.plan, dtype)
-        self.lanes = lanes_in_workspace(self.runner.body.lane_bytes)
+        body = self.runner.body
+        check_coupled(body.program, problem.batch, body.lane_bytes)
+        self.lanes = problem.batch if body.program.couples else lanes_in_workspace(body.lane_bytes)
+        self._stat_rows = np.array([track.row for track in body.program.tracks], np.int64)
+        self._stats = np.zeros(0)
         self.updater = Updater(problem)
 
     @one_blas_thread()
@@ -36,7 +41,13 @@ class NumpyTrainer(HostTrainer):
             if k == count - 1:
                 self.problem.previous[:] = self.problem.store.value
             self.updater.apply(hyper[k])
+            self._follow()
         return losses
+
+    def _follow(self) -> None:
+        """Let running statistics follow those of the step."""
+        problem = self.problem
+        follow(problem.plan.body.tracks, problem.batch, self._stats, problem.store.value, problem.store.frozen)
 
     @one_blas_thread()
     def gradient(self, step: int) -> float:
@@ -64,6 +75,7 @@ class NumpyTrainer(HostTrainer):
     def _block(self, theta: Array, grad: Array, data: Array, draws: Draws, scale: float) -> float:
         body, loss_row = self.runner.body, self.runner.body.program.loss
         rows = body.forward(theta, data, draws)
+        self._stats = rows[self._stat_rows, 0]
         adjoints = np.zeros_like(rows)
         adjoints[loss_row] = scale
         body.backward(rows, adjoints, theta, grad)

@@ -6,6 +6,7 @@ from typing import assert_never
 
 import numpy as np
 
+from ...errors import InputError
 from ...tape import Instruction
 from .calls import Call, Encoded, Pairs, Scatter, Written
 
@@ -179,5 +180,7 @@ def write(found: Encoded, i: Instruction) -> Written:
             return Written(None, None, _NONE, list)  # `Machine.masks` launches it: it reads the clock
         case "gather":
             return _gather(found, i)
+        case "batch_mean":
+            raise InputError('means over the batch are computed by engine="numpy" alone')
         case _:
             assert_never(i.kind)

@@ -1,0 +1,116 @@
+"""What couples the samples of a batch: the mean of a number over all of them, and numbers that follow such means.
+
+Both exist in recorded graphs alone, which are those of one sample: :func:`batch_mean` is a node that an engine computes
+over the whole batch, and :func:`track` says which numbers of the store a training step changes beside its weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import StateError, TypeMismatchError
+from . import ops, tracing
+from .kernel import Kernel
+from .value import Symbol, Value
+from .weight import Weight
+
+
+def _none(node: Value) -> None:
+    """Nothing: a recorded graph has no numbers, and an engine hands the gradient on."""
+
+
+# The node's operation. Every sample gets the mean over the batch of what comes down to all of them.
+BATCH_MEAN = Kernel(ops.Op("batch_mean", ("x",), "x", ("1",), r"\overline{x}"), pull=_none)
+
+
+class BatchMean(Symbol):
+    """The mean of `x` over all samples of the batch, the same number in the graph of each.
+
+    Parameters
+    ----------
+    x : Value
+        A number of a recorded graph.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, x: Value) -> None:
+        super().__init__(BATCH_MEAN, (x,))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tracked:
+    """A number of the store that follows what training steps compute. See :func:`track`.
+
+    Attributes
+    ----------
+    buffer : Weight
+    stat : Value or None
+    rate : float or None
+    positions : int
+    count : Weight or None
+    """
+
+    buffer: Weight
+    stat: Value | None
+    rate: float | None
+    positions: int
+    count: Weight | None
+
+
+def batch_mean(x: Value) -> Value:
+    """The mean of `x` over all samples of the batch, as a node of the graph that is being recorded.
+
+    Parameters
+    ----------
+    x : Value
+
+    Returns
+    -------
+    Value
+
+    Raises
+    ------
+    StateError
+        Nothing is being recorded: there is no batch.
+    TypeMismatchError
+        `x` is no Value.
+    """
+    _recorder("batch_mean")
+    if not isinstance(x, Value):
+        raise TypeMismatchError(f"batch_mean: x must be a Value, got {type(x).__name__}")
+    return BatchMean(x)
+
+
+def track(
+    buffer: Weight, stat: Value | None, rate: float | None = None, positions: int = 0, count: Weight | None = None
+) -> None:  # fmt: skip
+    """Let `buffer` follow `stat`: after every training step it becomes ``(1 - rate) * buffer + rate * stat``.
+
+    Parameters
+    ----------
+    buffer : Weight
+        Of a block that the optimiser does not hold. A frozen one stays as it is.
+    stat : Value or None
+        What it follows, the same number in the graphs of all samples. None: `buffer` counts steps, one more each.
+    rate : float or None
+        None: 1 by the number that `count` has become, so that `buffer` is the mean of all steps.
+    positions : int
+        `stat` is a variance over so many numbers a sample: it is multiplied by n / (n - 1), n = batch * positions.
+        0: it is taken as it is.
+    count : Weight or None
+        Counts the steps. Its own track comes first.
+
+    Raises
+    ------
+    StateError
+        Nothing is being recorded.
+    """
+    _recorder("track").tracks.append(Tracked(buffer, stat, rate, positions, count))
+
+
+def _recorder(what: str) -> tracing.Recorder:
+    recorder = tracing.active()
+    if recorder is None:
+        raise StateError(f"{what}: a batch exists in a recorded graph alone; use it in a model that a Run trains")
+    return recorder
