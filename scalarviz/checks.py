@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError, OutOfRangeError, TypeMismatchError, listing, shown
+from .mapped import check_length
 
 Called = TypeVar("Called", bound=Callable[..., Any])
 
@@ -134,7 +135,11 @@ def real_array(data: Any, what: str) -> NDArray[Any]:
     ------
     TypeMismatchError
         It is ragged, complex, masked, or no numbers.
+    InputError
+        It lies in a file that was shortened since.
     """
+    if isinstance(data, np.ndarray):
+        check_length(data, what)
     try:
         array = np.asarray(data)
         if array.dtype.kind == "O":  # Python's numbers of any size

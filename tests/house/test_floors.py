@@ -17,6 +17,7 @@ PACKAGE = ROOT / "scalarviz"
 FLOORS = {
     "scalarviz.errors": 0,  # everybody raises
     "scalarviz.arguments": 1,
+    "scalarviz.mapped": 1,
     "scalarviz.memory": 1,
     "scalarviz.process": 1,
     "scalarviz.checks": 1,
@@ -37,11 +38,12 @@ FLOORS = {
     "scalarviz.front": 6,  # the names that need no view
     "scalarviz": 9,  # the front door may re-export from every floor (lazily above floor 5)
 }
-# data draws its colours from rng and checks its arguments; a Run writes its weights and a scene description may name
+# data draws its colours from rng and checks its arguments; checks look whether a file has an array; a Run writes its weights and a scene description may name
 # pictures
 NEIGHBOURS = {
     ("scalarviz.data", "scalarviz.rng"),
     ("scalarviz.data", "scalarviz.checks"),
+    ("scalarviz.checks", "scalarviz.mapped"),
     ("scalarviz.run", "scalarviz.io"),
 }
 

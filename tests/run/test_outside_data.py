@@ -230,6 +230,23 @@ def test_a_file_that_is_shortened_is_said_and_not_read(tmp_path):
     assert run.steps == 3
 
 
+@pytest.mark.parametrize("view", [lambda a: a, np.asarray, lambda a: a[::-2]])
+def test_nobody_reads_behind_the_end_of_a_shortened_file(tmp_path, view):
+    run = start(X, Y, "numpy")
+    x, y = mapped(tmp_path, "x", X), mapped(tmp_path, "y", Y)
+    for name in "xy":
+        os.truncate(tmp_path / f"{name}.npy", 100)
+    for call in (
+        lambda: run.predict(view(x)),
+        lambda: run.evaluate(view(x), view(y)),
+        lambda: run.set_targets(view(y)),
+        lambda: run.set_weights(0, view(y)[0]),
+        lambda: nn.Parameter(view(y)),
+    ):
+        with pytest.raises(InputError, match="the file was shortened to 100 bytes"):
+            call()
+
+
 def test_a_file_that_is_replaced_or_deleted_is_said_and_read_on(tmp_path):
     reference = start(X, Y)
     reference.step(6)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from ...checks import real_array
 from ...errors import InputError
+from ...mapped import InFile
 
 Ids = NDArray[np.int64]
 Rows = NDArray[Any]
@@ -107,8 +107,7 @@ class Mapped:
         self._path = path
         self.name = what if path is None else f"{what} ({os.path.basename(path)})"
         self._rows = np.asarray(array)
-        self._map = _map_of(array)
-        self._needed = 0 if self._map is None else _bytes_needed(array, self._map)
+        self._file = InFile(array)
         self.sample_shape = array.shape[1:] or (1,)
 
     def __len__(self) -> int:
@@ -116,11 +115,9 @@ class Mapped:
 
     def take(self, ids: Ids) -> Rows:
         """See `Source`. The file's size is looked at first: to read behind its end would end the process."""
-        size = None if self._map is None else self._map.size()
-        if size is not None and size < self._needed:
+        if missing := self._file.missing():
             raise InputError(
-                f"{self.name}: the file was shortened to {size:,} bytes, and the samples need {self._needed:,}; write "
-                "it again as it was, or go on with other data: run.refill(...)"
+                f"{self.name}: {missing}; write it again as it was, or go on with other data: run.refill(...)"
             )
         return native(self._rows[ids].reshape(len(ids), -1))
 
@@ -145,21 +142,6 @@ class Mapped:
         if now.inode != before.inode:
             return f"{self.name} was replaced by another file; what was opened is read on"
         return f"{self.name} was changed"
-
-
-def _map_of(array: Any) -> mmap.mmap | None:
-    """The map below an array."""
-    while array is not None and not isinstance(array, mmap.mmap):
-        array = getattr(array, "base", None)
-    return array
-
-
-def _bytes_needed(array: np.memmap[Any, Any], below: mmap.mmap) -> int:
-    """How long the file must be for all numbers of an array to lie in it."""
-    begin = array.offset - array.offset % mmap.ALLOCATIONGRANULARITY  # where the map begins in the file
-    last = sum((n - 1) * max(step, 0) for n, step in zip(array.shape, array.strides, strict=True))
-    place = array.ctypes.data - int(np.frombuffer(below, np.uint8).ctypes.data)
-    return int(begin + place + last + array.itemsize)
 
 
 class Indexed:
