@@ -38,8 +38,8 @@ FLOORS = {
     "scalarviz.front": 6,  # the names that need no view
     "scalarviz": 9,  # the front door may re-export from every floor (lazily above floor 5)
 }
-# data draws its colours from rng and checks its arguments; checks look whether a file has an array; a Run writes its weights and a scene description may name
-# pictures
+# data draws its colours from rng and checks its arguments; checks look whether a file has an array; a Run writes its
+# weights and a scene description may name pictures
 NEIGHBOURS = {
     ("scalarviz.data", "scalarviz.rng"),
     ("scalarviz.data", "scalarviz.checks"),
