@@ -10,7 +10,8 @@ from ._absent import COMMON
 from ._adagrad import Adagrad
 from ._adam import Adam, AdamW
 from ._described import described, remade
-from ._given import at_least_zero
+from ._given import at_least_zero, held_by
+from ._grouping import GroupNumbers
 from ._holding import holding
 from ._optimizer import Optimizer, overrides_step
 from ._pace import Pace, PaceMoment, Schedule
@@ -18,8 +19,8 @@ from ._rmsprop import RMSprop
 from ._sgd import SGD
 
 __all__ = [
-    "SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "Pace", "PaceMoment", "RMSprop", "Schedule", "at_least_zero",
-    "described", "holding", "lr_scheduler", "overrides_step", "remade",
+    "SGD", "Adagrad", "Adam", "AdamW", "GroupNumbers", "Optimizer", "Pace", "PaceMoment", "RMSprop", "Schedule",
+    "at_least_zero", "described", "held_by", "holding", "lr_scheduler", "overrides_step", "remade",
 ]  # fmt: skip
 
 for _kind in (SGD, Adagrad, Adam, AdamW, RMSprop):

@@ -44,8 +44,8 @@ def _plain(part: Any) -> Any:
     return list(part) if isinstance(part, tuple) else part
 
 
-def remade(said: Any, optimizer: Optimizer) -> Schedule:
-    """The schedule that :func:`described` said, for the weights of `optimizer`, which is left as it is.
+def remade(said: Any, optimizer: Optimizer, groups: int) -> Schedule:
+    """The schedule that :func:`described` said, for an optimiser, which is left as it is, when it has so many groups.
 
     One that has functions is that of the optimiser, with the rates that it began with.
 
@@ -57,15 +57,17 @@ def remade(said: Any, optimizer: Optimizer) -> Schedule:
     """
     given = mapping(said, "the schedule")
     kind, own = given.get("kind"), optimizer.lr_schedule
+    base = numbers(given.get("base_lrs"), f"the schedule {kind}: base_lrs", groups)
     if own is not None and described(own) == dict(given):
         return own
-    base = numbers(given.get("base_lrs"), f"the schedule {kind}: base_lrs", len(optimizer.lr_pace.rates))
     if "arguments" in given and kind in KINDS:
         return _made(given, optimizer, base)
     if own is None or type(own).__name__ != kind:
         raise InputError(f"a {kind} cannot be made from its numbers; make one for the optimiser first")
     if own.base_lrs == base:
         return own
+    if len(own.base_lrs) != len(base):
+        raise InputError(f"the {kind} is for {len(base)} parameter groups, that of the run for {len(own.base_lrs)}")
     twin: Schedule = own.rebound(optimizer)
     twin.base_lrs = base
     return twin

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..checks import mapping, position
 from ..errors import InputError, shown
 from ..scalar import Block, Value
 from ._given import Indices, as_block
-from ._groups import ParamGroup
+from ._groups import MOST, ParamGroup
 from ._paced import Paced
 
 if TYPE_CHECKING:
@@ -21,6 +22,27 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 NOBODY = ("_edit", "_give", "_scheduled", "_rules", "_of", "_pace")
 """What the rule of one group does not take over."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupNumbers:
+    """All that the parameter groups are but their rates; nothing of it is ever changed.
+
+    Attributes
+    ----------
+    numbers : tuple of dict
+        Of each group, by name.
+    of : ndarray of int
+        The group of each held weight; empty where there is one alone.
+    """
+
+    numbers: tuple[dict[str, Any], ...]
+    of: Indices
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GroupNumbers) and self.numbers == other.numbers and np.array_equal(self.of, other.of)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class Grouping(Paced):
@@ -51,17 +73,62 @@ class Grouping(Paced):
         own = cast("Optimizer", self)
         checked = [own.checked(numbers) for numbers in given]
         rates = tuple(float(numbers.get("lr", own.lr)) for numbers in checked)
-        made = []
-        for numbers in checked:
-            rule = object.__new__(type(own))
-            rule.__dict__.update({name: part for name, part in vars(own).items() if name not in NOBODY})
-            rule.lr_pace.rates = (own.lr,)
-            rule.assign({name: part for name, part in numbers.items() if name != "lr"})
-            made.append(rule)
+        made = [self._rule_like(own, numbers) for numbers in checked]
         self._rules, self._of = (tuple(made), of) if len(made) > 1 else ((), np.zeros(0, np.intp))
         own.assign({name: part for name, part in checked[0].items() if name != "lr"})
         self.lr_pace.rates = rates
         self._join()
+
+    def _rule_like(self, source: Optimizer, numbers: Mapping[str, Any]) -> Optimizer:
+        """The rule of one group: like another one but for these checked numbers."""
+        rule = object.__new__(type(source))
+        rule.__dict__.update({name: part for name, part in vars(source).items() if name not in NOBODY})
+        rule.lr_pace.rates = (cast("Optimizer", self).lr,)
+        rule.assign({name: part for name, part in numbers.items() if name != "lr"})
+        return rule
+
+    def parted(self, chosen: NDArray[np.bool_], title: str) -> tuple[GroupNumbers, tuple[int, ...], tuple[int, ...]]:
+        """Groups of which each has either chosen weights alone or none; nothing is changed.
+
+        Parameters
+        ----------
+        chosen : ndarray of bool, shape (numel(),)
+            In the order of `blocks`.
+        title : str
+            What the weights are chosen for, for errors.
+
+        Returns
+        -------
+        moment : GroupNumbers
+        sources : tuple of int
+            Which group of now each was a part of.
+        places : tuple of int
+            The groups of the chosen weights.
+
+        Raises
+        ------
+        InputError
+            There would be more groups than there can be.
+        """
+        count = len(self.rules)
+        of = self._of.copy() if count > 1 else np.zeros(len(chosen), np.intp)
+        sources, places = list(range(count)), list[int]()
+        for j in range(count):
+            own = of == j
+            both = own & chosen
+            if not both.any():
+                continue
+            if both.sum() < own.sum():
+                of[both] = len(sources)
+                places.append(len(sources))
+                sources.append(j)
+            else:
+                places.append(j)
+        if len(sources) > MOST:
+            raise InputError(f"{title}: at most {MOST} parameter groups, there would be {len(sources)}")
+        numbers = self.moment().numbers
+        found = GroupNumbers(tuple(numbers[j] for j in sources), of if len(sources) > 1 else np.zeros(0, np.intp))
+        return found, tuple(sources), tuple(places)
 
     def _join(self) -> None:
         """The state is that of all rules together."""
@@ -116,16 +183,23 @@ class Grouping(Paced):
         else:
             self.lr_pace.set([rate] * max(1, len(rates)))
 
-    def moment(self) -> tuple[dict[str, Any], ...]:
-        """The numbers of all groups but their rates."""
-        return tuple({n: part for n, part in r.hyperparameters().items() if n != "lr"} for r in self.rules)
+    def moment(self) -> GroupNumbers:
+        """The groups with all their numbers but the rates."""
+        numbers = ({n: part for n, part in r.hyperparameters().items() if n != "lr"} for r in self.rules)
+        return GroupNumbers(tuple(numbers), self._of)
 
-    def put_moment(self, moment: Sequence[Mapping[str, Any]]) -> None:
-        """The same again."""
-        for rule, numbers in zip(self.rules, moment, strict=True):
+    def put_moment(self, moment: GroupNumbers) -> None:
+        """The same again; how many rates there are is for whoever puts the pace."""
+        rules, own = self.rules, cast("Optimizer", self)
+        if len(moment.numbers) != len(rules):
+            made = [self._rule_like(rules[0], numbers) for numbers in moment.numbers]
+            object.__setattr__(self, "state", made[0].state)
+            self._rules = tuple(made) if len(made) > 1 else ()
+        for rule, numbers in zip(self.rules, moment.numbers, strict=True):
             rule.assign(numbers)
+        self._of = moment.of
         if self._rules:
-            cast("Optimizer", self).assign(moment[0])
+            own.assign(moment.numbers[0])
         self._join()
 
     def set_group(self, numbers: Mapping[str, Any], group: int) -> None:

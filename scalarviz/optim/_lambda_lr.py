@@ -44,6 +44,8 @@ class LambdaLR(LRScheduler):
         As many functions as there are groups are wanted; or the first rate is negative or not finite.
     """
 
+    _of_groups = ("base_lrs", "lr_lambdas", "_tapes")
+
     def __init__(
         self, optimizer: Optimizer, lr_lambda: Factor | Sequence[Factor], last_epoch: int = -1, *, unit: str = "step"
     ) -> None:

@@ -55,6 +55,7 @@ class OneCycleLR(LRScheduler):
     """
 
     _shown = ("max_lr", "total_steps", "pct_start", "anneal_strategy", "three_phase")
+    _of_groups = ("base_lrs", "max_lr")
 
     def __init__(
         self, optimizer: Optimizer, max_lr: float | Sequence[float], total_steps: int | None = None,

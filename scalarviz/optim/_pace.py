@@ -35,6 +35,14 @@ class Schedule:
         """A copy of one that was made by pickle or deepcopy, told whose it is."""
 
     @abstractmethod
+    def regrouped(self, sources: Sequence[int]) -> Any:
+        """The same schedule for other parameter groups: each is told which one it was a part of."""
+
+    @abstractmethod
+    def regrouped_standing(self, standing: Any, sources: Sequence[int]) -> Any:
+        """Where it stands then."""
+
+    @abstractmethod
     def begin(self) -> Any:
         """Where it stands at first."""
 
@@ -142,6 +150,14 @@ class Pace:
             if self.standing is None:
                 self.schedule = None
         self.rates = new
+
+    def regroup(self, sources: Sequence[int]) -> None:
+        """There are other parameter groups from here on; each has the rate of the one that it was a part of."""
+        schedule, standing = self.schedule, self.standing
+        self.rates = tuple(self.rates[j] for j in sources)
+        if schedule is not None and standing is not None:
+            self.schedule = schedule.regrouped(sources)
+            self.standing = schedule.regrouped_standing(standing, sources)
 
     # ---- what a run asks
 

@@ -76,6 +76,7 @@ class ReduceLROnPlateau(LRScheduler):
     """
 
     _shown = ("mode", "factor", "patience")
+    _of_groups = ("base_lrs", "min_lrs")
 
     def __init__(
         self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10,

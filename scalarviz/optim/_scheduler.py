@@ -73,6 +73,8 @@ class LRScheduler(Schedule):
 
     _shown: tuple[str, ...] = ()
     """Names of what is said of it beside its class."""
+    _of_groups: tuple[str, ...] = ("base_lrs",)
+    """Names of tuples and lists that have an entry a parameter group."""
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1, *, unit: str = "step") -> None:
         title = type(self).__name__
@@ -83,7 +85,7 @@ class LRScheduler(Schedule):
                 f"{title}: last_epoch must be -1, got {shown(last_epoch)}; load_state_dict() goes on from elsewhere"
             )
         self.unit = one_of(unit, UNITS, f"{title}: unit")
-        self._optimizer = weakref.ref(optimizer)
+        self._optimizer, self._mark = weakref.ref(optimizer), object()
         if type(self).at is LRScheduler.at and type(self).table is LRScheduler.table:
             raise TypeMismatchError(f"{title} does not say its rates; give it at(self, counts)")
         self.base_lrs = self._base(optimizer.lr_pace.moment())
@@ -118,6 +120,20 @@ class LRScheduler(Schedule):
         twin = copy.copy(self)
         twin._optimizer = weakref.ref(optimizer)
         return twin
+
+    def regrouped(self, sources: Sequence[int]) -> LRScheduler:
+        """The same schedule for other parameter groups: each is told which one it was a part of."""
+        twin = copy.copy(self)
+        twin._optimizer = self._optimizer
+        for name in self._of_groups:
+            own = getattr(self, name)
+            setattr(twin, name, type(own)(own[j] for j in sources))
+        return twin
+
+    def regrouped_standing(self, standing: Any, sources: Sequence[int]) -> Any:
+        """Where it stands then."""
+        name = "scales" if isinstance(standing, Standing) else "rates"
+        return standing._replace(**{name: tuple(getattr(standing, name)[j] for j in sources)})
 
     # ---- what the rates are
 
@@ -211,7 +227,7 @@ class LRScheduler(Schedule):
     def _standing(self, what: str) -> Any:
         """Where it stands; StateError where it sets no rates any more."""
         pace = self.optimizer.lr_pace
-        if pace.schedule is not self:
+        if getattr(pace.schedule, "_mark", None) is not self._mark:  # it, or it for other parameter groups
             now = "the rates were set by hand where its own was 0" if pace.schedule is None else f"now {pace.schedule}"
             raise StateError(
                 f"{type(self).__name__}.{what}: it is no longer the schedule of its optimiser ({now}); several in a "

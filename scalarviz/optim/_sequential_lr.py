@@ -73,6 +73,13 @@ class SequentialLR(LRScheduler):
         twin.schedulers = [one.rebound(optimizer) for one in self.schedulers]
         return twin
 
+    def regrouped(self, sources: Sequence[int]) -> LRScheduler:
+        """The same for other parameter groups; its parts too."""
+        twin = super().regrouped(sources)
+        assert isinstance(twin, SequentialLR)
+        twin.schedulers = [one.regrouped(sources) for one in self.schedulers]
+        return twin
+
     def at(self, counts: NDArray[np.int64]) -> Floats:
         """Those of the schedule whose turn it is, counted from where that began."""
         turn = np.searchsorted(self.milestones, counts, "right")

@@ -12,7 +12,7 @@ import numpy as np
 from ..engine.outside import FIRST, Outside
 from ..errors import InputError, ScalarvizError
 from ..nn import Activation, Sequential
-from ..optim import Optimizer, holding
+from ..optim import GroupNumbers, Optimizer, holding
 from ..scalar.store import Block
 from .checks import batch_of
 from .edits.change import ACTIVATIONS, LOSSES, OPTIMIZERS, Change
@@ -164,7 +164,7 @@ def _held(old: Optimizer, model: Any, fitting: Mapping[Block, Block]) -> list[tu
     return found
 
 
-def _numbers(run: Run, optimizer: Optimizer, numbers: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+def _numbers(run: Run, optimizer: Optimizer, numbers: dict[str, Any]) -> GroupNumbers:
     """All numbers of the optimiser as they are to be; its rule is recorded with them, and nothing is changed."""
     now, pace = optimizer.moment(), optimizer.lr_pace.moment()
     found = optimizer.checked(numbers)

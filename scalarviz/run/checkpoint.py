@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .run import Run
 
 KEY = OURS + "run"
-RULE = ("groups", "limits", "before", "frozen", "schedule")
+RULE = ("groups", "members", "limits", "before", "frozen", "schedule")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ class Checkpoint:
         Of the learning rate: ``"kind"``, its class, ``"state"``, where it stood, and where numbers say them its
         ``"arguments"``; empty if there was none.
     rule : dict
-        How it trained, the schedule included: ``"groups"``, the numbers of each parameter group, ``"limits"``,
-        ``"before"``, ``"frozen"``; no groups in files of earlier versions.
+        How it trained, the schedule included: ``"groups"``, the numbers of each parameter group, ``"members"``,
+        ``"limits"``, ``"before"``, ``"frozen"``; no groups in files of earlier versions.
     notes : dict of str to str
         What the writer added.
     """

@@ -16,6 +16,7 @@ from ..errors import TypeMismatchError
 from ..nn import Activation
 from ..optim import Optimizer, Schedule
 from ..scalar.store import Gate
+from ..tape import Tape
 from .edits import (
     AddSamples,
     Call,
@@ -26,6 +27,7 @@ from .edits import (
     SetEngine,
     SetFrozen,
     SetLimits,
+    SetNumbers,
     SetOptimizer,
     SetSampling,
     SetSchedule,
@@ -34,6 +36,7 @@ from .edits import (
 )
 from .edits.applied import Applied
 from .hands import RunHands
+from .optimizer import spans_in
 from .run_traveller import RunTraveller
 from .signals import Whole
 from .timeline import Timeline
@@ -61,6 +64,7 @@ class Editing:
     _traveller: RunTraveller
     _training: Training
     weight_name: Callable[[int], str]
+    _tape: Tape
     _check_live: Callable[[], None]
     _said = ""  # how the function that is being called was announced
 
@@ -281,6 +285,28 @@ class Editing:
             Not all of them are weights of this run.
         """
         self.do(SetWeights(start, real_array(numbers, "set_weights: the numbers")))
+
+    def set_numbers(self, weights: Any, **numbers: Any) -> None:
+        """Another learning rate, or other numbers of the optimiser, for some weights, from the next step on.
+
+        They become parameter groups of their own; see :class:`~scalarviz.run.edits.SetNumbers`.
+
+        Parameters
+        ----------
+        weights : Parameter, Weight, slice of a Parameter, or a list of them
+        **numbers
+            ``lr``, ``momentum``, ``weight_decay``, ...
+
+        Raises
+        ------
+        InputError, TypeMismatchError
+            They are not weights of this run, or none of them is trained, or the optimiser has no such number.
+
+        Examples
+        --------
+        ``run.set_numbers(net[0].weight, lr=0.001)``, ``run.set_numbers(net[2].weight[:, 0], weight_decay=0.1)``
+        """
+        self.do(SetNumbers(spans_in(weights, self._tape), numbers))  # type: ignore[arg-type]
 
     def set_targets(self, targets: ArrayLike) -> None:
         """Train towards other targets (N, n_targets) from the next step on.

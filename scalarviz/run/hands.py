@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,13 +14,15 @@ from ..engine.outside import Outside
 from ..engine.problem import Sampling
 from ..engine.table import usable
 from ..errors import InputError
-from ..optim import Schedule
+from ..optim import GroupNumbers, Schedule
 from . import changing
 from .checks import batch_of, check_targets
 from .dataset import Dataset, Given, data_of
+from .edits.base import within
 from .edits.change import Change
+from .edits.selections import Spans
 from .graph import Graph
-from .optimizer import begun, record_update
+from .optimizer import begun, columns_of, places_of, record_update
 from .redrawn import redrawn
 from .regraph import Made, put_graph, put_made
 from .samples import as_pair, fitting, fitting_source
@@ -95,19 +97,55 @@ class RunHands:
         else:
             self._renumbered(lambda: optimizer.put(found, group))
 
-    def put_moment(self, moment: Sequence[Mapping[str, Any]]) -> None:
-        """Set the numbers of all parameter groups but their rates."""
+    def check_numbers_of(self, spans: Spans, numbers: Mapping[str, Any]) -> None:
+        """Whether the optimiser holds some of these weights, and their rules have numbers of these names."""
+        self._parted(spans, numbers)
+
+    def put_numbers_of(self, spans: Spans, numbers: Mapping[str, Any]) -> None:
+        """Set numbers of these weights alone, which become parameter groups of their own."""
+        optimizer = self.run.optimizer
+        moment, sources, places = self._parted(spans, numbers)
+        found = [optimizer.rules[sources[j]].checked(numbers) for j in places]
+
+        def put() -> None:
+            optimizer.put_moment(moment)
+            optimizer.lr_pace.regroup(sources)
+            for place, own in zip(places, found, strict=True):
+                optimizer.put(own, place)
+
+        if set(numbers) == {"lr"} and len(sources) == len(optimizer.rules):
+            put()  # the rates alone are others
+        else:
+            self._renumbered(put)
+
+    def _parted(
+        self, spans: Spans, numbers: Mapping[str, Any]
+    ) -> tuple[GroupNumbers, tuple[int, ...], tuple[int, ...]]:
+        run, chosen = self.run, np.zeros(self.n_weights, bool)
+        for start, count in spans:
+            within(self, start, count)
+            chosen[start : start + count] = True
+        held = chosen[places_of(run.optimizer, run._tape)]
+        if not held.any():
+            raise InputError("the optimiser holds none of these weights: they are not trained")
+        found = run.optimizer.parted(held, "SetNumbers")
+        for j in found[2]:
+            run.optimizer.rules[found[1][j]].checked(numbers)
+        return found
+
+    def put_moment(self, moment: GroupNumbers) -> None:
+        """Set the parameter groups and all their numbers but the rates."""
         self._renumbered(lambda: self.run.optimizer.put_moment(moment))
 
     def _renumbered(self, put: Callable[[], None]) -> None:
         run, optimizer = self.run, self.run.optimizer
         before, pace = optimizer.moment(), optimizer.lr_pace.moment()
         known = dict(zip(optimizer.state, run.problem.state, strict=True))
-        put()
         try:
+            put()
             update = record_update(optimizer, run.problem.limits)
             state = [known.get(n, begun(optimizer, n, run._store.value)) for n in optimizer.state]
-            self._use(update=update, state=state)
+            self._use(update=update, state=state, columns=columns_of(optimizer, run._tape, run.dtype))
         except BaseException:
             optimizer.put_moment(before)
             optimizer.lr_pace.put(pace)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +13,15 @@ import numpy as np
 from ..checks import integer, mapping
 from ..engine.limits import Limits
 from ..errors import InputError, TypeMismatchError, listing, shown
-from ..optim import Optimizer, Pace, PaceMoment, described, remade
+from ..optim import GroupNumbers, Optimizer, Pace, PaceMoment, described, remade
 from .frame import Tensor
 from .limited import limits_of
+from .optimizer import places_of
 
 if TYPE_CHECKING:
     from .run import Run
 
+_ONE = np.zeros(0, np.intp)
 LIMITS = ("l1", "l2", "clip_norm", "clip_value")
 SCHEDULE = "schedule"
 
@@ -29,8 +32,8 @@ class Rule:
 
     Attributes
     ----------
-    numbers : tuple of dict
-        Of each parameter group, all but its rate.
+    numbers : GroupNumbers
+        The parameter groups, all but their rates.
     limits : Limits
     pace : PaceMoment
     before : int
@@ -39,7 +42,7 @@ class Rule:
         None: as they are.
     """
 
-    numbers: tuple[dict[str, Any], ...]
+    numbers: GroupNumbers
     limits: Limits
     pace: PaceMoment
     before: int
@@ -57,6 +60,7 @@ def written(run: Run) -> dict[str, Any]:
     schedule = optimizer.lr_schedule
     return {
         "groups": groups,
+        "members": _members(run) if len(groups) > 1 else {},
         "limits": asdict(run.problem.limits),
         "before": run.problem.t_start,
         "frozen": {name: spans for name, spans in frozen.items() if spans},
@@ -69,6 +73,40 @@ def _spans(tensor: Tensor, flags: Any) -> list[int]:
     own = flags[tensor.start : tensor.start + tensor.size] != 0
     found: list[int] = np.flatnonzero(np.diff(np.concatenate([[False], own, [False]]).astype(np.int8))).tolist()
     return found
+
+
+def _members(run: Run) -> dict[str, list[int]]:
+    """The parameter group of each weight of a tensor: how many, their group, how many, their group, ..."""
+    flat = np.full(run.n_weights, -1)
+    flat[places_of(run.optimizer, run._tape)] = run.optimizer.group_of
+    found = {}
+    for tensor in run._graph.kept:
+        own = flat[tensor.start : tensor.start + tensor.size]
+        ends = [*(np.flatnonzero(np.diff(own)) + 1).tolist(), tensor.size]
+        found[tensor.name] = [n for start, end in pairwise([0, *ends]) for n in (end - start, int(own[start]))]
+    return found
+
+
+def _groups_of(run: Run, said: Any, count: int) -> Any:
+    """The group of each held weight by what a file says of the tensors; that of now where it says nothing."""
+    optimizer, tensors = run.optimizer, {t.name: t for t in run._graph.kept}
+    if not said:
+        if count != len(optimizer.rules):
+            raise InputError(f"it has {count} parameter groups, this run {len(optimizer.rules)}")
+        return optimizer.group_of
+    flat = np.full(run.n_weights, -1)
+    for name, runs in mapping(said, "members").items():
+        if name not in tensors or not isinstance(runs, list) or len(runs) % 2:
+            raise InputError(f"members: {shown(name)} is no tensor with counts and groups")
+        tensor, at = tensors[name], 0
+        for given, group in zip(runs[::2], runs[1::2], strict=True):
+            many = integer(f"members: {name}", given, 0, tensor.size - at)
+            flat[tensor.start + at : tensor.start + at + many] = integer(f"members: {name}", group, -1, count - 1)
+            at += many
+    held = flat[places_of(optimizer, run._tape)]
+    if (held < 0).any() or len(np.unique(held)) != count:
+        raise InputError(f"its {count} parameter groups are not groups of the weights that this run trains")
+    return held.astype(np.intp)
 
 
 def rule_of(run: Run, about: Mapping[str, Any], keep: Collection[str]) -> Rule | None:
@@ -91,11 +129,13 @@ def rule_of(run: Run, about: Mapping[str, Any], keep: Collection[str]) -> Rule |
     if "groups" not in about:
         return None
     groups = about["groups"]
-    if len(groups) != len(optimizer.rules):
-        raise InputError(f"it has {len(groups)} parameter groups, this run {len(optimizer.rules)}")
-    numbers = tuple(_numbers(rule, said, keep) for rule, said in zip(optimizer.rules, groups, strict=True))
+    of = _groups_of(run, about.get("members"), len(groups)) if len(groups) > 1 or len(optimizer.rules) > 1 else _ONE
+    rules = optimizer.rules if len(groups) == len(optimizer.rules) else optimizer.rules[:1] * len(groups)
+    numbers = GroupNumbers(tuple(_numbers(rule, said, keep) for rule, said in zip(rules, groups, strict=True)), of)
     given = {name: number for name, number in about.get("limits", {}).items() if name not in keep}
     limits = limits_of(**{**asdict(problem.limits), **given})
+    if {"lr", SCHEDULE} & set(keep) and rules is not optimizer.rules:
+        raise InputError(f"it has {len(groups)} parameter groups, this run {len(optimizer.rules)}: no rate can be kept")
     rates = optimizer.lr_pace.rates if "lr" in keep else tuple(float(said.get("lr", 0.0)) for said in groups)
     pace = optimizer.lr_pace.moment() if SCHEDULE in keep else _pace(run, about.get(SCHEDULE, {}), rates, "lr" in keep)
     return Rule(numbers, limits, pace, about.get("before", problem.t_start), _flags(run, about.get("frozen")))
@@ -121,7 +161,7 @@ def _pace(run: Run, said: Mapping[str, Any], rates: tuple[float, ...], own: bool
     about = {name: part for name, part in said.items() if name != "state"}
     if own:
         about["base_lrs"] = list(rates if before is None else before.base_lrs)
-    schedule = remade(about, run.optimizer)
+    schedule = remade(about, run.optimizer, len(rates))
     moment = schedule.loaded(said["state"])
     return moment if own else moment._replace(rates=rates)
 
@@ -203,6 +243,8 @@ def _is_number(value: Any) -> bool:
 def sound(about: Mapping[str, Any]) -> str:
     """The first entry of how a run trains that cannot be one, in words; empty if all can."""
     groups, limits, schedule = about.get("groups", []), about.get("limits", {}), about.get(SCHEDULE, {})
+    if "groups" in about and not groups:
+        return f"groups cannot be {shown(groups)}"
     if not isinstance(groups, list) or not all(isinstance(g, dict) and all(map(storable, g.values())) for g in groups):
         return f"groups cannot be {shown(groups)}"
     if not isinstance(limits, dict) or not set(limits) <= set(LIMITS):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,8 +13,8 @@ from ..checks import real_array
 from ..engine.limits import NO_LIMITS, Limits
 from ..engine.problem import Problem
 from ..errors import InputError, TypeMismatchError
-from ..optim import Optimizer, overrides_step
-from ..scalar.store import Block
+from ..optim import Optimizer, held_by, overrides_step
+from ..scalar import Block
 from ..tape import Plan, Tape, lower
 from ..tape.passes import rebuild
 from .frame import Tensor
@@ -53,7 +53,7 @@ def trained_indices(optimizer: Optimizer, tape: Tape) -> NDArray[np.bool_]:
         There are none: the optimiser was made for another model.
     """
     held = np.zeros(tape.n_parameters, bool)
-    held[_places(optimizer, tape)] = True
+    held[places_of(optimizer, tape)] = True
     trained = held & _read(tape)
     if not trained.any():
         raise InputError(
@@ -90,7 +90,7 @@ def starts(tape: Tape) -> dict[Block, int]:
 
 def flat_state(optimizer: Optimizer, tape: Tape, dtype: str) -> list[NDArray[Any]]:
     """One flat array (P,) a state name, holding what the optimiser has gathered so far."""
-    places = _places(optimizer, tape)
+    places = places_of(optimizer, tape)
     arrays, own = [], optimizer.state_arrays()
     for name in optimizer.state:
         flat = np.full(tape.n_parameters, optimizer.state_start(name), dtype)
@@ -104,7 +104,7 @@ def columns_of(optimizer: Optimizer, tape: Tape, dtype: str) -> list[NDArray[Any
     if len(optimizer.rules) == 1:
         return []
     flat = np.zeros(tape.n_parameters, dtype)
-    flat[_places(optimizer, tape)] = optimizer.group_of
+    flat[places_of(optimizer, tape)] = optimizer.group_of
     return [flat]
 
 
@@ -121,16 +121,42 @@ def by_name(optimizer: Optimizer, state: Sequence[NDArray[Any]], tensors: Sequen
 
 def hand_back(optimizer: Optimizer, tape: Tape, problem: Problem, training: Training) -> None:
     """Give the optimiser its state and step count as a run has them, so that a hand-written loop can go on."""
-    places = _places(optimizer, tape)
+    places = places_of(optimizer, tape)
     named = zip(optimizer.state, problem.state, strict=True)
     state = {name: flat[places].astype(np.float64) for name, flat in named}
     optimizer.receive(problem.t_start + training.steps, state)
 
 
-def _places(optimizer: Optimizer, tape: Tape) -> NDArray[np.int64]:
+def places_of(optimizer: Optimizer, tape: Tape) -> NDArray[np.int64]:
     """Index in theta of every held weight, in the optimiser's own order."""
     start_of = starts(tape)
     return np.concatenate([start_of[block] + held for block, held in optimizer.blocks()]).astype(np.int64)
+
+
+def spans_in(weights: Any, tape: Tape) -> tuple[tuple[int, int], ...]:
+    """Start and count of each part of theta that `weights`, a Parameter, a part of one, a Weight or a list, are.
+
+    Raises
+    ------
+    InputError, TypeMismatchError
+        They are no weights, or others than those of the tape.
+    """
+    start_of, found = starts(tape), []
+    for block, places in held_by(list(_parts(weights)), "the weights"):
+        if block not in start_of:
+            raise InputError(f"{block.name or 'a parameter'} is not among the weights of this run")
+        cuts = np.flatnonzero(np.diff(places) != 1) + 1
+        found += [(start_of[block] + int(part[0]), len(part)) for part in np.split(places, cuts)]
+    return tuple(found)
+
+
+def _parts(weights: Any) -> Iterator[Any]:
+    """Parameters and Weights, those of slices and of lists in lists one by one."""
+    if isinstance(weights, Block | str) or not isinstance(weights, Iterable):
+        yield weights
+    else:
+        for part in weights:
+            yield from _parts(part)
 
 
 def restore(tensors: Sequence[Tensor], targets: Mapping[str, NDArray[Any]], saved: Mapping[str, NDArray[Any]]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..engine.problem import Sampling, default_block
 from ..nn import batch_reduction, batch_shares
-from ..optim import PaceMoment
+from ..optim import GroupNumbers, PaceMoment
 from ..scalar.store import Block, Store
 from .dataset import Dataset, data_of
 from .gather import release
@@ -52,8 +52,8 @@ class Made:
         Weights that go on, with their gradients, flags and what the optimiser gathered.
     fresh : tuple of Fresh
         The others.
-    numbers : sequence of mappings of str to object
-        What the optimiser's are to be, by parameter groups; none: as they are.
+    numbers : GroupNumbers or None
+        What the optimiser's are to be, by parameter groups; None: as they are.
     anew : bool
         Whether the optimiser begins: its state with 0, its steps with 1.
     lr : float or None
@@ -71,7 +71,7 @@ class Made:
     before: Graph
     carried: tuple[Carried, ...]
     fresh: tuple[Fresh, ...] = ()
-    numbers: Sequence[Mapping[str, Any]] = ()
+    numbers: GroupNumbers | None = None
     anew: bool = False
     lr: float | None = None
     pace: PaceMoment | None = None

@@ -162,7 +162,7 @@ class _Limits:
 class _Optimizer:
     owns = frozenset({
         "optimizer", "optimizer.state", "optimizer._steps", "optimizer._state", "optimizer.numbers", "optimizer._pace",
-        "optimizer._rules",
+        "optimizer._rules", "optimizer._of",
         "_training.pace", "problem.state",
         "problem.update", "problem.t_start", "problem.columns",
     })  # fmt: skip

@@ -98,12 +98,12 @@ def test_a_schedule_is_described_and_made_again_with_the_same_rates():
         one, two = make().optimizer, make().optimizer
         own = schedule(one)
         said = json.loads(json.dumps(described(own)))
-        again = remade(said, two)
+        again = remade(said, two, 2)
         assert described(again) == said
         if name != "plateau":
             np.testing.assert_array_equal(again.at(np.arange(50)), own.at(np.arange(50)))
         assert two.lr_schedule is None
-        assert remade(said, one) is own
+        assert remade(said, one, 2) is own
 
 
 def test_one_with_functions_is_the_runs_own(tmp_path):
@@ -181,10 +181,12 @@ def test_a_file_of_an_earlier_version_is_read_as_before(tmp_path):
 @pytest.mark.parametrize(
     ("name", "part", "says"),
     [
-        ("groups", [], "parameter groups"), ("groups", [{}], "parameter groups"), ("groups", {}, "groups cannot"),
+        ("groups", [], "groups cannot"), ("groups", [{}], "members"), ("groups", {}, "groups cannot"),
         ("groups", [{"lr": 1}, {"speed": 1}], "speed"), ("groups", [{"lr": -1}, {}], "lr"),
         ("groups", [{"lr": 1}, {"lr": [1]}], "lr"), ("groups", [{"momentum": "a"}, {}], "momentum"),
         ("groups", [{"lr": None}, {}], "lr"), ("groups", [{}, {"a": {"b": 1}}], "groups cannot"),
+        ("members", {"x": []}, "members"), ("members", {"0.bias": [4, 2]}, "members"),
+        ("members", {"0.bias": [4, 0]}, "not groups of the weights"), ("members", {"0.bias": ["a", 0]}, "members"),
         ("limits", [], "limits cannot"), ("limits", {"l3": 1}, "limits cannot"), ("limits", {"l1": -1}, "l1"),
         ("limits", {"clip_norm": 0}, "clip_norm"), ("limits", {"l1": "a"}, "l1"),
         ("before", "a", "before cannot"), ("before", True, "before cannot"), ("before", 2**60, "before cannot"),

@@ -34,6 +34,7 @@ EXAMPLES = [
     (ed.SetOptimizer({"lr": 0.1, "momentum": 0.9}), "lr = 0.1, momentum = 0.9"),
     (ed.SetBatchSize(1000), "batch size = 1,000"),
     (ed.SetSchedule(None), "schedule = None"),
+    (ed.SetNumbers(((0, 2), (4, 1)), {"lr": 0.5}), "0.weight[0][0] and 2 more: lr = 0.5"),
     (ed.SetLimits(l2=0.5, clip_norm=1.0), "l2 = 0.5, clip_norm = 1"),
     (ed.SetSampling("replacement", 70), "sampling = replacement, batch size = 70"),
     (ed.SetEngine("numba", "faster"), "engine = numba"),

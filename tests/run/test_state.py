@@ -40,7 +40,6 @@ NO_STATE = {
     "optimizer._edit": "the run itself",
     "optimizer._give": "likewise",
     "optimizer._scheduled": "likewise",
-    "optimizer._of": "never changed",
     "_callbacks": "functions of the user",
     "_calling": "only while one is called",
     "_left": "what happens at its end",

@@ -53,6 +53,14 @@ class Hands(Protocol):
         """Set numbers of the optimiser, or of one of its parameter groups."""
         ...
 
+    def check_numbers_of(self, spans: tuple[tuple[int, int], ...], numbers: Mapping[str, Any]) -> None:
+        """Whether the optimiser holds some of these weights, and has numbers of these names for them."""
+        ...
+
+    def put_numbers_of(self, spans: tuple[tuple[int, int], ...], numbers: Mapping[str, Any]) -> None:
+        """Set numbers of these weights alone."""
+        ...
+
     def check_schedule(self, schedule: Schedule | None) -> None:
         """Whether the optimiser's rates can follow it."""
         ...

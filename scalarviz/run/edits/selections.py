@@ -18,7 +18,7 @@ Spans = tuple[tuple[int, int], ...]
 _PARTS = (SetWeights, AddToWeights, SetFrozen)
 
 
-def _spans(spans: Any, what: str) -> Spans:
+def spans_of(spans: Any, what: str) -> Spans:
     """Checked spans, at least one, sorted, none over another."""
     if not isinstance(spans, tuple | list) or not spans:
         raise TypeMismatchError(f"{what}: the spans must be pairs (start, count), at least one, got {shown(spans)}")
@@ -37,7 +37,7 @@ def _apart(spans: list[tuple[int, int]], what: str) -> None:
             raise InputError(f"{what}: weight {other} stands in two of its parts; name it in one")
 
 
-def _called(said: str, spans: Spans, name: Names) -> str:
+def called(said: str, spans: Spans, name: Names) -> str:
     """The words that came with it, else the first weight and how many more."""
     return said or several(name, spans[0][0], sum(count for _, count in spans))
 
@@ -127,7 +127,7 @@ class ScaleWeights(Edit):
         factor = as_number(self.factor, "ScaleWeights: the factor")
         if not math.isfinite(factor):
             raise InputError(f"ScaleWeights: the factor must be finite, got {factor}")
-        spans, said = _spans(self.spans, "ScaleWeights"), text(self.said, "ScaleWeights: the words")
+        spans, said = spans_of(self.spans, "ScaleWeights"), text(self.said, "ScaleWeights: the words")
         fix(self, spans=spans, factor=factor, said=said)
 
     def check(self, hands: Hands) -> None:
@@ -147,7 +147,7 @@ class ScaleWeights(Edit):
 
     def words(self, name: Names = numbered) -> str:
         """``row 2 of 0.weight × 0.5``."""
-        return f"{_called(self.said, self.spans, name)} × {self.factor:.6g}"
+        return f"{called(self.said, self.spans, name)} × {self.factor:.6g}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,7 +168,7 @@ class RedrawWeights(Edit):
     said: str = ""
 
     def __post_init__(self) -> None:
-        fix(self, spans=_spans(self.spans, "RedrawWeights"), said=text(self.said, "RedrawWeights: the words"))
+        fix(self, spans=spans_of(self.spans, "RedrawWeights"), said=text(self.said, "RedrawWeights: the words"))
 
     def check(self, hands: Hands) -> None:
         """Raise unless all of them are weights of the run that an initialiser draws."""
@@ -184,4 +184,4 @@ class RedrawWeights(Edit):
 
     def words(self, name: Names = numbered) -> str:
         """``row 2 of 0.weight begins anew``."""
-        return f"{_called(self.said, self.spans, name)} begins anew"
+        return f"{called(self.said, self.spans, name)} begins anew"
