@@ -7,7 +7,7 @@ fit is refused by Python itself, and only then is it looked at here.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import wraps
 from typing import Any, TypeVar
@@ -97,6 +97,15 @@ def _hint(unknown: str, parameters: Mapping[str, Any], absent: Mapping[str, str]
         return f": {absent[unknown]}."
     near = get_close_matches(unknown, parameters, 1)
     return f"; did you mean {near[0]!r}?" if near else "."
+
+
+def no_name(where: str, name: str, names: Iterable[str], absent: Mapping[str, str]) -> AttributeError:
+    """What to raise where a module has no `name`: with what is there instead, or the nearest of its `names`."""
+    said = f": {absent[name]}" if name in absent else ""
+    near = [] if said or name.startswith("_") else get_close_matches(name, list(names), 1)
+    return AttributeError(
+        f"module {where!r} has no attribute {name!r}{said}{f'; did you mean {near[0]!r}?' if near else ''}"
+    )
 
 
 def _missing(parameters: Mapping[str, inspect.Parameter], placed: list[str], kwargs: Mapping[str, Any]) -> list[str]:

@@ -17,6 +17,7 @@ from .scalar import (
     gradcheck,
     leaky_relu,
     log,
+    log_softmax,
     logsumexp,
     max,
     maximum,
@@ -44,7 +45,26 @@ from .tape import record
 
 __all__ = [
     "Run", "ScalarvizError", "Scene", "Value", "Weight", "abs", "add", "clip", "cos", "div", "dot", "exp", "gather",
-    "gradcheck", "leaky_relu", "log", "logsumexp", "max", "maximum", "mean", "min", "minimum", "mul", "neg", "nn",
-    "no_grad", "optim", "pow", "record", "register", "relu", "sigmoid", "sin", "softmax", "softplus", "sqrt", "square",
-    "sub", "sum", "tanh", "where",
+    "gradcheck", "leaky_relu", "log", "log_softmax", "logsumexp", "max", "maximum", "mean", "min", "minimum", "mul",
+    "neg", "nn", "no_grad", "optim", "pow", "record", "register", "relu", "sigmoid", "sin", "softmax", "softplus",
+    "sqrt", "square", "sub", "sum", "tanh", "where",
 ]  # fmt: skip
+
+_ARRAYS = "data are NumPy arrays; what is trained is nn.Parameter(array) or sv.Weight(number)"
+_JOINED = "lists join as [*a, *b], arrays of Values by np.concatenate and np.stack"
+_LOSS = "losses are objects: nn.CrossEntropyLoss()(outputs, target)"
+_FILES = "run.save(path) and run.load(path) keep all of a run; net.state_dict() gives the arrays"
+
+ABSENT = {
+    **dict.fromkeys(("Tensor", "arange", "eye", "from_numpy", "linspace", "ones", "rand", "randn", "tensor", "zeros"),
+                    _ARRAYS),
+    **dict.fromkeys(("cat", "concat", "hstack", "stack", "vstack"), _JOINED),
+    **dict.fromkeys(("binary_cross_entropy", "cross_entropy", "mse_loss", "nll_loss"), _LOSS),
+    **dict.fromkeys(("load", "save"), _FILES),
+    "manual_seed": "nn.init.manual_seed(0), or seed= of a layer",
+    "one_hot": "np.eye(n)[ids]", "matmul": "a @ b", "einsum": "a @ b, or sv.dot(a, b)",
+    "multinomial": "np.random.default_rng(0).choice(n, p=probabilities)",
+    "Module": "it is nn.Module", "Parameter": "it is nn.Parameter", "Linear": "it is nn.Linear",
+    "SGD": "it is optim.SGD", "Adam": "it is optim.Adam", "functional": "functions are here: sv.relu, sv.softmax",
+}  # fmt: skip
+"""Names of PyTorch that are not here, and what is said of each."""

@@ -4,9 +4,11 @@ Open `_module` first, then `_linear`. A layer is a graph of scalars: what makes 
 ``engine/``.
 """
 
-from ..arguments import explain
+from typing import TYPE_CHECKING, Any
+
+from ..arguments import explain, no_name
 from . import init, utils
-from ._absent import COMMON
+from ._absent import COMMON, NAMES
 from ._activations import (
     ELU,
     GELU,
@@ -58,3 +60,9 @@ __all__ = [
 for _kind in [thing for thing in map(globals().get, __all__) if isinstance(thing, type)]:
     if issubclass(_kind, Module | Loss) and _kind is not Module:  # users' modules have Python's own check
         explain(_kind, COMMON)
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Say what there is instead of a name of PyTorch's."""
+        raise no_name(__name__, name, __all__, NAMES)

@@ -39,3 +39,42 @@ COMMON = {
     "track_running_stats": _BATCH,
     "dim": "a sample has no batch dimension here: Unflatten((C, H, W))",
 }
+
+_LIST = "a plain list holds parts as well: self.layers = [nn.Linear(2, 3), nn.Linear(3, 1)]"
+_STEPS = (
+    "write the steps out: with inner = nn.Linear(n_in + hidden, hidden), h = [v.tanh() for v in inner([*x, *h])] for "
+    "every x of the sequence"
+)
+_LOSS = "a loss of your own is a function (outputs, targets) -> Value"
+
+NAMES = {
+    "functional": "functions are sv.relu, sv.softmax, ...; losses are objects: nn.CrossEntropyLoss()(row, target)",
+    "ModuleList": _LIST,
+    "ModuleDict": _LIST,
+    "ParameterList": "a plain list holds them as well: self.tables = [nn.Parameter(a), nn.Parameter(b)]",
+    "RNN": _STEPS, "RNNCell": _STEPS, "LSTM": _STEPS, "LSTMCell": _STEPS, "GRU": _STEPS, "GRUCell": _STEPS,
+    "Transformer": "MultiheadAttention, LayerNorm and Linear make one",
+    "TransformerEncoderLayer": "MultiheadAttention, LayerNorm and Linear make one",
+    "TransformerEncoder": "MultiheadAttention, LayerNorm and Linear make one",
+    "Dropout1d": "Dropout drops numbers one by one", "Dropout2d": "Dropout drops numbers one by one",
+    "Conv3d": "there are Conv1d and Conv2d", "ConvTranspose2d": "there are Conv1d and Conv2d",
+    "InstanceNorm2d": "GroupNorm(channels, channels) is it",
+    "KLDivLoss": _LOSS, "CosineEmbeddingLoss": _LOSS, "TripletMarginLoss": _LOSS, "PoissonNLLLoss": _LOSS,
+    "GaussianNLLLoss": _LOSS, "MarginRankingLoss": _LOSS, "SoftMarginLoss": _LOSS,
+    "Hardtanh": "in a forward of your own: [sv.clip(v, -1, 1) for v in x]",
+    "Softmax2d": "Softmax() takes a row",
+}  # fmt: skip
+"""PyTorch's names that the folder has not, and what is said of each."""
+
+METHODS = {
+    "to": _PLACE, "cuda": _PLACE, "cpu": _PLACE, "double": _PLACE, "float": _PLACE, "half": _PLACE,
+    "add_module": "set it as an attribute: setattr(self, name, module)",
+    "register_parameter": "set it as an attribute: self.w = nn.Parameter(array)",
+    "named_children": "children() gives the parts, named_modules() all below with their names",
+    "register_forward_hook": "a Run shows every stage: run.frame(), run.open()",
+    "requires_grad_": "freeze() and unfreeze() say which weights are trained",
+    "fit": "a Run trains: sv.Run(net, loss, optimizer, data=(X, Y)).step(100)",
+    "predict": "net(x) takes one sample; a Run a batch: run.predict(X)",
+    "save": "run.save(path) keeps weights, optimiser and step; net.state_dict() gives the arrays",
+}  # fmt: skip
+"""Methods that PyTorch's modules (and other libraries') have, likewise."""

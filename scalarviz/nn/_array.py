@@ -14,17 +14,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, TypeMismatchError, listing, shown
-from ..scalar import Value, dot, functions
+from ..scalar import Value, dot
 from ..scalar.kernel import kernel
 from ..scalar.many import Many
 from ..scalar.single import Single
 from ..scalar.ufuncs import OPERATIONS
 from ..scalar.value import apply, as_value
+from ._tensor_words import TensorWords
 
 Objects = NDArray[np.object_]
 
+ABSENT = {
+    "values": ".max(dim) and .min(dim) give the numbers themselves, .argmax(dim) their places",
+    "indices": ".argmax(dim) and .argmin(dim) give the places",
+    "float": "numbers are float64; a comparison gives 0 and 1",
+    "long": "numbers are float64; take .data.astype(int) for whole numbers",
+    "int": "numbers are float64; take .data.astype(int) for whole numbers",
+    "to": "a network lies where its Run computes: sv.Run(..., engine=, dtype=)",
+    "cuda": "a network lies where its Run computes: sv.Run(..., engine='cuda')",
+    "zero_": "assign: x[...] = 0.0",
+    "retain_grad": "every Value keeps its gradient; leave it out",
+    "requires_grad": "Weights and Parameters are trained; Values are what is computed of them",
+}
+"""Attributes that PyTorch's arrays have, and what is said of each."""
 
-class Values(np.ndarray[Any, Any], Many):
+
+class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorch's arguments, not NumPy's
     """An array of Values.
 
     Attributes
@@ -54,6 +69,33 @@ class Values(np.ndarray[Any, Any], Many):
             raise TypeMismatchError(f"np.{ufunc.__name__} of Values: they know np.{listing(OPERATIONS)}")
         return each(OPERATIONS[ufunc.__name__], *operands)
 
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        """``np.concatenate`` and its like: what NumPy makes of the objects, as Values again."""
+        found: Any = super().__array_function__(function, types, args, options)
+        if type(found) is not np.ndarray or found.dtype != object:
+            return found
+        return values([as_value(x) for x in found.ravel().tolist()], found.shape)
+
+    def __setitem__(self, index: Any, numbers: Any) -> None:
+        """Put Values, or numbers, in the place of others; what was computed of these stays as it is."""
+        given = as_objects(numbers, "Values[...] =")
+        given = np.ndarray.view(values([as_value(x) for x in given.ravel().tolist()], given.shape), np.ndarray)
+        try:
+            super().__setitem__(index, given if given.ndim else given[()])
+        except ValueError:
+            raise InputError(
+                f"Values[...] = of the shape {given.shape}: what is meant has the shape {np.shape(self[index])}"
+            ) from None
+
+    def as_values(self) -> Values:
+        """Itself."""
+        return self
+
+    def view(self, *shape: Any) -> Any:  # type: ignore[override]
+        """The same numbers, in C order, in another shape, as PyTorch has it (a type: NumPy's view)."""
+        first = shape[0] if shape else None
+        return super().reshape(*shape) if isinstance(first, int | np.integer | tuple) else np.ndarray.view(self, *shape)
+
     @property
     def data(self) -> NDArray[np.float64]:  # type: ignore[override]
         """The numbers, a copy."""
@@ -80,22 +122,6 @@ class Values(np.ndarray[Any, Any], Many):
         """How many there are."""
         return self.size
 
-    def sum(self, dim: Any = None, **numpy: Any) -> Any:  # type: ignore[override]
-        """The sum of all, or along `dim`; each is one node."""
-        return along(self, functions.sum, "sum", dim, numpy)
-
-    def mean(self, dim: Any = None, **numpy: Any) -> Any:  # type: ignore[override]
-        """The mean of all, or along `dim`."""
-        return along(self, functions.mean, "mean", dim, numpy)
-
-    def max(self, dim: Any = None, **numpy: Any) -> Any:  # type: ignore[override]
-        """The largest of all, or along `dim`; the gradient goes to the first that is."""
-        return along(self, functions.max, "max", dim, numpy)
-
-    def min(self, dim: Any = None, **numpy: Any) -> Any:  # type: ignore[override]
-        """The smallest, likewise."""
-        return along(self, functions.min, "min", dim, numpy)
-
     def pow(self, exponent: Any) -> Any:
         """``self ** exponent``."""
         return each("pow", self, exponent)
@@ -104,6 +130,14 @@ class Values(np.ndarray[Any, Any], Many):
         return f"Values(shape={self.shape})\n{self.data if all(_has_number(v) for v in self.flat) else ''}".rstrip()
 
     __str__ = __repr__
+
+    def __getattr__(self, name: str) -> Any:
+        said = f": {ABSENT[name]}" if name in ABSENT else ""
+        raise AttributeError(f"an array of Values has no attribute {name!r}{said}")
+
+    def _in_place(self, result: Any) -> Values:
+        self[...] = result
+        return self
 
     def __bool__(self) -> bool:
         return bool(only(self, "bool()"))
@@ -134,7 +168,7 @@ def as_objects(x: Any, what: str) -> Objects:
         The lists are ragged.
     """
     if isinstance(x, Values):
-        return x.view(np.ndarray)
+        return np.ndarray.view(x, np.ndarray)
     if isinstance(x, Many):
         found: Objects = x.as_values().view(np.ndarray)  # type: ignore[attr-defined]
         return found
@@ -195,22 +229,6 @@ def product(a: Any, b: Any) -> Any:
     return values(sums, shape) if shape else sums[0]
 
 
-def along(array: Values, reduce: Callable[[Any], Value], name: str, dim: Any, numpy: dict[str, Any]) -> Any:
-    """`reduce` of all numbers, or of those along one dimension; `numpy` is what ``np.sum(array)`` says besides."""
-    axis = numpy.pop("axis", None)
-    if any(option is not None for option in numpy.values()):
-        raise TypeMismatchError(f".{name}() of Values takes dim=, got {listing(numpy)}")
-    dim = axis if dim is None else dim
-    if dim is None:
-        return reduce(array.ravel().tolist())
-    if isinstance(dim, bool) or not isinstance(dim, int | np.integer) or not -array.ndim <= dim < array.ndim:
-        raise InputError(f".{name}(dim): one of the dimensions of the shape {array.shape}, got {shown(dim)}")
-    lanes = np.moveaxis(array, int(dim), -1)
-    shape = lanes.shape[:-1]
-    found = [reduce(lane.tolist()) for lane in lanes.reshape(-1, lanes.shape[-1])]
-    return values(found, shape) if shape else found[0]
-
-
 def only(array: Values, what: str) -> Value:
     """The Value of an array of one.
 
@@ -231,6 +249,13 @@ def _method(name: str) -> Callable[..., Any]:
     method.__name__, method.__doc__ = name, f"{name} of each number."
     return method
 
+
+def _assigning(name: str) -> Callable[..., Any]:
+    return lambda self, other: self._in_place(each(name, self, other))
+
+
+for _symbol, _name in (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv", "div"), ("pow", "pow")):
+    setattr(Values, f"__i{_symbol}__", _assigning(_name))
 
 METHODS = ("exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "softplus", "relu", "abs", "square", "minimum",
            "maximum")  # fmt: skip

@@ -142,7 +142,8 @@ class ClassLoss(Loss):
         if len(shape) != 1 or shape[0] == 0:
             raise InputError(
                 f"{type(self).__name__}: one sample at a time, a row of one number a class; got the shape {shape} of "
-                f"{type(outputs).__name__}"
+                f"{type(outputs).__name__}. Of a batch: sv.mean([loss(o, t) for o, t in zip(outputs, targets)]), or "
+                "let a Run take it"
             )
         return [as_value(v) for v in row]
 

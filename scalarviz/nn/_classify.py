@@ -18,8 +18,8 @@ from ..scalar import Value, dot, functions
 from ..scalar.kernel import kernel
 from ..scalar.nested import shape_of
 from ..scalar.numbers import as_number
-from ..scalar.softmax import shifted, softmax
-from ..scalar.value import apply, apply_each, as_value
+from ..scalar.softmax import log_softmax, parted, softmax
+from ..scalar.value import apply, as_value
 from ._batches import Reduction
 from ._classes import ClassLoss, masks, selected
 from ._inputs import titled
@@ -59,7 +59,8 @@ class Softmax(Module):
     def forward(self, x: Any) -> list[Value]:
         """The probabilities of one row."""
         self._check(x)
-        return softmax(x)
+        found: list[Value] = softmax(x)
+        return found
 
     def _check(self, x: Any) -> None:
         shape = shape_of(x)
@@ -83,8 +84,8 @@ class LogSoftmax(Softmax):
     def forward(self, x: Any) -> list[Value]:
         """The logarithms of the probabilities of one row."""
         self._check(x)
-        differences, total = parted(x)
-        return [difference - total for difference in differences]
+        found: list[Value] = log_softmax(x)
+        return found
 
 
 class CrossEntropyLoss(ClassLoss):
@@ -240,10 +241,4 @@ class MultiMarginLoss(ClassLoss):
         return ", ".join(part for part in (f"p={self.p}, margin={self.margin:g}", super().extra_repr()) if part)
 
 
-_EXP, _WHERE = kernel("exp"), kernel("where")
-
-
-def parted(row: list[Value]) -> tuple[list[Value], Value]:
-    """The numbers minus the largest one, and the logarithm of the sum of their exponentials."""
-    differences = shifted(row)
-    return differences, functions.log(functions.sum(apply_each(_EXP, differences)))
+_WHERE = kernel("where")

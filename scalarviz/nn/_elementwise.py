@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 
 from ..scalar.dot import Dot, Row
 from ..scalar.layer import affine
-from ..scalar.many import Many
 from ..scalar.total import Total
 from ..scalar.value import as_value
 from ._array import METHODS, Values, as_objects, each, product, values
+from ._tensor_words import TensorWords
 
 
-class Elementwise(Many):
+class Elementwise(TensorWords):
     """Arithmetic, reductions and slices of weights that lie side by side."""
 
     __slots__ = ()
@@ -36,21 +36,17 @@ class Elementwise(Many):
         """An operation of the table with each of the numbers."""
         return each(name, *operands)
 
-    def sum(self, dim: int | None = None) -> Any:
-        """The sum of all numbers, one node; along `dim` one for each of the others."""
-        return Total.of(self.row(), self.how) if dim is None else self.as_values().sum(dim)
+    def sum(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
+        """The sum of all numbers, one node however many they are; along `dim` one for each of the others."""
+        if dim is not None or keepdim or numpy:
+            return super().sum(dim, keepdim, **numpy)
+        return Total.of(self.row(), self.how)
 
-    def mean(self, dim: int | None = None) -> Any:
+    def mean(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
         """The mean of all numbers, or along `dim`."""
-        return self.sum() / len(self.row()) if dim is None else self.as_values().mean(dim)
-
-    def max(self, dim: int | None = None) -> Any:
-        """The largest, or the largest along `dim`."""
-        return self.as_values().max(dim)
-
-    def min(self, dim: int | None = None) -> Any:
-        """The smallest, or the smallest along `dim`."""
-        return self.as_values().min(dim)
+        if dim is not None or keepdim or numpy:
+            return super().mean(dim, keepdim, **numpy)
+        return self.sum() / len(self.row())
 
     def square(self) -> Any:
         """The square of each number."""
@@ -67,7 +63,7 @@ class Elementwise(Many):
     @property
     def T(self) -> Values:
         """The transpose."""
-        turned: Values = self.as_values().transpose().view(Values)
+        turned: Values = self.as_values().T
         return turned
 
     def reshape(self, *shape: Any) -> Values:

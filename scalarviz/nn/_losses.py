@@ -262,6 +262,7 @@ def _row(numbers: Any, loss: Loss) -> Any:
         return array.tolist()
     if array.ndim > 1 or array.dtype.kind not in "biuf":
         raise InputError(
-            f"{type(loss).__name__}: one sample at a time, a row of numbers; got shape {array.shape} of {array.dtype}"
+            f"{type(loss).__name__}: one sample at a time, a row of numbers; got shape {array.shape} of {array.dtype}. "
+            "Of a batch: sv.mean([loss(o, t) for o, t in zip(outputs, targets)]), or let a Run take it"
         )
     return np.atleast_1d(array).tolist()

@@ -24,6 +24,7 @@ from ._parameter import Parameter
 from ._parts import Place, held_at, parts_in, parts_of, written
 from ._printed import tree
 from ._state import LoadResult, entries, load, matching, register
+from ._torch_names import TorchNames
 from ._weights import Weights
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class _Books:
         self.places: dict[int, Place] = {}  # by the id of a part; true as long as it is still there
 
 
-class Module(Mode):
+class Module(Mode, TorchNames):
     """A part of a network. Subclass it, set parts as attributes, override `forward`.
 
     Attributes that are a `Parameter`, a `Weight`, a `Module`, or a list or tuple of these or of such lists, are parts

@@ -45,6 +45,8 @@ class Parameter(Block, Elementwise):
     ----------
     data : array-like of float
         Its values, of any shape; copied, as float64.
+    requires_grad : bool
+        False: optimisers leave it alone (`frozen`).
 
     Attributes
     ----------
@@ -70,13 +72,15 @@ class Parameter(Block, Elementwise):
 
     shape: tuple[int, ...]
 
-    def __init__(self, data: ArrayLike) -> None:
+    def __init__(self, data: ArrayLike, requires_grad: bool = True) -> None:
         array = float_array(data, "Parameter: the data")
         if array.size == 0:
             raise InputError(f"Parameter: an array of shape {array.shape} has no elements; every side must be >= 1")
         super().__init__(array.size)
         self.shape = array.shape
         self.flat_value[:] = array.ravel()
+        if requires_grad is not True:
+            self.requires_grad = requires_grad
 
     @classmethod
     def filled(cls, number: float, shape: tuple[int, ...], title: str) -> Parameter:
@@ -150,6 +154,11 @@ class Parameter(Block, Elementwise):
     def requires_grad(self, requires: bool) -> None:
         self.frozen = not flag(requires, f"{self._title()}.requires_grad")
 
+    def requires_grad_(self, requires_grad: bool = True) -> Parameter:
+        """Set `requires_grad`; returns the Parameter."""
+        self.requires_grad = requires_grad
+        return self
+
     # ---- as objects
 
     def __len__(self) -> int:
@@ -158,29 +167,38 @@ class Parameter(Block, Elementwise):
     def __getitem__(self, index: Any) -> Any:
         return _pick(self, 0, self.shape, index)
 
+    def __setitem__(self, index: Any, numbers: Any) -> None:
+        """Overwrite some of the values: under ``sv.no_grad()`` only, as ``+=``."""
+        changed = np.array(self.data)
+        try:
+            changed[index] = getattr(numbers, "data", numbers)
+        except (IndexError, TypeError, ValueError) as error:
+            raise InputError(f"{self._title()}[{shown(index)}] = of the shape {self.shape}: {error}") from None
+        self._overwrite(changed)
+
     def row(self) -> Row:
         """All of it."""
         return Row(self, 0, self.size)
 
     def __iadd__(self, other: Any) -> Parameter:
-        return self._in_place(self + other)
+        return self._overwrite((self + other).data)
 
     def __isub__(self, other: Any) -> Parameter:
-        return self._in_place(self - other)
+        return self._overwrite((self - other).data)
 
     def __imul__(self, other: Any) -> Parameter:
-        return self._in_place(self * other)
+        return self._overwrite((self * other).data)
 
     def __itruediv__(self, other: Any) -> Parameter:
-        return self._in_place(self / other)
+        return self._overwrite((self / other).data)
 
-    def _in_place(self, result: Any) -> Parameter:
+    def _overwrite(self, numbers: ArrayLike) -> Parameter:
         if not tracing.untracking():
             raise StateError(
-                f"{self._title()}: it is changed in place (+=, -=, *=, /=) under sv.no_grad() only, where nobody wants "
-                "its gradient; elsewhere write p = p - ..., or assign to p.data"
+                f"{self._title()}: it is changed in place (+=, -=, *=, /=, [...] =) under sv.no_grad() only, where "
+                "nobody wants its gradient; elsewhere write p = p - ..., or assign to p.data"
             )
-        self.data = result.data
+        self.data = numbers
         return self
 
     def __iter__(self) -> Iterator[Any]:

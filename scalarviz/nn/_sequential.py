@@ -9,6 +9,8 @@ from ..checks import position
 from ..errors import TypeMismatchError, shown
 from ._module import Module
 
+LISTS = (list, tuple)
+
 
 class Sequential(Module):
     """Modules one after another, each fed with the outputs of the one before.
@@ -46,6 +48,7 @@ class Sequential(Module):
         given: Any = module
         if not isinstance(given, Module):
             hint = f"; did you mean {given.__name__}()?" if isinstance(given, type) else ""
+            hint = "; a list of modules is given with a star: Sequential(*layers)" if type(given) in LISTS else hint
             raise TypeMismatchError(f"Sequential: part {len(self)} must be a Module, got {shown(given)}{hint}")
         setattr(self, str(len(self)), module)
         return self

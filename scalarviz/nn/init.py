@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import rng
+from ..arguments import no_name
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Weight, mask
 from ..scalar.numbers import as_number
@@ -317,3 +318,13 @@ def _draw(seed: int | None, place: int) -> Draw:
         return Draw(seed, place)
     _Counter.place += 1
     return Draw(_Counter.seed, _Counter.place - 1)
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Say how PyTorch's functions that write into an array are called here."""
+        own = name.removesuffix("_")
+        said = f"net.initialize(nn.init.{own}()) draws" if own in __all__ else "net.initialize(nn.init.normal()) draws"
+        absent = {name: f"{said} all weights anew, parameter.data = array sets those of one"} if name != own else {}
+        raise no_name(__name__, name, __all__, absent)

@@ -4,9 +4,11 @@ Open `_sgd` first: a rule is a function of Values, recorded once. What all share
 schedules of the learning rate in `lr_scheduler`.
 """
 
-from ..arguments import explain
+from typing import TYPE_CHECKING, Any
+
+from ..arguments import explain, no_name
 from . import lr_scheduler
-from ._absent import COMMON
+from ._absent import COMMON, RULES
 from ._adagrad import Adagrad
 from ._adam import Adam, AdamW
 from ._described import described, remade
@@ -25,3 +27,9 @@ __all__ = [
 
 for _kind in (SGD, Adagrad, Adam, AdamW, RMSprop):
     explain(_kind, COMMON)
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Say what there is instead of a rule of PyTorch's."""
+        raise no_name(__name__, name, __all__, RULES)

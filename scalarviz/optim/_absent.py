@@ -12,3 +12,10 @@ COMMON = {
     "differentiable": "a step is no part of the graph",
     "learning_rate": "it is called lr",
 }
+
+_OWN = (
+    "there are SGD, Adam, AdamW, RMSprop, Adagrad; a rule of your own is a subclass of optim.Optimizer with an update"
+)
+
+RULES = dict.fromkeys(("ASGD", "Adadelta", "Adamax", "LBFGS", "Lion", "Muon", "NAdam", "RAdam", "Rprop"), _OWN)
+"""PyTorch's rules that the folder has not, and what is said of each."""

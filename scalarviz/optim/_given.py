@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, TypeMismatchError, shown
-from ..scalar import Block, Weight
+from ..scalar import Block, Value, Weight
 from ..scalar.numbers import as_number
 
 Indices = NDArray[np.intp]
@@ -22,13 +22,15 @@ def held_by(params: Iterable[Block | Weight], title: str) -> list[tuple[Block, I
     if isinstance(given, Block | Weight | str | np.ndarray) or not isinstance(given, Iterable):
         raise TypeMismatchError(f"{title}: params is a list, such as net.parameters(); got {type(given).__name__}")
     found: dict[Block, set[int]] = {}
-    for i, part in enumerate(params):
+    for i, part in enumerate(given):
         if isinstance(part, Weight):
             found.setdefault(part._block, set()).add(part._index)
         elif isinstance(part, Block):
             found.setdefault(part, set()).update(range(part.size))
         else:
-            raise TypeMismatchError(f"{title}: params[{i}] must be a Parameter or a Weight, got {type(part).__name__}")
+            kind = type(part).__name__
+            hint = "; a number that is trained is sv.Weight(number)" if isinstance(part, Value) else ""
+            raise TypeMismatchError(f"{title}: params[{i}] must be a Parameter or a Weight, got {kind}{hint}")
     if not found:
         raise InputError(f"{title}: no parameters to train; pass net.parameters() or a list of Weights")
     return [(block, np.array(sorted(held), np.intp)) for block, held in found.items()]

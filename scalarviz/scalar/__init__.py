@@ -40,14 +40,14 @@ from .functions import (
 )  # fmt: skip
 from .gradcheck import GradCheck, gradcheck
 from .no_grad import no_grad
-from .softmax import softmax
+from .softmax import log_softmax, softmax
 from .store import Block, Store
 from .value import Value
 from .weight import Weight
 
 __all__ = [
     "Block", "GradCheck", "Store", "Value", "Weight", "abs", "add", "clip", "cos", "div", "dot", "exp", "function",
-    "gradcheck", "leaky_relu", "log", "logsumexp", "max", "maximum", "mean", "min", "minimum", "mul", "neg", "no_grad",
-    "ops", "pow", "register", "relu", "sigmoid", "sin", "softmax", "softplus", "sqrt", "square", "sub", "sum",
-    "tanh", "where",
+    "gradcheck", "leaky_relu", "log", "log_softmax", "logsumexp", "max", "maximum", "mean", "min", "minimum", "mul",
+    "neg", "no_grad", "ops", "pow", "register", "relu", "sigmoid", "sin", "softmax", "softplus", "sqrt", "square",
+    "sub", "sum", "tanh", "where",
 ]  # fmt: skip

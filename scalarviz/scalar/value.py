@@ -14,20 +14,24 @@ from typing import Any, ClassVar, SupportsFloat
 from ..errors import StateError, TracingError, TypeMismatchError
 from . import tracing, walk
 from .kernel import Kernel, kernel
+from .label import Labelled
 from .many import Many
 from .numbers import as_number
+from .refused import REFUSED
 from .single import Single
 
 _next_order = itertools.count().__next__
 
 
-class Value:
+class Value(Labelled):
     """A scalar in a graph.
 
     Parameters
     ----------
     data : float
         The number. A Value made by hand is a leaf (a constant while a graph is recorded).
+    label : str
+        What it is called; ``node.label = "e"`` names a result.
 
     Attributes
     ----------
@@ -58,12 +62,14 @@ class Value:
     numpy_call: ClassVar[Callable[..., Any]]
     """What a NumPy function of a Value does; ``ufuncs``, which needs Values, sets it."""
 
-    def __init__(self, data: SupportsFloat) -> None:
+    def __init__(self, data: SupportsFloat, label: str = "") -> None:
         self.data = data if type(data) is float else as_number(data, "Value: the data")
         self.grad = 0.0
         self._op = None
         self._parents = ()
         self._order = _next_order()
+        if label:
+            self.label = label
 
     # ---- the chain rule
 
@@ -227,7 +233,8 @@ class Value:
     def __repr__(self) -> str:
         made = f", op={self.op}" if self.op else ""
         grad: float | None = self.grad
-        return f"Value(data={self.data:.6g}, grad={grad if grad is None else f'{grad:.6g}'}{made})"
+        label = f"{self.label!r}, " if self.label else ""
+        return f"Value({label}data={self.data:.6g}, grad={grad if grad is None else f'{grad:.6g}'}{made})"
 
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Any:
         return Value.numpy_call(ufunc, method, operands, options)
@@ -238,7 +245,7 @@ class Value:
                 "a node of a graph cannot be copied or pickled: the graph lives in this process. Take float(node) "
                 "for its number, state_dict() for a model's numbers, or sv.record(function, n_inputs) for the graph"
             )
-        return _leaf, (self.data, self.grad)
+        return _leaf, (self.data, self.grad, self.label)
 
     # The methods exp, tanh, relu, ... are those of the ops table; scalarviz.scalar.functions attaches them.
     add: Callable[[Any], Value]
@@ -302,9 +309,9 @@ class Symbol(Value):
         return f"Symbol(op={self._op.name if self._op else 'input'})"
 
 
-def _leaf(data: float, grad: float) -> Value:
+def _leaf(data: float, grad: float, label: str) -> Value:
     """A leaf of these numbers, for copies and pickles."""
-    value = Value(data)
+    value = Value(data, label)
     value.grad = grad
     return value
 
@@ -378,19 +385,8 @@ def apply_each(op: Kernel, xs: Iterable[Value], *constants: SupportsFloat) -> li
     return [unary(op, x) for x in xs]
 
 
-def _refusing(symbol: str) -> Callable[..., Any]:
-    def refuse(self: Value, *others: Any) -> Any:
-        raise TypeMismatchError(
-            f"{symbol} is no operation of Values; they have + - * / ** and the functions of the table (sv.sin, sv.dot, "
-            "...), and sv.register adds one"
-        )
-
-    return refuse
-
-
-for _symbol, _names in {"%": "mod rmod", "//": "floordiv rfloordiv", "@": "matmul rmatmul"}.items():
-    for _name in _names.split():
-        setattr(Value, f"__{_name}__", _refusing(_symbol))
+for _name, _refuse in REFUSED.items():
+    setattr(Value, _name, _refuse)
 
 walk.holder = Value
 _new = Value.__new__

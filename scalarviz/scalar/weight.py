@@ -82,6 +82,15 @@ class Weight(Value):
         self._name = _text(name)
 
     @property
+    def label(self) -> str:
+        """Its name, in micrograd's word."""
+        return self.name
+
+    @label.setter
+    def label(self, label: str) -> None:
+        self.name = label
+
+    @property
     def _title(self) -> str:
         """How messages begin."""
         return f"Weight {shown(self.name)}" if self.name else "Weight"

@@ -126,7 +126,7 @@ print(Run is sv.Run, nn is sv.nn, view is sv.view, "TYPE_CHECKING" in globals())
         "0.1.0 False False",
         "Value True False scalarviz.errors True",
         "True False",
-        "module 'scalarviz' has no attribute 'wher'",
+        "module 'scalarviz' has no attribute 'wher'; did you mean 'where'?",
         "True True True False",
     ]
 

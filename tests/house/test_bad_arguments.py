@@ -63,6 +63,7 @@ TABLE = {
     "max": of(sv.max, [], *NO_SEQUENCES, ["a"]),
     "logsumexp": of(sv.logsumexp, [], *NO_SEQUENCES, ["a"]),
     "softmax": of(sv.softmax, [], *NO_SEQUENCES, ["a"]),
+    "log_softmax": of(sv.log_softmax, [], *NO_SEQUENCES, ["a"]),
     "sum": of(sv.sum, *NO_SEQUENCES, ["a"]),
     "gather": [
         *of(lambda x: sv.gather(x, 0), *NO_NUMBERS, [Weight(1.0)]),

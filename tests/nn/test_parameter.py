@@ -102,7 +102,7 @@ BAD = [
     (lambda p: float(p[:, 0]), ValueError, "array of 2"),
     (lambda p: np.add.reduce(p[:, 0]), TypeError, r"\.sum\(\)"),
     (np.floor, TypeError, r"np\.floor"),
-    (lambda p: np.sum(p[:, 0], keepdims=True), TypeError, "keepdims"),
+    (lambda p: np.sum(p[:, 0], initial=2.0), TypeError, "initial"),
     (lambda p: p[True], TypeError, "whole number"),
     (lambda p: p[1.0], TypeError, "whole number"),
     (lambda p: setattr(p, "data", np.ones(3)), ValueError, r"has shape \(2, 3\), got an array of shape \(3,\)"),

@@ -339,3 +339,37 @@ def test_what_takes_many_takes_a_generator_like_pythons_own_sum(name):
     fold = getattr(sv, name)
     xs = [Value(0.5), Value(-1.0), 2.0]
     assert fold(x for x in xs).data == fold(xs).data == fold(tuple(xs)).data
+
+
+class TestLabels:
+    """micrograd's lecture names its nodes: ``Value(2.0, label="a")``."""
+
+    def test_a_node_is_called_what_it_was_called(self):
+        a = Value(2.0, label="a")
+        e = a * 3.0
+        assert (e.label, (a + a).label, Value(1.0).label) == ("", "", "")
+        e.label = "e"
+        assert [a.label, e.label] == ["a", "e"]
+        assert repr(a) == "Value('a', data=2, grad=0)"
+        assert repr(e) == "Value('e', data=6, grad=0, op=mul)"
+        assert copy.deepcopy(a).label == pickle.loads(pickle.dumps(a)).label == "a"
+
+    def test_of_a_weight_it_is_the_name(self):
+        w = sv.Weight(1.0, name="w")
+        assert w.label == "w"
+        w.label = "v"
+        assert w.name == "v"
+
+    @pytest.mark.parametrize("label", [1, None, b"a"])
+    def test_it_is_a_text(self, label):
+        value = Value(1.0)
+        with pytest.raises(TypeError, match="label must be a text"):
+            value.label = label
+        assert value.label == ""
+
+    def test_every_kind_of_node_has_one(self):
+        net = sv.nn.Linear(2, 1, seed=0)
+        for node in (*net([1.0, 2.0]), sv.sum([Value(1.0), Value(2.0)]), (net.weight * net.weight).sum()):
+            assert node.label == ""
+            node.label = "n"
+            assert node.label == "n"
