@@ -68,9 +68,7 @@ NAMES = {
 
 METHODS = {
     "to": _PLACE, "cuda": _PLACE, "cpu": _PLACE, "double": _PLACE, "float": _PLACE, "half": _PLACE,
-    "add_module": "set it as an attribute: setattr(self, name, module)",
     "register_parameter": "set it as an attribute: self.w = nn.Parameter(array)",
-    "named_children": "children() gives the parts, named_modules() all below with their names",
     "register_forward_hook": "a Run shows every stage: run.frame(), run.open()",
     "requires_grad_": "freeze() and unfreeze() say which weights are trained",
     "fit": "a Run trains: sv.Run(net, loss, optimizer, data=(X, Y)).step(100)",

@@ -20,13 +20,11 @@ from ..scalar.many import Many
 from ..scalar.single import Single
 from ..scalar.ufuncs import OPERATIONS
 from ..scalar.value import apply, as_value
-from ._tensor_words import TensorWords
+from ._tensor_words import Extremes, TensorWords
 
 Objects = NDArray[np.object_]
 
 ABSENT = {
-    "values": ".max(dim) and .min(dim) give the numbers themselves, .argmax(dim) their places",
-    "indices": ".argmax(dim) and .argmin(dim) give the places",
     "float": "numbers are float64; a comparison gives 0 and 1",
     "long": "numbers are float64; take .data.astype(int) for whole numbers",
     "int": "numbers are float64; take .data.astype(int) for whole numbers",
@@ -126,6 +124,10 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
         """``self ** exponent``."""
         return each("pow", self, exponent)
 
+    def matmul(self, other: Any) -> Any:
+        """``self @ other``."""
+        return self @ other
+
     def __repr__(self) -> str:
         return f"Values(shape={self.shape})\n{self.data if all(_has_number(v) for v in self.flat) else ''}".rstrip()
 
@@ -174,6 +176,8 @@ def as_objects(x: Any, what: str) -> Objects:
         return found
     if isinstance(x, Value | Single):
         return np.array(as_value(x), dtype=object)
+    if isinstance(x, Extremes):
+        raise TypeMismatchError(f"{what}: .max(dim) and .min(dim) give a pair; take its .values (or .indices)")
     if isinstance(x, list | tuple):
         rows = [as_objects(item, what) for item in x]
         if len({row.shape for row in rows}) > 1:
@@ -257,7 +261,7 @@ def _assigning(name: str) -> Callable[..., Any]:
 for _symbol, _name in (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv", "div"), ("pow", "pow")):
     setattr(Values, f"__i{_symbol}__", _assigning(_name))
 
-METHODS = ("exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "softplus", "relu", "abs", "square", "minimum",
-           "maximum")  # fmt: skip
+METHODS = ("add", "sub", "mul", "div", "neg", "exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "softplus", "relu",
+           "abs", "square", "minimum", "maximum", "leaky_relu", "clip")  # fmt: skip
 for _name in METHODS:
     setattr(Values, _name, _method(_name))

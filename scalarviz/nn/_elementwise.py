@@ -60,6 +60,10 @@ class Elementwise(TensorWords):
         """``self ** exponent``."""
         return self**exponent
 
+    def matmul(self, other: Any) -> Any:
+        """``self @ other``."""
+        return self @ other
+
     @property
     def T(self) -> Values:
         """The transpose."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,12 +54,33 @@ class TensorWords(Many):
         return along(self, functions.mean, "mean", dim, keepdim, numpy)
 
     def max(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
-        """The largest of all, or along `dim` (the numbers alone); the gradient goes to the first that is."""
-        return along(self, functions.max, "max", dim, keepdim, numpy)
+        """The largest of all; along `dim`, as in PyTorch, the pair (values, indices). See `amax` for the values alone.
+
+        The gradient goes to the first that is largest. With NumPy's word ``axis=`` the values alone.
+        """
+        return self._most("max", functions.max, dim, keepdim, numpy)
 
     def min(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
         """The smallest, likewise."""
-        return along(self, functions.min, "min", dim, keepdim, numpy)
+        return self._most("min", functions.min, dim, keepdim, numpy)
+
+    def _most(self, name: str, reduce: Callable[[Lane], Value], dim: Any, keepdim: bool, numpy: dict[str, Any]) -> Any:
+        found = along(self, reduce, name, dim, keepdim, numpy)
+        if dim is None:
+            return found
+        return Extremes(found, (self.argmax if name == "max" else self.argmin)(dim, keepdim))
+
+    def amax(self, dim: Any = None, keepdim: bool = False) -> Any:
+        """The largest of all, or along `dim`."""
+        return along(self, functions.max, "amax", dim, keepdim, {})
+
+    def amin(self, dim: Any = None, keepdim: bool = False) -> Any:
+        """The smallest, likewise."""
+        return along(self, functions.min, "amin", dim, keepdim, {})
+
+    def logsumexp(self, dim: Any, keepdim: bool = False) -> Any:
+        """``log(sum(exp(x)))`` along `dim`, without overflow."""
+        return along(self, functions.logsumexp, "logsumexp", dim, keepdim, {})
 
     def var(
         self, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: float = 1, **numpy: Any
@@ -162,6 +183,13 @@ class TensorWords(Many):
         return np.array(self.as_values().data)
 
 
+class Extremes(NamedTuple):
+    """What ``x.max(dim)`` gives: the largest of each lane, and where in the lane it is."""
+
+    values: Any
+    indices: Any
+
+
 def like(array: Any, items: list[Any], shape: tuple[int, ...]) -> Any:
     """An array of that kind of those objects, in C order."""
     flat = np.empty(prod(shape), object)
@@ -185,6 +213,14 @@ def dimensions(ndim: int, dim: Any, name: str, shape: tuple[int, ...]) -> tuple[
     if len(set(found)) < len(found):
         raise InputError(f".{name}(dim): each dimension of the shape {shape} once, got {shown(dim)}")
     return found
+
+
+def one_dimension(array: Any, dim: Any, name: str) -> int:
+    """The same of a single dimension."""
+    if isinstance(dim, tuple | list) or dim is None:
+        raise InputError(f".{name}(dim): one of the dimensions of the shape {array.shape}, got {shown(dim)}")
+    (place,) = dimensions(array.ndim, dim, name, array.shape)
+    return place
 
 
 def along(
@@ -218,22 +254,14 @@ def spread(lane: Lane, correction: float) -> Value:
             f"var of {len(lane)} numbers, divided by {len(lane)} - {correction}: give more, or unbiased=False"
         )
     middle = functions.mean(lane)
-    differences = [apply_sub(x, middle) for x in lane]
+    differences = [as_value(x) - middle for x in lane]
     return dot(differences, differences) / (len(lane) - correction)
-
-
-def apply_sub(x: Any, middle: Value) -> Value:
-    """``x - middle``."""
-    found: Value = as_value(x) - middle
-    return found
 
 
 def each_lane(words: TensorWords, function: Callable[[Lane], Lane], name: str, dim: Any) -> Any:
     """`function` of every row along one dimension, of the same shape."""
     array = words.as_values()
-    if isinstance(dim, tuple | list) or dim is None:
-        raise InputError(f".{name}(dim): one of the dimensions of the shape {array.shape}, got {shown(dim)}")
-    (place,) = dimensions(array.ndim, dim, name, array.shape)
+    place = one_dimension(array, dim, name)
     lanes = np.moveaxis(array, place, -1)
     found = [v for lane in lanes.reshape(-1, lanes.shape[-1]) for v in function(lane.tolist())]
     return np.moveaxis(like(array, found, lanes.shape), -1, place)
@@ -243,4 +271,5 @@ def _places(find: Callable[..., Any], words: TensorWords, dim: Any, keepdim: boo
     """Whole numbers of NumPy."""
     array = words.as_values()
     dim, keepdim = _said(find.__name__, dim, keepdim, numpy)
-    return find(array.data, axis=dim, keepdims=keepdim)
+    place = None if dim is None else one_dimension(array, dim, find.__name__)
+    return find(array.data, axis=place, keepdims=keepdim)

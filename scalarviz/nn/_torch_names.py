@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..checks import text
 from ._absent import METHODS
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ class TorchNames:
         def named_modules(self) -> Iterator[tuple[str, Module]]:
             """See :meth:`Module.named_modules`."""
 
+        def _members(self) -> Iterator[tuple[str, Any]]:
+            """See :class:`Module`."""
+
         def children(self) -> list[Module]:
             """See :meth:`Module.children`."""
 
@@ -34,6 +38,14 @@ class TorchNames:
     def modules(self) -> Iterator[Module]:
         """The module itself and every one below, each once."""
         return (module for _, module in self.named_modules())
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The direct parts that are modules, with their names."""
+        return ((name, part) for name, part in self._members() if hasattr(part, "named_children"))
+
+    def add_module(self, name: str, module: Module) -> None:
+        """Set a part by its name: ``self.name = module``."""
+        setattr(self, text(name, "add_module: the name"), module)
 
     def apply(self, function: Callable[[Module], Any]) -> Any:
         """Call ``function(module)`` for every module below and then for this one; returns the module.

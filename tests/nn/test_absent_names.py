@@ -45,6 +45,10 @@ def test_modules_and_apply():
     order = []
     assert net.apply(order.append) is net
     assert order == [net[0], net[1][0], net[1][1], net[1], net]  # as PyTorch: what is below first
+    assert [name for name, _ in net.named_children()] == ["0", "1"]
+    net.add_module("last", nn.ReLU())
+    assert [type(part) for _, part in net.named_children()][2] is nn.ReLU
+    del net.last
     assert list(net.modules()) == [net, net[0], net[1], net[1][0], net[1][1]]
     assert copy.deepcopy(net)[0].weight.data.tolist() == net[0].weight.data.tolist()
     assert pickle.loads(pickle.dumps(net))[1][1].bias.data.tolist() == net[1][1].bias.data.tolist()

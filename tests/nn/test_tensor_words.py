@@ -30,6 +30,11 @@ EXPRESSIONS = {
     "t": lambda p: p.t() @ p, "transpose": lambda p: p.transpose(0, 1) * 2, "permute": lambda p: p.permute(1, 0) * 2,
     "transpose of the last two": lambda p: p[BATCH].transpose(-2, -1).sum((0, 1)), "clone": lambda p: p.clone() * p,
     "permute three": lambda p: p[BATCH].permute(2, 0, 3, 1).sum((1, 2)), "detach": lambda p: p.detach() * p,
+    "matmul": lambda p: p[:3].matmul(p[:3]).add(1.0).mul(p[:3]).sub(p[0]).neg(), "logsumexp": lambda p: p.logsumexp(1),
+    "logsumexp by hand": lambda p: p.max(-1)[0] + (p - p.max(-1)[0][:, None]).exp().sum(-1).log(),
+    "largest": lambda p: p.max(1, keepdim=True).values * p, "smallest": lambda p: p.min(0).values * p,
+    "amax": lambda p: p.amax(1, keepdim=True) * p, "amin": lambda p: p.amin((0, 1)),
+    "at the largest": lambda p: p[range(4), p.max(1).indices], "clip": lambda p: p.clip(-1.0, 1.0) * p,
     "masked": lambda p: p.masked_fill(torch.tensor(P > 1), 7.0) * 2,
     "attention": lambda p: (p @ p.transpose(-2, -1)).masked_fill(
         torch.tensor(np.tri(4) == 0), float("-inf")).softmax(-1) @ p,
@@ -113,7 +118,9 @@ def test_in_place_is_seen_by_who_holds_the_array():
     (sv.softmax, InputError, "one of the dimensions"), (lambda v: v.softmax(3), InputError, "got 3"),
     (lambda v: v.__setitem__(0, [1.0, 2.0]), InputError, r"shape \(2,\).*shape \(3,\)"),
     (lambda v: v.__iadd__(np.ones((2, 4, 3))), InputError, r"shape \(2, 4, 3\)"),
-    (lambda v: v.max(1).values, AttributeError, "numbers themselves"), (lambda v: v.nothing, AttributeError, "nothing"),
+    (lambda v: v - v.max(1, keepdim=True), TypeError, r"take its \.values"),
+    (lambda v: v.argmax(5), InputError, "got 5"), (lambda v: v.argmin((0, 1)), InputError, "one of the dim"),
+    (lambda v: v.nothing, AttributeError, "'nothing'$"), (lambda v: v.to("cpu"), AttributeError, "sv\\.Run"),
     (lambda v: v.unsqueeze(4), InputError, "got 4"), (lambda v: np.sum(v, initial=1.0), TypeError, "initial"),
 ])  # fmt: skip
 def test_what_is_refused(attempt, kind, text):
