@@ -7,11 +7,13 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import Run, nn, optim
+from scalarviz.engine import problem
+from scalarviz.engine.cpu import team
 from scalarviz.errors import StateError, TypeMismatchError
 from scalarviz.scalar.batch import batch_mean, track
 from scalarviz.tape import lower, record
 
-ENGINES = ["numpy"]
+ENGINES = ["numpy", "numba"]
 N, WIDTH = 12, 3
 
 
@@ -77,6 +79,27 @@ def test_a_step_is_that_of_the_whole_batch(batch, rate, engine):
         found = net.layer.weight, net.layer.bias, net.seen, net.spread, net.count
         for ours, theirs in zip(found, wanted, strict=True):
             np.testing.assert_allclose(ours.data, theirs, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("batch", [5, N])
+@pytest.mark.parametrize("lanes", [1, 3, 4])
+def test_blocks_meet_at_each_mean_and_threads_change_no_bit(lanes, batch, dtype, monkeypatch):
+    """The last block is not full, and steps are done in calls of one and of several."""
+    monkeypatch.setattr(problem, "default_block", lambda *given: lanes)
+    monkeypatch.setattr(team, "WORTH", 0)
+    monkeypatch.setattr(team, "processors", lambda: 2)
+    wanted = made("numpy", dtype, batch=batch)[1]
+    wanted.step(6)
+    found = set()
+    for threads, calls in ((1, (6,)), (2, (1, 4, 1)), (2, (6,)), (1, (3, 3))):
+        run = made("numba", dtype, batch=batch, threads=threads)[1]
+        assert run.engine.threads == threads
+        losses = [loss for count in calls for loss in (run.step(count), *run.history.loss[-count:])[1:]]
+        np.testing.assert_allclose(run.values, wanted.values, rtol=0, atol=1e-14 if dtype == "float64" else 1e-6)
+        found.add((run.values.tobytes(), np.array(losses).tobytes()))
+        run.close()
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -6,6 +6,7 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...tape import Program
 from ..problem import Array
@@ -23,11 +24,12 @@ but where no memory is, the processor takes microseconds to find that out."""
 
 
 class Workspace:
-    """Rows of lanes in memory, starting at a cache line."""
+    """Rows of lanes in memory, starting at a cache line; those of several blocks `apart` bytes from each other."""
 
-    def __init__(self, rows: int, lanes: int, dtype: Any) -> None:
+    def __init__(self, rows: int, lanes: int, dtype: Any, blocks: int = 1) -> None:
         stride = -(-lanes * np.dtype(dtype).itemsize // LINE) * LINE + LINE
-        self.memory = np.zeros(MARGIN + rows * stride + LINE, np.uint8)
+        self.apart = rows * stride
+        self.memory = np.zeros(MARGIN + blocks * self.apart + LINE, np.uint8)
         self.memory[:MARGIN] = 0
         start: int = self.memory.ctypes.data + MARGIN
         self.address = -(-start // LINE) * LINE
@@ -47,6 +49,10 @@ class Loaded:
         Rows whose adjoints are given; empty for forward only.
     plain : bool
         True: no vector kernels (they are tested against the plain ones).
+    blocks : int
+        Of a batch whose samples depend on each other: each has rows of its own.
+    other : Loaded, optional
+        The same program, whose rows and sums this one works in too: another thread's.
 
     Attributes
     ----------
@@ -55,7 +61,8 @@ class Loaded:
     """
 
     def __init__(
-        self, program: Program | None, dtype: Any, block: int, seeds: tuple[int, ...] = (), plain: bool = False
+        self, program: Program | None, dtype: Any, block: int, seeds: tuple[int, ...] = (), plain: bool = False,
+        blocks: int = 1, other: Loaded | None = None,
     ) -> None:  # fmt: skip
         if program is None:
             program = _NOTHING
@@ -72,30 +79,28 @@ class Loaded:
         rows = cache(partial(row_addresses, dtype=dtype.name))
         several = block if 1 < block <= SEVERAL and not plain and vector_bytes() > 0 else 0
         encoded = encode(program, seeds, rows, kernel, dtype, vector if compact else 0, few, several)
-        self.workspace = Workspace(encoded.rows, block, dtype)
+        coupled = blocks if encoded.places else 0
+        self.workspace: Workspace
+        self.sums: NDArray[np.float64]
+        if other is None:
+            self.workspace = Workspace(encoded.rows, block, dtype, max(1, coupled))
+            self.sums = np.zeros((max(1, coupled), encoded.places))
+        else:
+            self.workspace, self.sums = other.workspace, other.sums
         self.tile = np.zeros(16, dtype)
         height = program.n_rows
+        whole = kernel(fused) if (fused := name_of(program)) and not plain else 0
         # in the order of the names in layout
         space = [
-            self.workspace.address,
-            0,
-            2 * height,
-            self.tile.ctypes.data,
-            height,
-            block,
-            program.loss,
-            0,
-            int(compact),
-            kernel(fused) if (fused := name_of(program)) and not plain else 0,
-            0,
-            0,
-            0,
-        ]
+            self.workspace.address, 0, 2 * height, self.tile.ctypes.data, height, block, program.loss, 0, int(compact),
+            whole, 0, 0, 0, 0, coupled, self.workspace.apart, 0, self.sums.ctypes.data, encoded.places,
+        ]  # fmt: skip
         self._lists = [
             np.ascontiguousarray(part)
             for part in (
                 encoded.forward, encoded.backward, encoded.pool, encoded.numbers, program.constant_rows,
                 program.constants.astype(dtype), program.input_rows, program.input_index, program.outputs,
+                *encoded.cuts,
             )
         ]  # fmt: skip
         ends = [number for part in self._lists for number in (part.ctypes.data, len(part))]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from threading import Thread
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ... import rng
-from ...tape import Plan
+from ...tape import Plan, Program
 from ..arrays.updates import Updater
+from ..coupled import check_coupled, factor_of
 from ..data import Data
 from ..host import HostTrainer
 from ..problem import Array, Problem, Rates
@@ -50,10 +52,12 @@ class NumbaTrainer(HostTrainer):
         derived = plan.prologue
         seeds = tuple(derived.outputs.tolist()) if derived is not None else ()
         block = min(problem.block, problem.batch)
+        check_coupled(plan.body, problem.batch, 2 * plan.body.n_rows * dtype.itemsize)
         groups = groups_of(plan.body, problem.batch, block)
         self.threads = threads_for(problem.threads, groups)
         self._turns = Turns(self.threads)
-        self._bodies = [Loaded(plan.body, dtype, block, (plan.body.loss,)) for _ in range(self.threads)]
+        self._bodies = _bodies(plan.body, dtype, block, problem.batch, self.threads)
+        groups = max(1, groups) if plan.body.couples else groups
         self._feeder = Feeder(plan.body)
         self._prologue = Loaded(derived, dtype, 1, seeds)
         self._update = Loaded(problem.update.body, dtype, UPDATE_BLOCK)
@@ -94,6 +98,7 @@ class NumbaTrainer(HostTrainer):
         derived = problem.plan.n_derived > 0
         scales, limits = problem.scales(first, len(losses)), problem.limits
         penalties = np.zeros(len(losses) if limits.penalised else 0)
+        tracks, factors = _tracks(problem)
         theta, grad = (self._theta, self._grad) if derived else (store.value, store.grad)
         trained = self._everything if problem.trained.all() else problem.trained
         # gathered at every call: the arrays of a problem may be replaced between calls
@@ -102,7 +107,7 @@ class NumbaTrainer(HostTrainer):
             self._prologue.machine, self._update.machine, theta, grad, store.value, problem.previous,
             np.array([c.ctypes.data for c in columns], np.int64), self._feeder.lines(data), samples, ahead,
             problem.batch, self._order, scales.astype(theta.dtype), trained, np.ascontiguousarray(hyper), first, losses,
-            commit, self._buffers, self._parts, limits.numbers(), penalties,
+            commit, self._buffers, self._parts, limits.numbers(), penalties, tracks, factors,
             team := np.array([0, yield_address()], np.int64),
         )  # fmt: skip
         others = [
@@ -128,6 +133,25 @@ class NumbaTrainer(HostTrainer):
             losses += penalties
 
 
+def _bodies(program: Program, dtype: np.dtype[Any], block: int, batch: int, threads: int) -> list[Loaded]:
+    """A machine for each thread; where samples depend on each other all work in the rows of the first."""
+    blocks = -(-batch // block)
+    first = Loaded(program, dtype, block, (program.loss,), blocks=blocks)
+    other = first if program.couples else None
+    return [
+        first,
+        *(Loaded(program, dtype, block, (program.loss,), other=other, blocks=blocks) for _ in range(1, threads)),
+    ]
+
+
+def _tracks(problem: Problem) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """What numbers follow, as ``compiled/coupled.follow`` takes it; those that are frozen left out."""
+    found = [track for track in problem.plan.body.tracks if not problem.store.frozen[track.index]]
+    tracks = np.array([(t.index, t.row, t.count) for t in found], np.int64).reshape(-1, 3)
+    factors = np.array([(t.rate, factor_of(t, problem.batch)) for t in found], np.float64).reshape(-1, 2)
+    return tracks, factors
+
+
 def forward(plan: Plan, theta: Array, data: Array, block: int = 256) -> Array:
     """The outputs of a plan's body for every sample.
 
@@ -147,6 +171,7 @@ def forward(plan: Plan, theta: Array, data: Array, block: int = 256) -> Array:
     ndarray, shape (outputs of the body, N)
     """
     dtype = theta.dtype
+    block = max(1, data.shape[1]) if plan.body.couples else block  # they are one batch
     extended = np.concatenate([theta, np.zeros(plan.n_derived, dtype)])
     found = np.empty((len(plan.body.outputs), data.shape[1]), dtype)
     body, prologue = Loaded(plan.body, dtype, block), Loaded(plan.prologue, dtype, 1)

@@ -25,14 +25,19 @@ PADDING = 5
 """Rows behind the adjoints: zeros, ones, and three for what a tile of four computes too much."""
 
 BASE, STRIDE, SPARE, TILE, HEIGHT, BLOCK, LOSS, FILLED, COMPACT, FUSED, STEP, PLACE, SEED = range(13)
+OWN, BLOCKS, APART, BATCH, BATCH_SUMS, WIDTH = range(13, 19)
 """Entries of a machine's description: address of the workspace, bytes from row to row at present, the first padding
 row, the address of room for 16 numbers, rows of the program, lanes of a block, row of the loss, 1 while the inputs lie
 in their rows, 1 if rows are single numbers without a gap (``compiled/one``), and of an update the
 address of the kernel that does the same (``source/updates``), or 0. For dropout masks the step, from 0, the place of
-the block's first sample in the batch, and the address of the seed's two words."""
+the block's first sample in the batch, and the address of the seed's two words. For means over the batch the block at
+work, how many there are (0: the samples do not depend on each other), the bytes from the rows of one to those of the
+next, the samples of the batch, the address of the blocks' sums, and how many of them a block has."""
 
-FORWARD, BACKWARD, POOL, NUMBERS, CONSTANT_ROWS, CONSTANTS, INPUT_ROWS, INPUT_INDEX, OUTPUTS = range(13, 31, 2)
-"""Entries that are lists: the address stands in the entry, the length in the next one."""
+FORWARD, BACKWARD, POOL, NUMBERS, CONSTANT_ROWS, CONSTANTS, INPUT_ROWS, INPUT_INDEX, OUTPUTS = range(19, 37, 2)
+FORWARD_CUTS, BACKWARD_CUTS = range(37, 41, 2)
+"""Entries that are lists: the address stands in the entry, the length in the next one. Cuts are the lines before which
+all blocks have to be done."""
 
 FEED = 6
 """Columns of the feed, a line for each stretch of a sample's numbers (``compiled/load``)."""
@@ -40,7 +45,7 @@ FEED = 6
 KERNELS = (
     "load",
     "combine", "outer", "weighted", "weighted_back", "product", "product_back", "parameters", "parameters_back", "zero",
-    "squares", "squares_back", "masks", "gather", "gather_back",
+    "squares", "squares_back", "masks", "gather", "gather_back", "batch_sums", "batch_spread",
     "conv", "conv_outer", "maxima", "maxima_back",
     "combine_one", "outer_one", "conv_one", "conv_outer_one", "maxima_one", "maxima_back_one",
     "weighted_one", "weighted_back_one", "product_one", "product_back_one",

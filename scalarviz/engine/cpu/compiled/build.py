@@ -9,10 +9,13 @@ from typing import Any
 import numba
 
 from ..vector import capability
-from . import conv, few, layers, load, masks, one, one_sums, several, squares, steps, sums, tables, windows
+from . import batch, conv, few, layers, load, masks, one, one_sums, several, squares, steps, sums, tables, windows
 from .noalias import NoAlias
 
 _POINTERS = {"float32": numba.types.CPointer(numba.float32), "float64": numba.types.CPointer(numba.float64)}
+
+
+_MODULES = (sums, conv, one, one_sums, few, several, squares, masks, tables, batch, windows)
 
 
 def rows(module: ModuleType, names: Iterable[str], dtype: str, cached: bool) -> dict[str, Any]:
@@ -37,7 +40,7 @@ def kernel(name: str, dtype: str, cached: bool) -> dict[str, Any]:
     real, words = _POINTERS[dtype], numba.types.CPointer(numba.int64)
     vectors = name in capability.VECTOR_KERNELS and capability.vector_bytes() > 0
     plain = name.removesuffix("_plain")
-    modules = (layers,) if vectors else (sums, conv, one, one_sums, few, several, squares, masks, tables, windows)
+    modules = (layers,) if vectors else _MODULES
     source = next(getattr(module, plain) for module in modules if hasattr(module, plain))
     return {name: _decorator([words, words, words, real, real, real], cached)(source)}
 

@@ -112,6 +112,17 @@ def word_at(typingctx: Any, address: Any) -> Any:
 
 
 @intrinsic
+def doubles_at(typingctx: Any, address: Any) -> Any:
+    """The float64 numbers at an address."""
+    pointer = types.CPointer(types.float64)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.inttoptr(args[0], context.get_value_type(pointer))
+
+    return pointer(types.int64), generate
+
+
+@intrinsic
 def address_of(typingctx: Any, pointer: Any) -> Any:
     """Where a pointer points to."""
 

@@ -18,6 +18,14 @@ SPINS = 4000
 
 
 @njit(error_model="numpy")
+def gather(team: Words, arrivals: int, workers: int) -> int:
+    """Wait for the other workers, if there are any; returns how many arrivals there have been then."""
+    if workers > 1:
+        meet(team, arrivals + workers)
+    return arrivals + workers
+
+
+@njit(error_model="numpy")
 def meet(team: Words, target: int) -> None:
     """Wait until `target` arrivals have been counted, this one included."""
     add_atomically(team, 1)

@@ -1,9 +1,6 @@
 """Whole training steps in one compiled call.
 
-A *machine* is an encoded program with its workspace, described by a list of numbers and addresses (its entries stand
-in :mod:`scalarviz.engine.cpu.wire`). Below the two functions that Python calls everything goes by address: numba
-counts references of arrays that are handed on, and that took half a microsecond a step. A row stride fits the lanes
-at work, so that neighbouring rows are neighbours in memory.
+Below the two functions that Python calls everything goes by address (see ``body``).
 
 :func:`train` and :func:`evaluate` carry no decorator: the loader compiles them when a dtype is first wanted.
 """
@@ -18,103 +15,29 @@ from numba import njit
 
 from ..wire import (
     BACKWARD,
-    BASE,
+    BATCH,
     BLOCK,
-    COMPACT,
-    CONSTANT_ROWS,
+    BLOCKS,
     CONSTANTS,
-    FEED,
-    FIELDS,
     FILLED,
     FORWARD,
     FUSED,
     HEIGHT,
     INPUT_INDEX,
     INPUT_ROWS,
-    LINE,
-    LOSS,
-    NUMBERS,
     OUTPUTS,
-    PLACE,
-    POOL,
-    ROWS,
     SEED,
-    SPARE,
     STEP,
-    STRIDE,
 )
+from .body import copy, join, load_inputs, prepare, run_body, run_groups, walk
+from .coupled import follow, ready_blocks, run_coupled
 from .intrinsics import address_of, call_kernel, row_at, size_of, word_at, zero_of
 from .limits import coefficient, penalty
-from .meet import meet
+from .meet import gather
 from .order import batch_order
-from .tiles import SUMS, Row, Words, fill, row_of
-
-CROWDED = 512
-"""Rows this many bytes apart, or a multiple of it, would crowd into a few sets of the first-level cache."""
-
-LINE_BYTES, FEED_BYTES = 8 * FIELDS, 8 * FEED
+from .tiles import Row, Words, fill, row_of
 
 Reals = Any
-
-
-@njit(error_model="numpy")
-def walk(space: Words, entry: int, theta: Row, grad: Row, lanes: int) -> None:
-    """Run the instructions of a machine, FORWARD or BACKWARD, one after the other.
-
-    Row kernels work on whole cache lines: what stands behind the last lane is computed and never looked at.
-    """
-    base, stride, size = space[BASE], space[STRIDE], size_of(theta)
-    width = stride // size
-    padded = lanes if space[COMPACT] else (lanes * size + LINE - 1) // LINE * LINE // size
-    pool, numbers, here = space[POOL], space[NUMBERS], address_of(space)
-    thetas, grads, where = address_of(theta), address_of(grad), space[entry]
-    for _ in range(space[entry + 1]):
-        code = word_at(where)
-        if code[0] == ROWS:
-            call_kernel(
-                code[1], base + code[2] * stride, base + code[3] * stride, base + code[4] * stride,
-                base + code[5] * stride, base + code[6] * stride, base + code[7] * stride,
-                (code[8] - 1) * width + padded, code[9],
-            )  # fmt: skip
-        else:
-            call_kernel(code[1], where, here, pool, numbers, thetas, grads, lanes, 0)
-        where += LINE_BYTES
-
-
-@njit(error_model="numpy")
-def prepare(space: Words, lanes: int, like: Row) -> None:
-    """Ready the workspace for `lanes` lanes: constants and padding are written when the row stride changes."""
-    stride = (lanes * size_of(like) + LINE - 1) // LINE * LINE
-    if space[COMPACT]:
-        stride = size_of(like)
-    elif stride % CROWDED == 0:
-        stride += LINE
-    if stride == space[STRIDE]:
-        return
-    space[STRIDE] = stride
-    space[FILLED] = 0
-    width, zero = stride // size_of(like), zero_of(like)
-    fill(row_of(space, space[SPARE], like), zero, width)
-    fill(row_of(space, space[SPARE] + 1, like), zero + 1, width)
-    rows, constants = word_at(space[CONSTANT_ROWS]), row_at(space[CONSTANTS], like)
-    for i in range(space[CONSTANTS + 1]):
-        fill(row_of(space, rows[i], like), constants[i], width)
-
-
-@njit(error_model="numpy")
-def copy(to: Row, source: Row, n: int) -> None:
-    """``to = source``."""
-    for i in range(n):
-        to[i] = source[i]
-
-
-@njit(error_model="numpy", fastmath=SUMS)
-def sum_in_double(row: Row, n: int) -> float:
-    """Sum of a row in float64 (1,024 losses in float32 lose three digits)."""
-    total = 0.0
-    for i in range(n):
-        total += np.float64(row[i])
-    return total
 
 
 @njit(error_model="numpy")
@@ -136,78 +59,6 @@ def prologue_back(space: Words, theta: Row, grad: Row, n: int) -> None:
     for i in range(count):
         row_of(space, space[HEIGHT] + outputs[i], theta)[0] += grad[n + i]
     walk(space, BACKWARD, theta, grad, 1)
-
-
-@njit(error_model="numpy")
-def load_inputs(space: Words, feed: Words, lines: int, ids: int, like: int, start: int, lanes: int) -> None:
-    """Fill the input rows from the `lines` of a feed: samples ``start ..`` in order (`ids` is 0), or ``ids[start:]``.
-
-    `ids` and `like` (any place of the run's numbers) are addresses.
-    """
-    where = address_of(feed)
-    for _ in range(lines):
-        line = word_at(where)
-        call_kernel(line[0], where, address_of(space), ids, like, line[3], like, lanes, start)
-        where += FEED_BYTES
-
-
-@njit(error_model="numpy")
-def run_body(
-    space: Words, theta: Row, grad: Row, feed: Words, lines: int, ids: int, on: int, batch: int, scale: Any,
-    begin: int, end: int,
-) -> float:  # fmt: skip
-    """Forward, loss and backward of samples `begin` to `end` of a batch, block by block; the sum of the losses.
-
-    Without `ids` the batch begins with sample `on`.
-    """
-    loss = 0.0
-    for start in range(begin, end, space[BLOCK]):
-        lanes = min(space[BLOCK], end - start)
-        prepare(space, lanes, theta)
-        space[PLACE] = start
-        if not space[FILLED]:
-            load_inputs(space, feed, lines, ids, address_of(theta), on + start, lanes)
-            # a data set that is one block stays in its rows; nobody writes to them
-            space[FILLED] = lanes == batch and ids == 0
-        walk(space, FORWARD, theta, grad, lanes)
-        loss += sum_in_double(row_of(space, space[LOSS], theta), lanes)
-        fill(row_of(space, space[HEIGHT] + space[LOSS], theta), scale, lanes)
-        walk(space, BACKWARD, theta, grad, lanes)
-    return loss
-
-
-@njit(error_model="numpy")
-def group_start(group: int, groups: int, batch: int, block: int) -> int:
-    """The first sample of a group of blocks."""
-    blocks = (batch + block - 1) // block
-    return min(batch, group * blocks // groups * block)
-
-
-@njit(error_model="numpy")
-def run_groups(
-    space: Words, theta: Row, grad: Row, buffers: Row, size: int, feed: Words, lines: int, ids: int, on: int,
-    batch: int, scale: Any, parts: Any, worker: int, workers: int,
-) -> None:  # fmt: skip
-    """A worker's groups of one step: the first into `grad`, which is cleared, each other one into its buffer."""
-    group, groups = worker, len(parts)
-    while group < groups:
-        part = grad
-        if group:
-            part = row_at(address_of(buffers) + (group - 1) * size * size_of(theta), theta)
-            fill(part, zero_of(theta), size)
-        begin = group_start(group, groups, batch, space[BLOCK])
-        end = group_start(group + 1, groups, batch, space[BLOCK])
-        parts[group] = run_body(space, theta, part, feed, lines, ids, on, batch, scale, begin, end)
-        group += workers
-
-
-@njit(error_model="numpy")
-def join(grad: Row, buffers: Row, groups: int, size: int) -> None:
-    """Add the gradients of all groups but the first, in order."""
-    for g in range(groups - 1):
-        part = row_at(address_of(buffers) + g * size * size_of(grad), grad)
-        for i in range(size):
-            grad[i] += part[i]
 
 
 @njit(error_model="numpy")
@@ -245,8 +96,8 @@ def train(
     body: Words, prologue: Words, updater: Words, theta: Reals, grad: Reals, values: Reals, previous: Reals,
     columns: Words, feed: Any, samples: int, ahead: bool, batch: int, order: tuple[Words, Words], scales: Reals,
     trained: Any, hyper: Reals,
-    first: int, losses: Any, commit: bool, buffers: Reals, parts: Any, limits: Any, penalties: Any, team: Words,
-    worker: int, workers: int,
+    first: int, losses: Any, commit: bool, buffers: Reals, parts: Any, limits: Any, penalties: Any, tracks: Any,
+    factors: Any, team: Words, worker: int, workers: int,
 ) -> None:  # fmt: skip
     """``len(losses)`` steps; the first is step number `first`, counting from 0.
 
@@ -291,6 +142,9 @@ def train(
         See ``compiled/limits``.
     penalties : ndarray of float64, shape (steps,)
         Receives what is added to the losses of a whole batch; or nothing where that is nothing.
+    tracks : ndarray of int64, shape (tracks, 3)
+    factors : ndarray of float64, shape (tracks, 2)
+        See :func:`.coupled.follow`.
     team : ndarray of int64
         See :mod:`scalarviz.engine.cpu.team`; no arrivals yet.
     worker, workers : int
@@ -308,6 +162,8 @@ def train(
     arrivals, team_at = 0, word_at(team.ctypes.data)
     body_at[FILLED] = 0  # the data may have changed since the last call
     body_at[SEED] = order[0].ctypes.data
+    if body_at[BLOCKS]:
+        ready_blocks(body_at, theta_at, batch, groups, worker, workers)
     for step in range(len(losses)):
         body_at[STEP] = first + step
         if chosen:
@@ -319,7 +175,12 @@ def train(
             begin_step(prologue_at, theta_at, grad_at, value_at, n, size)
         arrivals = gather(team_at, arrivals, workers)
         scale = scales[step]
-        if groups == 0:
+        if body_at[BLOCKS]:
+            arrivals = run_coupled(
+                body_at, theta_at, grad_at, buffer_at, size, feed_at, lines, ids, on, batch, scale, parts, team_at,
+                arrivals, worker, workers,
+            )  # fmt: skip
+        elif groups == 0:
             losses[step] = run_body(
                 body_at, theta_at, grad_at, feed_at, lines, ids, on, batch, scale, 0, batch
             )  # fmt: skip
@@ -345,6 +206,7 @@ def train(
             if limits[2] >= 0:
                 numbers[int(limits[4])] = coefficient(value_at, grad_at, n, trained, limits)
             update(word_at(updater.ctypes.data), numbers, word_at(columns.ctypes.data), n, trained)
+            follow(body_at, value_at, tracks, factors)
 
 
 @njit(error_model="numpy")
@@ -356,19 +218,12 @@ def begin_step(prologue: Words, theta: Row, grad: Row, values: Row, n: int, size
         run_prologue(prologue, theta, grad, n)
 
 
-@njit(error_model="numpy")
-def gather(team: Words, arrivals: int, workers: int) -> int:
-    """Wait for the other workers, if there are any; returns how many arrivals there have been then."""
-    if workers > 1:
-        meet(team, arrivals + workers)
-    return arrivals + workers
-
-
 def evaluate(body: Words, prologue: Words, theta: Reals, n: int, feed: Any, found: Reals) -> None:
     """Forward alone: ``found[i]`` receives the program's output i for every sample; `n`, `feed` as in :func:`train`."""
     samples = found.shape[1]
     body_at, theta_at = word_at(body.ctypes.data), row_at(theta.ctypes.data, theta)
     outputs = word_at(body_at[OUTPUTS])
+    body_at[BATCH] = samples  # where they depend on each other they are one block
     if len(theta) > n:
         run_prologue(word_at(prologue.ctypes.data), theta_at, theta_at, n)
     for start in range(0, samples, body_at[BLOCK]):
@@ -391,5 +246,5 @@ def signature(name: str, dtype: str) -> tuple[Any, ...]:
     return (
         words, words, words, reals, reals, reals, reals, words, i64[:, ::1], i64, numba.boolean, i64, order, reals,
         numba.boolean[::1], matrix, i64, numba.float64[::1], numba.boolean, matrix, numba.float64[::1],
-        numba.float64[::1], numba.float64[::1], words, i64, i64,
+        numba.float64[::1], numba.float64[::1], i64[:, ::1], numba.float64[:, ::1], words, i64, i64,
     )  # fmt: skip

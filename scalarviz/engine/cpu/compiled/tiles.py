@@ -167,6 +167,13 @@ def add_product(y: Row, a: Row, b: Row, n: int) -> None:
 
 
 @njit(error_model="numpy", pipeline_class=NoAlias)
+def add_number(y: Row, number: Any, n: int) -> None:
+    """``y += number``."""
+    for k in range(n):
+        y[k] += number
+
+
+@njit(error_model="numpy", pipeline_class=NoAlias)
 def fill(y: Row, number: Any, n: int) -> None:
     """``y = number``."""
     for k in range(n):

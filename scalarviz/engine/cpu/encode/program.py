@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ....tape import Instruction, Program
 from .. import wire
-from . import layer, masks, pictures, sums, tables
+from . import batch, layer, masks, pictures, sums, tables
 from .adjoints import AdjointRows
 from .writer import Lines, Rows, Writer, runs
 
@@ -36,6 +36,10 @@ class Encoded:
         Coefficients and offsets, in the dtype of the run.
     rows : int
         Rows of the workspace: values, adjoints and padding.
+    cuts : tuple of ndarray of int64
+        Lines forward, and backward, that read what all blocks of a batch have left.
+    places : int
+        Of the sums that a block leaves.
     """
 
     forward: Table
@@ -43,6 +47,8 @@ class Encoded:
     pool: NDArray[np.int64]
     numbers: NDArray[Any]
     rows: int
+    cuts: tuple[NDArray[np.int64], NDArray[np.int64]]
+    places: int
 
 
 def encode(
@@ -71,13 +77,24 @@ def encode(
     written = {int(row) for row in seeds}
     adjoint = AdjointRows(program, range(program.n_rows) if lanes else written)
     w = Writer(program, rows, kernel, lanes, few, samples, adjoint, written)
+    forward = _table(FORWARD[i.kind](w, i) for i in program.instructions)
+    backward = _table(_backward(w, i) for i in reversed(program.instructions) if written)
     return Encoded(
-        forward=_table(FORWARD[i.kind](w, i) for i in program.instructions),
-        backward=_table(_backward(w, i) for i in reversed(program.instructions) if written),
+        forward=forward,
+        backward=backward,
         pool=np.array(w.pool or [0], np.int64),
         numbers=np.array(w.numbers or [0.0], dtype),
         rows=2 * program.n_rows + wire.PADDING,
+        cuts=(_cuts(w, forward), _cuts(w, backward)),
+        places=w.places,
     )
+
+
+def _cuts(w: Writer, table: Table) -> NDArray[np.int64]:
+    """The lines of a table that read what all blocks have left."""
+    if w.places == 0:
+        return np.zeros(0, np.int64)
+    return np.flatnonzero((table[:, 0] == wire.KERNEL) & (table[:, 1] == w.kernel("batch_spread")[1]))
 
 
 def _table(parts: Iterable[Lines]) -> Table:
@@ -180,6 +197,7 @@ FORWARD: dict[str, Part] = {
     "squares": sums.squares_forward,
     "mask": masks.mask_forward,
     "gather": tables.gather_forward,
+    "batch_mean": batch.mean_forward,
 }
 """How each kind of instruction is written."""
 
@@ -195,5 +213,6 @@ BACKWARD: dict[str, Part] = {
     "squares": sums.squares_backward,
     "mask": masks.mask_backward,
     "gather": tables.gather_backward,
+    "batch_mean": batch.mean_backward,
 }
 """And its backward pass."""

@@ -51,6 +51,8 @@ class Writer:
         Rows whose adjoints have been written.
     adjoint : AdjointRows
         Where they lie.
+    places : int
+        Of the sums that blocks leave for means over the batch: how many are taken.
     """
 
     program: Program
@@ -63,6 +65,7 @@ class Writer:
     written: set[int]
     pool: array[int] = field(default_factory=lambda: array("q"))
     numbers: list[float] = field(default_factory=list)
+    places: int = 0
     _wanted: list[bool] = field(init=False)
 
     def __post_init__(self) -> None:
