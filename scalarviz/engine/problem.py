@@ -86,7 +86,8 @@ class Problem:
         Penalties and clipping.
     columns : list of ndarray, shape (P,)
         What the update reads of each weight beside its state, behind that: the number of its parameter group. Rates of
-        the groups but the first are numbers of the update's theta, its last ones.
+        the groups but the first are numbers of the update's theta, its last ones, and behind them the momenta where a
+        schedule moves them.
     share : callable or None
         Targets (samples, n_targets) to what each sample adds to the number that a mean divides by; None: 1.
     """

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from ..checks import mapping
+from ..checks import integer, mapping
 from ..errors import InputError, listing, shown
 from ._lambda_lr import LambdaLR
 from ._one_cycle import OneCycleLR
@@ -27,12 +27,14 @@ KINDS: dict[str, type[LRScheduler]] = {
 _APART = ("self", "optimizer", "last_epoch", "epochs", "steps_per_epoch", "schedulers")
 
 
-def described(schedule: Schedule) -> dict[str, Any]:
+def described(schedule: Any) -> dict[str, Any]:
     """Its ``"kind"``, ``"base_lrs"`` and, where numbers say it, the ``"arguments"`` of its constructor: plain data."""
     found: dict[str, Any] = {"kind": type(schedule).__name__, "base_lrs": list(schedule.base_lrs)}
     parts = schedule.schedulers if type(schedule) is SequentialLR else []
     if KINDS.get(found["kind"]) is not type(schedule) or any(type(part) is LambdaLR for part in parts):
         return found
+    if schedule._first:
+        found["first"] = schedule._first
     names = [name for name in inspect.signature(type(schedule).__init__).parameters if name not in _APART]
     found["arguments"] = {name: _plain(getattr(schedule, name)) for name in names}
     if parts:
@@ -77,7 +79,7 @@ def _made(said: Mapping[str, Any], optimizer: Optimizer, base: tuple[float, ...]
     kind, title = KINDS[said["kind"]], f"the schedule {said['kind']}"
     arguments = dict(mapping(said["arguments"], f"{title}: the arguments"))
     bare = copy.copy(optimizer)
-    bare._pace = Pace(base)
+    bare._pace, bare._rules = Pace(base), ()  # its rules are the optimiser's
     if kind is SequentialLR:
         parts = arguments.get("schedulers")
         if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
@@ -92,5 +94,5 @@ def _made(said: Mapping[str, Any], optimizer: Optimizer, base: tuple[float, ...]
         made = kind(bare, **arguments)
     except TypeError as error:
         raise InputError(f"{title}: {error}") from None
-    made.base_lrs = base
+    made.base_lrs, made._first = base, integer(f"{title}: first", said.get("first", 0), 0)
     return made.rebound(optimizer)

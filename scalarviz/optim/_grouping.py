@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ..checks import mapping, position
 from ..errors import InputError, shown
 from ..scalar import Block, Value
-from ._given import Indices, as_block
-from ._groups import MOST, ParamGroup
+from ._given import Indices, as_block, at_least_zero
+from ._groups import INITIAL, MOST, ParamGroup
 from ._paced import Paced
 
 if TYPE_CHECKING:
@@ -71,12 +71,15 @@ class Grouping(Paced):
     def begin_groups(self, given: Sequence[Mapping[str, Any]], of: Indices) -> None:
         """Make the rules of groups that say these numbers; what they do not say is that of the optimiser."""
         own = cast("Optimizer", self)
+        initial = [at_least_zero(numbers[INITIAL], INITIAL) for numbers in given if INITIAL in numbers]
+        given = [{name: part for name, part in numbers.items() if name != INITIAL} for numbers in given]
         checked = [own.checked(numbers) for numbers in given]
         rates = tuple(float(numbers.get("lr", own.lr)) for numbers in checked)
         made = [self._rule_like(own, numbers) for numbers in checked]
         self._rules, self._of = (tuple(made), of) if len(made) > 1 else ((), np.zeros(0, np.intp))
         own.assign({name: part for name, part in checked[0].items() if name != "lr"})
         self.lr_pace.rates = rates
+        self.lr_pace.initial = tuple(initial) if len(initial) == len(given) else ()
         self._join()
 
     def _rule_like(self, source: Optimizer, numbers: Mapping[str, Any]) -> Optimizer:
@@ -139,7 +142,14 @@ class Grouping(Paced):
     def group_numbers(self, index: int) -> dict[str, Any]:
         """The numbers of one group by name."""
         place = position(index, len(self.rules), "param_groups")
-        return {**self.rules[place].hyperparameters(), "lr": self.lr_pace.rates[place]}
+        return {**self.rules_now()[place].hyperparameters(), "lr": self.lr_pace.rates[place]}
+
+    def rules_now(self) -> tuple[Optimizer, ...]:
+        """The rule of each group, with the momentum to which a schedule moved it."""
+        momenta = self.lr_pace.momenta
+        if not momenta:
+            return self.rules
+        return tuple(rule.with_momentum(one) for rule, one in zip(self.rules, momenta, strict=True))
 
     def all_group_numbers(self) -> list[dict[str, Any]]:
         """Those of each."""
@@ -171,8 +181,49 @@ class Grouping(Paced):
         if group is None or group == 0:
             own.assign(others)
         self._join()
+        self._put_momentum(others, group)
         if "lr" in numbers:
             self._put_rate(float(numbers["lr"]), group)
+
+    def _put_momentum(self, numbers: Mapping[str, Any], group: int | None) -> None:
+        """A momentum that is set by hand: where a schedule moves it until it does so again."""
+        pace, name = self.lr_pace, cast("Optimizer", self).momentum_name
+        if pace.momenta and name is not None and name in numbers:
+            own = float(numbers[name][0] if name == "betas" else numbers[name])
+            pace.momenta = tuple(own if group in (None, j) else one for j, one in enumerate(pace.momenta))
+
+    @property
+    def momentum_name(self) -> str | None:
+        """What a schedule moves that moves the momentum: ``"momentum"``, or ``"betas"`` of which it is the first."""
+        return next((name for name in ("momentum", "betas") if name in cast("Optimizer", self)._arguments), None)
+
+    def with_momentum(self, momentum: Any) -> Optimizer:
+        """The same rule with another momentum, a number or a Value, which is not checked."""
+        own = cast("Optimizer", self)
+        name = str(self.momentum_name)
+        twin = object.__new__(type(own))
+        twin.__dict__.update({part: found for part, found in vars(own).items() if part not in NOBODY})
+        twin.lr_pace.rates = (self.lr,)
+        twin._steps = own._steps
+        twin.__dict__[name] = (momentum, own.betas[1]) if name == "betas" else momentum  # type: ignore[attr-defined]
+        return twin
+
+    def put_schedule(self, schedule: Any) -> None:
+        """Let the rates follow a schedule, whoever trains with the optimiser."""
+        before = self.lr_pace.moment()
+        super().put_schedule(schedule)
+        name, moving = self.momentum_name, schedule is not None and schedule.moving
+        if moving and name is not None:  # its state is there even where the momentum was 0
+            for rule, one in zip(self.rules, self.lr_pace.momenta, strict=False):
+                number = (one, rule.betas[1]) if name == "betas" else one  # type: ignore[attr-defined]
+                try:
+                    rule.assign(rule.checked({name: number}))
+                except InputError:
+                    self.lr_pace.put(before)
+                    raise
+            if self._rules:
+                cast("Optimizer", self).assign({name: getattr(self._rules[0], name)})
+                self._join()
 
     def _put_rate(self, rate: float, group: int | None) -> None:
         rates = self.lr_pace.rates
@@ -217,10 +268,11 @@ class Grouping(Paced):
     def moved_rows(self, rows: Floats, flat: Indices) -> Floats:
         """New weight and state rows of some of the weights that are held, each by the rule of its group."""
         own_rule, of = cast("Optimizer", self), self._of[flat] if self._rules else None
+        rules = self.rules_now()
         if of is None:
-            return own_rule._next(rows, np.array([self.lr, own_rule._steps], np.float64))
+            return rules[0]._next(rows, np.array([self.lr, own_rule._steps], np.float64))
         found = np.delete(rows, 1, axis=0)
-        for j, rule in enumerate(self._rules):
+        for j, rule in enumerate(rules):
             here = np.flatnonzero(of == j)
             own = [0, *(1 + own_rule.state.index(name) for name in rule.state)]
             if len(here):

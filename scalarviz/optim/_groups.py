@@ -9,11 +9,12 @@ import numpy as np
 
 from ..errors import InputError, TypeMismatchError, listing, shown
 from ..scalar import Block, Value, Weight, where
-from ._given import Indices, held_by
+from ._given import Indices, at_least_zero, held_by
 
 if TYPE_CHECKING:
     from ._optimizer import Optimizer
 
+INITIAL = "initial_lr"
 MOST = 64
 """Groups; every rule of a weight has the numbers of all."""
 
@@ -88,6 +89,8 @@ class ParamGroup(MutableMapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name == "params":
             return self._params()
+        if name == INITIAL:
+            return self._initial()
         numbers = self._optimizer.group_numbers(self._index)
         if name not in numbers:
             raise InputError(f"a parameter group has no {shown(name)}; it has params, {listing(numbers)}")
@@ -96,10 +99,18 @@ class ParamGroup(MutableMapping[str, Any]):
     def __setitem__(self, name: str, number: Any) -> None:
         if name == "params":
             raise InputError("which weights a parameter group has is fixed; make another optimiser")
+        if name == INITIAL:
+            pace, new = self._optimizer.lr_pace, at_least_zero(number, f"a parameter group: {INITIAL}")
+            known = pace.initial or pace.rates
+            pace.initial = tuple(new if j == self._index else one for j, one in enumerate(known))
+            return
         self._optimizer.set_group({name: number}, self._index)
 
     def __delitem__(self, name: str) -> None:
         raise InputError(f"a parameter group keeps its {shown(name)}")
+
+    def __contains__(self, name: object) -> bool:
+        return name == "params" or name in self._optimizer.group_numbers(self._index)
 
     def __iter__(self) -> Iterator[str]:
         return iter(["params", *self._optimizer.group_numbers(self._index)])
@@ -110,6 +121,13 @@ class ParamGroup(MutableMapping[str, Any]):
     def __repr__(self) -> str:
         numbers = ", ".join(f"{name}={part!r}" for name, part in self._optimizer.group_numbers(self._index).items())
         return f"ParamGroup({sum(1 for _ in self._params())} parts, {numbers})"
+
+    def _initial(self) -> float:
+        """The rate that its last schedule began with."""
+        known = self._optimizer.lr_pace.initial
+        if not known:
+            raise InputError(f"a parameter group has no {INITIAL!r} before a schedule began, or it is set")
+        return known[self._index]
 
     def _params(self) -> list[Block | Weight]:
         found: list[Block | Weight] = []

@@ -180,8 +180,8 @@ class Optimizer(Grouping):
     def tape(self, limited: Limited | None = None, more: int = 0) -> Tape:
         """`update` recorded: inputs ``w, g, *state``, parameters ``lr, t``, outputs ``w, *state``.
 
-        With several parameter groups the last input is the group of the weight, and the last parameters are the rates
-        of all groups but the first.
+        With several parameter groups the last input is the group of the weight, and behind the others come the rates of
+        all groups but the first; the last parameters are the momenta of all, where a schedule moves them.
 
         Parameters
         ----------
@@ -198,16 +198,19 @@ class Optimizer(Grouping):
             `update` returns something other than a weight and its state.
         """
         groups = len(self.rules)
-        theta = Block(2 + more + groups - 1)
+        moved = 2 + more + groups - 1  # where the momenta stand that a schedule moves
+        theta = Block(moved + len(self.lr_pace.momenta))
+        rules = [rule.with_momentum(theta.weight(moved + j)) if self.lr_pace.momenta else rule
+                 for j, rule in enumerate(self.rules)]  # fmt: skip
 
         def one(inputs: list[Value]) -> list[Value]:
             w, g, *state = inputs
             if limited is not None:
                 g = limited(w, g, [theta.weight(2 + k) for k in range(more)])
             if groups == 1:
-                return self._one([w, g, *state], theta.weight(0), theta.weight(1))
+                return rules[0]._one([w, g, *state], theta.weight(0), theta.weight(1))
             rates = [theta.weight(0), *(theta.weight(2 + more + j) for j in range(groups - 1))]
-            found = zip(self._rules, rates, strict=True)
+            found = zip(rules, rates, strict=True)
             return picked(
                 state[-1], [self.of_all(rule, [w, g, *state[:-1]], lr, theta.weight(1)) for rule, lr in found]
             )

@@ -21,9 +21,12 @@ class Schedule:
         What one should know of how it works; empty if nothing is to be said.
     base_lrs : tuple of float
         The rates that it began with, one a parameter group.
+    moving : bool
+        Whether it moves the momentum too.
     """
 
     remark = ""
+    moving = False
     base_lrs: tuple[float, ...]
 
     @abstractmethod
@@ -63,6 +66,10 @@ class Schedule:
         """The rates of the next `count` training steps, shape (count, groups)."""
 
     @abstractmethod
+    def momenta(self, standing: Any, count: int, epoch: int) -> Floats:
+        """The momenta of the next `count` training steps, shape (count, groups); of one that moves them."""
+
+    @abstractmethod
     def after(
         self, standing: Any, rates: tuple[float, ...], losses: Floats, epoch: int
     ) -> tuple[Any, tuple[float, ...]]:
@@ -87,6 +94,8 @@ class PaceMoment(NamedTuple):
     rates: tuple[float, ...]
     schedule: Schedule | None
     standing: Any
+    momenta: tuple[float, ...] = ()
+    initial: tuple[float, ...] = ()
 
 
 class Pace:
@@ -103,20 +112,26 @@ class Pace:
     schedule : Schedule or None
     standing : Standing, PlateauStanding or None
         Of the schedule, where there is one.
+    momenta : tuple of float
+        One a parameter group since a schedule moved them: the rule reads them as it reads the rates. Else none.
+    initial : tuple of float
+        The rates that its last schedule began with; none where there was none and nobody said them.
     """
 
     def __init__(self, rates: Sequence[float] = ()) -> None:
         self.rates = tuple(rates)
         self.schedule: Schedule | None = None
         self.standing: Any = None
+        self.momenta: tuple[float, ...] = ()
+        self.initial: tuple[float, ...] = ()
 
     def moment(self) -> PaceMoment:
         """It as it is now."""
-        return PaceMoment(self.rates, self.schedule, self.standing)
+        return PaceMoment(self.rates, self.schedule, self.standing, self.momenta, self.initial)
 
     def put(self, moment: PaceMoment) -> None:
         """As it was."""
-        self.rates, self.schedule, self.standing = moment
+        self.rates, self.schedule, self.standing, self.momenta, self.initial = moment
 
     def twin(self) -> Pace:
         """Another one that goes on from here by itself."""
@@ -129,7 +144,12 @@ class Pace:
         self.schedule = schedule
         self.standing = None if schedule is None else schedule.begin()
         if schedule is not None and self.standing is not None:
-            self.rates = schedule.now(self.standing, self.rates)
+            self.rates, self.initial = schedule.now(self.standing, self.rates), schedule.base_lrs
+            self._move(schedule)
+
+    def _move(self, schedule: Schedule) -> None:
+        if schedule.moving:
+            self.momenta = momenta_now(schedule, self.standing)
 
     def begun(self) -> PaceMoment:
         """The moment at which its schedule begins anew; what was made of the rates by hand stays."""
@@ -137,7 +157,8 @@ class Pace:
         if schedule is None or standing is None:
             return self.moment()
         first = schedule.begun(standing)
-        return PaceMoment(schedule.now(first, schedule.base_lrs), schedule, first)
+        moved = momenta_now(schedule, first) if schedule.moving else self.momenta
+        return PaceMoment(schedule.now(first, schedule.base_lrs), schedule, first, moved, schedule.base_lrs)
 
     def set(self, rates: Sequence[float]) -> None:
         """Other rates from the next step on: the schedule is scaled, or ends where it makes nothing of a rate."""
@@ -155,6 +176,9 @@ class Pace:
         """There are other parameter groups from here on; each has the rate of the one that it was a part of."""
         schedule, standing = self.schedule, self.standing
         self.rates = tuple(self.rates[j] for j in sources)
+        self.momenta, self.initial = (
+            tuple(own[j] for j in sources) if own else () for own in (self.momenta, self.initial)
+        )
         if schedule is not None and standing is not None:
             self.schedule = schedule.regrouped(sources)
             self.standing = schedule.regrouped_standing(standing, sources)
@@ -176,12 +200,28 @@ class Pace:
         return self.schedule.most(self.standing, epoch)
 
     def table(self, count: int, epoch: int) -> float | NDArray[np.float64]:
-        """The rates of the next `count` steps: one number if all are alike, else shape (count, groups)."""
-        if self.schedule is None or self.standing is None:
-            return self.rates[0] if len(self.rates) == 1 else np.tile(np.array(self.rates), (count, 1))
-        return self.schedule.table(self.standing, self.rates, count, epoch)
+        """The rates of the next `count` steps: one number if all are alike, else shape (count, groups).
+
+        Where momenta are moved they stand behind the rates.
+        """
+        schedule, standing = self.schedule, self.standing
+        if schedule is None or standing is None:
+            own = (*self.rates, *self.momenta)
+            return self.rates[0] if len(own) == 1 else np.tile(np.array(own), (count, 1))
+        rates = schedule.table(standing, self.rates, count, epoch)
+        if not self.momenta:
+            return rates
+        moved = schedule.momenta(standing, count, epoch) if schedule.moving else np.tile(self.momenta, (count, 1))
+        moved[0] = self.momenta  # which may have been set by hand
+        return np.concatenate([rates, moved], axis=1)
 
     def passed(self, losses: NDArray[np.float64], epoch: int) -> None:
         """Steps were done, with these losses."""
         if self.schedule is not None and self.standing is not None:
             self.standing, self.rates = self.schedule.after(self.standing, self.rates, losses, epoch)
+            self._move(self.schedule)
+
+
+def momenta_now(schedule: Schedule, standing: Any) -> tuple[float, ...]:
+    """The momenta where a schedule stands that moves them."""
+    return tuple(schedule.momenta(standing, 1, 1)[0].tolist())

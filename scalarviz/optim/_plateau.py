@@ -181,7 +181,8 @@ class ReduceLROnPlateau(LRScheduler):
         self.optimizer._check_free("its schedule is stepped by hand")
         if metrics is None:
             raise InputError("ReduceLROnPlateau: step(loss) wants the loss that it is to look at")
-        new = self._seen(standing, as_number(metrics, "ReduceLROnPlateau: the loss"))
+        schedule: Any = pace.schedule
+        new = schedule._seen(standing, as_number(metrics, "ReduceLROnPlateau: the loss"))
         pace.rates, pace.standing = new.rates, new
 
     def state_dict(self) -> dict[str, Any]:

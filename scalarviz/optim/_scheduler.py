@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import integer, mapping, one_of
-from ..errors import InputError, StateError, TypeMismatchError, listing, shown
+from ..errors import InputError, StateError, TypeMismatchError, listing
 from ._given import finite
 from ._optimizer import Optimizer
-from ._pace import Floats, PaceMoment, Schedule
+from ._pace import Floats, PaceMoment, Schedule, momenta_now
 
 UNITS = ("step", "epoch")
 """What a Run steps a schedule after: every training step, or as many as the data has batches."""
@@ -51,7 +51,9 @@ class LRScheduler(Schedule):
     ----------
     optimizer : Optimizer
     last_epoch : int
-        PyTorch's; -1. To go on from elsewhere there is :meth:`load_state_dict`.
+        -1: it begins. Else, as in PyTorch, it goes on after so many steps and one: the rates that it began with are
+        then the ``"initial_lr"`` of the parameter groups, which are given or are those of a schedule made before.
+        PyTorch goes on from the rates of now where a schedule is a recursion; here they follow from the first ones.
     unit : {"step", "epoch"}
         What a Run steps it after: a training step, or an epoch, which are ``N // batch_size`` of them.
 
@@ -68,7 +70,7 @@ class LRScheduler(Schedule):
     TypeMismatchError
         `optimizer` is none.
     InputError
-        Another `unit`, or another `last_epoch`.
+        Another `unit`, or `last_epoch` is below -1, or it is not known which rates it began with.
     """
 
     _shown: tuple[str, ...] = ()
@@ -80,15 +82,12 @@ class LRScheduler(Schedule):
         title = type(self).__name__
         if not isinstance(optimizer, Optimizer):
             raise TypeMismatchError(f"{title}: an optimiser is wanted, got {type(optimizer).__name__}")
-        if isinstance(last_epoch, bool) or last_epoch != -1:
-            raise InputError(
-                f"{title}: last_epoch must be -1, got {shown(last_epoch)}; load_state_dict() goes on from elsewhere"
-            )
+        self._first = 1 + integer(f"{title}: last_epoch", last_epoch, -1)
         self.unit = one_of(unit, UNITS, f"{title}: unit")
         self._optimizer, self._mark = weakref.ref(optimizer), object()
         if type(self).at is LRScheduler.at and type(self).table is LRScheduler.table:
             raise TypeMismatchError(f"{title} does not say its rates; give it at(self, counts)")
-        self.base_lrs = self._base(optimizer.lr_pace.moment())
+        self.base_lrs = self._base(optimizer.lr_pace.moment()) if self._first == 0 else self._resumed(optimizer)
         self._check()
         optimizer.lr_schedule = self
 
@@ -99,6 +98,16 @@ class LRScheduler(Schedule):
         if before is None or standing != before.begun(standing) or not isinstance(standing, Standing):
             return rates
         return tuple(base * scale for base, scale in zip(before.base_lrs, standing.scales, strict=True))
+
+    def _resumed(self, optimizer: Optimizer) -> tuple[float, ...]:
+        """The rates that it began with, where it goes on."""
+        first = optimizer.lr_pace.initial
+        if len(first) != len(optimizer.lr_pace.rates):
+            raise InputError(
+                f"{type(self).__name__}: last_epoch={self._first - 1} goes on, and the rates that it began with are "
+                "not known; give them as 'initial_lr' of the parameter groups"
+            )
+        return first
 
     def _check(self) -> None:
         """Raise unless its first rates can be used."""
@@ -167,11 +176,11 @@ class LRScheduler(Schedule):
 
     def begin(self) -> Any:
         """Where it stands at first."""
-        return Standing(0, 0, (1.0,) * len(self.base_lrs))
+        return Standing(self._first, 0, (1.0,) * len(self.base_lrs))
 
     def begun(self, standing: Any) -> Any:
         """The same, with what was made of the rates by hand."""
-        return Standing(0, 0, standing.scales)
+        return Standing(self._first, 0, standing.scales)
 
     def now(self, standing: Any, rates: tuple[float, ...]) -> tuple[float, ...]:
         """The rates where it stands."""
@@ -182,15 +191,27 @@ class LRScheduler(Schedule):
         """After how many steps it must be asked again at the latest; None: any number."""
         return None
 
+    def momenta(self, standing: Any, count: int, epoch: int) -> Floats:
+        """The momenta of the next `count` training steps, shape (count, groups); of one that moves them."""
+        return self.momenta_at(self._counts(standing, count, epoch))
+
+    def momenta_at(self, counts: NDArray[np.int64]) -> Floats:
+        """The momenta after it was stepped so often, shape (n, groups)."""
+        raise NotImplementedError
+
+    def _counts(self, standing: Any, count: int, epoch: int) -> NDArray[np.int64]:
+        """How often it was stepped, before each of the next training steps."""
+        every = self._every(epoch)
+        within = min(standing.within, every - 1)
+        counts: NDArray[np.int64] = standing.stepped + (within + np.arange(count)) // every
+        return counts
+
     def _every(self, epoch: int) -> int:
         return 1 if self.unit == "step" else epoch
 
     def table(self, standing: Any, rates: tuple[float, ...], count: int, epoch: int) -> Floats:
         """The rates of the next `count` training steps, shape (count, groups)."""
-        every = self._every(epoch)
-        within = min(standing.within, every - 1)
-        counts = standing.stepped + (within + np.arange(count)) // every
-        found: Floats = self._checked_at(counts) * np.array(standing.scales)
+        found: Floats = self._checked_at(self._counts(standing, count, epoch)) * np.array(standing.scales)
         return found
 
     def after(
@@ -254,8 +275,10 @@ class LRScheduler(Schedule):
         """
         standing, pace = self._standing("step()"), self.optimizer.lr_pace
         self.optimizer._check_free("its schedule is stepped by hand")
-        new = Standing(standing.stepped + 1, 0, standing.scales)
-        pace.rates, pace.standing = self.now(new, pace.rates), new
+        new, schedule = Standing(standing.stepped + 1, 0, standing.scales), pace.moment().schedule
+        assert schedule is not None
+        moved = momenta_now(schedule, new) if schedule.moving else pace.momenta
+        pace.put(PaceMoment(schedule.now(new, pace.rates), schedule, new, moved, pace.initial))
 
     def state_dict(self) -> dict[str, Any]:
         """Where it stands, as numbers by name; its arguments are not among them."""
@@ -274,7 +297,9 @@ class LRScheduler(Schedule):
         """
         self._standing("load_state_dict()")
         self.optimizer._check_free("its schedule is loaded")
-        self.optimizer.lr_pace.put(self.loaded(state_dict))
+        pace = self.optimizer.lr_pace
+        assert pace.schedule is not None
+        pace.put(pace.schedule.loaded(state_dict))
 
     def loaded(self, state_dict: Any) -> PaceMoment:
         """The moment of a pace that a state says; nothing is changed."""
@@ -283,7 +308,8 @@ class LRScheduler(Schedule):
         if set(given) != set(first._fields):
             raise InputError(f"{title} has {listing(first._fields)}, got {listing(sorted(given))}")
         standing = self._read(title, given)
-        return PaceMoment(self.now(standing, self.base_lrs), self, standing)
+        moved = momenta_now(self, standing) if self.moving else self.optimizer.lr_pace.momenta
+        return PaceMoment(self.now(standing, self.base_lrs), self, standing, moved, self.base_lrs)
 
     def _read(self, title: str, given: Mapping[str, Any]) -> Any:
         scales = numbers(given["scales"], f"{title}: scales", len(self.base_lrs))

@@ -60,6 +60,10 @@ class SequentialLR(LRScheduler):
             )
         if any(a >= b for a, b in pairwise([0, *self.milestones])):
             raise InputError(f"SequentialLR: milestones rise, each above 0; got {shown(milestones)}")
+        if any(one.moving for one in self.schedulers):
+            raise InputError("SequentialLR: a part cannot move the momentum; give OneCycleLR cycle_momentum=False")
+        if last_epoch != -1:
+            raise InputError("SequentialLR: last_epoch must be -1; load_state_dict() goes on from elsewhere")
         super().__init__(optimizer, last_epoch, unit=unit)
 
     def _base(self, moment: PaceMoment) -> tuple[float, ...]:

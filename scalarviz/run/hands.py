@@ -14,7 +14,7 @@ from ..engine.outside import Outside
 from ..engine.problem import Sampling
 from ..engine.table import usable
 from ..errors import InputError
-from ..optim import GroupNumbers, Schedule
+from ..optim import GroupNumbers, PaceMoment, Schedule
 from . import changing
 from .checks import batch_of, check_targets
 from .dataset import Dataset, Given, data_of
@@ -86,7 +86,11 @@ class RunHands:
 
     def put_schedule(self, schedule: Schedule | None) -> None:
         """Let the rates follow it from its beginning."""
-        self.run.optimizer.put_schedule(schedule)
+        optimizer = self.run.optimizer
+        if schedule is not None and schedule.moving:
+            self._renumbered(lambda: optimizer.put_schedule(schedule))
+        else:
+            optimizer.put_schedule(schedule)
 
     def put_numbers(self, numbers: Mapping[str, Any], group: int | None = None) -> None:
         """Set numbers of the optimiser; state of the same name goes on, other state begins where it starts."""
@@ -133,9 +137,18 @@ class RunHands:
             run.optimizer.rules[found[1][j]].checked(numbers)
         return found
 
-    def put_moment(self, moment: GroupNumbers) -> None:
-        """Set the parameter groups and all their numbers but the rates."""
-        self._renumbered(lambda: self.run.optimizer.put_moment(moment))
+    def put_moment(self, moment: GroupNumbers, pace: PaceMoment) -> None:
+        """Set the parameter groups and all their numbers."""
+        optimizer = self.run.optimizer
+
+        def put() -> None:
+            optimizer.put_moment(moment)
+            optimizer.lr_pace.put(pace)
+
+        if optimizer.moment() == moment and len(optimizer.lr_pace.momenta) == len(pace.momenta):
+            optimizer.lr_pace.put(pace)
+        else:
+            self._renumbered(put)
 
     def _renumbered(self, put: Callable[[], None]) -> None:
         run, optimizer = self.run, self.run.optimizer

@@ -13,7 +13,7 @@ import numpy as np
 from ..checks import integer, mapping
 from ..engine.limits import Limits
 from ..errors import InputError, TypeMismatchError, listing, shown
-from ..optim import GroupNumbers, Optimizer, Pace, PaceMoment, described, remade
+from ..optim import GroupNumbers, Optimizer, Pace, PaceMoment, at_least_zero, described, remade
 from .frame import Tensor
 from .limited import limits_of
 from .optimizer import places_of
@@ -54,7 +54,10 @@ def written(run: Run) -> dict[str, Any]:
     optimizer = run.optimizer
     groups = [
         {name: plain(number) for name, number in group.items() if storable(plain(number)) and _is_number(number)}
-        for group in optimizer.all_group_numbers()
+        for group in (
+            {**numbers, "lr": rate}
+            for numbers, rate in zip(optimizer.moment().numbers, optimizer.lr_pace.rates, strict=True)
+        )
     ]
     frozen = {t.name: _spans(t, run._store.frozen) for t in run._graph.kept}
     schedule = optimizer.lr_schedule
@@ -63,6 +66,7 @@ def written(run: Run) -> dict[str, Any]:
         "members": _members(run) if len(groups) > 1 else {},
         "limits": asdict(run.problem.limits),
         "before": run.problem.t_start,
+        "momenta": list(optimizer.lr_pace.momenta),
         "frozen": {name: spans for name, spans in frozen.items() if spans},
         SCHEDULE: {} if schedule is None else {**described(schedule), "state": schedule.state_dict()},
     }
@@ -137,7 +141,10 @@ def rule_of(run: Run, about: Mapping[str, Any], keep: Collection[str]) -> Rule |
     if {"lr", SCHEDULE} & set(keep) and rules is not optimizer.rules:
         raise InputError(f"it has {len(groups)} parameter groups, this run {len(optimizer.rules)}: no rate can be kept")
     rates = optimizer.lr_pace.rates if "lr" in keep else tuple(float(said.get("lr", 0.0)) for said in groups)
-    pace = optimizer.lr_pace.moment() if SCHEDULE in keep else _pace(run, about.get(SCHEDULE, {}), rates, "lr" in keep)
+    pace = optimizer.lr_pace.moment()
+    if SCHEDULE not in keep:
+        pace = _pace(run, about.get(SCHEDULE, {}), rates, "lr" in keep)
+        pace = pace._replace(momenta=_momenta(about.get("momenta"), pace.momenta, optimizer, len(groups)))
     return Rule(numbers, limits, pace, about.get("before", problem.t_start), _flags(run, about.get("frozen")))
 
 
@@ -166,6 +173,15 @@ def _pace(run: Run, said: Mapping[str, Any], rates: tuple[float, ...], own: bool
     return moment if own else moment._replace(rates=rates)
 
 
+def _momenta(said: Any, computed: tuple[float, ...], optimizer: Optimizer, groups: int) -> tuple[float, ...]:
+    """Those to which a schedule moved them, by a file that says so."""
+    if not said:
+        return computed
+    if not isinstance(said, list) or len(said) != groups or optimizer.momentum_name is None:
+        raise InputError(f"momenta: one a parameter group is wanted, got {shown(said)}")
+    return tuple(at_least_zero(one, "momenta") for one in said)
+
+
 def _flags(run: Run, said: Any) -> Any:
     if said is None:
         return None
@@ -182,10 +198,8 @@ def _flags(run: Run, said: Any) -> Any:
 
 def put_rule(run: Run, rule: Rule) -> None:
     """Let `run` train by it, between two steps."""
-    if run.optimizer.moment() != rule.numbers:
-        run.hands.put_moment(rule.numbers)
+    run.hands.put_moment(rule.numbers, rule.pace)
     run.hands.put_limits(rule.limits)
-    run.optimizer.lr_pace.put(rule.pace)
     run.problem.t_start = rule.before
     if rule.frozen is not None:
         run.hands.put_frozen(0, rule.frozen)
@@ -259,5 +273,5 @@ def sound(about: Mapping[str, Any]) -> str:
 
 def _of_schedule(said: Mapping[str, Any]) -> bool:
     state = said.get("state")
-    known = set(said) <= {"kind", "state", "base_lrs", "arguments"} and isinstance(said.get("kind"), str)
+    known = set(said) <= {"kind", "state", "base_lrs", "arguments", "first"} and isinstance(said.get("kind"), str)
     return known and isinstance(state, dict) and all(map(storable, state.values()))

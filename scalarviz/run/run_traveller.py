@@ -150,6 +150,7 @@ class RunTraveller:
             not alike
             or any(mine[name] != then[name] for name in names)
             or mine["pace"].schedule is not then["pace"].schedule
+            or len(mine["pace"].momenta) != len(then["pace"].momenta)
             or mine["arrays"].keys() != then["arrays"].keys()
         ):
             return None

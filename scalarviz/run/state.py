@@ -181,9 +181,7 @@ class _Optimizer:
         """The numbers of its graph's optimiser are those that it had."""
 
     def take(self, run: Run, part: Mapping[str, Any]) -> None:
-        if run.optimizer.moment() != part["numbers"]:
-            run.hands.put_moment(part["numbers"])
-        run.optimizer.lr_pace.put(part["pace"])
+        run.hands.put_moment(part["numbers"], part["pace"])
         run.problem.t_start = part["before"]
         run.problem.state = [part["arrays"][name].copy() for name in run.optimizer.state]
 

@@ -252,7 +252,10 @@ BAD = {
                    {"max_lr": 1, "total_steps": 0}, {"max_lr": 1, "epochs": 3}, {"max_lr": 1, "total_steps": 3,
                    "anneal_strategy": "sin"}, {"max_lr": 1, "total_steps": 3, "pct_start": 2},
                    {"max_lr": 1, "total_steps": 3, "div_factor": 0},
-                   {"max_lr": 1, "total_steps": 3, "cycle_momentum": True}],
+                   {"max_lr": 1, "total_steps": 3, "cycle_momentum": 3},
+                   {"max_lr": 1, "total_steps": 3, "max_momentum": 1},
+                   {"max_lr": 1, "total_steps": 3, "base_momentum": -1},
+                   {"max_lr": 1, "total_steps": 3, "base_momentum": [0.1, 0.2]}],
     "LambdaLR": [{"lr_lambda": None}, {"lr_lambda": 3}, {"lr_lambda": [decay, decay]}, {"lr_lambda": lambda k: -1.0},
                  {"lr_lambda": lambda k: "a"}, {"lr_lambda": lambda k: float("nan")}],
     "ReduceLROnPlateau": [{"mode": "low"}, {"factor": 1.0}, {"factor": -1}, {"patience": -1}, {"cooldown": 0.5},
@@ -280,8 +283,8 @@ def test_other_things_that_do_not_fit():
             lr_scheduler.StepLR(wrong, 3)
     with pytest.raises(InputError, match="unit"):
         lr_scheduler.StepLR(optimizer, 3, unit="minute")
-    for wrong in (0, 5, True, None):
-        with pytest.raises(InputError, match="load_state_dict"):
+    for wrong in (0, 5, -2, True, None):
+        with pytest.raises(InputError, match="initial_lr" if wrong in (0, 5) and wrong is not True else "last_epoch"):
             lr_scheduler.StepLR(optimizer, 3, last_epoch=wrong)
     with pytest.raises(TypeMismatchError, match="verbose"):
         lr_scheduler.StepLR(optimizer, 3, verbose=True)

@@ -29,7 +29,7 @@ class Updater:
         """
         given = np.ones((self.problem.update.n_parameters, count))
         given[0] = lr[:, 0] if isinstance(lr, np.ndarray) else lr
-        if self.problem.columns and (others := len(given) - 2 - (self.problem.limits.clip_norm is not None)):
+        if others := len(given) - 2 - (self.problem.limits.clip_norm is not None):
             given[-others:] = lr[:, 1:].T if isinstance(lr, np.ndarray) else lr
         given[1] = np.arange(first + 1, first + count + 1, dtype=np.float64) + self.problem.t_start
         table = given if self._prologue is None else np.concatenate([given, self._derived(given)])
