@@ -172,7 +172,7 @@ def as_objects(x: Any, what: str) -> Objects:
     if isinstance(x, Values):
         return np.ndarray.view(x, np.ndarray)
     if isinstance(x, Many):
-        found: Objects = x.as_values().view(np.ndarray)  # type: ignore[attr-defined]
+        found: Objects = x.as_values().view(np.ndarray)
         return found
     if isinstance(x, Value | Single):
         return np.array(as_value(x), dtype=object)

@@ -39,10 +39,6 @@ class TensorWords(Many):
 
     __slots__ = ()
 
-    def as_values(self) -> Any:
-        """The array of objects."""
-        raise NotImplementedError
-
     # ---- reductions
 
     def sum(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:

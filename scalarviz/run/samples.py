@@ -13,7 +13,7 @@ from ..checks import real_array
 from ..engine.data import pieces
 from ..engine.outside import Source, as_source
 from ..errors import InputError, shown
-from ..scalar.nested import flatten, nest
+from ..scalar.nested import NESTED, every, nest
 
 Shape = tuple[int, ...]
 
@@ -95,8 +95,8 @@ def on_rows(model: Callable[..., Any], shape: Shape) -> Callable[[list[Any]], An
 
     def forward(row: list[Any]) -> Any:
         result = model(nest(row, shape))
-        nested = isinstance(result, list | tuple) and any(isinstance(part, list | tuple) for part in result)
-        return flatten(result) if nested else result
+        nested = isinstance(result, list | tuple) and any(isinstance(part, NESTED) for part in result)
+        return every(result, "the model") if nested else result
 
     return forward
 

@@ -14,6 +14,10 @@ class Many:
         """The operation `name` of the table with each of the numbers of its operands, of which it is one."""
         raise NotImplementedError
 
+    def as_values(self) -> Any:
+        """The array of the objects."""
+        raise NotImplementedError
+
     def reduced(self, name: str) -> Any:
         """Its ``sum``, ``mean``, ``max`` or ``min``."""
         return getattr(self, name)()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from .many import Many
 from .value import Value
 
 Shape = tuple[int, ...]
@@ -47,9 +48,13 @@ def _shape(x: Any, what: str, level: int) -> Shape:
 
 
 def flatten(x: Any) -> list[Value]:
-    """The Values in `x`: itself, or those of a list or tuple, nested or not; other things are left out."""
+    """The Values in `x`: itself, or those of a list, a tuple or an array, nested or not; other things are left out."""
     if isinstance(x, Value):
         return [x]
+    if isinstance(x, Many):
+        x = x.as_values()
+    if isinstance(x, np.ndarray):
+        x = x.ravel().tolist()
     if isinstance(x, list | tuple):
         return [v for item in x for v in ((item,) if isinstance(item, Value) else flatten(item))]
     return []
@@ -63,3 +68,29 @@ def nest(row: Sequence[Any], shape: Shape) -> Any:
     for side in reversed(shape[1:]):
         parts = [parts[start : start + side] for start in range(0, len(parts), side)]
     return parts
+
+
+NESTED = (list, tuple, np.ndarray, Many)
+
+
+def every(result: Any, what: str) -> list[Value]:
+    """What a function returned as a flat list: Values and numbers, in lists, tuples and arrays, nested or not.
+
+    Raises
+    ------
+    InputError
+        It is something else.
+    TypeMismatchError
+        Something in it is neither Value nor number.
+    """
+    if isinstance(result, Value):
+        return [result]
+    if isinstance(result, Many):
+        result = result.as_values()
+    if isinstance(result, np.ndarray) and result.ndim > 0:
+        result = result.ravel().tolist()
+    if not isinstance(result, Sequence) or isinstance(result, str):
+        raise InputError(f"{what} must return a Value or a list of Values, got {type(result).__name__}")
+    if any(isinstance(v, NESTED) for v in result):
+        return [v for item in result for v in every(item if isinstance(item, NESTED) else [item], what)]
+    return [v if isinstance(v, Value) else Value(v) for v in result]

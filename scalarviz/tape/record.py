@@ -17,7 +17,7 @@ from ..scalar.batch import Tracked
 from ..scalar.dot import Dot, Row
 from ..scalar.gathered import Gathered
 from ..scalar.mask import Mask
-from ..scalar.nested import flatten
+from ..scalar.nested import every
 from ..scalar.store import Block
 from ..scalar.total import Total
 from ..scalar.value import Symbol, Value
@@ -73,9 +73,9 @@ def record(
         inputs: list[Value] = [Symbol() for _ in range(n_inputs)]
         targets: list[Value] = [Symbol() for _ in range(n_targets)]
         result = fn(inputs, targets) if n_targets and loss is None else fn(inputs)
-        outputs = _values(result, "the recorded function")
+        outputs = every(result, "the recorded function")
         loss_node = None if loss is None else _one(loss(outputs if _is_many(result) else result, targets), "the loss")
-    taps = [(module, _values(values, "a module")) for module, values in recorder.taps]
+    taps = [(module, every(values, "a module")) for module, values in recorder.taps]
     tape = _written(inputs, targets, outputs, loss_node, taps, blocks, recorder.tracks)
     return replace(tape, modes=tuple(recorder.modes))
 
@@ -128,22 +128,10 @@ def _is_many(result: Any) -> bool:
 
 
 def _one(result: Any, what: str) -> Value:
-    values = _values(result, what)
+    values = every(result, what)
     if len(values) != 1:
         raise InputError(f"{what} must return one Value, got {len(values)}")
     return values[0]
-
-
-def _values(result: Any, what: str) -> list[Value]:
-    if isinstance(result, Value):
-        return [result]
-    if isinstance(result, np.ndarray) and result.ndim > 0:
-        result = result.tolist()
-    if not isinstance(result, Sequence) or isinstance(result, str):
-        raise InputError(f"{what} must return a Value or a list of Values, got {type(result).__name__}")
-    if any(isinstance(v, list | tuple) for v in result):
-        return flatten(result)
-    return [v if isinstance(v, Value) else Value(v) for v in result]
 
 
 _order_of = attrgetter("_order")

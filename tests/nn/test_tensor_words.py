@@ -138,6 +138,34 @@ def test_functions_take_a_dimension():
 
 
 @pytest.mark.parametrize("name", ["numpy", "numba"])
+def test_ids_of_the_data_choose_rows(name):
+    """``C[x]`` where x is a list of numbers that come with each sample, as lectures write it."""
+    C, W, X = nn.Parameter(P), nn.Parameter(np.ones((6, 2))), np.array([[0, 3], [2, 2], [1, 0]])
+
+    def model(x):
+        assert C[x].shape == (2, 3)
+        return C[x].view(-1) @ W
+
+    run = sv.Run(model, nn.MSELoss(), optim.SGD([C, W], lr=0.1), data=(X, np.zeros((3, 2))), engine=name)
+    np.testing.assert_allclose(run.predict(X), P[X].reshape(3, 6) @ np.ones((6, 2)), rtol=1e-6)
+    nested = C[[[Value(0.0), Value(3.0)], [Value(2.0), Value(1.0)]]]
+    np.testing.assert_array_equal(nested.data, P[[[0, 3], [2, 1]]])
+    assert [v.data for v in nn.Parameter([5.0, 6.0])[[Value(1.0), 0]]] == [6.0, 5.0]
+    with pytest.raises(IndexError, match="no row 4"):
+        C[[Value(4.0)]]
+
+
+def test_what_is_returned_may_be_nested_anyhow():
+    """Arrays, rows of parameters and numbers in lists: nothing of it is lost."""
+    p = nn.Parameter(P)
+    tape = sv.record(lambda x: [p[0], [x[0], 2.0], p * x[1], (np.array([1.0, 2.0]), 3)], 2)
+    assert len(tape.outputs) == 3 + 2 + 12 + 2 + 1
+    net = type("Net", (nn.Module,), {"forward": lambda self, x: [p[0] * x[0], [x[0], 4.0]]})()
+    run = sv.Run(net, lambda o, t: sv.sum(o), optim.SGD([p], lr=0.1), data=([[2.0]], [[0.0]]), engine="numpy")
+    assert run.predict([[2.0]]).ravel().tolist() == [3.0, -4.0, 1.0, 2.0, 4.0]
+
+
+@pytest.mark.parametrize("name", ["numpy", "numba"])
 def test_in_a_run(name):
     """A norm over positions and attention, typed with arrays, is recorded like any other formula."""
     p = nn.Parameter(P)
