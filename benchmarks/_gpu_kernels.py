@@ -7,6 +7,7 @@ the structural kernels in small runs that need all of them.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,12 +26,12 @@ from scalarviz.tape import Instruction, Program
 
 NONE = np.zeros(0, np.int64)
 Numbers = NDArray[Any]
-CANCELLING = ("binary_cross_entropy", "logaddexp", "bce_with_logits", "gelu", "gelu_tanh")
-"""Sums that may be nearly zero, as ``1 + erf(x)`` is far below 0: their last digits are those of the largest operand.
-So are those of an adjoint, of what comes from above: ``1 - y**2`` is nearly zero where tanh is nearly 1."""
+MOVED = 2.0**-20
+"""By how much of itself an operand is moved to see what its last place is worth in the result (`share`)."""
 LANES = 32
 MOST_ULPS = 16.0
-"""Of an operation's value or adjoint: libdevice's functions are good to 8, and a derivative is made of a few."""
+"""Of an operation's value or adjoint (units of the last place of it, or of what those of its operands are worth there,
+whichever are larger): libdevice's functions are good to 8, and a derivative is made of a few."""
 MOST = {"float64": 1e-12, "float32": 1e-5}
 """Norm-wise error of a gradient against that of the objects in float64."""
 STEPS = 12
@@ -95,23 +96,37 @@ def _operation(device: Any, name: str, dtype: str, tiny: bool) -> tuple[float, s
     for place, exact in zip(places, ("float64", dtype), strict=True):
         value, pulls = numpy_form(name, np.dtype(exact))
         x, y, up = (array[..., place].astype(exact) for array in (given, values, upstream))
-        inputs = np.abs(x).max(axis=0) if name in CANCELLING else 0.0 * up
-        with np.errstate(all="ignore"):
-            pairs = [(values[place], value(*x), inputs)]
-            pairs += [(adjoints[k, place], pull(*x, y, up), np.abs(up)) for k, pull in enumerate(pulls) if pull]
-        for found, wanted, beside in pairs:
-            error, different = _compare(found, np.broadcast_to(wanted, found.shape), beside)
-            if place is places[0] or name not in CANCELLING:
-                largest = max(largest, error)
+        pairs = [(values[place], value, tuple(x))]
+        pairs += [(adjoints[k, place], pull, (*x, y, up)) for k, pull in enumerate(pulls) if pull]
+        for found, call, operands in pairs:
+            with np.errstate(all="ignore"):
+                wanted, beside = (np.broadcast_to(row, found.shape) for row in (call(*operands), share(call, operands)))
+            error, different = _compare(found, wanted, beside)
+            largest = max(largest, error)
             wrong += different
     return largest, f"{wrong} are NaN or infinite where NumPy's are not, or the other way round" if wrong else ""
+
+
+def share(call: Callable[..., Numbers], operands: Sequence[Numbers]) -> Numbers:
+    """How far the result moves with its operands, in parts of them: 0 where that is no number.
+
+    No formula can know the last digits of a sum that is nearly zero, of ``1 - y**2`` where tanh is nearly 1, or of
+    ``exp`` far out, where a rounding of its operand is worth many of its own.
+    """
+    here, total = call(*operands), np.zeros(operands[0].shape)
+    for k, operand in enumerate(operands):
+        other = np.asarray(call(*operands[:k], operand * (1 + MOVED), *operands[k + 1 :]), float)
+        moved = np.abs(other - here) / MOVED
+        total += np.where(np.isfinite(moved), moved, 0.0)
+    return total
 
 
 def _compare(found: Numbers, wanted: Numbers, beside: Numbers) -> tuple[float, int]:
     """Error in ulps (of what stands `beside`, where that is larger), and at how many only one is a finite number."""
     ordinary = np.isfinite(found) & np.isfinite(wanted)
     same = ordinary | (np.isnan(found) & np.isnan(wanted)) | (found == wanted)
-    size = np.maximum(np.abs(wanted), beside)[ordinary].astype(found.dtype)
+    least = 64 * np.finfo(found.dtype).tiny  # below, a factor of a product may have been a denormal
+    size = np.maximum(np.maximum(np.abs(wanted), beside)[ordinary], least).astype(found.dtype)
     with np.errstate(over="ignore"):  # the largest numbers
         ulps = np.spacing(size).astype(np.float64)
         errors = np.abs(found[ordinary].astype(np.float64) - wanted[ordinary]) / ulps

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..scalar import ops
 from ..scalar.emit import NUMPY, function_source
-from ..scalar.erf import erf
+from ..scalar.erf import erf, erfc
 from ..tape import Tape
 
 FloatArray = NDArray[np.float64]
@@ -19,7 +19,7 @@ FloatArray = NDArray[np.float64]
 
 @cache
 def _function(entry: ops.Op) -> Callable[..., Any]:
-    namespace: dict[str, Any] = {"_np": np, "_erf": erf, "_infinity": np.inf}
+    namespace: dict[str, Any] = {"_np": np, "_erf": erf, "_erfc": erfc, "_infinity": np.inf}
     exec(function_source("value", entry.args, (entry.value,), NUMPY), namespace)
     function: Callable[..., Any] = namespace["value"]
     return function

@@ -25,7 +25,8 @@ from typing import Any
 
 from ..errors import InputError, listing, shown
 
-FUNCTIONS = {"exp": 1, "log": 1, "log1p": 1, "sqrt": 1, "sin": 1, "cos": 1, "tanh": 1, "erf": 1, "abs": 1, "where": 3}
+FUNCTIONS = {"exp": 1, "log": 1, "log1p": 1, "sqrt": 1, "sin": 1, "cos": 1, "tanh": 1, "erf": 1, "erfc": 1,
+             "abs": 1, "where": 3}  # fmt: skip
 """Functions of the vocabulary and how many arguments they take."""
 
 _BINARY: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
@@ -65,7 +66,7 @@ PYTHON = Dialect(
     calls={name: f"_{name}" for name in FUNCTIONS}, divide="_div({a}, {b})", power="_pow({a}, {b})", literal=_literal
 )
 NUMPY = Dialect(
-    calls={name: f"_np.{name}" for name in FUNCTIONS} | {"erf": "_erf"},
+    calls={name: f"_np.{name}" for name in FUNCTIONS} | {"erf": "_erf", "erfc": "_erfc"},
     where="_np.where({c}, {a}, {b})",
     literal=_literal,
 )
@@ -278,7 +279,7 @@ def _pow(a: float, b: float) -> float:
 PYTHON_NAMES: dict[str, Any] = {
     "_exp": _ieee(math.exp, math.inf), "_log": _log, "_log1p": _log1p, "_sqrt": _ieee(math.sqrt, math.inf),
     "_sin": _ieee(math.sin, math.nan), "_cos": _ieee(math.cos, math.nan), "_tanh": math.tanh, "_erf": math.erf,
-    "_abs": abs,
+    "_erfc": math.erfc, "_abs": abs,
     "_div": _div, "_pow": _pow, "_infinity": math.inf,
 }  # fmt: skip
 """What Python source made here needs in its namespace."""

@@ -16,151 +16,18 @@ pow by its exponent at base 0. A derivative that comes out as 0 is multiplied, a
 
 from __future__ import annotations
 
-import keyword
-from dataclasses import dataclass
+from .table import RESERVED, TABLE, Op, get, register
 
-from ..errors import InputError, TypeMismatchError, UnknownNameError, listing, shown
-from . import emit
+__all__ = ["METHODS", "RESERVED", "TABLE", "Op", "get", "register"]
 
 
-@dataclass(frozen=True, slots=True)
-class Op:
-    """One scalar operation.
-
-    Attributes
-    ----------
-    name : str
-        Its name as a function and, for the built-in ones, as a method of ``Value``.
-    args : tuple of str
-        Names of its operands, one to three.
-    value : str
-        The result as an expression of the operands.
-    partials : tuple of (str or None)
-        The derivative of the result by each operand, an expression of the operands and ``y``.
-        None: no gradient flows to that operand.
-    latex : str
-        How a book prints it.
-    kink : str
-        What the derivative is where there is none, and where PyTorch has another one.
-    """
-
-    name: str
-    args: tuple[str, ...]
-    value: str
-    partials: tuple[str | None, ...]
-    latex: str = ""
-    kink: str = ""
-
-    def expressions(self) -> tuple[str, ...]:
-        """All the formulas of the entry, the value first (what a cache key must cover)."""
-        return (self.value, *(p or "" for p in self.partials))
+def _sigmoid(a: str, turned: bool = False) -> str:
+    """``1 / (1 + exp(-a))`` without an overflow; `turned`: of ``-a``, which is not made as ``1 - sigmoid(a)``."""
+    part = f"exp(-abs({a}))"
+    return f"where({a} >= 0, {f'{part}, 1' if turned else f'1, {part}'}) / (1 + {part})"
 
 
-TABLE: dict[str, Op] = {}
-"""Every registered operation by name, in order of registration."""
-
-
-def register(
-    name: str,
-    args: tuple[str, ...] | str,
-    value: str,
-    partials: tuple[str | None, ...],
-    *,
-    latex: str = "",
-    kink: str = "",
-) -> Op:
-    """Add an operation to the table; every engine and ``gradcheck`` can use it at once.
-
-    Parameters
-    ----------
-    name : str
-        A new name, a valid Python identifier.
-    args : tuple of str or str
-        Operand names (``"a b"`` is the same as ``("a", "b")``), one to three.
-    value, partials : str, tuple of (str or None)
-        Expressions, see :class:`Op`.
-
-    Returns
-    -------
-    Op
-
-    Raises
-    ------
-    InputError
-        The name is taken or no identifier, the numbers of operands and derivatives differ, or an expression
-        uses something outside the vocabulary.
-    TypeMismatchError
-        A name, an operand or an expression is no text.
-    """
-    _check_kinds(name, args, value, partials)
-    names = tuple(args.split()) if isinstance(args, str) else tuple(args)
-    _check_entry(name, names, partials)
-    op = Op(name, names, value, tuple(partials), latex or name, kink)
-    emit.check(value, names, where=f"the value of operation {shown(name)}")
-    for arg, partial in zip(names, op.partials, strict=True):
-        if partial is not None:
-            emit.check(partial, (*names, "y"), where=f"the derivative of {shown(name)} by {shown(arg)}")
-    TABLE[name] = op
-    return op
-
-
-def _check_kinds(name: object, args: object, value: object, partials: object) -> None:
-    texts = [name, value, *(args if isinstance(args, list | tuple) else [args])]
-    if not all(isinstance(text, str) for text in texts):
-        raise TypeMismatchError(
-            f"register {shown(name)}: the name, the operands and the value are texts, got {shown(texts)}"
-        )
-    if not isinstance(partials, list | tuple) or not all(p is None or isinstance(p, str) for p in partials):
-        raise TypeMismatchError(
-            f"register {shown(name)}: derivatives are a tuple of texts or None, got {shown(partials)}"
-        )
-
-
-RESERVED = (
-    "input", "const", "param", "buffer", "dot", "max", "squares", "mask", "layer", "gather", "total", "batch_mean",
-)  # fmt: skip
-"""Nodes of a graph or of a tape that are no entries."""
-
-
-def _check_entry(name: str, args: tuple[str, ...], partials: tuple[str | None, ...]) -> None:
-    if not name.isidentifier() or keyword.iskeyword(name):
-        raise InputError(f"register: the name must be a Python identifier, got {shown(name)}")
-    if name in RESERVED:
-        raise InputError(f"register: {name!r} is a node of graphs already that is no operation; choose another name")
-    if name in TABLE:
-        raise InputError(f"register: an operation {shown(name)} exists already; choose another name")
-    if "y" in args:
-        raise InputError(
-            f"register {shown(name)}: 'y' names the result in a derivative, so no operand can be called so; got "
-            f"{shown(args)}, take another letter"
-        )
-    names = all(a.isidentifier() and not keyword.iskeyword(a) and not a.startswith("_") for a in args)
-    if not 1 <= len(args) <= 3 or len(set(args)) != len(args) or not names:
-        raise InputError(
-            f"register {shown(name)}: one to three different operand names, Python identifiers that do not begin "
-            f"with '_'; got {shown(args)}"
-        )
-    if len(partials) != len(args):
-        raise InputError(
-            f"register {shown(name)}: {len(args)} operands need {len(args)} derivatives, got {len(partials)}"
-        )
-
-
-def get(name: str) -> Op:
-    """The entry of that name.
-
-    Raises
-    ------
-    UnknownNameError
-        There is none; the message lists those that exist.
-    """
-    try:
-        return TABLE[name]
-    except KeyError:
-        raise UnknownNameError(f"no operation {shown(name)}; there are {listing(TABLE)}") from None
-
-
-_SIGMOID = "where(a >= 0, 1, exp(-abs(a))) / (1 + exp(-abs(a)))"  # two branches: neither overflows
+_SIGMOID = _sigmoid("a")
 
 ADD = register("add", "a b", "a + b", ("1", "1"), latex="a + b")
 SUB = register("sub", "a b", "a - b", ("1", "-1"), latex="a - b")
@@ -267,11 +134,12 @@ FIRST_MAX = register(
     kink="the first operand where equal",
 )
 # logsumexp is a fold of this one from the left, so every engine has it for free.
+_NEARNESS = "exp(-abs(a - b))"
 LOGADDEXP = register(
     "logaddexp",
     "a b",
-    "where(a == b, a + 0.6931471805599453, where(a > b, a, where(a < b, b, a + b)) + log1p(exp(-abs(a - b))))",
-    ("where(a == b, 0.5, 1 / (1 + exp(b - a)))", "where(a == b, 0.5, 1 / (1 + exp(a - b)))"),
+    f"where(a == b, a + 0.6931471805599453, where(a > b, a, where(a < b, b, a + b)) + log1p({_NEARNESS}))",
+    tuple(f"where(a == b, 0.5, where({x} > {y}, 1, {_NEARNESS}) / (1 + {_NEARNESS}))" for x, y in ("ab", "ba")),
     latex=r"\ln(e^a + e^b)",
     kink="half each where equal, and all to the larger where that is infinite (PyTorch's logsumexp: NaN to an operand "
     "inf, and to all where each is -inf)",
@@ -309,22 +177,22 @@ HUBER = register(
 SMOOTH_L1 = register(
     "smooth_l1",
     "d beta",
-    "where(abs(d) < beta, 0.5 * d * d / beta, abs(d) - 0.5 * beta)",
+    "where(abs(d) < beta, 0.5 * d * (d / beta), abs(d) - 0.5 * beta)",
     (
         "where(d >= beta, 1, where(d <= -beta, -1, d / beta))",
         "where(abs(d) >= beta, -0.5, -0.5 * (d / beta) * (d / beta))",
     ),
     latex=r"S_\beta(d)",
 )
-_SIGMOID_X = "where(x >= 0, 1, exp(-abs(x))) / (1 + exp(-abs(x)))"
+_SOFTPLUS_X = "(where(x > 0, x, 0) + log1p(exp(-abs(x))))"
 _SOFTPLUS_MINUS_X = "(where(x < 0, -x, 0) + log1p(exp(-abs(x))))"
 BCE_WITH_LOGITS = register(
     "bce_with_logits",
     "x t p",
     "where(x < 0, -p * t, 1 - t) * x + (1 + (p - 1) * t) * log1p(exp(-abs(x)))",
     (
-        f"(p * t + 1 - t) * ({_SIGMOID_X}) - p * t",
-        f"(p - 1) * {_SOFTPLUS_MINUS_X} - x",
+        f"(1 - t) * ({_sigmoid('x')}) - p * t * ({_sigmoid('x', turned=True)})",
+        f"p * {_SOFTPLUS_MINUS_X} - {_SOFTPLUS_X}",
         f"t * {_SOFTPLUS_MINUS_X}",
     ),
     latex=r"-(p\,t \ln \sigma(x) + (1 - t) \ln(1 - \sigma(x)))",
@@ -332,7 +200,8 @@ BCE_WITH_LOGITS = register(
 HINGE_EMBEDDING = register(
     "hinge_embedding",
     "x t margin",
-    "where(t == 1, 0, where(margin - x < 0, 0, margin - x)) + where(t == -1, 0, x)",
+    "where(t == 1, x, where(t == -1, where(margin - x < 0, 0, margin - x), "
+    "where(x < margin, margin, where(x >= margin, x, x + margin))))",  # of another target PyTorch takes both parts
     (
         "where(t == 1, 1, where(margin - x < 0, where(t == -1, 0, 1), "
         "where(margin - x >= 0, where(t == -1, -1, 0), margin - x)))",
@@ -346,19 +215,27 @@ HINGE_EMBEDDING = register(
 # ---- activations, with PyTorch's formulas
 
 ERF = register("erf", "a", "erf(a)", ("1.1283791670955126 * exp(-(a * a))",), latex=r"\operatorname{erf} a")
-_CDF = "(0.5 * (1 + erf(a * 0.7071067811865476)))"  # of the normal distribution
+_CDF = "(0.5 * erfc(a * -0.7071067811865476))"  # of the normal distribution; 1 + erf would be 0 far below 0
 GELU = register(
     "gelu", "a", f"a * {_CDF}", (f"{_CDF} + a * (0.3989422804014327 * exp(-0.5 * a * a))",), latex=r"a\,\Phi(a)"
 )
-_BENT = "tanh(0.7978845608028654 * (a + 0.044715 * a * a * a))"
+_NEAR = "where(a > 30, 30, where(a < -30, -30, a))"  # beyond, the curve is a or 0 in every dtype; a**3 would overflow
+_BENT = f"(1.5957691216057308 * {_NEAR} * (1 + 0.044715 * {_NEAR} * {_NEAR}))"  # 0.5 * (1 + tanh(u)) is sigmoid(2 * u)
+_BENT_MORE = f"(1.5957691216057308 * {_NEAR} * (1 + 0.134145 * {_NEAR} * {_NEAR}))"  # its derivative, times a
 GELU_TANH = register(
     "gelu_tanh",
     "a",
-    f"0.5 * a * (1 + {_BENT})",
-    (f"0.5 * (1 + {_BENT}) + 0.5 * a * (1 - {_BENT} * {_BENT}) * (0.7978845608028654 * (1 + 0.134145 * a * a))",),
+    f"a * ({_sigmoid(_BENT)})",
+    (f"({_sigmoid(_BENT)}) * (1 + {_BENT_MORE} * ({_sigmoid(_BENT, turned=True)}))",),
     latex=r"a\,\tilde\Phi(a)",
 )
-SILU = register("silu", "a", f"a * ({_SIGMOID})", (f"{_SIGMOID} * (1 + a * (1 - {_SIGMOID}))",), latex=r"a\,\sigma(a)")
+SILU = register(
+    "silu",
+    "a",
+    f"a * ({_SIGMOID})",
+    (f"({_SIGMOID}) * (1 + a * ({_sigmoid('a', turned=True)}))",),
+    latex=r"a\,\sigma(a)",
+)
 _HALF = "tanh(where(a > 0, 0, a) * 0.5)"
 _EXPM1 = f"(2 * {_HALF} / (1 - {_HALF}))"  # exp(a) - 1 without its cancellation, for a below 0
 ELU = register(

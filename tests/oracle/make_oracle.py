@@ -16,6 +16,7 @@ from typing import Any
 
 import branching
 import numpy as np
+import ranges
 
 HERE = Path(__file__).parent
 Arrays = dict[str, np.ndarray]
@@ -383,7 +384,7 @@ def moments(x: np.ndarray) -> np.ndarray:
 GROUPS: dict[str, Callable[[], Arrays]] = {
     "ops": ops, "expressions": expressions, "layers": layers, "losses": losses, "optimisers": optimisers,
     "initial": initial, "pictures": pictures, "classification": classification, "branches": branching.branches,
-    "graphs": branching.graphs, "attention": attention,
+    "graphs": branching.graphs, "attention": attention, "ranges": ranges.ranges,
 }  # fmt: skip
 
 

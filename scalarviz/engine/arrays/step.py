@@ -11,7 +11,7 @@ import numpy as np
 
 from ...scalar import ops
 from ...scalar.emit import NUMPY, UPSTREAM, adjoint, function_source
-from ...scalar.erf import erf
+from ...scalar.erf import erf, erfc
 from ...tape import Instruction, Program
 from ..problem import Array
 
@@ -24,7 +24,7 @@ def numpy_form(name: str, dtype: np.dtype[Any]) -> tuple[Callable[..., Array], t
     """
     op = ops.get(name)
     dialect = replace(NUMPY, literal=_literal)
-    namespace: dict[str, Any] = {"_np": np, "_erf": erf, "_number": dtype.type}
+    namespace: dict[str, Any] = {"_np": np, "_erf": erf, "_erfc": erfc, "_number": dtype.type}
     exec(function_source("value", op.args, (op.value,), dialect), namespace)
     value: Callable[..., Array] = namespace["value"]
     pulls: list[Callable[..., Array] | None] = []

@@ -26,7 +26,7 @@ import numpy as np
 from numba import config, cuda, types
 from numpy.typing import NDArray
 
-from ...scalar.erf import erf
+from ...scalar.erf import erf, erfc
 from .nvvm import use_nvvm
 
 __all__ = [
@@ -47,7 +47,7 @@ SIMULATED = bool(config.ENABLE_CUDASIM)
 
 FUNCTIONS: dict[str, Any] = {
     name: getattr(np if SIMULATED else math, name) for name in ("exp", "log", "log1p", "sqrt", "sin", "cos", "tanh")
-} | {"erf": erf if SIMULATED else math.erf}
+} | {"erf": erf if SIMULATED else math.erf, "erfc": erfc if SIMULATED else math.erfc}
 """What the vocabulary of the ops table is called in kernels; ``abs`` is Python's."""
 
 TYPES: dict[str, Callable[[Any], Any]] = {

@@ -1,9 +1,11 @@
-"""exp, log, log1p, tanh, erf, sin and cos in float32 as straight-line code that LLVM vectorises.
+"""exp, log, log1p, tanh, erf, erfc, sin and cos in float32 as straight-line code that LLVM vectorises.
 
-Right everywhere (NaN, infinities, signed zeros, denormals), within 4 ulp. exp is its Taylor polynomial after range
-reduction; the logarithm is FreeBSD's e_logf.c; tanh for small arguments is the polynomial of Cephes' tanhf.c, and so
-are those of sine and cosine of its sinf.c, and that of the error function below 1 of its ndtrf.c; from there on it is 1
-minus the exponential of a polynomial fitted to ``log(erfc(x))`` in 1..4.
+Right everywhere (NaN, infinities, signed zeros, denormals), within 4 ulp (erfc: for an argument within 1 ulp). exp is
+its Taylor polynomial after range reduction; the logarithm is FreeBSD's e_logf.c; tanh for small arguments is the
+polynomial of Cephes' tanhf.c, and so are those of sine and cosine of its sinf.c, and that of the error function below 1
+of its ndtrf.c; from there on it is 1 minus the exponential of a polynomial fitted to ``log(erfc(x))`` in 1..4. erfc is
+from 1/2 on ``exp(-x * x)`` times a polynomial of ``t = 2 / (2 + x)`` fitted to ``exp(x * x) * erfc(x)`` up to 10.2,
+where the result is 0.
 """
 
 from __future__ import annotations
@@ -46,6 +48,12 @@ _B0, _B1, _B2, _B3, _B4, _B5, _B6 = (
     _T(-8.4320747234531e-1), _T(-2.6389574710516), _T(-1.8496056624344),
 )  # fmt: skip
 _ERF_ONE = _T(4)
+_F0, _F1, _F2, _F3, _F4, _F5, _F6, _F7, _F8 = (
+    _T(-6.2699805704612e-02), _T(3.0176629694924e-01), _T(-5.2079015556068e-01), _T(3.1352738183256e-01),
+    _T(-4.8750865428527e-02), _T(2.1103315112936e-01), _T(2.4124771594457e-01), _T(2.8259747217279e-01),
+    _T(2.8207546414202e-01),
+)  # fmt: skip
+_ERFC_NONE = _T(10.2)
 
 NEAR = _T(12000)
 """Sine and cosine have a fast form up to here: the quarter turns times the upper parts of pi / 2 are exact."""
@@ -112,15 +120,32 @@ def tanh(x: Any) -> Any:
 
 
 @njit(forceinline=True, error_model="numpy")
+def _erf_small(a: Any) -> Any:
+    """The error function below 1."""
+    z = a * a
+    return a * ((((((_A0 * z + _A1) * z + _A2) * z + _A3) * z + _A4) * z + _A5) * z + _A6)
+
+
+@njit(forceinline=True, error_model="numpy")
 def erf(x: Any) -> Any:
     """The error function."""
     a = abs(x)
     a = select(a > _ERF_ONE, _ERF_ONE, a)
-    z = a * a
-    small = a * ((((((_A0 * z + _A1) * z + _A2) * z + _A3) * z + _A4) * z + _A5) * z + _A6)
     b = a - _ONE
     large = _ONE - exp((((((_B0 * b + _B1) * b + _B2) * b + _B3) * b + _B4) * b + _B5) * b + _B6)
-    return math.copysign(select(a < _ONE, small, large), x)
+    return math.copysign(select(a < _ONE, _erf_small(a), large), x)
+
+
+@njit(forceinline=True, error_model="numpy")
+def erfc(x: Any) -> Any:
+    """``1 - erf(x)`` without its cancellation."""
+    a = abs(x)
+    a = select(a > _ERFC_NONE, _ERFC_NONE, a)
+    t = _TWO / (_TWO + a)
+    series = (((((((_F0 * t + _F1) * t + _F2) * t + _F3) * t + _F4) * t + _F5) * t + _F6) * t + _F7) * t + _F8
+    tail = exp(-(a * a)) * (series * t)
+    large = select(x < _ZERO, _TWO - tail, tail)
+    return select(a < _HALF, _ONE - math.copysign(_erf_small(a), x), large)
 
 
 @njit(forceinline=True, error_model="numpy")

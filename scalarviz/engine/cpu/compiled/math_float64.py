@@ -1,8 +1,8 @@
-"""exp, log, log1p, tanh and erf in float64 as straight-line code that LLVM vectorises.
+"""exp, log, log1p, tanh, erf and erfc in float64 as straight-line code that LLVM vectorises.
 
-Right everywhere (NaN, infinities, signed zeros, denormals), within 4 ulp. exp is its Taylor polynomial after range
-reduction; the logarithm is FreeBSD's e_log.c; tanh for small arguments is the rational of Cephes' tanh.c,
-the error function the two of its ndtr.c (see ``scalar/erf``).
+Right everywhere (NaN, infinities, signed zeros, denormals), within 4 ulp (erfc: for an argument within 1 ulp). exp is
+its Taylor polynomial after range reduction; the logarithm is FreeBSD's e_log.c; tanh for small arguments is the
+rational of Cephes' tanh.c, the error function and what it lacks of 1 those of its ndtr.c (see ``scalar/erf``).
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ....scalar.erf import ONE
+from ....scalar.erf import FAR, NONE, ONE
 from ....scalar.erf import P as ERF_P
 from ....scalar.erf import Q as ERF_Q
+from ....scalar.erf import R as ERF_R
+from ....scalar.erf import S as ERF_S
 from ....scalar.erf import T as ERF_T
 from ....scalar.erf import U as ERF_U
 from .intrinsics import from_bits, select, to_bits, two_power
@@ -46,7 +48,9 @@ _A0, _A1, _A2, _A3, _A4 = (_T(c) for c in ERF_T)
 _B1, _B2, _B3, _B4, _B5 = (_T(c) for c in ERF_U[1:])
 _F0, _F1, _F2, _F3, _F4, _F5, _F6, _F7, _F8 = (_T(c) for c in ERF_P)
 _D1, _D2, _D3, _D4, _D5, _D6, _D7, _D8 = (_T(c) for c in ERF_Q[1:])
-_ERF_ONE = _T(ONE)
+_G0, _G1, _G2, _G3, _G4, _G5 = (_T(c) for c in ERF_R)
+_I1, _I2, _I3, _I4, _I5, _I6 = (_T(c) for c in ERF_S[1:])
+_ERF_ONE, _ERFC_FAR, _ERFC_NONE = _T(ONE), _T(FAR), _T(NONE)
 
 NEAR = _T(1e6)
 """Sine and cosine have a fast form up to here: the quarter turns times the upper parts of pi / 2 are exact."""
@@ -116,17 +120,43 @@ def tanh(x: Any) -> Any:
 
 
 @njit(forceinline=True, error_model="numpy")
+def _erf_small(a: Any) -> Any:
+    """The error function below 1."""
+    z = a * a
+    above = (((_A0 * z + _A1) * z + _A2) * z + _A3) * z + _A4
+    return a * above / (((((z + _B1) * z + _B2) * z + _B3) * z + _B4) * z + _B5)
+
+
+@njit(forceinline=True, error_model="numpy")
+def _rational(a: Any) -> Any:
+    """Numerator and denominator of ``exp(a * a) * erfc(a)`` from 1 to 8."""
+    above = (((((((_F0 * a + _F1) * a + _F2) * a + _F3) * a + _F4) * a + _F5) * a + _F6) * a + _F7) * a + _F8
+    below = (((((((a + _D1) * a + _D2) * a + _D3) * a + _D4) * a + _D5) * a + _D6) * a + _D7) * a + _D8
+    return above, below
+
+
+@njit(forceinline=True, error_model="numpy")
 def erf(x: Any) -> Any:
     """The error function."""
     a = abs(x)
     a = select(a > _ERF_ONE, _ERF_ONE, a)
-    z = a * a
-    above = (((_A0 * z + _A1) * z + _A2) * z + _A3) * z + _A4
-    small = a * above / (((((z + _B1) * z + _B2) * z + _B3) * z + _B4) * z + _B5)
-    above = (((((((_F0 * a + _F1) * a + _F2) * a + _F3) * a + _F4) * a + _F5) * a + _F6) * a + _F7) * a + _F8
-    below = (((((((a + _D1) * a + _D2) * a + _D3) * a + _D4) * a + _D5) * a + _D6) * a + _D7) * a + _D8
-    large = _ONE - exp(-z) * above / below
-    return math.copysign(select(a < _ONE, small, large), x)
+    above, below = _rational(a)
+    large = _ONE - exp(-(a * a)) * above / below
+    return math.copysign(select(a < _ONE, _erf_small(a), large), x)
+
+
+@njit(forceinline=True, error_model="numpy")
+def erfc(x: Any) -> Any:
+    """``1 - erf(x)`` without its cancellation."""
+    a = abs(x)
+    a = select(a > _ERFC_NONE, _ERFC_NONE, a)
+    above, below = _rational(a)
+    beyond = ((((_G0 * a + _G1) * a + _G2) * a + _G3) * a + _G4) * a + _G5
+    under = (((((a + _I1) * a + _I2) * a + _I3) * a + _I4) * a + _I5) * a + _I6
+    far = a > _ERFC_FAR
+    tail = exp(-(a * a)) * (select(far, beyond, above) / select(far, under, below))
+    large = select(x < _ZERO, _TWO - tail, tail)
+    return select(a < _ONE, _ONE - math.copysign(_erf_small(a), x), large)
 
 
 @njit(forceinline=True, error_model="numpy")
