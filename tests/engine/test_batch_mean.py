@@ -13,7 +13,7 @@ from scalarviz.errors import StateError, TypeMismatchError
 from scalarviz.scalar.batch import batch_mean, track
 from scalarviz.tape import lower, record
 
-ENGINES = ["numpy", "numba"]
+ENGINES = ["objects", "numpy", "numba"]
 N, WIDTH = 12, 3
 
 
