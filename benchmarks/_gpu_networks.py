@@ -18,6 +18,7 @@ from _workloads import WORKLOADS, Workload
 import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.scalar import ops
+from scalarviz.scalar.batch import batch_mean, track
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,22 @@ def dropped() -> Any:
     return nn.Sequential(nn.Linear(3, 7, seed=1), nn.Tanh(), nn.Dropout(0.5), nn.Linear(7, 2, seed=2))
 
 
+class Centred(nn.Module):
+    """A layer whose outputs lose their mean over the batch; numbers that nobody trains follow it."""
+
+    def __init__(self) -> None:
+        self.first, self.out = nn.Linear(3, 7, bias=False, seed=1), nn.Linear(7, 2, seed=2)
+        self.seen, self.count = nn.Parameter(np.zeros(7)), nn.Parameter([0.0])
+
+    def forward(self, x: Any) -> Any:
+        rows = self.first(x)
+        means = [batch_mean(row) for row in rows]
+        track(self.count[0], None)
+        for k, mean in enumerate(means):
+            track(self.seen[k], mean, None if k % 2 else 0.25, positions=3, count=self.count[0])
+        return self.out([(row - mean).tanh() for row, mean in zip(rows, means, strict=True)])
+
+
 def wide(activation: Any) -> Any:
     """Layers that are computed in tiles, each with what stands behind it or without."""
     sides = list(pairwise((12, 64, 64, 3)))
@@ -126,6 +143,8 @@ def made(model: Callable[[], Any], sides: tuple[int, int], optimiser: str, **opt
         samples = options.get("samples", 37)
         net = model()
         weights = net.w if hasattr(net, "w") else net.parameters()
+        if isinstance(net, Centred):
+            weights = [*net.first.parameters(), *net.out.parameters()]
         kinds = {"SGD": optim.SGD, "Adam": optim.Adam, "Long": Long}
         data = make.uniform(-1, 1, (samples, sides[0])), make.uniform(0.1, 0.9, (samples, sides[1]))
         chosen = {"batch_size": options.get("batch", samples), "seed": 3, "engine": engine, "dtype": dtype}
@@ -146,6 +165,7 @@ def checks() -> Iterator[Case]:
     yield Case("a table", made(partial(Tables, 5), (3, 2), "Adam", batch=10))
     yield Case("L1", made(layers, (3, 2), "SGD", loss=nn.L1Loss))
     yield Case("dropout, batches in random order", made(dropped, (3, 2), "Adam", batch=10))
+    yield Case("means over the batch, and what follows them", made(Centred, (3, 2), "Adam", batch=10))
     limits = {"l1": 0.01, "l2": 0.01, "clip_norm": 0.1, "clip_value": 0.05}
     yield Case("penalties and limits of the gradient", made(layers, (3, 2), "Adam", batch=10, limits=limits))
     yield Case("one sample", made(layers, (3, 2), "SGD", batch=1))

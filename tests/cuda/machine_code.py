@@ -18,6 +18,7 @@ WEAK = "libdevice's power is a function that is not inlined twice"
 LOSSES = "losses are summed in float64: 1,024 of them in float32 lose three digits"
 NARROW = "libdevice begins the exponential of tanh, erf and expm1 in float32, and corrects it"
 LENGTHS = "penalties and squared lengths of gradients are sums over all weights, in float64 as the losses are"
+MEANS = "means over the batch are sums over all samples, in float64 as the losses are, and so is what follows them"
 ALLOWED = {
     ("forward:sin", "float32"): {"float64": HALVES},
     ("forward:cos", "float32"): {"float64": HALVES},
@@ -34,6 +35,7 @@ ALLOWED = {
     ("forward:elu", "float64"): {"float32": NARROW},
     ("backward:elu", "float64"): {"float32": NARROW},
     **{(name, "float32"): {"float64": LENGTHS} for name in ("penalty", "lengths", "coefficient")},
+    **{(name, "float32"): {"float64": MEANS} for name in ("batch_parts", "batch_mean", "batch_mean_back", "follow")},
     ("loss", "float32"): {"float64": LOSSES},
     ("loss_of_squares", "float32"): {"float64": LOSSES},
 }

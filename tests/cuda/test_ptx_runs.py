@@ -13,6 +13,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import Run, nn, optim
+from scalarviz.scalar.batch import batch_mean, track
 
 pytestmark = pytest.mark.cuda
 ENGINE_TESTS = Path(__file__).parents[1] / "engine"
@@ -57,6 +58,22 @@ class Tables(nn.Module):
         return self.out(self.drop([*self.table(first), *self.table(second)]))
 
 
+class Centred(nn.Module):
+    """A layer whose outputs lose their mean over the batch; numbers that nobody trains follow it."""
+
+    def __init__(self):
+        self.layer, self.outputs = nn.Linear(3, 4, seed=3), 4
+        self.seen, self.count = nn.Parameter(np.zeros(4)), nn.Parameter([0.0])
+
+    def forward(self, x):
+        rows = self.layer(x)
+        means = [batch_mean(row) for row in rows]
+        track(self.count[0], None)
+        for k, mean in enumerate(means):
+            track(self.seen[k], mean, None if k % 2 else 0.25, positions=3, count=self.count[0])
+        return [(row - mean).tanh() for row, mean in zip(rows, means, strict=True)]
+
+
 MODELS = {
     **AGREE.MODELS,
     "all kinds": AllKinds,
@@ -92,7 +109,7 @@ def many_launches(shape):
 def started(model, engine, dtype, batch, samples=20, inputs=3, loss=None, optimiser=None, data=None):
     """A run of a model; the same numbers for all engines."""
     make = np.random.default_rng(5)
-    outputs = len(model([0.1] * inputs))
+    outputs = model.outputs if isinstance(model, Centred) else len(model([0.1] * inputs))
     x = make.uniform(-1, 1, (samples, inputs)) if data is None else data
     given = x, make.uniform(0, 1, (samples, outputs))
     parameters = model.parameters()
@@ -290,6 +307,10 @@ def test_all_structural_kernels_are_run_by_these_models(fake_driver, shape):
     run = started(AllKinds(), "cuda", "float64", 6, optimiser=lambda p: Long(p, lr=0.01))
     run.step(1)
     run.close()
+    means = [started(Centred(), engine, "float64", 7) for engine in ("objects", "cuda")]
+    for run in means:
+        run.step(3)
+    np.testing.assert_allclose(means[1].values, means[0].values, rtol=1e-11)
     make, inputs, batch = WIDE["tanh"]
     agree(make(), "float64", 1e-12, batch, samples=batch, inputs=inputs, oracle="numpy")
     launched = "\n".join(fake_driver.launched)

@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 
 from .tiling import Tile
 
-Name = Literal["values", "adjoints", "theta", "grad", "pool", "numbers"]
-"""What calls may name: rows of values and adjoints, parameters and their gradients, the tables."""
+Name = Literal["values", "adjoints", "theta", "grad", "pool", "numbers", "sums"]
+"""What calls may name: rows of values and adjoints, parameters and their gradients, the tables, sums over the batch."""
+
+MEAN_SLICES = 32
+"""Into which the lanes are cut where a mean is taken over them."""
 
 
 class Call(NamedTuple):
@@ -122,6 +125,8 @@ class Encoded:
         The gradients of the other parameters, in order.
     scatters : list of Scatter
         What is added to them, in order.
+    means : int
+        The most rows whose mean over the batch one instruction takes.
     """
 
     pool: list[int] = field(default_factory=list)
@@ -139,6 +144,7 @@ class Encoded:
     value_rows: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     sums: list[Sum] = field(default_factory=list)
     scatters: list[Scatter] = field(default_factory=list)
+    means: int = 0
 
     def table(self, indices: Any) -> int:
         """Put indices into the pool; returns where they begin."""
@@ -168,6 +174,8 @@ class Written(NamedTuple):
         ``tiles(written)`` in the place of `back`: the calls, from the rows that have an adjoint, to which they add.
     scatter : Scatter or None
         What is added to the gradients of parameters behind the pairs.
+    before, before_back : Call or None
+        What has to be done before the forward call, and before the backward call.
     """
 
     forward: Call | None
@@ -176,3 +184,5 @@ class Written(NamedTuple):
     pairs: Callable[[], Pairs]
     tiles: Callable[[set[int]], list[Call]] | None = None
     scatter: Scatter | None = None
+    before: Call | None = None
+    before_back: Call | None = None

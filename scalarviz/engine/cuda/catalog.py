@@ -16,12 +16,12 @@ from ... import rng
 from ...scalar import ops
 from ...scalar.sources import define
 from . import jit, typed, wide
-from .kernels import backward, forward, steps, sums, tables, tile_sums, tiles
+from .kernels import backward, batch, forward, steps, sums, tables, tile_sums, tiles
 from .source.joined import activation_source, derivative_source
 from .source.ops import backward_source, forward_source, has_backward
 from .tiling import KERNELS, TILING, Tile
 
-MODULES = (forward, backward, sums, tables, steps)
+MODULES = (forward, backward, sums, tables, batch, steps)
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,7 +48,8 @@ def encode(
     tiled = Tiled(found, program, seeds, cut, joined) if cut is not None else None
     if tiled is not None:
         writers = [tiled.replaced(index, plain) for index, plain in enumerate(writers)]
-    found.forward.extend(writer.forward for writer in writers if writer.forward is not None)
+    calls = (call for writer in writers for call in (writer.before, writer.forward))
+    found.forward.extend(call for call in calls if call is not None)
     if seeds:
         rows, written = np.array(seeds, np.int64), set[int]()
         found.seeds_at = targets(found, rows, np.flatnonzero(program.needs_gradient[rows]), written)
@@ -93,6 +94,8 @@ def _backward(
             operands = writer.operands
             items = np.flatnonzero((operands >= 0) & needs[operands])
             if len(items):
+                if writer.before_back is not None:
+                    found.backward.append(writer.before_back)
                 found.backward.append(writer.back(*targets(found, operands, items, written)))
     return pairs
 

@@ -78,7 +78,7 @@ def find_joins(program: Program, seeds: tuple[int, ...]) -> Joins:
         Rows whose adjoints are given; empty for forward only.
     """
     found, needs, reader = Joins(), program.needs_gradient, _readers(program)
-    reader[[*program.outputs, *seeds]] = MANY
+    reader[[*program.outputs, *seeds, *(track.row for track in program.tracks if track.row >= 0)]] = MANY
     numbers = dict(zip(program.constant_rows.tolist(), program.constants.tolist(), strict=True))
     joins = {o: join for o, i in enumerate(program.instructions) if (join := _join(o, i, numbers)) is not None}
     maker = np.full(program.n_rows, -1, np.int64)

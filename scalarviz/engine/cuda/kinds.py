@@ -6,9 +6,8 @@ from typing import assert_never
 
 import numpy as np
 
-from ...errors import InputError
 from ...tape import Instruction
-from .calls import Call, Encoded, Pairs, Scatter, Written
+from .calls import MEAN_SLICES, Call, Encoded, Pairs, Scatter, Written
 
 
 def _op(found: Encoded, i: Instruction) -> Written:
@@ -142,6 +141,21 @@ def _gather(found: Encoded, i: Instruction) -> Written:
     return Written(Call("gather", i.count, given), None, _NONE, list, scatter=of)
 
 
+def _batch_mean(found: Encoded, i: Instruction) -> Written:
+    found.means = max(found.means, i.count)
+    args, results = found.table(i.args), found.table(range(i.dst, i.dst + i.count))
+
+    def parts(rows: str, table: int) -> Call:
+        return Call("batch_parts", i.count, ("sums", rows, "pool", table, MEAN_SLICES, i.count))
+
+    def back(at: int, count: int) -> Call:
+        return Call("batch_mean_back", count, ("adjoints", "sums", "pool", at, count, MEAN_SLICES))
+
+    forward = Call("batch_mean", i.count, ("values", "sums", MEAN_SLICES, i.dst, i.count))
+    first, first_back = parts("values", args), parts("adjoints", results)
+    return Written(forward, back, i.args[0], list, before=first, before_back=first_back)
+
+
 def _offset(found: Encoded, i: Instruction) -> int:
     found.numbers.append(i.offset)
     return len(found.numbers) - 1
@@ -181,6 +195,6 @@ def write(found: Encoded, i: Instruction) -> Written:
         case "gather":
             return _gather(found, i)
         case "batch_mean":
-            raise InputError('means over the batch are computed by engine="numpy" alone')
+            return _batch_mean(found, i)
         case _:
             assert_never(i.kind)

@@ -12,7 +12,7 @@ from ...rng import dropout_key, dropout_threshold
 from ...scalar.mask import scale
 from ...tape import Program
 from ..problem import Array
-from .calls import SORTED, Scatter
+from .calls import MEAN_SLICES, SORTED, Scatter
 from .catalog import find
 from .device import Buffer, Device, Launch
 from .encode import Call, Cut, encode
@@ -73,14 +73,16 @@ class Shape:
     tiles: Tiling | None = TILING
     sorted_rows: int = SORTED
 
-    def chunk(self, rows: int, itemsize: int, lanes: int) -> int:
+    def chunk(self, rows: int, itemsize: int, lanes: int, whole: bool = False) -> int:
         """How many of so many lanes go through a program of so many rows together: chunks of about one size.
+
+        All of them where they depend on each other (`whole`).
 
         Where there may be tiles these are fours, whole ones even where a few lanes are missing.
         """
         fours = 4 if self.tiles is not None and lanes >= self.tiles.lanes else 1
         fitting = max(1, self.chunk_bytes // max(1, rows * itemsize) // fours) * fours
-        if fitting >= lanes:
+        if fitting >= lanes or whole:
             return -(-lanes // fours) * fours
         even = -(-lanes // -(-lanes // fitting))
         return min(-(-even // WARP) * WARP, fitting)
@@ -152,6 +154,7 @@ class Machine:
         if seeds:
             self._load_pairs(encoded.which, np.ones(len(encoded.which), np.bool_))
             self.parts = device.empty(max(1, program.n_theta * self.slices), dtype)
+        self.means = device.empty(max(1, encoded.means * MEAN_SLICES), np.float64)
         self._sorting = self._room_to_sort()
         self._fill_constants()
 
@@ -282,7 +285,7 @@ class Machine:
     def _launch(self, call: Call, theta: Buffer, lanes: int) -> Launch:
         buffers = {
             "values": self.values, "adjoints": self.adjoints, "theta": theta, "pool": self.pool,
-            "numbers": self.numbers,
+            "numbers": self.numbers, "sums": self.means,
         }  # fmt: skip
         with np.errstate(over="ignore"):
             arguments = [self._argument(given, buffers) for given in call.arguments]

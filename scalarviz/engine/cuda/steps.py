@@ -16,6 +16,7 @@ from .machine import IN_ORDER, Feed, Machine, Shape
 from .samples import Samples
 from .source.update import update_source
 from .state import State
+from .tracking import Tracking
 
 LENGTHS = 256
 """Threads that add up the squares of a gradient."""
@@ -37,6 +38,7 @@ class Steps:
         plan, self.dtype = problem.plan, problem.store.value.dtype
         item = self.dtype.itemsize
         self.body = self._body()
+        self.tracking = Tracking(problem, self.body, state)
         self.prologue = None if plan.prologue is None else self._derives(plan.prologue)
         program, n = problem.update.body, plan.n_parameters
         self.joined = update_source(program) if shape.joined else ""
@@ -62,7 +64,8 @@ class Steps:
     def _body(self) -> Machine:
         """The program of a batch; in how many chunks its lanes and its losses are summed."""
         program = self.problem.plan.body
-        self.chunk = self.shape.chunk(2 * program.n_rows, self.dtype.itemsize, self.problem.batch)
+        rows, item = 2 * program.n_rows, self.dtype.itemsize
+        self.chunk = self.shape.chunk(rows, item, self.problem.batch, whole=program.couples)
         self.loss_slices = min(self.shape.loss_slices, self.chunk)
         return Machine(program, self.device, self.dtype, self.chunk, self.shape, (program.loss,))
 
@@ -80,6 +83,7 @@ class Steps:
         self.samples.begin(first, count)
         self._begin_scales(first, count)
         if table is not None:
+            self.tracking.begin()
             self.device.upload(self.table.part(0, table.size), table.reshape(-1))
 
     def _begin_scales(self, first: int, count: int) -> None:
@@ -113,7 +117,10 @@ class Steps:
         return [*self._parts(), *self._join(), *self._penalty()]
 
     def step(self) -> list[Launch]:
-        """A step: the gradient, the loss, the update."""
+        """A step: the gradient, the loss, the update, and what follows statistics."""
+        return [*self._updated(), *self.tracking.launches()]
+
+    def _updated(self) -> list[Launch]:
         if self.problem.limits.between:
             update = [self._joined_update(0)] if self.joined else self._update()
             return [*self._parts(), *self._join(), *self._penalty(), *self._coefficient(), *update]

@@ -15,7 +15,7 @@ from scalarviz.tape import Instruction, Program, Table
 
 FORMS = ("plain", "tiles")
 INPUTS, N_THETA, LANES = 6, 24, 11
-KINDS = ("op", "layer", "conv", "max", "dot", "weighted", "product", "squares", "param", "gather")
+KINDS = ("op", "layer", "conv", "max", "dot", "weighted", "product", "squares", "param", "gather", "batch_mean")
 SPECIAL = [np.inf, -np.inf, np.nan, 0.0, -0.0, 1e-310, -1e-44]
 TOLERANCE = {"float64": 1e-14, "float32": 1e-6}
 
@@ -50,6 +50,8 @@ def instruction(kind, draw):
             return Instruction("product", INPUTS, count, rows(2, count * n), bias=bias, offset=offset)
         case "squares":
             return Instruction("squares", INPUTS, 1, rows(2, n), numbers=draw.normal(size=1))
+        case "batch_mean":
+            return Instruction("batch_mean", INPUTS, count, rows(1, count))
         case "gather":
             columns = draw.choice(4, size=count, replace=False)
             return Instruction("gather", INPUTS, count * n, rows(1, n), weights=3 + columns, table=Table(4, 5))

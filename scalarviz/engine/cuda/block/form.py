@@ -77,7 +77,8 @@ def form_of(plan: Plan, batch: int, itemsize: int, shape: Shape) -> Form | None:
         Bytes of a number.
     shape : Shape
     """
-    if shape.lanes == 0 or plan.body.has_masks or _terms(plan.body) > MOST_TERMS or _reads_large_tables(plan, shape):
+    other = plan.body.has_masks or plan.body.couples or plan.body.tracks
+    if shape.lanes == 0 or other or _terms(plan.body) > MOST_TERMS or _reads_large_tables(plan, shape):
         return None
     layers = _layers(plan.body)
     few = plan.n_parameters <= ALONE_PARAMETERS and plan.n_parameters * batch <= ALONE_PRODUCTS
