@@ -104,8 +104,9 @@ def goals() -> list[Row]:
     tile = results("product_tile")
     share, least = f"{tile['share']:.0%}", f"at least {tile['goal']['at_least']:.0%}"
     rows = [*_ratios(), ("UV 1024: share of the best product tile", share, least, tile["goal"]["reached"]), *_watched()]
-    for name, goal in results("wide_nets")["goals"].items():
-        rows.append((name, f"{goal['measured']:.3g}", f"at least {goal['at_least']:g}", goal["reached"]))
+    for report in ("wide_nets", "microgpt"):
+        for name, goal in results(report)["goals"].items():
+            rows.append((name, f"{goal['measured']:.3g}", f"at least {goal['at_least']:g}", goal["reached"]))
     for report in ("startup", "compile_times", "memory", "making", "going_back", "objects_vs_micrograd"):
         for name, goal in results(report)["goals"].items():
             unit = goal["unit"]

@@ -180,6 +180,25 @@ def test_the_grid_is_the_one_that_was_asked_for(load):
     assert report["summaries"]["all"]["points"] == len(wide.WIDTHS) * len(wide.BATCHES) * 4
 
 
+def test_the_gpt_is_compared_by_what_was_asked_for(load):
+    pytest.importorskip("torch", reason="no PyTorch (extra oracle)")
+    gpt = load("microgpt")
+    assert ({1: 4.0, 32: 5.0, 512: 2.5}, 2000.0) == (gpt.ASKED, gpt.SCRIPT_ASKED)
+    report = json.loads((FOLDER / "results" / "microgpt.json").read_text(encoding="utf-8"))
+    assert report["goals"] == gpt.goals({name: timing["median"] for name, timing in report["seconds"].items()})
+
+
+def test_the_peers_of_the_gpt_compute_its_loss(load):
+    pytest.importorskip("torch", reason="no PyTorch (extra oracle)")
+    gpt = load("microgpt")
+    words = gpt.load_words(None, gpt.CONTEXT)
+    short = type(words)(words.letters, [word for word in words.train if len(word) < 4][:20], [], gpt.CONTEXT)
+    losses = {name: [steps(1) for _ in range(2)] for name, steps in gpt.contestants(short, 1).items()}
+    assert len(losses) == 4
+    for found in losses.values():
+        assert found == pytest.approx(losses[gpt.OURS], rel=1e-5)
+
+
 def test_the_products_of_onednn_are_those_of_a_layer(load):
     torch = pytest.importorskip("torch", reason="no PyTorch (extra oracle)")
     linear = load("_peer_mkldnn").Linear(5, 3)
