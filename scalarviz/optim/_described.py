@@ -7,8 +7,9 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from ..checks import integer, mapping
+from ..checks import mapping, text
 from ..errors import InputError, listing, shown
+from ._given import steps_of
 from ._lambda_lr import LambdaLR
 from ._one_cycle import OneCycleLR
 from ._optimizer import Optimizer
@@ -58,14 +59,14 @@ def remade(said: Any, optimizer: Optimizer, groups: int) -> Schedule:
         does not have.
     """
     given = mapping(said, "the schedule")
-    kind, own = given.get("kind"), optimizer.lr_schedule
-    base = numbers(given.get("base_lrs"), f"the schedule {kind}: base_lrs", groups)
+    kind, own = text(given.get("kind"), "the schedule: its kind"), optimizer.lr_schedule
+    base = numbers(given.get("base_lrs"), f"the schedule {kind:.60}: base_lrs", groups)
     if own is not None and described(own) == dict(given):
         return own
     if "arguments" in given and kind in KINDS:
         return _made(given, optimizer, base)
     if own is None or type(own).__name__ != kind:
-        raise InputError(f"a {kind} cannot be made from its numbers; make one for the optimiser first")
+        raise InputError(f"a {kind:.60} cannot be made from its numbers; make one for the optimiser first")
     if own.base_lrs == base:
         return own
     if len(own.base_lrs) != len(base):
@@ -84,7 +85,8 @@ def _made(said: Mapping[str, Any], optimizer: Optimizer, base: tuple[float, ...]
         parts = arguments.get("schedulers")
         if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
             raise InputError(f"{title}: schedulers is a list of schedules, got {shown(parts)}")
-        if any(part.get("kind") not in KINDS or "arguments" not in part for part in parts):
+        known = [isinstance(part.get("kind"), str) and part["kind"] in KINDS and "arguments" in part for part in parts]
+        if not all(known):
             raise InputError(f"{title}: its parts must be among {listing(KINDS)}")
         arguments["schedulers"] = [
             _made(part, bare, numbers(part.get("base_lrs"), f"{title}: base_lrs", len(base))) for part in parts
@@ -94,5 +96,5 @@ def _made(said: Mapping[str, Any], optimizer: Optimizer, base: tuple[float, ...]
         made = kind(bare, **arguments)
     except TypeError as error:
         raise InputError(f"{title}: {error}") from None
-    made.base_lrs, made._first = base, integer(f"{title}: first", said.get("first", 0), 0)
+    made.base_lrs, made._first = base, steps_of(f"{title}: first", said.get("first", 0))
     return made.rebound(optimizer)

@@ -9,11 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import integer
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Block, Value, Weight
 from ..scalar.numbers import as_number
 
 Indices = NDArray[np.intp]
+
+LAST_STEP = 2**53
+"""A larger step number is not exact as a float."""
+
+
+def steps_of(name: str, given: Any, least: int = 0) -> int:
+    """`given` as a count of steps; InputError if it is none."""
+    return integer(name, given, least, LAST_STEP)
 
 
 def held_by(params: Iterable[Block | Weight], title: str) -> list[tuple[Block, Indices]]:

@@ -79,7 +79,17 @@ class LambdaLR(LRScheduler):
 
 
 def _called(one: Factor, counts: NDArray[np.int64]) -> Floats:
-    return np.array([_number(one(count)) for count in counts.tolist()], np.float64)
+    return np.array([_call(one, count) for count in counts.tolist()], np.float64)
+
+
+def _call(one: Factor, count: int) -> float:
+    try:
+        found = one(count)
+    except ScalarvizError:
+        raise
+    except Exception as error:  # a user's function
+        raise InputError(f"LambdaLR: lr_lambda({count}) raised {type(error).__name__}: {error!s:.200}") from error
+    return _number(found)
 
 
 def _number(found: Any) -> float:
@@ -93,7 +103,6 @@ def _computed(tape: Tape, counts: NDArray[np.int64]) -> Floats:
 
 def _recorded(one: Factor) -> Tape | None:
     """The function written down; None where it asks for a number, or does not give what it gives when it is called."""
-    called = _called(one, np.array(_TRIED))
 
     def traced(inputs: list[Value]) -> Value:
         given: Any = inputs[0]
@@ -101,8 +110,9 @@ def _recorded(one: Factor) -> Tape | None:
         return found if isinstance(found, Value) else Value(_number(found))
 
     try:
+        called = _called(one, np.array(_TRIED))  # it may be a list that ends before
         tape = record(traced, 1)
         found = _computed(tape, np.array(_TRIED))
-    except (ScalarvizError, TypeError, ValueError, AttributeError):  # a Value is not what it was written for
+    except Exception:  # a Value is not what it was written for
         return None
     return tape if np.allclose(found, called, rtol=1e-13, atol=0, equal_nan=True) else None

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import flag, integer, one_of
+from ..checks import flag, one_of
 from ..errors import InputError, shown
-from ._given import below_one, finite
+from ._given import below_one, finite, steps_of
 from ._optimizer import Optimizer
 from ._pace import Floats, PaceMoment
 from ._scheduler import LRScheduler, groups_of, numbers
@@ -134,10 +134,11 @@ class OneCycleLR(LRScheduler):
 
 def _total(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
     if total_steps is not None:
-        return integer("OneCycleLR: total_steps", total_steps, 1)
+        return steps_of("OneCycleLR: total_steps", total_steps, 1)
     if epochs is None or steps_per_epoch is None:
         raise InputError("OneCycleLR: give total_steps, or both epochs and steps_per_epoch")
-    return integer("OneCycleLR: epochs", epochs, 1) * integer("OneCycleLR: steps_per_epoch", steps_per_epoch, 1)
+    total = steps_of("OneCycleLR: epochs", epochs, 1) * steps_of("OneCycleLR: steps_per_epoch", steps_per_epoch, 1)
+    return steps_of("OneCycleLR: epochs * steps_per_epoch", total, 1)
 
 
 def _above(given: Any, what: str) -> float:

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import integer, mapping, real_array
+from ..checks import mapping, real_array
 from ..errors import InputError, StateError, TracingError, TypeMismatchError, UnknownAttributeError, listing, shown
 from ..scalar import Block, Value, Weight
 from ..tape import Tape, record
-from ._given import at_least_zero
+from ._given import at_least_zero, steps_of
 from ._grouping import Grouping
 from ._groups import Grouped, picked
 from ._moving import gathered, moving_of, scatter, zero_gradients
@@ -301,7 +301,7 @@ class Optimizer(Grouping):
     @steps.setter
     def steps(self, steps: int) -> None:
         self._check_free("steps are set")
-        self._steps = integer(f"{type(self).__name__}: steps", steps, 0)
+        self._steps = steps_of(f"{type(self).__name__}: steps", steps)
 
     def state_arrays(self) -> dict[str, FloatArray]:
         """The state of all held weights, in the order of `blocks`: live arrays by name, shape ``(numel(),)``.
@@ -348,7 +348,7 @@ class Optimizer(Grouping):
             raise InputError(f"{title}: missing {listing(missing)}")
         for name in ("hyperparameters", "state"):
             mapping(given[name], f"{title}: {name!r}")
-        steps = integer(f"{title}: 'steps'", given["steps"], 0)
+        steps = steps_of(f"{title}: 'steps'", given["steps"])
         unknown = [n for n in state_dict["hyperparameters"] if n not in self.hyperparameters()]
         if unknown:
             raise InputError(f"{title}: unknown {listing(unknown)}; there are {listing(self.hyperparameters())}")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..errors import ScalarvizError
 
 Floats = NDArray[np.float64]
 
@@ -70,10 +73,8 @@ class Schedule:
         """The momenta of the next `count` training steps, shape (count, groups); of one that moves them."""
 
     @abstractmethod
-    def after(
-        self, standing: Any, rates: tuple[float, ...], losses: Floats, epoch: int
-    ) -> tuple[Any, tuple[float, ...]]:
-        """Where it stands after training steps, and the rates then."""
+    def after(self, standing: Any, rates: tuple[float, ...], losses: Floats, epoch: int) -> Any:
+        """Where it stands after training steps."""
 
     @abstractmethod
     def scaled(self, standing: Any, rates: tuple[float, ...], new: tuple[float, ...]) -> Any:
@@ -216,10 +217,15 @@ class Pace:
         return np.concatenate([rates, moved], axis=1)
 
     def passed(self, losses: NDArray[np.float64], epoch: int) -> None:
-        """Steps were done, with these losses."""
+        """Steps were done, with these losses.
+
+        Where the schedule gives no rate for the next one, `rates` stay, and :meth:`table` says it when it is asked.
+        """
         if self.schedule is not None and self.standing is not None:
-            self.standing, self.rates = self.schedule.after(self.standing, self.rates, losses, epoch)
-            self._move(self.schedule)
+            self.standing = self.schedule.after(self.standing, self.rates, losses, epoch)
+            with suppress(ScalarvizError):
+                self.rates = self.schedule.now(self.standing, self.rates)
+                self._move(self.schedule)
 
 
 def momenta_now(schedule: Schedule, standing: Any) -> tuple[float, ...]:

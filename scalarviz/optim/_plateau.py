@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks import integer, one_of
+from ..checks import one_of
 from ..errors import InputError, shown
 from ..scalar.numbers import as_number
-from ._given import finite
+from ._given import finite, steps_of
 from ._optimizer import Optimizer
 from ._pace import Floats
 from ._scheduler import LRScheduler, groups_of, numbers
@@ -91,12 +91,12 @@ class ReduceLROnPlateau(LRScheduler):
         if self.factor >= 1:
             raise InputError(f"{title}: factor must lie in 0 <= x < 1, got {shown(factor)}")
         self.patience, self.cooldown = (
-            integer(f"{title}: patience", patience, 0), integer(f"{title}: cooldown", cooldown, 0)
+            steps_of(f"{title}: patience", patience, 0), steps_of(f"{title}: cooldown", cooldown, 0)
         )  # fmt: skip
         self.threshold, self.eps = finite(threshold, f"{title}: threshold"), finite(eps, f"{title}: eps", 0.0)
         groups = groups_of(optimizer)
         self.min_lrs = numbers(min_lr, f"{title}: min_lr", groups)
-        self.every = None if every is None else integer(f"{title}: every", every, 1)
+        self.every = None if every is None else steps_of(f"{title}: every", every, 1)
         super().__init__(optimizer, unit="step")
 
     @property
@@ -128,18 +128,16 @@ class ReduceLROnPlateau(LRScheduler):
         """The same rates for all steps: none is beyond its next look."""
         return np.tile(np.array(standing.rates), (count, 1))
 
-    def after(
-        self, standing: Any, rates: tuple[float, ...], losses: Floats, epoch: int
-    ) -> tuple[Any, tuple[float, ...]]:
+    def after(self, standing: Any, rates: tuple[float, ...], losses: Floats, epoch: int) -> PlateauStanding:
         """One more look where the steps reach it."""
         total = standing.total
         for loss in losses.tolist():  # one after the other: how steps are cut into calls shows in no bit
             total += loss
         within = standing.within + len(losses)
         if within < self._look(epoch):
-            return standing._replace(within=within, total=total), standing.rates
-        seen = self._seen(standing._replace(within=0, total=0.0), total / within)
-        return seen, seen.rates
+            later: PlateauStanding = standing._replace(within=within, total=total)
+            return later
+        return self._seen(standing._replace(within=0, total=0.0), total / within)
 
     def scaled(self, standing: Any, rates: tuple[float, ...], new: tuple[float, ...]) -> PlateauStanding:
         """It goes on from the rates that were set."""
@@ -191,7 +189,7 @@ class ReduceLROnPlateau(LRScheduler):
         return found if math.isfinite(found["best"]) else {**found, "best": None}
 
     def _read(self, title: str, given: Mapping[str, Any]) -> PlateauStanding:
-        whole = {name: integer(f"{title}: {name}", given[name], 0) for name in ("stepped", "within", "bad", "cooldown")}
+        whole = {name: steps_of(f"{title}: {name}", given[name]) for name in ("stepped", "within", "bad", "cooldown")}
         best = self.begin().best if given["best"] is None else as_number(given["best"], f"{title}: best")
         total = as_number(given["total"], f"{title}: total")
         rates = numbers(given["rates"], f"{title}: rates", len(self.base_lrs))

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import integer, mapping, one_of
-from ..errors import InputError, StateError, TypeMismatchError, listing
-from ._given import finite
+from ..checks import integer, mapping, one_of, real_array
+from ..errors import InputError, ScalarvizError, StateError, TypeMismatchError, listing
+from ._given import LAST_STEP, finite, steps_of
 from ._optimizer import Optimizer
 from ._pace import Floats, PaceMoment, Schedule, momenta_now
 
@@ -82,7 +82,7 @@ class LRScheduler(Schedule):
         title = type(self).__name__
         if not isinstance(optimizer, Optimizer):
             raise TypeMismatchError(f"{title}: an optimiser is wanted, got {type(optimizer).__name__}")
-        self._first = 1 + integer(f"{title}: last_epoch", last_epoch, -1)
+        self._first = 1 + integer(f"{title}: last_epoch", last_epoch, -1, LAST_STEP)
         self.unit = one_of(unit, UNITS, f"{title}: unit")
         self._optimizer, self._mark = weakref.ref(optimizer), object()
         if type(self).at is LRScheduler.at and type(self).table is LRScheduler.table:
@@ -161,8 +161,27 @@ class LRScheduler(Schedule):
         """
         raise NotImplementedError
 
+    def _said(self, counts: NDArray[np.int64]) -> Floats:
+        """What `at` gives; one that a user wrote may do what it likes."""
+        shape, asked = (len(counts), len(self.base_lrs)), f"at {int(counts[0]):,}"
+        if len(counts) > 1:
+            asked = f"between {int(counts.min()):,} and {int(counts.max()):,}"
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                rates = real_array(self.at(counts), f"{self!r}: what it gives {asked}")
+        except ScalarvizError:
+            raise
+        except Exception as error:
+            raise InputError(
+                f"{self!r} gives no rate {asked}: {type(error).__name__}: {error!s:.200}; "
+                "optimizer.lr_schedule = None goes on without it"
+            ) from error
+        if rates.shape != shape:
+            raise InputError(f"{self!r}: at() gives an array of the shape (counts, groups) {shape}, got {rates.shape}")
+        return rates
+
     def _checked_at(self, counts: NDArray[np.int64]) -> Floats:
-        rates = self.at(counts)
+        rates = self._said(counts)
         good = np.isfinite(rates) & (rates >= 0)
         if not good.all():
             row, group = np.argwhere(~good)[0]
@@ -214,18 +233,15 @@ class LRScheduler(Schedule):
         found: Floats = self._checked_at(self._counts(standing, count, epoch)) * np.array(standing.scales)
         return found
 
-    def after(
-        self, standing: Any, rates: tuple[float, ...], losses: Floats, epoch: int
-    ) -> tuple[Any, tuple[float, ...]]:
-        """Where it stands after training steps, and the rates then."""
+    def after(self, standing: Any, rates: tuple[float, ...], losses: Floats, epoch: int) -> Any:
+        """Where it stands after training steps."""
         every = self._every(epoch)
         more, within = divmod(min(standing.within, every - 1) + len(losses), every)
-        new = Standing(standing.stepped + more, within, standing.scales)
-        return new, self.now(new, rates)
+        return Standing(standing.stepped + more, within, standing.scales)
 
     def scaled(self, standing: Any, rates: tuple[float, ...], new: tuple[float, ...]) -> Any:
         """Where it stands when the rates are set by hand; None: it ends, a rate of 0 cannot be scaled."""
-        own = self.at(np.array([standing.stepped]))[0].tolist()
+        own = self._checked_at(np.array([standing.stepped]))[0].tolist()
         changed = [before != after for before, after in zip(rates, new, strict=True)]
         if any(change and rate == 0 for change, rate in zip(changed, own, strict=True)):
             return None
@@ -314,7 +330,7 @@ class LRScheduler(Schedule):
     def _read(self, title: str, given: Mapping[str, Any]) -> Any:
         scales = numbers(given["scales"], f"{title}: scales", len(self.base_lrs))
         return Standing(
-            integer(f"{title}: stepped", given["stepped"], 0), integer(f"{title}: within", given["within"], 0), scales
+            steps_of(f"{title}: stepped", given["stepped"]), steps_of(f"{title}: within", given["within"]), scales
         )
 
     def __getstate__(self) -> dict[str, Any]:

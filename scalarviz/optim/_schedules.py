@@ -7,9 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import integer
 from ..errors import InputError, TypeMismatchError, shown
-from ._given import finite
+from ._given import finite, steps_of
 from ._optimizer import Optimizer
 from ._pace import Floats
 from ._scheduler import LRScheduler
@@ -41,7 +40,7 @@ class StepLR(LRScheduler):
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1, *, unit: str = "step"
     ) -> None:
-        self.step_size = integer("StepLR: step_size", step_size, 1)
+        self.step_size = steps_of("StepLR: step_size", step_size, 1)
         self.gamma = finite(gamma, "StepLR: gamma", 0.0)
         super().__init__(optimizer, last_epoch, unit=unit)
 
@@ -137,7 +136,7 @@ class CosineAnnealingLR(LRScheduler):
         self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1, *,
         unit: str = "step",
     ) -> None:  # fmt: skip
-        self.T_max = integer("CosineAnnealingLR: T_max", T_max, 1)
+        self.T_max = steps_of("CosineAnnealingLR: T_max", T_max, 1)
         self.eta_min = finite(eta_min, "CosineAnnealingLR: eta_min", 0.0)
         super().__init__(optimizer, last_epoch, unit=unit)
 
@@ -178,7 +177,7 @@ class LinearLR(LRScheduler):
             raise InputError(f"LinearLR: start_factor must lie in 0 < x <= 1, got {shown(start_factor)}")
         if self.end_factor > 1:
             raise InputError(f"LinearLR: end_factor must lie in 0 <= x <= 1, got {shown(end_factor)}")
-        self.total_iters = integer("LinearLR: total_iters", total_iters, 1)
+        self.total_iters = steps_of("LinearLR: total_iters", total_iters, 1)
         super().__init__(optimizer, last_epoch, unit=unit)
 
     def at(self, counts: Counts) -> Floats:
@@ -199,7 +198,7 @@ def whole_numbers(given: object, what: str) -> list[int]:
     """
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise TypeMismatchError(f"{what} is a list of whole numbers, got {type(given).__name__} {shown(given)}")
-    return [integer(f"{what}[{i}]", one, 0) for i, one in enumerate(given)]
+    return [steps_of(f"{what}[{i}]", one, 0) for i, one in enumerate(given)]
 
 
 def _powers(gamma: float, exponents: NDArray[np.int64]) -> Floats:

@@ -174,8 +174,8 @@ def load_run(run: Run, path: str | Path, *, optimizer: bool = True, keep: Collec
     own = type(run.optimizer).__name__
     if optimizer and saved.optimizer and saved.optimizer != own:
         raise InputError(
-            f"{path} was trained with {saved.optimizer}, this run uses {own}; use {saved.optimizer}, or load with "
-            "optimizer=False to keep the weights and the step alone"
+            f"{path} was trained with {saved.optimizer:.60}, this run uses {own}; use {saved.optimizer:.60}, or load "
+            "with optimizer=False to keep the weights and the step alone"
         )
     try:
         rule = _rule(run, saved, keep) if optimizer else None

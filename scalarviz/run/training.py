@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..engine.problem import Problem, Rates, Trainer, rates_of
 from ..engine.readback import Asked
-from ..errors import DivergedError
+from ..errors import DivergedError, InputError, TypeMismatchError
 from ..optim import Pace
 from ..scalar.store import Store
 from .history import History
@@ -181,7 +181,7 @@ class Training:
         trainer, begun = self.trainer, time.perf_counter()
         count = self.problem.ready(self.steps, self._count(trainer, most))
         reading = time.perf_counter() - begun
-        lr = self.pace.table(count, self.problem.epoch)
+        count, lr = self._rates(count)
         with Whole() as whole:
             # one compiled step alone is never undone, and stands at the bad step anyhow
             kept = count > 1 or trainer.breakable
@@ -195,6 +195,15 @@ class Training:
                 self._stop_at_divergence(trainer, kept and count > 1, losses, lr)
             self._book(losses, lr)
         return len(losses)
+
+    def _rates(self, count: int) -> tuple[int, Rates]:
+        """The rates of the coming steps: of one alone where a schedule gives none for a later one."""
+        try:
+            return count, self.pace.table(count, self.problem.epoch)
+        except (InputError, TypeMismatchError):
+            if count == 1:
+                raise
+            return 1, self.pace.table(1, self.problem.epoch)
 
     def _cut(self, trainer: Trainer, losses: NDArray[np.float64], lr: Rates, whole: Whole) -> NDArray[np.float64]:
         """The losses of a call, or of its steps up to the one that the onlooker stops at: these are done again."""
@@ -257,7 +266,7 @@ class Training:
         trainer, begun = self.trainer, time.perf_counter()
         count = self.problem.ready(self.steps, self._count(trainer, most))
         reading = time.perf_counter() - begun
-        lr = self.pace.table(count, self.problem.epoch)
+        count, lr = self._rates(count)
         with Whole() as whole:
             kept = trainer.breakable or (self.onlooker is not None and count > 1)
             if kept:
@@ -273,9 +282,9 @@ class Training:
         self.problem.store.computed[:] = 1
         last = float(lr[len(losses) - 1, 0]) if isinstance(lr, np.ndarray) else lr
         self.loss, self.lr, self._update = float(losses[-1]), last, None
-        self.pace.passed(losses, self.problem.epoch)
         self.steps += len(losses)
         self.data_changed, self._revision = False, self.problem.store.revision
+        self.pace.passed(losses, self.problem.epoch)
         if self.onlooker is not None:
             self.onlooker.after()
 

@@ -301,6 +301,10 @@ class Symbol(Value):
         tracing.forbid(".data")
         raise TracingError(LEFT)
 
+    def __hash__(self) -> int:
+        tracing.forbid("a key of a dict or a set (it is none of theirs: take sv.where, or sv.gather(table, id))")
+        return object.__hash__(self)
+
     def backward(self, upstream: SupportsFloat = 1.0) -> float | None:
         """Raises `TracingError`: the engine makes the gradients of a recorded graph."""
         raise TracingError("backward() inside a recorded function: return the loss; its gradient is made by the engine")

@@ -330,3 +330,47 @@ def test_one_cycle_by_hand_ends_as_pytorchs_does():
         schedule.step()
     with pytest.raises(InputError, match="5 steps"):
         schedule.step()
+
+
+FACTORS = {
+    "a dict": lambda count: {50: 0.1}.get(count, 1.0),
+    "a set": lambda count: 0.1 if count in {30, 50} else 1.0,
+    "a product with a dict": lambda count: 0.99**count * {50: 0.1}.get(count, 1.0),
+    "a list that ends": lambda count: np.linspace(1, 0, 60)[count],
+}
+
+
+@pytest.mark.parametrize("name", FACTORS)
+def test_a_function_that_looks_a_count_up_is_called_with_numbers(name):
+    schedule = lr_scheduler.LambdaLR(optim.SGD([sv.Weight(1.0)], lr=0.5), FACTORS[name])
+    counts = np.arange(55)
+    assert schedule.at(counts)[:, 0].tolist() == [0.5 * float(FACTORS[name](k)) for k in counts.tolist()]
+    assert "called with numbers" in schedule.remark
+
+
+@pytest.mark.parametrize("number", [2**53 + 1, 2**63, 10**400])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("StepLR", "step_size"), ("CosineAnnealingLR", "T_max"), ("LinearLR", "total_iters"),
+     ("ReduceLROnPlateau", "patience"), ("ReduceLROnPlateau", "every"), ("ReduceLROnPlateau", "cooldown")],
+)  # fmt: skip
+def test_a_count_of_steps_that_no_float_holds_is_refused(kind, name, number):
+    optimizer = optim.SGD([sv.Weight(1.0)], lr=0.5)
+    with pytest.raises(InputError, match=name):
+        getattr(lr_scheduler, kind)(optimizer, **{name: number})
+    with pytest.raises(InputError, match="epoch"):
+        lr_scheduler.OneCycleLR(optimizer, 0.1, epochs=2, steps_per_epoch=number, cycle_momentum=False)
+
+
+@pytest.mark.parametrize(
+    ("gives", "said"),
+    [(lambda: 1 / 0, "ZeroDivisionError"), (lambda: np.ones(3), r"shape \(counts, groups\)"),
+     (lambda: "rate", "real numbers")],
+)  # fmt: skip
+def test_a_schedule_of_ones_own_that_fails_is_said(gives, said):
+    class Broken(lr_scheduler.LRScheduler):
+        def at(self, counts):
+            return gives()
+
+    with pytest.raises(ScalarvizError, match=f"Broken.*{said}"):
+        Broken(optim.SGD([sv.Weight(1.0)], lr=0.5))

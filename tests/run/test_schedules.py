@@ -315,3 +315,52 @@ def test_the_edit_as_text_and_bad_ones():
     for wrong in (3, "StepLR", StepLR):
         with pytest.raises(TypeMismatchError, match="LRScheduler"):
             SetSchedule(wrong)
+
+
+def ends(kind):
+    def factor(count):
+        if int(count) < 20:
+            return 1.0 - int(count) / 40
+        if kind == "raises":
+            raise LookupError("the table ends")
+        return {"nan": float("nan"), "negative": -1.0, "none": None}[kind]
+
+    return factor
+
+
+@pytest.mark.parametrize("kind", ["raises", "nan", "negative", "none"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_schedule_that_ends_leaves_a_whole_run(engine, kind):
+    run = make(lambda o: LambdaLR(o, ends(kind)), engine)
+    other = make(lambda o: LambdaLR(o, lambda k: 1 - int(k) / 40), engine)
+    other.step(20)
+    run.step(7)
+    with pytest.raises((InputError, TypeMismatchError), match="LambdaLR"):
+        run.step(30)
+    for _ in range(2):
+        assert (run.steps, len(run.history), run.span) == (20, 20, (0, 20))
+        assert run.values.tobytes() == other.values.tobytes()
+        with pytest.raises((InputError, TypeMismatchError), match="LambdaLR"):
+            run.step(1)
+    run.back(5), run.step(5)
+    assert run.values.tobytes() == other.values.tobytes()
+    run.optimizer.lr_schedule = None
+    run.step(3)
+    assert (run.steps, len(run.history)) == (23, 23)
+
+
+def test_a_state_of_steps_without_end_is_refused():
+    for schedule in (
+        half_every_two,
+        warm,
+        lambda o: ReduceLROnPlateau(o, every=3),
+        lambda o: LambdaLR(o, lambda k: 1.0),
+    ):
+        run = make(schedule)
+        state = run.optimizer.lr_schedule.state_dict()
+        for name in {"stepped", "within"} & set(state):
+            for number in (2**53 + 1, 2**63, 10**30):
+                optimizer = optim.SGD([sv.Weight(1.0)], lr=0.4)
+                schedule(optimizer)
+                with pytest.raises(InputError, match=name):
+                    optimizer.lr_schedule.load_state_dict({**state, name: number})

@@ -19,6 +19,7 @@ ASKING = {
     "range": lambda x: list(range(x * 1)),
     "index": lambda x: [1, 2][x * 1], "index of a dot": lambda x: [1, 2][sv.dot([x], [1.0])],
     "equality": lambda x: 1 if x * 1 == 3 else 0, "inequality": lambda x: 1 if x * 1 != 3 else 0,
+    "key of a dict": lambda x: {3: 1}.get(x * 1, 0), "set": lambda x: x * 1 in {3}, "key": lambda x: {1: 2}[x * 1],
     "membership": lambda x: 3 in [x * 1, x * 2],
     "dot": lambda x: float(sv.dot([x], [1.0])), "data of a dot": lambda x: sv.dot([x], [1.0]).data,
 }  # fmt: skip
