@@ -48,9 +48,10 @@ class Limits:
         """Whether there is a sum over all weights between backward and update."""
         return self.penalised or self.clip_norm is not None
 
-    def numbers(self) -> NDArray[np.float64]:
-        """What compiled sums are given: the numbers, what is added to the length, the place of the result."""
-        return np.array([self.l1, self.l2, -1.0 if self.clip_norm is None else self.clip_norm, TINY, CLIP])
+    def numbers(self, n_weights: int) -> NDArray[np.float64]:
+        """What compiled sums are given: the numbers, what is added to the length, the result's place, the weights."""
+        length = -1.0 if self.clip_norm is None else self.clip_norm
+        return np.array([self.l1, self.l2, length, TINY, CLIP, n_weights])
 
     def penalty(self, values: NDArray[Any]) -> float:
         """What the loss has on top at these weights, (P,)."""

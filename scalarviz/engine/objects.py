@@ -85,7 +85,7 @@ class ObjectsTrainer(HostTrainer):
                 loss = self.sample_loss(data[:, sample].tolist())
             loss.backward(scale)
             total += loss.data
-        return total * scale + problem.limits.penalty(problem.store.value)
+        return total * scale + problem.limits.penalty(problem.store.value[: problem.n_weights])
 
     def _coupled(self, together: Lockstep, step: int, samples: Array, scale: float) -> float:
         """Forward and backward of samples, a column each, that depend on each other."""

@@ -90,6 +90,8 @@ class Problem:
         schedule moves them.
     share : callable or None
         Targets (samples, n_targets) to what each sample adds to the number that a mean divides by; None: 1.
+    n_weights : int
+        The first so many of the store's numbers are weights, on which penalties are; buffers stand behind them. 0: all.
     """
 
     plan: Plan
@@ -109,12 +111,14 @@ class Problem:
     share: Share | None = None
     limits: Limits = NO_LIMITS
     columns: list[Array] = field(default_factory=list)
+    n_weights: int = 0
     _ahead: Ahead | None = field(default=None, init=False, repr=False)
     _shares: tuple[Data, Share, NDArray[np.float64] | None] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.block == 0:
             self.block = default_block(self.plan.body, self.store.value.itemsize)
+        self.n_weights = self.n_weights or len(self.store.value)
 
     def scales(self, first: int, count: int) -> NDArray[np.float64]:
         """Factor of one sample's loss in the loss of the batch, in the steps ``first + 1 .. first + count``."""
@@ -153,6 +157,11 @@ class Problem:
     def draws(self, step: int, place: int) -> Draws:
         """What the dropout masks of step ``step + 1`` are drawn from, for the samples of its batch from `place` on."""
         return Draws(self.seed, step, place)
+
+    @property
+    def of_weights(self) -> NDArray[np.bool_]:
+        """Which of the store's numbers are weights, that have gradients; shape (P,)."""
+        return np.arange(len(self.store.value)) < self.n_weights
 
     @property
     def whole(self) -> bool:

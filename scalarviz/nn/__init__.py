@@ -26,6 +26,7 @@ from ._activations import (
 )
 from ._adaptive import AdaptiveAvgPool1d, AdaptiveAvgPool2d
 from ._attention import MultiheadAttention
+from ._batch_norm import BatchNorm1d, BatchNorm2d
 from ._batches import batch_part, batch_reduction, batch_shares
 from ._binary import BCELoss, BCEWithLogitsLoss
 from ._classes import NLLLoss
@@ -39,13 +40,13 @@ from ._losses import HingeEmbeddingLoss, HuberLoss, L1Loss, Loss, MSELoss, Smoot
 from ._mlp import MLP
 from ._module import Module
 from ._network import Network, PerceptronView
-from ._norm import BatchNorm1d, BatchNorm2d, LayerNorm
+from ._norm import LayerNorm
 from ._parameter import Parameter, ParameterView
 from ._pool import AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
 from ._rms_norm import RMSNorm
 from ._sequential import Sequential
 from ._shape import Flatten, Unflatten
-from ._state import LoadResult
+from ._state import LoadResult, buffer_blocks, constant_buffers
 
 __all__ = [
     "ELU", "GELU", "MLP", "Activation", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AvgPool1d", "AvgPool2d", "BCELoss",
@@ -54,7 +55,8 @@ __all__ = [
     "Linear", "LoadResult", "LogSigmoid", "LogSoftmax", "Loss", "MSELoss", "MaxPool1d", "MaxPool2d", "Module",
     "MultiMarginLoss", "MultiheadAttention", "NLLLoss", "Network", "PReLU", "Parameter", "ParameterView",
     "Perceptron", "PerceptronView", "RMSNorm", "ReLU", "ReLU6", "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss",
-    "Softmax", "Softplus", "Tanh", "Unflatten", "batch_part", "batch_reduction", "batch_shares", "init", "utils",
+    "Softmax", "Softplus", "Tanh", "Unflatten", "batch_part", "batch_reduction", "batch_shares", "buffer_blocks",
+    "constant_buffers", "init", "utils",
 ]  # fmt: skip
 
 for _kind in [thing for thing in map(globals().get, __all__) if isinstance(thing, type)]:

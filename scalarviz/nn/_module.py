@@ -18,12 +18,13 @@ from ..scalar.numbers import as_number
 from ..scalar.single import usable
 from ..scalar.value import UNTRACKED
 from ..scalar.walk import backward_between
+from ._buffer import Buffer
 from ._inputs import as_input
 from ._mode import Mode
 from ._parameter import Parameter
 from ._parts import Place, held_at, parts_in, parts_of, written
 from ._printed import tree
-from ._state import LoadResult, entries, load, matching, register
+from ._state import LoadResult, buffers, entries, load, matching, register
 from ._torch_names import TorchNames
 from ._weights import Weights
 
@@ -158,7 +159,7 @@ class Module(Mode, TorchNames):
         """Every direct part with its name."""
         return ((written(place), part) for place, part in parts_of(vars(self), KINDS))
 
-    def _adopt(self, part: Module | Parameter | Weight) -> None:
+    def _adopt(self, part: Module | Parameter | Weight | Buffer) -> None:
         """Leave a weak way back in `part`, from which its name is found. No cycle is made."""
         if isinstance(part, Weight):
             if isinstance(part._block, Parameter):  # an element of an array, which names it
@@ -185,7 +186,7 @@ class Module(Mode, TorchNames):
         if found is not None and _named(held_at(vars(self), found)) is part:
             return found
         places.clear()
-        for place, member in parts_of(vars(self), KINDS):
+        for place, member in parts_of(vars(self), (*KINDS, Buffer)):
             places.setdefault(id(_named(member)), place)
         return places.get(id(part))
 
@@ -292,9 +293,10 @@ class Module(Mode, TorchNames):
         """
         register(self, name, array)
 
-    def named_buffers(self, prefix: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
-        """Every buffer with its path."""
-        return ((name, part) for name, part in entries(self, prefix) if isinstance(part, np.ndarray))
+    def named_buffers(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, NDArray[Any]]]:
+        """Every buffer with its path, as an array; with `remove_duplicate` each once, under its first name."""
+        found = buffers(self, prefix, flag(remove_duplicate, "named_buffers: remove_duplicate"))
+        return ((name, part.data if isinstance(part, Buffer) else part) for name, part in found)
 
     def zero_grad(self) -> None:
         """Set every gradient to 0, "not computed yet"."""

@@ -1,15 +1,12 @@
-"""Normalisation: `LayerNorm` over one sample, `BatchNorm1d` and `BatchNorm2d` by running statistics."""
+"""Normalisation over one sample: `LayerNorm`; and what all normalisations share."""
 
 from __future__ import annotations
 
 import math
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..checks import flag
-from ..errors import InputError, StateError, shown
+from ..errors import InputError, shown
 from ..scalar import Value, Weight, dot, functions
 from ..scalar.dot import Dot, Row
 from ..scalar.nested import flatten, nest, shape_of
@@ -17,7 +14,7 @@ from ..scalar.numbers import as_number
 from ._inputs import titled
 from ._linear import count
 from ._module import Module
-from ._parameter import Parameter, fits
+from ._parameter import Parameter
 
 
 class Norm(Module):
@@ -92,106 +89,6 @@ class LayerNorm(Norm):
     def extra_repr(self) -> str:
         """PyTorch's text."""
         return f"{self.normalized_shape}, eps={self.eps:g}, elementwise_affine={self.weight is not None}"
-
-
-class BatchNorm(Norm):
-    """``(x - running_mean) / sqrt(running_var + eps) * weight + bias``, each channel by its own numbers.
-
-    Only the evaluation mode: in training mode PyTorch normalises by the mean and variance of the batch, which makes
-    a sample's output depend on the others; a model here is the graph of one sample. Call ``net.eval()``; `weight`
-    and `bias` can still be trained then, and the running statistics come from a PyTorch state_dict.
-
-    Parameters
-    ----------
-    num_features : int
-        Channels C.
-    eps : float
-        Keeps the root away from 0.
-    affine : bool
-        Whether there are `weight` and `bias`.
-
-    Attributes
-    ----------
-    weight, bias : Parameter, shape (num_features,), or None
-    running_mean, running_var : ndarray, shape (num_features,)
-        Buffers: in the state_dict, not trained. A Run records their values when it is made.
-    num_batches_tracked : ndarray of int64, shape ()
-        Buffer, kept for PyTorch.
-
-    Raises
-    ------
-    InputError
-        A size below 1, or a bad `eps`; when called: an input of another shape.
-    StateError
-        Called in training mode.
-    """
-
-    layouts: ClassVar[dict[int, str]] = {}
-    num_features: int
-    eps: float
-    running_mean: NDArray[Any]
-    running_var: NDArray[Any]
-    num_batches_tracked: NDArray[Any]
-
-    def __init__(self, num_features: int, eps: float = 1e-5, *, affine: bool = True) -> None:
-        name = type(self).__name__
-        self.num_features = count(num_features, f"{name}: num_features")
-        self.eps = epsilon(eps, name)
-        shape, title = (self.num_features,), f"{name}({self.num_features})"
-        fits(shape, title)
-        self.weight, self.bias = None, None
-        if flag(affine, f"{name}: affine"):
-            self.weight, self.bias = Parameter.filled(1.0, shape, title), Parameter.filled(0.0, shape, title)
-        self.register_buffer("running_mean", np.zeros(shape))
-        self.register_buffer("running_var", np.ones(shape))
-        self.register_buffer("num_batches_tracked", np.array(0, np.int64))
-
-    def forward(self, x: Any) -> Any:
-        """The normalised numbers, in the shape of `x`."""
-        title = titled(self, f"{type(self).__name__}({self.num_features})")
-        if self.training:
-            raise StateError(
-                f"{title} is in training mode: it would normalise each sample by the mean and variance of its batch, "
-                "but a graph here is that of one sample. Call net.eval() before: running_mean and running_var are "
-                "used then, and weight and bias can still be trained"
-            )
-        shape = shape_of(x, f"{title}: the input")
-        if len(shape) not in self.layouts or shape[0] != self.num_features or 0 in shape:
-            wanted = " or ".join(f"({self.num_features}{sides})" for sides in self.layouts.values())
-            raise InputError(f"{title} takes a sample of shape {wanted}, got {shape}")
-        with np.errstate(all="ignore"):
-            factors = 1.0 / np.sqrt(self.running_var + self.eps)
-        scaled = []
-        for c, (channel, factor, mean) in enumerate(zip(x, factors.tolist(), self.running_mean.tolist(), strict=True)):
-            scale, shift = self._affine(c, factor, mean)
-            normal = [dot((scale,), (v,), shift) for v in flatten(channel)]
-            scaled.append(normal[0] if len(shape) == 1 else nest(normal, shape[1:]))
-        return scaled
-
-    def _affine(self, c: int, factor: float, mean: float) -> tuple[Value, Value]:
-        """Factor and summand of channel `c`: computed once a step, not once a number."""
-        if self.weight is None or self.bias is None:
-            return Value(factor), Value(-mean * factor)
-        scale = self.weight.weight(c) * factor
-        return scale, self.bias.weight(c) - scale * mean
-
-    def extra_repr(self) -> str:
-        """PyTorch's text."""
-        return f"{self.num_features}, eps={self.eps:g}, affine={self.weight is not None}"
-
-
-class BatchNorm1d(BatchNorm):
-    """Batch normalisation of C numbers, or of C x L. See :class:`BatchNorm`."""
-
-    stage: ClassVar[str] = "batch_norm1d"
-    layouts: ClassVar[dict[int, str]] = {1: ",", 2: ", L"}
-
-
-class BatchNorm2d(BatchNorm):
-    """Batch normalisation of a picture C x H x W. See :class:`BatchNorm`."""
-
-    stage: ClassVar[str] = "batch_norm2d"
-    layouts: ClassVar[dict[int, str]] = {3: ", H, W"}
 
 
 def normalised(row: list[Value], eps: float) -> list[Value]:

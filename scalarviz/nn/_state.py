@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..checks import flag, mapping, text
 from ..errors import InputError, TypeMismatchError, listing, shown
 from ..scalar import Weight
+from ._buffer import Buffer
 from ._parameter import Parameter, ParameterView, fitted, float_array
 
 if TYPE_CHECKING:
@@ -42,12 +43,31 @@ def register(module: Module, name: str, array: ArrayLike) -> None:
     books.buffers = tuple(dict.fromkeys((*books.buffers, name)))
 
 
-def entries(module: Module, prefix: str = "") -> Iterator[tuple[str, Parameter | Weight | NDArray[Any]]]:
+Kept = Buffer | NDArray[Any]
+"""A buffer: one that a graph reads as it changes, or an array of the user, which is a constant of every recording."""
+
+
+def entries(module: Module, prefix: str = "") -> Iterator[tuple[str, Parameter | Weight | Kept]]:
     """Parameters and buffers by path in PyTorch's order: of each module its parameters, then its buffers."""
     for path, owner in module._walk(prefix, ()):
         own = [(n, p) for n, p in owner._members() if isinstance(p, Parameter | Weight)]
-        for name, part in (*own, *((n, getattr(owner, n)) for n in owner._books.buffers)):
+        for name, part in (*own, *_own_buffers(owner)):
             yield (f"{path}.{name}" if path else name), part
+
+
+def buffers(module: Module, prefix: str, once: bool) -> Iterator[tuple[str, Kept]]:
+    """Buffers by path; those of a module that is held twice `once`, or under each of its names."""
+    seen: set[int] = set()
+    for name, part in entries(module, prefix):
+        if isinstance(part, Buffer | np.ndarray) and not (once and id(part) in seen):
+            seen.add(id(part))
+            yield name, part
+
+
+def _own_buffers(owner: Module) -> Iterator[tuple[str, Kept]]:
+    for name in owner._books.buffers:
+        kept = vars(owner).get(name)
+        yield name, kept if isinstance(kept, Buffer) else getattr(owner, name)
 
 
 def load(module: Module, state_dict: Mapping[str, Any], strict: bool) -> LoadResult:
@@ -61,7 +81,7 @@ def load(module: Module, state_dict: Mapping[str, Any], strict: bool) -> LoadRes
     for name in own.keys() & state_dict.keys():
         part = own[name]
         try:
-            arrays[name] = fitted(state_dict[name], () if isinstance(part, Weight) else part.shape, name)
+            arrays[name] = _fitting(state_dict[name], part, name)
         except (InputError, TypeMismatchError) as error:
             faults.append(str(error))
     if strict:
@@ -75,8 +95,24 @@ def load(module: Module, state_dict: Mapping[str, Any], strict: bool) -> LoadRes
         if isinstance(part, np.ndarray):
             part[...] = array
         else:
-            part.data = array if isinstance(part, Parameter) else float(array)
+            part.data = float(array) if isinstance(part, Weight) else array
     return LoadResult(missing, unexpected)
+
+
+def buffer_blocks(module: Module) -> list[Buffer]:
+    """The buffers that a graph reads as numbers of a store, each once: a Run gathers them behind its weights."""
+    return [part for _, part in buffers(module, "", True) if isinstance(part, Buffer)]
+
+
+def constant_buffers(module: Module) -> dict[str, NDArray[Any]]:
+    """Copies of the other buffers, arrays of the user, by name: constants of every graph that is recorded."""
+    return {name: part.copy() for name, part in buffers(module, "", False) if isinstance(part, np.ndarray)}
+
+
+def _fitting(array: Any, part: Parameter | Weight | Kept, name: str) -> NDArray[np.float64]:
+    if isinstance(part, Buffer):
+        return part.fitted(array, name)
+    return fitted(array, () if isinstance(part, Weight) else part.shape, name)
 
 
 def matching(module: Module, pattern: str) -> list[Parameter | ParameterView | Weight]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import NDArray
+
 from ..checks import text
 from ._absent import METHODS
 
@@ -24,6 +26,9 @@ class TorchNames:
 
         def _members(self) -> Iterator[tuple[str, Any]]:
             """See :class:`Module`."""
+
+        def named_buffers(self) -> Iterator[tuple[str, NDArray[Any]]]:
+            """See :meth:`Module.named_buffers`."""
 
         def children(self) -> list[Module]:
             """See :meth:`Module.children`."""
@@ -46,6 +51,10 @@ class TorchNames:
     def add_module(self, name: str, module: Module) -> None:
         """Set a part by its name: ``self.name = module``."""
         setattr(self, text(name, "add_module: the name"), module)
+
+    def buffers(self) -> list[NDArray[Any]]:
+        """Every buffer once, as an array, in the order of `named_buffers`."""
+        return [array for _, array in self.named_buffers()]
 
     def apply(self, function: Callable[[Module], Any]) -> Any:
         """Call ``function(module)`` for every module below and then for this one; returns the module.

@@ -76,7 +76,8 @@ def diagnose(frame: Frame, tensors: Sequence[Tensor], stages: Sequence[Stage]) -
     tuple of Trouble
         A cause is told once, at the layer before it: what follows from it is not.
     """
-    known = not frame.edited and frame.step > 0 and bool(frame.computed.all())
+    weights = [tensor for tensor in tensors if not tensor.buffer]
+    known = not frame.edited and frame.step > 0 and all(bool(frame.computed[t.span].all()) for t in weights)
     broken = _not_finite(frame, tensors, known)
     if broken:
         return (broken,)
@@ -102,7 +103,8 @@ def _not_finite(frame: Frame, tensors: Sequence[Tensor], known: bool) -> Trouble
             bad = int(np.count_nonzero(~np.isfinite(block)))
             if bad:
                 kind = "NaN" if np.isnan(block).any() else "infinite"
-                count = f"{bad:,} of {block.size:,} {what}" if block.size > 1 else what.rstrip("s")
+                named = "numbers" if tensor.buffer else what
+                count = f"{bad:,} of {block.size:,} {named}" if block.size > 1 else named.rstrip("s")
                 return Trouble("not finite", tensor.name, f"{tensor.name}: {count} {_is(bad)} {kind}")
     if known and not np.isfinite(frame.loss):
         return Trouble("not finite", tensors[-1].name, f"the loss is {'NaN' if np.isnan(frame.loss) else 'infinite'}")

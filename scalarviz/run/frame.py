@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.floating]
 BoolArray = NDArray[np.bool_]
 
-Role = Literal["weight", "bias", "value"]
+Role = Literal["weight", "bias", "value", "buffer", "count"]
+BUFFERS = ("buffer", "count")
+"""What no optimiser trains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +35,9 @@ class Tensor:
         ``(out, in)`` for a weight matrix, ``(out,)`` for a bias, ``()`` for a lone Weight.
     start : int
         Index of its first element in the flat arrays, C order.
-    role : {"weight", "bias", "value"}
-        What the block is drawn as.
+    role : {"weight", "bias", "value", "buffer", "count"}
+        What the block is drawn as. A ``"buffer"`` is read by the network and trained by no optimiser (the running
+        mean of a norm), a ``"count"`` is one that counts, and is not drawn.
     """
 
     name: str
@@ -48,6 +51,11 @@ class Tensor:
         return prod(self.shape)
 
     @property
+    def buffer(self) -> bool:
+        """Whether its numbers are no weights: no gradient goes to them."""
+        return self.role in BUFFERS
+
+    @property
     def span(self) -> slice:
         """Where the block lies in the flat arrays."""
         return slice(self.start, self.start + self.size)
@@ -55,6 +63,12 @@ class Tensor:
     def of(self, flat: FloatArray) -> FloatArray:
         """The block of `flat` in its own shape (a view)."""
         return flat[self.span].reshape(self.shape)
+
+    def stored(self, flat: FloatArray) -> NDArray[Any]:
+        """A copy of the block as files have it: counts are int64."""
+        block = self.of(flat)
+        with np.errstate(invalid="ignore"):
+            return block.astype(np.int64) if self.role == "count" else block.copy()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, listing
+from ..nn import Module, buffer_blocks, constant_buffers
 from ..scalar.store import Block, Store
 from ..scalar.weight import Weight
 from .frame import Role, Tensor
@@ -22,21 +23,30 @@ def blocks_of(model: Any) -> list[Block]:
     return as_blocks(parameters()) if callable(parameters) else []
 
 
-def buffers_of(model: Any) -> dict[str, NDArray[Any]]:
-    """Copies of the buffers of a module by name; none for a plain function."""
-    named = getattr(model, "named_buffers", None)
-    return {name: array.copy() for name, array in named()} if callable(named) else {}
+def buffers_in(model: Any) -> list[Any]:
+    """The buffers of a module that its graph reads as numbers of the store; none for a plain function."""
+    return buffer_blocks(model) if isinstance(model, Module) else []
 
 
-def without_buffers(model: Any, saved: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The entries of `saved` that are no buffers of `model`.
+def begun_buffers(model: Any) -> dict[Block, NDArray[np.float64]]:
+    """What the buffers of a module begin with."""
+    return {block: block.first for block in buffers_in(model)}
+
+
+def constants_of(model: Any) -> dict[str, NDArray[Any]]:
+    """Copies of the other buffers of a module by name, arrays of the user; none for a plain function."""
+    return constant_buffers(model) if isinstance(model, Module) else {}
+
+
+def without_constants(model: Any, saved: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The entries of `saved` that are no constants of `model`.
 
     Raises
     ------
     InputError
-        A saved buffer differs from the model's. A recorded graph holds them as constants.
+        A saved one differs from the model's.
     """
-    own = buffers_of(model)
+    own = constants_of(model)
     differing = [name for name, array in own.items() if name in saved and not np.array_equal(saved[name], array)]
     if differing:
         raise InputError(

@@ -22,7 +22,7 @@ from ..tape import Plan, Tape, lower, record
 from .checks import check_targets
 from .forward import Forward
 from .frame import Tensor
-from .gather import blocks_of, tensors_of, weight_name
+from .gather import blocks_of, buffers_in, tensors_of, weight_name
 from .grouped import grouped
 from .ids import check_tables
 from .optimizer import trained_indices
@@ -84,8 +84,13 @@ class Graph:
         return partial(weight_name, self.tensors)
 
     @property
+    def n_weights(self) -> int:
+        """How many of the flat numbers are weights, the first ones; buffers stand behind them."""
+        return sum(block.size for block in self.tape.blocks if not block.buffer)
+
+    @property
     def blocks(self) -> list[Block]:
-        """Its weights, in the order of the flat arrays."""
+        """Its weights and buffers, in the order of the flat arrays."""
         return list(self.tape.blocks)
 
     def check(self, what: str, inputs: Any, targets: Any) -> None:
@@ -112,6 +117,10 @@ def weights_of(model: Any, optimizer: Optimizer) -> list[Block]:
     return list(dict.fromkeys([*blocks_of(model), *(block for block, _ in optimizer.blocks())]))
 
 
+def _buffers_last(blocks: Iterable[Block]) -> list[Block]:
+    return sorted(blocks, key=lambda block: block.buffer)
+
+
 @collection_paused()
 def recorded(
     run: Run, model: Callable[..., Any], loss: Callable[..., Any], optimizer: Optimizer, shapes: tuple[Shape, Shape],
@@ -128,9 +137,12 @@ def recorded(
     """
     rows = on_rows(model, shapes[0])
     sizes = (int(np.prod(shapes[0])), int(np.prod(shapes[1])))
-    tape = record(rows, *sizes, loss=batch_part(loss), blocks=weights_of(model, optimizer))
+    blocks = [*weights_of(model, optimizer), *buffers_in(model)]
+    tape = record(rows, *sizes, loss=batch_part(loss), blocks=blocks)
+    if list(tape.blocks) != (found := _buffers_last(tape.blocks)):  # weights that nobody knew of
+        tape = record(rows, *sizes, loss=batch_part(loss), blocks=found)
     check_tables(tape, run.dtype)
-    if tape.n_parameters == 0:
+    if all(block.buffer for block in tape.blocks):
         raise InputError("the model has no weights and the optimiser holds none; there is nothing to train")
     held, plan, kept = trained_indices(optimizer, tape), lower(tape.only(loss=True)), tensors_of(tape.blocks, names)
     tensors = grouped(kept)

@@ -46,8 +46,8 @@ class RunHands:
 
     @property
     def n_weights(self) -> int:
-        """Number of scalar parameters."""
-        return self.run.n_weights
+        """How many flat numbers there are, buffers included."""
+        return len(self.run._store.value)
 
     def values(self, start: int, count: int) -> NDArray[Any]:
         """A copy of some flat weights."""

@@ -16,7 +16,7 @@ from ..scalar.store import Store
 from . import state
 from .checkpoint import Checkpoint, load_run, save_run
 from .checks import steps_of
-from .gather import buffers_of, without_buffers
+from .gather import constants_of, without_constants
 from .graph import Graph
 from .kept_rule import Rule, names_kept, put_rule
 from .optimizer import by_name, restore
@@ -43,7 +43,7 @@ class Keeping:
     @in_turn
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """Every tensor, and the model's buffers, by name (copies)."""
-        return {t.name: t.of(self._store.value).copy() for t in self._graph.kept} | buffers_of(self.model)
+        return {t.name: t.stored(self._store.value) for t in self._graph.kept} | constants_of(self.model)
 
     @in_turn
     def optimizer_state(self) -> dict[str, NDArray[Any]]:
@@ -90,7 +90,7 @@ class Keeping:
                 targets = {"": self._store.value}
                 if optimizer_state:
                     targets |= {f"{n}.": a for n, a in zip(self.optimizer.state, self.problem.state, strict=True)}
-                restore(self._graph.kept, targets, {**without_buffers(self.model, tensors), **optimizer_state})
+                restore(self._graph.kept, targets, {**without_constants(self.model, tensors), **optimizer_state})
             except BaseException:
                 state.put(self, before)  # type: ignore[arg-type]
                 raise

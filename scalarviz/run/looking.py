@@ -124,7 +124,7 @@ class Looking:
             gradient=now.gradient,
             previous=now.previous,
             update=None,
-            computed=np.ones(len(store.computed), bool),
+            computed=self.problem.of_weights,
             frozen=store.frozen.astype(bool),
             curve=training.history.curve(),
             past=self.timeline.past(),

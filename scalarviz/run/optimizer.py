@@ -116,7 +116,7 @@ def begun(optimizer: Optimizer, name: str, like: NDArray[Any]) -> NDArray[Any]:
 def by_name(optimizer: Optimizer, state: Sequence[NDArray[Any]], tensors: Sequence[Tensor]) -> dict[str, NDArray[Any]]:
     """Copies of the flat state arrays by ``"<state>.<tensor>"``."""
     named = zip(optimizer.state, state, strict=True)
-    return {f"{name}.{t.name}": t.of(array).copy() for name, array in named for t in tensors}
+    return {f"{name}.{t.name}": t.of(array).copy() for name, array in named for t in tensors if not t.buffer}
 
 
 def hand_back(optimizer: Optimizer, tape: Tape, problem: Problem, training: Training) -> None:
@@ -176,7 +176,9 @@ def restore(tensors: Sequence[Tensor], targets: Mapping[str, NDArray[Any]], save
         Names or shapes differ, and everything that is wrong is listed; or a number is not finite in the flat array's
         dtype. Nothing is changed.
     """
-    wanted = {prefix + t.name: (t, flat) for prefix, flat in targets.items() for t in tensors}
+    wanted = {
+        prefix + t.name: (t, flat) for prefix, flat in targets.items() for t in tensors if not (prefix and t.buffer)
+    }
     found = {name: real_array(array, name) for name, array in saved.items()}
     problems = [f"missing {name}" for name in wanted if name not in saved]
     problems += [f"unexpected {name}" for name in saved if name not in wanted]

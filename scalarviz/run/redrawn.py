@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .gather import as_blocks
+from .gather import as_blocks, begun_buffers
 
 if TYPE_CHECKING:
     from .run import Run
@@ -32,7 +32,8 @@ def redrawn(run: Run, start: int, count: int) -> NDArray[Any]:
     found = np.full(count, np.nan)
     known = np.zeros(count, bool)
     seed = (run.seed + (run.steps + 1) * _ODD) % 2**64
-    for part, values in drawn(run.model, seed).items() if isinstance(run.model, Module) else ():
+    begun: dict[Any, Any] = drawn(run.model, seed) if isinstance(run.model, Module) else {}
+    for part, values in (begun | begun_buffers(run.model)).items():
         (block,) = as_blocks([part])
         offset = block.start + getattr(part, "_index", 0) - start
         low, high = max(offset, 0), min(offset + values.size, count)

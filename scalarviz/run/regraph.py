@@ -174,7 +174,7 @@ class _Before:
         problem = run.problem
         self.graph, self.store, self.dataset = run._graph, run._store, run._dataset
         names = ("plan", "update", "store", "state", "data", "batch", "sampling", "reduction", "share", "trained",
-                 "previous", "block", "t_start", "columns")  # fmt: skip
+                 "previous", "block", "t_start", "columns", "n_weights")  # fmt: skip
         self.fields = {name: getattr(problem, name) for name in names}
         self.update = run._training._update
         self.state = dict(zip(run.optimizer.state, problem.state, strict=True))
@@ -208,6 +208,7 @@ def _prepare(run: Run, made: Made, store: Store, before: _Before) -> None:
         given = problem.data.given(0, n), problem.data.given(n, n + m)
         run._dataset = Dataset(data_of(graph, run.dtype, problem.whole, *given, ours=True))
         problem.data = run._dataset.joined()
+    problem.n_weights = graph.n_weights
     problem.columns = columns_of(graph.optimizer, graph.tape, run.dtype)
     problem.trained = np.zeros(len(store.value), bool)
     if store is not before.store:

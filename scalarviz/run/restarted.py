@@ -14,7 +14,7 @@ from ..nn import Module
 from ..nn.init import drawn, without_rule
 from ..optim import Pace, PaceMoment
 from .checks import seed_of
-from .gather import as_blocks
+from .gather import as_blocks, begun_buffers
 from .optimizer import begun, starts
 from .state import State
 
@@ -79,7 +79,9 @@ def _with(today: State, weights: Any, arrays: dict[str, Any], before: int, home:
 
 
 def seeded(run: Run, seed: int) -> NDArray[Any]:
-    """All weights as the initialisers that drew them last draw them with this seed, shape (P,), in the run's dtype.
+    """All weights as the initialisers that drew them last draw them with this seed, buffers as they were made, (P,).
+
+    In the run's dtype.
 
     Raises
     ------
@@ -87,10 +89,12 @@ def seeded(run: Run, seed: int) -> NDArray[Any]:
         No seed; or nobody draws some weights, which are named.
     """
     number = seed_of(seed)
-    values, known = np.zeros(run.n_weights), np.zeros(run.n_weights, bool)
+    total = len(run._store.value)
+    values, known = np.zeros(total), np.zeros(total, bool)
     model, begins = run.model, starts(run._tape)
     lone = set(without_rule(model)) if isinstance(model, Module) else set()
-    for part, found in drawn(model, number).items() if isinstance(model, Module) else ():
+    begun: dict[Any, Any] = drawn(model, number) if isinstance(model, Module) else {}
+    for part, found in (begun | begun_buffers(model)).items():
         (block,) = as_blocks([part])
         if part in lone or block not in begins:
             continue

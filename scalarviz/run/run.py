@@ -215,6 +215,7 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
             threads=self._threads,
             limits=limits,
             columns=columns_of(self.optimizer, self._tape, self.dtype),
+            n_weights=self._graph.n_weights,
         )
 
     # ---- training
@@ -279,13 +280,10 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
 
     @property
     def values(self) -> NDArray[Any]:
-        """The live flat values (P,), in the order of `tensors`; beside a training thread a copy of one moment.
-
-        Change them with :meth:`set_weights`.
-        """
+        """The live flat values (P,) of `tensors`, beside a training thread a copy; :meth:`set_weights` changes them."""
         gate = self.gate
         if gate is not None and not gate.mine():
-            return gate.values(slice(0, self.n_weights))
+            return gate.values(slice(0, len(self._store.value)))
         self._lend()
         return self._store.value
 
@@ -344,12 +342,12 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
 
     @property
     def n_weights(self) -> int:
-        """Number of scalar parameters."""
-        return self._tape.n_parameters
+        """Number of scalar parameters: the first so many of the flat numbers, buffers stand behind them."""
+        return self.problem.n_weights
 
     def weight_name(self, index: int) -> str:
         """Name of the scalar at flat `index`, as ``0.weight[4][2]``."""
-        return weight_name(self.tensors, position(index, self.n_weights, "the weights"))
+        return weight_name(self.tensors, position(index, len(self._store.value), "the weights"))
 
     # ---- the end
 

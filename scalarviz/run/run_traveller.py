@@ -59,7 +59,7 @@ class RunTwin:
         training, parts = self._training, dict(self._kept.parts)
         store, names = training.problem.store, parts["optimizer"]["arrays"]
         arrays = {name: array.copy() for name, array in zip(names, training.problem.state, strict=True)}
-        flags = np.ones_like(store.computed), store.frozen.copy()
+        flags = training.problem.of_weights.astype(np.uint8), store.frozen.copy()
         parts["weights"] = state.Weights(store.value.copy(), None, None, *flags, False, None)
         parts["optimizer"] = {**parts["optimizer"], "arrays": arrays, "pace": training.pace.moment()}
         parts["step"] = state.Step(training.steps, training.loss, training.lr)

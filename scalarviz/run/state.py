@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..engine.table import lost
 from ..errors import InputError, StateError, TypeMismatchError, listing
 from .dataset import Dataset
-from .gather import buffers_of
+from .gather import constants_of
 from .signals import Whole
 
 if TYPE_CHECKING:
@@ -197,10 +197,10 @@ class _Buffers:
     owns = frozenset({"model.buffers"})
 
     def give(self, run: Run) -> OfModel:
-        return OfModel(run.model, buffers_of(run.model))
+        return OfModel(run.model, constants_of(run.model))
 
     def check(self, run: Run, part: OfModel) -> None:
-        own, kept = buffers_of(part.model), part.parts
+        own, kept = constants_of(part.model), part.parts
         other = [name for name in kept if name not in own or not np.array_equal(own[name], kept[name], equal_nan=True)]
         if other or len(own) != len(kept):
             raise InputError(
@@ -317,8 +317,8 @@ class _Step:
 class _Graph:
     owns = frozenset({
         "_graph", "model", "loss_function", "_on_rows", "_tape", "_shapes", "_forward", "_trained", "stages", "tensors",
-        "dtype", "problem.plan", "problem.reduction", "problem.share", "problem.block", "_training._held",
-        "_training._name_of",
+        "dtype", "problem.plan", "problem.reduction", "problem.share", "problem.block", "problem.n_weights",
+        "_training._held", "_training._name_of",
     })  # fmt: skip
 
     def give(self, run: Run) -> Graph:

@@ -279,7 +279,7 @@ class Training:
         return len(losses)
 
     def _stand_after(self, losses: NDArray[np.float64], lr: Rates) -> None:
-        self.problem.store.computed[:] = 1
+        self.problem.store.computed[: self.problem.n_weights] = 1
         last = float(lr[len(losses) - 1, 0]) if isinstance(lr, np.ndarray) else lr
         self.loss, self.lr, self._update = float(losses[-1]), last, None
         self.steps += len(losses)

@@ -148,6 +148,8 @@ class Block:
 
     proxy: ClassVar[Callable[[Block, int], Weight]]
     """Makes the object of one number; ``weight``, which defines that object, sets it."""
+    buffer: ClassVar[bool] = False
+    """Whether no gradient goes to its numbers and no optimiser holds them: a graph reads them as numbers of theta."""
 
     def __init__(self, size: int, dtype: DTypeLike = np.float64) -> None:
         self.size = size

@@ -57,6 +57,14 @@ def _all_differentiated(nodes: Sequence[Node]) -> list[tuple[int, ...]]:
     return found
 
 
+def made_of_buffers(tape: Tape) -> set[int]:
+    """The rows that no gradient goes to on the way to a parameter, of a tape that reads buffers; else none."""
+    if not any(node.code == "buffer" for node in tape.nodes):
+        return set()
+    depends = _depends(tape.nodes, _all_differentiated(tape.nodes))
+    return {row for row, found in enumerate(depends) if not found}
+
+
 def parameters_reached(tape: Tape, gets: Iterable[bool], first: int) -> set[int]:
     """The parameters from index `first` on that get a gradient: rows that get one read them."""
     found: set[int] = set()

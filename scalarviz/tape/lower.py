@@ -9,7 +9,7 @@ import numpy as np
 
 from ..scalar.mask import UNITS
 from .gathers import gather_instruction
-from .gradients import gradient_rows, parameters_reached
+from .gradients import gradient_rows, made_of_buffers, parameters_reached
 from .lonely import lonely_sums
 from .neurons import neurons
 from .ordered import ordered
@@ -55,7 +55,7 @@ def lower(tape: Tape, *, encode: bool = True) -> Plan:
 
 def _split(tape: Tape, encode: bool) -> tuple[Tape | None, Tape | None, Tape]:
     """Cut the tape at the edges where parameter-only and input-only values enter the body."""
-    kinds = needs(tape)
+    kinds, untrained = needs(tape), made_of_buffers(tape)
     frontier: dict[Needs, list[int]] = {Needs.PARAMETERS: [], Needs.INPUTS: []}
     cut = (Needs.PARAMETERS, Needs.INPUTS) if encode else (Needs.PARAMETERS,)
     used = set(tape.roots())
@@ -71,10 +71,11 @@ def _split(tape: Tape, encode: bool) -> tuple[Tape | None, Tape | None, Tape]:
     changed: dict[int, Node] = {}
     for row in sorted(used):
         node, kind = tape.nodes[row], kinds[row]
-        if kind in cut and node.code not in ("input", "param"):
+        if kind in cut and node.code not in ("input", "param", "buffer"):
             rows = frontier[kind]
             if kind is Needs.PARAMETERS:
-                changed[row] = Node("param", index=tape.n_parameters + len(rows))
+                code = "buffer" if row in untrained else "param"
+                changed[row] = Node(code, index=tape.n_parameters + len(rows))
             else:
                 changed[row] = Node("input", index=tape.n_inputs + tape.n_targets + len(rows))
             rows.append(row)
@@ -225,7 +226,7 @@ def _alike(node: Node) -> object:
 
 
 def _elementwise(nodes: tuple[Node, ...], row: int) -> Instruction:
-    if nodes[0].code == "param":
+    if nodes[0].code in ("param", "buffer"):
         return Instruction("param", row, len(nodes), np.zeros((0, 0), np.int64), weights=_rows(n.index for n in nodes))
     args = np.array([n.args for n in nodes], np.int64)
     if nodes[0].code == "max":

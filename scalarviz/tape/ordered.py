@@ -11,7 +11,7 @@ from .shared import Place, is_layer, shared_layers
 from .tape import Memo, Node, Tape, moved
 from .together import together
 
-_FIRST = {"input": 0, "const": 1, "param": 2, "mask": 3}
+_FIRST = {"input": 0, "const": 1, "param": 2, "buffer": 2, "mask": 3}
 """What needs nothing stands in front, in this order."""
 
 

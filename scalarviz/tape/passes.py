@@ -133,7 +133,7 @@ def needs(tape: Tape) -> list[Needs]:
             own = inputs
         elif node.code in ("mask", "batch_mean"):
             own = inputs | parameters  # another one at every step: neither encoded nor kept
-        elif reads_parameters(node):
+        elif node.code == "buffer" or reads_parameters(node):
             own = parameters
         if node.args:
             below = known.get(id(node.args)) if _plain(node) else None
@@ -177,7 +177,7 @@ def fold_constants(tape: Tape) -> Tape:
     for row, node in enumerate(tape.nodes):
         if node.code == "const":
             numbers[row] = node.number
-        elif node.code in ("input", "param", "mask", "dot") or node.code in CODES:
+        elif node.code in ("input", "param", "buffer", "mask", "dot") or node.code in CODES:
             continue
         elif node.code == "gather":
             if node.args[0] in numbers:

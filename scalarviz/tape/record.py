@@ -179,7 +179,7 @@ class _Writer:
     def node(self, value: Value) -> Node:
         """What a value becomes on the tape; its operands have rows already."""
         if isinstance(value, Weight):
-            return Node("param", index=self.parameter(value))
+            return Node("buffer" if value._block.buffer else "param", index=self.parameter(value))
         if value._op is None:
             if isinstance(value, Mask):
                 return Node("mask", index=value.number, number=value.p)

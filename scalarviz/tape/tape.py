@@ -84,7 +84,8 @@ class Node:
     Attributes
     ----------
     code : str
-        ``"input"``, ``"const"``, ``"param"``, ``"mask"`` (of dropout), ``"dot"``, ``"max"`` (of three or more),
+        ``"input"``, ``"const"``, ``"param"``, ``"buffer"`` (a number of theta that gets no gradient), ``"mask"`` (of
+        dropout), ``"dot"``, ``"max"`` (of three or more),
         ``"gather"`` (a parameter of a table, chosen by the row's number), ``"batch_mean"`` (over all samples), one of
         ``totals.CODES`` (of `number` parameters from `index` on), or the name of an operation.
     args : tuple of int

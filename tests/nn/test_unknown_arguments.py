@@ -86,8 +86,11 @@ REFUSED = [
     (lambda: nn.Conv2d(2, 4, 3, padding_mode="reflect"), "padding_mode': the border is zeros"),
     (lambda: nn.MaxPool2d(2, ceil_mode=True), "MaxPool2d has no argument 'ceil_mode'"),
     (lambda: nn.AvgPool2d(2, count_include_pad=False), "AvgPool2d has no argument 'count_include_pad'"),
-    (lambda: nn.BatchNorm2d(3, 1e-5, 0.2), "BatchNorm2d takes at most 2 arguments without a name, got 3"),
-    (lambda: nn.BatchNorm1d(3, momentum=0.2), "BatchNorm1d has no argument 'momentum'"),
+    (
+        lambda: nn.BatchNorm2d(3, 1e-5, 0.2, True, True, None),
+        "BatchNorm2d takes at most 5 arguments without a name, got 6",
+    ),
+    (lambda: nn.BatchNorm1d(3, device="cpu"), "BatchNorm1d has no argument 'device'"),
     (lambda: nn.LayerNorm(3, elementwise_affine="x"), "elementwise_affine must be True or False"),
     (lambda: nn.Flatten(0), "start_dim must be a whole number other than 0, the batch"),
     (lambda: nn.Flatten(start_dim=1.0), "start_dim must be a whole number"),

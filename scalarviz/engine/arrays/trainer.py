@@ -70,7 +70,7 @@ class NumpyTrainer(HostTrainer):
             np.add.at(adjoints[:, 0], runner.prologue.program.outputs, grad[n:])
             runner.prologue.backward(prologue_rows, adjoints, problem.store.value, grad[:n])
         problem.store.grad[:] = grad[:n]
-        return loss * scale + problem.limits.penalty(problem.store.value)
+        return loss * scale + problem.limits.penalty(problem.store.value[: problem.n_weights])
 
     def _block(self, theta: Array, grad: Array, data: Array, draws: Draws, scale: float) -> float:
         body, loss_row = self.runner.body, self.runner.body.program.loss

@@ -107,7 +107,7 @@ class NumbaTrainer(HostTrainer):
             self._prologue.machine, self._update.machine, theta, grad, store.value, problem.previous,
             np.array([c.ctypes.data for c in columns], np.int64), self._feeder.lines(data), samples, ahead,
             problem.batch, self._order, scales.astype(theta.dtype), trained, np.ascontiguousarray(hyper), first, losses,
-            commit, self._buffers, self._parts, limits.numbers(), penalties, tracks, factors,
+            commit, self._buffers, self._parts, limits.numbers(problem.n_weights), penalties, tracks, factors,
             team := np.array([0, yield_address()], np.int64),
         )  # fmt: skip
         others = [

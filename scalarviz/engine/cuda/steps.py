@@ -136,7 +136,8 @@ class Steps:
         if not limits.penalised:
             return []
         given = (
-            self.losses, state.theta, state.n, limits.l1, limits.l2, self.loss_slices, self.scales, self.clock,
+            self.losses, state.theta, self.problem.n_weights, limits.l1, limits.l2, self.loss_slices, self.scales,
+            self.clock,
         )  # fmt: skip
         return [self.body.line("penalty", self.loss_slices, given)]
 

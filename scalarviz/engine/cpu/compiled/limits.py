@@ -1,7 +1,8 @@
 """Sums over all weights between backward and update: penalties, and the length of the gradient.
 
 See :class:`scalarviz.engine.limits.Limits`. `limits` has its numbers: ``l1, l2, clip_norm`` (below 0 if none), what is
-added to the length, and where among the numbers of a step what the gradient is multiplied by has its place.
+added to the length, where among the numbers of a step what the gradient is multiplied by has its place, and how many of
+the values are weights: buffers stand behind them.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from .tiles import SUMS, Row
 
 
 @njit(error_model="numpy", fastmath=SUMS)
-def penalty(values: Row, n: int, limits: Any) -> float:
+def penalty(values: Row, limits: Any) -> float:
     """What the loss has on top."""
     total, square = 0.0, 0.0
-    for i in range(n):
+    for i in range(int(limits[5])):
         w = np.float64(values[i])
         total += abs(w)
         square += w * w

@@ -198,7 +198,7 @@ def train(
         if size > n:
             prologue_back(prologue_at, theta_at, grad_at, n)
         if len(penalties):
-            penalties[step] = penalty(value_at, n, limits)
+            penalties[step] = penalty(value_at, limits)
         if commit:
             if step == len(losses) - 1:
                 copy(previous_at, value_at, n)

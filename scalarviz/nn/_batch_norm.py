@@ -1,0 +1,256 @@
+"""Batch normalisation: `BatchNorm1d` and `BatchNorm2d`, by the batch in training, else by running statistics."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from ..checks import flag
+from ..errors import InputError, shown
+from ..scalar import Value, dot, functions, tracing
+from ..scalar.batch import batch_mean, track
+from ..scalar.nested import flatten, nest, shape_of
+from ..scalar.numbers import as_number
+from ._buffer import Buffer, Buffered
+from ._inputs import titled
+from ._linear import count
+from ._norm import Norm, epsilon
+from ._parameter import Parameter, fits
+
+Row = list[Value]
+Shape = tuple[int, ...]
+
+
+class BatchNorm(Norm):
+    """``(x - mean) / sqrt(var + eps) * weight + bias``, each channel by its own mean and variance.
+
+    In training they are those of the batch, which a Run computes over all samples of a step; the running statistics
+    follow them with every step. After ``net.eval()``, and in all that a Run shows and predicts, they are the running
+    statistics. A norm that is in eval() when a Run is made stays so: its `weight` and `bias` are trained still.
+
+    Parameters
+    ----------
+    num_features : int
+        Channels C.
+    eps : float
+        Keeps the root away from 0.
+    momentum : float or None
+        How far a step moves the running statistics, 0 to 1: ``(1 - momentum) * running + momentum * batch``. None:
+        they are the mean of all steps.
+    affine : bool
+        Whether there are `weight` and `bias`.
+    track_running_stats : bool
+        False: there are no running statistics, and those of the batch are taken always: what is predicted for samples
+        depends on which others they are given with.
+
+    Attributes
+    ----------
+    weight, bias : Parameter, shape (num_features,), or None
+    running_mean, running_var : ndarray, shape (num_features,), or None
+        Buffers: in the state_dict, in frames, films and files of a Run and on its timeline, not trained.
+    num_batches_tracked : int64, or None
+        Buffer: how many steps they have followed. A float32 Run counts up to 2**24.
+
+    Raises
+    ------
+    InputError
+        A size below 1, or a bad `eps` or `momentum`; when called: an input of another shape, or, in training, one
+        sample alone, or one number alone of a channel.
+
+    Notes
+    -----
+    PyTorch's ``torch.nn.BatchNorm1d`` and ``BatchNorm2d`` (S. Ioffe, C. Szegedy, "Batch Normalization", 2015): the
+    batch is normalised by the variance divided by n, the running variance follows that divided by n - 1. By hand, in a
+    graph of numbers, a norm in training is called with N samples, N x C x ..., and moves its running statistics at
+    once; in eval() it takes one sample, or N.
+    """
+
+    layouts: ClassVar[dict[int, str]] = {}
+    num_features: int
+    eps: float
+    momentum: float | None
+    running_mean = Buffered()
+    running_var = Buffered()
+    num_batches_tracked = Buffered(whole=True)
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+        track_running_stats: bool = True,
+    ) -> None:  # fmt: skip
+        name = type(self).__name__
+        self.num_features = count(num_features, f"{name}: num_features")
+        self.eps, self.momentum = epsilon(eps, name), _momentum(momentum, name)
+        shape, title = (self.num_features,), f"{name}({self.num_features})"
+        fits(shape, title)
+        self.affine, self.track_running_stats = _flags(name, affine, track_running_stats)
+        self.weight, self.bias = None, None
+        if self.affine:
+            self.weight, self.bias = Parameter.filled(1.0, shape, title), Parameter.filled(0.0, shape, title)
+        names = ("running_mean", "running_var", "num_batches_tracked")
+        for part, start in zip(names, ([0.0] * shape[0], [1.0] * shape[0], 0), strict=True):
+            setattr(self, part, start if self.track_running_stats else None)
+        self._books.buffers = names if self.track_running_stats else ()
+
+    def reset_running_stats(self) -> None:
+        """The running statistics as those of a new norm: mean 0, variance 1, no batches."""
+        for part in self._running():
+            part.data = part.first
+
+    def _running(self) -> list[Buffer]:
+        """Running mean, running variance, number of batches; none of a norm without."""
+        return [vars(self)[name] for name in self._books.buffers]
+
+    # ---- calling
+
+    def forward(self, x: Any) -> Any:
+        """The normalised numbers, in the shape of `x`."""
+        shape = shape_of(x, f"{self._titled()}: the input")
+        by_batch = not self.track_running_stats or self.training  # not asked where it makes no difference
+        if tracing.active() is not None:
+            self._check_sample(shape)
+            return self._whole([x], by_batch)[0]
+        if self._many(shape, by_batch):
+            return self._whole(x, by_batch)
+        return self._whole([x], False)[0]
+
+    def _whole(self, samples: list[Any], by_batch: bool) -> list[Any]:
+        """Samples, each C x ...; where a graph is recorded the only one stands for all of a batch."""
+        rows = [[flatten(channel) for channel in sample] for sample in samples]
+        normal = self._by_batch(rows) if by_batch else [self._by_running(row) for row in rows]
+        shape = shape_of(samples[0])
+        return [nest([v for channel in row for v in channel], shape) for row in normal]
+
+    def _by_running(self, channels: list[Row]) -> list[Row]:
+        """One sample by the running statistics: a factor and a summand a channel, which a step computes once."""
+        mean, var = vars(self)["running_mean"], vars(self)["running_var"]
+        found = []
+        for c, channel in enumerate(channels):
+            factor = 1.0 / functions.sqrt(var.number(c) + self.eps)
+            scale = factor if self.weight is None else self.weight.weight(c) * factor
+            shift = -(scale * mean.number(c)) if self.bias is None else self.bias.weight(c) - scale * mean.number(c)
+            found.append([dot((scale,), (v,), shift) for v in channel])
+        return found
+
+    def _by_batch(self, rows: list[list[Row]]) -> list[list[Row]]:
+        """All samples by their own statistics, which the running ones follow."""
+        positions, found = len(rows[0][0]), [list[Row]() for _ in rows]
+        stats = []
+        for c in range(self.num_features):
+            channels = [row[c] for row in rows]
+            mean = _mean([v for channel in channels for v in channel])
+            centred = [[v - mean for v in channel] for channel in channels]
+            var = _mean([functions.square(v) for channel in centred for v in channel])
+            factor = 1.0 / functions.sqrt(var + self.eps)
+            scale = factor if self.weight is None else self.weight.weight(c) * factor
+            shift = () if self.bias is None else (self.bias.weight(c),)
+            for row, channel in zip(found, centred, strict=True):
+                row.append([dot((scale,), (v,), *shift) for v in channel])
+            stats.append((mean, var))
+        if self.track_running_stats:
+            self._follow(stats, len(rows), positions)
+        return found
+
+    def _follow(self, stats: list[tuple[Value, Value]], samples: int, positions: int) -> None:
+        """Let the running statistics follow those of a batch: at once, or with every step of what is recorded."""
+        kept = self._running()
+        if tracing.active() is None:
+            self._follow_now([(mean.data, var.data) for mean, var in stats], samples * positions)
+            return
+        steps = kept[2].weight(0)
+        track(steps, None)
+        for c, (mean, var) in enumerate(stats):
+            track(kept[0].weight(c), mean, self.momentum, 0, steps)
+            track(kept[1].weight(c), var, self.momentum, positions, steps)
+
+    def _follow_now(self, stats: list[tuple[float, float]], n: int) -> None:
+        self.num_batches_tracked = self.num_batches_tracked + 1
+        rate = 1.0 / int(self.num_batches_tracked) if self.momentum is None else self.momentum
+        for name, column, factor in (("running_mean", 0, 1.0), ("running_var", 1, n / (n - 1))):
+            new = [factor * stat[column] for stat in stats]
+            setattr(self, name, [(1.0 - rate) * a + rate * b for a, b in zip(getattr(self, name), new, strict=True)])
+
+    # ---- shapes
+
+    def _check_sample(self, shape: Shape) -> None:
+        if not self._is_sample(shape):
+            raise InputError(f"{self._titled()} takes a sample of shape {self._wanted()}, got {shape}")
+
+    def _many(self, shape: Shape, by_batch: bool) -> bool:
+        """Whether a graph of numbers is that of N samples; what it cannot be is an error."""
+        one, many = self._is_sample(shape), bool(shape) and shape[0] > 0 and self._is_sample(shape[1:])
+        if by_batch and many:
+            if math.prod(shape) == self.num_features:
+                raise InputError(
+                    f"{self._titled()}: expected more than 1 value per channel when training, got input size {shape}"
+                )
+            return True
+        if by_batch and one:
+            raise InputError(
+                f"{self._titled()} is in training: it normalises a batch by its own mean and variance, so by hand it "
+                f"takes N samples at once, N x {self._wanted()}; got one of shape {shape}. Call net.eval() to "
+                "normalise it by running_mean and running_var; a Run trains with whole batches by itself"
+            )
+        if one and many:
+            raise InputError(
+                f"{self._titled()}: the shape {shape} may be that of one sample C x L or of N samples of C numbers; "
+                f"write one as (1, {shape[0]}, {shape[1]}), several as ({shape[0]}, {shape[1]}, 1)"
+            )
+        if not (one or many):
+            raise InputError(f"{self._titled()} takes a sample of shape {self._wanted()}, or N of them; got {shape}")
+        return many
+
+    def _is_sample(self, shape: Shape) -> bool:
+        return len(shape) in self.layouts and shape[0] == self.num_features and 0 not in shape
+
+    def _wanted(self) -> str:
+        return " or ".join(f"({self.num_features}{sides})" for sides in self.layouts.values())
+
+    def _titled(self) -> str:
+        return titled(self, f"{type(self).__name__}({self.num_features})")
+
+    def extra_repr(self) -> str:
+        """PyTorch's text."""
+        return (
+            f"{self.num_features}, eps={self.eps:g}, momentum={self.momentum}, affine={self.affine}, "
+            f"track_running_stats={self.track_running_stats}"
+        )
+
+
+class BatchNorm1d(BatchNorm):
+    """Batch normalisation of C numbers, or of C x L. See :class:`BatchNorm`."""
+
+    stage: ClassVar[str] = "batch_norm1d"
+    layouts: ClassVar[dict[int, str]] = {1: ",", 2: ", L"}
+
+
+class BatchNorm2d(BatchNorm):
+    """Batch normalisation of a picture C x H x W. See :class:`BatchNorm`."""
+
+    stage: ClassVar[str] = "batch_norm2d"
+    layouts: ClassVar[dict[int, str]] = {3: ", H, W"}
+
+
+def _mean(row: Row) -> Value:
+    """The mean of the numbers; where a graph is recorded, over all samples of the batch."""
+    mean = row[0] if len(row) == 1 else dot((Value(1.0 / len(row)),) * len(row), row)
+    return mean if tracing.active() is None else batch_mean(mean)
+
+
+def _flags(name: str, affine: object, track_running_stats: object) -> tuple[bool, bool]:
+    return flag(affine, f"{name}: affine"), flag(track_running_stats, f"{name}: track_running_stats")
+
+
+def _momentum(momentum: float | None, name: str) -> float | None:
+    """How far a step moves the running statistics.
+
+    Raises
+    ------
+    InputError
+        It is no number in 0 .. 1.
+    """
+    if momentum is None:
+        return None
+    number = as_number(momentum, f"{name}: momentum")
+    if not 0.0 <= number <= 1.0:
+        raise InputError(f"{name}: momentum must be a number in 0 .. 1, or None; got {shown(momentum)}; try 0.1")
+    return number
