@@ -103,7 +103,9 @@ class PlanRunner:
         return features
 
     @one_blas_thread()
-    def rows(self, theta: Array, data: Array, wanted: Array, draws: Draws | None = None) -> Array:
+    def rows(
+        self, theta: Array, data: Array, wanted: Array, draws: Draws | None = None, held: Array | None = None
+    ) -> Array:  # fmt: skip
         """The rows `wanted` of the body, shape (len(wanted), N).
 
         Parameters
@@ -113,6 +115,8 @@ class PlanRunner:
             Missing targets are taken as 0.
         draws : Draws, optional
             Of the first sample, for a plan with masks.
+        held : ndarray, shape (rows of the body,), optional
+            Rows of another batch, whose means are taken in the place of those of these samples.
         """
         full = self.plan.n_inputs + self.plan.n_targets
         if data.shape[0] < full:
@@ -120,11 +124,11 @@ class PlanRunner:
         theta, _ = self.extended(np.asarray(theta, self.dtype))
         found = np.empty((len(wanted), data.shape[1]), self.dtype)
         lanes = lanes_for(self.plan.body.n_rows * self.dtype.itemsize)
-        if self.plan.body.couples:  # they are one batch
+        if self.plan.body.couples and held is None:  # they are one batch
             lanes = max(1, data.shape[1])
             check_coupled(self.plan.body, lanes, self.body.lane_bytes)
         for start in range(0, data.shape[1], lanes):
             part = slice(start, start + lanes)
             there = None if draws is None else replace(draws, place=draws.place + start)
-            found[:, part] = self.body.forward(theta, self.encode(data[:, part]), there)[wanted]
+            found[:, part] = self.body.forward(theta, self.encode(data[:, part]), there, held)[wanted]
         return found

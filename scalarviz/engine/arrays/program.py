@@ -37,7 +37,9 @@ class RowProgram:
         operands = max((i.args.size for i in self.program.instructions), default=0)
         return 2 * (self.program.n_rows + operands) * self.dtype.itemsize
 
-    def forward(self, theta: Array, inputs: Array, draws: Draws | None = None) -> Array:
+    def forward(
+        self, theta: Array, inputs: Array, draws: Draws | None = None, held: Array | None = None
+    ) -> Array:  # fmt: skip
         """Every row.
 
         Parameters
@@ -47,6 +49,8 @@ class RowProgram:
         inputs : ndarray, shape (numbers of a sample, lanes)
         draws : Draws, optional
             Of the step and the first of the samples, for a program with masks.
+        held : ndarray, shape (n_rows,), optional
+            Rows of another batch, whose means are taken in the place of those of these samples.
 
         Returns
         -------
@@ -62,14 +66,21 @@ class RowProgram:
             rows[mask.dst : mask.dst + mask.count] = factors
         with np.errstate(all="ignore"):
             for step in self.steps:
-                step.forward(rows, theta)
+                if held is not None and isinstance(step, BatchMean):
+                    rows[step.dst] = held[step.dst, None]
+                else:
+                    step.forward(rows, theta)
         return rows
 
-    def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
-        """Add the gradients to `grad` (n_theta,); `adjoints` (n_rows, lanes) holds the seeds and is used up."""
+    def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array, held: bool = False) -> None:
+        """Add the gradients to `grad` (n_theta,); `adjoints` (n_rows, lanes) holds the seeds and is used up.
+
+        Means over a batch that are those of another one (`held`) pass nothing on.
+        """
         with np.errstate(all="ignore"):
             for step in reversed(self.steps):
-                step.backward(rows, adjoints, theta, grad)
+                if not (held and isinstance(step, BatchMean)):
+                    step.backward(rows, adjoints, theta, grad)
 
 
 class _Conv(Step):

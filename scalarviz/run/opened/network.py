@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -53,7 +54,9 @@ class Network:
 
     @cached_property
     def lanes(self) -> int:
-        """Samples that go through together."""
+        """Samples that go through together: all of a batch where they depend on each other."""
+        if self.body.program.couples:
+            return sys.maxsize
         return min(lanes_in_workspace(self.body.lane_bytes), max(FEWEST_LANES, BLOCK_BYTES // self.lane_bytes))
 
     @property

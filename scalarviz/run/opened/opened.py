@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...checks import integer
+from ...engine.coupled import follow
 from ...errors import InputError, StateError, UnknownNameError, listing, shown
 from ...tape import Tape
 from ..frame import Stage, Tensor
@@ -166,6 +167,9 @@ class Opened:
         """
         taken, index = self._taken, self.index(weight)
         before, gradient = float(taken.values[index]), float(self.gradient[index])
+        followed = self._followed.get(index)
+        if followed is not None and not taken.frozen[index]:
+            return Update(index, before, followed, gradient, (), "it follows what the steps compute")
         if not taken.trained[index]:
             why = (
                 "it is frozen"
@@ -177,6 +181,15 @@ class Opened:
         state = [float(self._state[name][index]) for name in taken.rules[group][1]]
         lines = self._rules[group].lines([before, gradient, *state], taken.theta(self.gradient, group))
         return Update(index, before, lines[-1].result, gradient, tuple(lines))
+
+    @cached_property
+    def _followed(self) -> dict[int, float]:
+        """Numbers that the step changes beside the weights, and what they become, in the run's dtype."""
+        taken, tracks = self._taken, self._taken.network.body.program.tracks
+        after = taken.values.copy()
+        size = len(taken.batch) if taken.beside is None else taken.beside.shape[1]
+        follow(tracks, size, self._passes.stats, after, taken.frozen)
+        return {track.index: float(after[track.index]) for track in tracks}
 
     def line(self, weight: Any) -> tuple[Line, ...]:
         """The lines of :meth:`update` alone."""
@@ -299,7 +312,10 @@ class Opened:
         StateError
             As for :meth:`update`.
         """
-        return moved(self._taken, self.values, self.gradient, list(self._state.values()))
+        after = moved(self._taken, self.values, self.gradient, list(self._state.values()))
+        for index, number in self._followed.items():
+            after[index] = number
+        return after
 
     def __repr__(self) -> str:
         what = "a trial with one sample" if self.trial else f"{len(self.batch):,} samples"

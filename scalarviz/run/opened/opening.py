@@ -59,6 +59,7 @@ class Opening:
             that comes now. What the optimiser keeps is known at the run's own step alone.
         sample : int or (x, y), optional
             A trial step with this sample alone: its number in the data, or inputs (n_inputs,) and targets (n_targets,).
+            Means over the batch are those of the step's own batch then, as numbers that stand still.
         step : int, optional
             Which step, from 1: one that was done on this branch, or the coming one. The run goes back to it and
             returns: it stands as before, bit for bit.
@@ -151,7 +152,17 @@ class Opening:
             tensors=self.tensors,
             network=self._opened_network(),
             seed=problem.seed,
+            beside=None if sample is None else self._beside(before),
         )
+
+    def _beside(self, before: int) -> NDArray[Any] | None:
+        """Inputs and targets of the step's own batch, where a sample is normalised by it."""
+        problem, tape = self.problem, self._tape
+        if not problem.plan.body.couples:
+            return None
+        samples, columns = problem.samples_of(before)
+        numbers = samples.head(tape.n_inputs + tape.n_targets)
+        return numbers[:].copy() if columns is None else numbers[:, columns]
 
     def _of_frame(self, frame: Any) -> tuple[int, NDArray[Any], NDArray[np.bool_]]:
         if not isinstance(frame, Frame):

@@ -47,6 +47,8 @@ class Passes:
         Of every row of the program: the mean over the batch, and the sum of its adjoints.
     rows, deltas : dict of str to ndarray, shape (outputs, shown)
         Of every stage, for the first `shown` samples of the batch.
+    stats : ndarray of float64, shape (tracks,)
+        What running statistics follow.
     """
 
     def __init__(self, taken: Taken) -> None:
@@ -60,7 +62,20 @@ class Passes:
         made = {stage.name: np.empty((stage.outputs, self.shown)) for stage in network.stages}
         self.rows, self.deltas = made, {name: np.empty_like(array) for name, array in made.items()}
         self._uses: dict[int, tuple[Use, ...]] = {}
+        self._held = self._means_beside()
+        self._stat_rows = [track.row for track in network.body.program.tracks]
+        self.stats = np.zeros(0)
         self.loss, self.gradient = self._computed()
+
+    def _means_beside(self) -> Float | None:
+        """Rows of the batch whose means are held still."""
+        beside, network = self._taken.beside, self.network
+        if beside is None:
+            return None
+        with one_blas_thread():
+            numbers = network.encoded(beside, self._taken.arithmetic)
+            rows: Float = network.body.forward(self.theta, numbers, self._taken.draws(0))[:, 0]
+        return rows
 
     def _computed(self) -> tuple[float, Float]:
         gradient = np.zeros(len(self.theta))
@@ -70,6 +85,8 @@ class Passes:
             totals += block.rows.sum(axis=1)
             self.adjoint_sums += block.adjoints.sum(axis=1)
             self._show(block)
+            if block.span.start == 0:
+                self.stats = block.rows[self._stat_rows, 0]
             if self._kept is not None:
                 self._kept.append(block)
         self.means = totals / self.size
@@ -88,10 +105,10 @@ class Passes:
             span = slice(start, min(start + lanes, self.size))
             with one_blas_thread():
                 numbers = network.encoded(self._taken.numbers(span), self._taken.arithmetic)
-                rows = network.body.forward(self.theta, numbers, self._taken.draws(start))
+                rows = network.body.forward(self.theta, numbers, self._taken.draws(start), self._held)
                 adjoints = np.zeros_like(rows)
                 adjoints[network.body.program.loss] = self._taken.scale
-                network.body.backward(rows, adjoints, self.theta, gradient)
+                network.body.backward(rows, adjoints, self.theta, gradient, self._held is not None)
             yield Block(span, rows, adjoints)
 
     def _show(self, block: Block) -> None:
@@ -117,6 +134,8 @@ class Passes:
             if runner.prologue is not None and self.before is not None:
                 for number, slope in slopes(runner.prologue, self.before, self.theta, index):
                     made += [use.times(slope) for use in uses_in(runner.body, n + number)]
+            if self._held is not None:
+                made = [use for use in made if use.kind != "batch_mean"]
             found = self._uses[index] = tuple(sorted(made, key=lambda use: int(use.rows[0])))
         return found
 

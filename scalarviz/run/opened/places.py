@@ -98,7 +98,7 @@ class _Reader:
 
 def _operands(i: Instruction, offset: int) -> tuple[int, Rows]:
     """What a result row of an instruction is made of, and which part of the instruction's operands that is."""
-    if i.kind == "op":
+    if i.kind in ("op", "batch_mean"):
         return offset, i.args[:, offset]
     if i.kind in ("max", "dot", "weighted"):
         return offset, i.args[offset]

@@ -82,6 +82,9 @@ class Taken:
         What the engine computed, where the step is done.
     seed : int
         The run's, for dropout masks.
+    beside : ndarray, shape (numbers of a sample, N), or None
+        Inputs and targets of the batch whose means a trial step with one sample takes; they are held still. None: the
+        step has its own, or needs none.
     """
 
     step: int
@@ -108,6 +111,7 @@ class Taken:
     network: Network
     own: Own | None = None
     seed: int = 0
+    beside: NDArray[Any] | None = None
 
     def draws(self, place: int) -> Draws:
         """What dropout masks are drawn from, for the samples of the batch from `place` on."""

@@ -31,7 +31,7 @@ class Update:
     lines : tuple of Line
         The optimiser's rule with numbers, the new weight last; empty for a weight that stays.
     why : str
-        Why it stays; empty for one that moves.
+        Why it stays, or what it follows; empty for one that the optimiser moves.
     """
 
     index: int
@@ -42,6 +42,8 @@ class Update:
     why: str = ""
 
     def __str__(self) -> str:
+        if not self.lines and self.after != self.before:
+            return f"w' = {digits_of(self.after)}: {self.why}"
         if not self.lines:
             return f"w' = w = {digits_of(self.before)}: {self.why}"
         return "\n".join(map(str, self.lines))

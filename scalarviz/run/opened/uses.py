@@ -159,6 +159,8 @@ def _reading(step: Any, i: Instruction, k: int, column: int) -> Use | None:
         return None if step.pulls[k] is None else _of_operation(step, i, k, column)
     if i.kind == "gather":  # a number that chooses
         return None
+    if i.kind == "batch_mean":  # of a number that is the same on all lanes
+        return Use("batch_mean", np.array([i.dst + column]), None, _one)
     if i.kind == "max":
         return Use("max", np.array([i.dst + k]), None, _Chosen(i, k, column))
     if i.kind == "product":
@@ -244,6 +246,8 @@ def depending(program: RowProgram) -> NDArray[np.bool_]:
             made: Any = True
         elif i.kind == "op":
             made = found[i.args[[k for k, pull in enumerate(step.pulls) if pull is not None]]].any(axis=0)
+        elif i.kind == "batch_mean":
+            made = found[i.args[0]]
         elif i.kind == "product":
             made = found[i.args].reshape(2, i.count, -1).any(axis=(0, 2))
         else:

@@ -61,13 +61,16 @@ def losses_at(taken: Taken, index: int, weights: Float) -> Float:
     """The loss of the batch with the weight at flat `index` at each of `weights`, as the run's dtype computes it."""
     runner, values = taken.network.kernel, taken.values.copy()
     row = np.array([runner.plan.body.loss])
-    size = len(taken.batch)
+    size, held = len(taken.batch), None
     found = np.zeros(len(weights))
     lanes = max(1, taken.network.lanes)
     with np.errstate(all="ignore"):
+        if taken.beside is not None:
+            every = np.arange(runner.plan.body.n_rows)
+            held = runner.rows(values, taken.beside, every, taken.draws(0))[:, 0]
         for start in range(0, size, lanes):
             data = taken.numbers(slice(start, min(start + lanes, size)))
             for k, weight in enumerate(weights):
                 values[index] = weight
-                found[k] += runner.rows(values, data, row, taken.draws(start))[0].sum(dtype=np.float64)
+                found[k] += runner.rows(values, data, row, taken.draws(start), held)[0].sum(dtype=np.float64)
     return found * taken.scale
