@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..scalar import mask
 from ..scalar.dot import dot
+from ..scalar.single import usable
 from ..scalar.value import Value
 from ..tape import record
 from .arrays.updates import Updater
@@ -102,4 +103,4 @@ class ObjectsTrainer(HostTrainer):
         """The graph of one sample; `numbers` are its inputs, targets and (unused here) features."""
         n, m = self.problem.plan.n_inputs, self.problem.plan.n_targets
         inputs = [Value(x) for x in numbers[:n]]
-        return self.loss(self.model(inputs), [Value(t) for t in numbers[n : n + m]])
+        return self.loss(usable(self.model(inputs)), usable([Value(t) for t in numbers[n : n + m]]))

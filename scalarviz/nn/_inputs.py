@@ -11,11 +11,14 @@ from ..errors import TypeMismatchError, shown
 from ..scalar import Value
 from ..scalar.nested import DEEPEST, too_deep
 from ..scalar.value import as_value
+from ._array import Values
 from ._elementwise import Elementwise
 
 
 def as_input(x: Any, module: object, level: int = 0) -> Any:
     """A number as a Value; a sequence or an array as a list of Values, a nested one as nested lists.
+
+    An array of Values stays one for a module that a user wrote; layers take lists.
 
     Raises
     ------
@@ -28,6 +31,8 @@ def as_input(x: Any, module: object, level: int = 0) -> Any:
         return x
     if isinstance(x, Elementwise):
         x = x.as_values()
+    if isinstance(x, Values) and not _is_ours(module):
+        return x
     if isinstance(x, np.ndarray) and x.ndim > 0:
         x = x.tolist()
     if isinstance(x, list | tuple):
@@ -47,3 +52,8 @@ def titled(module: Any, text: str) -> str:
     """`text` and the module's path in its network, for messages: ``Conv2d(1, 4) '0'``."""
     name = module.full_name()
     return f"{text} {name!r}" if name else text
+
+
+def _is_ours(module: Any) -> bool:
+    """Whether its forward is one of this folder."""
+    return str(getattr(type(module).forward, "__module__", "")).startswith(f"{__package__}.")

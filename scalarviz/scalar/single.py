@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import TypeMismatchError
+from .many import Many
 
 if TYPE_CHECKING:
     from .value import Value
@@ -63,6 +64,14 @@ class Single(Values):
     def __iadd__(self, other: Any) -> Any:
         return super().__iadd__(other) if isinstance(other, list) else self.value + other
 
+    def __eq__(self, other: object) -> Any:
+        return super().__eq__(other) if isinstance(other, list) else self.value == other
+
+    def __ne__(self, other: object) -> Any:
+        return super().__ne__(other) if isinstance(other, list) else self.value != other
+
+    __hash__ = None  # as of any list
+
     def __format__(self, spec: str) -> str:
         return format(self.value, spec) if spec else str(self)
 
@@ -74,8 +83,8 @@ class Single(Values):
 
 
 def usable(result: Any) -> Any:
-    """`result`, as a `Single` if it is a list of one number; an array of Values as (nested) lists."""
-    if isinstance(result, np.ndarray) and result.ndim > 0:
+    """`result`, as a `Single` if it is a list or an array of one number; NumPy's arrays as (nested) lists."""
+    if isinstance(result, np.ndarray) and result.ndim > 0 and not (isinstance(result, Many) and result.size > 1):
         result = result.tolist()
     one = type(result) is list and len(result) == 1 and not isinstance(result[0], list | tuple)
     return Single(result) if one else result

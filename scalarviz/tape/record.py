@@ -18,6 +18,7 @@ from ..scalar.dot import Dot, Row
 from ..scalar.gathered import Gathered
 from ..scalar.mask import Mask
 from ..scalar.nested import every
+from ..scalar.single import usable
 from ..scalar.store import Block
 from ..scalar.total import Total
 from ..scalar.value import Symbol, Value
@@ -46,7 +47,7 @@ def record(
     n_inputs, n_targets : int
         Lengths of one sample.
     loss : callable, optional
-        Takes the outputs and the list of targets, returns one Value.
+        Takes the outputs and the list of targets, returns one Value. A list of one is usable as a number.
     blocks : iterable of Block
         Parameters that come first in theta, in this order; others follow as the graph meets them.
 
@@ -74,7 +75,8 @@ def record(
         targets: list[Value] = [Symbol() for _ in range(n_targets)]
         result = fn(inputs, targets) if n_targets and loss is None else fn(inputs)
         outputs = every(result, "the recorded function")
-        loss_node = None if loss is None else _one(loss(outputs if _is_many(result) else result, targets), "the loss")
+        given = usable(list(outputs)) if _is_many(result) else result
+        loss_node = None if loss is None else _one(loss(given, usable(list(targets))), "the loss")
     taps = [(module, every(values, "a module")) for module, values in recorder.taps]
     tape = _written(inputs, targets, outputs, loss_node, taps, blocks, recorder.tracks)
     return replace(tape, modes=tuple(recorder.modes))

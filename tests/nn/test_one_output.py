@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from scalarviz import Value, Weight, nn
+from scalarviz import Value, Weight, nn, optim
 from scalarviz.errors import InputError, OutOfRangeError, TypeMismatchError
 from scalarviz.scalar.single import Single
 
@@ -162,3 +162,42 @@ def test_a_penalty_that_is_typed():
 def test_bad_indices(index):
     with pytest.raises((InputError, OutOfRangeError, TypeMismatchError), match=r"weights\(\)"):
         NET.weights()[index]
+
+
+@pytest.mark.parametrize("engine", ["objects", "numpy"])
+@pytest.mark.parametrize("loss", [
+    lambda o, t: (o - t) ** 2, lambda o, t: (t - o) * (t - o), lambda o, t: (o[0] - t[0]) ** 2,
+    lambda o, t: sum((a - b) ** 2 for a, b in zip(o, t, strict=True)),
+])  # fmt: skip
+def test_a_loss_of_one_output_and_one_target_takes_them_as_numbers(loss, engine):
+    X, net = np.array([[1.0, 2.0], [0.5, -1.0]]), nn.Linear(2, 1, seed=0)
+    run = sv.Run(net, loss, optim.SGD(net.parameters(), 0.1), data=(X, [3.0, 1.0]), engine=engine, dtype="float64")
+    wanted = np.mean((X @ net.weight.data[0] + net.bias.data - [3.0, 1.0]) ** 2)
+    run.step()
+    assert run.loss == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", [lambda o, t: o if t == 1 else -o, lambda o, t: -o if t != 1 else o])
+def test_a_branch_on_the_target_would_be_frozen(loss):
+    """The list of one target was unequal to any number in silence."""
+    net = nn.Linear(2, 1, seed=0)
+    with pytest.raises(RuntimeError, match=r"sv\.where"):
+        sv.Run(net, loss, optim.SGD(net.parameters(), 0.1), data=([[1.0, 2.0]], [[1.0]]))
+
+
+class Twice(nn.Module):
+    def forward(self, x):
+        assert (isinstance(x, list), getattr(x, "shape", None)) in ((False, (2, 3)), (True, None))
+        return 2.0 * (x if hasattr(x, "shape") else np.array(x, dtype=object))
+
+
+def test_arrays_stay_arrays_between_modules_of_ones_own():
+    p = nn.Parameter([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    twice = Twice()
+    out = twice(twice(p * 1.0))
+    assert (out.shape, out.data.tolist()) == ((2, 3), (p.data * 4).tolist())
+    assert isinstance(nn.Tanh()(out), list)
+    assert isinstance(twice([[1.0, 2.0]]), list)
+    twice.backward()
+    out.sum().backward()
+    assert p.grad.tolist() == [[4.0] * 3] * 2
