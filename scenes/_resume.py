@@ -9,7 +9,7 @@ from typing import Any
 
 from scalarviz.errors import FileFormatError
 from scalarviz.io import load_tensors
-from scalarviz.run.checkpoint import read_checkpoint
+from scalarviz.run.checkpoint import Checkpoint, read_checkpoint
 
 
 def settings_in(path: Path, optimizers: Mapping[str, tuple[type, float]]) -> dict[str, Any]:
@@ -20,8 +20,15 @@ def settings_in(path: Path, optimizers: Mapping[str, tuple[type, float]]) -> dic
     found: dict[str, Any] = {"seed": saved.seed, "dtype": saved.dtype}
     for name, (kind, _) in optimizers.items():
         if kind.__name__ == saved.optimizer:
-            found |= {"optimizer": name, "lr": saved.hyperparameters.get("lr")}
+            found |= {"optimizer": name, "lr": _first_rate(saved)}
     return found
+
+
+def _first_rate(saved: Checkpoint) -> Any:
+    """The rate that ``--lr`` said: where there is a schedule the one that it goes on from."""
+    schedule = saved.schedule
+    highest = schedule.get("arguments", {}).get("max_lr", schedule.get("base_lrs"))
+    return highest[0] if highest else saved.hyperparameters.get("lr")
 
 
 def hidden_sizes_in(path: Path, inputs: int, outputs: int) -> tuple[int, ...]:

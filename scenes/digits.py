@@ -16,7 +16,8 @@ from scalarviz.run.panels import DigitBoard, DigitPad, LossCurve, TestCurve
 
 from ._digits_data import CLASSES, Digits, load_digits
 from ._resume import channels_in, settings_in
-from .options import SamplingFlag, SceneOptions, WholeNumbers
+from ._schedule import follow
+from .options import SamplingFlag, SceneOptions, ScheduleFlag, WholeNumbers
 
 ADAM = {"adam": (optim.Adam, 0.005)}
 PIECE = 2000  # pictures that are predicted together
@@ -36,6 +37,7 @@ class Options(SceneOptions):
         (6, 12), description="kernels of the two convolutions", json_schema_extra={"metavar": "N,N", "shown": "6,12"}
     )
     lr: float = Field(ADAM["adam"][1], gt=0, allow_inf_nan=False, description="learning rate of Adam")
+    schedule: ScheduleFlag = None
     batch: int = Field(64, ge=1, le=10**7, description="pictures a step")
     sampling: SamplingFlag = "epochs"
 
@@ -64,10 +66,12 @@ def build(options: Options) -> sv.Scene:
     notes = [f"{len(digits.train):,} digits to learn from, {len(digits.test):,} for the test"]
     if options.given("batch") and batch < options.batch:
         notes.append(f"a batch is all {batch:,} digits that there are, not {options.batch:,}")
+    adam = optim.Adam(net.parameters(), lr=options.lr)
+    follow(options.schedule, adam, options.steps)
     run = sv.Run(
         net,
         nn.CrossEntropyLoss(),
-        optim.Adam(net.parameters(), lr=options.lr),
+        adam,
         data=(digits.train, digits.train_labels),
         batch_size=batch,
         sampling=options.sampling,

@@ -17,8 +17,9 @@ from scalarviz.run.panels import LossCurve, TestCurve
 
 from ._gpt import GPT, next_letter, weights_of
 from ._gpt_looked_at import TEMPERATURE, board, new_word
+from ._schedule import follow
 from ._words import Words, load_words
-from .options import SceneOptions
+from .options import SceneOptions, ScheduleFlag
 
 LR, BETAS = 0.01, (0.85, 0.99)
 SHOWN = "olivia"
@@ -27,7 +28,7 @@ SHOWN = "olivia"
 class Options(SceneOptions):
     """The flags of ``scalarviz microgpt``: each field is one."""
 
-    steps: int = Field(4000, ge=1, le=10**12, description="training steps; the learning rate falls to 0 over them")
+    steps: int = Field(4000, ge=1, le=10**12, description="training steps")
     text: Path | None = Field(
         None,
         description="a file of words, one a line, in the place of the names",
@@ -38,7 +39,8 @@ class Options(SceneOptions):
     layers: int = Field(1, ge=1, le=16, description="how often attention and a network follow each other")
     context: int = Field(16, ge=2, le=64, description="the longest word, with its beginning")
     batch: int = Field(64, ge=1, le=10**6, description="words a step")
-    lr: float = Field(LR, gt=0, allow_inf_nan=False, description="learning rate of Adam at the first step")
+    lr: float = Field(LR, gt=0, allow_inf_nan=False, description="learning rate of Adam")
+    schedule: ScheduleFlag = ("linear", None)
 
 
 def build(options: Options) -> sv.Scene:
@@ -56,7 +58,7 @@ def build(options: Options) -> sv.Scene:
     check_run(weights, options.dtype, len(optim.Adam.state), options.engine)
     net = GPT(words.tokens, options.context, options.embd, options.heads, options.layers, options.seed)
     adam = optim.Adam(net.parameters(), lr=options.lr, betas=BETAS)
-    optim.lr_scheduler.LinearLR(adam, start_factor=1.0, end_factor=0.0, total_iters=options.steps)
+    follow(options.schedule, adam, options.steps)
     batch = min(options.batch, len(words.train))
     run = sv.Run(
         net,

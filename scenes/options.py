@@ -20,6 +20,8 @@ from scalarviz.engine.table import NAMES as ENGINES
 from scalarviz.errors import InputError, listing
 from scalarviz.run.scene import SIDES
 
+from ._schedule import SCHEDULES, Plan, parse_schedule
+
 WEIGHTS = ".safetensors"
 
 
@@ -79,6 +81,16 @@ SamplingFlag = Annotated[
         description="how the samples of a step are chosen; epochs: each once an epoch, in a new order; replacement: "
         "each drawn out of all",
         json_schema_extra={"metavar": "|".join(SAMPLINGS)},
+    ),
+]
+ScheduleFlag = Annotated[
+    Annotated[Plan, BeforeValidator(parse_schedule)] | None,
+    Field(
+        description="how the learning rate goes on from --lr. linear, cosine: down to 0; cycle: from a 25th up to it "
+        "and down; step:N: a tenth every N steps; plateau:N: a tenth where the loss of N steps was no better ten "
+        "times. The first three take --steps, or as many as linear:N says. With --load it is the file's where this is "
+        "not given",
+        json_schema_extra={"metavar": "|".join(SCHEDULES) + "[:N]"},
     ),
 ]
 WholeNumbers = Annotated[tuple[int, ...], BeforeValidator(parse_whole_numbers)]

@@ -18,7 +18,8 @@ from ._resume import hidden_sizes_in, settings_in
 from ._rgb_files import check_files, write_files
 from ._rgb_story import story_of
 from ._rgb_task import task_of
-from .options import SamplingFlag, SceneOptions, WholeNumbers, one_of
+from ._schedule import follow
+from .options import SamplingFlag, SceneOptions, ScheduleFlag, WholeNumbers, one_of
 
 OPTIMIZERS: dict[str, tuple[type[optim.Optimizer], float]] = {  # with their usual learning rate
     "sgd": (optim.SGD, 0.5),
@@ -75,6 +76,7 @@ class Options(SceneOptions):
         description="learning rate",
         json_schema_extra={"shown": ", ".join(f"{lr:g} for {name}" for name, (_, lr) in OPTIMIZERS.items())},
     )
+    schedule: ScheduleFlag = None
     batch: int = Field(1024, ge=1, le=10**7, description="colours a step")
     sampling: SamplingFlag = "epochs"
 
@@ -100,10 +102,12 @@ def build(options: Options) -> sv.Scene:
     batch = options.batch if options.sampling == "replacement" else min(options.batch, len(task.inputs))
     if options.given("batch") and batch < options.batch:
         task.notes.append(f"a batch is all {batch:,} colours that there are, not {options.batch:,}")
+    rule = optimizer(net.parameters(), lr=options.lr or usual_lr)
+    follow(options.schedule, rule, options.steps)
     run = sv.Run(
         net,
         nn.MSELoss(),
-        optimizer(net.parameters(), lr=options.lr or usual_lr),
+        rule,
         data=(task.inputs, task.targets),
         batch_size=batch,
         sampling=options.sampling,

@@ -62,7 +62,8 @@ def _help(field: FieldInfo) -> str:
     """The description with the default, unless that is off or empty."""
     shown, default = _extra(field).get("shown"), field.default
     if shown is None and default is not None and default is not False and default != []:
-        shown = "x".join(map(str, default)) if isinstance(default, tuple) else f"{default}"
+        parts = default if isinstance(default, tuple) else (default,)
+        shown = "x".join(str(part) for part in parts if part is not None)
     return f"{field.description} (default: {shown})" if shown else str(field.description or "")
 
 

@@ -75,6 +75,8 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
     scene = loaded.build(options)
     if options.load:
         scene.run.load(options.load, keep=options.kept(scene.run.names_kept()))
+        if scene.run.lr == 0:
+            say(f"{scene.name}: the learning rate in {options.load} is 0, its schedule has ended: nothing will move")
     set_breakpoints(scene.run, options.break_on)
     check_moment(options, scene.run.steps)
     beside = _beside(loaded.name, scene, options)

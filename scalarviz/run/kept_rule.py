@@ -138,7 +138,7 @@ def rule_of(run: Run, about: Mapping[str, Any], keep: Collection[str]) -> Rule |
     numbers = GroupNumbers(tuple(_numbers(rule, said, keep) for rule, said in zip(rules, groups, strict=True)), of)
     given = {name: number for name, number in about.get("limits", {}).items() if name not in keep}
     limits = limits_of(**{**asdict(problem.limits), **given})
-    if {"lr", SCHEDULE} & set(keep) and rules is not optimizer.rules:
+    if {"lr", SCHEDULE} & set(keep) and len(rules) != len(optimizer.rules):
         raise InputError(f"it has {len(groups)} parameter groups, this run {len(optimizer.rules)}: no rate can be kept")
     rates = optimizer.lr_pace.rates if "lr" in keep else tuple(float(said.get("lr", 0.0)) for said in groups)
     pace = optimizer.lr_pace.moment()
