@@ -72,6 +72,11 @@ class RunSource(Source):
         return Facts(name, problem.batch, problem.data.shape[1], problem.reduction, str(run.engine), problem.whole)
 
     @property
+    def couples(self) -> bool:
+        """Whether the training normalises by the batch."""
+        return self.run._trained.plan.body.couples
+
+    @property
     def curve(self) -> Curve:
         """The history of the run."""
         return self.run.history.curve()

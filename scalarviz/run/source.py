@@ -127,6 +127,11 @@ class Source(Protocol):
         return self.facts is not None
 
     @property
+    def couples(self) -> bool:
+        """Whether what a sample asks for depends on the others of its batch: then none does so alone."""
+        return False
+
+    @property
     def edits(self) -> int:
         """Edits that were done on the way to where it stands."""
         return 0

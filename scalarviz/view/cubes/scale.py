@@ -58,6 +58,11 @@ class Coloring:
         Whether that range is still on its way outward.
     scope : str
         What has this range, in the legend's words.
+    untrained : bool
+        Whether nothing lacks a number but what nobody trains.
+    drawn : ndarray, shape (P,)
+        What the cubes are coloured by: `flat`, but buffers, whose numbers are no weights, fill the range each by one
+        of their own, which the label at their plate says.
     """
 
     scope = "the network"
@@ -70,10 +75,13 @@ class Coloring:
         self.cmap: Colormap = get_map(quantity if cmap is None else cmap, theme)
         self.range = Range.symmetric(1.0, _SCALES[quantity])
         self.flat: Float = np.zeros(0)
-        self.growing = False
+        self.drawn: Float = self.flat
+        self.growing = self.untrained = False
         self._known: NDArray[np.bool_] = np.zeros(0, bool)  # what is a number: a gradient that nobody took is none
         self._tensors = tuple(tensors)
-        self._tracker = RangeTracker()
+        self._weights = [t for t in self._tensors if not t.buffer]
+        self._buffers = [t for t in self._tensors if t.buffer]
+        self._tracker, self._others = RangeTracker(), RangeTracker()
 
     def change(self, theme: Theme, quantity: str, cmap: str | None) -> None:
         """Another look; another quantity gets a range of its own at the next update.
@@ -91,7 +99,7 @@ class Coloring:
 
     def refit(self) -> None:
         """Fit the range anew at the next update."""
-        self._tracker = RangeTracker()
+        self._tracker, self._others = RangeTracker(), RangeTracker()
 
     def update(self, frame: Frame, seconds: float | None, whole: Float | None = None) -> None:
         """Take over a frame. `seconds` since the last one; None fits the range anew.
@@ -99,11 +107,33 @@ class Coloring:
         `whole` are numbers (P,) that those of the frame come to, and whose range they have already.
         """
         self.flat = {"weight": frame.values, "gradient": frame.gradient, "update": frame.update}[self.quantity]
-        self._known = np.isfinite(self.flat) & (self.quantity == "weight" or frame.computed)
-        wanted = extents(self.flat if whole is None else whole, self._tensors)
+        missing = self.missing(frame)
+        self._known = np.isfinite(self.flat) & ~missing
+        self.untrained = not any(missing[tensor.span].any() for tensor in self._weights)
+        wanted = extents(self.flat if whole is None else whole, self._weights or self._tensors)
         now = grown(self._tracker, wanted, seconds)
         self.growing = any(v > now[name] for name, v in wanted.items())
         self.range = Range.symmetric(max(now.values()), _SCALES[self.quantity])
+        self._draw(seconds)
+
+    def _draw(self, seconds: float | None) -> None:
+        """Let buffers fill the range by ranges of their own."""
+        self.drawn = self.flat
+        if not (self._buffers and self._weights):
+            return
+        own = grown(self._others, extents(self.flat, self._buffers, "tensor"), seconds)
+        self.drawn = self.flat.copy()
+        for tensor in self._buffers:
+            with np.errstate(over="ignore", invalid="ignore"):
+                self.drawn[tensor.span] *= 0.0 if tensor.role == "count" else self.range.high / own[tensor.name]
+
+    def missing(self, frame: Frame) -> NDArray[np.bool_]:
+        """Where there is no number of this quantity, (P,): no gradient yet, or ever. Buffers have updates."""
+        found = np.zeros(len(frame.values), bool) if self.quantity == "weight" else ~frame.computed
+        if self.quantity == "update" and frame.computed.any():
+            for tensor in self._buffers:
+                found[tensor.span] = False
+        return found
 
     def values(self) -> dict[str, Float]:
         """The quantity by tensor."""
@@ -111,7 +141,7 @@ class Coloring:
 
     def units(self) -> dict[str, NDArray[np.float64]]:
         """Places of the values on the scale, by tensor: 0..1, beyond when clipped."""
-        return {name: self.range.unit(block) for name, block in self.values().items()}
+        return {t.name: self.range.unit(t.of(self.drawn)) for t in self._tensors}
 
     def extents(self) -> Mapping[str, float]:
         """V of each tensor on its own, for the labels at the plates; those without a number have none."""
@@ -127,10 +157,14 @@ class Coloring:
         form = exponent if log and v < 0.1 else short  # one form for all five
         labels = [(float(p), form(t, signed=True)) for p, t in zip(places, ticks, strict=True)]
         scope = "log both ways from 0" if log else f"range of {self.scope}"
-        if not self._known.any():  # the range is of nothing
+        weights = np.ones(len(self.flat), bool)
+        for tensor in self._buffers if self._weights else ():
+            weights[tensor.span] = False
+        if not self._known[weights].any():  # the range is of nothing
             return LegendScale(self.quantity, scope, self.cmap, [(0.5, "0")], np.empty(0))
-        marks = self.range.unit(self.flat[self._known]) if len(self.flat) <= FEW else np.empty(0)
-        note = f"{scope} · {share_text(clipped_share(self.flat, v))} clipped"
+        flat = self.flat[weights]
+        marks = self.range.unit(flat[self._known[weights]]) if len(flat) <= FEW else np.empty(0)
+        note = f"{scope} · {share_text(clipped_share(flat, v))} clipped"
         return LegendScale(self.quantity, note, self.cmap, labels, marks)
 
 
@@ -247,9 +281,9 @@ def rows_of(stages: Sequence[Stage]) -> dict[str, str]:
 
 def paint(slab: SlabVisual, frame: Frame, colouring: Coloring, activations: ActivationScale, *, rows: bool) -> None:
     """Bring a frame's numbers, ranges and marks onto the cubes; `rows`: whether rows of activations are drawn."""
-    slab.set_flat(colouring.flat)
+    slab.set_flat(colouring.drawn)
     slab.set_range(colouring.range)
-    missing = ~frame.computed if colouring.quantity != "weight" else None
+    missing = colouring.missing(frame) if colouring.quantity != "weight" else None
     slab.set_flags(frozen=frame.frozen, not_computed=missing, dead=frame.dead)
     if rows:
         slab.set_activations(frame.activations)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -102,6 +102,8 @@ class FlowLabels:
     before : FlowLabels, optional
         Of the camera a moment ago: a name stays on its side of a plate while there is room, so that names do not jump
         about while the scene turns.
+    untrained : collection of str
+        Tensors that nobody trains, which is said beside their shapes.
 
     Attributes
     ----------
@@ -118,8 +120,10 @@ class FlowLabels:
         box: Box,
         units: Mapping[str, Sequence[str]] | None = None,
         before: FlowLabels | None = None,
+        untrained: Collection[str] = (),
     ) -> None:
         self.chosen: dict[str, int] = {}
+        self._untrained = untrained
         self._before = {} if before is None else before.chosen
         self._taken = Taken(box)
         for plate in layout.plates:
@@ -169,6 +173,7 @@ class FlowLabels:
     def _place_plate(self, plate: Plate, shape: tuple[int, ...], hull: Floats) -> None:
         name = plate.name
         second = shape_text(plate, shape)
+        second += " · not trained" if second and name in self._untrained else ""
         # The widest text the second line can become: places must not depend on the numbers.
         widest = measure(f"{second}   ±8.8e\N{MINUS SIGN}88", LABEL) if second else 0.0
         own = measure(name, CHANNEL, True)

@@ -84,7 +84,8 @@ class Scenery:
         names = self._row_names()
         self._labels: FlowLabels | None = None
         if not single:
-            self._labels = FlowLabels(layout, shapes, names, project, box, self._unit_names(), former)
+            untrained = [t.name for t in subject.tensors if t.buffer]
+            self._labels = FlowLabels(layout, shapes, names, project, box, self._unit_names(), former, untrained)
         size = outcome_size(subject.sample) if self._labels is not None and subject.stages and panels else None
         there: Box | None = None if former is None or before is None else before._outcome
         self._outcome: Box | None = None
@@ -165,8 +166,8 @@ class Scenery:
     ) -> list[Sketch]:
         """The numbers on the cubes: weights but for those to `skip` (P,), and rows of activations."""
         missing = None
-        if colouring.quantity != "weight" and not frame.computed.all():
-            weights = np.where(frame.computed, np.nan, frame.values)
+        if (nowhere := colouring.missing(frame)).any():
+            weights = np.where(nowhere, frame.values, np.nan)
             missing = {t.name: t.of(weights) for t in self._subject.tensors}
         others = None if skip is None else {t.name: skip[t.span] for t in self._subject.tensors}
         weights_of = self._values.sketch(colouring.values(), colouring.units(), colouring.cmap, missing, others)

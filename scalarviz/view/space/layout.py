@@ -135,7 +135,7 @@ def layout_for(tensors: Sequence[Tensor], stages: Sequence[Stage], size: Size, r
     InputError
         Nothing to draw, a tensor without elements, a window without pixels.
     """
-    drawn = [t for t in tensors if t.size]
+    drawn = [t for t in tensors if t.size and t.role != "count"]
     if not drawn:
         raise InputError("there are no weights to draw; give a model with parameters or named arrays")
     box = scene_rect(size) if rect is None else rect

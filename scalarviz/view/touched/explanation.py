@@ -71,6 +71,8 @@ class Explanation:
         Empty where that cannot be told, None where the gradient is no such sum.
         """
         subject, source, target = self._subject, self._subject.source, self._subject.target
+        if source.couples:
+            return None
         shown = frame.activations.get("input")
         if (not source.can.predict or subject.probe is None or target is None or shown is None
                 or len(frame.values) > LARGEST or not np.array_equal(shown, np.ravel(subject.probe))):  # fmt: skip

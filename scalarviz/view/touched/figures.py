@@ -15,6 +15,7 @@ from ..panels.wording import batch_of
 from ..shown.subject import Subject
 from .account import Account
 from .entry import Entry
+from .who import tensor_of
 
 
 def draw_figures(
@@ -77,13 +78,18 @@ def _columns(frame: Frame, subject: Subject, index: int, step: float) -> list[tu
     found.append((("value",), figure(float(frame.values[index])), False, TITLE))
     if subject.source.facts is None and not frame.computed.any():
         return found
-    missing = "not computed yet" if step * 2 > measure("not computed yet", LABEL) + 8 else "\N{EN DASH}"
+    words = "none: not trained" if _untrained(subject, index) else "not computed yet"
+    missing = words if step * 2 > measure(words, LABEL) + 8 else "\N{EN DASH}"
     found.append((names, figure(float(frame.gradient[index])) if computed else missing, frame.edited, size))
     if frame.frozen[index]:
         found.append((("last update",), "frozen", False, size))
-    elif computed:
+    elif computed or (_untrained(subject, index) and frame.computed.any()):
         found.append((("last update",), figure(float(frame.update[index])), frame.edited, size))
     return found
+
+
+def _untrained(subject: Subject, index: int) -> bool:
+    return tensor_of(subject, index).buffer
 
 
 def draw_row(

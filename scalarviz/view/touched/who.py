@@ -41,6 +41,8 @@ def tensor_of(subject: Subject, index: int) -> Tensor:
 
 
 def _meaning(subject: Subject, tensor: Tensor, place: tuple[int, ...]) -> str:
+    if tensor.buffer:
+        return f"of channel {place[0]}; steps move it, no optimiser" if place else "counts the steps"
     for at, stage in enumerate(subject.stages):
         if stage.weight is tensor and len(place) == 2:
             return f"from {_source(subject, at, place[1])} to {_target(subject, at, place[0])}"

@@ -1,0 +1,106 @@
+"""Running statistics in a picture: plates of their own, not trained, that spoil no range."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from scalarviz import nn, optim
+from scalarviz.run.diagnosis import diagnose
+from scalarviz.view.cubes.scale import Coloring
+from scalarviz.view.draw.theme import DARK
+from scalarviz.view.flow.labels import FlowLabels
+from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.space.layout import layout_for
+from scalarviz.view.touched.inspector import Inspector
+from scalarviz.view.touched.who import who
+
+SIZE = (1280, 720)
+
+
+def run_of(steps=3):
+    net = nn.Sequential(nn.Linear(2, 6, seed=1), nn.BatchNorm1d(6), nn.ReLU(), nn.Linear(6, 3, seed=2))
+    x = np.random.default_rng(0).normal(size=(32, 2)) * 3
+    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.05), (x, x[:, :1] + np.zeros(3)), batch_size=8,
+                 engine="numpy", dtype="float64")  # fmt: skip
+    run.step(steps)
+    return net, run
+
+
+def colouring_of(run, quantity="weight"):
+    found = Coloring(run.tensors, DARK, quantity)
+    found.update(run.frame(), None)
+    return found
+
+
+def test_they_stand_in_their_layer_and_what_counts_is_not_drawn():
+    _, run = run_of()
+    layout = layout_for(run.tensors, run.stages, SIZE)
+    left = {p.name: p.corners[:, 0].min() for p in layout.plates if p.kind != "activation"}
+    assert "1.num_batches_tracked" not in left
+    assert sorted(left, key=left.get) == [
+        "0.weight", "0.bias", "1.weight", "1.bias", "1.running_mean", "1.running_var", "3.weight", "3.bias",
+    ]  # fmt: skip
+    untrained = [t.name for t in run.tensors if t.buffer]
+    shapes = {t.name: t.shape for t in run.tensors}
+    labels = FlowLabels(layout, shapes, {}, layout.camera.project, (0, 0, *SIZE), untrained=untrained)
+    said = {label.name: label.shape for label in labels.plates}
+    assert said["1.running_var"] == "6 · not trained"
+    assert said["1.weight"] == "6"
+
+
+@pytest.mark.parametrize("quantity", ["weight", "update"])
+def test_the_range_is_that_of_the_weights(quantity):
+    net, run = run_of()
+    before = colouring_of(run, quantity)
+    net[1].running_var = [1e6, 2e6, 3e6, 4e6, 5e6, 6e6]
+    after = colouring_of(run, quantity)
+    weights = {t.name: t.of(run.frame().values if quantity == "weight" else run.frame().update)
+               for t in run.tensors if not t.buffer}  # fmt: skip
+    flat = np.concatenate([a.ravel() for a in weights.values()])
+    top = min(np.abs(flat).max(), 3 * np.sqrt(np.mean(flat**2)))
+    assert after.range.high == pytest.approx(top)
+    assert after.range == before.range
+    units = after.units()
+    if quantity == "weight":  # by a range of its own
+        np.testing.assert_allclose(units["1.running_var"], 0.5 + 0.5 * np.arange(1, 7) / 6, rtol=1e-12)
+        assert after.extents()["1.running_var"] == pytest.approx(6e6)
+        assert "clipped" in after.legend().note
+        assert len(after.legend().marks) == run.n_weights
+
+
+def test_a_gradient_they_never_have_and_it_is_no_fault():
+    _, run = run_of()
+    frame, colouring = run.frame(), colouring_of(run, "gradient")
+    assert colouring.untrained
+    assert colouring.missing(frame).tolist() == [False] * run.n_weights + [True] * 13
+    assert not colouring_of(run_of(0)[1], "gradient").untrained
+    assert diagnose(frame, run.tensors, run.stages) == ()
+
+
+def test_the_inspector_says_what_they_are():
+    _, run = run_of()
+    subject = subject_of(run)
+    index = next(t.start for t in run.tensors if t.name == "1.running_var") + 2
+    found = who(subject, index)
+    assert (found.name, found.meaning) == ("1.running_var[2]", "of channel 2; steps move it, no optimiser")
+    assert Inspector(subject, index).explanation(run.frame()) == ()
+    # no sample has a gradient of its own here: it is said that the batch has one
+    assert Inspector(subject, 0).explanation(run.frame())[0] == ("gradient: mean of 8 samples",)
+
+
+def test_a_picture_shows_them():
+    _, run = run_of(30)
+    for quantity in ("weight", "gradient", "update"):
+        picture = sv.view.render(run, (640, 360), quantity=quantity)
+        assert picture.shape == (360, 640, 3)
+    layout = layout_for(run.tensors, run.stages, SIZE)
+    place = layout.camera.project([layout.plate("1.running_var").cell_centre_top(3, 0)])[0]
+    colours = {}
+    for quantity in ("weight", "gradient"):
+        picture = sv.view.render(run, SIZE, quantity=quantity)
+        x, y = np.round(place).astype(int)
+        colours[quantity] = picture[y - 3 : y + 4, x - 3 : x + 4].reshape(-1, 3).mean(axis=0)
+    assert colours["weight"][2] > colours["weight"][0] + 40  # a variance is above 0: blue
+    assert np.ptp(colours["gradient"]) < 40  # hatched, without a colour
