@@ -17,6 +17,7 @@ from ..errors import InputError, TypeMismatchError, listing, shown
 from ..scalar import Value, dot
 from ..scalar.kernel import kernel
 from ..scalar.many import Many
+from ..scalar.nested import DEEPEST, too_deep
 from ..scalar.single import Single
 from ..scalar.ufuncs import OPERATIONS
 from ..scalar.value import apply, as_value
@@ -159,7 +160,7 @@ def values(items: Iterable[Any], shape: tuple[int, ...]) -> Values:
     return flat.reshape(shape).view(Values)
 
 
-def as_objects(x: Any, what: str) -> Objects:
+def as_objects(x: Any, what: str, level: int = 0) -> Objects:
     """`x`, a number, a Value, a parameter, an array or nested lists of these, as an array of objects.
 
     Raises
@@ -167,8 +168,10 @@ def as_objects(x: Any, what: str) -> Objects:
     TypeMismatchError
         It is something else.
     InputError
-        The lists are ragged.
+        The lists are ragged, or nested too deeply: `level` is how many are around `x`.
     """
+    if level > DEEPEST:
+        raise too_deep(f"{what}: a list")
     if isinstance(x, Values):
         return np.ndarray.view(x, np.ndarray)
     if isinstance(x, Many):
@@ -179,7 +182,7 @@ def as_objects(x: Any, what: str) -> Objects:
     if isinstance(x, Extremes):
         raise TypeMismatchError(f"{what}: .max(dim) and .min(dim) give a pair; take its .values (or .indices)")
     if isinstance(x, list | tuple):
-        rows = [as_objects(item, what) for item in x]
+        rows = [as_objects(item, what, level + 1) for item in x]
         if len({row.shape for row in rows}) > 1:
             raise InputError(f"{what}: the lists are ragged, of the shapes {listing(str(row.shape) for row in rows)}")
         joined = np.empty((len(rows), *(rows[0].shape if rows else ())), object)
@@ -188,7 +191,7 @@ def as_objects(x: Any, what: str) -> Objects:
         return joined
     array = np.asarray(x)
     if array.dtype.kind == "O" and isinstance(x, np.ndarray):
-        return as_objects(x.tolist(), what)
+        return as_objects(x.tolist(), what, level + 1)
     if array.dtype.kind not in "biuf" or isinstance(x, np.ma.MaskedArray):
         raise TypeMismatchError(f"{what}: an operand is a number, a Value or an array of them, got {shown(x)}")
     return array.astype(np.float64).astype(object)
@@ -204,7 +207,8 @@ def each(name: str, *operands: Any) -> Any:
     """
     given = [as_objects(x, name) for x in operands]
     try:
-        found = np.frompyfunc(partial(apply, kernel(name)), len(given), 1)(*given)
+        with np.errstate(all="ignore"):  # a NaN or an infinity is a result, as of single Values
+            found = np.frompyfunc(partial(apply, kernel(name)), len(given), 1)(*given)
     except ValueError:
         shapes = " and ".join(str(x.shape) for x in given)
         raise InputError(f"{name}: arrays of the shapes {shapes} do not fit together (as NumPy broadcasts)") from None

@@ -152,8 +152,8 @@ class ClassLoss(Loss):
         given = targets.ravel().tolist() if isinstance(targets, np.ndarray) else targets
         if not isinstance(given, list | tuple):
             return given
-        if len(given) != 1:
-            raise InputError(self._one_number(f"{len(given)} numbers"))
+        if len(given) != 1 or isinstance(given[0], list | tuple):
+            raise InputError(self._one_number(f"{len(given)} numbers" if len(given) != 1 else shown(given)))
         return given[0]
 
     def batch_shares(self, targets: NDArray[Any]) -> NDArray[np.float64]:
@@ -266,4 +266,7 @@ def _number(target: Any, loss: Loss) -> float:
         raise InputError(
             f"{type(loss).__name__}: a target is the number of a class, a whole number; got {shown(number)}"
         )
-    return float(number)
+    try:
+        return float(number)
+    except OverflowError:  # a whole number that no float holds
+        raise InputError(f"{type(loss).__name__}: there is no class {shown(number)}") from None

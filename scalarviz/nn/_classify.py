@@ -162,7 +162,9 @@ class CrossEntropyLoss(ClassLoss):
 
     def target(self, targets: Any, outputs: Any) -> Any:
         """The class, or the list of the shares of all classes."""
-        many = len(outputs) if isinstance(outputs, Sized) else 1
+        many = (
+            np.size(outputs) if isinstance(outputs, np.ndarray) else len(outputs) if isinstance(outputs, Sized) else 1
+        )
         given = targets.ravel().tolist() if isinstance(targets, np.ndarray) else targets
         if many > 1 and isinstance(given, list | tuple) and len(given) == many:
             self._no_ignoring()
@@ -212,7 +214,7 @@ class MultiMarginLoss(ClassLoss):
     ) -> None:
         super().__init__(weight, ignore_index=None, reduction=reduction)
         given: Any = p
-        if isinstance(given, bool) or given not in (1, 2):
+        if isinstance(given, bool) or not isinstance(given, int | float | np.integer) or given not in (1, 2):
             raise InputError(f"MultiMarginLoss: p must be 1 or 2, got {shown(p)}")
         self.p, self.margin = int(given), as_number(margin, "MultiMarginLoss: margin")
         if not math.isfinite(self.margin):

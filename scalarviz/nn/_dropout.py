@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar
 
 from ..errors import InputError, shown
@@ -37,12 +36,22 @@ class Dropout(Module):
     """
 
     stage: ClassVar[str] = "dropout"
-    p: float
 
     def __init__(self, p: float = 0.5) -> None:
-        self.p = as_number(p, "Dropout: p")
-        if not (math.isfinite(self.p) and 0.0 <= self.p <= 1.0):
+        self.p = p
+
+    @property
+    def p(self) -> float:
+        """The probability of a zero; a Run has the one with which it was made (``run.change(model=net)``: of now)."""
+        found: float = vars(self)["p"]
+        return found
+
+    @p.setter
+    def p(self, p: float) -> None:
+        share = as_number(p, "Dropout: p")
+        if not 0.0 <= share <= 1.0:
             raise InputError(f"Dropout: p, the probability of a zero, must be in 0 .. 1, got {shown(p)}; try 0.5")
+        vars(self)["p"] = share
 
     def forward(self, x: Any) -> Any:
         """The numbers, masked in training, in the shape of `x`."""

@@ -31,4 +31,7 @@ def loss_weights(given: Any, what: str) -> Numbers | None:
 
 def _finite(number: Any) -> bool:
     real = isinstance(number, int | float | np.integer | np.floating) and not isinstance(number, bool)
-    return real and math.isfinite(number)
+    try:
+        return real and math.isfinite(number)
+    except OverflowError:  # a whole number that no float holds
+        return False

@@ -6,9 +6,13 @@ from typing import Any, SupportsFloat
 
 from ..errors import TypeMismatchError, shown
 from ..scalar import Value
+from ..scalar.nested import DEEPEST, too_deep
 from ..scalar.numbers import as_number
 from ._chosen import chosen
 from ._parameter import Parameter, ParameterView
+
+Span = tuple[Parameter, int, tuple[int, ...]]
+"""A parameter, where in it a table begins, and its shape."""
 
 
 def gather(table: Parameter | ParameterView, id: Value | SupportsFloat | list[Any] | tuple[Any, ...]) -> Any:
@@ -41,15 +45,20 @@ def gather(table: Parameter | ParameterView, id: Value | SupportsFloat | list[An
     >>> [w.data for w in gather(table, 1)]
     [3.0, 4.0]
     """
-    span = _span(table)
+    return _chosen(_span(table), id, 0)
+
+
+def _chosen(span: Span, id: Any, level: int) -> Any:
     if isinstance(id, list | tuple):
-        return [gather(table, each) for each in id]
+        if level >= DEEPEST:
+            raise too_deep("gather: the id")
+        return [_chosen(span, each, level + 1) for each in id]
     if not isinstance(id, Value):
         id = Value(as_number(id, "gather: the id"))
     return chosen(*span, id, ())
 
 
-def _span(table: Any) -> tuple[Parameter, int, tuple[int, ...]]:
+def _span(table: Any) -> Span:
     if isinstance(table, Parameter) and table.shape:
         return table, 0, table.shape
     if isinstance(table, ParameterView):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..checks import text
 from ..errors import InputError, TypeMismatchError, listing, shown
 from ..scalar import Block, Value, Weight, where
 from ._given import Indices, at_least_zero, held_by
@@ -87,6 +88,7 @@ class ParamGroup(MutableMapping[str, Any]):
         self._optimizer, self._index = optimizer, index
 
     def __getitem__(self, name: str) -> Any:
+        name = text(name, "the name of a number of a parameter group")
         if name == "params":
             return self._params()
         if name == INITIAL:
@@ -97,6 +99,7 @@ class ParamGroup(MutableMapping[str, Any]):
         return numbers[name]
 
     def __setitem__(self, name: str, number: Any) -> None:
+        name = text(name, "the name of a number of a parameter group")
         if name == "params":
             raise InputError("which weights a parameter group has is fixed; make another optimiser")
         if name == INITIAL:
@@ -110,7 +113,7 @@ class ParamGroup(MutableMapping[str, Any]):
         raise InputError(f"a parameter group keeps its {shown(name)}")
 
     def __contains__(self, name: object) -> bool:
-        return name == "params" or name in self._optimizer.group_numbers(self._index)
+        return isinstance(name, str) and (name == "params" or name in self._optimizer.group_numbers(self._index))
 
     def __iter__(self) -> Iterator[str]:
         return iter(["params", *self._optimizer.group_numbers(self._index)])

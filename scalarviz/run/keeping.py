@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..checks import flag, mapping
 from ..engine.problem import Problem
+from ..errors import TypeMismatchError
 from ..optim import Optimizer, PaceMoment
 from ..scalar.store import Store
 from . import state
@@ -82,6 +83,8 @@ class Keeping:
         steps = steps_of(steps)
         mapping(tensors, "restore: the tensors")
         mapping(optimizer_state, "restore: the optimiser's state")
+        if pace is not None and not isinstance(pace, PaceMoment):
+            raise TypeMismatchError(f"restore: pace is optimizer.lr_pace.moment(), got {type(pace).__name__}")
         with Whole(), self.timeline.jump(f"loaded step {steps:,}"):
             before = state.give(self, () if rule is None else ("limits", "optimizer", "weights"))  # type: ignore[arg-type]
             try:

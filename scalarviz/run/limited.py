@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from ..engine.limits import Limits
 from ..errors import InputError, shown
 from ..optim import Optimizer, at_least_zero
 from ..scalar import Value, clip
+from ..scalar.numbers import as_number
 from ..tape import Tape
 
 
@@ -50,7 +52,7 @@ def limits_of(l1: Any, l2: Any, clip_norm: Any, clip_value: Any) -> Limits:
 def _limit(given: Any, what: str) -> float | None:
     if given is None:
         return None
-    number = at_least_zero(given, what)
-    if number == 0:
-        raise InputError(f"{what} must be above 0, or None for no limit; got {shown(given)}")
+    number = as_number(given, what)
+    if not (math.isfinite(number) and number > 0):
+        raise InputError(f"{what} must be a finite number > 0, or None for no limit; got {shown(given)}")
     return number

@@ -299,9 +299,9 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
         return self.problem.data[:n].T.copy(), self.problem.data[n : n + m].T.copy()
 
     def sample(self, index: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Inputs (n_inputs,) and targets (n_targets,) of one sample, as they are trained on."""
-        n, m = self._tape.n_inputs, self._tape.n_targets
-        numbers = self.problem.data[: n + m, index].astype(np.float64)
+        """Inputs (n_inputs,) and targets (n_targets,) of one sample, as they are trained on; OutOfRangeError: none."""
+        n, data = self._tape.n_inputs, self.problem.data
+        numbers = data[: n + self._tape.n_targets, position(index, data.shape[1], "the samples")].astype(np.float64)
         return numbers[:n], numbers[n:]
 
     @property

@@ -8,6 +8,7 @@ from typing import SupportsFloat
 
 import numpy as np
 
+from ..checks import text
 from ..errors import InputError, TypeMismatchError
 from . import ops
 from .dot import dot
@@ -26,8 +27,10 @@ def function(name: str) -> Callable[..., Value]:
     ------
     UnknownNameError
         No such operation.
+    TypeMismatchError
+        `name` is no text.
     """
-    op = kernel(name)
+    op = kernel(text(name, "function: the name of an operation"))
     arity = op.arity
     make: Callable[..., Value] = unary if arity == 1 else binary if arity == 2 else apply
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ...checks import integer
-from ...errors import InputError
+from ...errors import InputError, shown
 from ..edits import Applied
 from ..history import History
 from ..past import Branch, Flag, Past
@@ -298,7 +298,9 @@ class Record:
             if line.number == number and (line is self.line or not line.cut):
                 return line
         kept = ", ".join(str(branch.number) for branch in self.branches())
-        raise InputError(f"there is no branch {number}; there are {kept} (others made room: run.timeline.budget)")
+        raise InputError(
+            f"there is no branch {shown(number)}; there are {kept} (others made room: run.timeline.budget)"
+        )
 
     def close(self) -> None:
         """Let go of the past; the log stays."""
