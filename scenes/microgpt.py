@@ -71,7 +71,8 @@ def build(options: Options) -> sv.Scene:
         dtype=options.dtype,
         threads=options.run_threads,
     )
-    shown = SHOWN if set(SHOWN) <= set(words.letters) and len(SHOWN) < options.context else words.test[0]
+    known = set(SHOWN) <= set(words.letters) and len(SHOWN) < options.context
+    shown = SHOWN if known else words.test[0][: options.context - 1]
     probe, target = words.samples([shown])
     return sv.Scene(
         name="microgpt",

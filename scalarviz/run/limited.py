@@ -54,5 +54,5 @@ def _limit(given: Any, what: str) -> float | None:
         return None
     number = as_number(given, what)
     if not (math.isfinite(number) and number > 0):
-        raise InputError(f"{what} must be a finite number > 0, or None for no limit; got {shown(given)}")
+        raise InputError(f"{what} must be a finite number above 0, or None for no limit; got {shown(given)}")
     return number

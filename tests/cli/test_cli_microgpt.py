@@ -247,3 +247,12 @@ def test_words_that_are_longer_are_said(tmp_path):
     assert any("1 of them are longer" in note for note in scene.notes)
     assert isinstance(scene.probe, np.ndarray)
     assert SimpleNamespace(**microgpt.report(scene)).test_loss > 0
+
+
+@pytest.mark.parametrize("context", [2, 3, 8])
+def test_words_that_are_all_longer_are_cut_in_the_picture_too(tmp_path, context):
+    path = tmp_path / "words.txt"
+    path.write_text("\n".join("bcdfghjklm"[k:] + "nopqrstu"[: k + 1] for k in range(7)))
+    scene = microgpt.build(microgpt.Options(text=path, context=context, embd=2, heads=1, engine="numpy"))
+    assert np.count_nonzero(np.asarray(scene.probe_target)[context:]) == context
+    assert SimpleNamespace(**microgpt.report(scene)).test_loss > 0

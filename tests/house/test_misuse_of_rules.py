@@ -82,7 +82,7 @@ def test_it_is_refused_in_one_line_of_words(what):
 
 
 def test_what_is_allowed_stands_in_the_message():
-    with pytest.raises(InputError, match="clip_norm must be a finite number > 0, or None"):
+    with pytest.raises(InputError, match="clip_norm must be a finite number above 0, or None"):
         run(clip_norm=0)
     with pytest.raises(OutOfRangeError, match=r"the samples: there is no number -5, it has 4"):
         run().sample(-5)
