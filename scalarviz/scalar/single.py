@@ -72,6 +72,9 @@ class Single(Values):
 
     __hash__ = None  # as of any list
 
+    def __index__(self) -> int:
+        return self.value.__index__()
+
     def __format__(self, spec: str) -> str:
         return format(self.value, spec) if spec else str(self)
 

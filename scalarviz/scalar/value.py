@@ -213,7 +213,10 @@ class Value(Labelled):
         return int(self.data)
 
     def __index__(self) -> int:
-        tracing.forbid("an index or a range() (a list cannot be read by it: nn.Embedding and sv.gather(table, id) can)")
+        tracing.forbid(
+            "an index or a range() (a list cannot be read by it: nn.Embedding and sv.gather(table, id) can; the number "
+            "of a class is read by nn.CrossEntropyLoss and nn.NLLLoss)"
+        )
         raise TypeMismatchError(f"a Value is no index: it is {self.data!r}, a float; take int(value)")
 
     def __round__(self, digits: int | None = None) -> float:

@@ -23,6 +23,7 @@ from ..scalar.store import Block
 from ..scalar.total import Total
 from ..scalar.value import Symbol, Value
 from ..scalar.weight import Weight
+from .frozen import drawing_is_said
 from .tape import Node, Table, Tape, Terms, Track
 
 MOST = 1 << 32
@@ -66,11 +67,12 @@ def record(
 
     Notes
     -----
-    Leaf Values that `fn` brings along are constants. Modules called on the way leave taps.
+    Leaf Values that `fn` brings along are constants. Modules called on the way leave taps. Random numbers that it draws
+    from `random` or ``np.random`` are constants too, of which a warning speaks.
     """
     _check(fn, n_inputs, n_targets, loss)
     blocks = _blocks(blocks)
-    with tracing.recording() as recorder:
+    with tracing.recording() as recorder, drawing_is_said():
         inputs: list[Value] = [Symbol() for _ in range(n_inputs)]
         targets: list[Value] = [Symbol() for _ in range(n_targets)]
         result = fn(inputs, targets) if n_targets and loss is None else fn(inputs)

@@ -201,3 +201,10 @@ def test_arrays_stay_arrays_between_modules_of_ones_own():
     twice.backward()
     out.sum().backward()
     assert p.grad.tolist() == [[4.0] * 3] * 2
+
+
+@pytest.mark.parametrize("loss", [lambda o, t: -o[t].log(), lambda o, t: -o[t[0]].log()])
+def test_a_class_as_an_index_names_what_reads_it(loss):
+    net = nn.Sequential(nn.Linear(2, 3, seed=0), nn.Softmax())
+    with pytest.raises(RuntimeError, match=r"nn\.NLLLoss"):
+        sv.Run(net, loss, optim.SGD(net.parameters(), 0.1), data=([[1.0, 2.0]], [2]))

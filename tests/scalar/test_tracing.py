@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import random
 import threading
+import warnings
 
+import numpy as np
 import pytest
 
 import scalarviz as sv
@@ -78,3 +81,16 @@ def test_an_error_inside_ends_the_recording():
     with pytest.raises(ZeroDivisionError), tracing.recording():
         raise ZeroDivisionError
     assert (Value(1.0) + 1).data == 2.0
+
+
+@pytest.mark.parametrize(("draw", "name"), [(lambda: np.random.rand(2), "np.random"), (random.random, "random")])
+def test_random_numbers_drawn_while_recording_are_said(draw, name):
+    """A dropout by hand would have the same mask in every step."""
+    with pytest.warns(RuntimeWarning, match=rf"random numbers \({name}\).*nn\.Dropout"):
+        sv.record(lambda x: [draw(), x[0] * 2.0][1], 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        own = np.random.default_rng(0)
+        sv.record(lambda x: [own.random(), x[0] * 2.0][1], 1)
+        np.random.rand(3)
+        sv.record(lambda x: x[0] * 2.0, 1)
