@@ -18,13 +18,16 @@ SEEDS = [*range(10), *(pytest.param(seed, marks=pytest.mark.slow) for seed in ra
 
 
 class Masked(nn.Module):
-    """A random network with dropout before its last layer, and sometimes on its inputs."""
+    """A random network with dropout before its last layer, and sometimes on its inputs; sometimes batches are
+    normalised, before dropout or behind it, by one norm or by two."""
 
-    def __init__(self, draw, shape):
+    def __init__(self, draw, shape, norms=0):
         self.inner = Drawn(draw, shape)
-        self.inner.last = nn.Linear(self.inner.last.in_features, 7, seed=1)
+        self.inner.last = nn.Linear(self.inner.last.in_features, 7, bias=not norms, seed=1)
+        given = [{"momentum": 0.3, "affine": False}, {"momentum": None}]
+        one, two = (nn.BatchNorm1d(7, **given[k]) if norms & 1 << k else nn.Identity() for k in range(2))
         self.behind = nn.Sequential(
-            nn.Tanh(), nn.Dropout(draw.choice([0.0, 0.2, 0.7])), nn.Linear(7, draw.randint(2, 4), seed=2)
+            one, nn.Tanh(), nn.Dropout(draw.choice([0.0, 0.2, 0.7])), two, nn.Linear(7, draw.randint(2, 4), seed=2)
         )
         self.before = nn.Dropout(draw.choice([0.0, 0.3]))
 
@@ -32,12 +35,14 @@ class Masked(nn.Module):
         return self.behind(self.inner(self.before(x)))
 
 
-def optimizers(draw):
+def optimizers(draw, norms):
+    """Adam makes steps of the rounding of gradients that are 0: those of what a norm takes away again."""
     rate = draw.choice([0.003, 0.02])
-    return draw.choice([
+    descents = [
         partial(optim.SGD, lr=rate), partial(optim.SGD, lr=rate, momentum=0.7, nesterov=True),
-        partial(optim.SGD, lr=rate, weight_decay=0.1), partial(optim.Adam, lr=rate), partial(optim.AdamW, lr=rate),
-    ])  # fmt: skip
+        partial(optim.SGD, lr=rate, weight_decay=0.1),
+    ]  # fmt: skip
+    return draw.choice([*descents, *([] if norms else [partial(optim.Adam, lr=rate), partial(optim.AdamW, lr=rate)])])
 
 
 def schedule(draw):
@@ -62,10 +67,12 @@ def losses(draw, outputs, batch):
 def run_of(seed, engine, threads=1, dtype="float64"):
     draw, rng = Random(seed), np.random.default_rng(seed)
     shape = (draw.randint(1, 9),) if seed % 3 else (draw.randint(1, 2), draw.randint(2, 6), draw.randint(2, 6))
-    net = Masked(draw, shape)
-    outputs, batch = net.behind[2].out_features, draw.choice([1, 2, 5, 8, 9])
+    batch = draw.choice([1, 2, 5, 8, 9])
+    norms = seed % 4 if batch > 2 else 0
+    net = Masked(draw, shape, norms)
+    outputs = net.behind[4].out_features
     loss, classes = losses(draw, outputs, batch)
-    samples, make, follow = draw.choice([9, 24, 40]), optimizers(draw), schedule(draw)
+    samples, make, follow = draw.choice([9, 24, 40]), optimizers(draw, norms), schedule(draw)
     sampling = draw.choice(["epochs", "epochs", "replacement"])
     targets = rng.integers(0, outputs, samples) if classes else rng.random((samples, outputs))
     optimizer = make(net.parameters())
