@@ -14,7 +14,7 @@ from ..scalar.numbers import as_number
 from ._buffer import Buffer, Buffered
 from ._inputs import titled
 from ._linear import count
-from ._norm import Norm, epsilon
+from ._norm import Norm, epsilon, scaled
 from ._parameter import Parameter, fits
 
 Row = list[Value]
@@ -42,6 +42,8 @@ class BatchNorm(Norm):
     track_running_stats : bool
         False: there are no running statistics, and those of the batch are taken always: what is predicted for samples
         depends on which others they are given with.
+    bias : bool
+        Whether there is a `bias` beside the `weight`.
 
     Attributes
     ----------
@@ -75,7 +77,7 @@ class BatchNorm(Norm):
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
-        track_running_stats: bool = True,
+        track_running_stats: bool = True, *, bias: bool = True,
     ) -> None:  # fmt: skip
         name = type(self).__name__
         self.num_features = count(num_features, f"{name}: num_features")
@@ -83,9 +85,9 @@ class BatchNorm(Norm):
         shape, title = (self.num_features,), f"{name}({self.num_features})"
         fits(shape, title)
         self.affine, self.track_running_stats = _flags(name, affine, track_running_stats)
-        self.weight, self.bias = None, None
-        if self.affine:
-            self.weight, self.bias = Parameter.filled(1.0, shape, title), Parameter.filled(0.0, shape, title)
+        biased = flag(bias, f"{name}: bias") and self.affine
+        self.weight = Parameter.filled(1.0, shape, title) if self.affine else None
+        self.bias = Parameter.filled(0.0, shape, title) if biased else None
         names = ("running_mean", "running_var", "num_batches_tracked")
         for part, start in zip(names, ([0.0] * shape[0], [1.0] * shape[0], 0), strict=True):
             setattr(self, part, start if self.track_running_stats else None)
@@ -141,10 +143,9 @@ class BatchNorm(Norm):
             centred = [[v - mean for v in channel] for channel in channels]
             var = _mean([functions.square(v) for channel in centred for v in channel])
             factor = 1.0 / functions.sqrt(var + self.eps)
-            scale = factor if self.weight is None else self.weight.weight(c) * factor
-            shift = () if self.bias is None else (self.bias.weight(c),)
             for row, channel in zip(found, centred, strict=True):
-                row.append([dot((scale,), (v,), *shift) for v in channel])
+                normal = [v * factor for v in channel]
+                row.append(normal if self.weight is None else [scaled(v, self.weight, self.bias, c) for v in normal])
             stats.append((mean, var))
         if self.track_running_stats:
             self._follow(stats, len(rows), positions)
@@ -210,8 +211,9 @@ class BatchNorm(Norm):
 
     def extra_repr(self) -> str:
         """PyTorch's text."""
+        bias = ", bias=False" if self.affine and self.bias is None else ""
         return (
-            f"{self.num_features}, eps={self.eps:g}, momentum={self.momentum}, affine={self.affine}, "
+            f"{self.num_features}, eps={self.eps:g}, momentum={self.momentum}, affine={self.affine}{bias}, "
             f"track_running_stats={self.track_running_stats}"
         )
 

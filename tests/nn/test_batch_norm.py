@@ -21,7 +21,10 @@ SHAPES = {
     "pictures": (nn.BatchNorm2d, (2, 3, 2, 4)),
     "one picture": (nn.BatchNorm2d, (1, 3, 2, 2)),
 }
-ARGUMENTS = [{}, {"momentum": None}, {"momentum": 1.0, "eps": 0.3}, {"affine": False}, {"track_running_stats": False}]
+ARGUMENTS = [
+    {}, {"momentum": None}, {"momentum": 1.0, "eps": 0.3}, {"affine": False}, {"track_running_stats": False},
+    {"bias": False},
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("given", ARGUMENTS, ids=str)
@@ -33,7 +36,8 @@ def test_training_by_hand_agrees_with_pytorch(name, given):
     r = np.random.default_rng(7)
     ours, theirs = kind(3, **given), getattr(torch.nn, kind.__name__)(3, **given).double()
     if ours.weight is not None:
-        ours.weight.data, ours.bias.data = r.normal(size=3), r.normal(size=3)
+        for part in ours.parameters():
+            part.data = r.normal(size=3)
         theirs.load_state_dict({k: torch.tensor(a) for k, a in ours.state_dict().items()})
     for _ in range(3):
         x, upstream = r.normal(size=shape) * 2 + 1, r.normal(size=shape)

@@ -143,6 +143,70 @@ class TestLetters:
         assert run.evaluate(X, Y) < first - 1.0
 
 
+class TestNormalisedLetters:
+    """The letter model of the third part of makemore: layers without biases, each with a batch norm behind it."""
+
+    class Net(nn.Module):
+        def __init__(self, n_embd=4, n_hidden=16):
+            self.C = nn.Embedding(27, n_embd, seed=1)
+            self.layers = nn.Sequential(
+                nn.Linear(n_embd * 3, n_hidden, bias=False, seed=2), nn.BatchNorm1d(n_hidden), nn.Tanh(),
+                nn.Linear(n_hidden, n_hidden, bias=False, seed=3), nn.BatchNorm1d(n_hidden), nn.Tanh(),
+                nn.Linear(n_hidden, 27, bias=False, seed=4), nn.BatchNorm1d(27),
+            )  # fmt: skip
+            self.layers[-1].weight.data *= 0.1  # last layer: make less confident
+
+        def forward(self, x):
+            return self.layers([number for letter in x for number in self.C(letter)])
+
+    def theirs(self, net):
+        layers = torch.nn.Sequential(
+            torch.nn.Linear(12, 16, bias=False), torch.nn.BatchNorm1d(16), torch.nn.Tanh(),
+            torch.nn.Linear(16, 16, bias=False), torch.nn.BatchNorm1d(16), torch.nn.Tanh(),
+            torch.nn.Linear(16, 27, bias=False), torch.nn.BatchNorm1d(27),
+        )  # fmt: skip
+        other = torch.nn.ModuleDict({"C": torch.nn.Embedding(27, 4), "layers": layers}).double()
+        other.load_state_dict({name: torch.tensor(array) for name, array in net.state_dict().items()})
+        return other, lambda x: layers(other["C"](x).flatten(1))
+
+    @pytest.mark.parametrize("name", ["objects", "numpy", "numba"])
+    def test_it_is_that_of_pytorch_step_by_step(self, name):
+        X, Y = TestLetters().data()
+        net = self.Net()
+        other, scores = self.theirs(net)
+        run = sv.Run(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=0.1), data=(X, Y), batch_size=8,
+                     engine=name, dtype="float64")  # fmt: skip
+        x, y, rule = torch.tensor(X), torch.tensor(Y), torch.optim.SGD(other.parameters(), lr=0.1)
+        for step in range(3 if name == "objects" else 20):
+            chosen = run.problem.indices(step)
+            loss = torch.nn.functional.cross_entropy(scores(x[chosen]), y[chosen])
+            rule.zero_grad()
+            loss.backward()
+            rule.step()
+            run.step()
+            assert run.loss == pytest.approx(loss.item(), rel=1e-11)
+        for key, array in other.state_dict().items():  # weights, running means and variances, and how many steps
+            np.testing.assert_allclose(net.state_dict()[key], array.numpy(), rtol=0, atol=1e-12, err_msg=key)
+        other.eval()
+        with torch.no_grad():
+            wanted = scores(x)
+        np.testing.assert_allclose(run.predict(X), wanted.numpy(), rtol=0, atol=1e-11)
+        wanted = torch.nn.functional.cross_entropy(wanted, y).item()
+        assert run.evaluate(X, Y) == pytest.approx(wanted, rel=1e-11)
+
+    def test_it_learns_and_one_letter_alone_has_a_prediction(self):
+        X, Y = TestLetters().data()
+        net = self.Net()
+        run = sv.Run(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=0.1), data=(X, Y), batch_size=32)
+        assert run.evaluate(X, Y) == pytest.approx(np.log(27), rel=0.02)  # nearly uniform
+        run.step(1500)
+        assert run.evaluate(X, Y) < 1.6
+        np.testing.assert_allclose(run.predict(X[:1]), run.predict(X)[:1], rtol=1e-5, atol=1e-5)
+        run.close()
+        by_hand = [v.data for v in net.eval()(X[0])]
+        np.testing.assert_allclose(by_hand, run.predict(X[:1])[0], rtol=1e-4, atol=1e-4)
+
+
 def test_nielsens_digits():
     """Chapter 1 of his book: one hidden layer of sigmoids, half the sum of squares, batches of ten, a rate of 3."""
     digits = importlib.import_module("scalarviz.scenes._digits_data").load_digits("sklearn")
