@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .run import Run
 
 KEY = OURS + "run"
-RULE = ("groups", "members", "momenta", "limits", "before", "frozen", "schedule")
+RULE = ("groups", "members", "momenta", "initial", "limits", "before", "frozen", "schedule")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Checkpoint:
         ``"arguments"``; empty if there was none.
     rule : dict
         How it trained, the schedule included: ``"groups"``, the numbers of each parameter group, ``"members"``,
-        ``"momenta"``, ``"limits"``, ``"before"``, ``"frozen"``; no groups in files of earlier versions.
+        ``"momenta"``, ``"initial"``, ``"limits"``, ``"before"``, ``"frozen"``; no groups in files of earlier versions.
     notes : dict of str to str
         What the writer added.
     """

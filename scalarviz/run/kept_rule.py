@@ -67,6 +67,7 @@ def written(run: Run) -> dict[str, Any]:
         "limits": asdict(run.problem.limits),
         "before": run.problem.t_start,
         "momenta": list(optimizer.lr_pace.momenta),
+        "initial": list(optimizer.lr_pace.initial),
         "frozen": {name: spans for name, spans in frozen.items() if spans},
         SCHEDULE: {} if schedule is None else {**described(schedule), "state": schedule.state_dict()},
     }
@@ -144,7 +145,10 @@ def rule_of(run: Run, about: Mapping[str, Any], keep: Collection[str]) -> Rule |
     pace = optimizer.lr_pace.moment()
     if SCHEDULE not in keep:
         pace = _pace(run, about.get(SCHEDULE, {}), rates, "lr" in keep)
-        pace = pace._replace(momenta=_momenta(about.get("momenta"), pace.momenta, optimizer, len(groups)))
+        moved = _of_groups("momenta", about, pace.momenta, len(groups))
+        if moved and optimizer.momentum_name is None:
+            raise InputError(f"momenta: {type(optimizer).__name__} has none")
+        pace = pace._replace(momenta=moved, initial=_of_groups("initial", about, pace.initial, len(groups)))
     return Rule(numbers, limits, pace, about.get("before", problem.t_start), _flags(run, about.get("frozen")))
 
 
@@ -173,13 +177,14 @@ def _pace(run: Run, said: Mapping[str, Any], rates: tuple[float, ...], own: bool
     return moment if own else moment._replace(rates=rates)
 
 
-def _momenta(said: Any, computed: tuple[float, ...], optimizer: Optimizer, groups: int) -> tuple[float, ...]:
-    """Those to which a schedule moved them, by a file that says so."""
+def _of_groups(name: str, about: Mapping[str, Any], computed: tuple[float, ...], groups: int) -> tuple[float, ...]:
+    """What a file says of each parameter group, such as momenta to which a schedule moved them; else what is so."""
+    said = about.get(name)
     if not said:
         return computed
-    if not isinstance(said, list) or len(said) != groups or optimizer.momentum_name is None:
-        raise InputError(f"momenta: one a parameter group is wanted, got {shown(said)}")
-    return tuple(at_least_zero(one, "momenta") for one in said)
+    if not isinstance(said, list) or len(said) != groups:
+        raise InputError(f"{name}: one a parameter group is wanted, got {shown(said)}")
+    return tuple(at_least_zero(one, name) for one in said)
 
 
 def _flags(run: Run, said: Any) -> Any:

@@ -187,6 +187,8 @@ def test_a_file_of_an_earlier_version_is_read_as_before(tmp_path):
         ("groups", [{"lr": None}, {}], "lr"), ("groups", [{}, {"a": {"b": 1}}], "groups cannot"),
         ("members", {"x": []}, "members"), ("members", {"0.bias": [4, 2]}, "members"),
         ("members", {"0.bias": [4, 0]}, "not groups of the weights"), ("members", {"0.bias": ["a", 0]}, "members"),
+        ("momenta", [0.5], "momenta"), ("momenta", 3, "momenta"), ("momenta", [0.5, "a"], "momenta"),
+        ("initial", [0.5], "initial"), ("initial", [0.5, -1], "initial"), ("initial", "ab", "initial"),
         ("limits", [], "limits cannot"), ("limits", {"l3": 1}, "limits cannot"), ("limits", {"l1": -1}, "l1"),
         ("limits", {"clip_norm": 0}, "clip_norm"), ("limits", {"l1": "a"}, "l1"),
         ("before", "a", "before cannot"), ("before", True, "before cannot"), ("before", 2**60, "before cannot"),
