@@ -28,6 +28,8 @@ import _products  # noqa: E402
 import numpy as np  # noqa: E402
 from _workloads import Workload  # noqa: E402
 
+from scalarviz.run.training import CALL_SECONDS  # noqa: E402
+
 WIDTHS = tuple(2**k for k in range(1, 11))
 BATCHES = (1, 8, 64, 512, 8192)
 OPTIMISERS, DTYPES = ("SGD", "Adam"), ("float32", "float64")
@@ -47,7 +49,7 @@ def workload(width: int, batch: int, optimiser: str) -> Workload:
 
 
 def measure(work: Workload, dtype: str, seconds: float) -> dict[str, Timing]:
-    """Timings of one step of each."""
+    """Timings of one step of each, in turns of a quarter of `seconds`."""
     run = _ours.build(work, OURS, dtype=dtype)
     entered: dict[str, Callable[[int], Any]] = {OURS: _ours.steps(run), EAGER: _peer_torch.steps(work, dtype=dtype)}
     if dtype == "float32" and work.sizes[0] >= WIDE:
@@ -59,7 +61,7 @@ def measure(work: Workload, dtype: str, seconds: float) -> dict[str, Timing]:
         some(1)
     gc.collect()  # a collection in the middle of a warm-up would make turns of one step
     rounds = 3 if time.process_time() - start > seconds else 5
-    timings = in_turns(entered, rounds=rounds, seconds=seconds / 20, clock=time.process_time)
+    timings = in_turns(entered, rounds=rounds, seconds=seconds / 4, clock=time.process_time)
     run.close()
     return timings
 
@@ -126,7 +128,7 @@ def main() -> None:
         name = f"{work.name}, {dtype}"
         if options.only not in name:
             continue
-        found = measure(work, dtype, 0.1 if options.quick else 0.2)
+        found = measure(work, dtype, 0.1 if options.quick else 4 * CALL_SECONDS)
         timings |= {f"{name}: {who}": timing for who, timing in found.items()}
         others = "  ".join(f"{who} {t.median / found[OURS].median:6.2f}" for who, t in found.items() if who != OURS)
         print(f"{name:36} {found[OURS]!s:40} {others}", flush=True)

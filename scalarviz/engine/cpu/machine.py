@@ -16,7 +16,7 @@ from .encode.program import encode
 from .source.updates import name_of
 from .vector.capability import VECTOR_KERNELS, vector_bytes
 from .vector.emitter import VECTOR_BYTES
-from .wire import LINE, SEVERAL
+from .wire import LINE, ROOM_COLUMNS, ROOM_NUMBERS, SEVERAL
 
 MARGIN = 4096
 """Bytes before the first row, written once. A vector whose first lanes are masked may begin there: nothing is read,
@@ -78,7 +78,8 @@ class Loaded:
         few = block <= vector and not (compact or plain) and vector_bytes() > 0
         rows = cache(partial(row_addresses, dtype=dtype.name))
         several = block if 1 < block <= SEVERAL and not plain and vector_bytes() > 0 else 0
-        encoded = encode(program, seeds, rows, kernel, dtype, vector if compact else 0, few, several)
+        taken = not plain and vector_bytes() > 0
+        encoded = encode(program, seeds, rows, kernel, dtype, vector if compact else 0, few, several, taken)
         coupled = blocks if encoded.places else 0
         self.workspace: Workspace
         self.sums: NDArray[np.float64]
@@ -88,19 +89,22 @@ class Loaded:
         else:
             self.workspace, self.sums = other.workspace, other.sums
         self.tile = np.zeros(16, dtype)
+        alone = encoded.rest.tolist() != [0, program.n_theta]
+        self.room = np.zeros(ROOM_NUMBERS + ROOM_COLUMNS * SEVERAL if alone else 0, dtype)
         height = program.n_rows
         whole = kernel(fused) if (fused := name_of(program)) and not plain else 0
         # in the order of the names in layout
         space = [
             self.workspace.address, 0, 2 * height, self.tile.ctypes.data, height, block, program.loss, 0, int(compact),
             whole, 0, 0, 0, 0, coupled, self.workspace.apart, 0, self.sums.ctypes.data, encoded.places,
+            *[0] * 6, self.room.ctypes.data,
         ]  # fmt: skip
         self._lists = [
             np.ascontiguousarray(part)
             for part in (
                 encoded.forward, encoded.backward, encoded.pool, encoded.numbers, program.constant_rows,
                 program.constants.astype(dtype), program.input_rows, program.input_index, program.outputs,
-                *encoded.cuts,
+                *encoded.cuts, encoded.rest,
             )
         ]  # fmt: skip
         ends = [number for part in self._lists for number in (part.ctypes.data, len(part))]

@@ -26,18 +26,26 @@ PADDING = 5
 
 BASE, STRIDE, SPARE, TILE, HEIGHT, BLOCK, LOSS, FILLED, COMPACT, FUSED, STEP, PLACE, SEED = range(13)
 OWN, BLOCKS, APART, BATCH, BATCH_SUMS, WIDTH = range(13, 19)
+TAKER, VALUES_AT, FIRST_STATE_AT, SECOND_STATE_AT, NUMBERS_AT, HYPER_AT, ROOM = range(19, 26)
 """Entries of a machine's description: address of the workspace, bytes from row to row at present, the first padding
 row, the address of room for 16 numbers, rows of the program, lanes of a block, row of the loss, 1 while the inputs lie
 in their rows, 1 if rows are single numbers without a gap (``compiled/one``), and of an update the
 address of the kernel that does the same (``source/updates``), or 0. For dropout masks the step, from 0, the place of
 the block's first sample in the batch, and the address of the seed's two words. For means over the batch the block at
 work, how many there are (0: the samples do not depend on each other), the bytes from the rows of one to those of the
-next, the samples of the batch, the address of the blocks' sums, and how many of them a block has."""
+next, the samples of the batch, the address of the blocks' sums, and how many of them a block has. For gradients of
+weights that one instruction alone reads (``compiled/taken``): who takes them, and where it finds the weights, their
+states, the numbers of the update and those of the step; and where there is room for those that are not whole yet."""
 
-FORWARD, BACKWARD, POOL, NUMBERS, CONSTANT_ROWS, CONSTANTS, INPUT_ROWS, INPUT_INDEX, OUTPUTS = range(19, 37, 2)
-FORWARD_CUTS, BACKWARD_CUTS = range(37, 41, 2)
+ADDED, STORED = range(2)
+"""Who takes them: nobody, they are added to the gradient; the gradient, which need not be cleared; else the address
+of the update's kernel."""
+
+FORWARD, BACKWARD, POOL, NUMBERS, CONSTANT_ROWS, CONSTANTS, INPUT_ROWS, INPUT_INDEX, OUTPUTS = range(26, 44, 2)
+FORWARD_CUTS, BACKWARD_CUTS, REST = range(44, 50, 2)
 """Entries that are lists: the address stands in the entry, the length in the next one. Cuts are the lines before which
-all blocks have to be done."""
+all blocks have to be done; the last one says where stretches of weights begin and end that are not one instruction's
+alone."""
 
 FEED = 6
 """Columns of the feed, a line for each stretch of a sample's numbers (``compiled/load``)."""
@@ -66,6 +74,9 @@ LINE = 64
 
 FEW = 4
 """Most rows and columns of a tile of a layer whose batch fits one vector."""
+
+ROOM_COLUMNS, ROOM_NUMBERS = 2048, 16384
+"""Gradients that wait in `ROOM` until they are whole: most columns, and how many altogether (128 KiB in float64)."""
 
 PASS, SEVERAL = 8, 16
 """Most samples whose sums, and whose weights' gradients, are computed along the weights; the first in one pass."""

@@ -20,12 +20,11 @@ from ..vector.emitter import (  # fmt: skip
     lanes_of,
 )
 from ..vector.outer import outer_tile
+from ..wire import ADDED, TAKER
+from .alone import PANEL_BYTES, outer_of_rows
 from .intrinsics import size_of, stack_room
 from .noalias import NoAlias
 from .tiles import Row, Words
-
-PANEL_BYTES = 16 * 1024
-"""A third of a usual first-level cache."""
 
 DEPTH = 128
 """Operands of a panel: of the widest vectors, 32 KiB."""
@@ -108,6 +107,9 @@ def outer(
     """
     upstream, n_up, source = code[2], code[3], code[4]
     weight, columns, bias = code[6], code[7], code[8]
+    if code[9] != 0 and space[TAKER] != ADDED:
+        outer_of_rows(space, pool, grad, upstream, n_up, source, weight, columns, bias, n)
+        return
     panel = max(PANEL_BYTES // (n * size_of(theta)) // TILE_COLUMNS, 1) * TILE_COLUMNS
     for first in range(0, columns, panel):
         end = min(first + panel, columns)

@@ -15,9 +15,15 @@ from numba import njit
 from ..vector.capability import COLUMNS
 from ..vector.emitter import TALL, TILE_ROWS, lanes_of
 from ..vector.shift import SIDE, shift_outer_tile, shifts_narrow, shifts_wide
-from ..wire import BASE
-from .intrinsics import address_of, one_of, row_at, select, size_of, zero_of
-from .tiles import Row, Words, add_scaled, dot_lanes, sum_lanes
+from ..wire import ADDED, BASE, TAKER
+from .intrinsics import address_of, one_of, row_at, select, size_of, stack_room, zero_of
+from .taken import hand_over
+from .tiles import Row, Words, add_scaled, dot_lanes, set_sum, sum_lanes
+
+STRETCH = 1024
+"""Gradients that are handed over together."""
+STRETCH_ROOM = 8 * STRETCH
+"""Bytes on the stack for them."""
 
 
 @njit(forceinline=True)
@@ -66,6 +72,22 @@ def combine_one(
             rows[y] = one_sum(rows, pool, source, n_from, theta, weight + i * to_step, from_step, rows[y])
 
 
+@njit(error_model="numpy")
+def outer_alone(
+    space: Words, rows: Row, g: Any, pool: Words, source: int, side_by_side: bool, grad: Row, to: int, columns: int
+) -> None:  # fmt: skip
+    """The gradients of the weights from `to` on, whose instruction has them alone, are ``g * from[j]``."""
+    room, zero = stack_room(grad, STRETCH_ROOM), zero_of(grad)
+    for first in range(0, columns, STRETCH):
+        count = min(columns - first, STRETCH)
+        if side_by_side:
+            set_sum(room, zero, g, at(rows, pool[source] + first), count)
+        else:
+            for j in range(count):
+                room[j] = zero + g * rows[pool[source + first + j]]
+        hand_over(space, room, grad, to + first, count)
+
+
 def outer_one(
     code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
 ) -> None:  # fmt: skip
@@ -73,10 +95,12 @@ def outer_one(
     upstream, n_up, source = code[2], code[3], code[4]
     weight, columns, bias = code[6], code[7], code[8]
     rows = row_at(space[BASE], theta)
-    side_by_side = neighbours(pool, source, columns)
+    side_by_side, alone = neighbours(pool, source, columns), code[9] != 0 and space[TAKER] != ADDED
     for i in range(n_up):
         g, to = rows[pool[upstream + i]], weight + i * columns
-        if side_by_side:
+        if alone:
+            outer_alone(space, rows, g, pool, source, side_by_side, grad, to, columns)
+        elif side_by_side:
             add_scaled(at(grad, to), g, at(rows, pool[source]), columns)
         else:
             for j in range(columns):

@@ -11,47 +11,12 @@ from typing import Any
 
 from numba import njit
 
-from ..vector.emitter import lanes_of
-from ..vector.turn import turn
-from ..wire import PASS, SEVERAL
-from .intrinsics import address_of, row_at, size_of, stack_room, zero_of
+from ..wire import ADDED, TAKER
+from .alone import outer_of_samples
+from .intrinsics import stack_room, zero_of
 from .noalias import NoAlias
+from .panels import PANEL, ROOM, at, four_at, side_by_side, upstream_tile
 from .tiles import SUMS, Four, Row, Words, add_four, add_scaled, add_tile, fill, multiply_tile, row_of
-
-PANEL = 256
-"""Operands whose numbers are put side by side; of 16 samples, 16 or 32 KiB."""
-
-ROOM = 8 * PANEL * SEVERAL
-"""Bytes on the stack for them."""
-
-
-@njit(forceinline=True)
-def at(numbers: Row, index: int) -> Row:
-    """The numbers from `index` on."""
-    return row_at(address_of(numbers) + index * size_of(numbers), numbers)
-
-
-@njit(forceinline=True)
-def four_at(numbers: Row, first: int, step: int) -> Four:
-    """Where the numbers `first`, ``first + step`` ... stand."""
-    start = at(numbers, first)
-    return start, at(start, step), at(start, 2 * step), at(start, 3 * step)
-
-
-@njit(error_model="numpy")
-def side_by_side(room: Row, space: Words, pool: Words, first: int, count: int, samples: int) -> None:
-    """``room[s*PANEL + j] = row[pool[first + j]][s]``; samples up to the next four are 0."""
-    vector = lanes_of(room)
-    whole = count // vector * vector
-    for s in range(0, samples, PASS):
-        for j in range(0, whole, vector):
-            turn(room, space, pool, first + j, s, min(samples - s, PASS), s * PANEL + j, PANEL)
-    for j in range(whole, count):
-        row = row_of(space, pool[first + j], room)
-        for s in range(samples):
-            room[s * PANEL + j] = row[s]
-    for s in range(samples, (samples + 3) // 4 * 4):
-        fill(at(room, s * PANEL + whole), zero_of(room), count - whole)
 
 
 @njit(error_model="numpy", pipeline_class=NoAlias, fastmath=SUMS)
@@ -166,16 +131,16 @@ def outer_several(
     upstream, n_up, source = code[2], code[3], code[4]
     weight, columns = code[6], code[7]
     add_biases(space, pool, grad, code[8], upstream, n_up, n)
+    if code[9] != 0 and space[TAKER] != ADDED:
+        outer_of_samples(space, pool, grad, upstream, n_up, source, weight, columns, n)
+        return
     x, tile, fours = stack_room(theta, ROOM), stack_room(theta, 128), n_up // 4 * 4
     for first in range(0, columns, PANEL):
         width, to = min(columns - first, PANEL), weight + first
         side_by_side(x, space, pool, source + first, width, n)
         for i in range(0, fours, 4):
             for s in range(0, n, 4):
-                for r in range(4):
-                    row = row_of(space, pool[upstream + i + r], theta)
-                    for k in range(4):
-                        tile[4 * r + k] = row[s + k]
+                upstream_tile(tile, space, pool, upstream + i, s)
                 add_tile(four_at(grad, to + i * columns, columns), four_at(x, s * PANEL, PANEL), tile, width)
         for i in range(fours, n_up):
             row = row_of(space, pool[upstream + i], theta)

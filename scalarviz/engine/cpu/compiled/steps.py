@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 
 from ..wire import (
+    ADDED,
     BACKWARD,
     BATCH,
     BLOCK,
@@ -23,11 +24,14 @@ from ..wire import (
     FORWARD,
     FUSED,
     HEIGHT,
+    HYPER_AT,
     INPUT_INDEX,
     INPUT_ROWS,
     OUTPUTS,
     SEED,
     STEP,
+    STORED,
+    TAKER,
 )
 from .body import copy, join, load_inputs, prepare, run_body, run_groups, walk
 from .coupled import follow, ready_blocks, run_coupled
@@ -35,6 +39,7 @@ from .intrinsics import address_of, call_kernel, row_at, size_of, word_at, zero_
 from .limits import coefficient, penalty
 from .meet import gather
 from .order import batch_order
+from .taken import clear_rest, know_update, update_rest
 from .tiles import Row, Words, fill, row_of
 
 Reals = Any
@@ -164,15 +169,21 @@ def train(
     body_at[SEED] = order[0].ctypes.data
     if body_at[BLOCKS]:
         ready_blocks(body_at, theta_at, batch, groups, worker, workers)
+    # gradients of a step that is one block, and no derived ones: whole as soon as an instruction has computed them
+    whole = groups == 0 and body_at[BLOCKS] == 0 and batch <= body_at[BLOCK]
+    at_once = whole and commit and unseen(word_at(updater.ctypes.data), n, size, trained, limits, penalties)
+    know_update(body_at, word_at(updater.ctypes.data), word_at(columns.ctypes.data), len(columns) - 2)
     for step in range(len(losses)):
-        body_at[STEP] = first + step
+        body_at[STEP], body_at[HYPER_AT] = first + step, hyper_at + step * hyper_line
+        now = at_once and step < len(losses) - 1  # the gradient of the last step may be looked at
+        body_at[TAKER] = word_at(updater.ctypes.data)[FUSED] if now else STORED if whole else ADDED
         if chosen:
             batch_order(indices, first + step, samples, order[0], order[1])
         if ahead:
             on = step * batch
             body_at[FILLED] = 0
         if worker == 0:
-            begin_step(prologue_at, theta_at, grad_at, value_at, n, size)
+            begin_step(body_at, prologue_at, theta_at, grad_at, value_at, n, size)
         arrivals = gather(team_at, arrivals, workers)
         scale = scales[step]
         if body_at[BLOCKS]:
@@ -199,7 +210,9 @@ def train(
             prologue_back(prologue_at, theta_at, grad_at, n)
         if len(penalties):
             penalties[step] = penalty(value_at, limits)
-        if commit:
+        if now:
+            update_rest(body_at, grad_at)
+        elif commit:
             if step == len(losses) - 1:
                 copy(previous_at, value_at, n)
             numbers = row_at(hyper_at + step * hyper_line, theta)
@@ -210,9 +223,18 @@ def train(
 
 
 @njit(error_model="numpy")
-def begin_step(prologue: Words, theta: Row, grad: Row, values: Row, n: int, size: int) -> None:
+def unseen(updater: Words, n: int, size: int, trained: Any, limits: Any, penalties: Any) -> bool:
+    """Whether nobody but the update looks at gradients or weights between backward and update, and all are trained."""
+    return updater[FUSED] != 0 and size == n and len(trained) == 0 and limits[2] < 0 and len(penalties) == 0
+
+
+@njit(error_model="numpy")
+def begin_step(body: Words, prologue: Words, theta: Row, grad: Row, values: Row, n: int, size: int) -> None:
     """Zero the gradients, and compute the derived parameters where there are any."""
-    fill(grad, zero_of(grad), size)
+    if body[TAKER] == ADDED:
+        fill(grad, zero_of(grad), size)
+    else:
+        clear_rest(body, grad)
     if size > n:
         copy(theta, values, n)
         run_prologue(prologue, theta, grad, n)

@@ -146,6 +146,13 @@ def set_scaled(y: Row, w: Any, x: Row, n: int) -> None:
 
 
 @njit(error_model="numpy", pipeline_class=NoAlias, fastmath={"contract"})
+def set_sum(y: Row, start: Any, w: Any, x: Row, n: int) -> None:
+    """``y = start + w * x``."""
+    for k in range(n):
+        y[k] = start + w * x[k]
+
+
+@njit(error_model="numpy", pipeline_class=NoAlias, fastmath={"contract"})
 def add_scaled(y: Row, w: Any, x: Row, n: int) -> None:
     """``y += w * x``."""
     for k in range(n):

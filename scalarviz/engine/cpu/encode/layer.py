@@ -45,13 +45,7 @@ def layer_backward(w: Writer, i: Instruction) -> Lines:
     """Lines that add up its weights' gradients, and carry the adjoints of its results to its operands."""
     rows, n, up = i.args[0], i.args.shape[1], w.adjoint(i.dst)
     upstream = w.keep(range(up, up + i.count))
-    lines = w.tiles("outer_few", few.outer_fields(i, up))
-    if not lines:
-        ones = 2 * w.program.n_rows + 1
-        source = w.keep([*rows, ones] if i.bias >= 0 else rows)
-        columns = n + (i.bias >= 0)
-        name = _gradients(w, n * i.count)
-        lines = [[*w.kernel(name), upstream, i.count, source, columns, int(i.weights[0]), n, i.bias]]
+    lines: Lines = []
     for start, to in stretches(rows, w.wanted(rows)):
         zeros, adding = w.adding(to)
         targets = [w.adjoint(r) for r in to]
@@ -60,7 +54,20 @@ def layer_backward(w: Writer, i: Instruction) -> Lines:
             fields = [w.keep(targets), len(to), upstream, i.count, int(i.weights[0]) + start, 1, n, -1]
             tiles = [[*w.kernel(_sums(w, len(to) * i.count)), *fields, int(adding)]]
         lines += zeros + tiles
-    return lines
+    return lines + _weights_backward(w, i, upstream, up)  # last: it may change the weights
+
+
+def _weights_backward(w: Writer, i: Instruction, upstream: int, up: int) -> Lines:
+    """Lines that add up the gradients of a layer's weights."""
+    rows, n = i.args[0], i.args.shape[1]
+    tiles = w.tiles("outer_few", few.outer_fields(i, up))
+    if tiles:
+        return tiles
+    ones = 2 * w.program.n_rows + 1
+    source = w.keep([*rows, ones] if i.bias >= 0 else rows)
+    columns, alone = n + (i.bias >= 0), w.alone.take(i)
+    name = _gradients(w, n * i.count)
+    return [[*w.kernel(name), upstream, i.count, source, columns, int(i.weights[0]), n, i.bias, int(alone)]]
 
 
 def stretches(rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> Iterator[tuple[int, list[int]]]:

@@ -19,6 +19,7 @@ from ....tape import Instruction, Program
 from .. import wire
 from . import batch, layer, masks, pictures, sums, tables
 from .adjoints import AdjointRows
+from .alone import Alone
 from .writer import Lines, Rows, Writer, runs
 
 Table = NDArray[np.int64]
@@ -40,6 +41,8 @@ class Encoded:
         Lines forward, and backward, that read what all blocks of a batch have left.
     places : int
         Of the sums that a block leaves.
+    rest : ndarray of int64
+        Where stretches of weights begin and end whose gradients are not one instruction's alone.
     """
 
     forward: Table
@@ -49,11 +52,12 @@ class Encoded:
     rows: int
     cuts: tuple[NDArray[np.int64], NDArray[np.int64]]
     places: int
+    rest: NDArray[np.int64]
 
 
 def encode(
     program: Program, seeds: Iterable[int], rows: Rows, kernel: Callable[[str], int], dtype: Any, lanes: int = 0,
-    few: bool = False, samples: int = 0,
+    few: bool = False, samples: int = 0, taken: bool = False,
 ) -> Encoded:  # fmt: skip
     """Encode a program.
 
@@ -73,10 +77,12 @@ def encode(
         A row is never longer than one vector.
     samples : int
         Lanes of a row, where they are 2 to 16, else 0.
+    taken : bool
+        There are kernels that hand gradients over.
     """
     written = {int(row) for row in seeds}
     adjoint = AdjointRows(program, range(program.n_rows) if lanes else written)
-    w = Writer(program, rows, kernel, lanes, few, samples, adjoint, written)
+    w = Writer(program, rows, kernel, lanes, few, samples, adjoint, written, Alone(program, taken))
     forward = _table(FORWARD[i.kind](w, i) for i in program.instructions)
     backward = _table(_backward(w, i) for i in reversed(program.instructions) if written)
     return Encoded(
@@ -87,6 +93,7 @@ def encode(
         rows=2 * program.n_rows + wire.PADDING,
         cuts=(_cuts(w, forward), _cuts(w, backward)),
         places=w.places,
+        rest=w.alone.rest(),
     )
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ....tape import Program
 from .. import wire
 from .adjoints import AdjointRows
+from .alone import Alone
 
 Rows = Callable[[str], dict[str, int]]
 Lines = list[list[int]]
@@ -51,6 +52,8 @@ class Writer:
         Rows whose adjoints have been written.
     adjoint : AdjointRows
         Where they lie.
+    alone : Alone
+        Weights whose gradients one instruction alone has.
     places : int
         Of the sums that blocks leave for means over the batch: how many are taken.
     """
@@ -63,6 +66,7 @@ class Writer:
     samples: int
     adjoint: AdjointRows
     written: set[int]
+    alone: Alone
     pool: array[int] = field(default_factory=lambda: array("q"))
     numbers: list[float] = field(default_factory=list)
     places: int = 0
