@@ -34,7 +34,7 @@ class Bench:
         self.rows[:, samples:] = np.nan
         self.theta, self.grad = rng.normal(size=(2, weights)).astype(dtype)
         self.order = rng.permutation(rows).tolist()
-        self.space = np.zeros(wire.REST + 2, np.int64)
+        self.space = np.zeros(wire.ALONE + 2, np.int64)
         self.space[[wire.BASE, wire.STRIDE]] = self.rows.ctypes.data, self.rows.strides[0]
 
     def call(self, name, fields, pool):

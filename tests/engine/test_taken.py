@@ -27,11 +27,14 @@ NEAR = {"float32": 2e-4, "float64": 1e-10}
 
 
 class Net(nn.Module):
-    """A layer of its own, one that is used twice, one whose operands come in no order and that has no bias."""
+    """A layer of its own, one that is used twice, one whose operands come in no order and that has no bias.
+
+    The weights of one more have no part in the loss.
+    """
 
     def __init__(self, width, outputs):
         self.own, self.twice = nn.Linear(width, 66, seed=1), nn.Linear(66, 66, seed=2)
-        self.last = nn.Linear(66, outputs, bias=False, seed=3)
+        self.last, self.unused = nn.Linear(66, outputs, bias=False, seed=3), nn.Linear(3, 2, seed=4)
 
     def forward(self, x):
         h = [v.tanh() for v in self.twice([v.tanh() for v in self.own(x)])]
@@ -59,7 +62,7 @@ def same(left, right):
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("batch", [1, 2, 5, 16, 40])
+@pytest.mark.parametrize("batch", [1, 5, 40])
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
 @pytest.mark.parametrize("dtype", NEAR)
 def test_bits_do_not_depend_on_calls(dtype, optimiser, batch):
@@ -69,7 +72,7 @@ def test_bits_do_not_depend_on_calls(dtype, optimiser, batch):
     same(together, trained([2, 4], batch, optimiser, dtype))
 
 
-@pytest.mark.parametrize("batch", [1, 3, 13, 40])
+@pytest.mark.parametrize("batch", [1, 13, 40])
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
 @pytest.mark.parametrize("dtype", NEAR)
 def test_numpy_finds_the_same(dtype, optimiser, batch):
@@ -128,5 +131,5 @@ def test_which_weights_are_one_instructions_alone():
     """Biases, and the layer that is used twice, are not; nor layers of few weights."""
     own, own_bias, twice, last = 67 * 66, 66, 66 * 67, 66 * 63
     assert last >= LEAST
-    assert stretches(Net(67, 63), 67) == [own, own + own_bias + twice]
-    assert stretches(Net(5, 63), 5) == [0, 5 * 66 + own_bias + twice]
+    assert stretches(Net(67, 63), 67) == [0, own, own + own_bias + twice, own + own_bias + twice + last]
+    assert stretches(Net(5, 63), 5) == [5 * 66 + own_bias + twice, 5 * 66 + own_bias + twice + last]

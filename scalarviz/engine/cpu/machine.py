@@ -89,8 +89,7 @@ class Loaded:
         else:
             self.workspace, self.sums = other.workspace, other.sums
         self.tile = np.zeros(16, dtype)
-        alone = encoded.rest.tolist() != [0, program.n_theta]
-        self.room = np.zeros(ROOM_NUMBERS + ROOM_COLUMNS * SEVERAL if alone else 0, dtype)
+        self.room = np.zeros(ROOM_NUMBERS + ROOM_COLUMNS * SEVERAL if len(encoded.alone) else 0, dtype)
         height = program.n_rows
         whole = kernel(fused) if (fused := name_of(program)) and not plain else 0
         # in the order of the names in layout
@@ -104,7 +103,7 @@ class Loaded:
             for part in (
                 encoded.forward, encoded.backward, encoded.pool, encoded.numbers, program.constant_rows,
                 program.constants.astype(dtype), program.input_rows, program.input_index, program.outputs,
-                *encoded.cuts, encoded.rest,
+                *encoded.cuts, encoded.alone,
             )
         ]  # fmt: skip
         ends = [number for part in self._lists for number in (part.ctypes.data, len(part))]

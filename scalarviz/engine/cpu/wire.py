@@ -42,10 +42,9 @@ ADDED, STORED = range(2)
 of the update's kernel."""
 
 FORWARD, BACKWARD, POOL, NUMBERS, CONSTANT_ROWS, CONSTANTS, INPUT_ROWS, INPUT_INDEX, OUTPUTS = range(26, 44, 2)
-FORWARD_CUTS, BACKWARD_CUTS, REST = range(44, 50, 2)
+FORWARD_CUTS, BACKWARD_CUTS, ALONE = range(44, 50, 2)
 """Entries that are lists: the address stands in the entry, the length in the next one. Cuts are the lines before which
-all blocks have to be done; the last one says where stretches of weights begin and end that are not one instruction's
-alone."""
+all blocks have to be done; the last one says where the weights of each layer begin and end that has them alone."""
 
 FEED = 6
 """Columns of the feed, a line for each stretch of a sample's numbers (``compiled/load``)."""

@@ -211,7 +211,7 @@ def train(
         if len(penalties):
             penalties[step] = penalty(value_at, limits)
         if now:
-            update_rest(body_at, grad_at)
+            update_rest(body_at, grad_at, n)
         elif commit:
             if step == len(losses) - 1:
                 copy(previous_at, value_at, n)
@@ -234,7 +234,7 @@ def begin_step(body: Words, prologue: Words, theta: Row, grad: Row, values: Row,
     if body[TAKER] == ADDED:
         fill(grad, zero_of(grad), size)
     else:
-        clear_rest(body, grad)
+        clear_rest(body, grad, size)
     if size > n:
         copy(theta, values, n)
         run_prologue(prologue, theta, grad, n)

@@ -11,11 +11,11 @@ from __future__ import annotations
 from numba import njit
 
 from ..wire import (
+    ALONE,
     CONSTANTS,
     FIRST_STATE_AT,
     HYPER_AT,
     NUMBERS_AT,
-    REST,
     SECOND_STATE_AT,
     STORED,
     TAKER,
@@ -55,17 +55,24 @@ def know_update(space: Words, updater: Words, columns: Words, states: int) -> No
 
 
 @njit(error_model="numpy")
-def clear_rest(space: Words, grad: Row) -> None:
-    """Zero the gradients of the weights that are not one instruction's alone."""
-    edges = word_at(space[REST])
-    for k in range(0, space[REST + 1], 2):
-        fill(row_at(address_of(grad) + edges[k] * size_of(grad), grad), zero_of(grad), edges[k + 1] - edges[k])
+def rest_of(space: Words, k: int, size: int) -> tuple[int, int]:
+    """Where stretch `k` of the weights that are not one instruction's alone begins, and how many they are."""
+    edges, count = word_at(space[ALONE]), space[ALONE + 1]
+    start = edges[2 * k - 1] if k > 0 else 0
+    return start, (edges[2 * k] if 2 * k < count else size) - start
 
 
 @njit(error_model="numpy")
-def update_rest(space: Words, grad: Row) -> None:
+def clear_rest(space: Words, grad: Row, size: int) -> None:
+    """Zero the gradients of these weights."""
+    for k in range(space[ALONE + 1] // 2 + 1):
+        start, count = rest_of(space, k, size)
+        fill(row_at(address_of(grad) + start * size_of(grad), grad), zero_of(grad), count)
+
+
+@njit(error_model="numpy")
+def update_rest(space: Words, grad: Row, size: int) -> None:
     """The optimiser's step of these weights."""
-    edges = word_at(space[REST])
-    for k in range(0, space[REST + 1], 2):
-        first = edges[k]
-        hand_over(space, row_at(address_of(grad) + first * size_of(grad), grad), grad, first, edges[k + 1] - first)
+    for k in range(space[ALONE + 1] // 2 + 1):
+        start, count = rest_of(space, k, size)
+        hand_over(space, row_at(address_of(grad) + start * size_of(grad), grad), grad, start, count)

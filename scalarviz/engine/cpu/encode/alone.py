@@ -23,7 +23,6 @@ class Alone:
 
     def __init__(self, program: Program, kernels: bool) -> None:
         self._spans: list[tuple[int, int]] = []
-        self._n_theta = program.n_theta
         self._shared = np.zeros(program.n_theta if kernels and _any_wide(program) else 0, np.bool_)
         if len(self._shared):
             self._mark(program)
@@ -48,11 +47,9 @@ class Alone:
         self._spans.append((start, end))
         return True
 
-    def rest(self) -> NDArray[np.int64]:
-        """Where stretches of the other weights begin and end, shape (2 * stretches,)."""
-        edges = [0, *(edge for span in sorted(self._spans) for edge in span), self._n_theta]
-        stretches = np.array(edges, np.int64).reshape(-1, 2)
-        return stretches[stretches[:, 0] < stretches[:, 1]].ravel()
+    def spans(self) -> NDArray[np.int64]:
+        """Where the weights of each begin and end, in order, shape (2 * layers,)."""
+        return np.array(sorted(self._spans), np.int64).ravel()
 
 
 def _any_wide(program: Program) -> bool:

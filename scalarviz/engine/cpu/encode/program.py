@@ -41,8 +41,8 @@ class Encoded:
         Lines forward, and backward, that read what all blocks of a batch have left.
     places : int
         Of the sums that a block leaves.
-    rest : ndarray of int64
-        Where stretches of weights begin and end whose gradients are not one instruction's alone.
+    alone : ndarray of int64
+        Where the weights of each layer begin and end whose instruction has their gradients alone.
     """
 
     forward: Table
@@ -52,7 +52,7 @@ class Encoded:
     rows: int
     cuts: tuple[NDArray[np.int64], NDArray[np.int64]]
     places: int
-    rest: NDArray[np.int64]
+    alone: NDArray[np.int64]
 
 
 def encode(
@@ -93,7 +93,7 @@ def encode(
         rows=2 * program.n_rows + wire.PADDING,
         cuts=(_cuts(w, forward), _cuts(w, backward)),
         places=w.places,
-        rest=w.alone.rest(),
+        alone=w.alone.spans(),
     )
 
 
