@@ -13,7 +13,7 @@ from ..memory import check_memory
 from ..tape import Program, Track
 
 
-def check_coupled(program: Program, batch: int, lane_bytes: int) -> None:
+def check_coupled(program: Program, batch: int, lane_bytes: int, training: bool = True) -> None:
     """Whether a batch that goes through a program as a whole can do so.
 
     Parameters
@@ -22,6 +22,8 @@ def check_coupled(program: Program, batch: int, lane_bytes: int) -> None:
     batch : int
     lane_bytes : int
         What a sample takes, values and adjoints.
+    training : bool
+        Otherwise a sample may be looked at alone: a channel that has one number becomes 0.
 
     Raises
     ------
@@ -30,7 +32,7 @@ def check_coupled(program: Program, batch: int, lane_bytes: int) -> None:
     """
     if not program.couples:
         return
-    if any(batch * track.positions == 1 for track in program.tracks):
+    if training and batch < program.fewest:
         raise InputError(
             "batch normalisation in training takes the variance of a channel over the batch, and a batch of 1 sample "
             "has one number of it: take a larger batch, or call eval() of the norm"

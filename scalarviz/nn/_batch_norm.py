@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from ..checks import flag
 from ..errors import InputError, shown
 from ..scalar import Value, dot, functions, tracing
-from ..scalar.batch import batch_mean, track
+from ..scalar.batch import batch_mean, several, track
 from ..scalar.nested import flatten, nest, shape_of
 from ..scalar.numbers import as_number
 from ._buffer import Buffer, Buffered
@@ -136,6 +136,8 @@ class BatchNorm(Norm):
     def _by_batch(self, rows: list[list[Row]]) -> list[list[Row]]:
         """All samples by their own statistics, which the running ones follow."""
         positions, found = len(rows[0][0]), [list[Row]() for _ in rows]
+        if positions == 1 and tracing.active() is not None:
+            several()
         stats = []
         for c in range(self.num_features):
             channels = [row[c] for row in rows]

@@ -82,6 +82,17 @@ def batch_mean(x: Value) -> Value:
     return BatchMean(x)
 
 
+def several() -> None:
+    """The graph that is being recorded has no meaning for a batch of one sample alone.
+
+    Raises
+    ------
+    StateError
+        Nothing is being recorded.
+    """
+    _recorder("several").fewest = 2
+
+
 def track(
     buffer: Weight, stat: Value | None, rate: float | None = None, positions: int = 0, count: Weight | None = None
 ) -> None:  # fmt: skip

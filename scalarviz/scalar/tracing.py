@@ -31,15 +31,18 @@ class Recorder:
         Modules that were asked whether they are in training and said yes, as keys: in evaluation the graph is another.
     tracks : list of Tracked
         Numbers of the store that training steps change beside the weights: see :func:`scalarviz.scalar.batch.track`.
+    fewest : int
+        Samples that a batch must have.
     """
 
-    __slots__ = ("masks", "modes", "taps", "tracks")
+    __slots__ = ("fewest", "masks", "modes", "taps", "tracks")
 
     def __init__(self) -> None:
         self.taps: list[tuple[Any, list[Any]]] = []
         self.masks = 0
         self.modes: dict[Any, None] = {}
         self.tracks: list[Any] = []
+        self.fewest = 1
 
 
 class Untracking:

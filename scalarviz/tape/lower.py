@@ -124,6 +124,7 @@ def _program(tape: Tape, gets: list[bool]) -> Program:
         taps=tuple((module, _rows(rows) + front) for module, rows in tape.taps),
         needs_gradient=np.array([*flags, *gets], bool),
         tracks=tuple(t if t.row < 0 else replace(t, row=front + t.row) for t in tape.tracks),
+        fewest=tape.fewest,
     )
 
 

@@ -113,6 +113,8 @@ class Program:
         derivative. (Without a loss: the outputs do.) The rows of one instruction agree. Every engine follows this.
     tracks : tuple of Track
         Numbers of theta that a committed step changes beside the weights.
+    fewest : int
+        Samples that a batch must have.
     """
 
     n_rows: int
@@ -127,6 +129,7 @@ class Program:
     taps: tuple[tuple[Any, Rows], ...]
     needs_gradient: NDArray[np.bool_]
     tracks: tuple[Track, ...] = ()
+    fewest: int = 1
 
     @property
     def couples(self) -> bool:

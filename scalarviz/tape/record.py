@@ -81,7 +81,7 @@ def record(
         loss_node = None if loss is None else _one(loss(given, usable(list(targets))), "the loss")
     taps = [(module, every(values, "a module")) for module, values in recorder.taps]
     tape = _written(inputs, targets, outputs, loss_node, taps, blocks, recorder.tracks)
-    return replace(tape, modes=tuple(recorder.modes))
+    return replace(tape, modes=tuple(recorder.modes), fewest=recorder.fewest)
 
 
 def _written(

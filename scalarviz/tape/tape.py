@@ -138,6 +138,8 @@ class Tape:
         Modules that were asked whether they are in training, and were.
     tracks : tuple of Track
         Numbers of theta that a training step changes beside the weights, in the order in which it does.
+    fewest : int
+        Samples that a batch must have.
     """
 
     nodes: tuple[Node, ...]
@@ -150,6 +152,7 @@ class Tape:
     taps: tuple[tuple[Any, tuple[int, ...]], ...] = ()
     modes: tuple[Any, ...] = ()
     tracks: tuple[Track, ...] = ()
+    fewest: int = 1
 
     def roots(self) -> tuple[int, ...]:
         """Rows that must exist in the end."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from scalarviz import Run, nn, optim
+from scalarviz import Run, memory, nn, optim
 from scalarviz.engine import problem as problems
 from scalarviz.engine.cpu import team
+from scalarviz.errors import InputError
 from scalarviz.scalar.mask import Draws
 
 torch = pytest.importorskip("torch", reason="no PyTorch (extra oracle)")
@@ -244,3 +247,47 @@ def test_evaluation_reads_the_statistics_of_the_moment(engine):
     run.step(6)
     for key, array in theirs.state_dict().items():
         np.testing.assert_allclose(net.state_dict()[key], array.numpy(), rtol=0, atol=1e-12, err_msg=key)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("given", [{}, {"track_running_stats": False}], ids=str)
+def test_a_batch_of_one_number_a_channel_is_refused_as_in_pytorch(given, engine):
+    x, y = data(3)
+    net = mlp(nn, **given)
+    with pytest.raises(ValueError, match="more than 1 value per channel"):
+        beside(net)(mlp(torch.nn, **given))(torch.tensor(x[:1]))
+    with pytest.raises(InputError, match=r"a batch of 1 sample .* take a larger batch"):
+        Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (x, y), batch_size=1, engine=engine)
+    run = started(engine, "float64", "mlp")
+    run.step(2)
+    before = run.values.copy()
+    with pytest.raises(InputError, match="take a larger batch"):
+        run.change(batch_size=1)
+    assert run.problem.batch == 9
+    np.testing.assert_array_equal(run.values, before)
+    run.step(2)
+    picture = started(engine, "float64", "picture", batch=1)  # nine numbers a channel
+    picture.step(1)
+    picture.close()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_does_not_fit_into_memory_is_refused_with_its_size(engine, monkeypatch):
+    net, (x, y) = mlp(nn), data(3)
+    make = partial(Run, net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (x, y), engine=engine)
+    monkeypatch.setattr(memory, "free_memory", lambda: 10_000)
+    monkeypatch.setattr("scalarviz.run.run.check_run", lambda *given: None)
+    with pytest.raises(InputError, match=r"rows .* for all 23 samples of a batch .* take a smaller batch"):
+        make()
+
+
+def test_moving_to_another_engine_goes_on_with_the_statistics():
+    ends = []
+    for engines in (["numpy"] * 3, ["numba", "objects", "numpy"], ["objects", "numba", "numpy"]):
+        run = started(engines[0], "float64", "mlp")
+        for engine in engines:
+            run.adopt_engine(engine)
+            run.step(4)
+        ends.append(run.values.copy())
+    for end in ends[1:]:
+        np.testing.assert_allclose(end, ends[0], rtol=0, atol=1e-11)

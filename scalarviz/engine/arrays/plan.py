@@ -126,7 +126,7 @@ class PlanRunner:
         lanes = lanes_for(self.plan.body.n_rows * self.dtype.itemsize)
         if self.plan.body.couples and held is None:  # they are one batch
             lanes = max(1, data.shape[1])
-            check_coupled(self.plan.body, lanes, self.body.lane_bytes)
+            check_coupled(self.plan.body, lanes, self.body.lane_bytes, training=False)
         for start in range(0, data.shape[1], lanes):
             part = slice(start, start + lanes)
             there = None if draws is None else replace(draws, place=draws.place + start)
