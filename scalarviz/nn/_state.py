@@ -99,9 +99,9 @@ def load(module: Module, state_dict: Mapping[str, Any], strict: bool) -> LoadRes
     return LoadResult(missing, unexpected)
 
 
-def buffer_blocks(module: Module) -> list[Buffer]:
-    """The buffers that a graph reads as numbers of a store, each once: a Run gathers them behind its weights."""
-    return [part for _, part in buffers(module, "", True) if isinstance(part, Buffer)]
+def buffer_blocks(module: Module) -> dict[str, Buffer]:
+    """The buffers that graphs read as numbers of a store, by path, each once: a Run has them behind its weights."""
+    return {name: part for name, part in buffers(module, "", True) if isinstance(part, Buffer)}
 
 
 def constant_buffers(module: Module) -> dict[str, NDArray[Any]]:

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import listing
 from ..nn import Module, Parameter, Sequential
 from ..scalar.store import Block
-from .gather import as_blocks
+from .gather import as_blocks, buffers_in
 from .graph import Graph
 
 Layer = list[tuple[str, tuple[int, ...], Block]]
@@ -54,12 +54,15 @@ def names_in(model: Any) -> dict[Block, str]:
 
 
 def layers_of(model: Any) -> dict[str, Layer]:
-    """The modules of a model that have weights themselves, by path."""
+    """The modules of a model that have weights or buffers themselves, by path."""
     found: dict[str, Layer] = {}
     for name, part in model.named_parameters() if isinstance(model, Module) else ():
         (block,) = as_blocks([part])
         path, _, own = name.rpartition(".")
         found.setdefault(path, []).append((own, part.shape if isinstance(part, Parameter) else (), block))
+    for name, buffer in buffers_in(model).items():
+        path, _, own = name.rpartition(".")
+        found.setdefault(path, []).append((own, buffer.shape, buffer))
     return found
 
 

@@ -23,14 +23,14 @@ def blocks_of(model: Any) -> list[Block]:
     return as_blocks(parameters()) if callable(parameters) else []
 
 
-def buffers_in(model: Any) -> list[Any]:
-    """The buffers of a module that its graph reads as numbers of the store; none for a plain function."""
-    return buffer_blocks(model) if isinstance(model, Module) else []
+def buffers_in(model: Any) -> dict[str, Any]:
+    """The buffers of a module that its graph reads as numbers of the store, by path; none for a plain function."""
+    return {**buffer_blocks(model)} if isinstance(model, Module) else {}
 
 
 def begun_buffers(model: Any) -> dict[Block, NDArray[np.float64]]:
     """What the buffers of a module begin with."""
-    return {block: block.first for block in buffers_in(model)}
+    return {block: block.first for block in buffers_in(model).values()}
 
 
 def constants_of(model: Any) -> dict[str, NDArray[Any]]:

@@ -137,7 +137,7 @@ def recorded(
     """
     rows = on_rows(model, shapes[0])
     sizes = (int(np.prod(shapes[0])), int(np.prod(shapes[1])))
-    blocks = [*weights_of(model, optimizer), *buffers_in(model)]
+    blocks = [*weights_of(model, optimizer), *buffers_in(model).values()]
     tape = record(rows, *sizes, loss=batch_part(loss), blocks=blocks)
     if list(tape.blocks) != (found := _buffers_last(tape.blocks)):  # weights that nobody knew of
         tape = record(rows, *sizes, loss=batch_part(loss), blocks=found)

@@ -9,6 +9,7 @@ import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.io import load_tensors, save_tensors
 from scalarviz.run.edits import SetFrozen
+from scalarviz.run.worker import Worker
 
 NAMES = ["1.running_mean", "1.running_var", "1.num_batches_tracked"]
 
@@ -89,8 +90,9 @@ def test_penalties_and_limits_are_of_weights_alone(given):
 # ---- as state
 
 
-def test_going_back_and_forth_has_the_same_bits():
-    run = run_of()
+@pytest.mark.parametrize("engine", ["objects", "numpy", "numba"])
+def test_going_back_and_forth_has_the_same_bits(engine):
+    run = run_of(engine=engine)
     seen = {}
     for step in range(1, 41):
         run.step()
@@ -233,3 +235,109 @@ def test_without_running_statistics_all_given_samples_are_one_batch():
         x = data_of()[0][samples]
         with torch.no_grad():
             np.testing.assert_allclose(run.predict(x), theirs(torch.tensor(x)).numpy(), rtol=0, atol=1e-12)
+
+
+def test_the_mode_of_the_net_between_calls_changes_no_training():
+    """What is trained was recorded when the Run was made; what is predicted is of the evaluation in either mode."""
+    net, other = net_of(), net_of()
+    run, same = run_of(net), run_of(other)
+    run.step(4)
+    net.eval()
+    run.step(4)
+    predicted = run.predict(data_of()[0])
+    net.train()
+    np.testing.assert_array_equal(run.predict(data_of()[0]), predicted)
+    same.step(8)
+    np.testing.assert_array_equal(run.values, same.values)
+
+
+def test_frames_and_films_are_of_their_own_statistics():
+    """The rows of a frame are those of the statistics that it holds, whatever the run has become since."""
+    net = net_of()
+    run = run_of(net)
+    run.step(6)
+    x = data_of()[0][0]
+    then, state = run.frame(x), {name: array.copy() for name, array in net.state_dict().items()}
+    run.step(30)
+    plain = net_of().eval()
+    plain.load_state_dict(state)
+    np.testing.assert_allclose(then.activations["3"], [v.data for v in plain(x)], rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(run.activations(x, then.values)["3"], then.activations["3"])
+    np.testing.assert_allclose(run.predict(x[None], then.values)[0], then.activations["3"], rtol=0, atol=1e-12)
+
+
+# ---- what else goes on with a run
+
+
+def test_a_batch_of_one_is_refused_and_nothing_has_changed():
+    net = net_of()
+    with pytest.raises(sv.ScalarvizError, match="a batch of 1 sample"):
+        run_of(net, batch_size=1)
+    assert net[1].running_mean.dtype == np.float64
+    run = run_of(net)
+    run.step(2)
+    before = run.values.copy()
+    with pytest.raises(sv.ScalarvizError, match="a batch of 1 sample"):
+        run.change(batch_size=1)
+    np.testing.assert_array_equal(run.values, before)
+    run.step()
+    assert int(net[1].num_batches_tracked) == 3
+
+
+def test_another_model_goes_on_with_those_of_the_norms_it_keeps():
+    run = run_of()
+    run.step(5)
+    before = run.state_dict()
+    wider = nn.Sequential(nn.Linear(3, 4, seed=8), nn.BatchNorm1d(4), nn.Tanh(), nn.Linear(4, 6), nn.BatchNorm1d(6),
+                          nn.Linear(6, 2))  # fmt: skip
+    run.change(model=wider)
+    after = run.state_dict()
+    for name in ("0.weight", "1.weight", *NAMES):
+        np.testing.assert_array_equal(after[name], before[name], err_msg=name)
+    assert (after["4.running_mean"] == 0).all()
+    assert run.n_weights == sum(p.numel() for p in wider.parameters())
+    run.step(3)
+    assert int(wider[1].num_batches_tracked) == 8
+    assert int(wider[4].num_batches_tracked) == 3
+    run.to(4)
+    assert run.n_weights == 34
+    run.to(8)
+    assert int(wider[4].num_batches_tracked) == 3
+
+
+def test_another_optimizer_and_another_engine_take_over():
+    run, same = run_of(), run_of()
+    run.step(5)
+    run.adopt_engine("objects")
+    run.step(3)
+    run.adopt_engine("numpy")
+    same.step(8)
+    np.testing.assert_allclose(run.values, same.values, rtol=0, atol=1e-13)
+    before = buffers(run)
+    run.change(optimizer=optim.Adam(run.model.parameters(), lr=0.01))
+    for name, array in buffers(run).items():
+        np.testing.assert_array_equal(array, before[name])
+    run.step(2)
+    assert int(run.model[1].num_batches_tracked) == 10
+
+
+def test_beside_a_thread_they_are_read_and_written():
+    net = net_of()
+    run = run_of(net)
+    with Worker(run) as worker:
+        worker.train_to(50)
+        worker.settle()
+        assert int(net[1].num_batches_tracked) == 50
+        assert not net[1].running_mean.flags.writeable
+        net[1].running_mean = [1.0, 2.0, 3.0, 4.0]
+        np.testing.assert_array_equal(net[1].running_mean, [1.0, 2.0, 3.0, 4.0])
+    same = run_of()
+    same.step(50)
+    np.testing.assert_array_equal(net[1].running_var, same.model[1].running_var)
+
+
+def test_a_condition_may_watch_them():
+    run = run_of()
+    run.break_on("1.num_batches_tracked >= 7")
+    run.step(20)
+    assert run.steps == 7

@@ -37,13 +37,16 @@ class Part:
 
 
 def parts_of(subject: Subject, index: int) -> tuple[Part, ...]:
-    """From the whole network down to the weight at flat `index`; a part that is no more than the next is left out."""
+    """From the whole network down to the weight at flat `index`; a part that is no more than the next is left out.
+
+    Buffers are no weights: they are no part of the network's or a layer's, and stand in none themselves.
+    """
     tensor = tensor_of(subject, index)
-    total = sum(t.size for t in subject.tensors)
+    total = sum(t.size for t in subject.tensors if not t.buffer)
     network = "network" if subject.stages else "all"
-    found = [Part("network", network, f"all {total:,} weights", ((0, total),))]
-    path = tensor.name.rpartition(".")[0]
-    family = [t for t in subject.tensors if path and t.name.rpartition(".")[0] == path]
+    found = [] if tensor.buffer else [Part("network", network, f"all {total:,} weights", ((0, total),))]
+    path = "" if tensor.buffer else tensor.name.rpartition(".")[0]
+    family = [t for t in subject.tensors if path and t.name.rpartition(".")[0] == path and not t.buffer]
     if path:
         spans = joined([(t.start, t.size) for t in family])
         found.append(Part("layer", f"layer {path}", f"layer {path}", spans))
