@@ -16,7 +16,7 @@ from scalarviz.run.memory import check_run
 from scalarviz.run.panels import LossCurve, TestCurve
 
 from ._gpt import GPT, next_letter, weights_of
-from ._gpt_looked_at import TEMPERATURE, board, new_word
+from ._gpt_looked_at import TEMPERATURE, board, new_word, plan_of
 from ._schedule import follow
 from ._words import Words, load_words
 from .options import SceneOptions, ScheduleFlag
@@ -81,6 +81,7 @@ def build(options: Options) -> sv.Scene:
         probe_target=target[0],
         panels=(board(words, shown, options.heads, options.layers), LossCurve(f"{batch:,} words", _test_curve(words))),
         notes=_notes(words, options, batch),
+        plan=plan_of(options.layers, options.embd),
         story=Story("They should invent names, letter by letter.", claim=_claim_of(words, options)),
     )
 
@@ -101,7 +102,7 @@ def _notes(words: Words, options: Options, batch: int) -> list[str]:
 def _claim_of(words: Words, options: Options) -> Callable[[Moment], str]:
     def claim(moment: Moment) -> str:
         """Words that it makes up, as they come."""
-        made = [new_word(moment, words, options.heads, options.layers, number, TEMPERATURE) for number in range(3)]
+        made = [new_word(moment, words, options.heads, options.layers, k, TEMPERATURE).word for k in range(3)]
         return f"They now say {', '.join(word or 'nothing' for word in made)}."
 
     return claim

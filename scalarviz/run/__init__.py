@@ -19,7 +19,8 @@ Open `run` first. What belongs to it stands in these files:
   units are dead or saturated), `diagnosis` (what is wrong, in words), `ranges`, `sample_gradient`, `rehearsal` (how a
   run will go)
 * inside a step: ``opened/`` (``run.open``), `naming` (which weight is meant)
-* for a view: `scene`, `story` and `panels` (descriptions), `source` and `run_source` (what a view may ask), `moment`
+* for a view: `scene`, `story`, `plan` and `panels` (descriptions), `source` and `run_source` (what a view may ask),
+  `moment`
 
 No drawing: that is a floor above.
 """
@@ -29,6 +30,7 @@ from .frame import Frame, Stage, Tensor
 from .history import History
 from .moment import Moment
 from .opened.opened import Opened
+from .plan import Group, Placed, Plan, Room
 from .requests import FrameRequest
 from .run import Run
 from .scene import Scene
@@ -38,9 +40,13 @@ from .story import Story
 __all__ = [
     "Frame",
     "FrameRequest",
+    "Group",
     "History",
     "Moment",
     "Opened",
+    "Placed",
+    "Plan",
+    "Room",
     "Run",
     "Scene",
     "Source",

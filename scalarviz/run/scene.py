@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..checks import real_array, text
 from ..errors import InputError, TypeMismatchError, shown
 from .panels import LossCurve, Panel
+from .plan import Plan
 from .run import Run
 from .story import Story, plain_story
 
@@ -49,6 +50,8 @@ class Scene:
         Lines for the console.
     story : Story or None
         What is said before the first step and after the last one. Default: how many weights should learn how much.
+    plan : Plan or None
+        Where the tensors stand (:mod:`scalarviz.run.plan`). Default: what the network's stages say.
 
     Raises
     ------
@@ -56,7 +59,9 @@ class Scene:
         For a field that has become a panel; the message names it.
     TypeMismatchError
         For panels that are none, a `run` that is no Run, names that are no texts, a probe without numbers, a
-        story that is no Story.
+        story that is no Story, a plan that is no Plan.
+    UnknownNameError
+        For a plan that names a tensor which the run has not.
     """
 
     name: str
@@ -68,6 +73,7 @@ class Scene:
     panels: tuple[Panel, ...] = (LossCurve(),)
     notes: list[str] = field(default_factory=list)
     story: Story | None = None
+    plan: Plan | None = None
 
     def __new__(cls, *args: Any, **named: Any) -> Self:
         """Say where the fields of former scene files are now; everything else is for ``__init__`` to check."""
@@ -112,6 +118,14 @@ class Scene:
                 f"Scene: story= is a Story or None, got {type(story).__name__} {shown(story)}; try "
                 'scalarviz.run.Story("They should turn every colour into its opposite.")'
             )
+        plan: Any = self.plan
+        if plan is not None and not isinstance(plan, Plan):
+            raise TypeMismatchError(
+                f"Scene: plan= is a Plan or None, got {type(plan).__name__} {shown(plan)}; try "
+                'scalarviz.run.Plan((Group("layer", ((Placed("0.weight", "first"),),)),))'
+            )
+        if self.plan is not None:
+            self.plan.check(self.run.tensors)
 
     @property
     def told(self) -> Story:

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from ..run.frame import Frame
 from ..run.ranges import extent
 from ..run.scene import Scene
 from .aim import Point
-from .cubes.picking import Hit, Picker
+from .cubes.picking import Hit
 from .cubes.scale import paint
 from .cubes.slab import SlabVisual
 from .draw.painter import Painter, clipped
-from .draw.places import MARGIN, OPENED, STRIP, Box, Places, arrange, check_size
+from .draw.places import MARGIN, check_size
 from .draw.sketch import Sketch
 from .draw.theme import Theme, get_theme
-from .flow.scenery import Scenery, cubes_box, window_of
+from .flow.scenery import Scenery
+from .laying import Laying
 from .micro.inside import Inside
 from .panels.hud import hud, keys, state_of
 from .panels.marks import marks_on
@@ -31,16 +30,13 @@ from .panels.story import StoryLines
 from .panels.strip import Strip
 from .panels.wording import changed_by_hand, newest_beyond, went
 from .shown.subject import Subject, subject_of
-from .space.layout import Layout, layout_for
-from .standing import Standing
 from .time.bar import TimeBar
-from .touched.covering import uncovered
 from .touched.input_swatch import InputSwatch
 from .touched.selection import Selection
 from .touched.touch import View
 
 
-class Workbench(Standing):
+class Workbench(Laying):
     """Cubes, flow, panels and HUD of one subject at one size. Make it, and use it, with a GL context current.
 
     Parameters
@@ -111,38 +107,6 @@ class Workbench(Standing):
         self._stand()
         self._outdated = True
 
-    def _arrange(self) -> None:
-        """Places of the panels, and of the plates in space."""
-        (wide, high), shown, opened = self._output, self.panels_shown, self.inside.told is not None
-        self.size = (wide * self._supersample, high * self._supersample)
-        self.places: Places = arrange((wide, high), self.side.wanted() if shown else (),
-                                      hud=shown and self.subject.source.counted, strip=shown,
-                                      strip_high=OPENED if opened else STRIP, keys=shown and bool(self._keys),
-                                      time=shown and bool(self._keys) and self.subject.source.can.go
-                                      and not opened)  # fmt: skip
-        logical = self.places.size
-        # The camera counts in whole pixels; the difference to the logical size is a fraction of one.
-        camera_size = (round(logical[0]), round(logical[1]))
-        ratio = np.array(camera_size) / logical
-        x, y, w, h = cubes_box(self.subject, self.places.scene)
-        rect = (x * ratio[0], y * ratio[1], (x + w) * ratio[0], (y + h) * ratio[1])
-        self.layout: Layout = layout_for(self.subject.tensors, self.subject.stages, camera_size, rect)
-        self._ratio = ratio
-        self.painter = Painter(logical, self.scale)
-        self._above: list[Painter] = []
-        self.place_side()
-        self._picker = Picker(self.layout)
-        self.bar.place(self.places.time)
-
-    def place_side(self) -> None:
-        """Panels in their places but for those below the inspector; none where an opened step has their column."""
-        left_out = self.places.left_out if self.panels_shown else ()
-        covered = self.touch.column(self.places) if self.panels_shown else None
-        if self.inside.column is not None:
-            self.side.place({})
-        else:
-            self.side.place(uncovered(self.places, covered), left_out, self.places.more)
-
     def _stand(self) -> None:
         """What depends on the layout: made once for it, and only dressed anew for another look."""
         self.slab = SlabVisual(self.layout, self.theme, self.colouring.cmap, self.activations.cmap)
@@ -172,6 +136,7 @@ class Workbench(Standing):
                                         panels=shown, quantity=quantity, before=before)  # fmt: skip
         self.scenery.show_outcome(self.inside.told is None)
         self.swatch.box = self.scenery.swatch
+        self.side.stand(self._setting())
         self.side.float_over(self.layout, self.project, scene if shown else None, self.scenery.reserved)
         self._write_static()
 
@@ -256,6 +221,7 @@ class Workbench(Standing):
             self.touch.follow(frame)
         room = explained and not self.touch.below(self.places)
         self.story.update(self.places, self.theme, bar=bool(self._time), free=room)
+        self.side.strip_shown = self.story.beside is None
         if self.text_pace.due(frame, (pace_text, *self.side.headlines), waits):
             if explained:
                 self.touch.explain(frame)
@@ -272,7 +238,10 @@ class Workbench(Standing):
         inside = self.inside
         scale = inside.scale(self.activations)
         sketches = [*self.scenery.cubes(inside.rows(frame), self.colouring, scale, inside.skip), *inside.texts()]
-        if self.places.strip is not None and inside.told is None:
+        if self.places.legend is not None and self.spread:
+            marks = marks_on(self.slab, self.colouring, self.camera, self.size[0] / self.camera.size[0])
+            sketches += self.strip.foot(self.places.legend, frame, marks)
+        elif self.places.strip is not None and inside.told is None:
             marks = marks_on(self.slab, self.colouring, self.camera, self.size[0] / self.camera.size[0])
             selected, beside = self.selected if self.touch.below(self.places) else None, self.story.beside
             sketches += self.strip.sketches(self.places.strip, frame, selected=selected, marks=marks, beside=beside)
@@ -366,17 +335,12 @@ class Workbench(Standing):
     def sketches(self) -> list[Sketch]:
         """Everything flat that is on the picture now: labels, panels, numbers."""
         still = [*self.scenery.static, *self.story.sketches] if self.story.sketches else self._static
-        return [*still, *self._moving, *self._time, *self._numbers]
+        return [*still, *self.side.spread_out(), *self._moving, *self._time, *self._numbers]
 
     @property
     def overlays(self) -> list[list[Sketch]]:
         """What lies above that because of pointer and keys, lowest layer first."""
         return self._touched
-
-    @property
-    def _window(self) -> Box:
-        """Where cubes are drawn (logical pixels): a camera moved by hand must not bring them below the panels."""
-        return window_of(self.places.scene, self._view.moved and self.panels_shown, self.places.size)
 
     def draw(self, viewport: tuple[int, int] | None = None) -> None:
         """Paint the whole picture into the bound framebuffer of `viewport` device pixels (default: `size`)."""

@@ -8,7 +8,7 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError
-from scalarviz.run.panels import LossCurve, Reading, WordBoard
+from scalarviz.run.panels import Invented, LossCurve, Reading, WordBoard
 from scalarviz.view.draw.sketch import rgba
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
@@ -26,8 +26,9 @@ def look(moment, word):
     return Reading(np.stack([np.eye(n)] * 2), likely)
 
 
-def make(moment, temperature):
-    return [f"made{temperature:.1f}", *"bcdef"]
+def make(moment, temperature, number):
+    word = f"made{temperature:.1f}" if number == 0 else "abcdefghij"[number]
+    return Invented(word, (0.5,) * len(word))
 
 
 @pytest.fixture
@@ -72,19 +73,40 @@ def test_it_shows_what_the_functions_say_of_this_moment(bench, run):
 
 def test_letters_go_to_the_word_and_others_do_not(bench):
     drawer = drawer_of(bench)
-    assert drawer.key("c", "c")
+    assert not drawer.key("C", "c")  # nothing is being typed: it is a key of the window
+    drawer.begin_typing()
+    assert drawer.key("C", "c")
     assert "reads c" in again(bench)
-    assert all(drawer.key(letter, letter) for letter in "aab")
-    assert (drawer.word, drawer.chosen) == ("caab", 4)
-    assert drawer.key("a", "a")  # full: taken, and nothing else happens with it
-    assert drawer.word == "caab"
+    assert all(drawer.key(letter.upper(), letter) for letter in "aab")
+    assert (drawer.state.word, drawer.state.chosen) == ("caab", 4)
+    assert drawer.key("A", "a")  # full: taken, and nothing else happens with it
+    assert drawer.state.word == "caab"
     assert drawer.key("Backspace", "")
-    assert drawer.word == "caa"
-    assert not drawer.key("x", "x")
+    assert drawer.state.word == "caa"
+    with pytest.raises(InputError, match="x is no letter"):
+        drawer.key("X", "x")
     assert not drawer.key("Space", " ")
+    assert not drawer.key("Right", "")
+    assert not drawer.key("3", "3")
+    assert drawer.key("Enter", "")
+    assert not drawer.typing
+    assert not drawer.key("B", "b")
     assert drawer.let_go()
     assert not drawer.let_go()
     assert "reads ab" in again(bench)
+
+
+def test_escape_leaves_the_word_as_it_was(bench):
+    drawer = drawer_of(bench)
+    drawer.begin_typing()
+    assert drawer.key("C", "c")
+    assert drawer.key("Escape", "")
+    assert not drawer.typing
+    assert drawer.state.word == "ab"
+    drawer.begin_typing()
+    assert drawer.key("Backspace", "")  # goes on with the word that stands there
+    assert drawer.key("C", "c")
+    assert drawer.state.word == "ac"
 
 
 def test_a_key_is_answered_while_the_run_stands(bench):
@@ -92,7 +114,8 @@ def test_a_key_is_answered_while_the_run_stands(bench):
     drawer, frame = drawer_of(bench), bench.subject.frame()
     with offscreen():
         bench.update(frame)
-        assert drawer.key("c", "c")
+        drawer.begin_typing()
+        assert drawer.key("C", "c")
         bench.update(frame)
     said = words(bench)
     assert {"reads c", "after c", "80 %"} <= set(said)
@@ -102,10 +125,10 @@ def test_a_key_is_answered_while_the_run_stands(bench):
 def test_the_temperature_moves_within_its_bounds(bench):
     drawer = drawer_of(bench)
     for _ in range(3):
-        assert drawer.key("{", "{")
+        drawer.warm(-1)
     assert {"temperature 0.3", "made0.3"} <= set(again(bench))
     for _ in range(30):
-        drawer.key("}", "}")
+        drawer.warm(1)
     assert "temperature 2.0" in again(bench)
 
 
@@ -114,7 +137,7 @@ def test_a_click_looks_at_a_letter(bench):
     x, y, _, _ = drawer.box
     assert drawer.click((x + 10, y + 30))
     assert "after the beginning" in again(bench)
-    assert drawer.chosen == 0
+    assert drawer.state.chosen == 0
     assert drawer.click((x + 50, y + 30))
     assert "after a" in again(bench)
     assert not drawer.click((x + 10, y + 200))

@@ -9,9 +9,9 @@ from .colours import ColourCube, Pictures
 from .curve import LossCurve, TestCurve
 from .digits import DigitBoard, DigitPad
 from .own import Image, Table, as_rows
-from .words import Reading, WordBoard
+from .words import Invented, Reading, WordBoard
 
 __all__ = [
-    "Beside", "ColourCube", "DigitBoard", "DigitPad", "Image", "LossCurve", "Panel", "Pictures", "Place", "Reading",
-    "Table", "TestCurve", "WordBoard", "as_rows",
+    "Beside", "ColourCube", "DigitBoard", "DigitPad", "Image", "Invented", "LossCurve", "Panel", "Pictures", "Place",
+    "Reading", "Table", "TestCurve", "WordBoard", "as_rows",
 ]  # fmt: skip

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +27,33 @@ class Reading:
         The share that a letter (row) takes of each one up to itself.
     likely : ndarray, shape (n, letters + 1)
         The probability of each letter to come next; the last one is the end.
+    stream : tuple of ndarray, shapes (n, width)
+        The numbers of each letter after each part that adds to them; empty where nobody said.
+    hidden : (str, ndarray) or None
+        The tensor whose rows make a network's inner numbers, and these numbers (n, rows).
+    uses : tuple of (str, tuple of int)
+        Tensors of which each letter uses one row, and which; the last one says what comes next.
     """
 
     attention: Float
     likely: Float
+    stream: tuple[Float, ...] = ()
+    hidden: tuple[str, Float] | None = None
+    uses: tuple[tuple[str, tuple[int, ...]], ...] = ()
+
+
+class Invented(NamedTuple):
+    """A word that a network made up.
+
+    Attributes
+    ----------
+    word : str
+    likely : tuple of float
+        How probable each of its letters was.
+    """
+
+    word: str
+    likely: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +71,8 @@ class WordBoard(Panel):
     look : callable
         ``look(moment, word) -> Reading``.
     make : callable
-        ``make(moment, temperature) -> list of str``: words that the network makes up; the same at the same moment.
+        ``make(moment, temperature, number) -> Invented``: a word that the network makes up; the same for the same
+        moment and number (0, 1, ...).
     temperature : float
         At first.
     """
@@ -56,7 +81,7 @@ class WordBoard(Panel):
     letters: str
     most: int
     look: Callable[[Moment, str], Reading]
-    make: Callable[[Moment, float], Sequence[str]]
+    make: Callable[[Moment, float, int], Invented]
     temperature: float = 0.6
 
     def __post_init__(self) -> None:

@@ -21,6 +21,7 @@ COLUMN = 304  # width of the side column
 GAP = 30  # between sections
 HUD = 84  # where the cubes may begin
 STRIP, OPENED = 76, 112  # legends; what is said of an opened step
+SPREAD, LEGENDS = 102, 88  # the strip of a panel that uses it; legends at the foot of the column
 KEYS = 32
 BAR, RAIL = 92, 48  # the time bar: with the loss curve in it, and its rail alone
 SMALLEST = SIDES[0]
@@ -86,6 +87,8 @@ class Places:
         Where a line can say so; None where no panel stands.
     time : Box or None
         The time bar.
+    legend : Box or None
+        Legends at the foot of the column; None where they stand in the strip.
     """
 
     size: tuple[float, float]
@@ -98,6 +101,7 @@ class Places:
     left_out: tuple[str, ...] = ()
     more: Box | None = None
     time: Box | None = None
+    legend: Box | None = None
 
 
 def check_size(size: tuple[int, int]) -> tuple[int, int]:
@@ -131,8 +135,12 @@ def arrange(
     strip_high: float = STRIP,
     keys: bool = False,
     time: bool = False,
+    spread: bool = False,
 ) -> Places:
-    """Boxes for a picture of `size` output pixels that should show the panels `wanted`."""
+    """Boxes for a picture of `size` output pixels that should show the panels `wanted`.
+
+    With `spread` a panel uses the strip: where there is a column, legends stand at its foot, and the time bar is low.
+    """
     wide, high = size
     column = bool(wanted) and wide >= high * 0.98 and wide / max(1.0, min(wide / 1280, high / 720)) >= 920
     grid = (1280, 720) if column or wide >= high else (720, 1080)
@@ -146,13 +154,16 @@ def arrange(
     below = (strip_high + 8 if strip else 0) + (KEYS if keys else 0)
     room = height - top - below - MARGIN
     bar = _bar_height(height, room) if time else 0
+    spread = spread and column and strip
+    bar = min(bar, RAIL) if spread else bar
     if bar and not column:  # no panel makes way for it
         plain = _block(wanted, width, height, room).keys()
         fitting = (b for b in (bar, RAIL) if _block(wanted, width, height, room - b - 2).keys() == plain)
         bar = next(fitting, 0)
     below += bar + 2 if bar else 0  # the line of keys comes nearer to it
     if column:
-        panels = _column((width - MARGIN - COLUMN, MARGIN, COLUMN, height - 2 * MARGIN), wanted)
+        foot = LEGENDS + _SPACE if spread else 0.0
+        panels = _column((width - MARGIN - COLUMN, MARGIN, COLUMN, height - 2 * MARGIN - foot), wanted)
         left, right, bottom = 0, width - MARGIN - COLUMN - 16, height - MARGIN
     else:
         panels = _block(wanted, width, height, height - top - below - MARGIN)
@@ -167,6 +178,7 @@ def arrange(
         keys=bottom - 4 if keys else None,
         left_out=tuple(w.name for w in wanted if w.name not in panels),
         more=_more(panels, height),
+        legend=(width - MARGIN - COLUMN, height - MARGIN - LEGENDS, COLUMN, LEGENDS) if spread else None,
         time=(MARGIN, strip_top + (strip_high + 16 if strip else 8), inner, bar) if bar else None,
     )  # fmt: skip
 

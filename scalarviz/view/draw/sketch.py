@@ -123,6 +123,18 @@ class Sketch:
             centre, half, np.array([[1.0, 0.0]], np.float32), min(radius, width / 2, height / 2), fill, stroke, border
         )
 
+    def cells(self, boxes: ArrayLike, fills: ArrayLike, radius: float = 0.0) -> None:
+        """Many filled rectangles (N, 4) in colours of their own (N, 3)."""
+        own = np.asarray(boxes, np.float32).reshape(-1, 4)
+        colours = np.asarray(fills, np.float32).reshape(-1, 3)
+        if not len(own):
+            return
+        axis = np.tile(np.array([1.0, 0.0], np.float32), (len(own), 1))
+        half: Float = (own[:, 2:] / 2).astype(np.float32)
+        centre: Float = (own[:, :2] + half).astype(np.float32)
+        self._boxes(centre, half, axis, min(radius, float(half.min())), (0.0, 0.0, 0.0), None, 0.0)
+        self._chunks[-1].reshape(len(own), 6, VERTEX)[:, :, 8:11] = colours[:, None]
+
     def disc(
         self,
         x: float,

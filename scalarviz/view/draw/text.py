@@ -232,6 +232,8 @@ def loss_text(loss: float) -> str:
 
 def rate_text(lr: float) -> str:
     """A learning rate as people write it: ``1.0``, ``0.01``, ``3e−4``, ``4,096``."""
+    if lr == 0:
+        return "0"  # "0.0" would read as a small one that was rounded
     if 1e3 <= lr < 1e6:
         return f"{lr:,g}"
     text = f"{lr:.4g}"  # a schedule makes long ones

@@ -20,6 +20,7 @@ from ..space.layout import FEW, Layout
 from .labels import FlowLabels
 from .layer import FewFlow
 from .outcome import input_swatch, outcome, outcome_size
+from .planned import PlanLabels
 from .taken import Taken
 from .trouble import TroubleNotes
 from .values import CubeValues
@@ -51,6 +52,11 @@ class Scenery:
         What the cubes show.
     before : Scenery, optional
         Of the camera a moment ago: names stay where they were while there is room.
+
+    Attributes
+    ----------
+    blueprint : Blueprint or None
+        The flat part of a planned picture as this camera shows it, in logical pixels.
     """
 
     def __init__(
@@ -80,12 +86,19 @@ class Scenery:
                     taken.add_polygon(project(plate.corners_of(element)))
             self.flow = FewFlow(layout, subject.stages, subject.sample, project, box, taken, moved is not None)
         shapes = {t.name: t.shape for t in subject.tensors if layers == 0 or t.role != "bias"}
-        former: FlowLabels | None = None if before is None or moved is None else before._labels
+        former = None if before is None or moved is None else before._labels
         names = self._row_names()
-        self._labels: FlowLabels | None = None
-        if not single:
+        self._labels: FlowLabels | PlanLabels | None = None
+        self.blueprint = None if layout.blueprint is None else layout.blueprint.seen(project)
+        if self.blueprint is not None and subject.plan is not None:
+            turned = {placed.tensor for placed in subject.plan.plates if placed.turned}
+            self._labels = PlanLabels(self.blueprint, shapes, turned, window)
+        elif not single:
             untrained = [t.name for t in subject.tensors if t.buffer]
-            self._labels = FlowLabels(layout, shapes, names, project, box, self._unit_names(), former, untrained)
+            titles = {} if subject.plan is None else {p.tensor: p.title for p in subject.plan.plates}
+            former = former if isinstance(former, FlowLabels) else None
+            self._labels = FlowLabels(layout, shapes, names, project, box, self._unit_names(), former,
+                                      untrained, titles)  # fmt: skip
         size = outcome_size(subject.sample) if self._labels is not None and subject.stages and panels else None
         there: Box | None = None if former is None or before is None else before._outcome
         self._outcome: Box | None = None

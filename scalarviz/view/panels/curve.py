@@ -12,7 +12,7 @@ from ...run.moment import Moment
 from ...run.panels import LossCurve, TestCurve
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
-from ..draw.text import measure
+from ..draw.text import loss_text, measure
 from ..shown.ahead import holding
 from .drawer import Drawer, Ground, Headline, Point
 from .loss import Line, loss_panel
@@ -65,6 +65,7 @@ class LossDrawer(Drawer[LossCurve]):
         self._drawn: tuple[tuple[object, ...], Sketch] | None = None
         self._words: _Words | None = None
         self._words_late = False
+        self._step = 0
 
     @property
     def accuracy(self) -> float | None:
@@ -73,8 +74,10 @@ class LossDrawer(Drawer[LossCurve]):
 
     @property
     def headline(self) -> Headline | None:
-        """The accuracy."""
+        """The accuracy, or else the loss of the test."""
         share = self.accuracy
+        if share is None and self.losses:
+            return Headline("test", loss_text(self.losses[-1]), self.steps[-1] == self._step)
         return None if share is None else Headline("test accuracy", f"{100 * share:.1f} %", not self._pace.old)
 
     @property
@@ -85,6 +88,7 @@ class LossDrawer(Drawer[LossCurve]):
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """Measure what is due, and draw both curves."""
         frame, test = moment.frame, self.panel.test
+        self._step = frame.step
         if test is not None and moment.source.can.predict:
             self._extend(test, moment, seconds)
         words = self._write(frame, box)
@@ -110,7 +114,7 @@ class LossDrawer(Drawer[LossCurve]):
         curves = [Line(self.panel.label, frame.curve.step, frame.curve.loss)]
         if coming is not None:  # before the first step the loss of it is known already: one dot
             curves = [Line(self.panel.label, np.array([frame.step]), np.array([coming]))]
-        if test is not None and len(self.steps) > 1:
+        if test is not None and self.steps:
             curves.append(Line(test.label, np.array(self.steps), np.array(self.losses), dashed=True))
         before = BEFORE if frame.edited and len(frame.curve.step) else ""
         theme = self.ground.theme
@@ -142,7 +146,7 @@ class LossDrawer(Drawer[LossCurve]):
     def _note(self, box: Box) -> str:
         """The accuracy; in a window that cannot measure it in every frame also the step that it is of."""
         found = self.headline
-        if found is None:
+        if found is None or self.accuracy is None:
             return ""
         note = f"{found.words} {found.value}"
         dated = f"{note} at step {self.steps[-1]:,}"

@@ -5,7 +5,7 @@ A kind is a description, a subclass of this, and their entry in the registry; no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -20,6 +20,8 @@ from ..draw.text import measure
 from ..draw.theme import Theme
 from ..shown.ahead import Ahead
 from ..shown.subject import Subject
+from ..space.blueprint import Blueprint, Project
+from ..space.plate import Plate
 
 P = TypeVar("P", bound=Panel)
 Point = tuple[float, float]
@@ -96,6 +98,36 @@ class Ground:
         self.probes += 1
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Setting:
+    """A planned picture in which a panel draws among the cubes, in logical pixels.
+
+    Attributes
+    ----------
+    sheet : Blueprint
+        Its rooms.
+    plates : mapping of str to Plate
+        By the names of their tensors.
+    project : callable
+        World points (N, 3) to pixels (N, 2).
+    window : Box
+        What would leave it is left out.
+    strip : Box
+        The strip below the cubes.
+    """
+
+    sheet: Blueprint
+    plates: Mapping[str, Plate]
+    project: Project
+    window: Box
+    strip: Box
+
+    def holds(self, box: Box) -> bool:
+        """Whether a box is inside the window."""
+        (x, y, wide, high), (left, top, width, height) = box, self.window
+        return left <= x and top <= y and x + wide <= left + width and y + high <= top + height
+
+
 class Headline(NamedTuple):
     """A number of a panel that the HUD shows too.
 
@@ -140,6 +172,10 @@ class Drawer(Generic[P]):
         Set by a touch that changes what is drawn.
     box : Box or None
         Where it stands; None: nowhere.
+    spread : float or None
+        Its height where it also draws among the cubes of a planned picture and in the strip; None: it cannot.
+    setting : Setting or None
+        That picture, while it does.
     """
 
     name = "panel"
@@ -147,6 +183,7 @@ class Drawer(Generic[P]):
     most = 0.0
     overlay: tuple[float, float] = (COLUMN, 0.0)
     beside: tuple[float, float] | None = None
+    spread: float | None = None
     worth = 0
     first = False
     needs: tuple[str, ...] = ()
@@ -157,12 +194,24 @@ class Drawer(Generic[P]):
     def __init__(self, panel: P, ground: Ground) -> None:
         self.panel, self.ground = panel, ground
         self.box: Box | None = None
+        self.setting: Setting | None = None
         self.stale = True
 
     # ---- what it looks like
 
     def lay_out(self, box: Box) -> None:
         """Work out what depends on place and theme alone; called again when one of them changes."""
+
+    def look(self, moment: Moment, seconds: float | None) -> None:
+        """Work out what all its parts need of a moment; called once before them."""
+
+    def around(self, setting: Setting) -> Sequence[Sketch]:
+        """What it draws among the cubes, of the moment that it looked at."""
+        return ()
+
+    def below(self, strip: Box) -> Sequence[Sketch]:
+        """What it draws in the strip."""
+        return ()
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """The panel at a moment; `seconds` since the last call of a window, None where every moment is drawn."""
@@ -210,6 +259,18 @@ class Drawer(Generic[P]):
     def hover(self, at: Point | None) -> bool:
         """The pointer is over the panel (None: no more); returns whether the picture changes."""
         return False
+
+    def covers(self, at: Point) -> bool:
+        """Whether a point outside of its box belongs to it."""
+        return False
+
+    @property
+    def typing(self) -> bool:
+        """Whether something is being typed into it: keys are its own first."""
+        return False
+
+    def end_typing(self) -> None:
+        """Something else was clicked: what was typed stays."""
 
     def key(self, name: str, text: str) -> bool:
         """A key, by its normalised name and what it types, while the pointer is over the panel; whether it is taken."""

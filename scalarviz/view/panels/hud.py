@@ -41,6 +41,8 @@ class HudState:
         Of which moment the loss is, where it is not that of the numbers shown: it is dimmed then.
     newest : int
         The last step there is, where it is not the one shown; else 0.
+    done_lr : float
+        Of the step that was done; said where a schedule has come to 0.
     more : sequence of Headline
         Numbers of panels, such as the share of test samples read rightly; dim where they are of an older frame.
     """
@@ -56,6 +58,7 @@ class HudState:
     before: str = ""
     more: Sequence[Headline] = ()
     newest: int = 0
+    done_lr: float = float("nan")
 
 
 def state_of(
@@ -84,6 +87,7 @@ def state_of(
         BEFORE if frame.edited else "",
         more,
         newest_beyond(frame),
+        frame.lr,
     )
 
 
@@ -110,6 +114,8 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
             end += 8 + measure(when, TITLE)
         end += 26
     rate = f"lr {rate_text(state.lr)}" if state.lr == state.lr else ""
+    if state.lr == 0 and state.done_lr > 0:
+        rate += f" (was {rate_text(state.done_lr)})"
     for part in filter(None, (rate, state.optimiser, f"batch {state.batch:,}" if state.batch else "")):
         if end + measure(part, TITLE) > shown:
             break

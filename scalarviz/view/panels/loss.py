@@ -224,6 +224,8 @@ def _draw_curve(
     colour = theme.text2 if curve.dashed else theme.text1
     path = points(mean)
     sketch.polyline(path, colour, 1.6 if curve.dashed else 2.0, dash=(6, 4) if curve.dashed else None)
+    if curve.dashed and len(path) == 1:  # measured once: a ring
+        sketch.disc(float(path[0, 0]), float(path[0, 1]), 4.5, stroke=colour, border=1.6)
     if not curve.dashed:
         end = float(path[-1, 0]), float(path[-1, 1])
         if older:

@@ -18,7 +18,7 @@ from ..draw.text import measure
 from ..draw.theme import Theme
 from ..shown.subject import Subject
 from ..space.layout import Layout
-from .drawer import Drawer, Ground, Headline, Point, sentence
+from .drawer import Drawer, Ground, Headline, Point, Setting, sentence
 from .floating import GROUND_MARGIN, Project, backed, beside_boxes, check_places, overlay_boxes
 from .image import words_of
 from .registry import drawer_of, is_own
@@ -35,6 +35,8 @@ class SidePanels:
         What the drawers share.
     drawers : dict of str to Drawer
         By name, in the order of the scene.
+    strip_shown : bool
+        Whether what panels draw in the strip is to be seen, and touched.
     """
 
     def __init__(self, subject: Subject, theme: Theme, *, hints: bool = False) -> None:
@@ -48,6 +50,8 @@ class SidePanels:
         self._left_out: tuple[str, ...] = ()
         self._more: Box | None = None
         self._drawn: dict[str, Sequence[Sketch]] = {}
+        self._around: dict[str, tuple[Sequence[Sketch], Sequence[Sketch]]] = {}  # among the cubes, and in the strip
+        self.strip_shown = True
         self._frame: Frame | None = None
         self._over: str | None = None  # the panel under the pointer
         self._held: str | None = None  # the panel that a button went down on
@@ -70,10 +74,16 @@ class SidePanels:
 
     # ---- where
 
-    def wanted(self) -> list[Wanted]:
-        """What the column is to hold, those of this page first."""
+    @property
+    def spreads(self) -> bool:
+        """Whether a panel of the column can draw among the cubes of a planned picture."""
+        return any(self.drawers[name].spread is not None for name in self._column)
+
+    def wanted(self, *, spread: bool = False) -> list[Wanted]:
+        """What the column is to hold, those of this page first; `spread`: those that can draw among the cubes do."""
         drawers = [(name, self.drawers[name]) for name in self._column]
-        found = [Wanted(name, d.height, d.most, d.worth, d.first) for name, d in drawers]
+        found = [Wanted(name, (d.spread if spread else None) or d.height, d.most, d.worth, d.first)
+                 for name, d in drawers]  # fmt: skip
         return [replace(w, worth=0) for w in found] if self._turned else found
 
     def place(self, boxes: Mapping[str, Box], left_out: Sequence[str] = (), more: Box | None = None) -> None:
@@ -94,6 +104,13 @@ class SidePanels:
         for name, drawer in self.drawers.items():
             if name not in self._column and drawer.box != boxes.get(name):
                 self._put(name, boxes.get(name))
+
+    def stand(self, setting: Setting | None) -> None:
+        """Panels that can draw among the cubes do so from now on; None: no longer."""
+        self._around.clear()
+        for drawer in self.drawers.values():
+            if drawer.spread is not None:
+                drawer.setting, drawer.stale = setting, True
 
     def _put(self, name: str, box: Box | None) -> None:
         drawer = self.drawers[name]
@@ -116,7 +133,7 @@ class SidePanels:
     @property
     def moving(self) -> bool:
         """Whether a panel goes on changing while the frame stays."""
-        return any(drawer.moving for drawer in self._shown().values())
+        return any(d.moving for d in self.drawers.values() if d.box is not None or d.setting is not None)
 
     @property
     def headlines(self) -> list[Headline]:
@@ -131,15 +148,26 @@ class SidePanels:
         """Sketches of the column for this frame; a panel whose numbers are those of last time keeps its own."""
         self.ground.writes = writes
         moment = Moment(frame, self.ground.subject.source)
-        for name, drawer in self._shown().items():
-            if frame is not self._frame or drawer.stale or drawer.moving or name not in self._drawn:
+        for name, drawer in self.drawers.items():
+            if drawer.box is None and drawer.setting is None:
+                continue
+            there = name in (self._drawn if drawer.setting is None else self._around)
+            if frame is not self._frame or drawer.stale or drawer.moving or not there:
                 drawer.stale = False
-                self._drawn[name] = self._draw(drawer, moment, seconds)
+                drawer.look(moment, seconds)
+                self._drawn[name] = self._draw(drawer, moment, seconds) if drawer.box is not None else ()
+                if drawer.setting is not None:
+                    self._around[name] = drawer.around(drawer.setting), drawer.below(drawer.setting.strip)
         self._frame = frame
         sketches = [sketch for name in self._column for sketch in self._drawn.get(name, ())]
         if self._left_out and self._more is not None:
             sketches.append(self._more_line(self._more))
         return sketches
+
+    def spread_out(self) -> list[Sketch]:
+        """Sketches of what panels draw among the cubes and in the strip."""
+        parts = self._around.values()
+        return [sketch for around, below in parts for sketch in (*around, *(below if self.strip_shown else ()))]
 
     def floating(self) -> list[Sketch]:
         """Sketches of the panels over the scene, each on a ground of its own."""
@@ -201,12 +229,12 @@ class SidePanels:
             air = 0.0 if name in self._column else GROUND_MARGIN
             if x - air <= point[0] < x + width + air and y - air <= point[1] < y + height + air:
                 return name
-        return None
+        return next((name for name, d in self.drawers.items() if d.setting is not None and d.covers(point)), None)
 
     def covers(self, point: Point) -> bool:
         """Whether a panel lies over the scene there."""
         name = self.at(point)
-        return name is not None and name not in self._column
+        return name is not None and (name not in self._column or self.drawers[name].covers(point))
 
     def hover(self, point: Point | None) -> bool:
         """The pointer is over a point (None: gone, or over a cube); returns whether the picture changes."""
@@ -235,14 +263,24 @@ class SidePanels:
     def click(self, point: Point, *, shift: bool = False) -> bool:
         """Pressed and released on one point; whether it meant something to a panel."""
         name = self.at(point)
+        for other, drawer in self.drawers.items():
+            if other != name and drawer.typing:
+                drawer.end_typing()
         if name is None:
             return False
         drawer = self.drawers[name]
         return drawer.shift_click(point) if shift else drawer.click(point)
 
     def key(self, name: str, text: str) -> bool:
-        """A key; whether the panel under the pointer takes it."""
+        """A key; whether the panel takes it into which something is typed, or the one under the pointer."""
+        if any(drawer.typing and drawer.key(name, text) for drawer in self.drawers.values()):
+            return True
         return self._over is not None and self.drawers[self._over].key(name, text)
+
+    @property
+    def typing(self) -> bool:
+        """Whether something is being typed into a panel."""
+        return any(drawer.typing for drawer in self.drawers.values())
 
     def take(self, picture: NDArray[np.floating]) -> str | None:
         """A picture was opened: what the first panel that has a use for it did; None without one."""

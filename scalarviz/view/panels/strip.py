@@ -104,6 +104,11 @@ class Strip:
             sketches.append(self._formulas(frame, (x, y, left, height)))
         return [*sketches, self.legend((x + width - own, y, own, height), frame), below]
 
+    def foot(self, box: Box, frame: Frame, marks: Sequence[str]) -> list[Sketch]:
+        """The legend alone, at the foot of the column, and what `marks` mean below it."""
+        x, y, width, _ = box
+        return [self.legend(box, frame), marks_line((x, y + 86.0, width, 0.0), self._theme, marks, frame.units_step)]
+
     def legend(self, box: Box, frame: Frame, about: str | None = None) -> Sketch:
         """The legend of the cubes' colours; `about`: whose numbers they are, where not the frame's batch."""
         scale = self._colouring.legend()

@@ -1,187 +1,185 @@
-"""Drawing a `WordBoard`: its letters as keys, the heads' attention, what comes next after one of them, new words."""
+"""Drawing a `WordBoard`: whole in the column, or in a planned picture among the cubes and in the strip, too."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from ...errors import InputError
 from ...run import Moment
-from ...run.panels import Reading, WordBoard
-from ..draw.places import LABEL, Box
+from ...run.panels import WordBoard
+from ..draw.places import Box
 from ..draw.sketch import Sketch
-from .drawer import Drawer, Ground, Point, cut, sentence, title_of
+from .drawer import Drawer, Ground, Point, Setting, sentence, title_of
 from .image import Asked
+from .word_names import NewNames
+from .word_scene import scene
+from .word_state import Read, WordState
+from .word_strip import strip
+from .word_whole import COLUMNS, HEIGHT, TOP, whole
 
-_TOP, _KEY, _LINE, _AIR = 22.0, 26.0, 17.0, 10.0
-LIKELIEST, COLUMNS = 5, 3
 STEP, TEMPERATURES = 0.1, (0.1, 2.0)
-DARKEST = 0.16  # of a share of 0: the cells can be counted
-
-
-class _Made(NamedTuple):
-    """What was computed of one moment, all of it together."""
-
-    word: str
-    reading: Reading
-    words: Sequence[str]
+"""By how much the temperature moves, and its bounds."""
+_SPREAD = 206.0
 
 
 class WordDrawer(Drawer[WordBoard]):
-    """While the pointer is over it, letters go to the word; a click chooses the letter that is looked at."""
+    """A word to type and new ones. While its field is open letters are its own; a click chooses a letter.
+
+    Attributes
+    ----------
+    state : WordState
+    temperature : float
+        Of new words.
+    """
 
     name = "word"
-    height = _TOP + _KEY + _AIR + 72 + _AIR + _LINE * (1 + LIKELIEST) + _AIR + _TOP + 2 * _LINE
+    height, spread = HEIGHT, _SPREAD
     worth = 2
     gestures = (
-        ("letters", "type another word while the pointer is over it; Backspace takes one away, Escape all"),
-        ("{ }", "lower and higher temperature of new words"),
-        ("click", "what comes next after this letter"),
+        ("Click", "the word: type another one; Enter keeps it, Escape leaves it"),
+        ("Click", "a letter of the word: what comes next after it, and whom it looks at"),
     )
 
     def __init__(self, panel: WordBoard, ground: Ground) -> None:
         super().__init__(panel, ground)
-        self.word, self.temperature = panel.word, panel.temperature
-        self.chosen = len(panel.word)
-        self._typing = False
-        self._active = False
+        self.state = WordState(panel.letters, panel.word, len(panel.word))
+        self.temperature = panel.temperature
+        self.names = NewNames(panel)
+        self._before = panel.word  # the word that stood there before the field was opened
+        self._fresh = True  # the next letter begins a word
         self._asked = Asked("word", ground)
-        self._wanted: tuple[str, float] = (self.word, self.temperature)
+        self._wanted = (panel.word, panel.temperature)
+        self._read: Read | None = None
+        self._words: Sequence[str] = ()
+        self._error, self._step = "", 0
 
     @property
     def moving(self) -> bool:
-        """Whether the numbers are of a frame before."""
-        return self._asked.moving
+        """Whether the numbers are of a frame before, or letters are still to come."""
+        return self._asked.moving or (self.setting is not None and self.names.moving)
 
-    def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        """All four parts, of one moment."""
-        wanted = (self.word, self.temperature)
+    # ---- what it looks like
+
+    def look(self, moment: Moment, seconds: float | None) -> None:
+        """Let the network of the moment read the word and make up others."""
+        wanted = (self.state.word, self.temperature)
         if wanted != self._wanted:  # a key was pressed: what was made is of another word
             self._wanted, self._asked = wanted, Asked("word", self.ground)
-        made, error = self._asked.ask(moment, seconds, lambda: self._make(moment))
-        sketch, theme = Sketch(), self.ground.theme
-        note = self._asked.age or ("type a word" if self.ground.hints and not self._typing else "")
-        title_of(sketch, box, theme, f"reads {self.word or 'a beginning'}", note)
-        if made is None:
-            return [sketch, sentence((box[0], box[1] + _TOP, box[2], box[3] - _TOP), theme, error)]
-        y = box[1] + _TOP
-        self._keys(sketch, box, y)
-        y += _KEY + _AIR
-        self._maps(sketch, box, y, made.reading)
-        y += 72 + _AIR
-        self._next(sketch, box, y, made)
-        self._words(sketch, box, y + _LINE * (1 + LIKELIEST) + _AIR, made.words)
-        return [sketch]
+        made, self._error = self._asked.ask(moment, seconds, lambda: self._make(moment))
+        self._read, self._words = made if made is not None else (None, ())
+        self._step = moment.step
+        self.state.places, self.state.field = [], None
+        if self._read is not None and self.setting is not None:
+            self.names.look(moment, self.temperature, seconds)
 
-    def _make(self, moment: Moment) -> _Made:
+    def _make(self, moment: Moment) -> tuple[Read, Sequence[str]]:
         panel = self.panel
-        reading = panel.look(moment, self.word)
-        if not (np.isfinite(reading.likely).all() and np.isfinite(reading.attention).all()):
+        reading = panel.look(moment, self.state.word)
+        numbers = (reading.likely, reading.attention, *reading.stream)
+        if not all(np.isfinite(part).all() for part in numbers):
             raise InputError("what it says is no longer finite")
-        return _Made(self.word, reading, panel.make(moment, self.temperature))
+        words = [panel.make(moment, self.temperature, k).word for k in range(2 * COLUMNS)] if not self.setting else []
+        return Read(self.state.word, reading), words
 
-    # ---- its parts
+    def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
+        """New words alone in a planned picture, else all parts."""
+        theme, state = self.ground.theme, self.state
+        if self.setting is not None and self._read is not None:
+            return [self.names.draw(box, theme, self._step)]
+        hint = "Enter keeps it, Escape leaves it" if state.typing else "E: type a word"
+        title = Sketch()
+        title_of(title, box, theme, f"reads {state.word or 'a beginning'}",
+                 self._asked.age or (hint if self.ground.hints else ""))  # fmt: skip
+        if self._read is None:
+            return [title, sentence((box[0], box[1] + TOP, box[2], box[3] - TOP), theme, self._error)]
+        return [title, whole(box, theme, state, self._read, self._words, self.temperature)]
 
-    def _places(self, box: Box) -> list[tuple[float, float]]:
-        """Left edge and width of each key."""
-        count = len(self.word) + 1
-        pitch = min(30.0, (box[2] - 40) / max(count - 1, 1))
-        return [(box[0], 38.0), *((box[0] + 42 + pitch * k, pitch - 3) for k in range(count - 1))]
+    def around(self, setting: Setting) -> Sequence[Sketch]:
+        """Attention, stream, inner numbers, frames."""
+        return () if self._read is None else scene(setting, self.ground.theme, self.state, self._read)
 
-    def _keys(self, sketch: Sketch, box: Box, y: float) -> None:
-        theme = self.ground.theme
-        for k, ((left, wide), name) in enumerate(zip(self._places(box), ("start", *self.word), strict=True)):
-            here = k == self.chosen
-            fill, ink = (theme.text1, theme.background) if here else (theme.panel, theme.text1)
-            sketch.rect(left, y, wide, _KEY, fill=fill, stroke=theme.text2 if self._active else theme.border, radius=4)
-            sketch.text(left + wide / 2, y + 18, name, LABEL, ink, bold=k > 0, anchor="middle")
-
-    def _maps(self, sketch: Sketch, box: Box, y: float, reading: Reading) -> None:
-        heads, letters, _ = reading.attention.shape
-        side = min(72.0, (box[2] - 8 * (heads - 1)) / heads)
-        cell = side / letters
-        for h in range(heads):
-            left = box[0] + h * (side + 8)
-            for row in range(letters):
-                for column in range(row + 1):
-                    grey = DARKEST + (1 - DARKEST) * float(np.clip(reading.attention[h, row, column], 0, 1))
-                    grey = grey if self.ground.theme.name == "dark" else 1.06 - grey
-                    place = (left + column * cell, y + row * cell, max(cell - 1, 1.0), max(cell - 1, 1.0))
-                    sketch.rect(*place, fill=(grey, grey, grey, 1.0))
-            if self.chosen < letters:
-                width = (self.chosen + 1) * cell
-                sketch.rect(left - 1, y + self.chosen * cell - 1, width + 1, cell + 1, stroke=self.ground.theme.text1)
-
-    def _next(self, sketch: Sketch, box: Box, y: float, made: _Made) -> None:
-        theme, panel, (x, _, width, _) = self.ground.theme, self.panel, box
-        chosen = min(self.chosen, len(made.reading.likely) - 1)
-        likely = made.reading.likely[chosen]
-        names = [*panel.letters, "end"]
-        before = made.word[chosen - 1] if chosen else "the beginning"
-        sketch.text(x, y + 13, f"after {before}", LABEL, theme.text2)
-        sketch.text(x + width, y + 13, "bright: the letter that follows", LABEL, theme.text3, anchor="right")
-        follows = names.index(made.word[chosen]) if chosen < len(made.word) else len(panel.letters)
-        for line, k in enumerate(np.argsort(likely, kind="stable")[::-1][:LIKELIEST].tolist()):
-            top, colour = y + _LINE * (line + 1), theme.text1 if k == follows else theme.text3
-            sketch.text(x + 30, top + 13, names[k], LABEL, colour, bold=k == follows, anchor="right")
-            bar = (width - 90) * float(likely[k])
-            sketch.rect(x + 38, top + 3, max(bar, 1.0), 10, fill=colour, radius=2)
-            sketch.text(x + 44 + bar, top + 13, f"{100 * float(likely[k]):.0f} %", LABEL, colour)
-
-    def _words(self, sketch: Sketch, box: Box, y: float, words: Sequence[str]) -> None:
-        theme, (x, _, width, _) = self.ground.theme, box
-        title_of(sketch, (x, y, width, _TOP), theme, "new words", f"temperature {self.temperature:.1f}")
-        wide = width / COLUMNS
-        for k, word in enumerate(words[: 2 * COLUMNS]):
-            line, column = divmod(k, COLUMNS)
-            sketch.text(x + wide * column, y + _TOP + _LINE * line + 13, cut(word or "-", wide - 8), LABEL, theme.text2)
+    def below(self, box: Box) -> Sequence[Sketch]:
+        """What comes next after each letter."""
+        if self._read is None:
+            return ()
+        ground = self.ground
+        return [strip(box, ground.theme, self.state, self._read, age=self._asked.age, hints=ground.hints)]
 
     # ---- hands
 
-    def hover(self, at: Point | None) -> bool:
-        """It lights up and takes letters."""
-        changed = self._active != (at is not None)
-        self._active = at is not None
-        self.stale |= changed
-        return changed
+    @property
+    def typing(self) -> bool:
+        """Whether the field is open."""
+        return self.state.typing
+
+    def begin_typing(self) -> None:
+        """Open the field: the next letter begins another word."""
+        if not self.state.typing:
+            self._before, self._fresh = self.state.word, True
+            self.state.typing, self.stale = True, True
+
+    def end_typing(self) -> None:
+        """Close it; what was typed stays."""
+        self.stale |= self.state.typing
+        self.state.typing = False
+
+    def warm(self, steps: int) -> None:
+        """Another temperature, so many tenths from this one."""
+        low, high = TEMPERATURES
+        self.temperature = min(high, max(low, round(self.temperature + STEP * steps, 1)))
+        self.stale = True
+
+    def covers(self, at: Point) -> bool:
+        """Letters and field, wherever they stand."""
+        return self.state.at(at) is not None or self.state.on_field(at)
 
     def click(self, at: Point) -> bool:
-        """The letter that is looked at."""
-        if self.box is None:
+        """The letter that is looked at, or the field."""
+        place = self.state.at(at)
+        if place is not None:
+            self.state.chosen, self.stale = place, True
+        elif self.state.on_field(at) and self.ground.hints:
+            self.begin_typing()
+        else:
+            self.end_typing()
             return False
-        y = self.box[1] + _TOP
-        for k, (left, wide) in enumerate(self._places(self.box)):
-            if left <= at[0] < left + wide + 3 and y <= at[1] < y + _KEY:
-                self.chosen, self.stale = k, True
-                return True
-        return False
+        return True
 
     def key(self, name: str, text: str) -> bool:
-        """A letter, Backspace, or another temperature."""
-        if text in ("{", "}"):
-            low, high = TEMPERATURES
-            self.temperature = min(high, max(low, round(self.temperature + (STEP if text == "}" else -STEP), 1)))
-        elif len(text) == 1 and text in self.panel.letters:
-            word = (self.word if self._typing else "") + text
-            if len(word) > self.panel.most:
-                return True
-            self._put(word)
-        elif name == "Backspace" and self.word:
-            self._put(self.word[:-1])
+        """While the field is open: a letter, Backspace, Enter, Escape. Other keys keep their meaning."""
+        state = self.state
+        if not state.typing:
+            return False
+        letter = next((t for t in (text, text.lower()) if len(t) == 1 and t in self.panel.letters), "")
+        if name == "Enter":
+            self.end_typing()
+        elif name == "Escape":
+            self._put(self._before)
+            self.end_typing()
+        elif name in ("Backspace", "Delete"):
+            self._put(state.word[:-1])
+        elif letter:
+            word = ("" if self._fresh else state.word) + letter
+            if len(word) <= self.panel.most:
+                self._put(word)
+        elif len(text) == 1 and text.isalpha():
+            raise InputError(f"{text} is no letter of these words")
         else:
             return False
+        self._fresh = False
         self.stale = True
         return True
 
     def let_go(self) -> bool:
         """Escape: the word that stood there at first."""
-        if not self._typing:
+        if self.state.word == self.panel.word and not self.state.typing:
             return False
         self._put(self.panel.word)
-        self._typing, self.stale = False, True
+        self.end_typing()
+        self.stale = True
         return True
 
     def _put(self, word: str) -> None:
-        self.word, self.chosen, self._typing = word, len(word), True
+        self.state.word, self.state.chosen = word, len(word)

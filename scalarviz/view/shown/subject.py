@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import InputError, TypeMismatchError
 from ...run.frame import Frame, Stage, Tensor
 from ...run.panels import Panel
+from ...run.plan import Plan
 from ...run.requests import FrameRequest
 from ...run.run import Run
 from ...run.run_source import RunSource
@@ -86,6 +87,8 @@ class Subject:
         What stands beside the cubes.
     given : ndarray or None
         The probe as the scene gave it: a hand may have changed `probe` since.
+    plan : Plan or None
+        Where the scene wants its tensors.
     """
 
     source: Source
@@ -93,6 +96,7 @@ class Subject:
     sample: Sample = NOTHING
     panels: tuple[Panel, ...] = ()
     given: Float | None = None
+    plan: Plan | None = None
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -208,7 +212,7 @@ def scene_subject(scene: Scene, source: Source) -> Subject:
     own = None if probe is None else np.array(probe, np.float64)  # a hand may draw on it
     wanted = None if target is None else np.array(target, np.float64).ravel()  # changes when a hand chooses another
     sample = Sample(inputs, outputs, wanted, colours, "sheet" in speaks_of)
-    return Subject(source, own, sample, scene.panels, None if own is None else own.copy())
+    return Subject(source, own, sample, scene.panels, None if own is None else own.copy(), scene.plan)
 
 
 def _names(given: tuple[str, ...], count: int, letter: str) -> tuple[str, ...]:

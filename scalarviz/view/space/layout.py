@@ -15,13 +15,16 @@ import numpy as np
 
 from ...errors import InputError, UnknownNameError, listing, shown
 from ...run.frame import Stage, Tensor
+from ...run.plan import Plan
 from .arrangement import Arrangement, Segments
+from .blueprint import Blueprint
 from .camera import Camera, Rect, Size
 from .chain import ChainLayer, chain_of, stack, staircase
 from .conv import conv_chain, conv_row
 from .few import few_chain, few_gallery, one_layer
 from .gallery import gallery
 from .graph import graph
+from .planned import planned
 from .plate import Floats, Grid, Kind, Plate, grid_for
 
 __all__ = ["FEW", "Grid", "Kind", "Layout", "Mode", "Plate", "layout_for", "scene_rect"]
@@ -69,6 +72,8 @@ class Layout:
         Line segments along which numbers travel from row to plate.
     camera : Camera
         Fitted to all of it.
+    blueprint : Blueprint or None
+        What is flat in the picture of a scene's own plan.
     """
 
     size: Size
@@ -79,6 +84,7 @@ class Layout:
     tray_plates: tuple[int, ...]
     flow: Segments
     camera: Camera
+    blueprint: Blueprint | None = None
 
     def plate(self, name: str) -> Plate:
         """The plate of a tensor or of a stage's activations; a tensor's goes first."""
@@ -115,7 +121,13 @@ def scene_rect(size: Size) -> Rect:
     return (0.0, _SCENE[1] * scale, float(right), height - (_WINDOW[1] - _SCENE[3]) * scale)
 
 
-def layout_for(tensors: Sequence[Tensor], stages: Sequence[Stage], size: Size, rect: Rect | None = None) -> Layout:
+def layout_for(
+    tensors: Sequence[Tensor],
+    stages: Sequence[Stage],
+    size: Size,
+    rect: Rect | None = None,
+    plan: Plan | None = None,
+) -> Layout:
     """Where every tensor and every activation row stands.
 
     Parameters
@@ -129,6 +141,8 @@ def layout_for(tensors: Sequence[Tensor], stages: Sequence[Stage], size: Size, r
         Logical size of the window in px.
     rect : (x0, y0, x1, y1), optional
         Pixels reserved for the scene; default: the mock-ups' grid.
+    plan : Plan, optional
+        Where the scene wants them; followed if it names these tensors and cubes are large enough in it.
 
     Raises
     ------
@@ -139,6 +153,9 @@ def layout_for(tensors: Sequence[Tensor], stages: Sequence[Stage], size: Size, r
     if not drawn:
         raise InputError("there are no weights to draw; give a model with parameters or named arrays")
     box = scene_rect(size) if rect is None else rect
+    if plan is not None and (found := planned(drawn, plan, size, box)) is not None:
+        scene, flat = found
+        return Layout(size, box, "big", tuple(scene.plates), scene.trays(), (), scene.segments(), scene.camera, flat)
     mode, scene = _arrange(drawn, stages, size, box)
     return Layout(
         size, box, mode, tuple(scene.plates), scene.trays(), scene.tray_plates, scene.segments(), scene.camera

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from ...errors import InputError, TypeMismatchError, UnknownNameError, listing
+from ...run.panels import WordBoard
 from ..panels.registry import OWN
 from ..panels.wording import noun
 
@@ -101,6 +102,11 @@ def _nothing_to_open(here: Here) -> str:
 def no_edits(here: Here) -> str:
     """Why weights cannot be changed by hand there."""
     return "" if here.subject.source.can.edit else "these numbers are looked at, not touched"
+
+
+def _no_word(here: Here) -> str:
+    there = any(isinstance(panel, WordBoard) for panel in here.subject.panels)
+    return "" if there else "no word is read here"
 
 
 def no_swatch(here: Here) -> str:
@@ -258,6 +264,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("redraw", "edit", ("I",), "let what is selected begin anew", missing=_no_selection),
     Action("find_sign", "time", ("V",), "go to where the clicked cube last changed its sign", missing=_no_search),
     Action("select_more", "view", ("A",), "select more: row, neuron, layer, all", missing=_nothing_selected),
+    Action("type_word", "view", ("E",), "type a word that the network reads", "type a name", missing=_no_word),
+    Action("cooler", "view", ("{",), "lower temperature of new words: the likeliest letters", missing=_no_word),
+    Action("warmer", "view", ("}",), "higher temperature: more surprises", missing=_no_word),
     Action("next_map", "view", ("C",), "next colour map"),
     Action("refit_range", "view", ("0",), "fit the range of the colours anew"),
     Action("fit", "view", ("F",), "fit the camera, and what was turned"),

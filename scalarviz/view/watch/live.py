@@ -124,6 +124,7 @@ class LiveView(Viewer):
         """The large lines of start and end go on; the run begins where nobody has touched anything for a while."""
         bench = self.bench
         quiet = not bench.help and bench.selected is None and bench.inside.told is None and self.hands.free
+        quiet = quiet and not bench.side.typing
         now = Now(self.worker.latest, self.playback.running, quiet, self.touches, self.worker.error is not None)
         if self._telling.pass_time(seconds, now):
             self.playback.play()

@@ -29,6 +29,7 @@ from .keys import normalised
 from .looks import Looks
 from .opening import PICTURES, TITLE, WEIGHTS, open_files
 from .travels import Travels
+from .word_keys import WordKeys
 
 if TYPE_CHECKING:
     from ...run.edits import Edit
@@ -76,7 +77,7 @@ class Viewer:
         self._escape_until = 0.0
         self.handlers: dict[str, Callable[..., None]] = {
             "toggle_help": self.toggle_help, "escape": self.escape,
-            **Looks(bench, theme).handlers, **self.acts.handlers,
+            **Looks(bench, theme).handlers, **self.acts.handlers, **WordKeys(self).handlers,
             **{name: partial(self._of_host, name) for name in ("screenshot", "open", "toggle_full_screen", "close")},
         }  # fmt: skip
 

@@ -1,0 +1,89 @@
+"""`Laying`: the part of a workbench that puts panels and plates in their places, for one size."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .cubes.picking import Picker
+from .draw.painter import Painter
+from .draw.places import OPENED, SPREAD, STRIP, Box, Places, arrange
+from .flow.scenery import Scenery, cubes_box, window_of
+from .panels.drawer import Setting
+from .space.layout import Layout, layout_for
+from .standing import Standing
+from .time.bar import TimeBar
+from .touched.covering import uncovered
+
+
+class Laying(Standing):
+    """Where everything stands.
+
+    Attributes
+    ----------
+    spread : bool
+        Whether a panel draws among the cubes of the scene's own plan, and in the strip.
+    """
+
+    spread: bool
+    panels_shown: bool
+    bar: TimeBar
+    scenery: Scenery
+    size: tuple[int, int]
+    _output: tuple[int, int]
+
+    def _arrange(self) -> None:
+        """Places of the panels, and of the plates in space."""
+        wide, high = self._output
+        self.size = (wide * self._supersample, high * self._supersample)
+        self.spread = False
+        if self.panels_shown and self.inside.told is None and self.subject.plan is not None and self.side.spreads:
+            self.spread = True
+            self._lay(planned=True)
+            self.spread = self.places.legend is not None and self.layout.blueprint is not None
+        if not self.spread:  # with panels that stand beside the cubes its rooms would be empty
+            self._lay(planned=self.inside.told is not None or not self.panels_shown)
+        self.painter = Painter(self.places.size, self.scale)
+        self._above: list[Painter] = []
+        self.place_side()
+        self._picker = Picker(self.layout)
+        self.bar.place(self.places.time)
+
+    def _lay(self, *, planned: bool) -> None:
+        """Places, and the layout in them: the scene's own plan, where it is `planned`."""
+        shown, opened, keys = self.panels_shown, self.inside.told is not None, self.panels_shown and bool(self._keys)
+        self.places: Places = arrange(self._output, self.side.wanted(spread=self.spread) if shown else (),
+                                      hud=shown and self.subject.source.counted, strip=shown,
+                                      strip_high=OPENED if opened else SPREAD if self.spread else STRIP, keys=keys,
+                                      time=keys and self.subject.source.can.go and not opened,
+                                      spread=self.spread)  # fmt: skip
+        logical = self.places.size
+        # The camera counts in whole pixels; the difference to the logical size is a fraction of one.
+        camera_size = (round(logical[0]), round(logical[1]))
+        ratio = np.array(camera_size) / logical
+        x, y, w, h = cubes_box(self.subject, self.places.scene)
+        rect = (x * ratio[0], y * ratio[1], (x + w) * ratio[0], (y + h) * ratio[1])
+        plan = self.subject.plan if planned else None
+        self.layout: Layout = layout_for(self.subject.tensors, self.subject.stages, camera_size, rect, plan)
+        self._ratio = ratio
+
+    def place_side(self) -> None:
+        """Panels in their places but for those below the inspector; none where an opened step has their column."""
+        left_out = self.places.left_out if self.panels_shown else ()
+        covered = self.touch.column(self.places) if self.panels_shown else None
+        if self.inside.column is not None:
+            self.side.place({})
+        else:
+            self.side.place(uncovered(self.places, covered), left_out, self.places.more)
+
+    def _setting(self) -> Setting | None:
+        """Where panels draw among the cubes."""
+        sheet, strip = self.scenery.blueprint, self.places.strip
+        if not self.spread or sheet is None or strip is None:
+            return None
+        plates = {plate.name: plate for plate in self.layout.plates}
+        return Setting(sheet, plates, self.project, self._window, strip)
+
+    @property
+    def _window(self) -> Box:
+        """Where cubes are drawn (logical pixels): a camera moved by hand must not bring them below the panels."""
+        return window_of(self.places.scene, self._view.moved and self.panels_shown, self.places.size)

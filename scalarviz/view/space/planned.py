@@ -1,0 +1,253 @@
+"""A scene's own plan in one plane: its groups from left to right, seen so that the picture fills its place.
+
+Words and gaps are so many pixels, whatever the size of the cubes; the cubes are as large as what is left allows. A
+plate's upper left corner stands where the plan wants it on screen: the plane is seen at an angle, so the same height on
+screen is not the same height in the world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from ...run.frame import Tensor
+from ...run.plan import Column, Plan, Room
+from .arrangement import ACROSS, DOWN, FLOW, OUTPUTS_ACROSS, OUTPUTS_DOWN, Arrangement, plate_for
+from .blueprint import Blueprint, Box, Caption, Heading, Wire
+from .camera import Rect, Size, basis
+from .plate import Floats, Plate
+from .pose import Pose, camera_of
+
+HALF = 0.46
+AZIMUTH, ELEVATION = -63.0, 14.0
+LEAST, MOST = 2.4, 16.0
+"""Pixels of a cube: smaller ones are not drawn by a plan, larger ones not larger."""
+SIDE = 24.0
+"""Pixels to the left and right."""
+HEAD, NAME, AIR = 20.0, 42.0, 6.0
+"""Pixels of a group's title and rule, of a plate's two lines, and between plates."""
+STREAM, ROW_WIDE, ROW_HIGH = 58.0, 84.0, 32.0
+"""Pixels that the stream takes below the plates; its rows."""
+ALONE = 0.25
+"""Share of the height that has to be free for a plate alone to stand in the middle."""
+GAP, INNER, BUS = 38.0, 14.0, 16.0
+"""Least pixels between groups, between columns of a group, and from a plate to the line that goes up to it."""
+
+_RIGHT, _UP, _ = basis(AZIMUTH, ELEVATION)
+_WIDE = float(ACROSS @ _RIGHT)  # pixels of a column of cubes at one pixel a unit, and what follows from the angle
+_SLOPE = float(-(ACROSS @ _UP))
+_HIGH = float(-(DOWN @ _UP))
+_FACE = -FLOW * HALF
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A plate of the plan: rows and columns as drawn, and its box on screen."""
+
+    tensor: Tensor
+    title: str
+    turned: bool
+    rows: int
+    columns: int
+    x: float = 0.0
+    y: float = 0.0
+
+
+@dataclass(slots=True)
+class _Slot:
+    """A column of the plan: its parts, or the room that it is; where it came to stand."""
+
+    group: int
+    parts: list[_Part]
+    room: Room | None
+    x: float = 0.0
+    width: float = 0.0
+    boxes: list[Box] | None = None
+
+
+def planned(tensors: Sequence[Tensor], plan: Plan, size: Size, box: Rect) -> tuple[Arrangement, Blueprint] | None:
+    """The picture of a plan; None where the tensors are not those that it names, or cubes would be too small.
+
+    Parameters
+    ----------
+    tensors : sequence of Tensor
+    plan : Plan
+    size : (int, int)
+        Of the window.
+    box : (x0, y0, x1, y1)
+        Pixels for all of it.
+    """
+    known = {tensor.name: tensor for tensor in tensors}
+    if known.keys() != {placed.tensor for placed in plan.plates} or any(len(t.shape) != 2 for t in tensors):
+        return None
+    slots = [_slot(number, column, known) for number, group in enumerate(plan.groups) for column in group.columns]
+    inner = (box[0] + SIDE, box[1] + HEAD, box[2] - SIDE, box[3] - (STREAM if plan.stream else 0.0))
+    scale = _scale(slots, inner)
+    if scale < LEAST:
+        return None
+    _across(slots, inner, scale)
+    for slot in slots:
+        _down(slot, inner, scale)
+    place = np.array([inner[0], inner[1]])
+    plates = [_plate(part, slot, k, scale, place) for slot in slots for k, part in enumerate(slot.parts)]
+    pose = Pose(AZIMUTH, ELEVATION, np.zeros(3), place, scale, None)
+    camera = camera_of(pose, size, np.concatenate([plate.corners for plate in plates]))
+    anchors = np.array([np.zeros(3), 40.0 * ACROSS, 40.0 * DOWN])
+    return Arrangement(camera, plates), _blueprint(plan, slots, inner, anchors, camera.project(anchors))
+
+
+def _slot(group: int, column: Column, known: Mapping[str, Tensor]) -> _Slot:
+    if isinstance(column, Room):
+        return _Slot(group, [], column)
+    parts = []
+    for placed in column:
+        tensor = known[placed.tensor]
+        rows, columns = tensor.shape[::-1] if placed.turned else tensor.shape
+        parts.append(_Part(tensor, placed.title, placed.turned, rows, columns))
+    return _Slot(group, parts, None)
+
+
+def _gaps(slots: Sequence[_Slot]) -> list[float]:
+    """Least pixels between neighbours."""
+    return [GAP if a.group != b.group else INNER for a, b in pairwise(slots)]
+
+
+def _scale(slots: Sequence[_Slot], inner: Rect) -> float:
+    """Pixels of a cube: what fits both ways."""
+    fixed = sum(_gaps(slots)) + sum(slot.room.width for slot in slots if slot.room)
+    cells = sum(max(p.columns for p in slot.parts) for slot in slots if slot.parts)
+    fitting = [(inner[2] - inner[0] - fixed) / (cells * _WIDE), MOST]
+    for slot in (slot for slot in slots if slot.parts):
+        words = len(slot.parts) * NAME + (len(slot.parts) - 1) * AIR
+        units = sum(part.rows * _HIGH + part.columns * _SLOPE for part in slot.parts)
+        fitting.append((inner[3] - inner[1] - words) / units)
+    return min(fitting)
+
+
+def _across(slots: Sequence[_Slot], inner: Rect, scale: float) -> None:
+    """Left edges; what is left of the width goes to rooms and to the gaps between groups."""
+    gaps = _gaps(slots)
+    widths = [slot.room.width if slot.room else max(p.columns for p in slot.parts) * _WIDE * scale for slot in slots]
+    loose = sum(gap == GAP for gap in gaps) + sum(slot.room is not None for slot in slots)
+    more = max(inner[2] - inner[0] - sum(gaps) - sum(widths), 0.0) / max(loose, 1)
+    x = inner[0]
+    for slot, width, gap in zip(slots, widths, [*gaps, 0.0], strict=True):
+        slot.x, slot.width = x, width + (more if slot.room else 0.0)
+        x += slot.width + gap + (more if gap == GAP else 0.0)
+
+
+def _down(slot: _Slot, inner: Rect, scale: float) -> None:
+    """Boxes on screen, the slant included: several from the top, one alone in the middle."""
+    high, top = inner[3] - inner[1], inner[1]
+    if slot.room:
+        slot.boxes = [(slot.x, top + NAME, slot.width, high - NAME)]
+        return
+    sizes = [(p.columns * _WIDE * scale, (p.rows * _HIGH + p.columns * _SLOPE) * scale) for p in slot.parts]
+    used = sum(size[1] + NAME for size in sizes)
+    spare = high - used - AIR * (len(sizes) - 1)
+    air = AIR + (spare / (len(sizes) - 1) if len(sizes) > 2 else min(spare, 2.0 * AIR))
+    y = top + (0.5 * spare if len(sizes) == 1 and spare > ALONE * high else 0.0)
+    slot.boxes = []
+    for wide, tall in sizes:
+        slot.boxes.append((slot.x, y + NAME, wide, tall))
+        y += NAME + tall + air
+
+
+def _plate(part: _Part, slot: _Slot, number: int, scale: float, place: Floats) -> Plate:
+    """In the world: the main face's upper left corner is where the box begins."""
+    assert slot.boxes is not None
+    x, y = (np.array(slot.boxes[number][:2]) - place) / scale
+    face = np.array([_FACE @ _RIGHT, -(_FACE @ _UP)])
+    across = (x - face[0]) / _WIDE + 0.5
+    down = (y - face[1] - (across - 0.5) * _SLOPE) / _HIGH + 0.5
+    axes = OUTPUTS_ACROSS if part.turned else OUTPUTS_DOWN
+    return plate_for(part.tensor, "weight", across * ACROSS + down * DOWN, axes, HALF)
+
+
+# ---- what is flat
+
+
+def _blueprint(plan: Plan, slots: Sequence[_Slot], inner: Rect, anchors: Floats, places: Floats) -> Blueprint:
+    headings, captions = [], []
+    groups = [[slot for slot in slots if slot.group == k] for k in range(len(plan.groups))]
+    for group, own in zip(plan.groups, groups, strict=True):
+        count = sum(part.tensor.size for slot in own for part in slot.parts)
+        wide = own[-1].x + own[-1].width - own[0].x
+        headings.append(Heading(group.title, count, own[0].x, inner[1], wide))
+    for k, slot in enumerate(slots):
+        free = slots[k + 1].x if k + 1 < len(slots) else inner[2]
+        for part, box in zip(slot.parts, slot.boxes or (), strict=False):
+            captions.append(Caption(part.tensor.name, part.title, box[0], box[1] - NAME, free - box[0] - 4.0))
+    rooms = {slot.room.name: slot.boxes[0] for slot in slots if slot.room and slot.boxes}
+    wires = [wire for own in groups for wire in _inside(own)]
+    if not plan.stream:
+        return Blueprint(tuple(headings), tuple(captions), tuple(wires), rooms, anchors=anchors, places=places)
+    line = inner[3] + STREAM - 0.5 * ROW_HIGH - 4.0
+    pluses = [(_bottom(own)[0], line) for own in groups[1:-1]]
+    rows = [(x, line - 0.5 * ROW_HIGH, ROW_WIDE, ROW_HIGH) for x in (inner[0], *(p[0] + 20.0 for p in pluses))]
+    note = _note(groups, pluses, line)
+    return Blueprint(tuple(headings), tuple(captions), (*_stream(groups, rows, line), *wires), rooms, tuple(pluses),
+                     tuple(rows), note, plan.stream, anchors, places)  # fmt: skip
+
+
+def _note(
+    groups: Sequence[Sequence[_Slot]], pluses: Sequence[tuple[float, float]], line: float
+) -> tuple[float, float, float]:
+    """Words about the stream stand below it, between the first two of its rows."""
+    x = groups[min(1, len(groups) - 1)][0].x
+    end = pluses[0][0] - 14.0 if pluses else groups[-1][-1].x
+    return x, line + 16.0, max(end - x, 0.0)
+
+
+def _middle(box: Box) -> float:
+    return box[1] + 0.5 * box[3]
+
+
+def _bottom(own: Sequence[_Slot]) -> tuple[float, float]:
+    """The middle of the lower edge of a group's last plate."""
+    last = [slot for slot in own if slot.parts][-1]
+    assert last.boxes is not None
+    x, y, wide, high = last.boxes[-1]
+    return x + 0.5 * wide, y + high - 0.5 * last.parts[-1].columns * _SLOPE
+
+
+def _stream(groups: Sequence[Sequence[_Slot]], rows: Sequence[Box], line: float) -> list[Wire]:
+    """The line itself, and what goes up from it and comes down to it."""
+    found: list[Wire] = []
+    for number, own in enumerate(groups):
+        if number < len(groups) - 1:
+            x, y = _bottom(own)
+            found.append(Wire(np.array([[x, y + 3.0], [x, line]])))
+        if number:
+            first = next(slot for slot in own if slot.parts)
+            bus = first.x - BUS
+            assert first.boxes is not None
+            heights = [_middle(box) for box in first.boxes]
+            found.append(Wire(np.array([[bus, line], [bus, min(heights)]])))
+            found += [Wire(np.array([[bus, y], [first.x - 3.0, y]]), True) for y in heights]
+    ends = [rows[-1][0] + rows[-1][2]] + [w.points[0, 0] for w in found]
+    return [Wire(np.array([[rows[0][0], line], [max(ends), line]])), *found]
+
+
+def _inside(own: Sequence[_Slot]) -> list[Wire]:
+    """Lines of a group: several plates come together in a room, and what is made there goes to the next plate."""
+    found: list[Wire] = []
+    for before, room, after in zip(own, own[1:], own[2:], strict=False):
+        if not room.room or len(before.parts) < 2 or not after.parts:
+            continue
+        assert before.boxes is not None
+        assert room.boxes is not None
+        assert after.boxes is not None
+        edge, heights = before.x + before.width, [_middle(box) for box in before.boxes]
+        bend = edge + 0.6 * (room.x - edge)
+        found += [Wire(np.array([[edge + 3.0, y], [bend, y]])) for y in heights]
+        found.append(Wire(np.array([[bend, min(heights)], [bend, max(heights)]])))
+        x, y, wide, high = room.boxes[0]
+        middle = _middle(after.boxes[0])
+        out = x + wide
+        found.append(Wire(np.array([[out, y + 0.12 * high], [out, y + 0.88 * high]])))
+        found.append(Wire(np.array([[out, middle], [after.x - 3.0, middle]]), True))
+    return found
