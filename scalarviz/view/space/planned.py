@@ -31,6 +31,8 @@ HEAD, NAME, AIR = 20.0, 42.0, 6.0
 """Pixels of a group's title and rule, of a plate's two lines, and between plates."""
 STREAM, ROW_WIDE, ROW_HIGH = 58.0, 84.0, 32.0
 """Pixels that the stream takes below the plates; its rows."""
+LETTER = 9.6
+"""Pixels of a letter of a title, about."""
 ALONE = 0.25
 """Share of the height that has to be free for a plate alone to stand in the middle."""
 GAP, INNER, BUS = 38.0, 14.0, 16.0
@@ -85,10 +87,14 @@ def planned(tensors: Sequence[Tensor], plan: Plan, size: Size, box: Rect) -> tup
         return None
     slots = [_slot(number, column, known) for number, group in enumerate(plan.groups) for column in group.columns]
     inner = (box[0] + SIDE, box[1] + HEAD, box[2] - SIDE, box[3] - (STREAM if plan.stream else 0.0))
-    scale = _scale(slots, inner)
+    titles = [group.title for group in plan.groups]
+    gaps = _gaps(slots, titles, MOST)
+    for _ in range(3):  # where cubes are small a title is wider than its group, and the gap behind it is wider
+        gaps = _gaps(slots, titles, _scale(slots, gaps, inner))
+    scale = _scale(slots, gaps, inner)
     if scale < LEAST:
         return None
-    _across(slots, inner, scale)
+    _across(slots, gaps, inner, scale)
     for slot in slots:
         _down(slot, inner, scale)
     place = np.array([inner[0], inner[1]])
@@ -110,14 +116,28 @@ def _slot(group: int, column: Column, known: Mapping[str, Tensor]) -> _Slot:
     return _Slot(group, parts, None)
 
 
-def _gaps(slots: Sequence[_Slot]) -> list[float]:
-    """Least pixels between neighbours."""
-    return [GAP if a.group != b.group else INNER for a, b in pairwise(slots)]
+def _width(slot: _Slot, scale: float) -> float:
+    """Least pixels of a column."""
+    return slot.room.width if slot.room else max(part.columns for part in slot.parts) * _WIDE * scale
 
 
-def _scale(slots: Sequence[_Slot], inner: Rect) -> float:
+def _gaps(slots: Sequence[_Slot], titles: Sequence[str], scale: float) -> list[float]:
+    """Least pixels between neighbours: behind a group at least so many that its title has room."""
+    found, wide = list[float](), 0.0
+    for a, b in pairwise(slots):
+        wide += _width(a, scale)
+        if a.group == b.group:
+            found.append(INNER)
+            wide += INNER
+        else:
+            found.append(max(GAP, LETTER * len(titles[a.group]) + 12.0 - wide))
+            wide = 0.0
+    return found
+
+
+def _scale(slots: Sequence[_Slot], gaps: Sequence[float], inner: Rect) -> float:
     """Pixels of a cube: what fits both ways."""
-    fixed = sum(_gaps(slots)) + sum(slot.room.width for slot in slots if slot.room)
+    fixed = sum(gaps) + sum(slot.room.width for slot in slots if slot.room)
     cells = sum(max(p.columns for p in slot.parts) for slot in slots if slot.parts)
     fitting = [(inner[2] - inner[0] - fixed) / (cells * _WIDE), MOST]
     for slot in (slot for slot in slots if slot.parts):
@@ -127,16 +147,15 @@ def _scale(slots: Sequence[_Slot], inner: Rect) -> float:
     return min(fitting)
 
 
-def _across(slots: Sequence[_Slot], inner: Rect, scale: float) -> None:
+def _across(slots: Sequence[_Slot], gaps: Sequence[float], inner: Rect, scale: float) -> None:
     """Left edges; what is left of the width goes to rooms and to the gaps between groups."""
-    gaps = _gaps(slots)
-    widths = [slot.room.width if slot.room else max(p.columns for p in slot.parts) * _WIDE * scale for slot in slots]
-    loose = sum(gap == GAP for gap in gaps) + sum(slot.room is not None for slot in slots)
+    widths = [_width(slot, scale) for slot in slots]
+    loose = sum(gap != INNER for gap in gaps) + sum(slot.room is not None for slot in slots)
     more = max(inner[2] - inner[0] - sum(gaps) - sum(widths), 0.0) / max(loose, 1)
     x = inner[0]
     for slot, width, gap in zip(slots, widths, [*gaps, 0.0], strict=True):
         slot.x, slot.width = x, width + (more if slot.room else 0.0)
-        x += slot.width + gap + (more if gap == GAP else 0.0)
+        x += slot.width + gap + (0.0 if gap == INNER or slot is slots[-1] else more)
 
 
 def _down(slot: _Slot, inner: Rect, scale: float) -> None:
