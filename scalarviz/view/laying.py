@@ -78,10 +78,10 @@ class Laying(Standing):
     def _setting(self) -> Setting | None:
         """Where panels draw among the cubes."""
         sheet, strip = self.scenery.blueprint, self.places.strip
-        if not self.spread or sheet is None or strip is None:
+        if not self.spread or strip is None:
             return None
         plates = {plate.name: plate for plate in self.layout.plates}
-        return Setting(sheet, plates, self.project, self._window, strip)
+        return Setting(sheet, plates, self.project, window_of(self.places.scene, True, self.places.size), strip)
 
     @property
     def _window(self) -> Box:

@@ -152,6 +152,10 @@ def test_turned_by_hand_it_shows_plates_alone_and_comes_back(bench):
     said = again(bench)
     assert bench.scenery.blueprint is None
     assert "head 1" not in said
+    assert "what comes next" in said
+    assert "new names" in said
+    boxes = [(t.text, box_of(t)) for t in texts(bench) if t.x > bench.places.scene[2]]
+    assert not [(a[0], b[0]) for a, b in combinations(boxes, 2) if overlap(a[1], b[1])]
     assert "up" in said  # names stay
     with offscreen():
         bench.fit_camera()

@@ -58,7 +58,7 @@ class PlanLabels:
                     sketch.text(head.x + wide + 8, head.y - 6, count, CHANNEL, theme.text3)
                 sketch.line((head.x, head.y), (head.x + head.width, head.y), theme.flow, 1.0)
         note = self.sheet.note
-        fits = note is not None and measure(self.sheet.words, LABEL) <= note[2]
+        fits = self.sheet.says_words(measure(self.sheet.words, LABEL))
         if note is not None and fits and self._inside(note[0], note[1] - 12, note[2], 14):
             sketch.text(note[0], note[1], self.sheet.words, LABEL, theme.text3)
         for name in self._captions():

@@ -104,8 +104,8 @@ class Setting:
 
     Attributes
     ----------
-    sheet : Blueprint
-        Its rooms.
+    sheet : Blueprint or None
+        Its rooms; None while the camera looks from elsewhere.
     plates : mapping of str to Plate
         By the names of their tensors.
     project : callable
@@ -116,7 +116,7 @@ class Setting:
         The strip below the cubes.
     """
 
-    sheet: Blueprint
+    sheet: Blueprint | None
     plates: Mapping[str, Plate]
     project: Project
     window: Box

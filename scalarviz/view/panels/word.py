@@ -98,7 +98,9 @@ class WordDrawer(Drawer[WordBoard]):
 
     def around(self, setting: Setting) -> Sequence[Sketch]:
         """Attention, stream, inner numbers, frames."""
-        return () if self._read is None else scene(setting, self.ground.theme, self.state, self._read)
+        if self._read is None or setting.sheet is None:
+            return ()
+        return scene(setting, setting.sheet, self.ground.theme, self.state, self._read)
 
     def below(self, box: Box) -> Sequence[Sketch]:
         """What comes next after each letter."""

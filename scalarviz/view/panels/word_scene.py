@@ -13,6 +13,7 @@ from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import measure, short
 from ..draw.theme import Theme
+from ..space.blueprint import Blueprint
 from ..space.plate import Plate
 from .drawer import Setting
 from .word_state import BEGINNING, Read, WordState
@@ -27,14 +28,14 @@ _BAR, _STEPS = (44.0, 7.0), 22  # of a small legend, and its colours
 _APART = 14.0  # least pixels between names of bars
 
 
-def scene(setting: Setting, theme: Theme, state: WordState, read: Read) -> list[Sketch]:
+def scene(setting: Setting, sheet: Blueprint, theme: Theme, state: WordState, read: Read) -> list[Sketch]:
     """All parts that have their room."""
-    sketch, rooms = Sketch(), setting.sheet.rooms
+    sketch, rooms = Sketch(), sheet.rooms
     chosen = min(state.chosen, len(read.word))
     if "attention" in rooms and setting.holds(rooms["attention"]):
         _attention(sketch, rooms["attention"], theme, state, read, chosen)
     if read.reading.stream:
-        _stream(sketch, setting, theme, read, chosen)
+        _stream(sketch, setting, sheet, theme, read, chosen)
     if read.reading.hidden is not None and "hidden" in rooms:
         _hidden(sketch, setting, rooms["hidden"], theme, read, chosen)
     frames = Sketch()
@@ -130,9 +131,9 @@ def _cells(sketch: Sketch, box: Box, numbers: Float, most: float, cmap: Colormap
     sketch.cells(np.stack([left, top, *size], axis=1), cmap(np.clip(numbers.ravel() / max(most, 1e-30), -1, 1)))
 
 
-def _stream(sketch: Sketch, setting: Setting, theme: Theme, read: Read, chosen: int) -> None:
+def _stream(sketch: Sketch, setting: Setting, sheet: Blueprint, theme: Theme, read: Read, chosen: int) -> None:
     """The numbers of each letter, a row each, where they are on their way; one scale for all of them."""
-    stream, cmap, sheet = read.reading.stream, get_map("weight", theme), setting.sheet
+    stream, cmap = read.reading.stream, get_map("weight", theme)
     most = max(float(np.abs(numbers).max()) for numbers in stream)
     shown = stream if len(stream) == len(sheet.rows) else stream[:1] + stream[-2:]
     for box, numbers in zip(sheet.rows, shown, strict=False):
@@ -146,9 +147,14 @@ def _stream(sketch: Sketch, setting: Setting, theme: Theme, read: Read, chosen: 
         sketch.rect(x - 2, y + chosen * high - 1.5, width + 3.5, high + 2.5, stroke=theme.selection, border=1.4)
     if sheet.note is not None and sheet.rows:
         last = sheet.rows[-1]
-        at = (last[0] + last[2] + 14, sheet.note[1])
-        if setting.holds((at[0], at[1] - 12, _BAR[0] + 80, 14)):
-            _bar(sketch, at, theme, f"\N{MINUS SIGN}{short(most)}", f"+{short(most)}", cmap)
+        least, top = f"\N{MINUS SIGN}{short(most)}", f"+{short(most)}"
+        wide = measure(least, LABEL) + _BAR[0] + 10 + measure(top, LABEL)
+        places = [(last[0] + last[2] + 14, sheet.note[1])]
+        if not sheet.says_words(measure(sheet.words, LABEL)) and wide <= sheet.note[2]:
+            places.append(sheet.note[:2])
+        at = next((p for p in places if setting.holds((p[0], p[1] - 12, wide, 14))), None)
+        if at is not None:
+            _bar(sketch, at, theme, least, top, cmap)
 
 
 def _hidden(sketch: Sketch, setting: Setting, room: Box, theme: Theme, read: Read, chosen: int) -> None:
@@ -169,7 +175,7 @@ def _hidden(sketch: Sketch, setting: Setting, room: Box, theme: Theme, read: Rea
     _cells(sketch, box, row[:, None], most, get_map("weight", theme))
     middle = room[0] + 0.5 * room[2]
     sketch.text(middle, box[1] + box[3] + 14, "relu", LABEL, theme.text2, anchor="middle")
-    sketch.text(middle, room[1] - 8, f"\N{LESS-THAN OR EQUAL TO}{short(most)}", LABEL, theme.text2, anchor="middle")
+    sketch.text(middle, box[1] - 6, f"\N{LESS-THAN OR EQUAL TO}{short(most)}", LABEL, theme.text2, anchor="middle")
 
 
 # ---- rows of plates

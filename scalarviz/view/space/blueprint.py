@@ -80,6 +80,10 @@ class Blueprint:
     anchors: Floats = field(default_factory=lambda: np.zeros((3, 3)))
     places: Floats = field(default_factory=lambda: np.zeros((3, 2)))
 
+    def says_words(self, wide: float) -> bool:
+        """Whether words about the stream, so many pixels `wide`, have room."""
+        return self.note is not None and wide <= self.note[2]
+
     def seen(self, project: Project) -> Blueprint | None:
         """The same where a camera shows it; None where it looks from elsewhere, or from so far that words would touch.
 
