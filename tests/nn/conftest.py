@@ -1,12 +1,19 @@
-"""What the tests of layers share."""
+"""What the tests of layers share; tests of this folder may use what another file of it makes."""
 
 from __future__ import annotations
+
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import scalarviz as sv
 from scalarviz.scalar.nested import flatten, shape_of
+
+FOLDER = str(Path(__file__).parent)
+if FOLDER not in sys.path:
+    sys.path.append(FOLDER)
 
 
 def values(array):
