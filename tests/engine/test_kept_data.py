@@ -108,7 +108,7 @@ def test_the_kernels_load_what_numpy_converts(kind, real, plain):
         source = strided(numbers(kind, (count, samples), case), layout)
         padded = -(-lanes // width) * width
         room = np.full((count + 4, padded), NEEDLESS, real)
-        space = np.zeros(40, np.int64)
+        space = np.zeros(wire.ALONE + 2, np.int64)
         space[[wire.BASE, wire.STRIDE]] = room.ctypes.data, room.strides[0]
         ids = random.integers(0, samples, lanes + 3)
         start = int(random.integers(0, 3)) if case % 2 else int(random.integers(0, samples - lanes))

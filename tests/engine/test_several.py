@@ -39,7 +39,9 @@ class Bench:
 
     def call(self, name, fields, pool):
         address = loader.kernel_address(name, self.rows.dtype.name)
-        arrays = [np.array([wire.KERNEL, address, *fields], np.int64), self.space, np.array(pool, np.int64)]
+        line = np.zeros(wire.FIELDS, np.int64)
+        line[: 2 + len(fields)] = wire.KERNEL, address, *fields
+        arrays = [line, self.space, np.array(pool, np.int64)]
         arrays += [self.theta, self.theta, self.grad]
         loader.callable_at(address)(*(a.ctypes.data for a in arrays), self.samples, 0)
 

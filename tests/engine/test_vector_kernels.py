@@ -33,13 +33,16 @@ class Bench:
         self.rows[rows + 1] = 1
         self.tile, self.lanes, self.memory = np.zeros(16, dtype), lanes, memory
         space = [self.rows.ctypes.data, width * itemsize, rows, self.tile.ctypes.data, rows, lanes, 0, 0]
-        self.space = np.array(space, np.int64)
+        self.space = np.zeros(wire.ALONE + 2, np.int64)
+        self.space[: len(space)] = space
         self.theta = self.rng.normal(size=weights).astype(dtype)
         self.grad = self.rng.normal(size=weights).astype(dtype)
 
     def call(self, name, fields, pool):
         address = loader.kernel_address(name, self.theta.dtype.name)
-        arrays = [np.array([wire.KERNEL, address, *fields], np.int64), self.space, np.array(pool, np.int64)]
+        line = np.zeros(wire.FIELDS, np.int64)
+        line[: 2 + len(fields)] = wire.KERNEL, address, *fields
+        arrays = [line, self.space, np.array(pool, np.int64)]
         arrays += [self.theta, self.theta, self.grad]
         loader.callable_at(address)(*(a.ctypes.data for a in arrays), self.lanes, 0)
 
