@@ -219,7 +219,7 @@ class Workbench(Laying):
         explained = self.inside.told is None  # what the inspector says is of whole steps
         if explained:
             self.touch.follow(frame)
-        room = explained and not self.touch.below(self.places)
+        room = explained and not self.touch.below(self.places) and not self.side.takes_strip
         self.story.update(self.places, self.theme, bar=bool(self._time), free=room)
         self.side.strip_shown = self.story.beside is None
         if self.text_pace.due(frame, (pace_text, *self.side.headlines), waits):

@@ -344,6 +344,28 @@ def test_a_word_is_typed_in_the_window_without_pointing(hand):
     assert not hand.window.closed
 
 
+def test_before_the_first_step_the_field_takes_the_place_of_the_story(screen, tmp_path):
+    made = build(tmp_path)
+    window = Window(lambda size: LiveView(made, size, playing=True, wait=None), "microgpt", (1280, 800), shots="out").show()
+    hand = Hand(window)
+    hand.until(lambda: window.canvas.native.isActiveWindow() or window.canvas.native.hasFocus())
+    hand.until(lambda: any("invent names" in t.text for t in texts(hand.bench)))
+    assert "what comes next" not in [t.text for t in texts(hand.bench)]
+    x, y, wide, high = drawer_of(hand.bench).state.field
+    hand.click(x + wide / 2, y + high / 2)  # what is not to be seen is not touched
+    assert not drawer_of(hand.bench).typing
+    hand.xdo("key", "e")
+    hand.xdo("key", "b")
+    hand.until(lambda: "what comes next" in [t.text for t in texts(hand.bench)])
+    assert not any("invent names" in t.text for t in texts(hand.bench))
+    hand.xdo("key", "Return")
+    hand.xdo("key", "Tab")
+    hand.xdo("key", "e")
+    assert not drawer_of(hand.bench).typing
+    assert "not shown here" in hand.view.notice()
+    window.close()
+
+
 def test_field_letters_and_maps_are_clicked_in_the_window(hand):
     drawer = drawer_of(hand.bench)
     state = drawer.state

@@ -269,6 +269,11 @@ class Drawer(Generic[P]):
         """Whether something is being typed into it: keys are its own first."""
         return False
 
+    @property
+    def takes_strip(self) -> bool:
+        """Whether what it draws in the strip was used just now: nothing else may stand there."""
+        return False
+
     def end_typing(self) -> None:
         """Something else was clicked: what was typed stays."""
 

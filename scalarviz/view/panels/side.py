@@ -229,12 +229,17 @@ class SidePanels:
             air = 0.0 if name in self._column else GROUND_MARGIN
             if x - air <= point[0] < x + width + air and y - air <= point[1] < y + height + air:
                 return name
-        return next((name for name, d in self.drawers.items() if d.setting is not None and d.covers(point)), None)
+        return next((name for name, d in self.drawers.items() if self._drawn_at(d, point)), None)
+
+    def _drawn_at(self, drawer: Drawer[Any], point: Point) -> bool:
+        """Whether a panel has drawn something among the cubes or in the strip that is at a point, and to be seen."""
+        setting = drawer.setting
+        return setting is not None and (self.strip_shown or point[1] < setting.strip[1]) and drawer.covers(point)
 
     def covers(self, point: Point) -> bool:
         """Whether a panel lies over the scene there."""
         name = self.at(point)
-        return name is not None and (name not in self._column or self.drawers[name].covers(point))
+        return name is not None and (name not in self._column or self._drawn_at(self.drawers[name], point))
 
     def hover(self, point: Point | None) -> bool:
         """The pointer is over a point (None: gone, or over a cube); returns whether the picture changes."""
@@ -281,6 +286,11 @@ class SidePanels:
     def typing(self) -> bool:
         """Whether something is being typed into a panel."""
         return any(drawer.typing for drawer in self.drawers.values())
+
+    @property
+    def takes_strip(self) -> bool:
+        """Whether a panel needs the strip."""
+        return any(drawer.takes_strip for drawer in self.drawers.values())
 
     def take(self, picture: NDArray[np.floating]) -> str | None:
         """A picture was opened: what the first panel that has a use for it did; None without one."""

@@ -69,7 +69,8 @@ class WordDrawer(Drawer[WordBoard]):
             self._wanted, self._asked = wanted, Asked("word", self.ground)
         made, self._error = self._asked.ask(moment, seconds, lambda: self._make(moment))
         self._read, self._words = made if made is not None else (None, ())
-        self._step = moment.step
+        if moment.step != self._step:
+            self._step, self.state.touched = moment.step, False
         self.state.places, self.state.field = [], None
         if self._read is not None and self.setting is not None:
             self.names.look(moment, self.temperature, seconds)
@@ -114,13 +115,23 @@ class WordDrawer(Drawer[WordBoard]):
     @property
     def typing(self) -> bool:
         """Whether the field is open."""
-        return self.state.typing
+        return self.state.typing and self.there
+
+    @property
+    def there(self) -> bool:
+        """Whether it is to be seen."""
+        return self.box is not None or self.setting is not None
+
+    @property
+    def takes_strip(self) -> bool:
+        """Whether it was used just now."""
+        return self.setting is not None and (self.state.typing or self.state.touched)
 
     def begin_typing(self) -> None:
         """Open the field: the next letter begins another word."""
         if not self.state.typing:
             self._before, self._fresh = self.state.word, True
-            self.state.typing, self.stale = True, True
+            self.state.typing, self.state.touched, self.stale = True, True, True
 
     def end_typing(self) -> None:
         """Close it; what was typed stays."""
@@ -141,7 +152,7 @@ class WordDrawer(Drawer[WordBoard]):
         """The letter that is looked at, or the field."""
         place = self.state.at(at)
         if place is not None:
-            self.state.chosen, self.stale = place, True
+            self.state.chosen, self.state.touched, self.stale = place, True, True
         elif self.state.on_field(at) and self.ground.hints:
             self.begin_typing()
         else:

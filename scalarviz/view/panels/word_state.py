@@ -23,6 +23,8 @@ class WordState:
         Which letter is looked at; 0 is the beginning.
     typing : bool
         Whether its field is open.
+    touched : bool
+        Whether a hand has used it since the last step: then it is to be seen.
     places : list of (Box, int)
         What a click on chooses a letter, as it was drawn last.
     field : Box or None
@@ -33,6 +35,7 @@ class WordState:
     word: str
     chosen: int = 0
     typing: bool = False
+    touched: bool = False
     places: list[tuple[Box, int]] = field(default_factory=list)
     field: Box | None = None
 

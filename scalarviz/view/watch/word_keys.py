@@ -35,7 +35,10 @@ class WordKeys:
         return found
 
     def _type(self) -> None:
-        self._drawer.begin_typing()
+        if self._drawer.there:
+            self._drawer.begin_typing()
+        else:
+            self._viewer.say("E: the word is not shown here")
 
     def _warm(self, steps: int) -> None:
         self._drawer.warm(steps)
