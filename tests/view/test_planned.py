@@ -251,6 +251,13 @@ def test_new_names_enter_letter_by_letter_and_say_their_step(tmp_path):
     steps = [int(t.text.removeprefix("step ").replace(",", "")) for t in texts(bench) if t.text.startswith("step ")]
     assert steps == sorted(steps)
     assert 0 < steps[0] <= made.run.steps
+    assert names.moving
+    for _ in range(120):  # it pauses: in the end all of them are of what is shown
+        again(bench, 0.1)
+    assert {line.step for line in names._lines} == {made.run.steps}
+    assert not names.moving
+    assert not any(t.text.startswith("step ") for t in texts(bench))
+    made.run.step(1)
     drawer_of(bench).warm(2)
     again(bench, 0.1)
     assert {line.step for line in names._lines} == {made.run.steps}  # all of them anew
@@ -346,7 +353,9 @@ def test_a_word_is_typed_in_the_window_without_pointing(hand):
 
 def test_before_the_first_step_the_field_takes_the_place_of_the_story(screen, tmp_path):
     made = build(tmp_path)
-    window = Window(lambda size: LiveView(made, size, playing=True, wait=None), "microgpt", (1280, 800), shots="out").show()
+    window = Window(
+        lambda size: LiveView(made, size, playing=True, wait=None), "microgpt", (1280, 800), shots="out"
+    ).show()
     hand = Hand(window)
     hand.until(lambda: window.canvas.native.isActiveWindow() or window.canvas.native.hasFocus())
     hand.until(lambda: any("invent names" in t.text for t in texts(hand.bench)))

@@ -34,6 +34,8 @@ class _Line:
 class NewNames:
     """The list. In a still all of it is of the moment shown; else each word says of which step it is.
 
+    Once training pauses words enter until all of them are of that moment.
+
     Parameters
     ----------
     panel : WordBoard
@@ -44,12 +46,15 @@ class NewNames:
         self._panel = panel
         self._lines: list[_Line] = []
         self._number, self._temperature = 0, 0.0
+        self._step = 0  # that is shown
         self._since = 0.0  # seconds since the last one began to enter
 
     @property
     def moving(self) -> bool:
-        """Whether letters are still to come."""
-        return bool(self._lines) and self._letters < len(self._lines[-1].made.word)
+        """Whether letters are still to come, or words of the moment that is shown."""
+        lines = self._lines
+        coming = bool(lines) and self._letters < len(lines[-1].made.word)
+        return coming or any(line.step != self._step for line in lines)
 
     @property
     def _letters(self) -> int:
@@ -64,13 +69,13 @@ class NewNames:
 
     def look(self, moment: Moment, temperature: float, seconds: float | None) -> None:
         """Time passes; None: all words are of this moment. A step back, or another temperature, begins anew."""
-        lines = self._lines
+        lines, self._step = self._lines, moment.step
         if seconds is None or not lines or temperature != self._temperature or moment.step < lines[-1].step:
             self._temperature, self._number, self._since = temperature, MOST, 1e6
             self._lines = [_Line(self._panel.make(moment, temperature, k), moment.step) for k in range(MOST)]
             return
         self._since += seconds
-        if self._since >= EVERY and moment.step != lines[-1].step:
+        if self._since >= EVERY and any(line.step != moment.step for line in lines):
             self._lines = [*lines[1 - MOST :], _Line(self._panel.make(moment, temperature, self._number), moment.step)]
             self._number, self._since = self._number + 1, 0.0
 
