@@ -5,7 +5,7 @@ from __future__ import annotations
 _PLACE = "a network lies where its Run computes: sv.Run(..., engine=, dtype=)"
 _NEVER = "the numbers of a graph are never overwritten, so there is nothing to save; leave it out"
 _REDUCTION = "take reduction='mean' or reduction='sum'"
-_BATCH = "normalisation by the batch is not there, the running statistics are those of the state_dict"
+_BATCH = "it has no running statistics; BatchNorm1d and BatchNorm2d have"
 
 COMMON = {
     "device": _PLACE,
@@ -57,6 +57,8 @@ NAMES = {
     "TransformerEncoderLayer": "MultiheadAttention, LayerNorm and Linear make one",
     "TransformerEncoder": "MultiheadAttention, LayerNorm and Linear make one",
     "Dropout1d": "Dropout drops numbers one by one", "Dropout2d": "Dropout drops numbers one by one",
+    "BatchNorm3d": "there are BatchNorm1d and BatchNorm2d",
+    "Buffer": "self.register_buffer(name, array) keeps an array",
     "Conv3d": "there are Conv1d and Conv2d", "ConvTranspose2d": "there are Conv1d and Conv2d",
     "InstanceNorm2d": "GroupNorm(channels, channels) is it",
     "KLDivLoss": _LOSS, "CosineEmbeddingLoss": _LOSS, "TripletMarginLoss": _LOSS, "PoissonNLLLoss": _LOSS,

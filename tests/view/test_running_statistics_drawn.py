@@ -90,6 +90,35 @@ def test_the_inspector_says_what_they_are():
     assert Inspector(subject, 0).explanation(run.frame())[0] == ("gradient: mean of 8 samples",)
 
 
+def test_inside_a_step_they_get_no_gradient_and_follow_at_its_end():
+    _, run = run_of()
+    opened = run.open()
+    steps = opened.micro_steps()
+    gradients = [index for step in steps if step.phase == "gradients" for index in step.weights.tolist()]
+    assert sorted(gradients) == list(range(run.n_weights))
+    last = [step for step in steps if step.kind == "statistic"]
+    assert [step.kind for step in steps[-13:]] == ["statistic"] * 13
+    assert len(last) == 13
+    assert [step.weights.tolist() for step in last] == [[run.n_weights + k] for k in range(13)]
+    assert last[-1].numbers == "3 becomes 4: it follows what the steps compute"
+    words = {span.name: span.words for span in opened.phases()}
+    assert words["zero"] == f"{run.n_weights} gradients cleared"
+    assert words["update"] == f"{run.n_weights} weights, 13 statistics"
+    run.step()
+    np.testing.assert_allclose(opened.new_values, run.values, rtol=0, atol=1e-14)
+
+
+def test_of_a_larger_net_they_follow_tensor_by_tensor():
+    net = nn.Sequential(nn.Linear(2, 40), nn.BatchNorm1d(40), nn.Linear(40, 3), nn.BatchNorm1d(3).eval())
+    x = np.random.default_rng(0).normal(size=(32, 2))
+    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.05), (x, x[:, :1] + np.zeros(3)), engine="numpy")
+    steps = run.open().micro_steps()
+    assert [(s.kind, len(s.weights), s.stage) for s in steps[-3:]] == [
+        ("statistic", 40, "1"), ("statistic", 40, "1"), ("statistic", 1, "1"),
+    ]  # fmt: skip
+    assert steps[-4].kind == "stage"
+
+
 def test_a_picture_shows_them():
     _, run = run_of(30)
     for quantity in ("weight", "gradient", "update"):

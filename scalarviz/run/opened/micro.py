@@ -20,7 +20,7 @@ from .writing import Line
 Phase = Literal["zero", "forward", "loss", "backward", "gradients", "update"]
 PHASES: tuple[Phase, ...] = ("zero", "forward", "loss", "backward", "gradients", "update")
 Rows = NDArray[np.int64]
-_SEVERAL = frozenset(("product", "sum", "stage", "gradient", "weight", "number", "output"))
+_SEVERAL = frozenset(("product", "sum", "stage", "gradient", "weight", "number", "output", "statistic"))
 SYMBOLS = {"sigmoid": "σ"}
 """How activations are called where space is short; others by their name."""
 
@@ -37,7 +37,7 @@ class MicroStep:
     phase : {"zero", "forward", "loss", "backward", "gradients", "update"}
     kind : str
         ``"clear"``, ``"product"``, ``"sum"``, ``"unit"`` (one output of a stage), ``"stage"`` (all of them),
-        ``"loss"``, ``"delta"``, ``"gradient"`` or ``"update"``.
+        ``"loss"``, ``"delta"``, ``"gradient"``, ``"update"`` or ``"statistic"`` (an update of what follows the step).
     words : str
         What happens, in a few words.
     units, weights : ndarray of int64
@@ -108,7 +108,10 @@ def _said(name: Phase, steps: Sequence[MicroStep]) -> str:
         return f"{steps[0].value:.4g}"
     if name == "backward":
         return counted("δ" if all(step.kind == "delta" for step in steps) else "stage", len(steps))
-    weights = sum(len(step.weights) for step in steps)
+    weights = sum(len(step.weights) for step in steps if step.kind != "statistic")
+    others = sum(len(step.weights) for step in steps) - weights
+    if others:  # what no optimiser moves
+        return f"{counted('weight', weights)}, {counted('statistic', others)}"
     return {
         "zero": f"{counted('gradient', weights)} cleared",
         "gradients": counted("gradient", weights),

@@ -157,6 +157,11 @@ class Opened:
         """
         return Terms(self.index(weight), self._passes, self.batch, integer("terms: most", most, 1))
 
+    def follows(self, weight: Any) -> bool:
+        """Whether a number is no weight, and moves after what the step computes: a running statistic."""
+        index = self.index(weight)
+        return index in self._followed and not self._taken.frozen[index]
+
     def update(self, weight: Any) -> Update:
         """What the optimiser makes of one weight: its own recorded rule with every number.
 
@@ -167,9 +172,8 @@ class Opened:
         """
         taken, index = self._taken, self.index(weight)
         before, gradient = float(taken.values[index]), float(self.gradient[index])
-        followed = self._followed.get(index)
-        if followed is not None and not taken.frozen[index]:
-            return Update(index, before, followed, gradient, (), "it follows what the steps compute")
+        if self.follows(index):
+            return Update(index, before, self._followed[index], gradient, (), "it follows what the steps compute")
         if not taken.trained[index]:
             why = (
                 "it is frozen"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from math import nan
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...scalar.ops import TABLE
-from ..frame import Stage
+from ..frame import Stage, Tensor
 from .micro import SYMBOLS, MicroStep, Phase, Rows, counted
 from .order import arriving, by_rows
 from .symbols import DIFFERENCE, DIGITS, added, applied, slope, times
@@ -45,7 +46,8 @@ class Walk:
         self.rows_of = self.passes.network.rows_of
         layers = [stage for stage in opened.stages if stage.weight is not None]
         products = sum(stage.weight.size for stage in layers if stage.weight is not None)
-        self.each = len(opened.values) <= EACH and products <= MOST_PRODUCTS
+        self.n_weights = sum(tensor.size for tensor in opened.tensors if not tensor.buffer)
+        self.each = self.n_weights <= EACH and products <= MOST_PRODUCTS
         self.single = len(opened.batch) == 1
         self.many = f"{'mean' if opened.divisor != 1 else 'sum'} of {len(opened.batch):,}"
         self.using: set[str] = set()
@@ -53,7 +55,7 @@ class Walk:
 
     def steps(self) -> Iterator[MicroStep]:
         """Every micro-step, in order."""
-        weights = np.arange(len(self.opened.values))
+        weights = np.arange(self.n_weights)
         yield MicroStep("zero", "clear", f"{counted('gradient', len(weights))} cleared", _NONE, weights)
         for stage in self.opened.stages:
             yield from self._forward(stage)
@@ -68,6 +70,9 @@ class Walk:
             yield from self._moving("gradients", name or "", arriving(stages.get(name), self.groups[name]))
         for name in self.groups:
             yield from self._moving("update", name or "", by_rows(stages.get(name), self.groups[name]))
+        for tensor in self.opened.tensors:
+            if tensor.buffer:
+                yield from self._following(tensor, set(stages))
 
     # ---- which weights belong to which stage
 
@@ -78,7 +83,7 @@ class Walk:
         """
         names: list[str | None] = [*(stage.name for stage in self.opened.stages), None]
         groups: dict[str | None, list[Rows]] = {name: [] for name in names}
-        for tensor in self.opened.tensors:
+        for tensor in (tensor for tensor in self.opened.tensors if not tensor.buffer):
             span = np.arange(tensor.start, tensor.start + tensor.size)
             for part in np.split(span, len(span)) if self.each and len(span) else [span]:
                 uses = self.passes.uses_of(int(part[0])) if len(part) else ()
@@ -232,6 +237,17 @@ class Walk:
         for index in weights.tolist():
             yield self._gradient(name, index) if phase == "gradients" else self._update(name, index)
 
+    def _following(self, tensor: Tensor, stages: Collection[str | None]) -> Iterator[MicroStep]:
+        """Numbers that no optimiser moves, where they follow what the step has computed."""
+        path = tensor.name.rpartition(".")[0]
+        name = path if path in stages else ""
+        places = np.array([k for k in range(tensor.start, tensor.start + tensor.size) if self.opened.follows(k)], int)
+        if self.each:
+            for index in places.tolist():
+                yield replace(self._update(name, index), kind="statistic")
+        elif len(places):
+            yield MicroStep("update", "statistic", f"new {tensor.name}", _NONE, places, name)
+
     def _lines(self, weights: Rows) -> tuple[Line, ...]:
         """The rule of the first weight that moves."""
         moved = weights[self.opened._taken.trained[weights]]
@@ -256,8 +272,10 @@ class Walk:
         update = self.opened.update(index)
         words, place = f"new {self.opened.name(index)}", np.array([index])
         if not update.lines:
-            said = f"{digits_of(update.before, DIGITS)} stays: {update.why}"
-            return MicroStep("update", "update", words, _NONE, place, name, "w' = w", said, update.after)
+            stays, before = update.after == update.before, digits_of(update.before, DIGITS)
+            becomes = "stays" if stays else f"becomes {digits_of(update.after, DIGITS)}"
+            said, formula = f"{before} {becomes}: {update.why}", "w' = w" if stays else ""
+            return MicroStep("update", "update", words, _NONE, place, name, formula, said, update.after)
         line = update.lines[-1]
         said = line.equation(DIGITS)
         return MicroStep(

@@ -12,7 +12,7 @@ from ...run.opened.micro import MicroStep, counted
 from ...run.opened.opened import Opened
 from ...run.opened.symbols import DIFFERENCE
 from ..draw.equation import neuron
-from ..draw.text import loss_text, number
+from ..draw.text import figure, loss_text, number
 from ..flow.layer import SYMBOLS
 from ..panels.wording import noun
 from ..shown.subject import Subject
@@ -168,7 +168,9 @@ class Sayings:
         update, before = self.opened.update(index), float(self.frame.values[index])
         rule = of_rule(update.lines, before, self.opened.lr, g)
         if update.why:
-            rule = (Formula("", (Word(f"stays: {update.why}"),)),)
+            moved = self.opened.follows(index)
+            says = f"{figure(update.before)} becomes {figure(update.after)}" if moved else "stays"
+            rule = (Formula("", (Word(f"{says}: {update.why}"),)),)
         meaning = known.meaning
         if selected is None and len(step.weights) > 1:
             meaning = f"{meaning}, the largest gradient here" if meaning else "the largest gradient here"

@@ -57,7 +57,8 @@ class Walk:
         self._open_other = other
         self.steps = opened.micro_steps()
         self.phases = tuple(PHASES.index(step.phase) for step in self.steps)
-        self.few = sum(t.size for t in subject.tensors) <= FEW
+        self.n_weights = sum(t.size for t in subject.tensors if not t.buffer)
+        self.few = self.n_weights <= FEW
         self._sayings = Sayings(opened, subject, frame, self.deltas)
 
     def __len__(self) -> int:
@@ -173,7 +174,7 @@ class Walk:
                 words = loss_text(self.opened.loss) if done else ""
             elif number == UPDATE and not done:
                 words = f"{words} wait"
-            short = f"{len(self.frame.values):,}" if number in (ZERO, GRADIENTS, UPDATE) else ""
+            short = f"{self.n_weights:,}" if number in (ZERO, GRADIENTS, UPDATE) else ""
             found.append(Phase(span.name, words, done, span.count, short))
         return tuple(found)
 
@@ -236,7 +237,7 @@ class Walk:
     def _layers(self, computed: NDArray[np.bool_], gradient: Floats) -> tuple[Layer, ...]:
         """The largest gradient of each block of a larger net, as far as they have come."""
         found = []
-        for tensor in self.subject.tensors if not self.few else ():
+        for tensor in (t for t in self.subject.tensors if not (self.few or t.buffer)):
             there = bool(computed[tensor.span].all())
             size = float(np.abs(gradient[tensor.span]).max(initial=0.0)) if there else float("nan")
             if tensor.role != "bias" or len(self.subject.tensors) <= MOST_ROWS:
