@@ -12,7 +12,8 @@ from scalarviz import nn, optim
 from scalarviz.run.panels import LossCurve
 from scalarviz.run.rehearsal import Rehearsal
 from scalarviz.run.scene import Scene
-from scalarviz.view.draw.text import loss_text
+from scalarviz.view.draw.places import LABEL
+from scalarviz.view.draw.text import loss_text, measure
 from scalarviz.view.draw.theme import DARK
 from scalarviz.view.panels.loss import Line, axis, can_be_log, loss_panel
 from scalarviz.view.panels.switch import AxisSwitch
@@ -173,3 +174,19 @@ def test_what_diverges_tells_nothing_of_the_steps_ahead() -> None:
     frame = made.run.frame()
     for losses in (np.array([1.0, np.inf]), np.array([])):
         assert Ahead.of(Rehearsal(losses, np.arange(3), np.zeros(3)), frame) is None
+
+
+@pytest.mark.parametrize("touched", [False, True])
+@pytest.mark.parametrize(
+    "note", ["test accuracy 7 %", "test accuracy 98.1 % at step 1,600", "accuracy 97 % at step 27"]
+)
+def test_the_note_is_clear_of_the_title_and_of_the_switch(note: str, touched: bool) -> None:
+    """At steps of four digits it ran into the word of the axis."""
+    switch = AxisSwitch(touched=touched)
+    curve = Line("b", np.arange(1, 2001), np.geomspace(5.0, 1e-3, 2000))
+    sketch = loss_panel(BOX, DARK, [curve], note, switch=switch)
+    texts = {item.text: item for item in sketch.texts}
+    half = measure(note, LABEL) / 2
+    title = BOX[0] + measure("loss", LABEL, True)
+    word = BOX[0] + BOX[2] - measure("log", LABEL) if switch.box is None else switch.box[0]
+    assert title + 8 < texts[note].x - half < texts[note].x + half < word - 8

@@ -574,3 +574,21 @@ def test_a_pulse_of_a_delta_comes_from_the_weights_that_read_the_unit():
         tops = [row.cell_centre_top(2), after.cell_centre_top(2, 2)]
         assert path[::-1] == pytest.approx(bench.project(tops))
         view.close()
+
+
+@pytest.mark.parametrize("keys", ["", "A"])
+def test_typing_a_value_closes_the_step_whose_column_has_no_field_for_it(live, keys):
+    """The keys went into a field that nothing showed."""
+    live.bench.select(1)
+    press(live, *keys, ".")
+    settle(live)
+    assert told(live) is not None
+    before = live.run.values[:3].copy()
+    press(live, "Enter")
+    settle(live)
+    assert told(live) is None
+    assert live.bench.touch.inspector.entry is not None
+    press(live, "2", "Enter")
+    settle(live)
+    wanted = before * 2 if keys else [before[0], 2.0, before[2]]
+    np.testing.assert_allclose(live.run.values[:3], wanted, rtol=1e-6)

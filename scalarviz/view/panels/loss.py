@@ -149,7 +149,10 @@ def loss_panel(
     coming = [] if ahead is None else [ahead.low, ahead.high]
     every = np.concatenate([coming, *(part for r in reduced for part in r[1:])])
     sketch.text(x, y + 14, "loss", LABEL, theme.text1, bold=True)
-    sketch.text(x + plot[2] / 2 + _AXIS, y + 14, note, LABEL, theme.text3 if note_old else theme.text1, anchor="middle")
+    reach = measure(note, LABEL) / 2 + 12  # over the middle of the curve, but clear of the title and of the switch
+    middle = min(x + _AXIS + plot[2] / 2, x + width - measure("linear", LABEL) - 14 * switch.touched - reach)
+    middle = max(middle, x + measure("loss", LABEL, True) + reach)
+    sketch.text(middle, y + 14, note, LABEL, theme.text3 if note_old else theme.text1, anchor="middle")
     if not np.isfinite(every).any():
         sketch.text(x + width / 2, y + height / 2, "no step yet", LABEL, theme.text3, anchor="middle")
         return sketch

@@ -84,6 +84,7 @@ class LiveView(Viewer):
         self.handlers |= {
             "toggle_run": self.toggle_run, "step": self.step, "slower": self.slower, "faster": self.faster,
             "normal_speed": self.normal_speed, "raise_rate": self.raise_rate, "lower_rate": self.lower_rate,
+            "type_value": self.type_value,
         }  # fmt: skip
         self.scene, self.run = scene, scene.run
         self._full_speed = self.run.full_speed  # before the thread starts: it reads the numbers
@@ -286,6 +287,11 @@ class LiveView(Viewer):
         """Close what is open: an opened step before a selected cube."""
         if self.bench.help or self.hands.grip is not None or not self.micro.leave():
             super().escape()
+
+    def type_value(self) -> None:
+        """Keys are digits of the selected value; an opened step, whose column has no place for them, closes."""
+        self.micro.leave()
+        self.acts.type_value()
 
     def value_of(self, index: int) -> float:
         """The flat weight `index` as it is, also where an opened step shows what will become of it."""

@@ -241,7 +241,7 @@ class Travels:
         self._ask(lambda run: run.name(name, step), lambda _: said + more, stands=False)
 
     def toggle_loop(self) -> None:
-        """Play round and round between two named moments, or no longer."""
+        """Play round and round between two flags, or no longer."""
         past, playback = self._kept(), self._playback
         if past is None or playback is None:
             return
