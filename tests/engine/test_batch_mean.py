@@ -8,7 +8,7 @@ import pytest
 import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.engine import problem
-from scalarviz.engine.cpu import team
+from scalarviz.engine.cpu import machine, team
 from scalarviz.errors import StateError, TypeMismatchError
 from scalarviz.scalar.batch import batch_mean, track
 from scalarviz.tape import lower, record
@@ -100,6 +100,43 @@ def test_blocks_meet_at_each_mean_and_threads_change_no_bit(lanes, batch, dtype,
         found.add((run.values.tobytes(), np.array(losses).tobytes()))
         run.close()
     assert len(found) == 1
+
+
+class Mixed(Centred):
+    """Numbers that are the same on all lanes: read by such alone, by others alone, by both, by a mean, by the loss."""
+
+    def __init__(self, rate=None):
+        super().__init__(rate)
+        self.w = nn.Parameter([0.5, -1.5, 2.0, 0.3])
+
+    def forward(self, x):
+        rows, w = self.layer(x), self.w
+        mean, square = batch_mean(rows[0]), batch_mean(rows[1] * rows[1])
+        inner = (square + 0.5).sqrt() * w[0] + mean * w[1]
+        both = inner.tanh() + w[2]
+        alone = sv.dot([w[0], w[3]], [both, square]) * mean
+        track(self.seen[0], alone, 0.5)
+        return [rows[0] * both + inner, batch_mean(both * rows[2]) * w[3], batch_mean(alone) + w[1]]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("lanes", [3, N])
+def test_what_is_the_same_on_all_lanes_may_be_read_by_anybody(lanes, dtype, monkeypatch):
+    monkeypatch.setattr(problem, "default_block", lambda *given: lanes)
+    ends = []
+    for engine, narrow in (("numpy", 2), ("numba", 2), ("numba", 1000)):
+        monkeypatch.setattr(machine, "NARROW_FROM", narrow)
+        net = Mixed()
+        draw = np.random.default_rng(8)
+        data = draw.normal(size=(N, 2)), draw.normal(size=(N, WIDTH))
+        weights = [*net.layer.parameters(), net.w]
+        run = Run(net, nn.MSELoss(), optim.SGD(weights, lr=0.05), data, engine=engine, dtype=dtype)
+        run.step(5)
+        ends.append(run.values.copy())
+        assert 0.0 < abs(net.seen[0].data) < np.inf
+        run.close()
+    for end in ends[1:]:
+        np.testing.assert_allclose(end, ends[0], rtol=0, atol=1e-13 if dtype == "float64" else 2e-6)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -9,7 +9,7 @@ import pytest
 
 from scalarviz import Run, memory, nn, optim
 from scalarviz.engine import problem as problems
-from scalarviz.engine.cpu import team
+from scalarviz.engine.cpu import machine, team
 from scalarviz.errors import InputError
 from scalarviz.scalar.mask import Draws
 
@@ -161,6 +161,15 @@ def test_descent_is_pytorchs_step_by_step(name, engine):
     sgd = {"lr": 0.05, "momentum": 0.8}
     steps = 6 if engine == "objects" and name != "mlp" else STEPS
     together(name, engine, lambda p: optim.SGD(p, **sgd), lambda p: torch.optim.SGD(p, **sgd), 9, steps=steps)
+
+
+@pytest.mark.parametrize("lanes", [4, pytest.param(9, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_the_same_on_all_lanes_is_computed_on_one(name, lanes, monkeypatch):
+    """As with many lanes; in one block, and in three of which the last has one lane."""
+    monkeypatch.setattr(machine, "NARROW_FROM", 2)
+    monkeypatch.setattr(problems, "default_block", lambda *given: lanes)
+    together(name, "numba", lambda p: optim.SGD(p, lr=0.05), lambda p: torch.optim.SGD(p, lr=0.05), 9, steps=6)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -23,6 +23,10 @@ MARGIN = 4096
 but where no memory is, the processor takes microseconds to find that out."""
 
 
+NARROW_FROM = 64
+"""Lanes from which on rows that are the same on all of them are computed on one: below, that is as much work."""
+
+
 class Workspace:
     """Rows of lanes in memory, starting at a cache line; those of several blocks `apart` bytes from each other."""
 
@@ -79,7 +83,8 @@ class Loaded:
         rows = cache(partial(row_addresses, dtype=dtype.name))
         several = block if 1 < block <= SEVERAL and not plain and vector_bytes() > 0 else 0
         taken = not plain and vector_bytes() > 0
-        encoded = encode(program, seeds, rows, kernel, dtype, vector if compact else 0, few, several, taken)
+        narrow = program.couples and block >= NARROW_FROM and not plain
+        encoded = encode(program, seeds, rows, kernel, dtype, vector if compact else 0, few, several, taken, narrow)
         coupled = blocks if encoded.places else 0
         self.workspace: Workspace
         self.sums: NDArray[np.float64]

@@ -17,6 +17,8 @@ from __future__ import annotations
 from .source.updates import UPDATES
 
 ROWS, KERNEL = range(2)
+NARROW = 2
+"""Added to either: the line is done on one lane, row by row (``encode/narrow``)."""
 
 FIELDS = 11
 """Columns of the table."""
@@ -53,6 +55,7 @@ KERNELS = (
     "load",
     "combine", "outer", "weighted", "weighted_back", "product", "product_back", "parameters", "parameters_back", "zero",
     "squares", "squares_back", "masks", "gather", "gather_back", "batch_sums", "batch_spread",
+    "widen", "fold",
     "conv", "conv_outer", "maxima", "maxima_back",
     "combine_one", "outer_one", "conv_one", "conv_outer_one", "maxima_one", "maxima_back_one",
     "weighted_one", "weighted_back_one", "product_one", "product_back_one",

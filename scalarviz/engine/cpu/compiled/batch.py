@@ -21,6 +21,24 @@ def batch_sums(
         mine[j] = sum_in_double(row_of(space, pool[code[2] + j], theta), n)
 
 
+def widen(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """The number of the first lane on all. Fields: list of rows, its length."""
+    for j in range(code[3]):
+        row = row_of(space, pool[code[2] + j], theta)
+        fill(row, row[0], n)
+
+
+def fold(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """The sum over all lanes on the first one. Fields: list of rows, its length."""
+    for j in range(code[3]):
+        row = row_of(space, pool[code[2] + j], theta)
+        row[0] = converted(sum_in_double(row, n), theta)
+
+
 def batch_spread(
     code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
 ) -> None:  # fmt: skip

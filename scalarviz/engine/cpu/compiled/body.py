@@ -25,8 +25,10 @@ from ..wire import (
     FILLED,
     FORWARD,
     HEIGHT,
+    KERNEL,
     LINE,
     LOSS,
+    NARROW,
     NUMBERS,
     PLACE,
     POOL,
@@ -68,9 +70,24 @@ def walk_lines(space: Words, where: int, count: int, theta: Row, grad: Row, lane
                 base + code[5] * stride, base + code[6] * stride, base + code[7] * stride,
                 (code[8] - 1) * width + padded, code[9],
             )  # fmt: skip
-        else:
+        elif code[0] == KERNEL:
             call_kernel(code[1], where, here, pool, numbers, thetas, grads, lanes, 0)
+        elif code[0] == KERNEL + NARROW:
+            call_kernel(code[1], where, here, pool, numbers, thetas, grads, 1, 0)
+        else:
+            rows_narrow(code, base, stride, LINE // size)
         where += LINE_BYTES
+
+
+@njit(error_model="numpy")
+def rows_narrow(code: Words, base: int, stride: int, lanes: int) -> None:
+    """A line of a row kernel on the first cache line of each of its rows."""
+    for _ in range(code[8]):
+        call_kernel(
+            code[1], base + code[2] * stride, base + code[3] * stride, base + code[4] * stride,
+            base + code[5] * stride, base + code[6] * stride, base + code[7] * stride, lanes, code[9],
+        )  # fmt: skip
+        base += stride
 
 
 @njit(error_model="numpy")

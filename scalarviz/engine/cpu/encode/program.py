@@ -20,6 +20,7 @@ from .. import wire
 from . import batch, layer, masks, pictures, sums, tables
 from .adjoints import AdjointRows
 from .alone import Alone
+from .narrow import Narrow
 from .writer import Lines, Rows, Writer, runs
 
 Table = NDArray[np.int64]
@@ -57,7 +58,7 @@ class Encoded:
 
 def encode(
     program: Program, seeds: Iterable[int], rows: Rows, kernel: Callable[[str], int], dtype: Any, lanes: int = 0,
-    few: bool = False, samples: int = 0, taken: bool = False,
+    few: bool = False, samples: int = 0, taken: bool = False, narrow: bool = False,
 ) -> Encoded:  # fmt: skip
     """Encode a program.
 
@@ -79,12 +80,15 @@ def encode(
         Lanes of a row, where they are 2 to 16, else 0.
     taken : bool
         There are kernels that hand gradients over.
+    narrow : bool
+        Whether rows that are the same on all lanes are computed on one.
     """
     written = {int(row) for row in seeds}
     adjoint = AdjointRows(program, range(program.n_rows) if lanes else written)
     w = Writer(program, rows, kernel, lanes, few, samples, adjoint, written, Alone(program, taken))
-    forward = _table(FORWARD[i.kind](w, i) for i in program.instructions)
-    backward = _table(_backward(w, i) for i in reversed(program.instructions) if written)
+    narrowed = Narrow(program, narrow)
+    forward = _table(narrowed.forward(w, k, FORWARD[i.kind](w, i)) for k, i in enumerate(program.instructions))
+    backward = _table(_backward(w, narrowed, k) for k in range(len(program.instructions) - 1, -1, -1) if written)
     return Encoded(
         forward=forward,
         backward=backward,
@@ -101,7 +105,8 @@ def _cuts(w: Writer, table: Table) -> NDArray[np.int64]:
     """The lines of a table that read what all blocks have left."""
     if w.places == 0:
         return np.zeros(0, np.int64)
-    return np.flatnonzero((table[:, 0] == wire.KERNEL) & (table[:, 1] == w.kernel("batch_spread")[1]))
+    kernels = table[:, 0] % wire.NARROW == wire.KERNEL
+    return np.flatnonzero(kernels & (table[:, 1] == w.kernel("batch_spread")[1]))
 
 
 def _table(parts: Iterable[Lines]) -> Table:
@@ -114,12 +119,13 @@ def _table(parts: Iterable[Lines]) -> Table:
     return np.array(flat, np.int64).reshape(-1, wire.FIELDS)
 
 
-def _backward(w: Writer, i: Instruction) -> Lines:
+def _backward(w: Writer, narrowed: Narrow, k: int) -> Lines:
     """The lines of an instruction's backward pass; none if its results get no gradient."""
+    i = w.program.instructions[k]
     lines: Lines = []
     if w.wants(i.dst):
         assert w.written.issuperset(range(i.dst, i.dst + i.count))  # else it would read what nobody has written
-        lines = BACKWARD[i.kind](w, i)
+        lines = narrowed.backward(w, k, BACKWARD[i.kind](w, i))
     w.adjoint.done(i)
     return lines
 
