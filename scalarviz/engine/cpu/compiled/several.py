@@ -1,8 +1,9 @@
 """Layers of few samples and many weights: vectors go along the weights, not along the samples.
 
 A vector of lanes would be half empty, and the gradient of each weight a sum across one. So the numbers of a sample are
-put side by side first, a panel of `PANEL` operands at a time; a weight then meets four samples in one pass. Functions
-and fields are those of :mod:`scalarviz.engine.cpu.compiled.sums`.
+put side by side first, a panel of `PANEL` operands at a time; a weight then meets four samples in one pass. Rows are
+written four numbers at a time, which lie in the row's last cache line: a loop over those that are missing costs more
+than they do. Functions and fields are those of :mod:`scalarviz.engine.cpu.compiled.sums`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from numba import njit
 
 from ..wire import ADDED, TAKER
 from .alone import outer_of_samples
-from .intrinsics import stack_room, zero_of
+from .intrinsics import select, stack_room, zero_of
 from .noalias import NoAlias
 from .panels import PANEL, ROOM, at, four_at, side_by_side, upstream_tile
 from .tiles import SUMS, Four, Row, Words, add_four, add_scaled, add_tile, fill, multiply_tile, row_of
@@ -36,7 +37,10 @@ def dot_four(w: Row, x: Four, zero: Any, n: int) -> tuple[Any, Any, Any, Any]:
 def begin(space: Words, pool: Words, theta: Row, to: int, count: int, bias: int, samples: int) -> None:
     """``to[i] = bias[i]``, or 0."""
     for i in range(count):
-        fill(row_of(space, pool[to + i], theta), theta[bias + i] if bias >= 0 else zero_of(theta), samples)
+        row, number = row_of(space, pool[to + i], theta), theta[bias + i] if bias >= 0 else zero_of(theta)
+        for s in range(0, samples, 4):
+            for k in range(4):
+                row[s + k] = number
 
 
 @njit(error_model="numpy")
@@ -56,7 +60,7 @@ def forward(
                 multiply_tile(sums, w, four_at(x, s * PANEL, PANEL), zero, count)
                 for r in range(4):
                     y = row_of(space, pool[to + i + r], theta)
-                    for k in range(min(samples - s, 4)):
+                    for k in range(4):
                         y[s + k] += sums[4 * r + k]
         for i in range(fours, n_to):
             w, y = at(theta, weight + i * step + first), row_of(space, pool[to + i], theta)
@@ -93,8 +97,9 @@ def backward(
                     add_scaled(at(sums, s * PANEL), g[s * PANEL + j], at(theta, here + j * step), width)
         for i in range(width):
             y = row_of(space, pool[to + first + i], theta)
-            for s in range(samples):
-                y[s] += sums[s * PANEL + i]
+            for s in range(0, samples, 4):
+                for k in range(4):
+                    y[s + k] += sums[(s + k) * PANEL + i]
 
 
 def combine_several(
@@ -113,11 +118,11 @@ def combine_several(
 @njit(error_model="numpy")
 def add_biases(space: Words, pool: Words, grad: Row, bias: int, upstream: int, count: int, samples: int) -> None:
     """``grad[bias + i] += sum over lanes of upstream[i]``. Behind the last sample the next four are set to 0 first."""
-    zero = zero_of(grad)
+    zero, last = zero_of(grad), (samples - 1) // 4 * 4
     for i in range(count):
         row, total = row_of(space, pool[upstream + i], grad), zero
-        for s in range(samples, (samples + 3) // 4 * 4):
-            row[s] = zero  # nobody looks there, but infinities may stand there
+        for k in range(4):  # nobody looks behind the last sample, but infinities may stand there
+            row[last + k] = select(last + k < samples, row[last + k], zero)
         for s in range(0, samples, 4):
             total += (row[s] + row[s + 1]) + (row[s + 2] + row[s + 3])
         if bias >= 0:
