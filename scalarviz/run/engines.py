@@ -13,8 +13,9 @@ from ..engine.choose import EngineChoice
 from ..engine.outside import Outside
 from ..engine.problem import Problem, Trainer
 from ..engine.table import ENGINES, find, usable
-from ..errors import DeviceLostError, DeviceMemoryError, ScalarvizError
+from ..errors import DeviceLostError, DeviceMemoryError, ScalarvizError, listing
 from ..nn import batch_part
+from ..tape import Tape
 from .conditions.breakpoints import Breakpoints
 from .training import Training, full_speed
 
@@ -30,6 +31,9 @@ class Engines:
     _on_rows: Callable[..., Any]
     _training: Training
     lr: float
+    _tape: Tape
+    _told_modes: Tape | None = None
+    """The graph of which was said that its modules are in another mode now."""
 
     @property
     def engine(self) -> EngineChoice:
@@ -56,11 +60,25 @@ class Engines:
 
         Where a device breaks off in it, another engine does it: the numbers are those of the call before.
         """
+        if self._tape.modes:
+            self._tell_modes(self._tape)
         try:
             return self._training.advance(most)
         except DeviceLostError as error:
             self._go_on_without(error)
         return self._training.advance(most)
+
+    def _tell_modes(self, tape: Tape) -> None:
+        """Say once that a module is no longer in the mode in which it was recorded."""
+        other = [] if self._told_modes is tape else [module for module in tape.modes if not module.training]
+        if not other:
+            return
+        self._told_modes, kinds = tape, listing(sorted({type(module).__name__ for module in other}))
+        said = (
+            f"eval() was called since the run was made ({kinds}): the run trains on as it was made, predictions are "
+            "in eval() anyhow. run.change(model=net) takes the modes of now, net.train() ends this"
+        )
+        warnings.warn_explicit(said, RuntimeWarning, "scalarviz", 0)
 
     def _go_on_without(self, lost: DeviceLostError) -> None:
         """An engine of the processor goes on: this process cannot use the device any more."""

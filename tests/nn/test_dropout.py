@@ -140,13 +140,19 @@ def test_a_network_in_evaluation_has_no_masks_at_all(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_what_was_recorded_is_trained_whatever_mode_the_network_has_since(engine):
-    run, other = run_of(engine), run_of(engine)
-    run.model.eval()
-    run.step(3)
-    other.step(3)
-    assert run.values.tobytes() == other.values.tobytes()
-    assert not run.model.training
+def test_what_was_recorded_is_trained_whatever_mode_the_network_has_since_which_is_said_once(engine):
+    net = net_of()
+    run, other = run_of(engine, net=net, batch=24), run_of(engine, batch=24)
+    net.eval()
+    with pytest.warns(RuntimeWarning, match=r"eval\(\) was called since the run was made \(Dropout\)") as said:
+        run.step(2), run.step(2)
+    other.step(4)
+    assert (len(said), run.values.tobytes()) == (1, other.values.tobytes())
+    assert not net.training
+    whole = run.evaluate(*run.samples())
+    run.change(model=net)
+    run.step(1)
+    assert run.loss == pytest.approx(whole, rel=1e-12)
 
 
 def test_a_module_of_ones_own_asks_whether_it_is_in_training():
