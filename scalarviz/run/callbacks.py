@@ -11,7 +11,7 @@ from ..errors import StateError
 from ..scalar.store import Gate
 from .timeline import Timeline
 from .training import Training
-from .turns import in_turn
+from .turns import alone, in_turn
 
 if TYPE_CHECKING:
     from .run import Run
@@ -103,6 +103,7 @@ class CallingBack:
         self._callbacks.append(callback)
         return callback
 
+    @alone
     def _advance_to_callback(self, most: int) -> int:
         """One call of the engine, of at most so many steps and to the next callback; new steps are told of."""
         if not self._callbacks:

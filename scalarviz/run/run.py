@@ -42,7 +42,7 @@ from .samples import as_pair, sample_shape
 from .timeline import Timeline
 from .training import Training
 from .travel import Travel
-from .turns import in_turn
+from .turns import handed_on, in_turn
 
 _STEPS = "run.step(n) does n steps; an epoch has N // batch_size of them"
 
@@ -220,7 +220,7 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
 
     # ---- training
 
-    @in_turn
+    @handed_on
     def step(self, n: int = 1, *, progress: Callable[[Run], bool | None] | None = None) -> None:
         """Do `n` training steps.
 

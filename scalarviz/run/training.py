@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from threading import RLock
 from typing import Any, Protocol
 
 import numpy as np
@@ -96,6 +97,8 @@ class Training:
         See `CALL_SECONDS`. How steps are cut into calls changes no bit.
     onlooker : Onlooker or None
         Who looks at every call while it is there.
+    turn : RLock
+        Held by the thread that steps or changes the run.
     data_changed, flags_changed : bool
         Set by whoever changes the data, or the flags of frozen weights, between two steps; the next step clears them.
     """
@@ -117,6 +120,7 @@ class Training:
         self._held, self._name_of, self.pace = held, name_of, pace
         self._seconds_a_step = math.inf
         self._seconds, self._timed = 0.0, 0
+        self.turn = RLock()
 
     def change(self, trainer: Trainer) -> None:
         """Let another engine do the steps from here on; speed and length of a call are found anew."""

@@ -1,4 +1,4 @@
-"""Taking turns with the thread that trains: a run's methods do their work between two calls of the engine."""
+"""Taking turns with threads that train: a run's methods do their work between two calls of the engine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ R = TypeVar("R")
 S = TypeVar("S", bound=Any)
 
 
-def in_turn(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+def handed_on(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """Let a method of a run wait for its turn: while a worker trains, its thread calls it between two engine calls.
 
     What it returns or raises comes back to the caller. Without a worker, and in its own thread, nothing is in between.
@@ -26,3 +26,19 @@ def in_turn(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P
         return result
 
     return cast(Callable[Concatenate[S, P], R], taken)
+
+
+def alone(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """Let a method of a run wait until no other thread is in one: several may step a run, or change it, by hand."""
+
+    @wraps(method)
+    def held(self: S, *args: P.args, **kwargs: P.kwargs) -> R:
+        with self._training.turn:
+            return method(self, *args, **kwargs)
+
+    return cast(Callable[Concatenate[S, P], R], held)
+
+
+def in_turn(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """Both: a method that changes a run, or looks at more than one number of it."""
+    return handed_on(alone(method))

@@ -233,3 +233,34 @@ def test_two_new_runs_over_the_same_two_threads_do_not_wait_for_each_other():
             for thread in threads:
                 thread.join(5)
             assert len(made) == 2
+
+
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+def test_threads_that_step_one_run_by_hand_do_one_call_after_the_other(engine):
+    _, run = make(engine=engine, batch_size=8)
+    raised = []
+
+    def of(do, times):
+        def body():
+            try:
+                for k in range(times):
+                    do(k)
+            except Exception as error:
+                raised.append(error)
+
+        return threading.Thread(target=body)
+
+    def slower(k):
+        run.lr = 0.1 / (2 + k)
+
+    threads = [*(of(lambda k: run.step(5), 40) for _ in range(3)), of(slower, 20), of(lambda k: run.state(), 20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not raised
+    assert (run.steps, run.span, run.history.step.tolist()) == (600, (0, 600), list(range(1, 601)))
+    assert len(run.log) == 20
+    bits = run.values.tobytes()
+    run.to(0), run.to(600)
+    assert run.values.tobytes() == bits
