@@ -15,7 +15,9 @@ Examples
 0.05
 """
 
-from ..arguments import explain
+from typing import TYPE_CHECKING, Any
+
+from ..arguments import explain, no_name
 from ._lambda_lr import LambdaLR
 from ._one_cycle import OneCycleLR
 from ._plateau import ReduceLROnPlateau
@@ -35,3 +37,16 @@ for _kind in (
     StepLR,
 ):  # fmt: skip
     explain(_kind, _ABSENT)
+
+_OWN = "LambdaLR takes any function of the count; several in a row are a SequentialLR"
+_SCHEDULES = dict.fromkeys(
+    ("ChainedScheduler", "ConstantLR", "CosineAnnealingWarmRestarts", "CyclicLR", "MultiplicativeLR", "PolynomialLR"),
+    _OWN,
+)
+"""PyTorch's schedules that are not here, and what is said of each."""
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Say what there is instead of a schedule of PyTorch's."""
+        raise no_name(__name__, name, __all__, _SCHEDULES)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .. import rng
 from ..checks import integer, real_array
-from ..errors import InputError, shown
+from ..errors import InputError, TypeMismatchError, shown
 from ..scalar.numbers import as_number
 
 LAST_STEP = 2**53
@@ -42,6 +42,17 @@ def seed_of(seed: int) -> int:
     number = integer("seed", seed, 0)
     rng.split(number)
     return number
+
+
+def of_values(given: Any, what: str) -> None:
+    """Raise TypeMismatchError unless `given` can be called with Values: a class makes objects of them."""
+    if isinstance(given, type):
+        name = given.__name__[:60]
+        raise TypeMismatchError(
+            f"{what} must be a module or a function of Values, got the class {name}; give an object of it, {name}()"
+        )
+    if not callable(given):
+        raise TypeMismatchError(f"{what} must be a module or a function of Values, got {type(given).__name__}")
 
 
 def flat(values: NDArray[Any], n_weights: int) -> NDArray[Any]:

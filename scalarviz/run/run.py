@@ -16,13 +16,13 @@ from ..engine.choose import choose, known
 from ..engine.limits import Limits
 from ..engine.problem import DTYPES, SAMPLINGS, Problem, Sampling
 from ..engine.processors import processors
-from ..errors import StateError, TypeMismatchError
+from ..errors import StateError
 from ..nn import batch_reduction, batch_shares
 from ..scalar.store import Block, Gate, Store
 from ..tape import Plan
 from .breaking import Breaking
 from .callbacks import CallingBack
-from .checks import batch_of, positive, seed_of
+from .checks import batch_of, of_values, positive, seed_of
 from .conditions.breakpoints import Breakpoints
 from .dataset import Dataset, data_of
 from .editing import Editing
@@ -124,9 +124,8 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
     ) -> None:
         self._threads = processors() if threads is None else integer("threads", threads, 1)
         one_of(dtype, DTYPES, "dtype")
-        for what, thing in (("model", model), ("loss", loss)):
-            if not callable(thing):
-                raise TypeMismatchError(f"{what} must be a module or a function of Values, got {type(thing).__name__}")
+        of_values(model, "model")
+        of_values(loss, "loss")
         inputs, targets = as_pair(data)
         self._shapes = sample_shape(inputs, data[0]), sample_shape(targets, data[1])
         self.seed, self.dtype = seed_of(seed), dtype

@@ -81,6 +81,16 @@ def test_it_is_refused_in_one_line_of_words(what):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(("model", "loss", "said"), [
+    (nn.Linear, nn.MSELoss(), "model .* the class Linear; give an object"),
+    (nn.Linear(3, 2), nn.MSELoss, r"loss .* give an object of it, MSELoss\(\)"),
+    (nn.Linear(3, 2), "mse", "loss must be a module or a function of Values, got str"),
+])  # fmt: skip
+def test_a_class_is_no_object_of_it(model, loss, said):
+    with pytest.raises(TypeMismatchError, match=said):
+        sv.Run(model, loss, optim.SGD([Weight(1.0)], lr=0.1), (X, X[:, :2]))
+
+
 def test_what_is_allowed_stands_in_the_message():
     with pytest.raises(InputError, match="clip_norm must be a finite number above 0, or None"):
         run(clip_norm=0)

@@ -17,6 +17,7 @@ from scalarviz import nn, optim
     (lambda: nn.ModuleList, "a plain list"), (lambda: nn.Sequentail, "did you mean 'Sequential'"),
     (lambda: nn.KLDivLoss, r"function \(outputs, targets\)"), (lambda: nn.init.zeros_, r"parameter\.data = array"),
     (lambda: nn.init.kaiming_uniform_, r"nn\.init\.kaiming_uniform\(\)"), (lambda: optim.LBFGS, "subclass"),
+    (lambda: optim.lr_scheduler.CyclicLR, "LambdaLR"), (lambda: optim.lr_scheduler.StepLr, "did you mean 'StepLR'"),
     (lambda: optim.adam, "did you mean 'Adam'"), (lambda: sv.tensor, r"nn\.Parameter\(array\)"),
     (lambda: sv.cat, r"np\.concatenate"), (lambda: sv.cross_entropy, r"nn\.CrossEntropyLoss"),
     (lambda: sv.save, r"run\.save"), (lambda: sv.softmx, "did you mean 'softmax'"), (lambda: sv.manual_seed, "seed="),
