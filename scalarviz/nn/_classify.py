@@ -162,9 +162,8 @@ class CrossEntropyLoss(ClassLoss):
 
     def target(self, targets: Any, outputs: Any) -> Any:
         """The class, or the list of the shares of all classes."""
-        many = (
-            np.size(outputs) if isinstance(outputs, np.ndarray) else len(outputs) if isinstance(outputs, Sized) else 1
-        )
+        alone = isinstance(outputs, np.ndarray) and outputs.ndim == 0
+        many = len(outputs) if isinstance(outputs, Sized) and not alone else 1
         given = targets.ravel().tolist() if isinstance(targets, np.ndarray) else targets
         if many > 1 and isinstance(given, list | tuple) and len(given) == many:
             self._no_ignoring()
