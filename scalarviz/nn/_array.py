@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, TypeMismatchError, listing, shown
+from ..errors import InputError, OutOfRangeError, TypeMismatchError, listing, shown
 from ..scalar import Value, dot
 from ..scalar.kernel import kernel
 from ..scalar.many import Many
@@ -74,6 +74,14 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
         if type(found) is not np.ndarray or found.dtype != object:
             return found
         return values([as_value(x) for x in found.ravel().tolist()], found.shape)
+
+    def __getitem__(self, index: Any) -> Any:
+        """What NumPy makes of an index."""
+        try:
+            return super().__getitem__(index)
+        except Exception as error:  # NumPy's, of many kinds
+            kind = OutOfRangeError if "out of bounds" in str(error) else TypeMismatchError
+            raise kind(f"Values of the shape {self.shape}[{shown(index)}]: {error!s:.200}") from None
 
     def __setitem__(self, index: Any, numbers: Any) -> None:
         """Put Values, or numbers, in the place of others; what was computed of these stays as it is."""

@@ -62,8 +62,11 @@ class SequentialLR(LRScheduler):
             raise InputError(f"SequentialLR: milestones rise, each above 0; got {shown(milestones)}")
         if any(one.moving for one in self.schedulers):
             raise InputError("SequentialLR: a part cannot move the momentum; give OneCycleLR cycle_momentum=False")
-        if last_epoch != -1:
-            raise InputError("SequentialLR: last_epoch must be -1; load_state_dict() goes on from elsewhere")
+        given_epoch: Any = last_epoch
+        if not isinstance(given_epoch, int | np.integer) or given_epoch != -1:
+            raise InputError(
+                f"SequentialLR: last_epoch must be -1, got {shown(last_epoch)}; load_state_dict() goes on elsewhere"
+            )
         super().__init__(optimizer, last_epoch, unit=unit)
 
     def _base(self, moment: PaceMoment) -> tuple[float, ...]:

@@ -47,8 +47,14 @@ def _shape(x: Any, what: str, level: int) -> Shape:
     return (len(x), *shapes[0])
 
 
-def flatten(x: Any) -> list[Value]:
-    """The Values in `x`: itself, or those of a list, a tuple or an array, nested or not; other things are left out."""
+def flatten(x: Any, level: int = 0) -> list[Value]:
+    """The Values in `x`: itself, or those of a list, a tuple or an array, nested or not; other things are left out.
+
+    Raises
+    ------
+    InputError
+        It is nested too deeply: `level` is how many lists are around `x`.
+    """
     if isinstance(x, Value):
         return [x]
     if isinstance(x, Many):
@@ -56,7 +62,9 @@ def flatten(x: Any) -> list[Value]:
     if isinstance(x, np.ndarray):
         x = x.ravel().tolist()
     if isinstance(x, list | tuple):
-        return [v for item in x for v in ((item,) if isinstance(item, Value) else flatten(item))]
+        if level >= DEEPEST:
+            raise too_deep("a list")
+        return [v for item in x for v in ((item,) if isinstance(item, Value) else flatten(item, level + 1))]
     return []
 
 

@@ -50,6 +50,11 @@ CALLS = {
     "a list that holds itself, in a product": lambda: parameter() @ circle(),
     "a list that holds itself, in place": lambda: in_place(parameter(), circle()),
     "ids that hold themselves": lambda: sv.gather(parameter(), circle()),
+    "an index that holds itself": lambda: parameter()[circle()],
+    "an index of Values that holds itself": lambda: parameter()[:, [0, 2]][circle()],
+    "an index of Values beyond": lambda: parameter()[:, [0, 2]][9],
+    "an index of Values that is huge": lambda: parameter()[:, [0, 2]][2**63],
+    "an index of Values that is a text": lambda: parameter()[:, [0, 2]]["a"],
     "a class that no float holds": lambda: nn.CrossEntropyLoss()([1.0, 2.0], HUGE),
     "a class below all": lambda: nn.NLLLoss()([1.0, 2.0], -HUGE),
     "a class that is a list": lambda: nn.NLLLoss()([1.0, 2.0], [[]]),
@@ -99,6 +104,13 @@ def test_what_is_allowed_stands_in_the_message():
     np.testing.assert_array_equal(run().sample(-1)[0], np.float32(X[3]))
     with pytest.raises(TypeMismatchError, match="pace"):
         run().restore(run().state_dict(), {}, 1, 0.1)
+
+
+def test_arrays_of_values_are_iterated_and_searched_as_ever():
+    array = parameter()[:, [0, 2]]
+    assert [[w.data for w in row] for row in array] == [[1.0, 3.0], [4.0, 6.0]]
+    with pytest.raises(IndexError, match=r"shape \(2, 2\)\[2\]"):
+        array[2]
 
 
 def test_a_probability_that_is_set_counts_from_the_next_call_on():
