@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..checks import function, text
-from ..errors import InputError
+from ..errors import InputError, TypeMismatchError, shown
 from .moment import Moment
 
 if TYPE_CHECKING:
@@ -31,18 +31,21 @@ class Story:
     claim : callable or None
         ``claim(moment)`` returns a sentence that is true of that moment ("Each output now falls when its own colour
         rises."), or an empty text where none is. Asked once, after the last step, if the loss has fallen.
+    fall : float
+        Share of the loss of its beginning by which it must have fallen, more than 0 and less than 1.
 
     Raises
     ------
     TypeMismatchError
-        Texts that are none, a claim that cannot be called.
+        Texts that are none, a claim that cannot be called, a fall that is no number.
     InputError
-        No sentence, or one that is longer than 120 characters or a line.
+        No sentence, or one that is longer than 120 characters or a line; another fall.
     """
 
     sentence: str
     headline: str = ""
     claim: Callable[[Moment], str] | None = None
+    fall: float = 0.5
 
     def __post_init__(self) -> None:
         for what, words in (("sentence", self.sentence), ("headline", self.headline)):
@@ -53,6 +56,11 @@ class Story:
             raise InputError("Story: the sentence is empty; try 'They should turn every colour into its opposite.'")
         if self.claim is not None:
             function(self.claim, "Story: the claim")
+        fall: Any = self.fall
+        if isinstance(fall, bool) or not isinstance(fall, int | float):
+            raise TypeMismatchError(f"Story: fall is a share of the loss, got {type(fall).__name__} {shown(fall)}")
+        if not 0 < fall < 1:
+            raise InputError(f"Story: fall must be more than 0 and less than 1, got {shown(fall)}; try 0.5")
 
     def opening(self, run: Run) -> str:
         """The headline over the sentence."""

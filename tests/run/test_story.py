@@ -70,6 +70,11 @@ def test_a_story_of_ones_own_is_told() -> None:
         (("a", "b" * 121), InputError, "the headline has 121"),
         (("a", None), TypeMismatchError, "the headline"),
         (("a", "", "no function"), TypeMismatchError, "the claim"),
+        (("a", "", None, "half"), TypeMismatchError, "fall is a share"),
+        (("a", "", None, True), TypeMismatchError, "fall is a share"),
+        (("a", "", None, 0.0), InputError, "more than 0 and less than 1"),
+        (("a", "", None, 1), InputError, "more than 0 and less than 1"),
+        (("a", "", None, float("nan")), InputError, "more than 0 and less than 1"),
     ],
 )
 def test_words_that_are_none_are_refused(arguments: tuple[Any, ...], kind: type[Exception], said: str) -> None:

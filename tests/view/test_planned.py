@@ -276,6 +276,18 @@ def test_a_rate_that_has_come_to_nothing_is_said_with_the_last_one(tmp_path):
     made.run.close()
 
 
+@pytest.mark.parametrize(
+    ("high", "word", "sides"), [(800, "olivia", 2), (720, "olivia", 1), (720, "abcdefghijklmno", 0)]
+)
+def test_attention_has_its_letters_where_they_can_be_read(scene, high, word, sides):
+    bench = shown(scene, (1280, high))
+    assert bench.places.time is not None
+    drawer_of(bench).state.word, drawer_of(bench).stale = word, True
+    again(bench)
+    beside = [t.text for t in texts(bench) if t.size == 12]
+    assert beside.count(word[-1]) == sides * 4 * word.count(word[-1])
+
+
 # ---- hands
 
 

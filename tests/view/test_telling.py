@@ -389,6 +389,12 @@ def test_when_something_has_been_learnt(losses: list[float], batches: int, expec
     assert learnt(np.array(losses), batches) is expected
 
 
+def test_a_scene_says_how_far_its_loss_has_to_fall() -> None:
+    losses = np.array([3.0, 2.4])
+    assert learnt(losses, 1, 0.2)
+    assert not learnt(losses, 1, 0.21)
+
+
 # ---- where it stands
 
 

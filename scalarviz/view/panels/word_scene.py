@@ -65,6 +65,9 @@ def _attention(sketch: Sketch, room: Box, theme: Theme, state: WordState, read: 
     lines = -(-heads // columns)
     x, y, width, height = room[0], room[1], room[2] / columns, room[3] / lines
     cell = min((width - 22) / letters, (height - 8) / (letters + 1.1), _LARGEST)
+    foot = cell >= _LEGIBLE
+    if not foot:  # letters at the left alone
+        cell = min((width - 22) / letters, (height - 6) / letters, _LARGEST)
     named = cell >= _LEGIBLE
     if not named:
         cell = min((width - 8) / letters, (height - 8) / letters, _LARGEST)
@@ -72,7 +75,7 @@ def _attention(sketch: Sketch, room: Box, theme: Theme, state: WordState, read: 
     sketch.text(room[0] + (14 if named else 0), room[1] - 25, "looks at", LABEL, theme.text2)
     for h in range(heads):
         left, top = x + (h % columns) * width + (14 if named else 0), y + (h // columns) * height
-        _triangle(sketch, (left, top, cell, named), theme, shares[h], (BEGINNING[0], *read.word), chosen)
+        _triangle(sketch, (left, top, cell, named, foot), theme, shares[h], (BEGINNING[0], *read.word), chosen)
         title = f"head {h + 1}"
         if 2 * cell + 6 + measure(title, LABEL) <= width - (14 if named else 0):
             sketch.text(left - (14 if named else 0) + width - 4, top + 10, title, LABEL, theme.text3, anchor="right")
@@ -81,13 +84,13 @@ def _attention(sketch: Sketch, room: Box, theme: Theme, state: WordState, read: 
 
 def _triangle(
     sketch: Sketch,
-    place: tuple[float, float, float, bool],
+    place: tuple[float, float, float, bool, bool],
     theme: Theme,
     shares: Float,
     letters: tuple[str, ...],
     chosen: int,
 ) -> None:
-    left, top, cell, named = place
+    left, top, cell, named, footed = place
     gap = 1.0 if cell > 4 else 0.0
     for row in range(len(letters)):
         base = top + (row + 0.5) * cell + 4
@@ -96,7 +99,8 @@ def _triangle(
             ink, bold = (theme.text1, True) if row == chosen else (theme.text2, False)
             sketch.text(left - 7, base, name, _TICK, ink, bold=bold, anchor="middle")
             foot = top + len(letters) * cell + 10
-            sketch.text(left + (row + 0.5) * cell, foot, name, _TICK, theme.text3, anchor="middle")
+            if footed:
+                sketch.text(left + (row + 0.5) * cell, foot, name, _TICK, theme.text3, anchor="middle")
     down, across = np.tril_indices(len(letters))
     boxes = np.stack([left + across * cell, top + down * cell, *np.full((2, len(down)), cell - gap)], axis=1)
     sketch.cells(boxes, greys(shares[down, across], theme), 1.5 if cell > 8 else 0.0)

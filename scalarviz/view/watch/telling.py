@@ -29,7 +29,6 @@ BREATH, LEVELS = 2.0, 24
 BREATHING = 60.0
 """Seconds after which it rests: a window in which nothing happens draws nothing."""
 _LONGEST_TICK = 0.25  # a window that takes a while to come up has not waited meanwhile
-_HALF = 0.5  # of its first value: a loss that has fallen less has not been learnt
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +149,7 @@ class Telling:
     def _said(self, frame: Frame) -> Told:
         losses, facts = frame.curve.loss, self._source.facts
         batches = 1 if facts is None else -(-facts.samples // max(facts.batch_size, 1))
-        if not learnt(losses, batches):
+        if not learnt(losses, batches, self._story.fall):
             return Told(f"Stopped at loss {loss_text(float(losses[-1]))}.", "", self._end_caps)
         fall = loss_text(float(losses[0])), loss_text(float(losses[-1]))
         return Told("Learnt.", self._claim(frame), self._end_caps, fall)
@@ -166,8 +165,8 @@ class Telling:
             return ""
 
 
-def learnt(losses: np.ndarray, batches: int = 1) -> bool:
-    """Whether a loss has fallen by half or more.
+def learnt(losses: np.ndarray, batches: int = 1, fall: float = 0.5) -> bool:
+    """Whether a loss has fallen by half or more, or by another share of what it was.
 
     Parameters
     ----------
@@ -175,10 +174,12 @@ def learnt(losses: np.ndarray, batches: int = 1) -> bool:
         Of every step.
     batches : int
         In which the data comes: of single batches the means of the first and the last round are compared.
+    fall : float
+        That share.
     """
     count = max(1, min(batches, len(losses) // 4))
     first, last = float(np.mean(losses[:count])), float(np.mean(losses[-count:]))
-    return bool(np.isfinite(last) and last <= first - _HALF * abs(first))
+    return bool(np.isfinite(last) and last <= first - fall * abs(first))
 
 
 def _with(told: Told, alpha: float, breath: float) -> Told:
