@@ -14,7 +14,10 @@ from scalarviz.view.draw.maps import get_map
 from scalarviz.view.draw.text import CAP_HEIGHT, measure
 from scalarviz.view.draw.theme import rgb
 from scalarviz.view.panels.word_scene import greys
+from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.watch.actions import Here
 from scalarviz.view.watch.live import LiveView
+from scalarviz.view.watch.telling import ending_caps
 from scalarviz.view.window.desktop import Window
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
@@ -385,6 +388,13 @@ def test_before_the_first_step_the_field_takes_the_place_of_the_story(screen, tm
     assert not drawer_of(hand.bench).typing
     assert "not shown here" in hand.view.notice()
     window.close()
+
+
+def test_at_the_end_it_is_said_that_a_name_can_be_typed(scene):
+    caps = [cap.key for cap in ending_caps(Here(subject_of(scene)))]
+    assert caps[:2] == ["R", "E"]
+    other = subject_of({"w": np.eye(2)})
+    assert "E" not in [cap.key for cap in ending_caps(Here(other))]
 
 
 def test_field_letters_and_maps_are_clicked_in_the_window(hand):

@@ -193,7 +193,7 @@ def opening_caps(here: Here) -> tuple[Cap, ...]:
 
 def ending_caps(here: Here) -> tuple[Cap, ...]:
     """What can be tried after the last one."""
-    caps = _caps(here, (("restart", "again"),))
+    caps = _caps(here, (("restart", "again"), ("type_word", "type a name")))
     for hand, does, begins in (("Click", "a cube", "a cube"), ("Shift+Wheel", "on it: break it", "over a cube")):
         found = next((g for g in GESTURES if g.hand == hand and g.does.startswith(begins)), None)
         if found is not None and found.applies(here):
