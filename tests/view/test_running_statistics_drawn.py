@@ -9,11 +9,13 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run.diagnosis import diagnose
 from scalarviz.view.cubes.scale import Coloring
+from scalarviz.view.draw.text import figure
 from scalarviz.view.draw.theme import DARK
 from scalarviz.view.flow.labels import FlowLabels
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.layout import layout_for
 from scalarviz.view.touched.inspector import Inspector
+from scalarviz.view.touched.opening import account_of
 from scalarviz.view.touched.who import who
 
 SIZE = (1280, 720)
@@ -86,6 +88,16 @@ def test_the_inspector_says_what_they_are():
     found = who(subject, index)
     assert (found.name, found.meaning) == ("1.running_var[2]", "of channel 2; steps move it, no optimiser")
     assert Inspector(subject, index).explanation(run.frame()) == ()
+    account = account_of(run, index, along=False)
+    inspector = Inspector(subject, index)
+    inspector.account = account
+    written = [text.text for text in inspector.column((0, 0, 304, 500), DARK, run.frame(), opened=True).texts]
+    run.step()
+    assert account.follows
+    assert account.new == pytest.approx(float(run.values[index]), rel=1e-13)
+    assert f"follows the batch: becomes {figure(account.new)}" in written
+    assert "none" in written
+    assert not [text for text in written if "SGD" in text or "terms" in text]
     # no sample has a gradient of its own here: it is said that the batch has one
     assert Inspector(subject, 0).explanation(run.frame())[0] == ("gradient: mean of 8 samples",)
 

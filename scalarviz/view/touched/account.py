@@ -107,6 +107,8 @@ class Account:
     new : float
         The weight after the step.
     along : Along or None
+    follows : bool
+        Whether it is no weight, and moves after what the step computes.
     """
 
     index: int
@@ -124,6 +126,7 @@ class Account:
     lines: tuple[RuleLine, ...]
     new: float
     along: Along | None = None
+    follows: bool = False
 
     @property
     def more(self) -> int:

@@ -135,9 +135,9 @@ def _height(plan: _Plan, told: Told, width: float) -> float:
     total = plan.plots + 8 if plan.plots else 0.0
     if account is None:
         return total + 18.0 * len(_explained(told, width))
-    if plan.state and state_pairs(account):
+    if plan.state and state_pairs(account) and not account.follows:
         total += 42.0
-    if plan.terms:
+    if plan.terms and not account.follows:
         total += _GAP + ledger.height_of(account, plan.terms)
     if plan.rule:
         total += _GAP + rule_lines.height_of(account, width, formulas=plan.formulas)
@@ -156,13 +156,13 @@ def _write(page: Page, told: Told, plan: _Plan) -> None:
             page.y += 18
             page.sketch.text(page.x, page.y, line, LABEL, page.theme.text2)
     else:
-        pairs = state_pairs(account) if plan.state else []
+        pairs = state_pairs(account) if plan.state and not account.follows else []
         if pairs:
             step = max(98.0, max(measure(word, LABEL) for word, _ in pairs) + 12)
             page.y += 15
             draw_row(page.sketch, (page.x, page.y), step, pairs[: int(page.width // step)], page.theme)
             page.y += 27
-        if plan.terms:
+        if plan.terms and not account.follows:
             page.rule(_GAP)
             ledger.draw_ledger(page, account, told.subject, plan.terms)
         if plan.rule:

@@ -78,7 +78,7 @@ def _columns(frame: Frame, subject: Subject, index: int, step: float) -> list[tu
     found.append((("value",), figure(float(frame.values[index])), False, TITLE))
     if subject.source.facts is None and not frame.computed.any():
         return found
-    words = "none: not trained" if _untrained(subject, index) else "not computed yet"
+    words = "none" if _untrained(subject, index) else "not computed yet"
     missing = words if step * 2 > measure(words, LABEL) + 8 else "\N{EN DASH}"
     found.append((names, figure(float(frame.gradient[index])) if computed else missing, frame.edited, size))
     if frame.frozen[index]:

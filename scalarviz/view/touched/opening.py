@@ -45,6 +45,7 @@ def account_of(run: Run, index: int, *, along: bool = True) -> Account:
         lines=tuple(_line(line) for line in update.lines),
         new=update.after,
         along=_along(opened, index) if along else None,
+        follows=opened.follows(index),
     )
 
 

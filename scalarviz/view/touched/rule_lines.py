@@ -6,7 +6,7 @@ import math
 
 from ..draw.equation import descent
 from ..draw.places import LABEL, TITLE
-from ..draw.text import MINUS, measure, number
+from ..draw.text import MINUS, figure, measure, number
 from .account import Account, RuleLine, Sign
 from .page import Page
 
@@ -38,6 +38,12 @@ def height_of(account: Account, width: float, *, formulas: bool = True) -> float
 def draw_rule(page: Page, account: Account, *, formulas: bool = True) -> None:
     """The section: the optimiser's name, and every line of its rule with numbers."""
     theme, sketch = page.theme, page.sketch
+    if account.follows:
+        page.heading(f"step {account.step + 1:,}", "no optimiser moves it")
+        text = f"follows the batch: becomes {figure(account.new)}"
+        sketch.text(page.x, page.y + 13, text, LABEL, theme.text2)
+        page.y += LINE
+        return
     if not account.lines:
         page.heading(account.optimizer)
         sketch.text(page.x, page.y + 13, "frozen: it stays" if account.frozen else "it stays", LABEL, theme.text2)
