@@ -153,6 +153,7 @@ class ClassLoss(Loss):
         if not isinstance(given, list | tuple):
             return given
         if len(given) != 1 or isinstance(given[0], list | tuple):
+            self.row(outputs)  # a batch is refused as one
             raise InputError(self._one_number(f"{len(given)} numbers" if len(given) != 1 else shown(given)))
         return given[0]
 
