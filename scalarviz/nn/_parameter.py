@@ -14,7 +14,7 @@ from ..errors import InputError, OutOfRangeError, StateError, TypeMismatchError,
 from ..memory import check_memory
 from ..scalar import Block, Value, tracing
 from ..scalar.dot import Row
-from ..scalar.nested import flatten
+from ..scalar.nested import flatten, shape_of
 from ..scalar.value import as_value
 from ._array import Values, as_objects, values
 from ._chosen import chosen
@@ -341,6 +341,8 @@ def _pick(parameter: Parameter, start: int, shape: tuple[int, ...], index: Any) 
 
 def _several(parameter: Parameter, start: int, shape: tuple[int, ...], index: Any) -> Any:
     """Several rows or columns at once; those that a list or an array of Values chooses too."""
+    if isinstance(index, list):
+        shape_of(index, f"{parameter._title()}[...]")  # a list that holds itself has no end
     if isinstance(index, list | np.ndarray) and getattr(index, "dtype", "O") == "O" and flatten(index):
         ids = as_objects(index, f"{parameter._title()}[...]")
         found = [as_objects(_pick(parameter, start, shape, as_value(id)), "") for id in ids.ravel().tolist()]

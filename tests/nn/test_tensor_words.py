@@ -153,6 +153,11 @@ def test_ids_of_the_data_choose_rows(name):
     assert [v.data for v in nn.Parameter([5.0, 6.0])[[Value(1.0), 0]]] == [6.0, 5.0]
     with pytest.raises(IndexError, match="no row 4"):
         C[[Value(4.0)]]
+    endless: list = []
+    endless.append(endless)
+    for index, text in ((endless, "levels"), ([[Value(0.0)], [Value(1.0), 2]], "ragged")):
+        with pytest.raises(ValueError, match=text):
+            C[index]
 
 
 def test_what_is_returned_may_be_nested_anyhow():
