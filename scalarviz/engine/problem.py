@@ -88,6 +88,10 @@ class Problem:
         What the update reads of each weight beside its state, behind that: the number of its parameter group. Rates of
         the groups but the first are numbers of the update's theta, its last ones, and behind them the momenta where a
         schedule moves them.
+    rules : list of Plan
+        Of several parameter groups the update of each: inputs ``w, g, *state``, theta ``[lr, t]``, behind them what the
+        gradient is multiplied by and the momentum where there are such. An engine may take them for the stretches of
+        weights that are in one group.
     share : callable or None
         Targets (samples, n_targets) to what each sample adds to the number that a mean divides by; None: 1.
     n_weights : int
@@ -111,6 +115,7 @@ class Problem:
     share: Share | None = None
     limits: Limits = NO_LIMITS
     columns: list[Array] = field(default_factory=list)
+    rules: list[Plan] = field(default_factory=list)
     n_weights: int = 0
     _ahead: Ahead | None = field(default=None, init=False, repr=False)
     _shares: tuple[Data, Share, NDArray[np.float64] | None] | None = field(default=None, init=False, repr=False)

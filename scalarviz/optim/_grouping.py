@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..checks import mapping, position
 from ..errors import InputError, shown
 from ..scalar import Block, Value
+from ..tape import Tape, record
 from ._given import Indices, as_block, at_least_zero
 from ._groups import INITIAL, MOST, ParamGroup
 from ._paced import Paced
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ._optimizer import Optimizer
 
 Floats = NDArray[np.float64]
+Limited = Callable[[Value, Value, Sequence[Value]], Value]
 NOBODY = ("_edit", "_give", "_scheduled", "_rules", "_of", "_pace")
 """What the rule of one group does not take over."""
 
@@ -289,6 +291,24 @@ class Grouping(Paced):
         new_w, *new = rule._one([w, g, *(state[name] for name in rule.state)], lr, t)
         state.update(zip(rule.state, new, strict=True))
         return [new_w, *state.values()]
+
+    def rule_tape(self, group: int, limited: Limited | None = None, more: int = 0) -> Tape:
+        """The rule of one parameter group, recorded: inputs ``w, g`` and all states, parameters ``lr, t``.
+
+        `limited` and `more` are those of ``Optimizer.tape``; where a schedule moves momenta the last parameter is it.
+        """
+        theta = Block(2 + more + (1 if self.lr_pace.momenta else 0))
+        rule = self.rules[group]
+        if self.lr_pace.momenta:
+            rule = rule.with_momentum(theta.weight(2 + more))
+
+        def one(inputs: list[Value]) -> list[Value]:
+            w, g, *state = inputs
+            if limited is not None:
+                g = limited(w, g, [theta.weight(2 + k) for k in range(more)])
+            return self.of_all(rule, [w, g, *state], theta.weight(0), theta.weight(1))
+
+        return record(one, 2 + len(cast("Optimizer", self).state), blocks=[theta])
 
     # ---- what it holds
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..errors import InputError, StateError, TracingError, TypeMismatchError, Un
 from ..scalar import Block, Value, Weight
 from ..tape import Tape, record
 from ._given import at_least_zero, steps_of
-from ._grouping import Grouping
+from ._grouping import Grouping, Limited
 from ._groups import Grouped, picked
 from ._moving import gathered, moving_of, scatter, zero_gradients
 from ._names import closing, unknown
@@ -24,7 +24,6 @@ from ._vector import run_tape
 
 FloatArray = NDArray[np.float64]
 Update = tuple[Any, Mapping[str, Any]]
-Limited = Callable[[Value, Value, Sequence[Value]], Value]
 
 
 class Optimizer(Grouping):

@@ -22,7 +22,7 @@ from .edits.base import within
 from .edits.change import Change
 from .edits.selections import Spans
 from .graph import Graph
-from .optimizer import begun, columns_of, places_of, record_update
+from .optimizer import begun, columns_of, places_of, record_rules, record_update
 from .redrawn import redrawn
 from .regraph import Made, put_graph, put_made
 from .samples import as_pair, fitting, fitting_source
@@ -158,7 +158,8 @@ class RunHands:
             put()
             update = record_update(optimizer, run.problem.limits)
             state = [known.get(n, begun(optimizer, n, run._store.value)) for n in optimizer.state]
-            self._use(update=update, state=state, columns=columns_of(optimizer, run._tape, run.dtype))
+            columns, rules = columns_of(optimizer, run._tape, run.dtype), record_rules(optimizer, run.problem.limits)
+            self._use(update=update, state=state, columns=columns, rules=rules)
         except BaseException:
             optimizer.put_moment(before)
             optimizer.lr_pace.put(pace)
@@ -167,7 +168,9 @@ class RunHands:
     def put_limits(self, limits: Limits) -> None:
         """Set penalties and clipping."""
         if limits != self.run.problem.limits:
-            self._use(update=record_update(self.run.optimizer, limits), limits=limits)
+            optimizer = self.run.optimizer
+            update, rules = record_update(optimizer, limits), record_rules(optimizer, limits)
+            self._use(update=update, rules=rules, limits=limits)
 
     def check_batch(self, batch_size: int | None = None, sampling: Sampling | None = None) -> None:
         """Whether a step can have so many samples that are chosen so; None: as now."""

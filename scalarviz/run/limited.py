@@ -14,10 +14,11 @@ from ..scalar.numbers import as_number
 from ..tape import Tape
 
 
-def limited_rule(optimizer: Optimizer, limits: Limits) -> Tape:
+def limited_rule(optimizer: Optimizer, limits: Limits, group: int | None = None) -> Tape:
     """The recorded update of one weight; its gradient gets the penalties' on top, and is scaled and cut.
 
-    What it is scaled by is a third number of the rule, behind the rate and the number of the step.
+    What it is scaled by is a third number of the rule, behind the rate and the number of the step. `group`: that of
+    the weights of one parameter group alone.
     """
 
     def limited(w: Value, g: Value, numbers: Sequence[Value]) -> Value:
@@ -32,9 +33,8 @@ def limited_rule(optimizer: Optimizer, limits: Limits) -> Tape:
             g = clip(g, -limits.clip_value, limits.clip_value)
         return g
 
-    if limits == Limits():
-        return optimizer.tape()
-    return optimizer.tape(limited, 0 if limits.clip_norm is None else 1)
+    found, more = (None if limits == Limits() else limited), 0 if limits.clip_norm is None else 1
+    return optimizer.tape(found, more) if group is None else optimizer.rule_tape(group, found, more)
 
 
 def limits_of(l1: Any, l2: Any, clip_norm: Any, clip_value: Any) -> Limits:

@@ -44,6 +44,13 @@ def record_update(optimizer: Any, limits: Limits = NO_LIMITS) -> Plan:
     return lower(limited_rule(optimizer, limits), encode=False)
 
 
+def record_rules(optimizer: Optimizer, limits: Limits) -> list[Plan]:
+    """The plan of each parameter group by itself, theta ``[lr, t]``; none where there is one group alone."""
+    if len(optimizer.rules) == 1:
+        return []
+    return [lower(limited_rule(optimizer, limits, j), encode=False) for j in range(len(optimizer.rules))]
+
+
 def trained_indices(optimizer: Optimizer, tape: Tape) -> NDArray[np.bool_]:
     """Which elements of theta the optimiser holds and the loss depends on, shape (P,).
 

@@ -17,7 +17,7 @@ from ..scalar.store import Block, Store
 from .dataset import Dataset, data_of
 from .gather import release
 from .graph import Graph
-from .optimizer import columns_of, hand_back, record_update, starts
+from .optimizer import columns_of, hand_back, record_rules, record_update, starts
 
 if TYPE_CHECKING:
     from .run import Run
@@ -174,7 +174,7 @@ class _Before:
         problem = run.problem
         self.graph, self.store, self.dataset = run._graph, run._store, run._dataset
         names = ("plan", "update", "store", "state", "data", "batch", "sampling", "reduction", "share", "trained",
-                 "previous", "block", "t_start", "columns", "n_weights")  # fmt: skip
+                 "previous", "block", "t_start", "columns", "rules", "n_weights")  # fmt: skip
         self.fields = {name: getattr(problem, name) for name in names}
         self.update = run._training._update
         self.state = dict(zip(run.optimizer.state, problem.state, strict=True))
@@ -210,6 +210,7 @@ def _prepare(run: Run, made: Made, store: Store, before: _Before) -> None:
         problem.data = run._dataset.joined()
     problem.n_weights = graph.n_weights
     problem.columns = columns_of(graph.optimizer, graph.tape, run.dtype)
+    problem.rules = record_rules(graph.optimizer, problem.limits)
     problem.trained = np.zeros(len(store.value), bool)
     if store is not before.store:
         problem.previous = _carried(made, before.fields["previous"], len(store.value), dtype)

@@ -36,7 +36,7 @@ from .limited import limits_of
 from .looking import Looking
 from .memory import check_run
 from .opened.asking import Asking
-from .optimizer import columns_of, flat_state, hand_back, record_update
+from .optimizer import columns_of, flat_state, hand_back, record_rules, record_update
 from .run_traveller import RunTraveller
 from .samples import as_pair, sample_shape
 from .timeline import Timeline
@@ -214,6 +214,7 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
             threads=self._threads,
             limits=limits,
             columns=columns_of(self.optimizer, self._tape, self.dtype),
+            rules=record_rules(self.optimizer, limits),
             n_weights=self._graph.n_weights,
         )
 

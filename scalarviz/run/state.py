@@ -164,7 +164,7 @@ class _Optimizer:
         "optimizer", "optimizer.state", "optimizer._steps", "optimizer._state", "optimizer.numbers", "optimizer._pace",
         "optimizer._rules", "optimizer._of",
         "_training.pace", "problem.state",
-        "problem.update", "problem.t_start", "problem.columns",
+        "problem.update", "problem.t_start", "problem.columns", "problem.rules",
     })  # fmt: skip
 
     def give(self, run: Run) -> dict[str, Any]:

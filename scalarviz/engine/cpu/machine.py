@@ -112,7 +112,7 @@ class Loaded:
             )
         ]  # fmt: skip
         ends = [number for part in self._lists for number in (part.ctypes.data, len(part))]
-        self.machine: Array = np.array([*space, *ends], np.int64)
+        self.machine: Array = np.array([*space, *ends, 0, 0], np.int64)
 
 
 _EMPTY = np.zeros(0, np.int64)

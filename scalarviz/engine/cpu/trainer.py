@@ -20,6 +20,7 @@ from .cache.loader import function
 from .compiled.meet import ARRIVED, EVERYBODY
 from .feed import Feeder
 from .machine import Loaded
+from .pieces import Pieces
 from .team import Turns, groups_of, threads_for, yield_address
 
 UPDATE_BLOCK = 512
@@ -62,6 +63,8 @@ class NumbaTrainer(HostTrainer):
         self._prologue = Loaded(derived, dtype, 1, seeds)
         self._update = Loaded(problem.update.body, dtype, UPDATE_BLOCK)
         self._updater = Updater(problem)
+        width = problem.update.n_parameters + problem.update.n_derived
+        self._pieces = Pieces(problem, self._update, width, UPDATE_BLOCK) if problem.rules else None
         size = plan.n_parameters + plan.n_derived
         self._theta, self._grad = np.zeros(size, dtype), np.zeros(size, dtype)
         self._buffers, self._parts = np.zeros((max(groups - 1, 0), size), dtype), np.zeros(groups)
@@ -73,6 +76,8 @@ class NumbaTrainer(HostTrainer):
     def train(self, first: int, count: int, lr: Rates) -> NDArray[np.float64]:
         """Do the steps ``first + 1 .. first + count``; returns their losses, float64 of shape (count,)."""
         hyper, losses, done = self._updater.hyper(first, count, lr), np.empty(count), 0
+        if self._pieces is not None:
+            hyper = np.concatenate([hyper, *self._pieces.hyper(self.problem, first, count, lr)], axis=1)
         for workers, steps in self._turns.pieces(count):
             end = done + steps
             while done < end:

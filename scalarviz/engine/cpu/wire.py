@@ -45,8 +45,12 @@ of the update's kernel."""
 
 FORWARD, BACKWARD, POOL, NUMBERS, CONSTANT_ROWS, CONSTANTS, INPUT_ROWS, INPUT_INDEX, OUTPUTS = range(26, 44, 2)
 FORWARD_CUTS, BACKWARD_CUTS, ALONE = range(44, 50, 2)
+PIECES, PIECE = ALONE + 2, 5
 """Entries that are lists: the address stands in the entry, the length in the next one. Cuts are the lines before which
-all blocks have to be done; the last one says where the weights of each layer begin and end that has them alone."""
+all blocks have to be done; ``ALONE`` says where the weights of each layer begin and end that has them alone.
+Pieces, of an update, are lines of PIECE words: stretches of weights that have a program of their own, the first and how
+many, the address of its machine, where its numbers begin among those of a step, and which of them is what the gradient
+is multiplied by (-1: none)."""
 
 FEED = 6
 """Columns of the feed, a line for each stretch of a sample's numbers (``compiled/load``)."""

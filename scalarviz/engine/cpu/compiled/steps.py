@@ -28,6 +28,8 @@ from ..wire import (
     INPUT_INDEX,
     INPUT_ROWS,
     OUTPUTS,
+    PIECE,
+    PIECES,
     SEED,
     STEP,
     STORED,
@@ -68,20 +70,36 @@ def prologue_back(space: Words, theta: Row, grad: Row, n: int) -> None:
 
 @njit(error_model="numpy")
 def update(space: Words, hyper: Row, columns: Words, n: int, trained: Any) -> None:
-    """The optimiser's step, with the parameters as lanes.
+    """The optimiser's step: of all weights by one program, or piece by piece, each by that of its parameter group.
 
     `columns`: addresses of values, gradients and states. `trained`: flags, or nothing where all are trained.
     """
+    pieces, piece = space[PIECES + 1] // PIECE, space[PIECES]
+    if pieces == 0:
+        update_some(space, hyper, columns, 0, n, trained)
+    for _ in range(pieces):
+        line = word_at(piece)
+        numbers = row_at(address_of(hyper) + line[3] * size_of(hyper), hyper)
+        if line[4] >= 0:
+            numbers[line[4]] = hyper[line[4]]
+        update_some(word_at(line[2]), numbers, columns, line[0], line[1], trained)
+        piece += 8 * PIECE
+
+
+@njit(error_model="numpy")
+def update_some(space: Words, hyper: Row, columns: Words, first: int, n: int, trained: Any) -> None:
+    """That of `n` weights from `first` on, with the parameters as lanes."""
     if space[FUSED] and len(trained) == 0:
         last = space[INPUT_ROWS + 1] - 1  # a state that there is none of is any column; the kernel leaves it alone
+        on = first * size_of(hyper)
         call_kernel(
-            space[FUSED], columns[0], columns[1], columns[min(2, last)], columns[min(3, last)], space[CONSTANTS],
-            address_of(hyper), n, 0,
+            space[FUSED], columns[0] + on, columns[1] + on, columns[min(2, last)] + on, columns[min(3, last)] + on,
+            space[CONSTANTS], address_of(hyper), n, 0,
         )  # fmt: skip
         return
     rows, numbers, outputs = word_at(space[INPUT_ROWS]), word_at(space[INPUT_INDEX]), word_at(space[OUTPUTS])
-    for start in range(0, n, space[BLOCK]):
-        lanes = min(space[BLOCK], n - start)
+    for start in range(first, first + n, space[BLOCK]):
+        lanes = min(space[BLOCK], first + n - start)
         prepare(space, lanes, hyper)
         offset = start * size_of(hyper)
         for i in range(space[INPUT_ROWS + 1]):
