@@ -146,12 +146,23 @@ class BatchNorm(Norm):
             var = _mean([functions.square(v) for channel in centred for v in channel])
             factor = 1.0 / functions.sqrt(var + self.eps)
             for row, channel in zip(found, centred, strict=True):
-                normal = [v * factor for v in channel]
-                row.append(normal if self.weight is None else [scaled(v, self.weight, self.bias, c) for v in normal])
+                row.append(self._scaled(c, channel, factor))
             stats.append((mean, var))
         if self.track_running_stats:
             self._follow(stats, len(rows), positions)
         return found
+
+    def _scaled(self, c: int, channel: Row, factor: Value) -> Row:
+        """Centred numbers of one channel times its factor and weight, and its bias.
+
+        Of many positions the factor and the weight are one number first: a multiplication less for each.
+        """
+        if self.weight is None:
+            return [v * factor for v in channel]
+        if len(channel) == 1 or self.bias is None:
+            return [scaled(v * factor, self.weight, self.bias, c) for v in channel]
+        scale, shift = self.weight.weight(c) * factor, self.bias.weight(c)
+        return [dot((scale,), (v,), shift) for v in channel]
 
     def _follow(self, stats: list[tuple[Value, Value]], samples: int, positions: int) -> None:
         """Let the running statistics follow those of a batch: at once, or with every step of what is recorded."""
