@@ -243,7 +243,8 @@ def test_the_mode_of_the_net_between_calls_changes_no_training():
     run, same = run_of(net), run_of(other)
     run.step(4)
     net.eval()
-    run.step(4)
+    with pytest.warns(RuntimeWarning, match=r"eval\(\) was called since the run was made \(BatchNorm1d\)"):
+        run.step(4)
     predicted = run.predict(data_of()[0])
     net.train()
     np.testing.assert_array_equal(run.predict(data_of()[0]), predicted)
