@@ -33,7 +33,7 @@ NO_STATE = {
     "_training.problem": "the run's",
     "_training.call_seconds": "how steps are cut into calls changes no bit",
     "_training._asked": "a thread that is there or not",
-    "_training.turn": "how steps are cut into calls changes no bit",
+    "_training.turn": "a lock: whose turn it is among threads",
     "_training._seconds_a_step": "a measurement",
     "_training._seconds": "a measurement",
     "_training._timed": "a measurement",
