@@ -77,16 +77,16 @@ class ObjectsTrainer(HostTrainer):
         problem.store.grad[:] = 0
         scale = float(problem.scales(step, 1)[0])
         data, ids = problem.samples_of(step)
-        total = 0.0
+        total, penalty = 0.0, problem.limits.penalty(problem.store.value[: problem.n_weights])
         if self._together is not None:
             samples = data[:] if ids is None else data[:, ids]
-            return self._coupled(self._together, step, samples, scale) + problem.limits.penalty(problem.store.value)
+            return self._coupled(self._together, step, samples, scale) + penalty
         for place, sample in enumerate(range(problem.batch) if ids is None else ids.tolist()):
             with mask.sample(problem.draws(step, place)):
                 loss = self.sample_loss(data[:, sample].tolist())
             loss.backward(scale)
             total += loss.data
-        return total * scale + problem.limits.penalty(problem.store.value[: problem.n_weights])
+        return total * scale + penalty
 
     def _coupled(self, together: Lockstep, step: int, samples: Array, scale: float) -> float:
         """Forward and backward of samples, a column each, that depend on each other."""

@@ -72,18 +72,21 @@ def test_a_function_that_calls_a_norm_has_its_statistics():
     assert int(norm.num_batches_tracked) == 5
 
 
+@pytest.mark.parametrize("engine", ["objects", "numpy", "numba"])
 @pytest.mark.parametrize("given", [{"l1": 0.01}, {"l2": 0.02}, {"l1": 0.01, "l2": 0.02, "clip_norm": 0.5}], ids=str)
-def test_penalties_and_limits_are_of_weights_alone(given):
+def test_penalties_and_limits_are_of_weights_alone(given, engine):
     net, plain = net_of(), net_of()
     for one in (net, plain):
         one[1].running_mean, one[1].running_var = [1e6] * 4, [1e6] * 4
-    run, other = run_of(net, **given), run_of(plain)
+    run, other = run_of(net, engine=engine, **given), run_of(plain, engine=engine)
+    opened = run.open()
     run.step()
     other.step()
     start = sum(np.abs(a).sum() for a in map(np.asarray, (p.data for p in net_of().parameters())))
     square = sum((a * a).sum() for a in map(np.asarray, (p.data for p in net_of().parameters())))
     penalty = given.get("l1", 0) * start + given.get("l2", 0) * square
     np.testing.assert_allclose(run.loss, other.loss + penalty, rtol=1e-12)
+    np.testing.assert_allclose(opened.penalty, penalty, rtol=1e-12)
     np.testing.assert_array_equal(net[1].running_mean, plain[1].running_mean)
 
 

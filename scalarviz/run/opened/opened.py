@@ -202,7 +202,8 @@ class Opened:
     @property
     def penalty(self) -> float:
         """What the run's loss has on top of that of the batch, at the weights before the step."""
-        return self._taken.limits.penalty(self.values)
+        weights = sum(tensor.size for tensor in self.tensors if not tensor.buffer)
+        return self._taken.limits.penalty(self.values[:weights])
 
     @cached_property
     def _rules(self) -> tuple[Rule, ...]:
