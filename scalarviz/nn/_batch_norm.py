@@ -49,7 +49,8 @@ class BatchNorm(Norm):
     ----------
     weight, bias : Parameter, shape (num_features,), or None
     running_mean, running_var : ndarray, shape (num_features,), or None
-        Buffers: in the state_dict, in frames, films and files of a Run and on its timeline, not trained.
+        Buffers: in the state_dict, in frames, films and files of a Run and on its timeline, not trained. Both set to
+        None: the norm has none from then on, a Run from the next that is made.
     num_batches_tracked : int64, or None
         Buffer: how many steps they have followed. A float32 Run counts up to 2**24.
 
@@ -91,23 +92,43 @@ class BatchNorm(Norm):
         names = ("running_mean", "running_var", "num_batches_tracked")
         for part, start in zip(names, ([0.0] * shape[0], [1.0] * shape[0], 0), strict=True):
             setattr(self, part, start if self.track_running_stats else None)
-        self._books.buffers = names if self.track_running_stats else ()
+        self._books.buffers = names
 
     def reset_running_stats(self) -> None:
         """The running statistics as those of a new norm: mean 0, variance 1, no batches."""
-        for part in self._running():
-            part.data = part.first
+        for part in map(self._statistic, self._books.buffers):
+            if part is not None:
+                part.data = part.first
 
-    def _running(self) -> list[Buffer]:
-        """Running mean, running variance, number of batches; none of a norm without."""
-        return [vars(self)[name] for name in self._books.buffers]
+    def _statistic(self, name: str) -> Buffer | None:
+        part: Buffer | None = vars(self).get(name)
+        return part
+
+    def _has_running(self) -> bool:
+        """Whether there are running statistics: made without, or set to None, there are none.
+
+        Raises
+        ------
+        InputError
+            There is one of the two, or one of another size.
+        """
+        mean, var = self._statistic("running_mean"), self._statistic("running_var")
+        if (mean is None) != (var is None):
+            none, there = ("running_mean", "running_var") if mean is None else ("running_var", "running_mean")
+            raise InputError(f"{self._titled()}: {none} is None, {there} is not; set both to None, or both to arrays")
+        wrong = [part for part in (mean, var) if part is not None and part.shape != (self.num_features,)]
+        if wrong:
+            raise InputError(
+                f"{self._titled()} has running statistics of shape ({self.num_features},), got {wrong[0].shape}"
+            )
+        return mean is not None
 
     # ---- calling
 
     def forward(self, x: Any) -> Any:
         """The normalised numbers, in the shape of `x`."""
         shape = shape_of(x, f"{self._titled()}: the input")
-        by_batch = not self.track_running_stats or self.training  # not asked where it makes no difference
+        by_batch = not self._has_running() or self.training  # not asked where it makes no difference
         if tracing.active() is not None:
             self._check_sample(shape)
             return self._whole([x], by_batch)[0]
@@ -166,19 +187,28 @@ class BatchNorm(Norm):
 
     def _follow(self, stats: list[tuple[Value, Value]], samples: int, positions: int) -> None:
         """Let the running statistics follow those of a batch: at once, or with every step of what is recorded."""
-        kept = self._running()
+        counted = self._statistic("num_batches_tracked")
         if tracing.active() is None:
             self._follow_now([(mean.data, var.data) for mean, var in stats], samples * positions)
             return
-        steps = kept[2].weight(0)
-        track(steps, None)
+        steps = None if counted is None else counted.weight(0)
+        if steps is not None:
+            track(steps, None)
+        rate = 0.0 if steps is None and self.momentum is None else self.momentum
+        means, variances = self._statistic("running_mean"), self._statistic("running_var")
+        if means is None or variances is None:
+            return
         for c, (mean, var) in enumerate(stats):
-            track(kept[0].weight(c), mean, self.momentum, 0, steps)
-            track(kept[1].weight(c), var, self.momentum, positions, steps)
+            track(means.weight(c), mean, rate, 0, steps)
+            track(variances.weight(c), var, rate, positions, steps)
 
     def _follow_now(self, stats: list[tuple[float, float]], n: int) -> None:
-        self.num_batches_tracked = self.num_batches_tracked + 1
-        rate = 1.0 / int(self.num_batches_tracked) if self.momentum is None else self.momentum
+        rate = 0.0 if self.momentum is None else self.momentum
+        if self.num_batches_tracked is not None:
+            self.num_batches_tracked = self.num_batches_tracked + 1
+            rate = 1.0 / int(self.num_batches_tracked) if self.momentum is None else rate
+        if not self._has_running():
+            return
         for name, column, factor in (("running_mean", 0, 1.0), ("running_var", 1, n / (n - 1))):
             new = [factor * stat[column] for stat in stats]
             setattr(self, name, [(1.0 - rate) * a + rate * b for a, b in zip(getattr(self, name), new, strict=True)])

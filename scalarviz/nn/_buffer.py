@@ -66,11 +66,11 @@ class Buffer(Block):
         Raises
         ------
         InputError
-            Another shape; or a count that is no whole number >= 0.
+            Another shape; or a count that is no whole number of 0 .. 2**53, of which a float64 has each.
         """
         new = fitted(array, self.shape, title)
-        if self.whole and not (np.isfinite(new) & (new == np.floor(new)) & (new >= 0)).all():
-            raise InputError(f"{title} counts, so it must be a whole number >= 0; got {shown(array)}")
+        if self.whole and not ((new == np.floor(new)) & (new >= 0) & (new <= 2.0**53)).all():
+            raise InputError(f"{title} counts, so it must be a whole number >= 0, at most 2**53; got {shown(array)}")
         return new
 
     def number(self, index: int) -> Value:

@@ -67,7 +67,9 @@ def buffers(module: Module, prefix: str, once: bool) -> Iterator[tuple[str, Kept
 def _own_buffers(owner: Module) -> Iterator[tuple[str, Kept]]:
     for name in owner._books.buffers:
         kept = vars(owner).get(name)
-        yield name, kept if isinstance(kept, Buffer) else getattr(owner, name)
+        part = kept if isinstance(kept, Buffer) else getattr(owner, name)
+        if part is not None:  # PyTorch's way to be without
+            yield name, part
 
 
 def load(module: Module, state_dict: Mapping[str, Any], strict: bool) -> LoadResult:

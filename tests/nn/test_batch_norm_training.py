@@ -310,3 +310,68 @@ def test_moving_to_another_engine_goes_on_with_the_statistics():
         ends.append(run.values.copy())
     for end in ends[1:]:
         np.testing.assert_allclose(end, ends[0], rtol=0, atol=1e-11)
+
+
+# ---- running statistics that are None, as PyTorch's may be
+
+
+def without(norm, which):
+    """What PyTorch's users write to take the statistics of the batch in eval() too, and what comes close to it."""
+    if "statistics" in which:
+        norm.running_mean, norm.running_var = None, None
+    if "count" in which:
+        norm.num_batches_tracked = None
+    if "tracking" in which:
+        norm.track_running_stats = False
+
+
+@pytest.mark.parametrize("momentum", [0.3, None])
+@pytest.mark.parametrize("which", ["statistics", "statistics and count", "count", "tracking", "statistics, tracking"])
+def test_statistics_that_are_set_to_none_are_those_of_pytorch(which, momentum):
+    net = mlp(nn, momentum=momentum)
+    theirs = beside(net)(mlp(torch.nn, momentum=momentum))
+    without(net[1], which)
+    without(theirs[1], which)
+    assert list(net.state_dict()) == list(theirs.state_dict())
+    x, y = data(3)
+    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (x, y), batch_size=8, engine="numpy",
+              dtype="float64")  # fmt: skip
+    descent = torch.optim.SGD(theirs.parameters(), lr=0.1)
+    for step in range(3):
+        chosen = run.problem.indices(step)
+        descent.zero_grad()
+        torch.nn.MSELoss()(theirs(torch.tensor(x[chosen])), torch.tensor(y[chosen])).backward()
+        descent.step()
+    run.step(3)
+    predicted = run.predict(x)
+    run.close()
+    rows = [[v.data for v in row] for row in net[1]([net[0](row) for row in x.tolist()])]  # by hand, in training
+    with torch.no_grad():
+        np.testing.assert_allclose(rows, theirs[1](theirs[0](torch.tensor(x))).numpy(), rtol=0, atol=1e-12)
+        for name, array in theirs.state_dict().items():
+            np.testing.assert_allclose(net.state_dict()[name], array.numpy(), rtol=0, atol=1e-12, err_msg=name)
+        again = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (x, y), engine="numpy", dtype="float64")
+        np.testing.assert_allclose(again.predict(x), theirs.eval()(torch.tensor(x)).numpy(), rtol=0, atol=1e-12)
+    assert predicted.shape == (N, 2)
+
+
+def test_one_statistic_alone_and_one_of_another_size_are_said():
+    norm = nn.BatchNorm1d(3)
+    norm.running_mean = None
+    for call in (lambda: norm([[1, 2, 3], [3, 4, 5]]), lambda: norm.eval()([1, 2, 3])):
+        with pytest.raises(InputError, match="running_mean is None, running_var is not"):
+            call()
+    norm.reset_running_stats()
+    assert list(norm.state_dict()) == ["weight", "bias", "running_var", "num_batches_tracked"]
+    norm.running_mean = [1.0, 2.0]
+    with pytest.raises(InputError, match=r"running statistics of shape \(3,\), got \(2,\)"):
+        norm([1, 2, 3])
+
+
+def test_a_count_is_one_that_a_float64_has():
+    norm = nn.BatchNorm1d(3)
+    norm.num_batches_tracked = 2**53
+    assert int(norm.num_batches_tracked) == 2**53
+    for bad in (2**53 + 2, 10**30, -1, 0.5, np.nan):
+        with pytest.raises(InputError, match=r"whole number >= 0, at most 2\*\*53"):
+            norm.num_batches_tracked = bad
