@@ -9,7 +9,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import Run, nn, optim
-from scalarviz.scalar import function, ops
+from scalarviz.scalar import function, table
 from scalarviz.tape import lower, record
 
 HELD_MAX = function("held_max")
@@ -198,7 +198,7 @@ def test_the_backward_of_a_module_follows_the_same_edges():
 
 @pytest.mark.parametrize("engine", ["objects", "numpy", "numba"])
 def test_a_derivative_that_is_the_number_0_as_a_whole(engine, monkeypatch):
-    monkeypatch.setattr(ops, "TABLE", dict(ops.TABLE))
+    monkeypatch.setattr(table, "TABLE", dict(table.TABLE))
     rounded = sv.register("test_sign_of", "a", "where(a > 0, 1, where(a < 0, -1, 0))", ("0",))
     found = gradient(lambda w, x: 1.0 / (rounded(w[0] * x[0]) * x[0]) + w[0], [0.0], engine, 4)
     assert found == [1.0]  # the 1 / 0 above it hands on -inf
@@ -206,7 +206,7 @@ def test_a_derivative_that_is_the_number_0_as_a_whole(engine, monkeypatch):
 
 @pytest.mark.parametrize("engine", ["objects", "numpy", "numba"])
 def test_an_operation_of_the_user_with_branches(engine, monkeypatch):
-    monkeypatch.setattr(ops, "TABLE", dict(ops.TABLE))
+    monkeypatch.setattr(table, "TABLE", dict(table.TABLE))
     name = "test_hard"
     hard = sv.register(name, "a low", "where(a > low, a, 0)", ("where(a > low, 1, where(a <= low, -0.0, a))", None))
     for weight, expected in ((-1.0, 0.0), (4.0, 0.25), (math.nan, math.nan)):

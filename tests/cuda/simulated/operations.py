@@ -11,7 +11,7 @@ import scalarviz as sv
 from scalarviz.engine.arrays.step import numpy_form
 from scalarviz.engine.cuda.machine import Machine, Shape
 from scalarviz.engine.cuda.simulator import SimulatedDevice
-from scalarviz.scalar import ops
+from scalarviz.scalar import ops, table
 from scalarviz.tape import Instruction, Program
 
 FORMS = ("plain",)
@@ -140,7 +140,7 @@ def test_a_row_that_is_all_of_the_operands_gets_the_sum(name, dtype):
 
 def test_an_operation_of_the_user(monkeypatch):
     """Names that mean something in Python or in a kernel, literals, a branch, an operand without a gradient."""
-    monkeypatch.setattr(ops, "TABLE", dict(ops.TABLE))
+    monkeypatch.setattr(table, "TABLE", dict(table.TABLE))
     sv.register(
         "test_lanes", "range lane total", "where(range > 0, range * 1e300 * 1e300 - lane, exp(total) + 1e999)",
         ("where(range > 0, total / 0.1, 0)", None, "y * total"),
