@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..scalar.mask import UNITS
+from .columns import columns
 from .gathers import gather_instruction
 from .gradients import gradient_rows, made_of_buffers, parameters_reached
 from .lonely import lonely_sums
@@ -92,7 +93,7 @@ def _split(tape: Tape, encode: bool) -> tuple[Tape | None, Tape | None, Tape]:
 
 def _found(tape: Tape) -> Tape:
     """With each sum as one node."""
-    return lonely_sums(neurons(squared_errors(means(weighted_sums(tape)))))
+    return lonely_sums(columns(neurons(squared_errors(means(weighted_sums(tape))))))
 
 
 def _prologue_rows(prologue: Tape, derived: set[int], n_parameters: int) -> list[bool]:

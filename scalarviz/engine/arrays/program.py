@@ -11,7 +11,7 @@ from ...tape import Instruction, Program
 from ..problem import Array
 from .batch import BatchMean
 from .step import Step, numpy_form
-from .sums import Dots, Products, Squares, Weighted
+from .sums import Dots, Matrices, Products, Squares, Weighted
 from .tables import Gather
 
 
@@ -29,12 +29,12 @@ class RowProgram:
         with np.errstate(over="ignore"):  # 1e308 is infinite in float32, as IEEE 754 rounds it
             self.constants = program.constants.astype(dtype)
         self.masks = [i for i in program.instructions if i.kind == "mask"]
-        self.steps = [_KINDS.get(i.kind, Step)(i, program, dtype) for i in program.instructions if i.kind != "mask"]
+        self.steps = [_step(i, program, dtype) for i in program.instructions if i.kind != "mask"]
 
     @property
     def lane_bytes(self) -> int:
         """What forward and backward hold of one sample: values, adjoints, and operands with their terms."""
-        operands = max((i.args.size for i in self.program.instructions), default=0)
+        operands = max((step.operands for step in self.steps), default=0)
         return 2 * (self.program.n_rows + operands) * self.dtype.itemsize
 
     def forward(
@@ -144,3 +144,8 @@ _KINDS: dict[str, type[Step]] = {
     "gather": Gather, "batch_mean": BatchMean,
 }  # fmt: skip
 """Those that are more than a `Step` knows."""
+
+
+def _step(i: Instruction, program: Program, dtype: np.dtype[Any]) -> Step:
+    kind = Matrices if Matrices.pay(i) else _KINDS.get(i.kind, Step)
+    return kind(i, program, dtype)

@@ -61,6 +61,11 @@ class Step:
             self.span = slice(int(i.weights[0]), int(i.weights[0]) + n * i.count)
             self.bias = slice(i.bias, i.bias + i.count)
 
+    @property
+    def operands(self) -> int:
+        """Numbers of a sample that are put together at a time."""
+        return int(self.instruction.args.size)
+
     def forward(self, rows: Array, theta: Array) -> None:
         """Fill the instruction's own rows (n_rows, lanes)."""
         i = self.instruction

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -81,6 +83,45 @@ class Dots(_Sums):
         np.add.at(grad, self.weights, (self._each(rows, 0) @ upstream[..., None]).ravel())
         if any(self.flows):
             self.targets[0].add(adjoints, self._weights(theta)[..., None] * upstream[:, None])
+
+
+class Matrices(Dots):
+    """The same where several sums read the same operands: a product of matrices for each such stretch of sums."""
+
+    def __init__(self, instruction: Instruction, program: Program, dtype: np.dtype[Any]) -> None:
+        super().__init__(instruction, program, dtype)
+        self.stretches = list(_stretches(instruction))
+        self.targets = [_Targets(instruction.args[part.start]) for part in self.stretches]
+        self.flows = [bool(program.needs_gradient[target.rows].any()) for target in self.targets]
+
+    @staticmethod
+    def pay(instruction: Instruction) -> bool:
+        """Whether there are such stretches, of two sums at least on average."""
+        return instruction.kind == "dot" and 2 * len(list(_stretches(instruction))) <= instruction.count
+
+    @property
+    def operands(self) -> int:
+        """Numbers of a sample that are put together at a time."""
+        return self.shape[1]
+
+    def _total(self, rows: Array, theta: Array) -> Array:
+        weights, args = self._weights(theta), self.instruction.args
+        return np.concatenate([weights[part] @ rows[args[part.start]] for part in self.stretches])
+
+    def _pull(self, rows: Array, adjoints: Array, upstream: Array, theta: Array, grad: Array) -> None:
+        weights, args, made = self._weights(theta), self.instruction.args, np.empty(self.shape, self.dtype)
+        for part, target, flows in zip(self.stretches, self.targets, self.flows, strict=True):
+            made[part] = upstream[part] @ rows[args[part.start]].T
+            if flows:
+                target.add(adjoints, weights[part].T @ upstream[part])
+        np.add.at(grad, self.weights, made.ravel())
+
+
+def _stretches(i: Instruction) -> Iterator[slice]:
+    """The sums that follow one another with the same operands."""
+    cuts = np.flatnonzero((i.args[1:] != i.args[:-1]).any(axis=1)) + 1
+    for start, end in pairwise([0, *cuts.tolist(), i.count]):
+        yield slice(start, end)
 
 
 class Products(_Sums):

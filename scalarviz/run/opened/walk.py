@@ -168,8 +168,11 @@ class Walk:
         """The same where no gradient flows, so that there is no use."""
         for i in self.passes.network.body.program.instructions:
             if i.dst <= row < i.dst + i.count and i.kind in ("layer", "conv", "dot"):
-                n = i.args.shape[1]
-                return float(self.passes.means[i.args[(row - i.dst) % len(i.args), (index - int(i.weights[0])) % n]])
+                n, place = i.args.shape[1], (row - i.dst) % len(i.args)
+                k = (index - int(i.weights[0])) % n
+                if i.kind == "dot":
+                    k = int(np.flatnonzero(i.weights[place * n : (place + 1) * n] == index)[0])
+                return float(self.passes.means[i.args[place, k]])
         return float("nan")
 
     def _x(self, use: Use) -> NDArray[np.float64]:

@@ -19,13 +19,13 @@ HALF = 4
 """Samples of one pass over the weights; a second one pays in layers of 128 x 128."""
 
 
-def _sums(w: Writer, weights: int) -> str:
+def sums_kernel(w: Writer, weights: int) -> str:
     """The kernel that computes sums with so many weights."""
     least = 2 * SEVERAL_WEIGHTS if w.samples <= HALF else 16 * SEVERAL_WEIGHTS
     return "combine_several" if 0 < w.samples <= PASS and weights >= least else "combine"
 
 
-def _gradients(w: Writer, weights: int) -> str:
+def gradients_kernel(w: Writer, weights: int) -> str:
     """The kernel that adds up the gradients of so many weights."""
     return "outer_several" if w.samples and weights >= SEVERAL_WEIGHTS else "outer"
 
@@ -37,7 +37,7 @@ def layer_forward(w: Writer, i: Instruction) -> Lines:
         return tiles
     n = i.args.shape[1]
     to, source = w.keep(range(i.dst, i.dst + i.count)), w.keep(i.args[0])
-    name = _sums(w, n * i.count)
+    name = sums_kernel(w, n * i.count)
     return [[*w.kernel(name), to, i.count, source, n, int(i.weights[0]), n, 1, i.bias, 0]]
 
 
@@ -52,7 +52,7 @@ def layer_backward(w: Writer, i: Instruction) -> Lines:
         tiles = w.tiles("combine_few", few.backward_fields(i, up, start, targets, adding))
         if not tiles:
             fields = [w.keep(targets), len(to), upstream, i.count, int(i.weights[0]) + start, 1, n, -1]
-            tiles = [[*w.kernel(_sums(w, len(to) * i.count)), *fields, int(adding)]]
+            tiles = [[*w.kernel(sums_kernel(w, len(to) * i.count)), *fields, int(adding)]]
         lines += zeros + tiles
     return lines + _weights_backward(w, i, upstream, up)  # last: it may change the weights
 
@@ -66,7 +66,7 @@ def _weights_backward(w: Writer, i: Instruction, upstream: int, up: int) -> Line
     ones = 2 * w.program.n_rows + 1
     source = w.keep([*rows, ones] if i.bias >= 0 else rows)
     columns, alone = n + (i.bias >= 0), w.alone.take(i)
-    name = _gradients(w, n * i.count)
+    name = gradients_kernel(w, n * i.count)
     return [[*w.kernel(name), upstream, i.count, source, columns, int(i.weights[0]), n, i.bias, int(alone)]]
 
 

@@ -3,7 +3,30 @@
 from __future__ import annotations
 
 from ....tape import Instruction
+from . import columns
 from .writer import Lines, Writer
+
+
+def dot_forward(w: Writer, i: Instruction) -> Lines:
+    """Lines of sums whose weights are parameters."""
+    lines: Lines = []
+    for part in columns.parts(w, i):
+        if isinstance(part, columns.Columns):
+            lines += columns.columns_forward(w, part)
+        else:
+            lines += weighted_forward(w, part)
+    return lines
+
+
+def dot_backward(w: Writer, i: Instruction) -> Lines:
+    """Lines that carry their adjoints to their operands and weights."""
+    lines: Lines = []
+    for part in columns.parts(w, i):
+        if isinstance(part, columns.Columns):
+            lines += columns.columns_backward(w, part)
+        else:
+            lines += weighted_backward(w, part)
+    return lines
 
 
 def weighted_forward(w: Writer, i: Instruction) -> Lines:
