@@ -65,7 +65,8 @@ class BatchNorm(Norm):
     PyTorch's ``torch.nn.BatchNorm1d`` and ``BatchNorm2d`` (S. Ioffe, C. Szegedy, "Batch Normalization", 2015): the
     batch is normalised by the variance divided by n, the running variance follows that divided by n - 1. By hand, in a
     graph of numbers, a norm in training is called with N samples, N x C x ..., and moves its running statistics at
-    once; in eval() it takes one sample, or N.
+    once; in eval() it takes one sample, or N. A Run reads `eps` and `momentum` when it is made, and again with
+    ``run.change(model=net)``.
     """
 
     layouts: ClassVar[dict[int, str]] = {}

@@ -306,10 +306,20 @@ class Training:
             if not _finite(trainer, losses):
                 break
         self._book(losses, lr)
-        weights = np.flatnonzero(~np.isfinite(self.problem.store.value))
-        where = f"; the first weight is {self._name_of(int(weights[0]))}" if len(weights) else ""
-        advice = self._advice(given, float(self.lr if self.lr is not None else math.nan))
-        raise DivergedError(f"training diverged at step {self.steps}: the loss is {losses[-1]:g}{where}{advice}")
+        said = self._first() + self._advice(given, float(self.lr if self.lr is not None else math.nan))
+        raise DivergedError(f"training diverged at step {self.steps}: the loss is {losses[-1]:g}{said}")
+
+    def _first(self) -> str:
+        """The first number that is not finite: a weight, or, where all are finite, one that follows the batches."""
+        values = self.problem.store.value
+        wrong = np.flatnonzero(~np.isfinite(values))
+        if not len(wrong):
+            return ""
+        name = self._name_of(int(wrong[0]))
+        if wrong[0] < self.problem.n_weights:
+            return f"; the first weight is {name}"
+        found = f"{name} has become {values[wrong[0]]:g}"
+        return f"; the weights are finite, {found}: what it follows is too large for {values.dtype} (scale the inputs)"
 
     def _advice(self, given: NDArray[Any], lr: float) -> str:
         """What to do after a step that was taken at the weights `given`.

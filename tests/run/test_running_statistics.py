@@ -7,6 +7,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import Run, nn, optim
+from scalarviz.errors import DivergedError
 from scalarviz.io import load_tensors, save_tensors
 from scalarviz.run.edits import SetFrozen
 from scalarviz.run.worker import Worker
@@ -286,6 +287,17 @@ def test_a_batch_of_one_is_refused_and_nothing_has_changed():
     np.testing.assert_array_equal(run.values, before)
     run.step()
     assert int(net[1].num_batches_tracked) == 3
+
+
+@pytest.mark.parametrize("engine", ["objects", "numpy", "numba"])
+def test_a_statistic_that_is_too_large_is_no_weight_in_what_is_said(engine):
+    net, (x, y) = net_of(), data_of()
+    optimizer = optim.SGD(net.parameters(), lr=0.05)
+    run = Run(net, nn.MSELoss(), optimizer, (x * 1e25, y), batch_size=8, engine=engine, dtype="float32")
+    said = r"weights are finite, 1\.running_var\[0\] has become inf: what it follows is too large for float32 \(scale"
+    with pytest.raises(DivergedError, match=said):
+        run.step(3)
+    assert np.isfinite(run.values[: run.n_weights]).all()
 
 
 def test_another_model_goes_on_with_those_of_the_norms_it_keeps():
