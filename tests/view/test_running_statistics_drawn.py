@@ -9,7 +9,7 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run.diagnosis import diagnose
 from scalarviz.view.cubes.scale import Coloring
-from scalarviz.view.draw.text import figure
+from scalarviz.view.draw.text import figure, measure
 from scalarviz.view.draw.theme import DARK
 from scalarviz.view.flow.labels import FlowLabels
 from scalarviz.view.shown.subject import subject_of
@@ -145,3 +145,28 @@ def test_a_picture_shows_them():
         colours[quantity] = picture[y - 3 : y + 4, x - 3 : x + 4].reshape(-1, 3).mean(axis=0)
     assert colours["weight"][2] > colours["weight"][0] + 40  # a variance is above 0: blue
     assert np.ptp(colours["gradient"]) < 40  # hatched, without a colour
+
+
+def test_every_name_stands_over_under_or_beside_its_own_plate():
+    """Words that are shorter than the room they may need stand at the end of it where their plate is."""
+    layers = [nn.Linear(3, 6), nn.BatchNorm1d(6), nn.Tanh(), nn.Linear(6, 5), nn.BatchNorm1d(5, affine=False)]
+    net = nn.Sequential(*layers, nn.ReLU(), nn.Linear(5, 2))
+    x = np.random.default_rng(0).normal(size=(32, 3))
+    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.05), (x, x[:, :2]), batch_size=8, engine="numpy")
+    layout = layout_for(run.tensors, run.stages, SIZE)
+    shapes = {t.name: t.shape for t in run.tensors if t.role in ("weight", "buffer")}
+    untrained = [t.name for t in run.tensors if t.buffer]
+    left, top, right, bottom = layout.rect
+    box = (left, top, right - left, bottom - top)
+    labels = FlowLabels(layout, shapes, {}, layout.camera.project, box, untrained=untrained)
+    hulls = {plate.name: layout.camera.project(plate.corners) for plate in layout.plates}
+    words = labels.names(DARK).texts
+    assert [item.text for item in words] == [label.name for label in labels.plates]
+    assert {"1.running_mean", "1.running_var", "4.running_mean", "4.running_var"} < {item.text for item in words}
+    for item in words:
+        width = measure(item.text, item.size, item.bold)
+        start = item.x - width * {"left": 0.0, "middle": 0.5, "right": 1.0}[item.anchor]
+        low, high = hulls[item.text].min(axis=0), hulls[item.text].max(axis=0)
+        over = start < high[0] + 10 and start + width > low[0] - 10
+        level = low[1] < item.y + 19 and item.y - 14 < high[1]
+        assert over or level, (item, low, high)

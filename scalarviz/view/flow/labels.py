@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..draw.places import CHANNEL, LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.sketch import Anchor, Sketch
 from ..draw.text import measure, short
 from ..draw.theme import Theme
 from ..space.layout import Layout
@@ -25,17 +25,24 @@ _FAR = (41.0, 53.0, 67.0, 82.0)  # pixels from a plate up to its name, where no 
 _UNITS = 90.0  # what the names of a row's numbers may take behind its own
 _LIGHTLY = 0.45  # cost of a place that a line may touch at a corner, but not cross
 _STAY = 0.8  # what it is worth to stay
+_ENDS: tuple[Anchor, ...] = ("left", "left", "right", "right", "middle", "middle", "left", "right", "left")
+"""The end of a text that stands at its plate, by the places around one: its words may be shorter than their room."""
+_ENDS_ABOVE: tuple[Anchor, ...] = ("left", "right", "middle")
 
 
 @dataclass(frozen=True, slots=True)
 class PlateLabel:
-    """A plate's title, its shape, and where they stand: left edge and first baseline; whether the range has room."""
+    """A plate's title, its shape, and where they stand: the end at the plate, which one that is, and first baseline.
+
+    `ranged` says whether the range has room.
+    """
 
     name: str
     title: str
     shape: str
     x: float
     y: float
+    anchor: Anchor
     ranged: bool = True
 
 
@@ -152,7 +159,7 @@ class FlowLabels:
         """The words that stay from frame to frame."""
         sketch = Sketch()
         for label in self.plates:
-            sketch.text(label.x, label.y, label.title, CHANNEL, theme.text1, bold=True)
+            sketch.text(label.x, label.y, label.title, CHANNEL, theme.text1, bold=True, anchor=label.anchor)
         write(sketch, self._units, theme)
         for x, y, text, more in self._rows:
             sketch.text(x, y, text, LABEL, theme.text3)
@@ -188,10 +195,12 @@ class FlowLabels:
         for text, width, height in ((second, max(own, widest), two), (second, least, two), ("", own, one)):
             for far in (False, True):
                 places = _above(hull, width, height) if far else _around(hull, width, height)
-                spot = self._best(f"{name} far" if far else name, places, (width, height), limit=_LIGHTLY)
+                key, ends = (f"{name} far", _ENDS_ABOVE) if far else (name, _ENDS)
+                spot = self._best(key, places, (width, height), limit=_LIGHTLY)
                 if spot is not None:
-                    ranged = width >= widest
-                    self.plates.append(PlateLabel(name, title, text, spot[0], spot[1] + 14, ranged))
+                    anchor = ends[self.chosen[key] % len(ends)]
+                    x = spot[0] + width * {"left": 0.0, "middle": 0.5, "right": 1.0}[anchor]
+                    self.plates.append(PlateLabel(name, title, text, x, spot[1] + 14, anchor, width >= widest))
                     return
 
     def _place_units(self, plate: Plate, names: Sequence[str], layout: Layout, project: Project) -> bool:
@@ -246,5 +255,5 @@ class FlowLabels:
         for label in self.plates:
             span = f"   ±{short(extents[label.name])}" if label.ranged and label.name in extents else ""
             if label.shape:
-                sketch.text(label.x, label.y + _LINE, label.shape + span, LABEL, theme.text2)
+                sketch.text(label.x, label.y + _LINE, label.shape + span, LABEL, theme.text2, anchor=label.anchor)
         return sketch
