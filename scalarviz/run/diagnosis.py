@@ -102,7 +102,8 @@ def _not_finite(frame: Frame, tensors: Sequence[Tensor], known: bool) -> Trouble
             block = tensor.of(flat)
             bad = int(np.count_nonzero(~np.isfinite(block)))
             if bad:
-                kind = "NaN" if np.isnan(block).any() else "infinite"
+                nans = int(np.count_nonzero(np.isnan(block)))
+                kind = "NaN" if nans == bad else "NaN or infinite" if nans else "infinite"
                 named = "numbers" if tensor.buffer else what
                 count = f"{bad:,} of {block.size:,} {named}" if block.size > 1 else named.rstrip("s")
                 return Trouble("not finite", tensor.name, f"{tensor.name}: {count} {_is(bad)} {kind}")

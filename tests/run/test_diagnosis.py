@@ -174,6 +174,18 @@ def test_what_is_not_finite_of_before_an_edit_is_left_out() -> None:
             assert diagnose(replace(old, edited=True), run.tensors, run.stages) == ()
 
 
+def test_numbers_that_are_partly_nan_and_partly_infinite_are_called_both() -> None:
+    with a_run([nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 3)]) as run:
+        run.step(2)
+        for numbers, text in (
+            ([np.nan, np.inf, 1.0, 2.0], "2 of 4 numbers are NaN or infinite"),
+            ([np.nan, np.nan, 1.0, 2.0], "2 of 4 numbers are NaN"),
+            ([1.0, -np.inf, 1.0, 2.0], "1 of 4 numbers is infinite"),
+        ):
+            run.model[1].running_mean = numbers
+            assert [t.text for t in diagnose(run.frame(), run.tensors, run.stages)] == [f"1.running_mean: {text}"]
+
+
 def test_a_convolution_is_found_by_its_name() -> None:
     pictures = np.random.default_rng(1).random((16, 1, 6, 6))
     layers = [nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(32, 2)]
