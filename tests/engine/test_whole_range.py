@@ -66,7 +66,7 @@ def stored_ranges():
         return dict(arrays)
 
 
-EVERY = [(engine, dtype) for engine in ENGINES for dtype in UNITS if (engine, dtype) != ("objects", "float32")]
+EVERY = [(tier, dtype) for tier in ENGINES for dtype in UNITS if (tier, dtype) != ("objects", "float32")]
 
 
 def made_for(x, dtype):
@@ -75,15 +75,15 @@ def made_for(x, dtype):
         return (x.astype(dtype).astype(float) == x).all(axis=0)
 
 
-@pytest.mark.parametrize(("engine", "dtype"), EVERY)
+@pytest.mark.parametrize(("tier", "dtype"), EVERY)
 @pytest.mark.parametrize("name", NAMES)
-def test_errors_are_a_few_units_over_the_whole_range(stored_ranges, name, engine, dtype):
+def test_errors_are_a_few_units_over_the_whole_range(stored_ranges, name, tier, dtype):
     info = np.finfo(dtype)
     every = stored_ranges[f"{name}/x"]
     here = made_for(every, dtype)
     x = np.ascontiguousarray(every[:, here].astype(dtype))
     with np.errstate(all="ignore"):
-        found = FORMS[engine](name, x)
+        found = FORMS[tier](name, x)
     assert x.shape[1] >= 30
     for k, (exact, share) in enumerate(
         zip(stored_ranges[f"{name}/exact"][:, here], stored_ranges[f"{name}/share"][:, here], strict=True)
@@ -143,12 +143,12 @@ def test_the_limits_of_all_operations_of_one_operand_are_known():
     assert set(LIMITS) == {name for name in NAMES if len(ops.get(name).args) == 1 and not name.startswith("test_")}
 
 
-@pytest.mark.parametrize(("engine", "dtype"), EVERY)
+@pytest.mark.parametrize(("tier", "dtype"), EVERY)
 @pytest.mark.parametrize("name", LIMITS)
-def test_infinities_nan_and_zeros_of_both_signs(name, engine, dtype):
+def test_infinities_nan_and_zeros_of_both_signs(name, tier, dtype):
     points = np.array([[-INF, -0.0, 0.0, INF, NAN]], dtype)
     with np.errstate(all="ignore"):
-        value, slope = FORMS[engine](name, points)
+        value, slope = FORMS[tier](name, points)
     rounding = {"rtol": 4 * np.finfo(dtype).eps, "atol": 0}
     np.testing.assert_allclose(value, np.array([*LIMITS[name][0], NAN]), **rounding)
     np.testing.assert_allclose(slope, np.array([*LIMITS[name][1], -1 if name == "neg" else NAN]), **rounding)
@@ -170,11 +170,11 @@ FARTHER = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("engine", "dtype"), EVERY)
+@pytest.mark.parametrize(("tier", "dtype"), EVERY)
 @pytest.mark.parametrize(("name", "point"), FARTHER)
-def test_infinities_among_several_operands(name, point, engine, dtype):
+def test_infinities_among_several_operands(name, point, tier, dtype):
     with np.errstate(all="ignore"):
-        found = FORMS[engine](name, np.array([point, point], dtype).T.copy())
+        found = FORMS[tier](name, np.array([point, point], dtype).T.copy())
     wanted = FARTHER[name, point]
     for column, number in zip(found, wanted, strict=False):
         np.testing.assert_allclose(column, number, rtol=4 * np.finfo(dtype).eps, atol=0)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ...errors import DeviceMemoryError
+from ..coupled import check_coupled
 from ..outside import Outside
 from ..problem import Problem
 from .between import Between
@@ -75,7 +76,11 @@ def fitted(problem: Problem, shape: Shape, open_device: Callable[[], Device]) ->
     ------
     DeviceMemoryError
         It does not fit, however it is cut; the message says what it needs, and which batch would fit.
+    InputError
+        Samples that depend on each other are too few.
     """
+    plan, item = problem.plan, problem.store.value.dtype.itemsize
+    check_coupled(plan.body, problem.batch, 2 * plan.body.n_rows * item)
     device, error = open_device(), ""
     for tried in _ways(problem, shape, device):
         try:
