@@ -120,7 +120,8 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out the tests marked cuda without numba-cuda, or where they are not asked for."""
+    """The rules of the house first; leave out the tests marked cuda without numba-cuda, or where nobody asks for them."""
+    items.sort(key=lambda item: item.path.parent.name != "house")
     if os.environ.get(CUDA) != "0" and _has_numba_cuda():
         return
     left_out = [item for item in items if item.get_closest_marker("cuda")]
