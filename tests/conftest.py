@@ -120,7 +120,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """The rules of the house first; leave out the tests marked cuda without numba-cuda, or where nobody asks for them."""
+    """The rules of the house first; leave out the tests marked cuda without numba-cuda, or where none asks for them."""
     items.sort(key=lambda item: item.path.parent.name != "house")
     if os.environ.get(CUDA) != "0" and _has_numba_cuda():
         return
