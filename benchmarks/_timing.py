@@ -161,7 +161,7 @@ def _versions(packages: tuple[str, ...]) -> dict[str, str]:
 def _commit() -> str:
     """The commit, marked where tracked files differ from it; not counting the figures that a run writes itself."""
     found = _git("describe", "--always", "--abbrev=10")
-    written = (":!benchmarks/results", ":!benchmarks/README.md", ":!README.md")
+    written = (":!benchmarks/results", ":!benchmarks/README.md", ":!README.md", ":!docs")
     changed = _git("status", "--porcelain", "--untracked-files=no", "--", ":/", *written)
     return f"{found}{'-dirty' if changed else ''}" if found else "unknown"
 

@@ -1,4 +1,4 @@
-"""The figures in README.md and in benchmarks/README.md, made from ``results/*.json``.
+"""The figures in README.md, docs/figures.md and benchmarks/README.md, made from ``results/*.json``.
 
     python benchmarks/readme_table.py
 
@@ -141,8 +141,8 @@ def goals_markdown() -> str:
     return "\n".join(lines)
 
 
-def markdown() -> str:
-    """What stands between the markers."""
+def table() -> str:
+    """Training steps beside those of others, and where they were measured."""
     about = results("peers")
     versions = about["versions"]
     head = "| workload, batch | PyTorch eager | best JAX | scalarviz | x PyTorch | x JAX |\n|---|---|---|---|---|---|"
@@ -150,7 +150,12 @@ def markdown() -> str:
         f"{about['date'][:10]}, {about['machine']['processor']} with {about['machine']['cores']} shared cores, no GPU, "
         f"PyTorch {versions['torch']}, JAX {versions['jax']}; `make bench` measures again."
     )
-    return "\n".join([head, *peers(), "", others(), "", source, *busy()])
+    return "\n".join([head, *peers(), "", source, *busy()])
+
+
+def markdown() -> str:
+    """All figures."""
+    return f"{table()}\n\n{others()}"
 
 
 def busy() -> list[str]:
@@ -162,11 +167,11 @@ def busy() -> list[str]:
     return [f"**The machine was busy then (load {load:.1f}): rough figures.**"]
 
 
-FILES = {"README.md": markdown, "benchmarks/README.md": goals_markdown}
+FILES = {"README.md": table, "docs/figures.md": markdown, "benchmarks/README.md": goals_markdown}
 
 
 def main() -> None:
-    """Renew both files."""
+    """Renew the files."""
     for name, made in FILES.items():
         path = ROOT / name
         before, _, rest = path.read_text(encoding="utf-8").partition(START)

@@ -1,4 +1,4 @@
-"""What the README says is so: its code runs as pasted, its table of keys is that of the program."""
+"""What README and docs say is so: code runs as pasted, links lead somewhere, keys and figures are the program's."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ import pytest
 from scalarviz.view.watch.actions import markdown
 
 ROOT = Path(__file__).resolve().parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+PAGES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+         for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))}  # fmt: skip
+BLOCKS = [
+    block for text in PAGES.values() for block in re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+]
 PROGRAMS = [block for block in BLOCKS if "def build(" not in block]  # scene files are run in tests/cli
 KEYS = re.compile(
     r"<!-- keys: made by scalarviz\.view\.watch\.actions\.markdown\(\) -->\n(.*?)<!-- end of keys -->", re.DOTALL
@@ -64,8 +67,28 @@ def _xdo(environment, *words):
 
 
 def test_the_keys_are_those_of_the_program():
-    (table,) = KEYS.findall(README)
-    assert table == markdown(), "README.md: put scalarviz.view.watch.actions.markdown() between the two comments"
+    (table,) = KEYS.findall(PAGES["docs/window.md"])
+    assert table == markdown(), "docs/window.md: put scalarviz.view.watch.actions.markdown() between the two comments"
+
+
+def anchors(text):
+    """The anchors of a page's headings, as they are commonly made: lower case, no punctuation, dashes for spaces."""
+    heads = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_to_files_and_headings(page):
+    links = re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)", PAGES[page])
+    for file, anchor in links:
+        there = (ROOT / page).parent / file if file else ROOT / page
+        assert there.exists(), f"{page}: {file}"
+        if anchor:
+            assert anchor in anchors(there.read_text(encoding="utf-8")), f"{page}: {file}#{anchor}"
+
+
+def test_every_page_is_reached_from_the_readme():
+    assert [page for page in PAGES if page.startswith("docs/") and f"]({page}" not in PAGES["README.md"]] == []
 
 
 def test_the_figures_are_those_of_the_result_files():

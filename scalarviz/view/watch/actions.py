@@ -1,6 +1,6 @@
 """What can be done to a picture that is watched: one table of actions and one of gestures.
 
-Keys, the list of keys over the picture, the line below it and the README read them; a viewer is told an action by name
+Keys, the list of keys over the picture, the line below it and the docs read them; a viewer is told an action by name
 and value (``viewer.send("step", 10)``). Where an action does nothing, the table says why in a few words.
 """
 
@@ -344,7 +344,7 @@ def help_lines(here: Here) -> tuple[tuple[str, str], ...]:
 
 
 def markdown() -> str:
-    """All tables as the README prints them."""
+    """All tables as docs/window.md prints them."""
     keys = [(" or ".join(f"`{name}`" for name in a.keys), a.does) for a in ACTIONS if a.keys]
     hands = [(g.hand, g.does) for g in GESTURES]
     panels = [line for drawer in OWN.values() for line in (*drawer.gestures, *drawer.choices, *drawer.lessons)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ....tape import Instruction
 from . import columns
 from .writer import Lines, Writer
@@ -9,24 +11,23 @@ from .writer import Lines, Writer
 
 def dot_forward(w: Writer, i: Instruction) -> Lines:
     """Lines of sums whose weights are parameters."""
-    lines: Lines = []
-    for part in columns.parts(w, i):
-        if isinstance(part, columns.Columns):
-            lines += columns.columns_forward(w, part)
-        else:
-            lines += weighted_forward(w, part)
-    return lines
+    return _by_parts(w, i, columns.columns_forward, weighted_forward)
 
 
 def dot_backward(w: Writer, i: Instruction) -> Lines:
     """Lines that carry their adjoints to their operands and weights."""
-    lines: Lines = []
-    for part in columns.parts(w, i):
-        if isinstance(part, columns.Columns):
-            lines += columns.columns_backward(w, part)
-        else:
-            lines += weighted_backward(w, part)
-    return lines
+    return _by_parts(w, i, columns.columns_backward, weighted_backward)
+
+
+def _by_parts(
+    w: Writer,
+    i: Instruction,
+    of_columns: Callable[[Writer, columns.Columns], Lines],
+    of_rows: Callable[[Writer, Instruction], Lines],
+) -> Lines:
+    """Lines of each part by its kind."""
+    found = (of_columns(w, p) if isinstance(p, columns.Columns) else of_rows(w, p) for p in columns.parts(w, i))
+    return [line for lines in found for line in lines]
 
 
 def weighted_forward(w: Writer, i: Instruction) -> Lines:
