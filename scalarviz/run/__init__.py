@@ -19,13 +19,13 @@ Open `run` first. What belongs to it stands in these files:
   units are dead or saturated), `diagnosis` (what is wrong, in words), `ranges`, `sample_gradient`, `rehearsal` (how a
   run will go)
 * inside a step: ``opened/`` (``run.open``), `naming` (which weight is meant)
-* for a view: `scene`, `story`, `plan` and `panels` (descriptions), `source` and `run_source` (what a view may ask),
-  `moment`
+* for a view: `scene`, `story`, `plan`, `controls` and `panels` (descriptions), `source` and `run_source` (what a view
+  may ask), `moment`, `settings` (how a run trained then)
 
 No drawing: that is a floor above.
 """
 
-from . import panels
+from . import controls, panels
 from .frame import Frame, Stage, Tensor
 from .history import History
 from .moment import Moment
@@ -53,5 +53,6 @@ __all__ = [
     "Stage",
     "Story",
     "Tensor",
+    "controls",
     "panels",
 ]

@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from ..engine.data import Data
     from .forward import Forward
     from .past import Past
+    from .settings import Settings
     from .units import Units
 
 FloatArray = NDArray[np.floating]
@@ -166,6 +168,10 @@ class Frame:
         Where the run can go from here, and what happened where; None where nothing keeps a past.
     units : Units or None
         Who finds `dead` and `saturated` when they are looked at.
+    settings : Settings or None
+        How the run trained then: optimiser, batch, penalties; None where nobody trains.
+    data : Data or None
+        What was learnt from then (numbers of a sample, N), the same object as long as nobody changed it.
     forward : Forward or None
         The network that the values are of (``forward.tensors``, ``forward.stages``), where there is one: a run may have
         another one since.
@@ -190,10 +196,12 @@ class Frame:
     forward: Forward | None = field(default=None, repr=False, compare=False)
     units_step: int | None = None
     units: Units | None = field(default=None, repr=False, compare=False)
+    settings: Settings | None = field(default=None, repr=False, compare=False)
+    data: Data | None = field(default=None, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles hold the numbers; the network stays here."""
-        here = ("forward", "units")
+        here = ("forward", "units", "data")
         return Frame, tuple(None if part.name in here else getattr(self, part.name) for part in fields(self))
 
     def with_activations(self, activations: Mapping[str, FloatArray]) -> Frame:

@@ -21,6 +21,7 @@ from .frame import Frame
 from .reading import Reading
 from .requests import FrameRequest
 from .samples import Shape, as_pair, fitting
+from .settings import settings_of
 from .timeline import Timeline
 from .training import Training
 
@@ -109,6 +110,7 @@ class Looking:
             next_lr=lr,
             data=self.problem.data,
             forward=self._forward,
+            settings=settings_of(self.problem, self.optimizer),
         )
 
     def _reading_midway(self, now: Midway) -> Reading:
@@ -132,6 +134,7 @@ class Looking:
             next_lr=float(rates[-1]),
             data=self.problem.data,
             forward=self._forward,
+            settings=settings_of(self.problem, self.optimizer),
             more=now.losses,
             rates=rates[:-1],
         )

@@ -18,6 +18,7 @@ from ..engine.data import Data
 from .forward import Forward
 from .frame import BoolArray, Curve, Frame
 from .past import Past
+from .settings import Settings
 from .units import Units
 
 
@@ -44,6 +45,8 @@ class Reading:
         What was learnt from.
     forward : Forward
         Sends samples through the network.
+    settings : Settings
+        How the run trains.
     """
 
     step: int
@@ -60,6 +63,7 @@ class Reading:
     next_lr: float
     data: Data
     forward: Forward
+    settings: Settings
     past: Past | None = None
     stopped_by: str = ""
     more: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
@@ -99,6 +103,8 @@ class Reading:
             edited=self.edited,
             next_lr=self.next_lr,
             forward=self.forward,
+            settings=self.settings,
+            data=self.data,
             stopped_by=self.stopped_by,
         )
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import real_array, text
+from ..checks import function, real_array, text
 from ..errors import InputError, TypeMismatchError, shown
+from .controls import Control, Reader
 from .panels import LossCurve, Panel
 from .plan import Plan
 from .run import Run
@@ -52,6 +54,13 @@ class Scene:
         What is said before the first step and after the last one. Default: how many weights should learn how much.
     plan : Plan or None
         Where the tensors stand (:mod:`scalarviz.run.plan`). Default: what the network's stages say.
+    controls : sequence of Control
+        What a hand may set beside what every run has (:mod:`scalarviz.run.controls`), from top to bottom.
+    command : callable or None
+        ``command(reader)``: the command line that shows the same as the moment does; None or an empty text: there is
+        none.
+    options : object or None
+        What it was built with; controls and command find it as ``reader.options``.
 
     Raises
     ------
@@ -59,7 +68,7 @@ class Scene:
         For a field that has become a panel; the message names it.
     TypeMismatchError
         For panels that are none, a `run` that is no Run, names that are no texts, a probe without numbers, a
-        story that is no Story, a plan that is no Plan.
+        story that is no Story, a plan that is no Plan, controls that are none, a command that cannot be called.
     UnknownNameError
         For a plan that names a tensor which the run has not.
     """
@@ -74,6 +83,9 @@ class Scene:
     notes: list[str] = field(default_factory=list)
     story: Story | None = None
     plan: Plan | None = None
+    controls: tuple[Control, ...] = ()
+    command: Callable[[Reader], str | None] | None = None
+    options: Any = None
 
     def __new__(cls, *args: Any, **named: Any) -> Self:
         """Say where the fields of former scene files are now; everything else is for ``__init__`` to check."""
@@ -126,8 +138,25 @@ class Scene:
             )
         if self.plan is not None:
             self.plan.check(self.run.tensors)
+        self.controls = _controls(self.controls)
+        if self.command is not None:
+            function(self.command, "Scene: command")
 
     @property
     def told(self) -> Story:
         """Its story, or what can be said of any run."""
         return self.story or plain_story(self.run)
+
+
+def _controls(given: Any) -> tuple[Control, ...]:
+    """What a scene file lists, checked: kinds, and no name twice."""
+    if not isinstance(given, tuple | list) or not all(isinstance(one, Control) for one in given):
+        raise TypeMismatchError(
+            f"Scene: controls= is a tuple of Button, Slider, Segments and Switch, got {shown(given)}; see "
+            "scalarviz.run.controls"
+        )
+    labels = [one.label for one in given]
+    twice = next((label for k, label in enumerate(labels) if label in labels[:k]), None)
+    if twice is not None:
+        raise InputError(f"Scene: two controls are called {shown(twice)}; each needs a name of its own")
+    return tuple(given)

@@ -177,7 +177,7 @@ def live():
 
 @pytest.mark.gl
 def test_a_condition_is_typed(live):
-    assert live.key("p", "p")
+    assert live.key("F9")
     assert "pause when: |" in live.notice()
     assert "grad > 10" in live.notice()  # an example
     typed(live, "loss < 0.5x")

@@ -111,7 +111,7 @@ def _buttons(told: Told) -> list[list[tuple[str, str, str]]]:
     frozen = bool(told.frame.frozen[told.parts[-1].spans[0][0]])
     rows = [[("free" if frozen else "freeze", "K", "freeze"), *BUTTONS]]
     if told.opened and told.frame.past is not None:
-        rows.append([("last change of sign", "V", "find_sign"), ("stop when ...", "P", "break_on")])
+        rows.append([("last change of sign", "V", "find_sign"), ("stop when ...", "F9", "break_on")])
     return rows
 
 
