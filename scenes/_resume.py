@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from scalarviz.errors import FileFormatError
 from scalarviz.io import load_tensors
 from scalarviz.run.checkpoint import Checkpoint, read_checkpoint
+
+from .options import SceneOptions
+
+Resumed = TypeVar("Resumed", bound=SceneOptions)
 
 
 def settings_in(path: Path, optimizers: Mapping[str, tuple[type, float]]) -> dict[str, Any]:
@@ -22,6 +26,16 @@ def settings_in(path: Path, optimizers: Mapping[str, tuple[type, float]]) -> dic
         if kind.__name__ == saved.optimizer:
             found |= {"optimizer": name, "lr": _first_rate(saved)}
     return found
+
+
+def resumed(options: Resumed, optimizers: Mapping[str, tuple[type, float]]) -> Resumed:
+    """With ``--load``: the file's seed, dtype and learning rate for flags that were not given."""
+    if options.load is None:
+        return options
+    saved = settings_in(options.load, optimizers)
+    fields = type(options).model_fields
+    update = {name: value for name, value in saved.items() if name in fields and not options.given(name)}
+    return options.model_copy(update=update)
 
 
 def _first_rate(saved: Checkpoint) -> Any:

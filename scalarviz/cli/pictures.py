@@ -58,7 +58,9 @@ class Outputs:
         from .painter import Painter, Reel
 
         fps = self.options.fps
-        stops = pace(steps, self.options.duration, fps, rehearse(run, steps, stopped=stopped))
+        steady = scene.steps_a_frame
+        known = None if steady else rehearse(run, steps, stopped=stopped)
+        stops = pace(steps, self.options.duration, fps, known, steady=steady)
         paces = steps_a_frame(stops, fps)
         painter = self._painter = Painter(scene, self.options)
         with Reel(self.films, painter, self.options.size, fps) as reel:

@@ -184,7 +184,7 @@ def _train(scene: Scene, steps: int, outputs: Outputs, stop: Stop, save: Callabl
     last = run.steps + steps
 
     def goes_on(run: Any) -> bool:
-        bar.update(run.steps, f"loss {run.loss:.5f}")
+        bar.update(run.steps, f"loss {_loss(scene):.5f}")
         return not stop
 
     with Progress(scene.name, run.steps, last) as bar, outputs.film(scene, steps, lambda: bool(stop)) as stops:
@@ -287,7 +287,7 @@ def _report(loaded: LoadedScene, scene: Scene, as_json: bool, ending: Ending) ->
         ending.failures.append(str(error))
     told = "".join(f", {what} {number:.4g}" for what, number in more.items())
     paced = "" if math.isnan(rate) else f", {rate:,.0f} steps/s"  # none yet, or none since another engine took over
-    lost = f", loss {run.loss:.5g}" if len(run.history) else ""  # none of these numbers yet: NaN would be a lie
+    lost = f", loss {_loss(scene):.5g}" if len(run.history) else ""  # none of these numbers yet: NaN would be a lie
     say(f"{name}: step {run.steps:,}{lost}{told}{paced}, {ending.seconds:.1f} s in all")
     for path in ending.written:
         say(f"wrote {path}")
@@ -295,7 +295,7 @@ def _report(loaded: LoadedScene, scene: Scene, as_json: bool, ending: Ending) ->
         line = {
             "scene": name,
             "steps": run.steps,
-            "loss": _number(run.loss),
+            "loss": _number(_loss(scene)),
             "weights": run.n_weights,
             "engine": run.engine.name,
             "dtype": run.dtype,
@@ -309,6 +309,13 @@ def _report(loaded: LoadedScene, scene: Scene, as_json: bool, ending: Ending) ->
             tell(json.dumps(line, allow_nan=False))
         except InputError as error:
             ending.failures.append(str(error))
+
+
+def _loss(scene: Scene) -> float:
+    """What is told as the loss: of the last step, or of all samples."""
+    from ..run.run_source import RunSource
+
+    return RunSource(scene.run).whole_loss() if scene.whole_loss else scene.run.loss
 
 
 def _number(value: float, digits: int | None = None) -> float | None:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import function, real_array, text
+from ..checks import flag, function, integer, real_array, text
 from ..errors import InputError, TypeMismatchError, shown
 from .controls import Control, Reader
 from .panels import LossCurve, Panel
@@ -61,14 +61,21 @@ class Scene:
         none.
     options : object or None
         What it was built with; controls and command find it as ``reader.options``.
+    whole_loss : bool
+        The loss that is told is that of all samples at the numbers shown: the one of a small batch says little of the
+        others. For data that are small.
+    steps_a_frame : int or None
+        Steps of each frame of a window or film after the first two seconds, which have one. Default: as many as let
+        the most be seen in the time that there is.
 
     Raises
     ------
     InputError
-        For a field that has become a panel; the message names it.
+        For a field that has become a panel; the message names it. For fewer steps a frame than one.
     TypeMismatchError
         For panels that are none, a `run` that is no Run, names that are no texts, a probe without numbers, a
-        story that is no Story, a plan that is no Plan, controls that are none, a command that cannot be called.
+        story that is no Story, a plan that is no Plan, controls that are none, a command that cannot be called, a
+        whole_loss that is not True or False, a count of steps that is no whole number.
     UnknownNameError
         For a plan that names a tensor which the run has not.
     """
@@ -86,6 +93,8 @@ class Scene:
     controls: tuple[Control, ...] = ()
     command: Callable[[Reader], str | None] | None = None
     options: Any = None
+    whole_loss: bool = False
+    steps_a_frame: int | None = None
 
     def __new__(cls, *args: Any, **named: Any) -> Self:
         """Say where the fields of former scene files are now; everything else is for ``__init__`` to check."""
@@ -141,6 +150,9 @@ class Scene:
         self.controls = _controls(self.controls)
         if self.command is not None:
             function(self.command, "Scene: command")
+        flag(self.whole_loss, "Scene: whole_loss")
+        if self.steps_a_frame is not None:
+            integer("Scene: steps_a_frame", self.steps_a_frame, 1)
 
     @property
     def told(self) -> Story:

@@ -167,6 +167,10 @@ class Source(Protocol):
         """The loss on other data, all samples as one batch, at flat `values` (default now)."""
         raise self._cannot("evaluate a loss")
 
+    def whole_loss(self, values: NDArray[Any] | None = None) -> float:
+        """The loss of all samples that are learnt from, as one batch, at flat `values` (default now)."""
+        return self.evaluate(*self.samples(), values)
+
     def sample_gradient(self, sample: ArrayLike, target: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:
         """What one sample alone asks for: the gradient (P,) of its loss at flat `values`."""
         raise self._cannot("take a gradient")

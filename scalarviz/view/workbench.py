@@ -249,8 +249,9 @@ class Workbench(Laying):
         sketches.append(self.scenery.trouble(frame, [*self._static, *sketches]))
         if self.places.hud is not None:
             second = "  ·  ".join([*self.scenery.homeless, pace_text])  # where there is no room at the layer
-            ahead = self.side.ground.ahead if inside.told is None else None
-            state = state_of(self.subject, frame, second, self.colouring.quantity, self.side.headlines, ahead)
+            outside = inside.told is None
+            ahead, whole = (self.side.ground.ahead, self.subject.loss_of_all(frame)) if outside else (None, None)
+            state = state_of(self.subject, frame, second, self.colouring.quantity, self.side.headlines, ahead, whole)
             sketches.append(hud(self.places.hud, self.theme, inside.head(state)))
         return sketches
 

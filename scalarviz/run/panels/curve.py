@@ -26,16 +26,20 @@ class TestCurve:
         As for ``Run.evaluate``.
     accuracy : bool
         The targets are numbers of classes: the share that is read rightly stands beside the curve.
+    headline : bool
+        Whether its newest number stands in the HUD too.
     """
 
     label: str
     inputs: Float
     targets: NDArray[np.number]
     accuracy: bool = False
+    headline: bool = True
 
     def __post_init__(self) -> None:
         text(self.label, "TestCurve: the label")
         flag(self.accuracy, "TestCurve: accuracy")
+        flag(self.headline, "TestCurve: headline")
         inputs, targets = real_array(self.inputs, "TestCurve: the inputs"), real_array(self.targets, "the targets")
         if not inputs.ndim or not targets.ndim or len(inputs) != len(targets) or not len(inputs):
             raise InputError(f"TestCurve: got shapes {inputs.shape} and {targets.shape}; allowed: one target a sample")

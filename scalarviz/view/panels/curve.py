@@ -75,7 +75,9 @@ class LossDrawer(Drawer[LossCurve]):
     @property
     def headline(self) -> Headline | None:
         """The accuracy, or else the loss of the test."""
-        share = self.accuracy
+        share, test = self.accuracy, self.panel.test
+        if test is None or not test.headline:
+            return None
         if share is None and self.losses:
             return Headline("test", loss_text(self.losses[-1]), self.steps[-1] == self._step)
         return None if share is None else Headline("test accuracy", f"{100 * share:.1f} %", not self._pace.old)

@@ -68,23 +68,26 @@ def state_of(
     quantity: str,
     more: Sequence[Headline] = (),
     ahead: Ahead | None = None,
+    whole: float | None = None,
 ) -> HudState:
     """What the lines say of one frame of a subject whose steps are counted.
 
     Before the first step the loss is that of the coming one, which is the loss of the numbers shown, if it is known.
+    `whole` is the loss of all samples at these numbers, where that one is told.
     """
     facts = subject.source.facts
     coming = None if ahead is None or frame.loss == frame.loss else ahead.coming(frame)
+    own = frame.loss if coming is None else coming
     return HudState(
         frame.step,
-        frame.loss if coming is None else coming,
+        own if whole is None else whole,
         frame.lr if frame.next_lr is None else frame.next_lr,
         "" if facts is None else facts.optimizer,
         0 if facts is None else facts.batch_size,
         pace,
         quantity,
         said_of(quantity, subject, frame),
-        BEFORE if frame.edited else "",
+        BEFORE if frame.edited and whole is None else "",
         more,
         newest_beyond(frame),
         frame.lr,

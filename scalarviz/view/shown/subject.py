@@ -89,6 +89,8 @@ class Subject:
         The probe as the scene gave it: a hand may have changed `probe` since.
     plan : Plan or None
         Where the scene wants its tensors.
+    whole_loss : bool
+        Whether the loss that is told is that of all samples, at the numbers shown.
     """
 
     source: Source
@@ -97,6 +99,7 @@ class Subject:
     panels: tuple[Panel, ...] = ()
     given: Float | None = None
     plan: Plan | None = None
+    whole_loss: bool = False
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -130,6 +133,10 @@ class Subject:
         if not self.source.can.predict or self.probe is None or self.target is None:
             return None
         return float(self.source.evaluate(self.probe[None], self.target[None], frame.values))
+
+    def loss_of_all(self, frame: Frame) -> float | None:
+        """The loss of all samples at the values of a frame, where that is the one that is told; else None."""
+        return self.source.whole_loss(frame.values) if self.whole_loss and self.source.can.predict else None
 
     def choose(self, sample: ArrayLike, target: ArrayLike | None = None) -> None:
         """Draw the way of another sample from now on.
@@ -212,7 +219,7 @@ def scene_subject(scene: Scene, source: Source) -> Subject:
     own = None if probe is None else np.array(probe, np.float64)  # a hand may draw on it
     wanted = None if target is None else np.array(target, np.float64).ravel()  # changes when a hand chooses another
     sample = Sample(inputs, outputs, wanted, colours, "sheet" in speaks_of)
-    return Subject(source, own, sample, scene.panels, None if own is None else own.copy(), scene.plan)
+    return Subject(source, own, sample, scene.panels, None if own is None else own.copy(), scene.plan, scene.whole_loss)
 
 
 def _names(given: tuple[str, ...], count: int, letter: str) -> tuple[str, ...]:

@@ -91,7 +91,7 @@ class LiveView(Viewer):
         rehearsal = rehearse(self.run, steps, REHEARSAL_SECONDS)
         self.worker = Worker(self.run).start()
         self._asked = self.worker.request()
-        self.playback = Playback(self.worker, steps, duration, rehearsal)
+        self.playback = Playback(self.worker, steps, duration, rehearsal, scene.steps_a_frame)
         if rehearsal is not None:
             bench.side.ground.ahead = Ahead.of(rehearsal, self.worker.latest)
         self._frames, self._steps = _Rate(), _Rate()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ...checks import integer
 from ...errors import InputError
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ REST = 0.06
 """Share of a film that stands at its last step, to be looked at."""
 LOSS, WAY = 0.6, 0.2
 """How much of a film is given to the fall of the loss, and to the way of the weights; the rest goes by steps alone."""
+_MOST = 10**6  # frames
 EVENLY = 30
 """Steps below which each is shown equally long: there is little between them to be spread."""
 
@@ -30,6 +32,7 @@ def pace(
     rehearsal: Rehearsal | None = None,
     *,
     rest: float = REST,
+    steady: int | None = None,
 ) -> NDArray[np.int64]:
     """The step that each frame of a film shows.
 
@@ -49,7 +52,9 @@ def pace(
     rehearsal : Rehearsal, optional
         What these steps will do.
     rest : float
-        Share of the frames that rest at the end, where frames are spread by a rehearsal.
+        Share of the frames that rest at the end, where frames are spread by a rehearsal or go steadily.
+    steady : int, optional
+        Steps of each frame after the first two seconds, which have one: then the film is as long as that takes.
 
     Returns
     -------
@@ -62,6 +67,8 @@ def pace(
         For numbers outside those bounds, a film of more than a million frames, or a rehearsal of other steps.
     """
     _check_pace(total_steps, duration, fps)
+    if steady is not None:
+        return _steadily(total_steps, fps, integer("steady", steady, 1), rest)
     frames = max(2, round(duration * fps))
     stops = _by_steps(total_steps, frames, fps)
     if rehearsal is None or total_steps < EVENLY or frames < EVENLY:
@@ -73,6 +80,17 @@ def pace(
     table = np.interp(np.linspace(0, 1, moving), shown, np.arange(total_steps + 1))
     steps: NDArray[np.int64] = np.rint(np.append(table, np.full(frames - moving, total_steps))).astype(np.int64)
     return steps
+
+
+def _steadily(total_steps: int, fps: int, steady: int, rest: float) -> NDArray[np.int64]:
+    slow = min(round(SLOW_SECONDS * fps), total_steps)
+    moving = np.append(np.arange(slow), np.arange(slow, total_steps + steady, steady))
+    if len(moving) > _MOST:
+        raise InputError(f"steady: {steady} of {total_steps:,} steps a frame are {len(moving):,} frames, "
+                         f"a million at most; try {-(-total_steps // 600)}")  # fmt: skip
+    moving = np.append(moving, np.zeros(max(0, 2 - len(moving)), int))
+    still = round(rest * len(moving))
+    return np.minimum(np.append(moving, np.full(still, total_steps)), total_steps).astype(np.int64)
 
 
 def _by_steps(total_steps: int, frames: int, fps: int) -> NDArray[np.int64]:
@@ -139,7 +157,7 @@ def _check_pace(total_steps: int, duration: float, fps: int) -> None:
         raise InputError(f"total_steps: got {total_steps}; allowed: 0 or more")
     if not (0 < duration < float("inf")):
         raise InputError(f"duration: got {duration}; allowed: seconds above 0; try {DURATION:g}")
-    if fps < 1 or duration * fps > 1e6:
+    if fps < 1 or duration * fps > _MOST:
         raise InputError(f"fps: got {fps} for {duration:g} s; allowed: 1 or more, a million frames at most; try {FPS}")
 
 

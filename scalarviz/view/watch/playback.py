@@ -38,6 +38,8 @@ class Playback:
         Seconds that the paced run takes.
     rehearsal : Rehearsal, optional
         What these steps will do: then the pace follows what there is to see.
+    steady : int, optional
+        Steps of each frame after the first two seconds, instead of a duration.
 
     Attributes
     ----------
@@ -48,7 +50,12 @@ class Playback:
     """
 
     def __init__(
-        self, worker: Worker, steps: int, duration: float = DURATION, rehearsal: Rehearsal | None = None
+        self,
+        worker: Worker,
+        steps: int,
+        duration: float = DURATION,
+        rehearsal: Rehearsal | None = None,
+        steady: int | None = None,
     ) -> None:
         self.worker = worker
         self.running = self._held = False
@@ -57,11 +64,11 @@ class Playback:
         self.end = worker.run.steps + steps
         self._former: int | None = None
         self._first = worker.run.steps
-        self._table = pace(steps, duration, RATE, rehearsal, rest=0.0)
+        self._table = pace(steps, duration, RATE, rehearsal, rest=0.0, steady=steady)
         self._speed = SPEEDS.index(1.0)
         self._time = 0.0
         self._target = self._first
-        self._last_rate = max(1, int(self._table[-1] - self._table[-2]))
+        self._last_rate = steady or max(1, int(self._table[-1] - self._table[-2]))
 
     @property
     def speed(self) -> float:

@@ -89,6 +89,7 @@ class Telling:
     ) -> None:
         self._story, self._source, self._note = scene.told, source, note
         self._first, self._last = span
+        self._whole = (source.whole_loss(),) if scene.whole_loss else ()
         self._wait = wait
         self._waited = self._clock = 0.0
         self._touches = 0
@@ -149,6 +150,8 @@ class Telling:
     def _said(self, frame: Frame) -> Told:
         losses, facts = frame.curve.loss, self._source.facts
         batches = 1 if facts is None else -(-facts.samples // max(facts.batch_size, 1))
+        if self._whole:
+            losses, batches = np.array([*self._whole, self._source.whole_loss(frame.values)]), 1
         if not learnt(losses, batches, self._story.fall):
             return Told(f"Stopped at loss {loss_text(float(losses[-1]))}.", "", self._end_caps)
         fall = loss_text(float(losses[0])), loss_text(float(losses[-1]))

@@ -1,0 +1,104 @@
+"""Scenes that tell the loss of all samples, and such as say how many steps a frame has."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scalarviz.scenes import xor
+
+import scalarviz as sv
+from scalarviz.errors import InputError, TypeMismatchError
+from scalarviz.run.edits import SetWeights
+from scalarviz.view.draw.places import LABEL
+from scalarviz.view.draw.text import loss_text
+from scalarviz.view.watch.live import LiveView
+from scalarviz.view.watch.pace import pace
+from scalarviz.view.watch.playback import RATE
+from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.workbench import Workbench
+
+
+@pytest.fixture
+def scene():
+    made = xor.build(xor.Options(engine="numpy", seed=1))
+    yield made
+    made.run.close()
+
+
+def of_all(scene):
+    """The sum of squares of the four samples, by hand."""
+    weights = [scene.run.values[:9].reshape(3, 3), scene.run.values[9:].reshape(1, 3)]
+    hidden = np.tanh(xor.with_one(xor.BITS) @ weights[0].T)
+    return 0.5 * float(((np.tanh(hidden @ weights[1].T) - xor.WANTED) ** 2).sum())
+
+
+def told(bench):
+    """What stands behind the word `loss` in the HUD."""
+    texts = [item.text for sketch in bench.sketches for item in sketch.texts if item.size > LABEL]
+    return texts[texts.index("loss") + 1]
+
+
+@pytest.mark.gl
+def test_the_hud_tells_the_loss_of_all_samples_at_the_numbers_shown(scene):
+    with offscreen():
+        for size in ((1280, 720), (640, 360)):
+            bench = Workbench(scene, size)
+            for count in (0, 1, 6):
+                scene.run.step(count)
+                bench.update(bench.subject.frame())
+                assert told(bench) == loss_text(of_all(scene))
+                assert len({loss_text(float(loss)) for loss in scene.run.history.loss} - {told(bench)}) >= min(count, 1)
+
+
+@pytest.mark.gl
+def test_after_a_change_by_hand_it_is_that_of_the_numbers_shown(scene):
+    with offscreen():
+        bench = Workbench(scene, (1280, 720))
+        scene.run.step(3)
+        bench.update(bench.subject.frame())
+        before = told(bench)
+        scene.run.do(SetWeights(0, np.array([2.5])))
+        bench.update(bench.subject.frame())
+        assert told(bench) == loss_text(of_all(scene)) != before
+
+
+def test_a_pace_of_so_many_steps_a_frame_after_two_seconds():
+    stops = pace(20_000, 20.0, 30, steady=100, rest=0.0)
+    assert stops[:61].tolist() == list(range(61))
+    assert np.diff(stops[60:-1]).tolist() == [100] * (len(stops) - 62)
+    assert stops[-1] == 20_000
+    assert len(pace(20_000, 20.0, 30, steady=100)) > len(stops)  # a film rests at its end
+    assert pace(5, 20.0, 30, steady=100, rest=0.0).tolist() == [0, 1, 2, 3, 4, 5]
+    assert pace(0, 20.0, 30, steady=3).tolist()[-1] == 0
+
+
+@pytest.mark.parametrize(("steady", "says"), [(0, "steady"), (1, "a million at most; try 16667")])
+def test_impossible_steady_paces(steady, says):
+    with pytest.raises(InputError, match=says):
+        pace(10_000_000, 20.0, 30, steady=steady)
+
+
+@pytest.mark.gl
+def test_a_window_keeps_that_pace(scene):
+    with offscreen():
+        view = LiveView(scene, (640, 360), steps=20_000)
+        try:
+            view.playback._time = 3.0
+            assert view.playback.text() == "pace 100 steps a frame"
+            assert view.playback._paced(3.0) - view.playback._paced(3.0 - 1 / RATE) == pytest.approx(100)
+            assert view.playback._paced(60.0) - view.playback._paced(60.0 - 1 / RATE) == pytest.approx(100)
+        finally:
+            view.close()
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"whole_loss": "yes"}, TypeMismatchError),
+        ({"steps_a_frame": 0}, InputError),
+        ({"steps_a_frame": 1.5}, InputError),
+    ],
+)
+def test_fields_of_a_scene_are_checked(scene, given, error):
+    with pytest.raises(error, match=next(iter(given))):
+        sv.Scene("mine", scene.run, **given)
