@@ -90,7 +90,8 @@ def _steadily(total_steps: int, fps: int, steady: int, rest: float) -> NDArray[n
                          f"a million at most; try {-(-total_steps // 600)}")  # fmt: skip
     moving = np.append(moving, np.zeros(max(0, 2 - len(moving)), int))
     still = round(rest * len(moving))
-    return np.minimum(np.append(moving, np.full(still, total_steps)), total_steps).astype(np.int64)
+    steps: NDArray[np.int64] = np.minimum(np.append(moving, np.full(still, total_steps)), total_steps).astype(np.int64)
+    return steps
 
 
 def _by_steps(total_steps: int, frames: int, fps: int) -> NDArray[np.int64]:
