@@ -117,7 +117,7 @@ def _test_curve(words: Words) -> TestCurve:
 def report(scene: sv.Scene) -> dict[str, float]:
     """What the last line and the JSON say beyond what they say of every scene."""
     curve = next(panel for panel in scene.panels if isinstance(panel, LossCurve)).test
-    assert curve is not None
+    assert isinstance(curve, TestCurve)
     return {"test_loss": round(float(scene.run.evaluate(curve.inputs, curve.targets)), 4), "guessing": _guessing(scene)}
 
 

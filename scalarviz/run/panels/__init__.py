@@ -6,12 +6,12 @@ A kind of your own is a subclass of :class:`Panel` and a drawer that is register
 
 from .base import Beside, Panel, Place
 from .colours import ColourCube, Pictures
-from .curve import LossCurve, TestCurve
+from .curve import HeldBack, LossCurve, TestCurve
 from .digits import DigitBoard, DigitPad
 from .own import Image, Table, as_rows
 from .words import Invented, Reading, WordBoard
 
 __all__ = [
-    "Beside", "ColourCube", "DigitBoard", "DigitPad", "Image", "Invented", "LossCurve", "Panel", "Pictures", "Place",
-    "Reading", "Table", "TestCurve", "WordBoard", "as_rows",
+    "Beside", "ColourCube", "DigitBoard", "DigitPad", "HeldBack", "Image", "Invented", "LossCurve", "Panel",
+    "Pictures", "Place", "Reading", "Table", "TestCurve", "WordBoard", "as_rows",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...run.frame import Frame
 from ...run.moment import Moment
-from ...run.panels import LossCurve, TestCurve
+from ...run.panels import HeldBack, LossCurve, TestCurve
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import loss_text, measure
@@ -59,8 +59,9 @@ class LossDrawer(Drawer[LossCurve]):
         self.step_axis = StepAxis()
         self.steps: list[int] = []
         self.losses: list[float] = []
-        self._accuracies: list[float] = []
+        self._accuracies: list[float | None] = []
         self._values: object = None  # at which the end of the dashed curve was measured
+        self._data: object = None  # with which
         self._pace = Pace(ground.hints, _PAUSE)
         self._drawn: tuple[tuple[object, ...], Sketch] | None = None
         self._words: _Words | None = None
@@ -155,7 +156,7 @@ class LossDrawer(Drawer[LossCurve]):
         room = box[2] - measure("loss", LABEL, True) - measure("linear", LABEL) - 2 * 12 - 14 * self.switch.touched
         return dated if not found.fresh and measure(dated, LABEL) <= room else note
 
-    def _extend(self, test: TestCurve, moment: Moment, seconds: float | None) -> None:
+    def _extend(self, test: TestCurve | HeldBack, moment: Moment, seconds: float | None) -> None:
         """Measure the dashed curve, thinned as the run grows, and the accuracy at its own pace."""
         frame, steps = moment.frame, self.steps
         while steps and steps[-1] > frame.step:
@@ -170,21 +171,25 @@ class LossDrawer(Drawer[LossCurve]):
             if not due:  # the number is that of this frame; the curve gets no denser
                 self._forget(-1)
             due = True
-            read = np.argmax(moment.predict(test.inputs), axis=1)
-            self._accuracies.append(float(np.mean(read == np.ravel(test.targets))))
             self._pace.did()
         elif not due and self._edited(frame):
             self._forget(-1)
             due = True
         if due:
+            inputs, targets = test.of(moment)
+            if not len(inputs):  # nothing is held back
+                return
             steps.append(frame.step)
-            self._values = frame.values
-            self.losses.append(moment.evaluate(test.inputs, test.targets))
+            self._values, self._data = frame.values, frame.data
+            self.losses.append(moment.evaluate(inputs, targets))
+            self._accuracies.append(test.share(moment))
 
     def _edited(self, frame: Frame) -> bool:
-        """Whether the end of the dashed curve was measured at this step, but before weights were changed by hand."""
+        """Whether the end of the dashed curve was measured at this step, but before weights or data were changed."""
         if self.steps[-1] != frame.step or self._values is frame.values:
             return False
+        if self._data is not frame.data:
+            return True
         return not np.array_equal(np.asarray(self._values), frame.values)
 
     def _forget(self, place: int) -> None:
