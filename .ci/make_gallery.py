@@ -1,0 +1,100 @@
+"""Make ``scenes/pictures/``: of every scene a film of six seconds and a still, and one sheet with all of them.
+
+Usage: ``python .ci/make_gallery.py [SCENE ...]``; default: all scenes of the package. What is not named stays as it is.
+A film is the whole run of a scene with its defaults, paced as the program paces it; the still is its end.
+The README shows the films; the stills are installed, since the window that ``scalarviz`` opens shows them.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from animated_webp import Picture, smallest
+from PIL import Image
+
+from scalarviz.cli.main import scene_names
+from scalarviz.cli.painter import Painter
+from scalarviz.cli.scene import load_scene
+from scalarviz.run.rehearsal import rehearse
+from scalarviz.view.draw.painter import Painter as Ink
+from scalarviz.view.draw.sketch import Sketch
+from scalarviz.view.draw.theme import get_theme
+from scalarviz.view.watch.pace import pace
+from scalarviz.view.window.offscreen import offscreen
+
+PICTURES = Path(__file__).resolve().parents[1] / "scenes" / "pictures"
+STILLS = PICTURES / "stills"
+SHEET = PICTURES / "all.webp"
+LAID_OUT, SIZE = (960, 540), (640, 360)
+"""Pixels for which the window is laid out (smaller ones have no panels), and those of films and stills."""
+SECONDS, FPS = 6, 5
+LAST = 1500
+"""Milliseconds for which the end is shown besides."""
+MOST = 3_000_000
+"""Bytes of the folder in all; tests/house looks at it."""
+FILM = 255_000
+"""Bytes of one film at most: ten scenes have room."""
+QUALITIES = (75, 60, 48, 40, 34, 28)
+COLUMNS = 3
+
+
+def draw(name: str) -> tuple[list[Picture], Picture]:
+    """The frames of a scene's film, uint8 (H, W, 3) each, and its still."""
+    loaded = load_scene(name)
+    options = loaded.options(size=LAID_OUT)
+    scene = loaded.build(options)
+    run, painter = scene.run, Painter(scene, options)
+    engine, frames = str(run.engine), []
+    for step in pace(options.steps, SECONDS, FPS, rehearse(run, options.steps)):
+        if step > run.steps:
+            run.step(int(step) - run.steps)
+        frames.append(_small(painter.picture(engine, 1 / FPS)))
+    return frames, _small(painter.still(engine))
+
+
+def _small(picture: Picture) -> Picture:
+    return np.asarray(Image.fromarray(picture).resize(SIZE, Image.Resampling.LANCZOS))
+
+
+def sheet(names: list[str]) -> Picture:
+    """All stills with their names, uint8 (H, W, 3)."""
+    theme, gap, line = get_theme("dark"), 16, 34
+    wide, high = SIZE[0] // 2, SIZE[1] // 2
+    rows = -(-len(names) // COLUMNS)
+    size = COLUMNS * (wide + gap) + gap, rows * (high + line + gap) + gap
+    sketch = Sketch()
+    for number, name in enumerate(names):
+        x, y = gap + number % COLUMNS * (wide + gap), gap + number // COLUMNS * (high + line + gap)
+        still = Image.open(STILLS / f"{name}.webp").convert("RGB").resize((wide, high), Image.Resampling.LANCZOS)
+        sketch.image((x, y, wide, high), np.asarray(still))
+        sketch.text(x, y + high + 22, name, 16, theme.text1, bold=True)
+    with offscreen() as screen:
+        ink = Ink(size)
+        return screen.render(lambda viewport: (ink.background(theme.background, theme.glow), ink.draw([sketch]))[0], size)
+
+
+def main(asked: list[str]) -> int:
+    """Draw the scenes that are asked for, and the sheet; the exit code."""
+    scenes = scene_names()
+    if unknown := [name for name in asked if name not in scenes]:
+        print(f"no scene {unknown[0]!r}; there are {', '.join(scenes)}", file=sys.stderr)
+        return 2
+    STILLS.mkdir(parents=True, exist_ok=True)
+    for name in asked or scenes:
+        frames, still = draw(name)
+        shown = [round(1000 / FPS)] * (len(frames) - 1) + [LAST]
+        film = smallest(frames, shown, FILM, QUALITIES)
+        (PICTURES / f"{name}.webp").write_bytes(film)
+        Image.fromarray(still).save(STILLS / f"{name}.webp", quality=80, method=6)
+        print(f"{name}: film {len(film):,} bytes, still {(STILLS / f'{name}.webp').stat().st_size:,} bytes")
+    known = [name for name in scenes if (STILLS / f"{name}.webp").exists()]
+    Image.fromarray(sheet(known)).save(SHEET, quality=80, method=6)
+    total = sum(path.stat().st_size for path in PICTURES.rglob("*.webp"))
+    print(f"in all {total:,} bytes; allowed: {MOST:,}")
+    return 0 if total <= MOST else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
