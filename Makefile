@@ -14,7 +14,7 @@ BENCHES := $(filter-out %/readme_table.py %/gpu.py,$(wildcard benchmarks/[a-z]*.
 STARTED := $(shell date +%s)
 LOCKED  := setup.cfg pyproject.toml constraints.txt
 
-.PHONY: demo test bench gpu gpu-kernels notebooks lock clean
+.PHONY: demo test bench gpu gpu-kernels notebooks gallery lock clean
 
 demo: $(VENV)/.demo
 	@.ci/system-libraries $(if $(DISPLAY)$(WAYLAND_DISPLAY),window)
@@ -46,6 +46,11 @@ gpu-kernels: $(VENV)/.gpu-kernels
 notebooks: $(TESTED)
 	@.ci/system-libraries
 	$(BIN)/python .ci/make_notebooks.py
+
+# All scenes, or those that are named: make gallery SCENES="rgb xor"
+gallery: $(TESTED)
+	@.ci/system-libraries
+	$(BIN)/python .ci/make_gallery.py $(SCENES)
 
 lock: $(VENV)/.dev
 	$(BIN)/uv pip compile setup.cfg --quiet --universal --python-version 3.11 --upgrade \

@@ -2,7 +2,8 @@
 
 Usage: ``python .ci/make_gallery.py [SCENE ...]``; default: all scenes of the package. What is not named stays as it is.
 A film is the whole run of a scene with its defaults, paced as the program paces it; the still is its end.
-The README shows the films; the stills are installed, since the window that ``scalarviz`` opens shows them.
+The README shows the films, which this writes into it; the stills are installed, since the window that ``scalarviz``
+opens shows them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ from scalarviz.view.draw.theme import get_theme
 from scalarviz.view.watch.pace import pace
 from scalarviz.view.window.offscreen import offscreen
 
-PICTURES = Path(__file__).resolve().parents[1] / "scenes" / "pictures"
+ROOT = Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
+BEGIN, END = "<!-- gallery: made by make gallery -->", "<!-- end of the gallery -->"
+PICTURES = ROOT / "scenes" / "pictures"
 STILLS = PICTURES / "stills"
 SHEET = PICTURES / "all.webp"
 LAID_OUT, SIZE = (960, 540), (640, 360)
@@ -68,11 +72,36 @@ def sheet(names: list[str]) -> Picture:
     for number, name in enumerate(names):
         x, y = gap + number % COLUMNS * (wide + gap), gap + number // COLUMNS * (high + line + gap)
         still = Image.open(STILLS / f"{name}.webp").convert("RGB").resize((wide, high), Image.Resampling.LANCZOS)
+        sketch.rect(x - 1, y - 1, wide + 2, high + 2, fill=theme.border)
         sketch.image((x, y, wide, high), np.asarray(still))
         sketch.text(x, y + high + 22, name, 16, theme.text1, bold=True)
     with offscreen() as screen:
         ink = Ink(size)
-        return screen.render(lambda viewport: (ink.background(theme.background, theme.glow), ink.draw([sketch]))[0], size)
+        return screen.render(
+            lambda viewport: (ink.background(theme.background, theme.glow), ink.draw([sketch]))[0], size
+        )
+
+
+def table(names: list[str]) -> str:
+    """The films as the README shows them, two in a row, the command under each."""
+    rows = []
+    for start in range(0, len(names), 2):
+        pair = names[start : start + 2]
+        films = [f"![scalarviz {name}](scenes/pictures/{name}.webp)" for name in pair]
+        commands = [f"`scalarviz {name}`" for name in pair]
+        rows += [f"| {' | '.join([*cells, ''][:2])} |" for cells in (films, commands)]
+    return "\n".join([rows[0], "|---|---|", *rows[1:]])
+
+
+def films() -> list[str]:
+    """The scenes of which there is a film."""
+    return [name for name in scene_names() if (PICTURES / f"{name}.webp").exists()]
+
+
+def told(readme: str) -> str:
+    """The README's text with the films that there are."""
+    before, _, rest = readme.partition(BEGIN)
+    return f"{before}{BEGIN}\n{table(films())}\n{END}{rest.partition(END)[2]}"
 
 
 def main(asked: list[str]) -> int:
@@ -89,8 +118,8 @@ def main(asked: list[str]) -> int:
         (PICTURES / f"{name}.webp").write_bytes(film)
         Image.fromarray(still).save(STILLS / f"{name}.webp", quality=80, method=6)
         print(f"{name}: film {len(film):,} bytes, still {(STILLS / f'{name}.webp').stat().st_size:,} bytes")
-    known = [name for name in scenes if (STILLS / f"{name}.webp").exists()]
-    Image.fromarray(sheet(known)).save(SHEET, quality=80, method=6)
+    Image.fromarray(sheet(films())).save(SHEET, quality=80, method=6)
+    README.write_text(told(README.read_text(encoding="utf-8")), encoding="utf-8")
     total = sum(path.stat().st_size for path in PICTURES.rglob("*.webp"))
     print(f"in all {total:,} bytes; allowed: {MOST:,}")
     return 0 if total <= MOST else 1
