@@ -77,7 +77,7 @@ def _parts(frames: Sequence[Picture]) -> Iterator[tuple[Picture, tuple[int, int]
             rows = columns = np.arange(2)
         y, x = int(rows[0]) // 2 * 2, int(columns[0]) // 2 * 2
         part = np.s_[y : int(rows[-1]) + 1, x : int(columns[-1]) + 1]
-        # what is seen mixes a little with its neighbours in the encoder: those are as bright as in truth, and cost little
+        # what is seen mixes a little with its neighbours in the encoder: those are as bright as in truth, and cheap
         under = np.where(_wider(changed)[..., None], _flat(frame), GROUND)
         seen = changed[part]
         yield np.dstack([np.where(seen[..., None], frame[part], under[part]), seen * np.uint8(255)]), (x, y)
