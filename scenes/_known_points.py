@@ -15,13 +15,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from scalarviz import rng
 from scalarviz.run.frame import Frame
 
+from ._own_points import OwnPoints
+from ._points import KINDS, ORDER, points_of
 from ._sort import Sort
+from ._units import Units, plain
 
 Array = NDArray[np.float64]
 MOST_DRAWN = 2000
 """Points of a file that are drawn; all of them are learnt from."""
+CLASSES = ("\N{MINUS SIGN}1", "1")
+"""Of the points that are made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +45,10 @@ class Recipe:
         Of the points and of their order.
     by_hand : int
         How many were added or taken away since.
-    own : object or None
+    own : OwnPoints or None
         The table that they are from, where they are no kind.
+    columns : tuple of str
+        Those of the table that were asked for.
     """
 
     data: str
@@ -48,7 +56,8 @@ class Recipe:
     split: float
     seed: int
     by_hand: int = 0
-    own: Any = field(default=None, compare=False)
+    own: OwnPoints | None = field(default=None, compare=False)
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,6 +74,8 @@ class PointSet:
         The first so many are learnt from, the others are held back.
     sort : Sort
         What the targets are.
+    units : Units
+        What all of these numbers are called, and were before.
     """
 
     recipe: Recipe
@@ -72,6 +83,7 @@ class PointSet:
     targets: Array
     learnt: int
     sort: Sort
+    units: Units
 
     @property
     def train(self) -> tuple[Array, Array]:
@@ -101,13 +113,28 @@ class PointSet:
         k = self.learnt
         recipe = replace(self.recipe, by_hand=self.recipe.by_hand + 1)
         inputs, targets = np.insert(self.inputs, k, at, axis=0), np.insert(self.targets, k, target)
-        return PointSet(recipe, inputs, targets, k + 1, self.sort)
+        return PointSet(recipe, inputs, targets, k + 1, self.sort, self.units)
 
     def without(self, index: int) -> PointSet:
         """All but one."""
         recipe = replace(self.recipe, by_hand=self.recipe.by_hand + 1)
         inputs, targets = np.delete(self.inputs, index, axis=0), np.delete(self.targets, index)
-        return PointSet(recipe, inputs, targets, self.learnt - (index < self.learnt), self.sort)
+        return PointSet(recipe, inputs, targets, self.learnt - (index < self.learnt), self.sort, self.units)
+
+
+def points_for(recipe: Recipe) -> PointSet:
+    """The points of a recipe: the first of them are learnt from, the others held back."""
+    own = recipe.own
+    if own is None:
+        kind = KINDS[recipe.data]
+        inputs, targets = points_of(recipe.data, recipe.noise, recipe.seed)
+        sort, units = Sort(() if kind.number else CLASSES), plain(kind.reach)
+    else:
+        count = len(own.targets)
+        order = rng.permute(np.arange(count), count, recipe.seed, ORDER)
+        inputs, targets, sort, units = own.inputs[order], own.targets[order], own.sort, own.units
+    learnt = min(max(1, round(recipe.split * len(inputs))), len(inputs) - 1)
+    return PointSet(recipe, inputs, targets, learnt, sort, units)
 
 
 class Known:
@@ -144,7 +171,7 @@ class Known:
         if found is None:  # given by somebody else
             recipe = replace(self.first.recipe, by_hand=len(inputs))
             places, wanted = inputs.astype(np.float64), targets[:, 0].astype(np.float64)
-            found = PointSet(recipe, places, wanted, len(inputs), self.first.sort)
+            found = PointSet(recipe, places, wanted, len(inputs), self.first.sort, self.first.units)
         self._last = data, found
         return found
 

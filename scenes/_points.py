@@ -22,6 +22,8 @@ Made = tuple[Array, Array]
 NOISE = 0.5
 """The most that there is."""
 RADIUS = 5.0
+ORDER = 2**40
+"""Keys the order of points, as if it were an epoch that no run comes to."""
 PEAKS = ((-4.0, 2.5, 1), (0.0, 2.5, -1), (4.0, 2.5, 1), (-4.0, -2.5, -1), (0.0, -2.5, 1), (4.0, -2.5, -1))
 
 
@@ -151,5 +153,5 @@ def points_of(name: str, noise: float, seed: int) -> Made:
     """
     kind = KINDS[name]
     points, labels = kind.make(_Draw(seed), kind.count, noise)
-    order = rng.permute(np.arange(kind.count), kind.count, seed, 2**40)
+    order = rng.permute(np.arange(kind.count), kind.count, seed, ORDER)
     return points[order], labels[order]

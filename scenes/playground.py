@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -29,12 +30,13 @@ from scalarviz.run import Moment
 from scalarviz.run.panels import HeldBack, LossCurve
 
 from ._features import FEATURES
-from ._known_points import Known, PointSet, Recipe
+from ._known_points import Known, PointSet, Recipe, points_for
+from ._own_points import own_points, read_table
 from ._playground_net import BETWEEN, MOST_LAYERS, MOST_UNITS, network
-from ._points import KINDS, NOISE, points_of
-from ._sort import Sort
+from ._points import KINDS, NOISE
 from .options import SamplingFlag, SceneOptions, WholeNumbers, one_of
 
+_OF_ONE = tuple(name for name, feature in FEATURES.items() if feature.inputs == 1)
 OPTIMIZERS: dict[str, tuple[type[optim.Optimizer], float]] = {  # with their usual learning rate
     "sgd": (optim.SGD, 0.03),
     "adam": (optim.Adam, 0.01),
@@ -55,11 +57,27 @@ def parse_features(value: object) -> object:
     return tuple(name for name in FEATURES if name in names)
 
 
+def parse_columns(value: object) -> object:
+    """``length,width,kind`` as a tuple of names."""
+    return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
+
+
 class Options(SceneOptions):
     """The flags of ``scalarviz playground``: each field is one."""
 
     data: Annotated[str, one_of(KINDS)] = Field(
         "circle", description="what the points are", json_schema_extra={"metavar": "|".join(KINDS)}
+    )
+    csv: Path | None = Field(
+        None,
+        description="your own points instead: a table whose first line names the columns, the last one being what is "
+        "to be found; - is the standard input",
+        json_schema_extra={"metavar": "FILE"},
+    )
+    columns: Annotated[tuple[str, ...], BeforeValidator(parse_columns)] = Field(
+        (),
+        description="of the table: one or two inputs, then what is to be found",
+        json_schema_extra={"metavar": "X,Y,TARGET", "shown": "all of them"},
     )
     noise: float = Field(
         0.0, ge=0, le=NOISE, allow_inf_nan=False, description=f"how much chance is in the points, 0 to {NOISE:g}"
@@ -106,11 +124,14 @@ def build(options: Options) -> sv.Scene:
         For options that contradict each other and files that cannot be used; before anything is written.
     """
     _check_hidden(options.hidden)
-    points = points_for(Recipe(options.data, options.noise, options.split, _data_seed(options)))
-    net = network(options.features, options.hidden, options.activation, points.sort, options.seed)
+    points = points_for(_recipe(options))
+    features = _check_features(options, points)
+    net = network(features, options.hidden, options.activation, points.sort, options.seed)
     optimizer, usual_lr = OPTIMIZERS[options.optimizer]
     rule = optimizer(net.parameters(), lr=options.lr or usual_lr)
-    notes = [f"{points.learnt:,} points to learn from, {len(points.inputs) - points.learnt:,} held back"]
+    own = points.recipe.own
+    notes = list(own.notes) if own else []
+    notes += [f"{points.learnt:,} points to learn from, {len(points.inputs) - points.learnt:,} held back"]
     batch = options.batch if options.sampling == "replacement" else min(options.batch, points.learnt)
     if options.given("batch") and batch < options.batch:
         notes.append(f"a batch is all {batch:,} points that there are, not {options.batch:,}")
@@ -132,10 +153,10 @@ def build(options: Options) -> sv.Scene:
     return Playground(
         name="playground",
         run=run,
-        input_names=("x", "y"),
+        input_names=points.units.names,
         panels=(LossCurve("points to learn from", held_back(known)),),
         notes=notes,
-        story=sv.run.Story(f"They should {KINDS[options.data].aim}.", claim=partial(_claim, known=known)),
+        story=sv.run.Story(f"They should {_aim(points)}.", claim=partial(_claim, known=known)),
         whole_loss=points.learnt <= MOST_TOLD,
         known=known,
     )
@@ -153,14 +174,17 @@ class Playground(sv.Scene):
     known: Known = field(kw_only=True)
 
 
-def points_for(recipe: Recipe) -> PointSet:
-    """The points of a recipe: the first of them are learnt from, the others held back."""
-    inputs, targets = points_of(recipe.data, recipe.noise, recipe.seed)
-    return PointSet(recipe, inputs, targets, round(recipe.split * len(inputs)), _sort_of(recipe.data))
-
-
-def _sort_of(data: str) -> Sort:
-    return Sort() if KINDS[data].number else Sort(("\N{MINUS SIGN}1", "1"))
+def _aim(points: PointSet) -> str:
+    recipe, target = points.recipe, points.units.target.name
+    if recipe.own is None:
+        return KINDS[recipe.data].aim
+    names = " and ".join(column.name for column in points.units.inputs)
+    what = (
+        f"tell {len(points.sort.classes)} classes of {target!r} apart by"
+        if points.sort.classes
+        else f"find {target!r} from"
+    )
+    return f"{what} {names}" if len(what) + len(names) < 90 else "learn the points of your table"
 
 
 def held_back(known: Known) -> HeldBack:
@@ -192,8 +216,28 @@ def report(scene: Playground) -> dict[str, float]:
     return found if right is None else {**found, "accuracy": float(right.mean())}
 
 
-def _data_seed(options: Options) -> int:
-    return options.seed if options.data_seed is None else options.data_seed
+def _recipe(options: Options) -> Recipe:
+    """Where the points come from: a formula, or a table."""
+    seed = options.seed if options.data_seed is None else options.data_seed
+    if options.csv is None:
+        if options.columns:
+            raise InputError("--columns chooses among those of a table: give --csv FILE too")
+        return Recipe(options.data, options.noise, options.split, seed)
+    for name in ("data", "noise"):
+        if options.given(name):
+            raise InputError(f"--{name} and --csv contradict each other: the points are those of the table")
+    own = own_points(read_table(options.csv), options.columns)
+    return Recipe(str(options.csv), 0.0, options.split, seed, own=own, columns=options.columns)
+
+
+def _check_features(options: Options, points: PointSet) -> tuple[str, ...]:
+    """The features of the options, or of one input those that it has."""
+    if len(points.units.inputs) == 2:
+        return options.features
+    wanting = [name for name in options.features if FEATURES[name].inputs == 2]
+    if wanting and options.given("features"):
+        raise InputError(f"--features {','.join(wanting)}: the table has one input, x; allowed: {listing(_OF_ONE)}")
+    return tuple(name for name in options.features if name in _OF_ONE)
 
 
 def _check_hidden(hidden: tuple[int, ...]) -> None:

@@ -1,24 +1,30 @@
-"""Files: pictures, colour look-up tables, weights, IDX. Functions import pillow and safetensors themselves.
+"""Files: pictures, colour look-up tables, weights, IDX, tables. Functions import pillow and safetensors themselves.
 
 Open `weights` or `pictures` first; every file is written by `atomic`: whole or not at all.
 """
 
 from .atomic import check_target, replacing, write_bytes
+from .csv_table import CsvTable, parse_csv, read_csv
+from .decoded import decoded
 from .idx import find_idx, read_idx
 from .lut import Lut, check_lut_name, read_cube, sample, write_cube
 from .pictures import Picture, check_picture_name, example_photo, load_picture, save_picture, shrink
 from .weights import load_tensors, save_tensors
 
 __all__ = [
+    "CsvTable",
     "Lut",
     "Picture",
     "check_lut_name",
     "check_picture_name",
     "check_target",
+    "decoded",
     "example_photo",
     "find_idx",
     "load_picture",
     "load_tensors",
+    "parse_csv",
+    "read_csv",
     "read_cube",
     "read_idx",
     "replacing",

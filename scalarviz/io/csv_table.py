@@ -1,0 +1,248 @@
+"""`CsvTable`: a table of text as programs for tables write it, read into columns; numbers of it, or words.
+
+What is read: UTF-8 with or without its mark, UTF-16 with it, else Windows' Latin-1; commas, semicolons or tabs between
+the columns, and behind semicolons and tabs a comma may be the decimal one. The first line names the columns. Every
+error says the line of the text.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..checks import text as check_text
+from ..errors import FileFormatError, InputError, listing, shown
+from .atomic import StrPath
+from .decoded import LARGEST, decoded
+from .readable import check_source, unreadable
+
+WIDEST = 1000
+"""Columns at most."""
+LONGEST = 10_000
+"""Characters of one cell at most."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CsvTable:
+    """Columns of text.
+
+    Attributes
+    ----------
+    what : str
+        Where it is from, for messages.
+    names : tuple of str
+        Of the columns, each once.
+    columns : tuple of sequences of str
+        The cells of each, as they stand there.
+    text : str
+        All of it.
+    mark : str
+        What stands between two columns.
+    """
+
+    what: str
+    names: tuple[str, ...]
+    columns: tuple[Sequence[str], ...]
+    text: str
+    mark: str
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def column(self, name: str) -> Sequence[str]:
+        """The cells of a column.
+
+        Raises
+        ------
+        InputError
+            There is none of that name.
+        """
+        if name not in self.names:
+            raise InputError(f"{self.what} has no column {shown(name)}; it has {listing(self.names)}")
+        return self.columns[self.names.index(name)]
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        """A column as numbers (N,).
+
+        Raises
+        ------
+        FileFormatError
+            A cell is empty, or no finite number; the message names its line.
+        """
+        cells = self.column(name)
+        try:
+            found = np.array(list(map(float, self._plain(cells))))
+        except ValueError:
+            found = np.array([self._number(cell) for cell in cells])
+        bad = np.flatnonzero(~np.isfinite(found))
+        if len(bad):
+            raise self._no_number(name, int(bad[0]))
+        return found
+
+    def are_numbers(self, name: str) -> bool:
+        """Whether most cells of a column can be read as numbers: one that cannot is a mistake then."""
+        cells = self.column(name)
+        some = cells[:: max(1, len(cells) // 1000)]
+        return sum(not math.isnan(self._number(cell)) or _says_nan(cell) for cell in some) > len(some) / 2
+
+    def words(self, name: str) -> Sequence[str]:
+        """A column as words.
+
+        Raises
+        ------
+        FileFormatError
+            A cell is empty; the message names its line.
+        """
+        cells = [cell.strip() for cell in self.column(name)]
+        if "" in cells:
+            raise FileFormatError(f"{self.what}, line {self.line(cells.index(''))}: column {name!r} is empty")
+        return cells
+
+    def line(self, row: int) -> int:
+        """The line of the text that a row of the columns stands on, counted from 1."""
+        reader = csv.reader(io.StringIO(self.text, newline=""), delimiter=self.mark)
+        rows = -1
+        for cells in reader:
+            rows += any(cell.strip() for cell in cells)
+            if rows > row:
+                break
+        return reader.line_num
+
+    def _plain(self, cells: Sequence[str]) -> Iterator[str] | Sequence[str]:
+        return cells if self.mark == "," else (cell.replace(",", ".") for cell in cells)
+
+    def _number(self, cell: str) -> float:
+        """NaN where it is none: the caller says so."""
+        plain = cell.strip() if self.mark == "," else cell.strip().replace(",", ".")
+        try:
+            return math.nan if "_" in plain else float(plain)
+        except ValueError:
+            return math.nan
+
+    def _no_number(self, name: str, row: int) -> FileFormatError:
+        cell = self.column(name)[row].strip()
+        place = f"{self.what}, line {self.line(row)}: column {name!r}"
+        if not cell:
+            return FileFormatError(f"{place} is empty; every row needs a number there, or leave the row out")
+        if _says_nan(cell):
+            return FileFormatError(f"{place} says {shown(cell)}; a finite number is wanted, or leave the row out")
+        return FileFormatError(f"{place} says {shown(cell)}, which is no number; only the last column may be words")
+
+
+def read_csv(path: StrPath) -> CsvTable:
+    """The table in a file.
+
+    Raises
+    ------
+    InputError
+        No such file, or it cannot be read.
+    FileFormatError
+        It is no table of text, or a broken one.
+    """
+    source = check_source(path, "table")
+    try:
+        with source.open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError as error:
+        raise unreadable(path, error) from None
+    return parse_csv(decoded(data, Path(path).name), Path(path).name)
+
+
+def parse_csv(text: str, what: str = "the table") -> CsvTable:
+    """The table that a text is.
+
+    Parameters
+    ----------
+    text : str
+    what : str
+        Where it is from, for messages.
+
+    Raises
+    ------
+    FileFormatError
+        It is empty, its first line names no columns, or a row has too few or too many cells; the message names the
+        line.
+    """
+    text = check_text(text, "parse_csv: the text").removeprefix("\ufeff")
+    first = next((line for line in io.StringIO(text) if line.strip()), "")
+    if not first:
+        raise FileFormatError(f"{what} is empty; wanted a line with names of columns, such as x,y,kind, and a row each")
+    mark = max(",;\t", key=lambda one: (first.count(one), one == ","))
+    with _limit():
+        rows = _rows(text, mark, what)
+        names = _names(next(rows), what)
+        found = list(rows)
+    if not found:
+        raise FileFormatError(f"{what} has names of columns and no rows")
+    widths = set(map(len, found))
+    table = CsvTable(what, names, (), text, mark)
+    if widths != {len(names)}:
+        row = next(k for k, cells in enumerate(found) if len(cells) != len(names))
+        cells = len(found[row])
+        missing = f"column {names[cells]!r} is missing" if cells < len(names) else "there is one too many"
+        raise FileFormatError(
+            f"{what}, line {table.line(row)}: {cells} {'cell' if cells == 1 else 'cells'}, and the first line names "
+            f"{len(names)} columns: {missing}"
+        )
+    return CsvTable(what, names, tuple(zip(*found, strict=True)), text, mark)
+
+
+@contextmanager
+def _limit() -> Iterator[None]:
+    """A cell that is never closed would be read to the end of the file."""
+    before = csv.field_size_limit(LONGEST)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def _rows(text: str, mark: str, what: str) -> Iterator[list[str]]:
+    """All rows that are not blank."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
+    try:
+        for cells in reader:
+            if any(cells) and any(cell.strip() for cell in cells):
+                yield cells
+    except csv.Error as error:
+        why = f"a cell is longer than {LONGEST:,} characters" if "field larger" in str(error) else str(error)
+        hint = "; is a quotation mark left open?" if "longer" in why or "quote" in why or "end of data" in why else ""
+        raise FileFormatError(f"{what}, line {reader.line_num}: {why}{hint}") from None
+
+
+def _names(cells: list[str], what: str) -> tuple[str, ...]:
+    names = tuple(" ".join(cell.split()) for cell in cells)
+    if len(names) > WIDEST:
+        raise FileFormatError(f"{what} has {len(names):,} columns; allowed: {WIDEST:,}")
+    if all(_is_number(name) for name in names):
+        raise FileFormatError(
+            f"{what}: the first line is {shown(', '.join(names))}; names of the columns are wanted there, such as "
+            "x,y,kind"
+        )
+    for k, name in enumerate(names):
+        if not name:
+            raise FileFormatError(f"{what}: column {k + 1} has no name in the first line")
+        if name in names[:k]:
+            raise FileFormatError(f"{what}: two columns are called {name!r}; each needs a name of its own")
+    return names
+
+
+def _is_number(cell: Any) -> bool:
+    try:
+        float(str(cell).replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
+def _says_nan(cell: str) -> bool:
+    return _is_number(cell.strip()) and not math.isfinite(float(cell.strip().replace(",", ".")))
