@@ -36,7 +36,7 @@ class Adagrad(Optimizer):
         A hyper-parameter is out of its range.
     """
 
-    state = ("sum",)
+    state = squares = ("sum",)
     lr_decay: float
     weight_decay: float
     initial_accumulator_value: float

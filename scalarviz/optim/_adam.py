@@ -44,6 +44,7 @@ class Adam(Optimizer):
     """
 
     state: tuple[str, ...] = ("exp_avg", "exp_avg_sq")
+    squares = ("exp_avg_sq", "max_exp_avg_sq")
     betas: tuple[float, float]
     eps: float
     weight_decay: float

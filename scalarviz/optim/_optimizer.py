@@ -53,6 +53,8 @@ class Optimizer(Grouping):
         What the rates follow; see :mod:`scalarviz.optim.lr_scheduler`. None ends it.
     state : tuple of str
         Names of the numbers kept for each weight; they start at 0, or at what :meth:`state_start` says.
+    squares : tuple of str
+        Which of them are never negative, as means of squares: a picture shows them as magnitudes.
 
     While a Run trains with the optimiser, state and steps are the Run's: they are read from it, and a step by hand or
     loading others raises StateError.
@@ -81,6 +83,7 @@ class Optimizer(Grouping):
     """
 
     state: tuple[str, ...] = ()
+    squares: tuple[str, ...] = ()
     _edit: weakref.WeakMethod[Callable[[dict[str, Any], int | None], None]] | None = None
     """Who is told of a number that is set, while a Run trains with the optimiser."""
     _give: weakref.WeakMethod[Callable[[], object]] | None = None

@@ -38,6 +38,7 @@ class RMSprop(Optimizer):
         A hyper-parameter is out of its range.
     """
 
+    squares = ("square_avg",)
     alpha: float
     eps: float
     weight_decay: float

@@ -172,6 +172,9 @@ class Frame:
         How the run trained then: optimiser, batch, penalties; None where nobody trains.
     data : Data or None
         What was learnt from then (numbers of a sample, N), the same object as long as nobody changed it.
+    state : mapping of str to ndarray, shape (P,)
+        What the optimiser keeps for each weight after the step, by its names (``"exp_avg"``); empty where nobody asked
+        for it, and where there is nothing.
     forward : Forward or None
         The network that the values are of (``forward.tensors``, ``forward.stages``), where there is one: a run may have
         another one since.
@@ -198,6 +201,7 @@ class Frame:
     units: Units | None = field(default=None, repr=False, compare=False)
     settings: Settings | None = field(default=None, repr=False, compare=False)
     data: Data | None = field(default=None, repr=False, compare=False)
+    state: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles hold the numbers; the network stays here."""

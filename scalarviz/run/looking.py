@@ -46,20 +46,24 @@ class Looking:
     def values(self) -> NDArray[Any]:
         """The flat values as they are now."""
 
-    def frame(self, probe: ArrayLike | None = None) -> Frame:
+    def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
         """One consistent snapshot; `probe` is one sample (n_inputs,) whose activations are wanted.
 
-        Beside a training thread it waits for one; :meth:`request_frame` does not.
+        With `state` it holds the optimiser's arrays too (:attr:`Frame.state <scalarviz.run.frame.Frame.state>`). Beside
+        a training thread it waits for one; :meth:`request_frame` does not.
         """
-        return self.request_frame(probe).result()
+        return self.request_frame(probe, state=state).result()
 
-    def request_frame(self, probe: ArrayLike | None = None) -> FrameRequest:
+    def request_frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> FrameRequest:
         """Ask for a frame without waiting for it.
 
         Parameters
         ----------
         probe : array_like, shape (n_inputs,), optional
             One sample whose activations are wanted.
+        state : bool
+            Whether the optimiser's arrays are wanted too, which takes a copy of each. In the middle of a call of an
+            engine that has them elsewhere such a frame comes after the call.
 
         Returns
         -------
@@ -85,12 +89,12 @@ class Looking:
         gate = self.gate
         if gate is None or gate.mine():
             request = FrameRequest(sample)
-            request.give(self._reading())
+            request.give(self._reading(state))
             return request
-        return cast(FrameRequest, gate.request(sample))
+        return cast(FrameRequest, gate.request(sample, state=state))
 
-    def _reading(self) -> Reading:
-        """The numbers of now; for the thread that trains."""
+    def _reading(self, state: bool = False) -> Reading:
+        """The numbers of now, the optimiser's `state` among them if it is wanted; for the thread that trains."""
         self.timeline.enter()
         store, training, lr = self._store, self._training, float(self.optimizer.lr)
         return Reading(
@@ -111,7 +115,13 @@ class Looking:
             data=self.problem.data,
             forward=self._forward,
             settings=settings_of(self.problem, self.optimizer),
+            state=self._state_now() if state else None,
         )
+
+    def _state_now(self) -> dict[str, NDArray[Any]]:
+        """Copies of the optimiser's arrays (P,) by name."""
+        named = zip(self.optimizer.state, self.problem.state, strict=True)
+        return {name: array.copy() for name, array in named}
 
     def _reading_midway(self, now: Midway) -> Reading:
         """Numbers of the call that is under way; for the thread that trains."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import exp, log1p
+from math import exp, log, log1p
 from typing import Literal
 
 import numpy as np
@@ -18,10 +18,10 @@ from ..errors import InputError, UnknownNameError, listing, shown
 from .frame import Tensor
 
 Floats = NDArray[np.float64]
-Scale = Literal["linear", "symlog"]
+Scale = Literal["linear", "symlog", "log"]
 Scope = Literal["network", "layer", "tensor"]
 
-SCALES = ("linear", "symlog")
+SCALES = ("linear", "symlog", "log")
 SCOPES = ("network", "layer", "tensor")
 
 KNEE = 80.0
@@ -57,8 +57,9 @@ class Range:
     ----------
     low, high : float
         Values at the ends; ``-V`` and ``V`` for signed quantities.
-    scale : {"linear", "symlog"}
-        ``symlog`` needs ``low == -high`` and is for gradients, whose layers differ by decades.
+    scale : {"linear", "symlog", "log"}
+        ``symlog`` needs ``low == -high`` and is for gradients, whose layers differ by decades; ``log`` needs
+        ``low > 0`` and is for magnitudes: what is below lies at the low end, 0 too.
     """
 
     low: float
@@ -72,17 +73,27 @@ class Range:
             raise InputError(f"a colour range needs finite ends, low < high; got {self.low} .. {self.high}")
         if self.scale == "symlog" and self.low != -self.high:
             raise InputError(f"a symlog range must be symmetric; got {self.low} .. {self.high}")
+        if self.scale == "log" and not self.low > 0.0:
+            raise InputError(f"a log range must be positive; got {self.low} .. {self.high}")
 
     @classmethod
     def symmetric(cls, v: float, scale: Scale = "linear") -> Range:
         """``-v .. v``."""
         return cls(-v, v, scale)
 
+    @classmethod
+    def decades(cls, v: float, count: int) -> Range:
+        """So many decades up to `v`, logarithmic, as far as float32 reaches."""
+        low = max(v * 10.0**-count, SMALLEST)
+        return cls(low, v, "log") if v > low else cls(10.0**-count, EMPTY, "log")
+
     def unit(self, values: ArrayLike) -> Floats:
         """Fractions of the way from the low to the high colour: 0..1 inside the range, beyond it when clipped."""
         x = np.asarray(values, np.float64)
         if self.scale == "symlog":
             return np.asarray(symlog(x / self.high) * 0.5 + 0.5)
+        if self.scale == "log":
+            return np.asarray(np.log(np.maximum(x, self.low) / self.low) / log(self.high / self.low))
         return (x - self.low) / (self.high - self.low)
 
     def value(self, unit: ArrayLike) -> Floats:
@@ -90,6 +101,8 @@ class Range:
         u = np.asarray(unit, np.float64)
         if self.scale == "symlog":
             return np.asarray(symlog_inverse(2.0 * u - 1.0) * self.high)
+        if self.scale == "log":
+            return np.asarray(self.low * (self.high / self.low) ** u)
         return self.low + u * (self.high - self.low)
 
 

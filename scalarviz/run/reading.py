@@ -8,6 +8,7 @@ units when they are looked at.
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -39,6 +40,8 @@ class Reading:
     stopped_by : str
     past : Past or None
         Where the run can go, and what happened where.
+    state : mapping of str to ndarray, shape (P,), or None
+        The optimiser's arrays, copies; None where nobody asked for them.
     more, rates : ndarray of float64
         Losses and learning rates of the steps since then, of the call that the moment lies in.
     data : Data, shape (numbers of a sample, N)
@@ -66,6 +69,7 @@ class Reading:
     settings: Settings
     past: Past | None = None
     stopped_by: str = ""
+    state: Mapping[str, NDArray[Any]] | None = None
     more: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     rates: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     _making: threading.Lock = field(default_factory=threading.Lock)
@@ -106,6 +110,7 @@ class Reading:
             settings=self.settings,
             data=self.data,
             stopped_by=self.stopped_by,
+            state=self.state or {},
         )
 
     def _whole_curve(self) -> Curve:

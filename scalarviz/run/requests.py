@@ -41,6 +41,8 @@ class FrameRequest:
         Whose activations are wanted.
     answerer : Answerer, optional
         Who is to give the frame.
+    state : bool
+        Whether the optimiser's arrays are wanted.
 
     Attributes
     ----------
@@ -48,8 +50,10 @@ class FrameRequest:
         Whether an engine was told of it in the middle of a call.
     """
 
-    def __init__(self, sample: NDArray[Any] | None = None, answerer: Answerer | None = None) -> None:
-        self._sample, self._answerer = sample, answerer
+    def __init__(
+        self, sample: NDArray[Any] | None = None, answerer: Answerer | None = None, *, state: bool = False
+    ) -> None:
+        self._sample, self._answerer, self.state = sample, answerer, state
         self._came = threading.Event()
         self._lock = threading.Lock()
         self._waking: list[Callable[[], None]] = []

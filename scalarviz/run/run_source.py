@@ -91,13 +91,19 @@ class RunSource(Source):
         """See :attr:`Run.span`."""
         return self.run.span
 
-    def frame(self, probe: ArrayLike | None = None) -> Frame:
-        """See :meth:`Run.frame`."""
-        return self.run.frame(probe)
+    @property
+    def moments(self) -> dict[str, bool]:
+        """The state of the optimiser; what a rule calls its squares has no sign."""
+        optimizer = self.run.optimizer
+        return {name: name not in optimizer.squares for name in optimizer.state}
 
-    def request_frame(self, probe: ArrayLike | None = None) -> FrameRequest:
+    def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
+        """See :meth:`Run.frame`."""
+        return self.run.frame(probe, state=state)
+
+    def request_frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> FrameRequest:
         """See :meth:`Run.request_frame`."""
-        return self.run.request_frame(probe)
+        return self.run.request_frame(probe, state=state)
 
     def activations(self, probe: ArrayLike, values: NDArray[Any] | None = None) -> dict[str, NDArray[Any]]:
         """See :meth:`Run.activations`."""

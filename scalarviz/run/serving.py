@@ -27,7 +27,14 @@ class Serving(WeightsGate, Journeys):
     Parameters
     ----------
     run : Run
+
+    Attributes
+    ----------
+    state_wanted : bool
+        Whether whoever watches wants the optimiser's arrays in every frame, in those that edits leave too.
     """
+
+    state_wanted = False
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -36,8 +43,8 @@ class Serving(WeightsGate, Journeys):
         self._serving = threading.RLock()
         self._latest = run._reading()
 
-    def _publish(self) -> None:
-        self._latest = self.run._reading()
+    def _publish(self, state: bool = False) -> None:
+        self._latest = self.run._reading(state or self.state_wanted)
 
     def _boundary(self) -> None:
         """Do what waits, in order."""
@@ -79,8 +86,8 @@ class Serving(WeightsGate, Journeys):
         if request.done:
             return fresh
         try:
-            if not fresh:
-                self._publish()
+            if not fresh or (request.state and self._latest.state is None):
+                self._publish(request.state)
         except BaseException as error:  # it belongs to whoever asked
             request.fail(error)
             return False
@@ -109,7 +116,7 @@ class Serving(WeightsGate, Journeys):
 
     def _readback(self) -> Readback | None:
         """The engine asks, in its thread and in the middle of a call, whether anybody waits who is new."""
-        new = [request for request in self._first() if not request.told]
+        new = [request for request in self._first() if not (request.told or request.state)]
         for request in new:
             request.told = True
         return _Readback(self, new) if new else None

@@ -7,7 +7,7 @@ cannot do it says beforehand (:attr:`Source.can`); asked all the same it raises.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -141,13 +141,21 @@ class Source(Protocol):
         """First and last step at which it can stand."""
         return 0, 0
 
-    @abstractmethod
-    def frame(self, probe: ArrayLike | None = None) -> Frame:
-        """One consistent snapshot; `probe` is one sample (n_inputs,) whose activations are wanted."""
+    @property
+    def moments(self) -> Mapping[str, bool]:
+        """What is kept for each weight by whoever trains: by its name, whether it has a sign or is a magnitude."""
+        return {}
 
-    def request_frame(self, probe: ArrayLike | None = None) -> FrameRequest:
+    @abstractmethod
+    def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
+        """One consistent snapshot; `probe` is one sample (n_inputs,) whose activations are wanted.
+
+        With `state` it holds the numbers of `moments` too.
+        """
+
+    def request_frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> FrameRequest:
         """The same without waiting, where a thread changes the numbers; elsewhere it is there at once."""
-        return FrameRequest.of(self.frame(probe))
+        return FrameRequest.of(self.frame(probe, state=state))
 
     def activations(self, probe: ArrayLike, values: NDArray[Any] | None = None) -> dict[str, NDArray[Any]]:
         """``"input"`` and the row of every stage for one sample (n_inputs,), at flat `values` (default now)."""

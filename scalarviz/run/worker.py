@@ -237,29 +237,31 @@ class Worker(Serving):
         """The last frame that somebody asked for, or that an edit or the end of training left; waits for nobody."""
         return self._latest.frame()
 
-    def request(self, sample: NDArray[Any] | None = None) -> FrameRequest:
+    def request(self, sample: NDArray[Any] | None = None, *, state: bool = False) -> FrameRequest:
         """Ask for a new frame; see :meth:`scalarviz.Run.request_frame`.
 
         Parameters
         ----------
         sample : ndarray, shape (n_inputs,), optional
             Whose activations are wanted.
+        state : bool
+            Whether the optimiser's arrays are; :attr:`state_wanted` has them in what edits leave too.
         """
-        request = FrameRequest(sample, self)
+        request = FrameRequest(sample, self, state=state)
         while not (self._over or self.mine()):
             with self._condition:
                 if not self._gone():
                     self._queue(request)
                     return request
             self._error = self._finish() or self._error
-        return self.run.request_frame(sample)
+        return self.run.request_frame(sample, state=state)
 
     def see_to(self, request: FrameRequest) -> None:
         """Somebody waits for `request`: if no other thread is there to answer it, it is answered now."""
         if self._gone():
             self._error = self._finish() or self._error
         elif self.mine():
-            request.give(self.run._reading())
+            request.give(self.run._reading(request.state))
 
     def _gone(self) -> bool:
         """Whether there was a thread, and is none any more."""

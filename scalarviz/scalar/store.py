@@ -31,8 +31,8 @@ class Gate(Protocol):
         """What `function` gives, called when the arrays may be touched; waits for it."""
         ...
 
-    def request(self, sample: NDArray[Any] | None = None) -> Any:
-        """Ask for a frame of the run, with the activations of a sample; does not wait for it."""
+    def request(self, sample: NDArray[Any] | None = None, *, state: bool = False) -> Any:
+        """Ask for a frame of the run, with the activations of a sample and the optimiser's state; does not wait."""
         ...
 
     def answer(self) -> None:

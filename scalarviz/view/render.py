@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..run.frame import Frame
+from .cubes.quantity import quantity_of
 from .draw.gl import require_vispy
 from .draw.places import check_size
 from .draw.theme import Theme
@@ -41,8 +42,10 @@ def render(
     theme : {"dark", "light"}
     cmap : str, optional
         A colour map by name (``"grey"``, ``"viridis"``); default: the quantity's own.
-    quantity : {"weight", "gradient", "update"}
-        What the cubes show.
+    quantity : str
+        What the cubes show: ``"weight"``, ``"gradient"``, ``"|gradient|"``, ``"update"``, ``"update/value"``, or what
+        the optimiser keeps for each weight, by its name (Adam's ``"exp_avg"`` and ``"exp_avg_sq"``, momentum's
+        ``"momentum_buffer"``).
     supersample : int
         2 draws at twice the size and averages.
     pace_text : str
@@ -71,7 +74,8 @@ def render(
     require_vispy()
     size, subject = check_size(size), subject_of(x)
     with standing(subject.source, step):
-        frame = subject.frame()
+        wanted = quantity_of(quantity, subject.source.moments)
+        frame = subject.frame(state=wanted.state)
         told = None if inside is None else told_of(subject, frame, inside, whole_batch=whole_batch)
     with offscreen():
         bench = Workbench(subject, size, theme, cmap, quantity, supersample=supersample)

@@ -46,7 +46,8 @@ class Standing(Aim):
         """What belongs to the tensors and stages that there are."""
         subject, look = self.subject, self.theme
         self._made_for = subject.tensors, subject.stages
-        self.colouring = Coloring(subject.tensors, look, quantity, self.cmap_name or None)
+        self.colouring = Coloring(subject.tensors, look, quantity, self.cmap_name or None,
+                                  lambda: subject.source.moments)  # fmt: skip
         if not subject.stages:
             self.colouring.scope = "all numbers"
         self.activations = ActivationScale(subject.stages, look, sheet=subject.sample.sheet)

@@ -49,8 +49,9 @@ class Workbench(Laying):
         ``"dark"`` or ``"light"``.
     cmap : str, optional
         A colour map by name; default: the quantity's own.
-    quantity : {"weight", "gradient", "update"}
-        What the cubes show.
+    quantity : str
+        What the cubes show: ``"weight"``, ``"gradient"``, ``"|gradient|"``, ``"update"``, ``"update/value"``, or what
+        the optimiser keeps for each weight, by its name (``"exp_avg"``).
     keys : sequence of (str, str)
         Keys and what they do, for the line at the bottom; a film has none.
     text_hz : float, optional
@@ -227,7 +228,7 @@ class Workbench(Laying):
                 self.touch.explain(frame)
             self._numbers = self._texts(frame, pace_text)
         self._outdated = False
-        seen = View(self.layout, self.camera, self.project, self.places, self.theme, self.colouring.quantity,
+        seen = View(self.layout, self.camera, self.project, self.places, self.theme, self.colouring.shows,
                     self.panels_shown and self.inside.told is None, self._hit)  # fmt: skip
         above = self.touch.layers(frame, seen, self.side)
         above[0] += self.inside.overlay(seconds)
@@ -251,7 +252,7 @@ class Workbench(Laying):
             second = "  ·  ".join([*self.scenery.homeless, pace_text])  # where there is no room at the layer
             outside = inside.told is None
             ahead, whole = (self.side.ground.ahead, self.subject.loss_of_all(frame)) if outside else (None, None)
-            state = state_of(self.subject, frame, second, self.colouring.quantity, self.side.headlines, ahead, whole)
+            state = state_of(self.subject, frame, second, self.colouring.shows, self.side.headlines, ahead, whole)
             sketches.append(hud(self.places.hud, self.theme, inside.head(state)))
         return sketches
 

@@ -339,10 +339,10 @@ def test_what_keeps_a_run_from_giving_a_frame_is_raised_and_later_ones_come(slow
     failing = [True]
     reading = type(run)._reading
 
-    def full(self):
+    def full(self, *wanted):
         if failing[0]:
             raise MemoryError("no room for a copy")
-        return reading(self)
+        return reading(self, *wanted)
 
     monkeypatch.setattr(type(run), "_reading", full)
     trainer.go_on.set()
@@ -471,7 +471,7 @@ def test_await_raises_what_went_wrong(slow, monkeypatch):
     _, run, trainer, _ = slow
     request = run.request_frame()
 
-    def full(self):
+    def full(self, *wanted):
         raise MemoryError("no room for a copy")
 
     async def main():

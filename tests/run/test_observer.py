@@ -56,6 +56,7 @@ def ask(run, a):
     """Every question there is."""
     first, newest = run.span
     opened = run.open()
+    run.frame(state=True)
     opened.terms(a % run.n_weights)
     opened.micro_steps()
     opened.loss_along(a % run.n_weights, 5)

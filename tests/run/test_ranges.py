@@ -89,7 +89,7 @@ def test_ranges_that_make_no_sense_are_refused(low, high, scale):
 
 def test_an_unknown_scale_is_refused():
     with pytest.raises(UnknownNameError, match="linear, symlog"):
-        Range(-1, 1, "log")
+        Range(-1, 1, "decades")
 
 
 def test_v_moves_outward_with_its_time_constant_and_never_inward():
@@ -114,3 +114,24 @@ def test_v_does_not_depend_on_the_frame_rate(pauses):
 def test_the_tracker_refuses_a_time_constant_of_zero():
     with pytest.raises(InputError, match="time_constant"):
         RangeTracker(0.0)
+
+
+@given(st.floats(1e-20, 1e20), st.integers(1, 12))
+def test_decades_are_equally_long_on_a_log_scale(v, count):
+    chosen = Range.decades(v, count)
+    np.testing.assert_allclose(chosen.unit(v * 10.0 ** -np.arange(count + 1)), np.linspace(1, 0, count + 1), atol=1e-9)
+    unit = np.linspace(0, 1, 11)
+    np.testing.assert_allclose(chosen.unit(chosen.value(unit)), unit, atol=1e-9)
+    assert chosen.unit(2 * v) > 1
+    assert chosen.unit([0.0, v * 10.0 ** -(count + 3)]).tolist() == [0.0, 0.0]
+
+
+def test_decades_end_where_float32_does():
+    assert Range.decades(1e-37, 8).low == 2.0**-126
+    assert Range.decades(1e-300, 4) == Range(1e-4, 1.0, "log")
+
+
+@pytest.mark.parametrize("low", [0.0, -1.0])
+def test_a_log_range_is_positive(low):
+    with pytest.raises(InputError, match="positive"):
+        Range(low, 2.0, "log")

@@ -5,37 +5,26 @@ Cubes, numbers on cubes and legends all take their range from here, and here it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...checks import text
-from ...errors import UnknownNameError, listing, shown
 from ...run.frame import Frame, Stage, Tensor, is_chain
-from ...run.ranges import Range, RangeTracker, Scale, clipped_share, extent, extents
+from ...run.ranges import Range, RangeTracker, clipped_share, extent, extents
 from ..draw.maps import Colormap, get_map
 from ..draw.text import exponent, short
 from ..draw.theme import Theme
 from ..space.conv import NEW_MAPS
 from ..space.layout import FEW
+from .quantity import RATIO, quantity_of
 
 if TYPE_CHECKING:
     from .slab import SlabVisual
 
-Quantity = Literal["weight", "gradient", "update"]
 Float = NDArray[np.floating]
-
-_SCALES: dict[str, Scale] = {"weight": "linear", "gradient": "symlog", "update": "symlog"}
-
-
-def _check(quantity: str) -> None:
-    """UnknownNameError unless there is such a quantity."""
-    if text(quantity, "the quantity") not in _SCALES:
-        raise UnknownNameError(f"quantity {shown(quantity)} is not known; allowed: {listing(_SCALES)}")
-
 
 _AT_ONCE = 1.1
 _BOUNDS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0)}
@@ -46,12 +35,16 @@ class Coloring:
 
     Parameters
     ----------
-    quantity : {"weight", "gradient", "update"}
+    quantity : str
+        A name of `quantity.OWN`, or of what the optimiser keeps.
     cmap : str, optional
         Name of a colour map; default: the quantity's own.
+    moments : callable
+        What the optimiser keeps now: by its name, whether it has signs.
 
     Attributes
     ----------
+    shows : Quantity
     range : Range
         Of the last `update`.
     growing : bool
@@ -68,12 +61,17 @@ class Coloring:
     scope = "the network"
 
     def __init__(
-        self, tensors: Sequence[Tensor], theme: Theme, quantity: str = "weight", cmap: str | None = None
+        self,
+        tensors: Sequence[Tensor],
+        theme: Theme,
+        quantity: str = "weight",
+        cmap: str | None = None,
+        moments: Callable[[], Mapping[str, bool]] = dict,
     ) -> None:
-        _check(quantity)
-        self.quantity = quantity
-        self.cmap: Colormap = get_map(quantity if cmap is None else cmap, theme)
-        self.range = Range.symmetric(1.0, _SCALES[quantity])
+        self._moments = moments
+        self.shows = quantity_of(quantity, moments())
+        self.cmap: Colormap = get_map(self.shows.cmap if cmap is None else cmap, theme)
+        self.range = self.shows.range(1.0)
         self.flat: Float = np.zeros(0)
         self.drawn: Float = self.flat
         self.growing = self.untrained = False
@@ -83,6 +81,11 @@ class Coloring:
         self._buffers = [t for t in self._tensors if t.buffer]
         self._tracker, self._others = RangeTracker(), RangeTracker()
 
+    @property
+    def quantity(self) -> str:
+        """The name of what is shown."""
+        return self.shows.name
+
     def change(self, theme: Theme, quantity: str, cmap: str | None) -> None:
         """Another look; another quantity gets a range of its own at the next update.
 
@@ -91,10 +94,10 @@ class Coloring:
         UnknownNameError
             For unknown names; nothing is changed then.
         """
-        _check(quantity)
-        self.cmap = get_map(quantity if cmap is None else cmap, theme)
+        wanted = quantity_of(quantity, self._moments())
+        self.cmap = get_map(wanted.cmap if cmap is None else cmap, theme)
         if quantity != self.quantity:
-            self.quantity = quantity
+            self.shows = wanted
             self.refit()
 
     def refit(self) -> None:
@@ -106,20 +109,21 @@ class Coloring:
 
         `whole` are numbers (P,) that those of the frame come to, and whose range they have already.
         """
-        self.flat = {"weight": frame.values, "gradient": frame.gradient, "update": frame.update}[self.quantity]
+        numbers = self.shows.numbers(frame)
+        self.flat = np.zeros_like(frame.values) if numbers is None else numbers
         missing = self.missing(frame)
         self._known = np.isfinite(self.flat) & ~missing
         self.untrained = not any(missing[tensor.span].any() for tensor in self._weights)
         wanted = extents(self.flat if whole is None else whole, self._weights or self._tensors)
         now = grown(self._tracker, wanted, seconds)
-        self.growing = any(v > now[name] for name, v in wanted.items())
-        self.range = Range.symmetric(max(now.values()), _SCALES[self.quantity])
+        self.range = self.shows.range(max(now.values()))
+        self.growing = self.range is not RATIO and any(v > now[name] for name, v in wanted.items())
         self._draw(seconds)
 
     def _draw(self, seconds: float | None) -> None:
         """Let buffers fill the range by ranges of their own."""
         self.drawn = self.flat
-        if not (self._buffers and self._weights):
+        if not (self._buffers and self._weights) or not self.signed:
             return
         own = grown(self._others, extents(self.flat, self._buffers, "tensor"), seconds)
         self.drawn = self.flat.copy()
@@ -129,6 +133,8 @@ class Coloring:
 
     def missing(self, frame: Frame) -> NDArray[np.bool_]:
         """Where there is no number of this quantity, (P,): no gradient yet, or ever. Buffers have updates."""
+        if self.shows.state and self.quantity not in frame.state:
+            return np.ones(len(frame.values), bool)
         found = np.zeros(len(frame.values), bool) if self.quantity == "weight" else ~frame.computed
         if self.quantity == "update" and frame.computed.any():
             for tensor in self._buffers:
@@ -144,28 +150,48 @@ class Coloring:
         return {t.name: self.range.unit(t.of(self.drawn)) for t in self._tensors}
 
     def extents(self) -> Mapping[str, float]:
-        """V of each tensor on its own, for the labels at the plates; those without a number have none."""
+        """What stands after `bound` at each plate: its own V, its largest magnitude; without a number there is none."""
         known = [t for t in self._tensors if self._known[t.span].any()]
-        return extents(self.flat, known, "tensor")
+        if self.signed:
+            return extents(self.flat, known, "tensor")
+        return {t.name: float(np.max(self.flat[t.span], initial=0.0, where=self._known[t.span])) for t in known}
+
+    @property
+    def signed(self) -> bool:
+        """Whether what is shown has signs."""
+        return self.shows.signed
+
+    @property
+    def bound(self) -> str:
+        """What stands before the range of a tensor: numbers are on both sides of 0, or magnitudes."""
+        return "\N{LESS-THAN OR EQUAL TO}\N{THIN SPACE}" if not self.signed else "±"
+
+    def _ticks(self) -> tuple[list[tuple[float, str]], str]:
+        """Places and texts of the legend's numbers, and how its scale is divided."""
+        v, scale = self.range.high, self.range.scale
+        if scale == "log":
+            ends = (self.range.low, *(v * 10.0**-k for k in range(round(np.log10(v / self.range.low)) - 1, -1, -1)))
+            named = [(float(self.range.unit(t)), exponent(t).replace("1.0e", "1e")) for t in ends]
+            return named, "log"
+        ticks = (-v, -v / 10, 0.0, v / 10, v) if scale == "symlog" else (-v, 0.0, v)
+        form = exponent if scale == "symlog" and v < 0.1 else short  # one form for all five
+        named = [(float(p), form(t, signed=True)) for p, t in zip(self.range.unit(ticks), ticks, strict=True)]
+        return named, "log both ways from 0" if scale == "symlog" else f"range of {self.scope}"
 
     def legend(self) -> LegendScale:
         """What the legend says of this frame."""
-        v = self.range.high
-        log = self.range.scale == "symlog"
-        ticks = (-v, -v / 10, 0.0, v / 10, v) if log else (-v, 0.0, v)
-        places = self.range.unit(ticks)
-        form = exponent if log and v < 0.1 else short  # one form for all five
-        labels = [(float(p), form(t, signed=True)) for p, t in zip(places, ticks, strict=True)]
-        scope = "log both ways from 0" if log else f"range of {self.scope}"
+        v, words = self.range.high, self.shows.words
+        labels, scope = self._ticks()
         weights = np.ones(len(self.flat), bool)
         for tensor in self._buffers if self._weights else ():
             weights[tensor.span] = False
         if not self._known[weights].any():  # the range is of nothing
-            return LegendScale(self.quantity, scope, self.cmap, [(0.5, "0")], np.empty(0))
+            zero = [(0.5, "0")] if self.signed else []
+            return LegendScale(words, scope, self.cmap, zero, np.empty(0))
         flat = self.flat[weights]
         marks = self.range.unit(flat[self._known[weights]]) if len(flat) <= FEW else np.empty(0)
         note = f"{scope} · {share_text(clipped_share(flat, v))} clipped"
-        return LegendScale(self.quantity, note, self.cmap, labels, marks)
+        return LegendScale(words, note, self.cmap, labels, marks)
 
 
 def grown(tracker: RangeTracker, target: Mapping[str, float], seconds: float | None) -> dict[str, float]:

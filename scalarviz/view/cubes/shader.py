@@ -9,7 +9,7 @@ algorithm", 1987). The same text is compiled in variants, since a software rende
 ``AVERAGE`` cubes below a pixel: the mean colour of NU x NV samples of the pixel's footprint.
 ``FLAGS``   some cell carries a mark other than "clipped".
 ``TILED``   some plate has gaps between convolution tiles or a last row that is not full.
-``CURVED``  some plate has a symmetric-log scale.
+``CURVED``  some plate has a logarithmic scale.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ attribute vec3 a_u; attribute vec3 a_v; attribute vec3 a_w;
 attribute vec4 a_dims;       // columns, rows, half side, half thickness
 attribute vec4 a_place;      // cells per tile and its gap (x, y), first texel (x, y)
 attribute vec4 a_strides;    // tile row, row, tile column, column
-attribute vec4 a_range;      // low, high, symmetric log?, row of the colour table
+attribute vec4 a_range;      // low, high, 1 for symmetric log and 2 for log, row of the colour table
 // Whether the u sides look at the viewer, the v sides, cells in the last row, and what is down for marks:
 // 0 v (lying plate), 1 v (standing), 2 u (standing), 3 u (lying).
 attribute vec4 a_style;
@@ -84,7 +84,8 @@ float unit(float value) {
 #ifdef CURVED
   float x = value / v_range.y;
   float curved = sign(x) * log(1.0 + KNEE * abs(x)) / log(1.0 + KNEE) * 0.5 + 0.5;
-  return v_range.z > 0.5 ? curved : linear;
+  float decades = log(max(value, v_range.x) / v_range.x) / log(v_range.y / v_range.x);
+  return v_range.z > 1.5 ? decades : (v_range.z > 0.5 ? curved : linear);
 #else
   return linear;
 #endif

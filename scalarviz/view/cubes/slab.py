@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError, UnknownNameError, listing
-from ...run.ranges import KNEE, Range
+from ...run.ranges import KNEE, SCALES, Range
 from ..draw.gl import gloo
 from ..draw.maps import TABLE_SIZE, Colormap, get_map
 from ..draw.theme import Theme, get_theme, rgb
@@ -260,7 +260,7 @@ class SlabVisual:
 
     def _range(self, index: int, chosen: Range, row: float) -> None:
         low, high = np.clip([chosen.low, chosen.high], -0.25 * FLOAT_MAX, 0.25 * FLOAT_MAX)  # their difference too
-        new = np.array([low, high, chosen.scale == "symlog", row], np.float32)
+        new = np.array([low, high, SCALES.index(chosen.scale), row], np.float32)
         target = self._vertices["a_range"][8 * index : 8 * index + 8]
         if not np.array_equal(target[0], new):
             target[:] = new

@@ -249,11 +249,11 @@ class FlowLabels:
                     return float(x), float(y), width, height
         return None
 
-    def ranges(self, extents: Mapping[str, float], theme: Theme) -> Sketch:
-        """The second lines: shape, and ± the range of each tensor in `extents`."""
+    def ranges(self, extents: Mapping[str, float], theme: Theme, bound: str = "±") -> Sketch:
+        """The second lines: shape, and `bound` and the range of each tensor in `extents`."""
         sketch = Sketch()
         for label in self.plates:
-            span = f"   ±{short(extents[label.name])}" if label.ranged and label.name in extents else ""
+            span = f"   {bound}{short(extents[label.name])}" if label.ranged and label.name in extents else ""
             if label.shape:
                 sketch.text(label.x, label.y + _LINE, label.shape + span, LABEL, theme.text2, anchor=label.anchor)
         return sketch

@@ -65,12 +65,12 @@ class PlanLabels:
             sketch.text(name.x, name.y + 17, name.title, CHANNEL, theme.text1, bold=True)
         return sketch
 
-    def ranges(self, extents: Mapping[str, float], theme: Theme) -> Sketch:
-        """The second lines: shape, and ± the range of each tensor in `extents`."""
+    def ranges(self, extents: Mapping[str, float], theme: Theme, bound: str = "±") -> Sketch:
+        """The second lines: shape, and `bound` and the range of each tensor in `extents`."""
         sketch = Sketch()
         for name in self._captions():
             shape = self._shapes[name.tensor]
-            span = f" ±{short(extents[name.tensor])}" if name.tensor in extents else ""
+            span = f" {bound}{short(extents[name.tensor])}" if name.tensor in extents else ""
             line = next((text for text in (shape + span, shape) if measure(text, LABEL) <= name.width), "")
             sketch.text(name.x, name.y + 33, line, LABEL, theme.text2)
         return sketch

@@ -183,7 +183,8 @@ class Scenery:
             weights = np.where(nowhere, frame.values, np.nan)
             missing = {t.name: t.of(weights) for t in self._subject.tensors}
         others = None if skip is None else {t.name: skip[t.span] for t in self._subject.tensors}
-        weights_of = self._values.sketch(colouring.values(), colouring.units(), colouring.cmap, missing, others)
+        weights_of = self._values.sketch(colouring.values(), colouring.units(), colouring.cmap, missing, others,
+                                          signed=colouring.signed)  # fmt: skip
         return [weights_of, self._values.rows(frame, activations)]
 
     def around(
@@ -198,7 +199,7 @@ class Scenery:
         if self.flow is not None:
             sketches.append(self.flow.numbers(frame, loss, reached))
         if self._labels is not None:
-            sketches.append(self._labels.ranges(colouring.extents(), self._theme))
+            sketches.append(self._labels.ranges(colouring.extents(), self._theme, colouring.bound))
         last = self._subject.stages[-1].name if self._subject.stages else ""
         if self._outcome is not None and (reached is None or reached[last].all()):
             sketches.append(outcome(self._outcome, self._theme, self._subject.sample, frame, last, loss))

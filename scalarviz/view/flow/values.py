@@ -92,6 +92,8 @@ class CubeValues:
         cmap: Colormap,
         missing: Mapping[str, NDArray[np.floating]] | None = None,
         skip: Mapping[str, NDArray[np.bool_]] | None = None,
+        *,
+        signed: bool = True,
     ) -> Sketch:
         """The numbers of one frame, by plate, in C order.
 
@@ -105,6 +107,8 @@ class CubeValues:
             there, small, since a zero would be read as a result.
         skip : mapping of str to ndarray of bool, optional
             Cubes on which something else is written.
+        signed : bool
+            Whether the numbers have signs, which are always written; else they are magnitudes.
         """
         sketch = Sketch()
         for (row, name), centres in self._centres.items():
@@ -122,7 +126,7 @@ class CubeValues:
                     text = f"w {chip_text(weight, signed=True)}"
                     sketch.text(x, y + _MIDDLE * size, text, size, self.theme.text2, anchor="middle")
                 else:
-                    self._print(sketch, float(x), float(y), float(value), colour)
+                    self._print(sketch, float(x), float(y), float(value), colour, signed)
         return sketch
 
     def places(self, name: str) -> tuple[Floats, NDArray[np.bool_]]:
@@ -143,9 +147,9 @@ class CubeValues:
                     self._write(sketch, float(x), float(y), chip_text(value), colour)
         return sketch
 
-    def _print(self, sketch: Sketch, x: float, y: float, value: float, colour: Floats) -> None:
+    def _print(self, sketch: Sketch, x: float, y: float, value: float, colour: Floats, signed: bool) -> None:
         decades = self._decades and bool(np.isfinite(value))
-        text = exponent(value, signed=True) if decades else chip_text(value, signed=True)
+        text = exponent(value, signed=signed) if decades else chip_text(value, signed=signed)
         self._write(sketch, x, y, "0" if value == 0 else text, colour)  # 0.00 may be a small number, too
 
     def _write(self, sketch: Sketch, x: float, y: float, text: str, colour: Floats) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...run.frame import Frame
+from ..cubes.quantity import Quantity
 from ..draw.places import BIG, LABEL, TITLE, Box
 from ..draw.sketch import Sketch
 from ..draw.text import loss_text, measure, rate_text
@@ -65,7 +66,7 @@ def state_of(
     subject: Subject,
     frame: Frame,
     pace: str,
-    quantity: str,
+    quantity: Quantity,
     more: Sequence[Headline] = (),
     ahead: Ahead | None = None,
     whole: float | None = None,
@@ -85,8 +86,8 @@ def state_of(
         "" if facts is None else facts.optimizer,
         0 if facts is None else facts.batch_size,
         pace,
-        quantity,
-        said_of(quantity, subject, frame),
+        quantity.words,
+        said_of(quantity.name, subject, frame),
         BEFORE if frame.edited and whole is None else "",
         more,
         newest_beyond(frame),

@@ -63,9 +63,9 @@ def gradient_words(subject: Subject, frame: Frame) -> str:
 
 def said_of(quantity: str, subject: Subject, frame: Frame) -> str:
     """The same for whatever the cubes show; nothing for the weights, which are always those of now."""
-    if quantity == "gradient":
+    if quantity in ("gradient", "|gradient|"):
         return gradient_words(subject, frame)
-    return BEFORE if quantity == "update" and frame.edited and frame.computed.any() else ""
+    return BEFORE if quantity in ("update", "update/value") and frame.edited and frame.computed.any() else ""
 
 
 def newest_beyond(frame: Frame) -> int:

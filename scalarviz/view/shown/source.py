@@ -80,7 +80,7 @@ class ArraysSource(Followed):
         """One for each array, and for each list of single numbers."""
         return self._tensors
 
-    def frame(self, probe: ArrayLike | None = None) -> Frame:
+    def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
         """The numbers as they are now."""
         flat = self.values()
         flags = np.zeros(len(flat), bool)
@@ -111,7 +111,7 @@ class WeightsSource(Followed):
         """One for each Parameter, list of Weights, and other Weight."""
         return self._tensors
 
-    def frame(self, probe: ArrayLike | None = None) -> Frame:
+    def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
         """Values, gradients and flags as they are now."""
         flags = [_flags(part) for part in self._parts.values()]
         computed, frozen = (np.concatenate([pair[k] for pair in flags]).astype(bool) for k in (0, 1))

@@ -120,13 +120,13 @@ class Subject:
         outputs, sample = _names((), count, "y"), self.sample
         return replace(self, sample=replace(sample, outputs=outputs, colours=False))
 
-    def frame(self) -> Frame:
-        """The numbers as they are now, with the activations of the sample."""
-        return self.source.frame(self.probe)
+    def frame(self, *, state: bool = False) -> Frame:
+        """The numbers as they are now, with the activations of the sample; with `state` the optimiser's too."""
+        return self.source.frame(self.probe, state=state)
 
-    def request_frame(self) -> FrameRequest:
+    def request_frame(self, *, state: bool = False) -> FrameRequest:
         """The same without waiting; see :meth:`Source.request_frame`."""
-        return self.source.request_frame(self.probe)
+        return self.source.request_frame(self.probe, state=state)
 
     def probe_loss(self, frame: Frame) -> float | None:
         """The loss of the probe sample alone at the values of a frame; None where it has no target."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...run.frame import Frame
+from ..cubes.quantity import short
 from ..draw.places import LABEL, TITLE, Box
 from ..draw.sketch import Sketch
 from ..draw.text import figure, measure
@@ -104,8 +105,4 @@ def draw_row(
 
 def state_pairs(account: Account) -> list[tuple[str, str]]:
     """The optimiser's state by name."""
-    return [(_short(name), figure(number)) for name, number in account.state]
-
-
-def _short(name: str) -> str:
-    return {"exp_avg": "m", "exp_avg_sq": "v", "momentum_buffer": "momentum"}.get(name, name)
+    return [(short(name), figure(number)) for name, number in account.state]

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...run.frame import Frame
 from ..cubes.outline import Picked, brackets, seen_outline
+from ..cubes.quantity import Quantity
 from ..cubes.region import region_outline
 from ..draw.places import Box, Places
 from ..draw.sketch import Sketch
@@ -45,7 +46,7 @@ class View:
     places : Places
         The boxes of the picture.
     theme : Theme
-    quantity : str
+    quantity : Quantity
         What the cubes show.
     panels : bool
         Whether panels are shown at all.
@@ -58,7 +59,7 @@ class View:
     project: Project
     places: Places
     theme: Theme
-    quantity: str
+    quantity: Quantity
     panels: bool
     picked: Picked
 
@@ -221,11 +222,13 @@ class Touch:
             sketch.lines(starts, ends, view.theme.selection, 2.6, round_ends=True)
         known = who(self._subject, index)
         more = [known.meaning] if known.meaning else []
-        if view.quantity != "weight":
-            number = frame.gradient if view.quantity == "gradient" else frame.update
-            shown = figure(float(number[index])) if frame.computed[index] else "not computed yet"
-            about = said_of(view.quantity, self._subject, frame) if frame.computed[index] else ""
-            more += [f"{view.quantity} {shown}", *([about] if about else [])]
+        if view.quantity.name != "weight":
+            number = view.quantity.numbers(frame)
+            there = number is not None and bool(frame.computed[index])
+            shown = figure(float(number[index])) if there and number is not None else "not computed yet"
+            about = said_of(view.quantity.name, self._subject, frame) if there else ""
+            shown = shown if view.quantity.signed else shown.removeprefix("+")
+            more += [f"{view.quantity.words} {shown}", *([about] if about else [])]
         value = figure(float(frame.values[index]))
         return [sketch, pointer_label(self.pointer, view.places.size, known.name, value, more, view.theme)]
 

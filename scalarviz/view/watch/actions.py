@@ -89,6 +89,10 @@ def _no_update_yet(here: Here) -> str:
     return "" if here.computed else "no update yet: take a step"
 
 
+def _no_moments(here: Here) -> str:
+    return _no_updates(here) or ("" if here.subject.source.moments else "the optimiser here keeps nothing of a weight")
+
+
 def _no_host(here: Here) -> str:
     return "" if here.host else "there is no window"
 
@@ -249,9 +253,12 @@ ACTIONS: tuple[Action, ...] = (
     Action("faster", "time", ("]",), "twice the speed, in the end no limit", "faster", missing=_no_training),
     Action("normal_speed", "time", ("\\",), "normal speed", missing=_no_training),
     Action("show_weights", "view", ("W",), "colour by value"),
-    Action("show_gradients", "view", ("G",), "colour by gradient", "gradient",
+    Action("show_gradients", "view", ("G",), "colour by gradient (again: by its size)", "gradient",
            missing=_no_gradients, remark=_no_gradient_yet),
     Action("show_updates", "view", ("U",), "colour by last update", missing=_no_updates, remark=_no_update_yet),
+    Action("show_ratio", "view", ("Q",), "colour by update / value", missing=_no_updates, remark=_no_update_yet),
+    Action("show_moment", "view", ("M",), "colour by what the optimiser keeps: m, v, velocity",
+           missing=_no_moments, remark=_no_update_yet),
     Action("raise_rate", "edit", ("Up",), "twice the learning rate", missing=_no_training),
     Action("lower_rate", "edit", ("Down",), "half the learning rate", missing=_no_training),
     Action("type_value", "edit", ("Enter",), "type the clicked cube's value", missing=_no_selection),

@@ -14,6 +14,7 @@ def differs(old: Frame | None, frame: Frame) -> bool:
     return (
         old is None
         or any(getattr(old, name) != getattr(frame, name) for name in ("step", "edited", "next_lr", "units_step"))
+        or old.state.keys() != frame.state.keys()
         or not np.array_equal(old.activations.get("input", ()), frame.activations.get("input", ()), equal_nan=True)
         or not all(
             np.array_equal(getattr(old, name), getattr(frame, name), equal_nan=name != "frozen")

@@ -168,8 +168,9 @@ class LiveView(Viewer):
         """`seconds` have passed; returns whether the picture has to be drawn again."""
         self.bench.bar.running = self.playback.running
         self.follow(self.worker.latest)
-        if self.worker.moving and self._asked.done:
-            self._asked = self.worker.request()
+        state = self.worker.state_wanted = self.bench.colouring.shows.state
+        if (self.worker.moving or (state and not self.worker.latest.state)) and self._asked.done:
+            self._asked = self.worker.request(state=state)
         return super().tick(seconds)
 
     def follow(self, frame: Frame) -> bool:

@@ -31,6 +31,7 @@ class Looks:
         self.bench = bench
         self._theme = theme
         self.handlers: dict[str, Callable[..., None]] = {
+            "show_ratio": self.show_ratio, "show_moment": self.show_moment,
             "show_weights": self.show_weights, "show_gradients": self.show_gradients,
             "show_updates": self.show_updates, "next_map": self.next_map, "refit_range": self.refit_range,
             "fit": self.fit, "toggle_panels": self.toggle_panels, "toggle_theme": self.toggle_theme,
@@ -41,12 +42,24 @@ class Looks:
         self.bench.set_look(quantity="weight")
 
     def show_gradients(self) -> None:
-        """Colour by gradient."""
-        self.bench.set_look(quantity="gradient")
+        """Colour by gradient, or by its magnitude where that is shown already."""
+        shown = self.bench.colouring.quantity
+        self.bench.set_look(quantity="|gradient|" if shown == "gradient" else "gradient")
 
     def show_updates(self) -> None:
         """Colour by last update."""
         self.bench.set_look(quantity="update")
+
+    def show_ratio(self) -> None:
+        """Colour by update/value."""
+        self.bench.set_look(quantity="update/value")
+
+    def show_moment(self) -> None:
+        """Colour by what the optimiser keeps for each weight: the next one of that."""
+        names = list(self.bench.subject.source.moments)
+        shown = self.bench.colouring.quantity
+        place = names.index(shown) + 1 if shown in names else 0
+        self.bench.set_look(quantity=names[place % len(names)])
 
     def next_map(self) -> None:
         """The next colour map."""

@@ -64,7 +64,7 @@ class Mirror(Viewer):
         """The numbers as they are now; where another thread trains, the last ones that it has given."""
         before = request = self._asked
         if request is None or request.done:
-            request = self.subject.request_frame()
+            request = self.subject.request_frame(state=self.bench.colouring.shows.state)
         self._asked = None if request.done else request
         come = next((asked for asked in (request, before) if asked is not None and asked.done), None)
         if come is not None or self._last is None:

@@ -1,0 +1,179 @@
+"""What cubes can show: drawn colours against formulas written here, names, keys, and what is said of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from scalarviz import Run, nn, optim
+from scalarviz.errors import TypeMismatchError, UnknownNameError
+from scalarviz.run import Scene
+from scalarviz.run.frame import Frame
+from scalarviz.run.ranges import extent
+from scalarviz.view.draw.maps import get_map
+from scalarviz.view.render import render
+from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.watch.live import LiveView
+from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.window.unseen import Unseen
+from scalarviz.view.workbench import Workbench
+
+X = np.random.default_rng(0).random((16, 3))
+SIZE = (960, 540)
+MAGNITUDES = {"|gradient|": 4, "exp_avg_sq": 8}
+NAMES = ("weight", "gradient", "|gradient|", "update", "update/value", "exp_avg", "exp_avg_sq")
+
+
+def run(optimizer=None, steps=5):
+    net = nn.Sequential(nn.Linear(3, 3, seed=1), nn.Sigmoid())
+    rule = optimizer or (lambda p: optim.Adam(p, lr=0.05))
+    made = Run(net, nn.MSELoss(), rule(net.parameters()), (X, 1 - X), engine="numpy")
+    made.step(steps)
+    return made
+
+
+def expected(name: str, frame: Frame) -> np.ndarray:
+    """Where each weight lies on its legend, 0 to 1, by formulas of this file's own."""
+    if name == "update/value":
+        ratio = np.abs(frame.update.astype(float)) / np.abs(frame.values.astype(float))
+        return np.clip((np.log10(ratio) + 6) / 6, 0, 1)
+    numbers = {"weight": frame.values, "gradient": frame.gradient, "|gradient|": np.abs(frame.gradient),
+               "update": frame.update, **frame.state}[name].astype(float)  # fmt: skip
+    v = extent(numbers)
+    if name in MAGNITUDES:
+        return np.clip(1 + np.log10(numbers / v) / MAGNITUDES[name], 0, 1)
+    share = numbers / v if name == "weight" else np.sign(numbers) * np.log(1 + 80 * np.abs(numbers) / v) / np.log(81)
+    return np.clip(0.5 + 0.5 * share, 0, 1)
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("theme", ["dark", "light"])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_cube_has_the_colour_that_the_formula_says(name, theme):
+    subject = subject_of(run())
+    with offscreen():
+        bench = Workbench(subject, SIZE, theme, quantity=name)
+        frame = subject.frame(state=True)
+        bench.update(frame)
+        image = offscreen().render(lambda box: bench.slab.draw(bench.camera, box), SIZE)
+    cmap = get_map(bench.colouring.shows.cmap, theme)
+    assert cmap.name == ("viridis" if name in MAGNITUDES or "/" in name else name if name in
+                         ("weight", "gradient", "update") else "gradient")  # fmt: skip
+    unit = expected(name, frame)
+    for plate in bench.layout.plates:
+        for element in range(plate.size if plate.start >= 0 else 0):
+            x, y = bench.camera.project(plate.centre_of(element) + plate.depth * plate.axes[2])[0]
+            place = unit[plate.start + element]
+            wanted = 255 * cmap(2 * place - 1 if cmap.diverging else place)
+            np.testing.assert_allclose(image[int(y), int(x)].astype(float), wanted, atol=3)
+
+
+def test_no_update_is_none_beside_any_value_and_all_of_a_zero():
+    subject = subject_of(run())
+    frame = subject.frame()
+    frame.update[:3], frame.values[:3] = (0.0, 0.0, 1.0), (0.0, 2.0, 0.0)
+    from scalarviz.view.cubes.quantity import OWN
+
+    found = OWN["update/value"].numbers(frame)[:3]
+    assert list(found) == [0.0, 0.0, np.inf]
+
+
+@pytest.mark.gl
+def test_what_the_optimiser_keeps_is_of_the_step_that_is_shown():
+    made = run(steps=30)
+    now = render(made, SIZE, quantity="exp_avg")
+    past = render(made, SIZE, quantity="exp_avg", step=7)
+    assert made.steps == 30
+    np.testing.assert_array_equal(render(made, SIZE, quantity="exp_avg"), now)
+    made.to(7)
+    np.testing.assert_array_equal(render(made, SIZE, quantity="exp_avg"), past)
+    assert np.any(past != now)
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("name", ["exp_avg", "v", "", 3, None])
+def test_a_name_that_there_is_not_says_which_there_are(name):
+    error = UnknownNameError if isinstance(name, str) else TypeMismatchError
+    with pytest.raises(error) as found:
+        render(run(lambda p: optim.SGD(p, lr=0.1, momentum=0.5)), SIZE, quantity=name)
+    if error is UnknownNameError:
+        assert "|gradient|, update, update/value, momentum_buffer" in str(found.value)
+
+
+@pytest.mark.gl
+def test_without_state_the_message_says_so():
+    with pytest.raises(UnknownNameError, match="keeps no others"):
+        render(run(lambda p: optim.SGD(p, lr=0.1)), SIZE, quantity="exp_avg")
+
+
+@pytest.fixture
+def live(request):
+    optimizer = getattr(request, "param", None)
+    view = Unseen(lambda size: LiveView(Scene("t", run(optimizer)), SIZE, playing=False)).view
+    with offscreen():
+        view.tick(0.0)
+        yield view
+        view.close()
+
+
+def settled(view):
+    for _ in range(50):
+        view.worker.settle()
+        view.tick(0.02)
+        if not view.bench.colouring.missing(view.shown).any():
+            return
+
+
+@pytest.mark.gl
+def test_keys_go_through_what_there_is(live):
+    shown = []
+    for key in ("g", "g", "g", "q", "m", "m", "m", "w"):
+        live.key(key, key)
+        shown.append(live.bench.colouring.quantity)
+    assert shown == ["gradient", "|gradient|", "gradient", "update/value", "exp_avg", "exp_avg_sq", "exp_avg", "weight"]
+
+
+@pytest.mark.gl
+def test_a_window_gets_the_numbers_when_they_are_looked_at_and_no_longer(live):
+    assert live.shown.state == {}
+    live.key("m", "m")
+    settled(live)
+    assert set(live.shown.state) == {"exp_avg", "exp_avg_sq"}
+    np.testing.assert_array_equal(live.bench.colouring.flat, live.shown.state["exp_avg"])
+    live.key("w", "w")
+    live.send("step", 3)
+    settled(live)
+    assert live.worker.request().result(5).state == {}
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("live", [lambda p: optim.SGD(p, lr=0.1)], indirect=True)
+def test_a_rule_without_memory_says_so(live):
+    live.key("m", "m")
+    assert live.notice() == "M: the optimiser here keeps nothing of a weight"
+    assert live.bench.colouring.quantity == "weight"
+
+
+@pytest.mark.gl
+def test_the_pointer_reads_the_number_that_the_cube_shows(live):
+    live.key("m", "m")
+    live.key("m", "m")
+    settled(live)
+    bench = live.bench
+    plate = next(p for p in bench.layout.plates if p.start >= 0)
+    x, y = bench.project(plate.centre_of(0) + plate.depth * plate.axes[2])[0] * bench.scale
+    live.move((float(x), float(y)))
+    live.tick(0.3)
+    texts = [item.text for layer in bench.overlays for sketch in layer for item in sketch.texts]
+    mantissa = f"{live.shown.state['exp_avg_sq'][plate.start]:.1e}".partition("e")[0]
+    assert any(text.startswith(f"v (exp_avg_sq) {mantissa}e") for text in texts)
+
+
+@pytest.mark.gl
+def test_numbers_of_ones_own_have_gradients_but_no_moments():
+    w = sv.Weight(0.5, name="w")
+    (w * w).backward()
+    assert render(w, (320, 200), quantity="|gradient|").shape == (200, 320, 3)
+    with pytest.raises(UnknownNameError, match="keeps no others"):
+        render(w, (320, 200), quantity="exp_avg")
