@@ -13,7 +13,7 @@ from .draw.theme import Theme
 from .micro.still import told_of
 from .micro.told import Told
 from .shown.standing import standing
-from .shown.subject import subject_of
+from .shown.subject import Subject, subject_of
 from .window.offscreen import offscreen
 from .workbench import Workbench
 
@@ -44,8 +44,7 @@ def render(
         A colour map by name (``"grey"``, ``"viridis"``); default: the quantity's own.
     quantity : str
         What the cubes show: ``"weight"``, ``"gradient"``, ``"|gradient|"``, ``"update"``, ``"update/value"``, or what
-        the optimiser keeps for each weight, by its name (Adam's ``"exp_avg"`` and ``"exp_avg_sq"``, momentum's
-        ``"momentum_buffer"``).
+        the optimiser keeps for each weight (``"exp_avg"``, ``"exp_avg_sq"``, ``"momentum_buffer"``).
     supersample : int
         2 draws at twice the size and averages.
     pace_text : str
@@ -73,14 +72,20 @@ def render(
     """
     require_vispy()
     size, subject = check_size(size), subject_of(x)
-    with standing(subject.source, step):
-        wanted = quantity_of(quantity, subject.source.moments)
-        frame = subject.frame(state=wanted.state)
-        told = None if inside is None else told_of(subject, frame, inside, whole_batch=whole_batch)
+    frame, told = _moment(subject, quantity, step, inside, whole_batch)
     with offscreen():
         bench = Workbench(subject, size, theme, cmap, quantity, supersample=supersample)
         _show(bench, frame, pace_text, told)
     return paint(bench, size, supersample)
+
+
+def _moment(
+    subject: Subject, quantity: str, step: int | None, inside: int | None, whole_batch: bool
+) -> tuple[Frame, Told | None]:
+    """The frame of a step (None: now) with what `quantity` needs, and a micro-step after it."""
+    with standing(subject.source, step):
+        frame = subject.frame(state=quantity_of(quantity, subject.source.moments).state)
+        return frame, None if inside is None else told_of(subject, frame, inside, whole_batch=whole_batch)
 
 
 def _show(bench: Workbench, frame: Frame, pace_text: str, told: Told | None) -> None:

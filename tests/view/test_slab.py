@@ -293,7 +293,7 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(UnknownNameError, match=r"no range for '0\.bias'"):
         visual.set_range({"0.weight": 1.0})
     with pytest.raises(UnknownNameError, match="linear, symlog"):
-        visual.set_range(1.0, "log")
+        visual.set_range(1.0, "cubic")
 
 
 def test_values_beyond_float32_are_clipped_not_infinite():
