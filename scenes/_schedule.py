@@ -21,6 +21,14 @@ SCHEDULES: dict[str, Callable[[Optimizer, int], Any]] = {
         [lr_scheduler.CosineAnnealingLR(optimizer, steps), lr_scheduler.MultiStepLR(optimizer, [0], 0.0)],
         [steps],
     ),
+    "decay": lambda optimizer, steps: lr_scheduler.SequentialLR(  # flat, then down to a tenth, and there it stays
+        optimizer,
+        [
+            lr_scheduler.LinearLR(optimizer, 1.0, 1.0, total_iters=1),
+            lr_scheduler.LinearLR(optimizer, 1.0, TENTH, total_iters=max(1, steps - steps * 3 // 5)),
+        ],
+        [max(1, steps * 3 // 5)],
+    ),
     "cycle": lambda optimizer, steps: lr_scheduler.OneCycleLR(optimizer, optimizer.lr, steps),
     "step": lambda optimizer, steps: lr_scheduler.StepLR(optimizer, steps, TENTH),
     "plateau": lambda optimizer, steps: lr_scheduler.ReduceLROnPlateau(optimizer, factor=TENTH, every=steps),

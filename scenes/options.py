@@ -86,10 +86,10 @@ SamplingFlag = Annotated[
 ScheduleFlag = Annotated[
     Annotated[Plan, BeforeValidator(parse_schedule)] | None,
     Field(
-        description="how the learning rate goes on from --lr. linear, cosine: down to 0; cycle: from a 25th up to it "
-        "and down; step:N: a tenth every N steps; plateau:N: a tenth where the loss of N steps was no better ten "
-        "times. The first three take --steps, or as many as linear:N says. With --load it is the file's where this is "
-        "not given",
+        description="how the learning rate goes on from --lr. linear, cosine: down to 0; decay: flat, and after "
+        "three fifths down to a tenth; cycle: from a 25th up to it and down; step:N: a tenth every N steps; plateau:N: "
+        "a tenth where the loss of N steps was no better ten times. The first four take --steps, or as many as "
+        "linear:N says. With --load it is the file's where this is not given",
         json_schema_extra={"metavar": "|".join(SCHEDULES) + "[:N]"},
     ),
 ]

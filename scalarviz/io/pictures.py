@@ -17,7 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import integer, real_array
-from ..errors import FileFormatError, InputError, MissingDependencyError, TypeMismatchError, listing, shown
+from ..errors import (
+    FileFormatError,
+    InputError,
+    MissingDependencyError,
+    TypeMismatchError,
+    UnknownNameError,
+    listing,
+    shown,
+)
 from .atomic import StrPath, as_path, check_target, path_text, write_bytes
 from .grey import is_deep, level
 from .readable import check_source, unreadable
@@ -35,8 +43,12 @@ READ = ("PNG", "JPEG", "WEBP", "AVIF", "BMP", "GIF", "TIFF", "PPM")
 LARGEST = 2**26
 """Pixels that are read at most: above those of most cameras, below what fills the memory."""
 _NOWHERE = logging.NullHandler()
-EXAMPLE_FILE = "data/chelsea.png"  # Stefan van der Walt's cat, CC0, in scikit-image's wheel
-EXAMPLE_CROP = (138, 20, 378, 260)  # its face, square
+EXAMPLES: dict[str, tuple[str, tuple[int, int, int, int] | None]] = {
+    "face": ("data/chelsea.png", (138, 20, 378, 260)),  # square
+    "cat": ("data/chelsea.png", None),  # Stefan van der Walt's, CC0
+    "astronaut": ("data/astronaut.png", None),  # Eileen Collins, by NASA, public domain
+}
+"""Photographs in scikit-image's wheel by name, and the part of them that is taken: left, top, right, bottom."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,18 +277,29 @@ def shrink(picture: Picture, longest: int) -> Picture:
     return Picture(rgb, None if picture.alpha is None else resized(picture.alpha))
 
 
-def example_photo() -> Picture:
-    """A real photograph, 240 x 240, out of scikit-image's wheel: a cat's face. Nothing is downloaded.
+def example_photo(name: str = "face") -> Picture:
+    """A real photograph out of scikit-image's wheel. Nothing is downloaded.
+
+    Parameters
+    ----------
+    name : str
+        One of `EXAMPLES`: ``"cat"`` (451 x 300), its ``"face"`` (240 x 240), ``"astronaut"`` (512 x 512).
 
     Raises
     ------
+    UnknownNameError
+        Another name.
     MissingDependencyError
         Without the ``data`` extra.
     """
+    if name not in EXAMPLES:
+        raise UnknownNameError(f"there is no example photograph {shown(name)}; allowed: {listing(EXAMPLES)}")
+    file, part = EXAMPLES[name]
     spec = find_spec("skimage")  # located, not imported: that would cost half a second
     for folder in (spec.submodule_search_locations or []) if spec else []:
-        path = Path(folder) / EXAMPLE_FILE
+        path = Path(folder) / file
         if path.is_file():
-            left, top, right, bottom = EXAMPLE_CROP
-            return Picture(load_picture(path).rgb[top:bottom, left:right])
+            photo = load_picture(path)
+            left, top, right, bottom = part or (0, 0, *photo.size)
+            return Picture(photo.rgb[top:bottom, left:right])
     raise MissingDependencyError('the example photograph needs the data extra: pip install "scalarviz[data]"')

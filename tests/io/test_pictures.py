@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms
 
-from scalarviz.errors import FileFormatError, InputError, MissingDependencyError
+from scalarviz.errors import FileFormatError, InputError, MissingDependencyError, UnknownNameError
 from scalarviz.io import Picture, example_photo, load_picture, save_picture, shrink
 
 COLOURS = np.array([[[255, 0, 0], [0, 255, 0], [0, 0, 255]], [[255, 255, 255], [0, 0, 0], [255, 153, 0]]], np.uint8)
@@ -245,3 +245,12 @@ def test_the_example_is_a_photograph(monkeypatch):
     monkeypatch.setattr("scalarviz.io.pictures.find_spec", lambda name: None)
     with pytest.raises(MissingDependencyError, match="data extra"):
         example_photo()
+
+
+def test_examples_have_names():
+    assert example_photo("cat").size == (451, 300)
+    astronaut = example_photo("astronaut")
+    assert astronaut.size == (512, 512)
+    np.testing.assert_array_equal(np.rint(astronaut.rgb * 255), pytest.importorskip("skimage.data").astronaut())
+    with pytest.raises(UnknownNameError, match="no example photograph 'dog'; allowed: face, cat, astronaut"):
+        example_photo("dog")

@@ -9,9 +9,10 @@ from .colours import ColourCube, Pictures
 from .curve import HeldBack, LossCurve, TestCurve
 from .digits import DigitBoard, DigitPad
 from .own import Image, Table, as_rows
+from .painting import Painting, psnr
 from .words import Invented, Reading, WordBoard
 
 __all__ = [
-    "Beside", "ColourCube", "DigitBoard", "DigitPad", "HeldBack", "Image", "Invented", "LossCurve", "Panel",
-    "Pictures", "Place", "Reading", "Table", "TestCurve", "WordBoard", "as_rows",
+    "Beside", "ColourCube", "DigitBoard", "DigitPad", "HeldBack", "Image", "Invented", "LossCurve", "Painting", "Panel",
+    "Pictures", "Place", "Reading", "Table", "TestCurve", "WordBoard", "as_rows", "psnr",
 ]  # fmt: skip

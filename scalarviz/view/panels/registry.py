@@ -5,13 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import TypeMismatchError, listing
-from ...run.panels import ColourCube, DigitBoard, DigitPad, Image, LossCurve, Panel, Pictures, Table, WordBoard
+from ...run.panels import (
+    ColourCube,
+    DigitBoard,
+    DigitPad,
+    Image,
+    LossCurve,
+    Painting,
+    Panel,
+    Pictures,
+    Table,
+    WordBoard,
+)
 from .board import BoardDrawer
 from .colour_cube import ColourCubeDrawer
 from .curve import LossDrawer
 from .drawer import Drawer, Ground
 from .image import ImageDrawer
 from .pad import PadDrawer
+from .painting import PaintingDrawer
 from .pictures import PicturesDrawer
 from .table import TableDrawer
 from .word import WordDrawer
@@ -23,6 +35,7 @@ OWN: dict[type[Panel], type[Drawer[Any]]] = {
     DigitPad: PadDrawer,
     LossCurve: LossDrawer,
     Image: ImageDrawer,
+    Painting: PaintingDrawer,
     Table: TableDrawer,
     WordBoard: WordDrawer,
 }
