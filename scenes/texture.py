@@ -132,6 +132,8 @@ def build(options: Options) -> sv.Scene:
         output_names=("r", "g", "b"),
         panels=(Painting(studio, (high, wide), other=studio.other), LossCurve("places" if studio.random else "pixels")),
         notes=notes,
+        controls=(studio.control,),
+        options=options,
         story=Story("They should paint a photograph." if options.picture is None else "They should paint a picture.",
                     f"{weights:,} weights, {high * wide:,} pixels.", partial(_claim, studio=studio)),
     )  # fmt: skip
@@ -155,7 +157,7 @@ def painted(run: sv.Run, motif: Motif) -> NDArray[np.float32]:
 
 def report(scene: sv.Scene) -> dict[str, float]:
     """What the last line and the JSON say beyond what they say of every scene: the ratio of all pixels, in dB."""
-    motif = _studio(scene).motif_now(scene.run)
+    motif = _studio(scene).motif(scene.run.frame().data)
     return {"psnr": psnr(painted(scene.run, motif), motif.wanted)}
 
 
@@ -163,7 +165,7 @@ def finish(scene: sv.Scene, options: Options) -> list[Path]:
     """Write what the options ask for beyond pictures of the network; returns the files."""
     if options.output is None:
         return []
-    save_picture(options.output, painted(scene.run, _studio(scene).motif_now(scene.run)))
+    save_picture(options.output, painted(scene.run, _studio(scene).motif(scene.run.frame().data)))
     return [options.output]
 
 

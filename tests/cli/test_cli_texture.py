@@ -1,0 +1,282 @@
+"""What `scalarviz texture` does: pictures, places, encodings, transforms, files, and input that cannot be used."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from PIL import Image
+from scalarviz.scenes import texture
+from scalarviz.scenes._texture_net import Painter, triangles
+from scalarviz.scenes._texture_task import DRAWN, LEARNT, TRANSFORMS, Motif, Places, bilinear, pixel_places
+
+import scalarviz as sv
+from scalarviz.io import load_picture, load_tensors
+from scalarviz.run import Moment
+from scalarviz.run.controls import Reader
+from scalarviz.run.run_source import RunSource
+
+RNG = np.random.default_rng(5)
+SMALL = np.rint(RNG.random((6, 8, 3)) * 255).astype(np.uint8)
+
+
+@pytest.fixture
+def picture(tmp_path):
+    """A file of 8 x 6 pixels."""
+    path = tmp_path / "small.png"
+    Image.fromarray(SMALL).save(path)
+    return path
+
+
+@pytest.fixture
+def paint(cli):
+    """`scalarviz texture`, headless, with the engine that needs no compiling."""
+    return lambda *arguments: cli("texture", "--headless", "--engine", "numpy", *arguments)
+
+
+def by_hand(path, rgb, encoded=True):
+    """What the saved network makes of every pixel, written out in NumPy."""
+    w, _ = load_tensors(path)
+    high, wide = rgb.shape[:2]
+    rows = []
+    for i in range(high):
+        for j in range(wide):
+            place = (j + 0.5) / wide, (i + 0.5) / high
+            rows.append([f(math.pi * 2**k * c) for c in place for k in range(3) for f in (math.sin, math.cos)])
+            if not encoded:
+                rows[-1] = list(place)
+    x = np.array(rows)
+    names = sorted(int(name[: -len(".weight")]) for name in w if name[0].isdigit() and name.endswith(".weight"))
+    for name in names:
+        x = x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
+        x = 1 / (1 + np.exp(-x)) if name == names[-1] else np.where(x > 0, x, 0.01 * x)
+    return x.reshape(rgb.shape)
+
+
+@pytest.mark.parametrize("encoding", ["sin", "none"])
+def test_the_ratio_is_that_of_the_saved_weights_by_hand(paint, picture, encoding):
+    line = paint(picture, "--steps", 30, "--encoding", encoding, "--hidden", "9,7", "--save", "w.safetensors",
+                 "--output", "o.png", "--json").json  # fmt: skip
+    made, rgb = by_hand("w.safetensors", SMALL, encoding == "sin"), SMALL / 255
+    assert line["psnr"] == pytest.approx(-10 * math.log10(((made - rgb) ** 2).mean()), abs=1e-3)
+    assert line["weights"] == (12 if encoding == "sin" else 2) * 9 + 9 + 9 * 7 + 7 + 7 * 3 + 3
+    assert np.abs(load_picture("o.png").rgb - made).max() < 0.6 / 255
+
+
+def test_triangles_are_straight_waves_through_the_peaks_of_sines():
+    for x in np.linspace(0, 1, 41):
+        for k in range(4):
+            sine, cosine = (float(wave.data) for wave in triangles(sv.Value(x), k))
+            angle = 2**k * math.pi * x
+            assert sine == pytest.approx(2 / math.pi * math.asin(math.sin(angle)), abs=1e-9)
+            assert cosine == pytest.approx(2 / math.pi * math.asin(math.cos(angle)), abs=1e-9)
+
+
+def test_a_painter_has_the_layers_that_are_published():
+    net = Painter((64, 64, 64, 64), "sin", 3)
+    assert [tuple(p.shape) for p in net.parameters() if len(p.shape) == 2] == [(64, 12), *[(64, 64)] * 3, (3, 64)]
+    assert [name for name, _ in net.named_parameters()][:2] == ["0.weight", "0.bias"]
+
+
+def test_bilinear_is_what_its_four_pixels_say():
+    rgb = RNG.random((4, 5, 3)).astype(np.float32)
+    for x, y in RNG.random((200, 2)) * 1.2 - 0.1:
+        u, v = min(max(x * 5 - 0.5, 0), 4), min(max(y * 4 - 0.5, 0), 3)
+        wanted = sum(
+            rgb[i, j].astype(float) * max(0, 1 - abs(v - i)) * max(0, 1 - abs(u - j))
+            for i in range(4) for j in range(5)
+        )  # fmt: skip
+        np.testing.assert_allclose(bilinear(rgb, np.array([[x, y]], np.float32))[0], wanted, atol=2e-6)
+    assert bilinear(rgb[:1, :1], np.array([[0.3, 0.9]], np.float32)).tolist() == rgb[:1, 0].tolist()
+
+
+def test_transforms_say_what_stands_where():
+    rgb = RNG.random((6, 6, 3)).astype(np.float32)
+    np.testing.assert_allclose(Motif(rgb, "transpose").wanted, rgb.transpose(1, 0, 2), atol=1e-6)
+    zoomed = Motif(rgb, "zoom").wanted
+    np.testing.assert_allclose(zoomed[0, 0], bilinear(rgb, np.array([[1 / 24 + 0.25] * 2], np.float32))[0], atol=1e-6)
+    assert Motif(rgb).wanted is rgb
+
+
+def test_places_at_random_depend_on_their_numbers_alone():
+    places = Places(3)
+    many = places[np.arange(5000)]
+    np.testing.assert_array_equal(many[700:710], places[700:710])
+    np.testing.assert_array_equal(many[[9, 4, 4000]], places[np.array([9, 4, 4000])])
+    assert len(places) == DRAWN
+    assert not np.array_equal(many, Places(4)[0:5000])
+    assert len(np.unique(many, axis=0)) == 5000
+    np.testing.assert_allclose(many.mean(axis=0), 0.5, atol=0.02)
+    assert abs(np.corrcoef(many.T)[0, 1]) < 0.05
+    assert ((many >= 0) & (many <= 1)).all()
+
+
+def built(picture, **more):
+    options = {"picture": picture, "engine": "numpy", "batch": 16, "hidden": (8,), "steps": 40, **more}
+    return texture.build(texture.Options(**options))
+
+
+@pytest.mark.parametrize("random", [False, True])
+def test_a_replay_has_the_bits_of_the_first_time(picture, random):
+    run = built(picture, random_coordinates=random).run
+    run.step(30)
+    there = run.values.copy()
+    run.step(10)
+    run.back(10)
+    np.testing.assert_array_equal(run.values, there)
+    other = built(picture, random_coordinates=random).run
+    for _ in range(30):
+        other.step(1)
+    np.testing.assert_array_equal(other.values, there)
+
+
+def test_random_places_lie_between_the_pixels_too(picture):
+    run = built(picture, random_coordinates=True).run
+    seen = run.problem.data[:2, :64].T
+    middles = {tuple(p) for p in pixel_places(6, 8).tolist()}
+    assert not middles & {tuple(p) for p in seen.tolist()}
+    wanted = run.problem.data[2:5, :64].T
+    np.testing.assert_array_equal(wanted, bilinear((SMALL / np.float32(255)).astype(np.float32), seen))
+
+
+@pytest.mark.parametrize("random", [False, True])
+def test_a_transform_is_switched_live_and_undone(picture, random):
+    scene = built(picture, random_coordinates=random)
+    run, (control,) = scene.run, scene.controls
+    painting = scene.panels[0]
+
+    def shown():
+        frame = run.frame()
+        reader = Reader(frame, RunSource(run), scene.options)
+        return control.value(reader), painting.wanted(Moment(frame, RunSource(run))), reader
+
+    run.step(5)
+    before = run.frame()
+    for name in ("zoom", "transpose", "zoom"):
+        edit = control.change(name, shown()[2])
+        run.do(edit)
+        assert str(edit) == f"transform: {name}"
+        assert shown()[0] == name
+        np.testing.assert_array_equal(shown()[1], Motif(painting.wanted.motif(None).rgb, name).wanted)
+        run.step(5)
+    assert control.change("zoom", shown()[2]) is None
+    assert set(control.choices) == set(TRANSFORMS)
+    # a frame of before says what was painted then
+    assert control.value(Reader(before, RunSource(run), scene.options)) == "identity"
+    run.undo()
+    assert shown()[0] == "transpose"
+    run.to(0)
+    assert shown()[0] == "identity"
+    run.close()
+
+
+def test_another_picture_is_learnt_from_then_on(picture):
+    scene = built(picture)
+    run, painting = scene.run, scene.panels[0]
+    run.step(3)
+    new = RNG.random((3, 5, 3))
+    run.do(painting.other(new))
+    run.step(3)
+    assert (run.problem.data.shape[1], run.problem.batch) == (15, 15)
+    np.testing.assert_allclose(painting.wanted(Moment(run.frame(), RunSource(run))), new, atol=1e-6)
+    run.undo()
+    assert painting.wanted(Moment(run.frame(), RunSource(run))).shape == (6, 8, 3)
+
+
+def test_a_file_brings_its_architecture_and_settings(paint, picture):
+    assert paint(picture, "--steps", 4, "--hidden", "5,6", "--lr", 0.02, "--save", "w.safetensors").code == 0
+    line = paint(picture, "--steps", 3, "--load", "w.safetensors", "--json").json
+    assert (line["steps"], line["weights"]) == (7, 12 * 5 + 5 + 5 * 6 + 6 + 6 * 3 + 3)
+    result = paint(picture, "--steps", 3, "--load", "w.safetensors", "--hidden", "9")
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert "--hidden 9 contradicts w.safetensors, whose hidden layers are: 5,6" in result.err
+    result = paint(picture, "--steps", 3, "--load", "w.safetensors", "--encoding", "none")
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert "from 2 inputs to 3 outputs" in result.err
+
+
+def test_a_penalty_makes_smaller_weights(paint, picture):
+    sizes = []
+    for l2 in (0, 0.01):
+        assert paint(picture, "--steps", 200, "--l2", l2, "--save", "w.safetensors").code == 0
+        sizes.append(sum(float((a**2).sum()) for a in load_tensors("w.safetensors")[0].values()))
+    assert sizes[1] < 0.9 * sizes[0]
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Image.new("L", (30, 20), 99), ""),
+        (lambda: Image.new("RGB", (1, 1), (200, 30, 40)), ""),
+        (lambda: Image.fromarray(np.full((4, 4, 4), 128, np.uint8)), "what is transparent is painted white"),
+        (lambda: Image.new("RGB", (2100, 1000)), "learning 1483 x 706 of 2100 x 1000 pixels"),
+    ],
+)  # fmt: skip
+def test_any_picture_is_painted(paint, tmp_path, make, said):
+    make().save(tmp_path / "p.png")
+    result = paint("p.png", "--steps", 2, "--hidden", "4", "--json")
+    assert result.code == 0
+    assert result.json["psnr"] > 0
+    assert said in result.err
+
+
+def test_transparent_pixels_are_over_white(tmp_path):
+    Image.fromarray(np.full((4, 4, 4), (90, 80, 70, 51), np.uint8)).save(tmp_path / "p.png")
+    wanted = built(tmp_path / "p.png").panels[0].wanted.motif(None).rgb
+    np.testing.assert_allclose(wanted[0, 0], (np.array([90, 80, 70]) / 255 - 1) * 0.2 + 1, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "is not a picture"),
+        (b"not a picture", "is not a picture"),
+        (b"\x89PNG\r\n\x1a\n" + b"x" * 40, "is damaged"),
+        (None, "there is no picture"),
+    ],
+)
+def test_what_is_no_picture_is_refused_in_a_line(paint, tmp_path, content, says):
+    if content is not None:
+        (tmp_path / "p.png").write_bytes(content)
+    result = paint("p.png", "--steps", 2)
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert says in result.err
+
+
+def test_a_picture_that_is_too_large_is_refused_before_it_is_read(paint, tmp_path):
+    # a header that claims 9,000 x 9,000 pixels, with no pixel behind it
+    (tmp_path / "huge.ppm").write_bytes(b"P6\n9000 9000\n255\n")
+    result = paint("huge.ppm", "--steps", 2)
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert "too large: 9,000 x 9,000" in result.err
+    assert LEARNT < 9000**2
+
+
+def test_without_the_photograph_a_picture_is_asked_for(paint, monkeypatch):
+    monkeypatch.setattr("scalarviz.io.pictures.find_spec", lambda name: None)
+    result = paint("--steps", 2)
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert 'pip install "scalarviz[data]"; or paint a picture of yours: scalarviz texture photo.png' in result.err
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [("--encoding", "cos"), ("--frequencies", 0), ("--frequencies", 13), ("--transform", "mirror"), ("--photo", "dog"),
+     ("--l2", -1), ("--l2", "nan"), ("--hidden", "0"), ("--output", "o.txt"), ("--hidden", "99999,99999,99999")],
+)  # fmt: skip
+def test_flags_that_cannot_be_used(paint, picture, flags):
+    result = paint(picture, "--steps", 2, *flags)
+    assert result.code == 2
+    assert 1 <= result.err.count("\n") <= 2, result.err
+    assert "Traceback" not in result.err
+
+
+@pytest.mark.slow
+def test_the_astronaut_is_painted_at_20_decibels_and_the_docstring_says_what_the_encoding_is_worth(cli):
+    def near(*flags):
+        return cli("texture", "--photo", "astronaut", "--headless", "--json", *flags).json["psnr"]
+
+    assert near() >= 20.5
+    for encoding in ("sin", "none"):
+        assert f"{near('--steps', 1000, '--encoding', encoding):.1f} dB" in texture.__doc__
