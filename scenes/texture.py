@@ -22,7 +22,7 @@ from scalarviz.errors import InputError
 from scalarviz.io import check_picture_name, save_picture
 from scalarviz.run import Moment, Story
 from scalarviz.run.memory import check_run
-from scalarviz.run.panels import LossCurve, Painting, psnr
+from scalarviz.run.panels import HeldBack, LossCurve, Painting, psnr
 
 from ._resume import hidden_sizes_in, settings_in
 from ._schedule import Plan, follow
@@ -35,6 +35,7 @@ ADAM = {"adam": (optim.Adam, 0.001)}
 PHOTOS = ("cat", "astronaut")
 USUAL: Plan = ("decay", None)
 PIECE = 2**15  # pixels that are painted together
+CURVE = 2000  # of the dashed curve
 CLAIMED = 2**14  # pixels, evenly spread, of which the sentence at the end speaks
 
 
@@ -130,13 +131,24 @@ def build(options: Options) -> sv.Scene:
         probe_target=motif.at(middle)[0],
         input_names=("x", "y"),
         output_names=("r", "g", "b"),
-        panels=(Painting(studio, (high, wide), other=studio.other), LossCurve("places" if studio.random else "pixels")),
+        panels=(Painting(studio, (high, wide), other=studio.other), LossCurve("batch", _all_over(studio))),
         notes=notes,
         controls=(studio.control,),
         options=options,
         story=Story("They should paint a photograph." if options.picture is None else "They should paint a picture.",
                     f"{weights:,} weights, {high * wide:,} pixels.", partial(_claim, studio=studio)),
     )  # fmt: skip
+
+
+def _all_over(studio: Studio) -> HeldBack:
+    """The loss of pixels that are evenly spread: that of a batch jumps."""
+
+    def samples(moment: Moment) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        motif = studio.motif(moment.frame.data)
+        some = np.unique(np.linspace(0, len(motif.places) - 1, CURVE).astype(int))
+        return motif.places[some], motif.wanted.reshape(-1, 3)[some]
+
+    return HeldBack(f"{CURVE:,} pixels", samples, headline=False)
 
 
 def _claim(moment: Moment, *, studio: Studio) -> str:

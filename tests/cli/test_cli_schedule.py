@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from pydantic import ValidationError
-from scalarviz.scenes import digits, microgpt, rgb
+from scalarviz.scenes import digits, microgpt, rgb, texture
 from scalarviz.scenes._schedule import SCHEDULES, parse_schedule
 
 from scalarviz.optim import lr_scheduler
@@ -51,8 +51,15 @@ def test_a_plateau_takes_a_tenth_where_the_loss_is_no_better():
     assert (np.diff(found) <= 0).all()
 
 
+def test_decay_is_flat_then_falls_to_a_tenth_and_stays():
+    found = rates("decay:100", count=150)
+    np.testing.assert_allclose(found[:60], BASE)
+    assert (np.diff(found[60:100]) < 0).all()
+    np.testing.assert_allclose(found[101:], BASE / 10)
+
+
 def test_every_scene_has_it():
-    for scene, kind in ((digits, None), (microgpt, lr_scheduler.LinearLR)):
+    for scene, kind in ((digits, None), (microgpt, lr_scheduler.LinearLR), (texture, lr_scheduler.SequentialLR)):
         made = scene.build(scene.Options(engine="numpy", steps=5))
         assert made.run.optimizer.lr_schedule is None or type(made.run.optimizer.lr_schedule) is kind
         made.run.close()
