@@ -10,9 +10,11 @@ from .curve import HeldBack, LossCurve, TestCurve
 from .digits import DigitBoard, DigitPad
 from .own import Image, Table, as_rows
 from .painting import Painting, psnr
+from .plane import Axis, PlaneMap, PointEdits, Points
 from .words import Invented, Reading, WordBoard
 
 __all__ = [
-    "Beside", "ColourCube", "DigitBoard", "DigitPad", "HeldBack", "Image", "Invented", "LossCurve", "Painting", "Panel",
-    "Pictures", "Place", "Reading", "Table", "TestCurve", "WordBoard", "as_rows", "psnr",
+    "Axis", "Beside", "ColourCube", "DigitBoard", "DigitPad", "HeldBack", "Image", "Invented", "LossCurve", "Painting",
+    "Panel", "Pictures", "Place", "PlaneMap", "PointEdits", "Points", "Reading", "Table", "TestCurve", "WordBoard",
+    "as_rows", "psnr",
 ]  # fmt: skip

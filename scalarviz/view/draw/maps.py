@@ -134,6 +134,81 @@ def get_map(name: str, theme: str | Theme = "dark") -> Colormap:
     return _get(name, get_theme(theme).name)
 
 
+CLASS_COLOURS = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#d55e00", "#0072b2", "#999999")
+"""One for each of up to eight classes, which every kind of colour vision can tell apart (Okabe and Ito, "Color
+Universal Design", 2008; their black is a grey here)."""
+
+
+def signed_shades(
+    values: ArrayLike, span: tuple[float, float], theme: str | Theme = "dark", share: float = 1.0
+) -> Bytes:
+    """Values in the signed map: orange at the low end of `span`, neutral in its middle, blue at the high end.
+
+    Parameters
+    ----------
+    values : array_like, shape S
+        Those outside of `span`, infinite ones too, get the colours of its ends.
+    span : (float, float)
+    theme : {"dark", "light"} or Theme
+    share : float
+        Of the map's range that is used: points in its full range stand out on a ground of less.
+
+    Returns
+    -------
+    ndarray of uint8, shape S + (3,)
+        NaN is a checkerboard of ink and paper along the last two axes.
+    """
+    look, numbers = get_theme(theme), np.asarray(values, np.float64)
+    low, high = span
+    with np.errstate(invalid="ignore", over="ignore"):
+        t = np.clip((numbers - low) / (high - low) * 2.0 - 1.0, -1.0, 1.0) * share
+        place = np.rint((t * 0.5 + 0.5) * (TABLE_SIZE - 1))
+    shades = get_map("weight", look).entries[np.nan_to_num(place).astype(np.intp)]
+    return _checkered(shades, np.isnan(numbers), look)
+
+
+def class_shades(outputs: ArrayLike, theme: str | Theme = "dark", share: float = 1.0, *, hard: bool = False) -> Bytes:
+    """The colour of the likeliest class, the paler the less sure it is.
+
+    Parameters
+    ----------
+    outputs : array_like, shape S + (n,)
+        Probabilities of up to eight classes.
+    theme : {"dark", "light"} or Theme
+        The ground that shows through.
+    share : float
+        Of the colour, where the class is certain.
+    hard : bool
+        Whether every class is shown as if it were certain.
+
+    Returns
+    -------
+    ndarray of uint8, shape S + (3,)
+        NaN as in :func:`signed_shades`.
+    """
+    look, numbers = get_theme(theme), np.asarray(outputs, np.float64)
+    count = numbers.shape[-1]
+    nan = np.asarray(np.isnan(numbers).any(axis=-1))
+    sure = np.where(nan, 0.0, (np.nan_to_num(numbers).max(axis=-1) - 1 / count) / (1 - 1 / count))
+    weight = share * (np.ones_like(sure) if hard else 0.25 + 0.75 * np.clip(sure, 0.0, 1.0))[..., None]
+    colours = class_colours(count)[np.argmax(np.nan_to_num(numbers), axis=-1)]
+    shades = np.rint(255 * (weight * colours + (1 - weight) * np.array(rgb(look.background)))).astype(np.uint8)
+    return _checkered(shades, nan, look)
+
+
+def class_colours(count: int) -> Floats:
+    """The colours of `count` classes, shape (count, 3) in 0..1; beyond eight they come again."""
+    return np.array([rgb(CLASS_COLOURS[k % len(CLASS_COLOURS)]) for k in range(count)])
+
+
+def _checkered(shades: Bytes, marked: NDArray[np.bool_], look: Theme) -> Bytes:
+    if marked.any():
+        parity = np.indices(marked.shape)[-2:].sum(axis=0) % 2
+        marks = np.rint(255 * np.array([rgb(look.ink), rgb(look.paper)])).astype(np.uint8)
+        shades = np.where(marked[..., None], marks[parity], shades)
+    return shades
+
+
 def luminance(colour: ArrayLike) -> Floats:
     """Relative luminance of sRGB colours in 0..1, shape (..., 3) -> (...) (WCAG 2.1, "relative luminance")."""
     c = np.asarray(colour, np.float64)

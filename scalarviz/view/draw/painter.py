@@ -77,15 +77,27 @@ void main() { v_colour = a_colour; gl_Position = place(a_centre); gl_PointSize =
 """
 )
 
-# A disc lit from the front: full colour at the centre, darker towards the edge, so neighbours stay apart.
+# A disc lit from the front: full colour at the centre, darker towards the edge, so neighbours stay apart. With a rim it
+# is flat, with an edge; a hollow one is a ring of its colour between two such edges.
 _POINT_FRAGMENT = """
 #version 120
-uniform float u_diameter;
+uniform float u_diameter; uniform float u_border; uniform float u_hollow; uniform vec3 u_rim;
 varying vec3 v_colour;
 void main() {
     float r = 2.0 * length(gl_PointCoord - 0.5);
-    float cover = clamp((1.0 - r) * 0.5 * u_diameter + 0.5, 0.0, 1.0);
-    gl_FragColor = vec4(v_colour * (1.0 - 0.13 * r * r) * cover, cover);
+    float inside = (1.0 - r) * 0.5 * u_diameter;
+    float cover = clamp(inside + 0.5, 0.0, 1.0);
+    vec3 colour = v_colour * (1.0 - 0.13 * r * r);
+    if (u_border > 0.0) {
+        float inner = clamp(inside - u_border + 0.5, 0.0, 1.0);
+        if (u_hollow > 0.0) {
+            float ring = inner * (1.0 - clamp(inside - 2.5 * u_border + 0.5, 0.0, 1.0));
+            cover *= 1.0 - clamp(inside - 3.5 * u_border + 0.5, 0.0, 1.0);
+            inner = ring;
+        }
+        colour = mix(u_rim, v_colour, inner);
+    }
+    gl_FragColor = vec4(colour * cover, cover);
 }
 """
 
@@ -196,6 +208,7 @@ class Painter:
         self.size = size
         self.scale = scale
         self._shapes = _Batch(_SHAPE_VERTEX, _SHAPE_FRAGMENT, _SHAPE_TYPE)
+        self._over = _Batch(_SHAPE_VERTEX, _SHAPE_FRAGMENT, _SHAPE_TYPE)  # those that lie over pictures
         self._glyphs = _Batch(_TEXT_VERTEX, _TEXT_FRAGMENT, _TEXT_TYPE)
         self._atlas = GlyphAtlas()
         self._atlas_texture: Any = None
@@ -218,15 +231,18 @@ class Painter:
         program.draw("triangle_strip")
 
     def draw(self, sketches: Sequence[Sketch]) -> None:
-        """Shapes of all sketches, their pictures, sprites, discs, then text. Hand in the same object if unchanged."""
+        """Shapes of all sketches, their pictures, shapes over those, sprites, discs, then text.
+
+        Hand in the same object if unchanged.
+        """
         current = tuple(sketches)
         gloo.set_state(depth_test=False, blend=True, cull_face=False, blend_func=("one", "one_minus_src_alpha"))
         if current != self._drawn:
             self._upload(current)
             self._drawn = current
-        self._shapes.program["u_size"], self._shapes.program["u_scale"] = self.size, self.scale
-        self._shapes.draw()
+        self._draw_shapes(self._shapes)
         self._draw_images([item for s in current for item in s.images])
+        self._draw_shapes(self._over)
         for slot, item in enumerate(item for s in current for item in s.small):
             if slot not in self._sprites:
                 self._sprites[slot] = _Sprites()
@@ -237,8 +253,9 @@ class Painter:
     def _upload(self, sketches: tuple[Sketch, ...]) -> None:
         if self._atlas.full:
             self._atlas, self._atlas_version, self._quads = GlyphAtlas(), -1, {}
-        shapes = [s.shapes for s in sketches]
-        self._shapes.fill(np.concatenate(shapes) if shapes else np.empty((0, VERTEX), np.float32))
+        for batch, over in ((self._shapes, False), (self._over, True)):
+            shapes = [s.shapes for s in sketches if s.over == over]
+            batch.fill(np.concatenate(shapes) if shapes else np.empty((0, VERTEX), np.float32))
         self._quads = {s: self._text_of(s) for s in sketches}
         quads = list(self._quads.values())
         self._glyphs.fill(np.concatenate(quads) if quads else np.empty((0, 8), np.float32))
@@ -246,6 +263,10 @@ class Painter:
     def _text_of(self, sketch: Sketch) -> Float:
         known = self._quads.get(sketch)
         return known if known is not None else self._atlas.quads(sketch.texts, self.scale)
+
+    def _draw_shapes(self, batch: _Batch) -> None:
+        batch.program["u_size"], batch.program["u_scale"] = self.size, self.scale
+        batch.draw()
 
     def _draw_text(self) -> None:
         if self._atlas_version != self._atlas.version:
@@ -268,7 +289,9 @@ class Painter:
 
     def _draw_points(self, items: list[PointsItem]) -> None:
         for slot, item in enumerate(items):
-            key = (slot, len(item.centres))
+            if not len(item.centres):
+                continue
+            key = (slot, _Points.room(len(item.centres)))
             if key not in self._points:
                 self._points[key] = _Points()
             self._points[key].draw(item, self.size, self.scale)
@@ -331,21 +354,37 @@ class _Sprites:
 
 
 class _Points:
-    """One cloud of discs; centres and colours are uploaded only when they are other arrays than last time."""
+    """One cloud of discs; centres and colours are uploaded only when they are other arrays than last time.
+
+    Its buffers are as long as the next `room`, the rest of them outside the picture: a point more is no new program.
+    """
 
     def __init__(self) -> None:
         self._program = gloo.Program(_POINT_VERTEX.strip(), _POINT_FRAGMENT.strip())
         self._centres: Float | None = None
         self._colours: Float | None = None
 
+    @staticmethod
+    def room(count: int) -> int:
+        """How many discs the buffers hold that are made for `count`."""
+        return 1 << max(count - 1, 31).bit_length()
+
     def draw(self, item: PointsItem, size: tuple[float, float], scale: float) -> None:
         """Draw the discs; `scale` device pixels make a logical one."""
         if item.centres is not self._centres:
-            self._program["a_centre"] = np.ascontiguousarray(item.centres)
+            self._program["a_centre"] = self._filled(item.centres, -1e4)
             self._centres = item.centres
         if item.colours is not self._colours:
-            self._program["a_colour"] = np.ascontiguousarray(item.colours)
+            self._program["a_colour"] = self._filled(item.colours, 0.0)
             self._colours = item.colours
         self._program["u_size"] = size
         self._program["u_diameter"] = item.diameter * scale
+        self._program["u_border"] = 0.0 if item.rim is None else item.border * scale
+        self._program["u_hollow"] = float(item.hollow)
+        self._program["u_rim"] = item.rim or (0.0, 0.0, 0.0)
         self._program.draw("points")
+
+    def _filled(self, rows: Float, rest: float) -> Float:
+        full: Float = np.full((self.room(len(rows)), rows.shape[1]), rest, np.float32)
+        full[: len(rows)] = rows
+        return full

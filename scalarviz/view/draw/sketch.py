@@ -62,11 +62,18 @@ class ImageItem:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointsItem:
-    """Shaded discs, later ones in front: centres (N, 2), one diameter, colours (N, 3) in 0..1."""
+    """Shaded discs, later ones in front: centres (N, 2), one diameter, colours (N, 3) in 0..1.
+
+    With a `rim`, a colour (3,), they are flat and have an edge of it, `border` wide; `hollow` ones are rings of their
+    own colour between two such edges.
+    """
 
     centres: Float
     diameter: float
     colours: Float
+    rim: tuple[float, float, float] | None = None
+    border: float = 1.0
+    hollow: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,9 +95,16 @@ class SpritesItem:
 
 
 class Sketch:
-    """An ordered display list. Shapes are painted first, then pictures, sprites, discs, and text."""
+    """An ordered display list. Shapes are painted first, then pictures, sprites, discs, and text.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    over : bool
+        Whether its shapes are painted after the pictures of all sketches: lines over a picture.
+    """
+
+    def __init__(self, *, over: bool = False) -> None:
+        self.over = over
         self._chunks: list[Float] = []
         self.texts: list[TextItem] = []
         self.images: list[ImageItem] = []
@@ -224,9 +238,20 @@ class Sketch:
         """Parts of one picture at many places; see :class:`SpritesItem`. Pass the same array of pixels again."""
         self.small.append(SpritesItem(np.asarray(rects, np.float32), np.asarray(cells, np.float32), pixels))
 
-    def discs(self, centres: ArrayLike, diameter: float, colours: ArrayLike) -> None:
-        """Shaded discs in painting order."""
-        self.points.append(PointsItem(np.asarray(centres, np.float32), diameter, np.asarray(colours, np.float32)))
+    def discs(
+        self,
+        centres: ArrayLike,
+        diameter: float,
+        colours: ArrayLike,
+        *,
+        rim: Colour | None = None,
+        border: float = 1.0,
+        hollow: bool = False,
+    ) -> None:
+        """Discs in painting order: shaded, or with a `rim` flat, or hollow; see :class:`PointsItem`."""
+        edge = None if rim is None else rgba(rim)[:3]
+        places, inks = np.asarray(centres, np.float32), np.asarray(colours, np.float32)
+        self.points.append(PointsItem(places, diameter, inks, edge, border, hollow))
 
     def _boxes(
         self,

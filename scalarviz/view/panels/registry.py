@@ -14,6 +14,7 @@ from ...run.panels import (
     Painting,
     Panel,
     Pictures,
+    PlaneMap,
     Table,
     WordBoard,
 )
@@ -25,6 +26,7 @@ from .image import ImageDrawer
 from .pad import PadDrawer
 from .painting import PaintingDrawer
 from .pictures import PicturesDrawer
+from .plane import PlaneDrawer
 from .table import TableDrawer
 from .word import WordDrawer
 
@@ -35,7 +37,10 @@ OWN: dict[type[Panel], type[Drawer[Any]]] = {
     DigitPad: PadDrawer,
     LossCurve: LossDrawer,
     Image: ImageDrawer,
-    Painting: PaintingDrawer,
+    Painting,
+    Panel,
+    Pictures,
+    PlaneMap,
     Table: TableDrawer,
     WordBoard: WordDrawer,
 }

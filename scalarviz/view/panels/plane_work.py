@@ -1,0 +1,142 @@
+"""`PlaneWork`: what a network says on a grid over a plane, worked out within a share of the time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...run.moment import Moment
+from ...run.panels.plane import Axis
+
+Float = NDArray[np.floating]
+Inputs = Callable[[Float], Float]
+Ask = Callable[[Moment, Float], Float]
+"""``ask(moment, samples)``: rows of numbers (N, k) for samples (N, n_inputs) at the values of the moment."""
+
+BUDGET = 0.1 / 30
+"""Seconds of a frame that a map may take: a tenth, at 30 frames a second."""
+LEVELS = (20, 28, 40, 56, 80, 112)
+"""Cells in each direction, from coarse to fine: each has twice as many as the one before."""
+_PATIENCE = 6  # works that are too dear or too cheap, one after the other, until that is no accident
+STILL = 100
+"""Cells in each direction of a picture for which nobody waits, such as in a film: always the same."""
+
+
+class PlaneWork:
+    """Numbers on a grid, of one moment, which is the one shown unless the network is dear.
+
+    Parameters
+    ----------
+    across, up : Axis
+    inputs : callable
+        What the network gets for points of the plane.
+    cells : int or None
+        In each direction; None: as many as there is time for.
+    live : bool
+        Whether somebody waits for the window. A film works out everything at every frame.
+
+    Attributes
+    ----------
+    rows : ndarray, shape (cells, cells, k), or None
+        The numbers, the first row at the top; None before the first moment.
+    moment : Moment or None
+        Which they are of.
+    """
+
+    def __init__(self, across: Axis, up: Axis, inputs: Inputs, cells: int | None, live: bool) -> None:
+        self._across, self._up, self._inputs = across, up, inputs
+        self._fixed, self._live = cells, live
+        self.cells = cells or (LEVELS[2] if live else STILL)
+        self.rows: Float | None = None
+        self.moment: Moment | None = None
+        self._samples: Float | None = None
+        self._begun: _Begun | None = None
+        self._cost = 0.0  # seconds a cell, when last measured
+        self._wished = 0  # how many times in a row another fineness would have done
+        self._places: tuple[int, Float] | None = None
+
+    def late(self, moment: Moment) -> bool:
+        """Whether the numbers are of another moment than this one."""
+        return self.moment is None or self.moment.frame is not moment.frame
+
+    def update(self, moment: Moment, ask: Ask) -> bool:
+        """Work for as long as there is time; returns whether the numbers are others than before."""
+        if self._begun is None:
+            if not self.late(moment):
+                return False
+            samples = self._inputs(self.points)
+            if self._as_before(moment, samples):
+                self.moment = moment
+                return False
+            self._begun = _Begun(moment, samples)
+        begun, start = self._begun, perf_counter()
+        while len(begun.samples) > begun.done:
+            part = begun.samples[begun.done : begun.done + self._slice(begun)]
+            begun.parts.append(np.asarray(ask(begun.moment, part), float))
+            begun.done += len(part)
+            if self._live and perf_counter() - start >= BUDGET:
+                break
+        begun.spent += perf_counter() - start
+        if begun.done < len(begun.samples):
+            return False
+        self._end(begun)
+        return True
+
+    def _slice(self, begun: _Begun) -> int:
+        """Samples that are asked for together."""
+        if not self._live or self._cost == 0.0 or self._cost * len(begun.samples) <= BUDGET:
+            return len(begun.samples) if not self._live or self._cost else 1024
+        return max(64, int(BUDGET / self._cost / 2))
+
+    def _end(self, begun: _Begun) -> None:
+        side = self.cells
+        self.rows = np.concatenate(begun.parts).reshape(side, side, -1)
+        self.moment, self._samples, self._begun = begun.moment, begun.samples, None
+        now = begun.spent / len(begun.samples)
+        self._cost = now if self._cost == 0.0 else 0.8 * self._cost + 0.2 * now
+
+    def spent(self, seconds: float) -> None:
+        """What else was done with the numbers took so long, too: in the long run they become finer or coarser."""
+        if self._fixed is not None or not self._live:
+            return
+        cost = self._cost + seconds / self.cells**2
+        fitting = [n for n in LEVELS if cost * n * n <= BUDGET * (0.5 if n > self.cells else 1.0)]
+        level = max(fitting, default=LEVELS[0])
+        self._wished = 0 if level == self.cells else self._wished + 1
+        if self._wished >= _PATIENCE:
+            self.cells, self._wished = level, 0
+
+    def _as_before(self, moment: Moment, samples: Float) -> bool:
+        """Whether the numbers of another moment hold here: the same weights and the same samples."""
+        if self.moment is None or self._samples is None or self.rows is None or len(self.rows) != self.cells:
+            return False
+        one, other = self.moment.frame, moment.frame
+        return (
+            one.forward is other.forward
+            and np.array_equal(one.values, other.values)
+            and np.array_equal(self._samples, samples)
+        )
+
+    @property
+    def points(self) -> Float:
+        """The middles of the cells, shape (cells * cells, 2), row by row from the top."""
+        if self._places is None or self._places[0] != self.cells:
+            part = (np.arange(self.cells) + 0.5) / self.cells
+            across = self._across.least + part * (self._across.most - self._across.least)
+            up = self._up.most - part * (self._up.most - self._up.least)
+            x, y = np.meshgrid(across, up)
+            self._places = self.cells, np.stack([x.ravel(), y.ravel()], axis=1)
+        return self._places[1]
+
+
+class _Begun:
+    """Work on one moment, part by part."""
+
+    def __init__(self, moment: Moment, samples: Any) -> None:
+        self.moment, self.samples = moment, np.asarray(samples)
+        self.parts: list[Float] = []
+        self.done, self.spent = 0, 0.0
