@@ -451,8 +451,13 @@ def test_pointing_says_where_and_what_and_switches_switch():
             assert toggle.on != was
         after = picture_of(view.bench)
         x, y, wide, high = (int(v) for v in drawer(view.bench)._parts.map)
-        colours = [len(np.unique(p[y : y + high, x : x + wide].reshape(-1, 3), axis=0)) for p in (before, after)]
-        assert colours[1] < colours[0] / 2
+        ends = signed_shades(np.array([-1.0, 1.0]), (-1.0, 1.0), DARK, SHARE).astype(int)
+        hard = [
+            (np.abs(p[y : y + high, x : x + wide, None] - ends).max(axis=3).min(axis=2) == 0).mean()
+            for p in (before, after)
+        ]
+        assert hard[0] < 0.5
+        assert hard[1] > 0.75
         shown = [p for s in view.bench.sketches for p in s.points]
         assert not any(p.hollow for p in shown)
         view.close()
