@@ -37,10 +37,8 @@ OWN: dict[type[Panel], type[Drawer[Any]]] = {
     DigitPad: PadDrawer,
     LossCurve: LossDrawer,
     Image: ImageDrawer,
-    Painting,
-    Panel,
-    Pictures,
-    PlaneMap,
+    Painting: PaintingDrawer,
+    PlaneMap: PlaneDrawer,
     Table: TableDrawer,
     WordBoard: WordDrawer,
 }
