@@ -47,6 +47,26 @@ def encoded_count(encoding: str, frequencies: int) -> int:
     return 2 if ENCODINGS[encoding] is None else 4 * frequencies
 
 
+class Waves(nn.Module):
+    """The coordinates of a place as waves, all of x first.
+
+    Parameters
+    ----------
+    wave : callable
+        One of `ENCODINGS`.
+    frequencies : int
+    """
+
+    stage = "waves"
+
+    def __init__(self, wave: Wave, frequencies: int) -> None:
+        self._wave, self._frequencies = wave, frequencies
+
+    def forward(self, x: Row) -> Row:
+        """``4 * frequencies`` numbers of two."""
+        return [number for c in x for k in range(self._frequencies) for number in self._wave(c, k)]
+
+
 class Painter(nn.Sequential):
     """From a place (x, y) to its colour: waves of both coordinates, then layers.
 
@@ -65,11 +85,9 @@ class Painter(nn.Sequential):
         for n_in, n_out in pairwise((encoded_count(encoding, frequencies), *hidden, 3)):
             layers += [nn.Linear(n_in, n_out), nn.LeakyReLU(SLOPE)]
         super().__init__(*layers[:-1], nn.Sigmoid())
-        self._waves, self._frequencies = ENCODINGS[encoding], frequencies
+        wave = ENCODINGS[encoding]
+        self.waves = None if wave is None else Waves(wave, frequencies)
 
     def forward(self, x: Row) -> Row:
         """The colour of a place."""
-        waves = self._waves
-        if waves is None:
-            return list(super().forward(x))
-        return list(super().forward([w for c in x for k in range(self._frequencies) for w in waves(c, k)]))
+        return list(super().forward(x if self.waves is None else self.waves(x)))

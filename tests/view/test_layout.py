@@ -288,3 +288,15 @@ def test_a_range_gives_way_before_a_name():
     assert not all(label.ranged for label in labels.plates)
     shown = labels.ranges(dict.fromkeys(shapes, 0.5), DARK).texts
     assert sum("\N{PLUS-MINUS SIGN}" in str(text) for text in shown) == sum(label.ranged for label in labels.plates)
+
+
+def test_what_is_made_of_the_sample_before_any_weight_enters_the_first_plate():
+    tensors, stages = network(12, 64, 64, 3)
+    waves = Stage("waves", "waves", 12, input_shape=(2,), shape=(12,))
+    plain, made = layout_for(tensors, stages, (1280, 720)), layout_for(tensors, [waves, *stages], (1280, 720))
+    assert made.mode == plain.mode != "few"
+    with pytest.raises(UnknownNameError):
+        made.plate("input")
+    assert [plate.name for plate in made.plates] == [p.name if p.name != "input" else "waves" for p in plain.plates]
+    for ours, theirs in zip(made.plates, plain.plates, strict=True):
+        np.testing.assert_array_equal(ours.corners, theirs.corners)

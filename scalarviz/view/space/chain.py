@@ -30,12 +30,16 @@ from .plate import Floats, Plate, grid_for
 
 @dataclass(frozen=True, slots=True)
 class ChainLayer:
-    """A linear stage and the row of numbers that leaves it (after the activation that follows, if one does)."""
+    """A linear stage and the row of numbers that leaves it (after the activation that follows, if one does).
+
+    `source` is the row that enters the first one: the sample, or what was made of it before any weight.
+    """
 
     weight: Tensor
     bias: Tensor | None
     row: str
     outputs: int
+    source: str = "input"
 
 
 def chain_of(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[ChainLayer]:
@@ -47,17 +51,20 @@ def chain_of(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[ChainLa
         return []
     layers: list[ChainLayer] = []
     covered: set[str] = set()
+    source = "input"
     for stage in stages:
         if stage.weight is not None:
             if len(stage.weight.shape) != 2 or stage.weight.size == 0:
                 return []
-            layers.append(ChainLayer(stage.weight, stage.bias, stage.name, stage.outputs))
+            layers.append(ChainLayer(stage.weight, stage.bias, stage.name, stage.outputs, source))
             covered |= {t.name for t in (stage.weight, stage.bias) if t is not None}
-        elif not layers or stage.outputs != layers[-1].outputs:
+        elif not layers:
+            source = stage.name
+        elif stage.outputs != layers[-1].outputs:
             return []  # it widens or narrows its input: a row of its own
         else:
             last = layers[-1]
-            layers[-1] = ChainLayer(last.weight, last.bias, stage.name, last.outputs)
+            layers[-1] = replace(last, row=stage.name)
     return layers if covered == {t.name for t in tensors} else []
 
 
@@ -185,10 +192,10 @@ class _Builder:
         rows, _ = plate.grid.cells
         axes = np.stack([DOWN, ACROSS, -FLOW])
         place = plate.origin + flow * FLOW + (rows - 1 + below) * DOWN
-        row = row_plate("input", count, place, axes, self.style.half, self.style.row_depth)
+        row = row_plate(layer.source, count, place, axes, self.style.half, self.style.row_depth)
         if plate.grid.folded:
             axes = OUTPUTS_DOWN
-            row = Plate("input", "activation", count, grid_for((count,)), place, axes, row.half, row.depth)
+            row = Plate(layer.source, "activation", count, grid_for((count,)), place, axes, row.half, row.depth)
         self.plates.append(row)
         if flow and not plate.grid.folded:
             step = np.arange(count)[:, None] * ACROSS

@@ -53,7 +53,7 @@ def few_chain(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Arrangement
     """
     scene = _Flat()
     first = chain[0].weight.shape[1]
-    scene.row("input", first, np.array([0.0, -BEHIND]), outputs_down=False)
+    scene.row(chain[0].source, first, np.array([0.0, -BEHIND]), outputs_down=False)
     scene.trace(np.array([0.0, -BEHIND]), np.array([0.0, -0.5]), first, outputs_down=False)
     place = np.zeros(2)  # across, down
     for index, layer in enumerate(chain):
