@@ -1,6 +1,7 @@
 """Pictures: cubes, panels, films. Loaded when it is first used; drawing needs vispy, geometry and colours do not."""
 
 from .draw.sketch import Sketch
+from .drawing import Drawing
 from .film import Film
 from .panels.drawer import Drawer
 from .panels.registry import register_panel
@@ -10,4 +11,16 @@ from .watch.pace import pace
 from .window.files import save_png
 from .workbench import Workbench
 
-__all__ = ["Drawer", "Film", "Handle", "Sketch", "Workbench", "pace", "register_panel", "render", "save_png", "show"]
+__all__ = [
+    "Drawer",
+    "Drawing",
+    "Film",
+    "Handle",
+    "Sketch",
+    "Workbench",
+    "pace",
+    "register_panel",
+    "render",
+    "save_png",
+    "show",
+]

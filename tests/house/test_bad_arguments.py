@@ -98,6 +98,15 @@ TABLE = {
         *of(lambda x: sv.register("bad", "a", x, ("1",)), None, 3, "", "a +", "b", "open(a)", "a.b", "a[0]"),
         *of(lambda x: sv.register("bad", "a", "a", x), None, "1", (), ("1", "1"), (1,), ("b",), ("1 +",)),
     ],
+    "draw": [
+        *of(sv.draw, None, "1", 3.0, {}, [], ["a"], nn.Linear, net(), nn.Parameter([1.0]), abs),
+        *of(partial(sv.draw, Value(1.0)), 1.0, None),
+        *of(partial(sv.draw, net()), None, "a", [1.0], [1.0, 2.0, "a"]),
+        *of(lambda x: sv.draw(Value(1.0), theme=x), None, 3, "blue"),
+        *of(lambda x: sv.draw(Value(1.0), chains=x), None, 3, "yes"),
+        *of(lambda x: sv.draw(Value(1.0), unfold=x), None, 3, "0", ["0"], [3]),
+        *of(lambda x: sv.draw(Value(1.0)).save(x), None, 3, "a.jpg", "a"),
+    ],
     "record": [
         *of(lambda x: sv.record(x, 1), None, "f", 3),
         *of(lambda x: sv.record(lambda v: v, x), None, "1", -1, 1.5),

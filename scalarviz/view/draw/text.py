@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import MissingDependencyError
+from .advances import ADVANCES, UNKNOWN
 from .sketch import Float, TextItem
 
 if TYPE_CHECKING:
@@ -53,6 +54,17 @@ def _face(size: float, bold: bool) -> FreeTypeFont:
 
 @cache
 def _advance(character: str, bold: bool) -> float:
+    known = ADVANCES[bold].get(character)
+    if known is not None:
+        return known
+    try:
+        return asked_advance(character, bold)
+    except ImportError:  # no font here: nothing is painted either, but an SVG can be written
+        return UNKNOWN[bold]
+
+
+def asked_advance(character: str, bold: bool) -> float:
+    """Width of a letter as the font says it, in sizes."""
     return float(_face(_UNITS, bold).getlength(character)) / _UNITS
 
 

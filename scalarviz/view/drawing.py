@@ -1,0 +1,284 @@
+"""`draw`: the graph of a Value, a neuron or a small network as a picture, and `Drawing`, which is that picture."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ..checks import flag, one_of
+from ..errors import InputError, TypeMismatchError, shown
+from ..io import replacing
+from ..io.atomic import as_path
+from ..nn import Module, Parameter
+from ..scalar import Value
+from ..scalar.many import Many
+from ..scalar.nested import every
+from .draw.gl import require_vispy
+from .draw.theme import get_theme
+from .graph.chains import joined, with_powers
+from .graph.figure import ink_of
+from .graph.folds import MOST, Item, check_names, items_of, names_of
+from .graph.ink import Ink
+from .graph.inked import sketched
+from .graph.layout import Layout, laid_out
+from .graph.modules import Calls, find_owners
+from .graph.names import name_nodes, variables
+from .graph.nodes import MANY, Node, nodes_of
+from .graph.reached import find_gradients
+from .graph.said import said_of
+from .graph.svg import svg_of
+from .graph.trial import called
+
+Theme = Literal["auto", "dark", "light"]
+THEMES = ("auto", "dark", "light")
+SHARP = 2.0
+"""Pixels of a PNG that one of the drawing becomes, where it is not too large for that."""
+SIDE = 8192
+"""The most pixels of a side of a PNG."""
+
+
+class Drawing:
+    """The picture of a graph, made anew whenever it is asked for: after ``backward()`` it has the new numbers.
+
+    In a notebook it is the output of a cell that ends with it. :func:`draw` makes it.
+
+    Attributes
+    ----------
+    theme : {"auto", "dark", "light"}
+    folds : tuple of str
+        What can be unfolded, as ``sv.draw(z, unfold="0")``.
+    """
+
+    def __init__(
+        self, roots: Callable[[], tuple[Sequence[Value], Calls | None]], model: Module | None, *, chains: bool = False,
+        unfold: Iterable[str] | bool = (), theme: Theme = "auto", names: dict[int, str] | None = None,
+    ) -> None:  # fmt: skip
+        self._roots, self._model, self._chains = roots, model, chains
+        self._whole = unfold is True
+        self.unfolded: tuple[str, ...] = () if isinstance(unfold, bool) else tuple(unfold)
+        self.theme: Theme = theme
+        self._names = names or {}
+        self.folds: tuple[str, ...] = ()
+        _, items = self.items()
+        self._of = self._title(items)
+
+    # ---- what it is made of
+
+    def items(self, more: Sequence[str] = ()) -> tuple[list[Node], list[Item]]:
+        """The nodes of the graph, and what is drawn of them; `more` is unfolded as well."""
+        roots, calls = self._roots()
+        unfold = frozenset((*self.unfolded, *more))
+        nodes = nodes_of(roots, unfold)
+        large = len(nodes) > MOST and not self._whole
+        if large:
+            nodes = nodes_of(roots, unfold, MANY)
+        find_gradients(nodes)
+        name_nodes(nodes, self._names)
+        kinds = find_owners(nodes, self._model, calls)
+        ends = [node for node in nodes if any(node.of is root for root in roots)]
+        nodes = with_powers(nodes if self._chains else joined(nodes, ends))
+        self.folds = tuple(names_of(nodes, kinds))
+        check_names(unfold, (*self.folds, *unfold.intersection(self._rows(nodes))))
+        return nodes, items_of(nodes, kinds, unfold, whole=not large)
+
+    def _rows(self, nodes: Sequence[Node]) -> set[str]:
+        """Rows of weights that were unfolded are no nodes any more: their weights' names begin with theirs."""
+        return {node.name.rpartition("[")[0] for node in nodes if node.kind == "weight"}
+
+    def layout(self, more: Sequence[str] = ()) -> Layout:
+        """Where everything stands now."""
+        return laid_out(self.items(more)[1])
+
+    def ink(self, theme: str, layout: Layout | None = None) -> Ink:
+        """The figure in one look."""
+        return ink_of(layout or self.layout(), get_theme(theme), self._of, said=said_of)
+
+    def _title(self, items: Sequence[Item]) -> str:
+        """What it is a graph of: the name of the one node that nothing takes."""
+        used = {operand for item in items for operand in item.operands}
+        ends = [item for item in items if item not in used]
+        return ends[0].node.name if len(ends) == 1 else ""
+
+    # ---- what it looks like
+
+    @property
+    def svg(self) -> str:
+        """The picture as text, with the numbers of now."""
+        layout = self.layout()
+        title = f"graph of {self._of}" if self._of else "graph"
+        if self.theme != "auto":
+            return svg_of(self.ink(self.theme, layout), title=title)
+        return svg_of(self.ink("light", layout), dark=self.ink("dark", layout), title=title)
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def _repr_html_(self) -> str | None:
+        """As a part of the page, where the theme is to follow the notebook's: a picture of its own could not."""
+        return self.svg if self.theme == "auto" else None
+
+    def pixels(self, theme: str = "", scale: float = SHARP) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """The picture as uint8 (H, W, 3); without a theme the drawing's, for which auto is light.
+
+        Raises
+        ------
+        MissingDependencyError
+            Nothing can paint here; the message says what to install.
+        """
+        require_vispy()
+        from .draw.painter import Painter
+        from .window.offscreen import offscreen
+
+        ink = self.ink(theme or ("light" if self.theme == "auto" else self.theme))
+        scale = min(scale, SIDE / max(ink.width, ink.height))
+        size = round(ink.width * scale), round(ink.height * scale)
+        sketch = sketched(ink)
+        with offscreen():
+            painter = Painter((size[0] / scale, size[1] / scale), scale)
+        return offscreen().render(lambda _: painter.draw([sketch]), size)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the picture.
+
+        Parameters
+        ----------
+        path : str or Path
+            Ends with ``.svg`` or ``.png``; both are the same drawing. Of the theme auto a PNG is light.
+
+        Raises
+        ------
+        InputError
+            Another ending, or a place where nothing can be written.
+        MissingDependencyError
+            A PNG, and nothing can paint here.
+        """
+        target = as_path(path)
+        ending = target.suffix.lower()
+        if ending not in (".svg", ".png"):
+            raise InputError(f"a drawing is written as .svg or .png, got {shown(str(path))}; try graph.svg")
+        if ending == ".png":
+            from .window.files import save_png
+
+            return save_png(target, self.pixels())
+        with replacing(target) as temporary:
+            temporary.write_text(self.svg, encoding="utf-8")
+        return target
+
+    def __repr__(self) -> str:
+        nodes, items = self.items()
+        folded = sum(item.folded for item in items)
+        more = f", {folded} folded" if folded else ""
+        return f"Drawing({self._of + ': ' if self._of else ''}{len(nodes)} nodes, {len(items)} drawn{more})"
+
+
+def draw(
+    z: Any,
+    *inputs: Any,
+    chains: bool = False,
+    unfold: str | Iterable[str] | bool = (),
+    theme: Theme = "auto",
+) -> Drawing:
+    r"""Draw the graph of `z`: operations, data, gradients and names.
+
+    Parameters
+    ----------
+    z : Value, Weight, list of Values, Module, neuron or function
+        A result, with all that it was computed from; or what computes one from `inputs`.
+    *inputs : float or sequence of float
+        One sample for a module, a neuron (``net.perceptrons[0]``) or a function, which is called with it whenever the
+        picture is asked for, as for a prediction. Without inputs a module's last call is drawn.
+    chains : bool
+        Whether ``a + b + c`` is drawn as two sums; else it is one.
+    unfold : str, iterable of str or True
+        Of a graph with more than 60 nodes: modules (``"0"``) whose nodes are wanted, rows of weights
+        (``"0.weight[3]"``), ``"inputs"``; True: all.
+    theme : {"auto", "dark", "light"}
+        Auto follows the notebook, or the system.
+
+    Returns
+    -------
+    Drawing
+        Shows itself in a notebook; ``.svg`` is its text, ``.save("graph.png")`` writes it.
+
+    Raises
+    ------
+    TypeMismatchError
+        Something that has no graph.
+    InputError
+        A module without inputs that was not called yet; inputs for what is computed already; more than 2,000 nodes that
+        nothing folds.
+    UnknownNameError
+        A name that nothing can be unfolded by, another theme.
+
+    Notes
+    -----
+    A node without a name of its own has that of the variable that holds it where `draw` is called. Gradients are
+    violet; they are hatched, without a number, where no ``backward()`` came by.
+
+    Examples
+    --------
+    >>> import scalarviz as sv
+    >>> a, b, w = sv.Value(2.0), sv.Value(0.5), sv.Weight(-0.7, name="w")
+    >>> z = (a * w + b).tanh()
+    >>> picture = sv.draw(z)
+    >>> picture
+    Drawing(z: 6 nodes, 6 drawn)
+    >>> "-0.72" in picture.svg.replace("\N{MINUS SIGN}", "-")
+    True
+    """
+    names = variables(sys._getframe(1).f_locals)
+    flag(chains, "draw: chains")
+    one_of(theme, THEMES, "draw: the theme")
+    wanted = _unfold(unfold)
+    if isinstance(z, Value | list | tuple | Many | np.ndarray) and not isinstance(z, Parameter):
+        if inputs:
+            raise InputError("draw: a Value is computed already and takes no inputs; give them to a Module")
+        roots = _values(z)
+        return Drawing(lambda: (roots, None), None, chains=chains, unfold=wanted, theme=theme, names=names)
+    if isinstance(z, Module) and not inputs:
+        last = _last_call(z)
+        return Drawing(lambda: (last, None), z, chains=chains, unfold=wanted, theme=theme, names=names)
+    if not callable(z) or isinstance(z, type | Parameter):
+        raise TypeMismatchError(
+            f"draw takes a Value, a Weight, a list of Values, or a Module with an example input; got "
+            f"{type(z).__name__} {shown(z)}. Try sv.view.show(x) for what has cubes"
+        )
+    if not inputs:
+        raise InputError(f"draw: {type(z).__name__} needs an example input, as in sv.draw(neuron, [0.5, 1.0])")
+    model = z if isinstance(z, Module) else None
+    return Drawing(lambda: called(z, inputs), model, chains=chains, unfold=wanted, theme=theme, names=names)
+
+
+def _values(z: Any) -> list[Value]:
+    """The results of which the graph is drawn."""
+    if isinstance(z, Value):
+        return [z]
+    values = every(z, "draw: a list")
+    if not values:
+        raise InputError("draw: the list is empty; give at least one Value")
+    return values
+
+
+def _last_call(module: Module) -> list[Value]:
+    outputs = module._books.outputs
+    if outputs is None:
+        raise InputError(
+            f"draw: this {type(module).__name__} has not been called yet; give an example input, as in "
+            "sv.draw(net, [0.5, 1.0])"
+        )
+    return every(outputs, "draw: the module")
+
+
+def _unfold(unfold: Any) -> tuple[str, ...] | bool:
+    if isinstance(unfold, bool):
+        return unfold
+    if isinstance(unfold, str):
+        return (unfold,)
+    given = tuple(unfold) if isinstance(unfold, Iterable) else (unfold,)
+    if not all(isinstance(name, str) for name in given):
+        raise TypeMismatchError(f"draw: unfold is a name, several names or True, got {shown(unfold)}")
+    return given

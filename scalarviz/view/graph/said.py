@@ -1,0 +1,50 @@
+"""What is said of a node on which a pointer rests: its operation, its shape, and the derivative as the table has it."""
+
+from __future__ import annotations
+
+from ...scalar.dot import Row
+from ...scalar.value import Value
+from .folds import Item
+from .nodes import Node
+
+
+def said_of(item: Item) -> str:
+    """Lines of words about a node or a fold."""
+    if item.folded:
+        weights = sum(node.count for node in item.members if node.kind in ("weight", "row"))
+        said = f"{item.name} {item.title}".strip()
+        return f"{said}: {len(item.members):,} nodes" + (f", {weights:,} weights" if weights else "")
+    node = item.node
+    return "\n".join(filter(None, [_head(node), *_numbers(node), *_formulas(node)]))
+
+
+def _head(node: Node) -> str:
+    name = f"{node.name}: " if node.name else ""
+    if isinstance(node.of, Row):
+        return f"{name}{node.count:,} weights"
+    if node.kind == "weight":
+        return f"{name}weight"
+    if node.leaf:
+        return f"{name}number"
+    return f"{name}{node.op} of {len(node.operands)}"
+
+
+def _numbers(node: Node) -> list[str]:
+    if isinstance(node.of, Row):
+        return []
+    found = [f"value {node.value:.6g}"]
+    if node.grad is not None:
+        found.append(f"gradient {node.grad:.6g}")
+    return found
+
+
+def _formulas(node: Node) -> list[str]:
+    """``d/da: 1 - y * y``, from the table of operations."""
+    if node.leaf or not isinstance(node.of, Value) or node.of._op is None:
+        return []
+    entry = node.of._op.entry
+    partials = [
+        f"d/d{arg}: {partial if partial is not None else 'none'}"
+        for arg, partial in zip(entry.args, entry.partials, strict=True)
+    ]
+    return [f"{entry.name}({', '.join(entry.args)}) = {entry.value}", *partials]

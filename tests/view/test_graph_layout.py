@@ -1,0 +1,146 @@
+"""The picture of a graph: nodes never overlap, edges end at nodes and run under none, no text is cut."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import scalarviz as sv
+from scalarviz import nn
+from scalarviz.view.draw.theme import get_theme
+from scalarviz.view.graph.cards import ABOVE
+from scalarviz.view.graph.columns import columns_of
+from scalarviz.view.graph.figure import ink_of
+from scalarviz.view.graph.ink import Letters
+from scalarviz.view.graph.inked import points_of
+from scalarviz.view.graph.layout import Layout
+
+UNARY = ("tanh", "exp", "sin", "relu", "sigmoid", "square", "neg", "abs", "softplus")
+BINARY = ("add", "sub", "mul", "div", "pow", "maximum")
+NAMES = ("", "", "", "x", "hidden", "a_rather_long_name_of_a_result", "ŷ", "0.weight[12][345]")
+NUMBERS = st.one_of(
+    st.sampled_from([0.0, -0.0, 1.0, 1e-300, -3.2e-7, 0.005, -0.00499, 9.995, -99.95, 12345.678, -9.99e9, 1e300,
+                     math.inf, -math.inf, math.nan]),
+    st.floats(-10, 10),
+)  # fmt: skip
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> list[sv.Value]:
+    """Results of a random graph whose nodes are taken any number of times."""
+    made: list[sv.Value] = []
+    for _ in range(draw(st.integers(1, 8))):
+        number, name = draw(NUMBERS), draw(st.sampled_from(NAMES))
+        made.append(sv.Weight(number, name=name) if draw(st.booleans()) else sv.Value(number, name))
+    for _ in range(draw(st.integers(0, 30))):
+        kind = draw(st.integers(0, 9))
+        some = [made[draw(st.integers(0, len(made) - 1))] for _ in range(8)]
+        if kind < 3:
+            node = getattr(some[0], draw(st.sampled_from(UNARY)))()
+        elif kind < 8:
+            node = getattr(sv, draw(st.sampled_from(BINARY)))(some[0], some[1])
+        elif kind == 8:
+            node = sv.where(some[0] > some[1], some[2], some[3])
+        else:
+            node = sv.dot(some[:3], some[3:6], some[6])
+        node.label = draw(st.sampled_from(NAMES))
+        made.append(node)
+    roots = made[-draw(st.integers(1, 3)) :]
+    if draw(st.booleans()):
+        roots[-1].backward()
+    return roots
+
+
+def overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> bool:
+    return a[0] < b[2] - 0.01 and b[0] < a[2] - 0.01 and a[1] < b[3] - 0.01 and b[1] < a[3] - 0.01
+
+
+def check(layout: Layout) -> None:
+    """All that must hold of any layout."""
+    frames = []
+    for box in layout.boxes:
+        wide = max(box.width, box.card.name_width)
+        left = box.x + box.width / 2 - wide / 2
+        frames.append((left, box.y - (ABOVE if box.card.above else 0), left + wide, box.y + box.height))
+    for k, frame in enumerate(frames):
+        assert frame[0] >= 0
+        assert frame[1] >= 0
+        assert frame[2] <= layout.width + 0.01
+        assert frame[3] <= layout.height + 0.01
+        for other in frames[:k]:
+            assert not overlap(frame, other)
+    for edge in layout.edges:
+        source, target = edge.source, edge.target
+        start, end = edge.pieces[0][0], edge.pieces[-1][3]
+        assert start == (source.x + source.width, source.y + source.height / 2) or (
+            start[0] == source.x + source.width and abs(start[1] - source.y - source.height / 2) < 1e-6
+        )
+        assert 0 < target.x - end[0] < 8  # the head fills the rest
+        assert target.y + 3 < end[1] < target.y + target.height - 3
+        for before, after in pairwise(edge.pieces):
+            assert before[3] == after[0]
+        points = np.concatenate([points_of(piece) for piece in edge.pieces])
+        assert (np.diff(points[:, 0]) >= -1e-3).all()  # always on to the right
+        for box, frame in zip(layout.boxes, frames, strict=True):
+            if box is not source and box is not target:
+                inside = (points[:, 0] > frame[0] + 0.5) & (points[:, 0] < frame[2] - 0.5)
+                inside &= (points[:, 1] > frame[1] + 0.5) & (points[:, 1] < frame[3] - 0.5)
+                assert not inside.any()
+
+
+def check_texts(layout: Layout, theme: str) -> None:
+    """No text leaves its node, meets another one, or leaves the picture."""
+    ink = ink_of(layout, get_theme(theme), "loss")
+    texts = [[shape for shape in group.shapes if isinstance(shape, Letters)] for group in ink.groups]
+    for box, letters in zip(layout.boxes, texts[2:], strict=False):
+        for text in letters:
+            if text.text != box.card.above:
+                assert text.left >= box.x + 2
+                assert text.left + text.width <= box.x + box.width - 2
+    frames = [(t.left, t.y - 10, t.left + t.width, t.y + 3) for group in texts for t in group]
+    for k, frame in enumerate(frames):
+        assert frame[0] >= 0
+        assert frame[1] >= 0
+        assert frame[2] <= ink.width
+        assert frame[3] <= ink.height
+        for other in frames[:k]:
+            assert not overlap(frame, other)
+
+
+@settings(max_examples=120, deadline=None)
+@given(graphs(), st.booleans(), st.sampled_from(["dark", "light"]))
+def test_random_graphs_are_drawn_whole(roots, chains, theme):
+    layout = sv.draw(roots, chains=chains).layout()
+    check(layout)
+    check_texts(layout, theme)
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs())
+def test_columns_are_the_longest_way_from_a_leaf(roots):
+    _, items = sv.draw(roots, chains=True).items()
+    column = columns_of(items)
+    users = {item: [other for other in items if item in other.operands] for item in items}
+    for item in items:
+        if item.operands:
+            assert column[item] == 1 + max(column[o] if o.operands else 0 for o in item.operands)
+            assert all(column[o] < column[item] for o in item.operands)
+        elif users[item]:
+            assert column[item] == min(column[user] for user in users[item]) - 1
+
+
+@pytest.mark.parametrize("sizes", [(2, 4, 1), (3, 16, 16, 3), (40, 8, 2)])
+def test_networks_are_drawn_whole_folded_or_not(sizes):
+    layers = [m for a, b in pairwise(sizes) for m in (nn.Linear(a, b), nn.Tanh())]
+    net = nn.Sequential(*layers)
+    picture = sv.draw(net, [0.1] * sizes[0])
+    check(picture.layout())
+    for name in picture.folds:
+        layout = sv.draw(net, [0.1] * sizes[0], unfold=name).layout()
+        check(layout)
+        check_texts(layout, "dark")
