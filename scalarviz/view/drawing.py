@@ -34,6 +34,8 @@ from .graph.svg import svg_of
 from .graph.trial import called
 
 Theme = Literal["auto", "dark", "light"]
+Roots = Callable[[], tuple[Sequence[Value], Calls | None]]
+"""Gives the results, as they are now, and what the modules did that made them, where that is known."""
 THEMES = ("auto", "dark", "light")
 SHARP = 2.0
 """Pixels of a PNG that one of the drawing becomes, where it is not too large for that."""
@@ -54,7 +56,7 @@ class Drawing:
     """
 
     def __init__(
-        self, roots: Callable[[], tuple[Sequence[Value], Calls | None]], model: Module | None, *, chains: bool = False,
+        self, roots: Roots, model: Module | None, *, chains: bool = False,
         unfold: Iterable[str] | bool = (), theme: Theme = "auto", names: dict[int, str] | None = None,
     ) -> None:  # fmt: skip
         self._roots, self._model, self._chains = roots, model, chains
@@ -234,14 +236,20 @@ def draw(
     flag(chains, "draw: chains")
     one_of(theme, THEMES, "draw: the theme")
     wanted = _unfold(unfold)
+    roots, model = _asked(z, inputs)
+    return Drawing(roots, model, chains=chains, unfold=wanted, theme=theme, names=names)
+
+
+def _asked(z: Any, inputs: tuple[Any, ...]) -> tuple[Roots, Module | None]:
+    """What gives the results of which the graph is drawn, and the model that they are of."""
     if isinstance(z, Value | list | tuple | Many | np.ndarray) and not isinstance(z, Parameter):
         if inputs:
             raise InputError("draw: a Value is computed already and takes no inputs; give them to a Module")
-        roots = _values(z)
-        return Drawing(lambda: (roots, None), None, chains=chains, unfold=wanted, theme=theme, names=names)
+        values = _values(z)
+        return lambda: (values, None), None
     if isinstance(z, Module) and not inputs:
         last = _last_call(z)
-        return Drawing(lambda: (last, None), z, chains=chains, unfold=wanted, theme=theme, names=names)
+        return lambda: (last, None), z
     if not callable(z) or isinstance(z, type | Parameter):
         raise TypeMismatchError(
             f"draw takes a Value, a Weight, a list of Values, or a Module with an example input; got "
@@ -249,8 +257,7 @@ def draw(
         )
     if not inputs:
         raise InputError(f"draw: {type(z).__name__} needs an example input, as in sv.draw(neuron, [0.5, 1.0])")
-    model = z if isinstance(z, Module) else None
-    return Drawing(lambda: called(z, inputs), model, chains=chains, unfold=wanted, theme=theme, names=names)
+    return lambda: called(z, inputs), z if isinstance(z, Module) else None
 
 
 def _values(z: Any) -> list[Value]:
