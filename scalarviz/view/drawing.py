@@ -178,13 +178,9 @@ class Drawing:
 
 
 def draw(
-    z: Any,
-    *inputs: Any,
-    chains: bool = False,
-    unfold: str | Iterable[str] | bool = (),
-    theme: Theme = "auto",
+    z: Any, *inputs: Any, chains: bool = False, unfold: str | Iterable[str] | bool = (), theme: Theme = "auto"
 ) -> Drawing:
-    r"""Draw the graph of `z`: operations, data, gradients and names.
+    """Draw the graph of `z`: operations, data, gradients and names.
 
     Parameters
     ----------
@@ -211,8 +207,7 @@ def draw(
     TypeMismatchError
         Something that has no graph.
     InputError
-        A module without inputs that was not called yet; inputs for what is computed already; more than 2,000 nodes that
-        nothing folds.
+        A module without inputs that was not called yet; inputs of what is computed already; more than 2,000 nodes.
     UnknownNameError
         A name that nothing can be unfolded by, another theme.
 
@@ -226,11 +221,10 @@ def draw(
     >>> import scalarviz as sv
     >>> a, b, w = sv.Value(2.0), sv.Value(0.5), sv.Weight(-0.7, name="w")
     >>> z = (a * w + b).tanh()
-    >>> picture = sv.draw(z)
-    >>> picture
+    >>> sv.draw(z)
     Drawing(z: 6 nodes, 6 drawn)
-    >>> "-0.72" in picture.svg.replace("\N{MINUS SIGN}", "-")
-    True
+    >>> sv.draw(z).svg[:4]
+    '<svg'
     """
     names = variables(sys._getframe(1).f_locals)
     flag(chains, "draw: chains")
