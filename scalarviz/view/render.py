@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ..run.frame import Frame
 from .cubes.quantity import quantity_of
+from .cubes.sizes import Sizing
 from .draw.gl import require_vispy
 from .draw.places import check_size
 from .draw.theme import Theme
@@ -25,6 +26,8 @@ def render(
     theme: str | Theme = "dark",
     cmap: str | None = None,
     quantity: str = "weight",
+    sized: bool = False,
+    threshold: float = 0.0,
     supersample: int = 1,
     pace_text: str = "",
     step: int | None = None,
@@ -39,16 +42,15 @@ def render(
         A scene or run is shown with its panels, anything else as cubes with their names and a legend.
     size : (int, int)
         Width and height in pixels, from 160 to 8192.
-    theme : {"dark", "light"}
-    cmap : str, optional
-        A colour map by name (``"grey"``, ``"viridis"``); default: the quantity's own.
+    theme, cmap : str
+        ``"dark"`` or ``"light"``; a colour map by name (``"grey"``, ``"viridis"``), default: the quantity's own.
     quantity : str
         What the cubes show: ``"weight"``, ``"gradient"``, ``"|gradient|"``, ``"update"``, ``"update/value"``, or what
         the optimiser keeps for each weight (``"exp_avg"``, ``"exp_avg_sq"``, ``"momentum_buffer"``).
-    supersample : int
-        2 draws at twice the size and averages.
-    pace_text : str
-        The HUD's second line.
+    sized, threshold : bool, float
+        Whether cubes are as large as what they show (a Hinton diagram); the share of the range below which they hide.
+    supersample, pace_text : int, str
+        2 draws at twice the size and averages; the HUD's second line.
     step : int, optional
         Which step of a Run or Scene; afterwards it stands where it stood. Default: as it is now.
     inside : int, optional
@@ -66,15 +68,15 @@ def render(
     TypeMismatchError
         For anything else.
     InputError
-        For sizes, arrays or names that cannot be drawn, for steps that were not done, and micro-steps that are none.
+        For sizes, arrays or names that cannot be drawn, for steps that were not done, micro-steps that are none.
     MissingDependencyError
         Where nothing can draw; the message says what to install.
     """
     require_vispy()
-    size, subject = check_size(size), subject_of(x)
+    size, subject, sizing = check_size(size), subject_of(x), Sizing(sized, threshold)
     frame, told = _moment(subject, quantity, step, inside, whole_batch)
     with offscreen():
-        bench = Workbench(subject, size, theme, cmap, quantity, supersample=supersample)
+        bench = Workbench(subject, size, theme, cmap, quantity, sizing=sizing, supersample=supersample)
         _show(bench, frame, pace_text, told)
     return paint(bench, size, supersample)
 

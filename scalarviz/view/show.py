@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from ..run import Run, Scene
+from .cubes.sizes import Sizing
 from .shown.subject import subject_of
 from .watch.live import LiveView
 from .watch.mirror import Mirror
@@ -103,6 +104,9 @@ def show(
     duration: float = 20.0,
     theme: str = "dark",
     cmap: str | None = None,
+    quantity: str = "weight",
+    sized: bool = False,
+    threshold: float = 0.0,
     paused: bool = False,
     first_start: bool = False,
     on_note: Callable[[str], None] = _note,
@@ -122,11 +126,10 @@ def show(
         Inside of the window in logical pixels.
     steps, duration : int, float
         Where a trained run pauses, and how many seconds it takes to get there.
-    theme : {"dark", "light"}
-    cmap : str, optional
+    theme, cmap, quantity, sized, threshold
+        What the cubes show at first, in which colours and how large: see :func:`~scalarviz.view.render.render`.
     paused : bool
-        Whether a trained run waits for the Space key, however long; else it begins when nothing has been touched for
-        four seconds.
+        Whether a trained run waits for the Space key; else it begins when nothing has been touched for four seconds.
     first_start : bool
         numba's cache is being filled meanwhile: a trained run of ``engine="auto"`` goes on with numba when it is full.
     on_note : callable
@@ -146,13 +149,10 @@ def show(
         No Qt or no OpenGL; the message says what to install.
     """
     make = _maker(x, block, steps, duration, theme, cmap, paused, first_start)
-    window = Window(make, _name(x), size, on_note=on_note)
+    window = Window(_dressed(make, quantity, Sizing(sized, threshold)), _name(x), size, on_note=on_note)
     window.on_lost = on_lost
     handle = Handle(window)
-    if block:
-        handle.wait()
-    else:
-        handle.begin()
+    (handle.wait if block else handle.begin)()
     return handle
 
 
@@ -172,6 +172,17 @@ def _maker(x: Any, block: bool, steps: int, duration: float, theme: str, cmap: s
         )
     subject = subject_of(x)
     return lambda size: Mirror(subject, size, theme=theme, cmap=cmap)
+
+
+def _dressed(make: Callable[[tuple[int, int]], Viewer], quantity: str, sizing: Sizing) -> Callable[..., Viewer]:
+    """The same viewer, whose cubes show another quantity, and are of another size."""
+
+    def dressed(size: tuple[int, int]) -> Viewer:
+        view = make(size)
+        view.bench.set_look(quantity=quantity, sizing=sizing)
+        return view
+
+    return dressed
 
 
 def _name(x: object) -> str:

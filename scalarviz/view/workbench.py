@@ -7,6 +7,7 @@ again. What is touched (a cube, a colour, the list of keys) is drawn in layers o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..run.frame import Frame
 from ..run.ranges import extent
@@ -14,12 +15,14 @@ from ..run.scene import Scene
 from .aim import Point
 from .cubes.picking import Hit
 from .cubes.scale import paint
+from .cubes.sizes import ALL_ALIKE, Sizing
 from .cubes.slab import SlabVisual
 from .draw.painter import Painter, clipped
 from .draw.places import MARGIN, check_size
 from .draw.sketch import Sketch
 from .draw.theme import Theme, get_theme
 from .flow.scenery import Scenery
+from .flow.values import Small
 from .laying import Laying
 from .micro.inside import Inside
 from .panels.hud import hud, keys, state_of
@@ -52,6 +55,8 @@ class Workbench(Laying):
     quantity : str
         What the cubes show: ``"weight"``, ``"gradient"``, ``"|gradient|"``, ``"update"``, ``"update/value"``, or what
         the optimiser keeps for each weight, by its name (``"exp_avg"``).
+    sizing : Sizing
+        How large the cubes are.
     keys : sequence of (str, str)
         Keys and what they do, for the line at the bottom; a film has none.
     text_hz : float, optional
@@ -68,13 +73,14 @@ class Workbench(Laying):
         cmap: str | None = None,
         quantity: str = "weight",
         *,
+        sizing: Sizing = ALL_ALIKE,
         keys: Sequence[tuple[str, str]] = (),
         text_hz: float | None = None,
         supersample: int = 1,
     ) -> None:
         self.subject = scene if isinstance(scene, Subject) else subject_of(scene)
         self.theme, self.cmap_name = get_theme(theme), cmap or ""
-        self._keys = tuple(keys)
+        self._keys, self.sizing = tuple(keys), sizing
         self.bar = TimeBar(self.theme)
         self.text_pace = TextPace(text_hz)
         self.story = StoryLines(self.text_pace)
@@ -115,6 +121,7 @@ class Workbench(Laying):
         self._place_scenery(None)
         self.strip = Strip(self.subject, self.theme, self.colouring, self.activations, rows=self._has_rows,
                             single=self.scenery.flow is not None, density=self.scale)  # fmt: skip
+        self.strip.sizing = self.sizing
         self._numbers, self._moving, self._touched = list[Sketch](), list[Sketch](), list[list[Sketch]]()
         self._time = list[Sketch]()
 
@@ -148,9 +155,14 @@ class Workbench(Laying):
         return growing or self._view.gliding or self.text_pace.late or self.side.moving or self.inside.moving
 
     def set_look(
-        self, *, quantity: str | None = None, cmap: str | None = None, theme: str | Theme | None = None
+        self,
+        *,
+        quantity: str | None = None,
+        cmap: str | None = None,
+        theme: str | Theme | None = None,
+        sizing: Sizing | None = None,
     ) -> None:
-        """Change what the cubes show, by which map (``""``: the quantity's own) and on which ground.
+        """Change what the cubes show, by which map (``""``: the quantity's own), on which ground, and how large.
 
         Raises
         ------
@@ -162,6 +174,7 @@ class Workbench(Laying):
         self.colouring.change(look, quantity or self.colouring.quantity, name or None)
         self.activations.change(look)
         self.cmap_name = name
+        self.sizing = self.strip.sizing = sizing or self.sizing
         if look is not self.theme:
             self.theme = self.bar.theme = look
             self.side.change(look)
@@ -210,6 +223,7 @@ class Workbench(Laying):
             self._place_scenery(self.scenery)
         self.colouring.update(frame, None if gone else seconds, self.inside.whole)
         self.activations.update(frame, None if gone else seconds)
+        self.slab.sizing = self.sizing if self.inside.told is None else ALL_ALIKE  # formulas stand on large faces
         paint(self.slab, frame, self.colouring, self.activations, rows=self._has_rows)
         self.inside.paint()
         writes = self.text_pace.ready(waits)
@@ -229,7 +243,7 @@ class Workbench(Laying):
             self._numbers = self._texts(frame, pace_text)
         self._outdated = False
         seen = View(self.layout, self.camera, self.project, self.places, self.theme, self.colouring.shows,
-                    self.panels_shown and self.inside.told is None, self._hit)  # fmt: skip
+                    self.panels_shown and self.inside.told is None, self._hit, self.slab.shares)  # fmt: skip
         above = self.touch.layers(frame, seen, self.side)
         above[0] += self.inside.overlay(seconds)
         above[1] += [*self.swatch.label(self.theme, self.places.size), *self.bar.label(self.places.size)]
@@ -238,7 +252,8 @@ class Workbench(Laying):
     def _texts(self, frame: Frame, pace_text: str) -> list[Sketch]:
         inside = self.inside
         scale = inside.scale(self.activations)
-        sketches = [*self.scenery.cubes(inside.rows(frame), self.colouring, scale, inside.skip), *inside.texts()]
+        small = None if self.slab.shares is None else Small(self.slab.shares, self._hit)
+        sketches = self.scenery.cubes(inside.rows(frame), self.colouring, scale, inside.skip, small) + inside.texts()
         if self.places.legend is not None and self.spread:
             marks = marks_on(self.slab, self.colouring, self.camera, self.size[0] / self.camera.size[0])
             sketches += self.strip.foot(self.places.legend, frame, marks)
@@ -253,7 +268,8 @@ class Workbench(Laying):
             outside = inside.told is None
             ahead, whole = (self.side.ground.ahead, self.subject.loss_of_all(frame)) if outside else (None, None)
             state = state_of(self.subject, frame, second, self.colouring.shows, self.side.headlines, ahead, whole)
-            sketches.append(hud(self.places.hud, self.theme, inside.head(state)))
+            about = "  ·  ".join(filter(None, (state.about, self.sizing.words() if outside else "")))
+            sketches.append(hud(self.places.hud, self.theme, inside.head(replace(state, about=about))))
         return sketches
 
     # touching
@@ -268,7 +284,8 @@ class Workbench(Laying):
     def _hit(self, at: Point) -> Hit | None:
         """The cube under a point in logical pixels."""
         camera, (across, down) = self._view.camera, self._ratio
-        return self._picker.pick(camera, (float(at[0] * across), float(at[1] * down)), self.size[0] / camera.size[0])
+        return self._picker.pick(camera, (float(at[0] * across), float(at[1] * down)), self.size[0] / camera.size[0],
+                                 self.slab.shares)  # fmt: skip
 
     def hover(self, at: Point | None) -> bool:
         """The pointer is over a point in device pixels (None: gone); returns whether the picture changes."""

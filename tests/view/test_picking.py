@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from scalarviz.run.frame import Stage, Tensor
+from scalarviz.run.ranges import Range
 from scalarviz.view.cubes import slab
-from scalarviz.view.cubes.picking import Picker
+from scalarviz.view.cubes.picking import Picker, Shares
 from scalarviz.view.cubes.shader import fragment
+from scalarviz.view.cubes.sizes import ALL_ALIKE, Sizing
 from scalarviz.view.space.camera import Camera
 from scalarviz.view.space.layout import Layout, layout_for
 from scalarviz.view.space.pose import Pose, camera_of, pose_of
@@ -115,12 +117,19 @@ def numbered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slab, "fragment", with_numbers)
 
 
-def numbers_drawn(layout: Layout, cameras: list[Camera]) -> list[np.ndarray]:
-    """What stands in each pixel: 1 + flat index, `ROWS` + number in the plate for activations, 0 for nothing."""
+def numbers_drawn(
+    layout: Layout, cameras: list[Camera], sizing: Sizing = ALL_ALIKE
+) -> tuple[list[np.ndarray], Shares | None]:
+    """What stands in each pixel: 1 + flat index, `ROWS` + number in the plate for activations, 0 for nothing.
+
+    And how large cubes are: by that number, beside the largest.
+    """
     count = max(p.start + p.size for p in layout.plates if p.start >= 0)
     with offscreen():
         visual = slab.SlabVisual(layout)
         visual._trays._trays = visual._trays._flow = None
+        visual.sizing = sizing
+        visual.set_range(Range(0.5, count, "log") if sizing.by_value else float(count))
         visual.set_flat(np.arange(1, count + 1, dtype=np.float32))
         visual.set_activations(
             {p.name: ROWS + np.arange(p.size, dtype=np.float32) for p in layout.plates if p.kind == "activation"}
@@ -129,30 +138,31 @@ def numbers_drawn(layout: Layout, cameras: list[Camera]) -> list[np.ndarray]:
     for camera in cameras:
         image = offscreen().render(lambda box, camera=camera: visual.draw(camera, box), SIZE).astype(int)
         found.append(image @ [1, 256, 65536])
-    return found
+    return found, visual.shares
 
 
-def expected(layout: Layout, picker: Picker, camera: Camera, at: tuple[float, float]) -> int:
-    hit = picker.pick(camera, at)
+def expected(picker: Picker, camera: Camera, at: tuple[float, float], shares: Shares | None) -> int:
+    hit = picker.pick(camera, at, 1.0, shares)
     if hit is None:
         return 0
     return ROWS + hit.element if hit.flat is None else 1 + hit.flat
 
 
 def disagreements(
-    layout: Layout, cameras: list[Camera], rng: np.random.Generator, pixels: int
+    layout: Layout, cameras: list[Camera], rng: np.random.Generator, pixels: int, sizing: Sizing = ALL_ALIKE
 ) -> tuple[list[str], int]:
     """Pixels where neither the picked cube nor one a hundredth of a pixel beside it is the drawn one; cubes hit."""
-    picker, pictures = Picker(layout), numbers_drawn(layout, cameras)
+    picker, (pictures, shares) = Picker(layout), numbers_drawn(layout, cameras, sizing)
     wrong, hits = [], 0
     for number, (camera, drawn) in enumerate(zip(cameras, pictures, strict=True)):
         for x, y in rng.integers((0, 0), SIZE, (pixels, 2)):
             seen = int(drawn[y, x])
             hits += seen > 0
             steps = [(0, 0), (1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, -1), (1, -1), (-1, 1)]
-            answers = (expected(layout, picker, camera, (x + 0.5 + 0.02 * a, y + 0.5 + 0.02 * b)) for a, b in steps)
+            at = ((x + 0.5 + 0.02 * a, y + 0.5 + 0.02 * b) for a, b in steps)
+            answers = (expected(picker, camera, point, shares) for point in at)
             if not any(answer == seen for answer in answers):
-                picked = expected(layout, picker, camera, (x + 0.5, y + 0.5))
+                picked = expected(picker, camera, (x + 0.5, y + 0.5), shares)
                 wrong.append(f"camera {number} at ({x}, {y}): drawn {seen}, picked {picked}")
     return wrong, hits
 
@@ -163,6 +173,19 @@ def test_the_picked_cube_is_the_drawn_one(name: str) -> None:
     layout, rng = layout_of(name), np.random.default_rng(3)
     cameras = [layout.camera, *turned_cameras(layout, rng, 11)]
     wrong, hits = disagreements(layout, [c for c in cameras if walks(layout, c)], rng, 60)
+    assert hits > 20
+    assert not wrong, wrong[:5]
+
+
+@pytest.mark.usefixtures("numbered")
+@pytest.mark.parametrize(
+    "sizing", [Sizing(True), Sizing(False, 0.3997), Sizing(True, 0.5997)], ids=["sized", "hidden", "both"]
+)
+@pytest.mark.parametrize("name", [n for n in LAYOUTS if n not in ("many", "one cube")])
+def test_of_cubes_of_different_size_too(name: str, sizing: Sizing) -> None:
+    layout, rng = layout_of(name), np.random.default_rng(8)
+    cameras = [layout.camera, *turned_cameras(layout, rng, 7), *inside_cameras(layout, rng, 3)]
+    wrong, hits = disagreements(layout, [c for c in cameras if walks(layout, c)], rng, 100, sizing)
     assert hits > 20
     assert not wrong, wrong[:5]
 

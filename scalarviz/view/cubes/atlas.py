@@ -72,6 +72,14 @@ class Atlas:
         """The bits of all marks that some cube has."""
         return int(np.bitwise_or.reduce(self._given | self._seen)) if self._used or self._any_seen else 0
 
+    def value(self, texel: int) -> float:
+        """One number, as the shader reads it."""
+        return float(self._values[texel])
+
+    def mark(self, texel: int) -> int:
+        """The marks of one number."""
+        return int(self._given[texel] | self._seen[texel])
+
     def span(self, plate: Plate) -> slice:
         """Texels of a plate, counted row by row."""
         return self._spans[plate.start < 0, plate.name]

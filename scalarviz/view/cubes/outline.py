@@ -39,7 +39,7 @@ def in_front(camera: Camera, xyz: Floats) -> bool:
 
 
 def seen_outline(
-    layout: Layout, index: int, element: int, camera: Camera, project: Project, picked: Picked
+    layout: Layout, index: int, element: int, camera: Camera, project: Project, picked: Picked, share: float = 1.0
 ) -> list[Floats]:
     """The parts (N, 2) of a selected cube's outline that nothing in front covers; none where all is covered.
 
@@ -51,9 +51,11 @@ def seen_outline(
         The place of its plate in the layout, and which of the plate's cubes it is.
     picked : callable
         What is drawn at a point of the picture (logical pixels).
+    share : float
+        How large the cube is beside the largest.
     """
     plate = layout.plates[index]
-    corners = plate.corners_of(element)
+    corners = plate.corners_of(element, share)
     if not in_front(camera, corners):
         return []
     hits = _behind(project(corners), picked)
@@ -99,9 +101,9 @@ def _runs(points: Floats, covered: list[bool]) -> list[Floats]:
     return paths
 
 
-def brackets(plate: Plate, element: int, camera: Camera, project: Project) -> list[Floats] | None:
-    """Four corner paths (3, 2) around the face of a cube that looks at the viewer most."""
-    corners = plate.corners_of(element)
+def brackets(plate: Plate, element: int, camera: Camera, project: Project, share: float = 1.0) -> list[Floats] | None:
+    """Four corner paths (3, 2) around the face of a cube, so large beside the largest, that looks at us most."""
+    corners = plate.corners_of(element, share)
     if not in_front(camera, corners):
         return None
     outward = _OUTWARD @ plate.axes / plate.pitch

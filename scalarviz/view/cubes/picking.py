@@ -7,7 +7,9 @@ middle.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import floor, inf, sqrt
 from typing import NamedTuple
 
@@ -24,6 +26,8 @@ START = 1e-4
 """Where a perspective ray begins, as a share of its way to the far plane: just before the eye."""
 
 Vector = tuple[float, float, float]
+Shares = Callable[[int, int], float]
+Share = Callable[[int], float]
 
 
 class Hit(NamedTuple):
@@ -105,7 +109,9 @@ class Picker:
         self._density = 0.0
         self._samples: list[tuple[bool, float]] = []
 
-    def pick(self, camera: Camera, at: tuple[float, float], density: float = 1.0) -> Hit | None:
+    def pick(
+        self, camera: Camera, at: tuple[float, float], density: float = 1.0, shares: Shares | None = None
+    ) -> Hit | None:
         """The nearest cube under a point of the picture.
 
         Parameters
@@ -116,6 +122,9 @@ class Picker:
             In the camera's pixels; the middle of the first one is (0.5, 0.5).
         density : float
             Device pixels per camera pixel: it decides how a plate is drawn.
+        shares : callable, optional
+            ``shares(plate, element)``: how large a cube is beside the largest, 0 for one that is not drawn; default:
+            all are as large as can be.
 
         Returns
         -------
@@ -131,7 +140,8 @@ class Picker:
             d = _steady((_dot(ray, slab.axes[0]), _dot(ray, slab.axes[1]), _dot(ray, slab.axes[2])))
             if not near < _leaving(slab, p, d):
                 continue  # the far side of its box, on which it is drawn, is before the near plane
-            t, element = _walk(slab, p, d, start, best, half) if not mean else _mean(slab, p, d, start)
+            own = None if shares is None else partial(shares, index) if half < 0.5 else _all_or_none(shares, index)
+            t, element = _walk(slab, p, d, start, best, half, own) if not mean else _mean(slab, p, d, start, own)
             if element >= 0 and t < best:
                 first = self._plates[index].start
                 best, found = t, Hit(index, element, first + element if first >= 0 else None)
@@ -158,6 +168,11 @@ class Picker:
         return _vector(eye), _vector(way), (START, float(way @ (near - eye) / (way @ way)))
 
 
+def _all_or_none(shares: Shares, plate: int) -> Share:
+    """Below six pixels a smaller cube is a darker cell, as large as the others."""
+    return lambda element: float(shares(plate, element) > 0.0)
+
+
 def _steady(d: Vector) -> Vector:
     """A direction without a component so small that dividing by it would overflow."""
     tiny = 1e-6 * sqrt(_dot(d, d))
@@ -173,7 +188,9 @@ def _leaving(slab: _Slab, p: Vector, d: Vector) -> float:
                ((slab.depth if d[2] > 0 else -slab.depth) - p[2]) / d[2])  # fmt: skip
 
 
-def _walk(slab: _Slab, p: Vector, d: Vector, start: float, best: float, half: float) -> tuple[float, int]:
+def _walk(
+    slab: _Slab, p: Vector, d: Vector, start: float, best: float, half: float, share: Share | None = None
+) -> tuple[float, int]:
     """From cell to cell until the ray meets a cube: (its share of the way, element), element -1 for none."""
     ix, iy, iz = 1 / d[0], 1 / d[1], 1 / d[2]
     sx, sy = (1 if d[0] > 0 else -1), (1 if d[1] > 0 else -1)
@@ -190,9 +207,17 @@ def _walk(slab: _Slab, p: Vector, d: Vector, start: float, best: float, half: fl
     row = min(max(floor(p[1] + d[1] * t), 0), slab.rows - 1)
     for _ in range(STEPS):
         x, y = col + 0.5 - p[0], row + 0.5 - p[1]
-        t_in = max((x - half * sx) * ix, (y - half * sy) * iy, z_in, start)
-        if t_in <= min((x + half * sx) * ix, (y + half * sy) * iy, z_out):
+        side, near, far, element = half, z_in, z_out, -2
+        if share is not None:
             element = slab.element(row, col)
+            size = share(element) if element >= 0 else 0.0
+            element = element if size > 0.0 else -1
+            side, thick = half * size, reach * size
+            middle = slab.depth * (size - 1.0) - p[2]  # it stands on the foot of its plate
+            near, far = (middle - thick) * iz, (middle + thick) * iz
+        t_in = max((x - side * sx) * ix, (y - side * sy) * iy, near, start)
+        if element != -1 and t_in <= min((x + side * sx) * ix, (y + side * sy) * iy, far):
+            element = slab.element(row, col) if element == -2 else element
             if element >= 0:
                 return t_in, element
         next_x, next_y = (x + 0.5 * sx) * ix, (y + 0.5 * sy) * iy
@@ -207,7 +232,7 @@ def _walk(slab: _Slab, p: Vector, d: Vector, start: float, best: float, half: fl
     return inf, -1
 
 
-def _mean(slab: _Slab, p: Vector, d: Vector, start: float) -> tuple[float, int]:
+def _mean(slab: _Slab, p: Vector, d: Vector, start: float, share: Share | None = None) -> tuple[float, int]:
     """Of cubes below a pixel: the cell of the main face under the ray, for every ray that meets the plate's box."""
     ix, iy, iz = 1 / d[0], 1 / d[1], 1 / d[2]
     reach = slab.depth if d[2] > 0 else -slab.depth
@@ -219,4 +244,5 @@ def _mean(slab: _Slab, p: Vector, d: Vector, start: float) -> tuple[float, int]:
         return inf, -1
     col = min(max(floor(p[0] + d[0] * t), 0), slab.cols - 1)
     row = min(max(floor(p[1] + d[1] * t), 0), slab.rows - 1)
-    return t, slab.element(row, col)
+    element = slab.element(row, col)
+    return t, element if share is None or element < 0 or share(element) > 0.0 else -1

@@ -10,11 +10,14 @@ algorithm", 1987). The same text is compiled in variants, since a software rende
 ``FLAGS``   some cell carries a mark other than "clipped".
 ``TILED``   some plate has gaps between convolution tiles or a last row that is not full.
 ``CURVED``  some plate has a logarithmic scale.
+``SIZED``   cubes are as large as their numbers, or small ones are hidden: see `sizes`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from .sizes import LEAST
 
 VERTEX = """
 #version 120
@@ -91,12 +94,28 @@ float unit(float value) {
 #endif
 }
 
+float bit(float flags, float weight) { return step(1.0, mod(floor(flags / weight), 2.0)); }
+
+#ifdef SIZED
+uniform vec2 u_sizing;       // 1 if a face is as large as its number; the share of the range below which it is hidden
+// Side of the cube of a texel, as a share of the largest; 0: not drawn. What carries a mark is as large as can be.
+float share(vec2 uv) {
+#ifdef FLAGS
+  float flags = floor(texture2D(u_flags, uv).r * 255.0 + 0.5);
+  if (flags - 8.0 * bit(flags, 8.0) > 0.5) return 1.0;
+#endif
+  float u = clamp(unit(texture2D(u_values, uv).r), 0.0, 1.0);
+  float place = v_range.z > 1.5 ? u : abs(2.0 * u - 1.0);
+  if (place < u_sizing.y) return 0.0;
+  return u_sizing.x > 0.5 ? max(sqrt(place), LEAST) : 1.0;
+}
+#endif
+
 vec3 colour(float u) {
   float x = (clamp(u, 0.0, 1.0) * (TABLE - 1.0) + 0.5) * (1.0 / TABLE);
   return texture2D(u_colours, vec2(x, v_range.w < 0.5 ? 0.25 : 0.75)).rgb;
 }
 
-float bit(float flags, float weight) { return step(1.0, mod(floor(flags / weight), 2.0)); }
 float on(float inside) { return clamp(inside + 0.5, 0.0, 1.0); }   // inside: px within an edge
 
 // Patterns that still read when a cube is a few pixels: a checkerboard, a half, a hatch, fixed to the screen.
@@ -180,10 +199,26 @@ void main() {
   float zin = (-depth * sg.z - p.z) * iv.z; float zout = (depth * sg.z - p.z) * iv.z;
   vec2 cell = clamp(floor(p.xy + d.xy * t), vec2(0.0), size - 1.0);
   vec2 uv = vec2(-1.0); vec2 side = vec2(0.0); float hit = 0.0; bool found = false;
+#ifdef SIZED
+  float largest = half_side; float thick = depth; float middle = 0.0;
+#endif
   for (int k = 0; k < 128; k++) {
     vec2 c = cell + 0.5;
+#ifdef SIZED
+    uv = texel(cell); float s = uv.x < 0.0 ? 0.0 : share(uv);
+#ifndef DETAIL
+    s = step(1e-6, s);   // less than a pixel would sparkle: below six pixels a smaller cube is a darker cell
+#endif
+    half_side = largest * s; thick = depth * s; middle = thick - depth;   // it stands on the foot of its plate
+    float zin = (middle - thick * sg.z - p.z) * iv.z; float zfar = (middle + thick * sg.z - p.z) * iv.z;
+#endif
     vec2 e = (c - half_side * sg.xy - p.xy) * iv.xy; vec2 x = (c + half_side * sg.xy - p.xy) * iv.xy;
-    float tin = max(max(e.x, e.y), max(zin, start)); float tout = min(min(x.x, x.y), zout);
+    float tin = max(max(e.x, e.y), max(zin, start));
+#ifdef SIZED
+    float tout = s > 0.0 ? min(min(x.x, x.y), zfar) : -3e38;
+#else
+    float tout = min(min(x.x, x.y), zout);
+#endif
     if (tin <= tout) {
       uv = texel(cell);
       if (uv.x >= 0.0) {
@@ -199,6 +234,9 @@ void main() {
   vec2 zw = v_clip.xy + v_clip.zw * hit;
   gl_FragDepth = clamp(zw.x / zw.y * 0.5 + 0.5, 0.0, 1.0);
   vec3 q = p + d * hit;
+#ifdef SIZED
+  q.z -= middle; depth = thick;
+#endif
   vec2 f = (q.xy - cell - 0.5) / half_side;
   float g = q.z / depth * -sg.z;             // 1 on the main face, -1 at the foot
   bool front = side.x + side.y < 0.5;
@@ -240,6 +278,9 @@ void main() {
   if (size_px >= 4.0) c = hollow(c, place, front, flags, outline, size_px);
 #endif
 #else
+#ifdef SIZED
+  float s = share(uv); c = mix(u_blank, c, s * s);
+#endif
   c = pattern(c, flags, -a.y) * shade * foot;
 #endif
   gl_FragColor = vec4(c, 1.0);
@@ -261,6 +302,9 @@ void main() {
   vec2 zw = v_clip.xy + v_clip.zw * hit;
   gl_FragDepth = clamp(zw.x / zw.y * 0.5 + 0.5, 0.0, 1.0);
   vec3 sum = vec3(0.0); float count = 0.0; float nan = 0.0; float above = 0.0; float below = 0.0; float missing = 0.0;
+#ifdef SIZED
+  float drawn = 0.0;
+#endif
   for (int i = 0; i < NU; i++) for (int j = 0; j < NV; j++) {
     vec2 s = q + dx * ((float(i) + 0.5) / float(NU) - 0.5) + dy * ((float(j) + 0.5) / float(NV) - 0.5);
     vec2 uv = texel(clamp(floor(s), vec2(0.0), size - 1.0));
@@ -272,10 +316,19 @@ void main() {
     missing += bit(flags, 32.0) + bit(flags, 16.0);
     if (flags > 0.5 && bit(flags, 8.0) < 0.5) value = 0.5 * (v_range.x + v_range.y);
 #endif
+#ifdef SIZED
+    float side = there > 0.5 ? share(uv) : 0.0; float area = side * side;
+    sum += colour(unit(value)) * area; drawn += area; count += there;
+#else
     sum += colour(unit(value)) * there; count += there;
+#endif
   }
   if (count < 0.5) discard;
   vec3 c = sum / count;
+#ifdef SIZED
+  if (drawn <= 0.0) discard;
+  c += u_blank * (1.0 - drawn / count);
+#endif
   float flags = nan > 0.5 ? 1.0 : (above > 0.5 ? 2.0 : (below > 0.5 ? 4.0 : (missing > 0.5 * count ? 32.0 : 0.0)));
   c = flags > 0.5 ? pattern(c, flags, mod(floor(gl_FragCoord.y / 2.0), 2.0) - 0.5) : c;
   gl_FragColor = vec4(c * shade, 1.0);
@@ -289,7 +342,7 @@ class Variant:
 
     Attributes
     ----------
-    detail, flags, tiled, curved : bool
+    detail, flags, tiled, curved, sized : bool
         The names above.
     samples : int
         Samples of a pixel's footprint along each of the screen's axes; 0 walks the grid.
@@ -300,6 +353,7 @@ class Variant:
     flags: bool = False
     tiled: bool = False
     curved: bool = False
+    sized: bool = False
 
 
 def fragment(variant: Variant, *, knee: float, table: int) -> str:
@@ -314,8 +368,10 @@ def fragment(variant: Variant, *, knee: float, table: int) -> str:
     table : int
         Texels of a colour map.
     """
-    head = f"#version 120\n#define KNEE {knee:.1f}\n#define TABLE {table:.1f}\n"
-    head += "".join(f"#define {name.upper()}\n" for name in ("flags", "tiled", "curved") if getattr(variant, name))
+    head = f"#version 120\n#define KNEE {knee:.1f}\n#define TABLE {table:.1f}\n#define LEAST {LEAST:g}\n"
+    head += "".join(
+        f"#define {name.upper()}\n" for name in ("flags", "tiled", "curved", "sized") if getattr(variant, name)
+    )
     if variant.samples:
         return head + f"#define NU {variant.samples}\n#define NV {variant.samples}\n" + _COMMON + _AVERAGE
     return head + ("#define DETAIL\n" + _COMMON + _MARKS if variant.detail else _COMMON) + _WALK

@@ -6,7 +6,7 @@ framebuffer of a current OpenGL 2 context is bound: offscreen or a window.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from ..space.layout import Layout
 from ..space.plate import Plate
 from .atlas import DEAD, FROZEN, NOT_COMPUTED, Atlas
 from .shader import VERTEX, Variant, fragment
+from .sizes import ALL_ALIKE
 from .tray import TrayVisual
 
 Viewport = tuple[int, int] | tuple[int, int, int, int]
@@ -61,6 +62,11 @@ class SlabVisual:
         Palette and shading.
     colours, activations : Colormap, optional
         Maps of the weights and of the activation rows; default: the theme's ``weight`` and ``activation``.
+
+    Attributes
+    ----------
+    sizing : Sizing
+        How large the cubes of weights are; may be set.
     """
 
     def __init__(
@@ -82,6 +88,8 @@ class SlabVisual:
         self._indices: dict[tuple[int, ...], Any] = {}
         self._trays = TrayVisual(layout, self.theme)
         self._seen: tuple[Camera, float, list[Variant]] | None = None  # worked out once while the camera rests
+        self._ranges = [Range.symmetric(1.0) for _ in layout.plates]
+        self.sizing = ALL_ALIKE
         self._maps = [colours or get_map("weight", self.theme), activations or get_map("activation", self.theme)]
         self._colours = gloo.Texture2D(self._tables(), interpolation="nearest", wrapping="clamp_to_edge")
         self.set_range(1.0)
@@ -166,6 +174,18 @@ class SlabVisual:
             self._constants(program, walks=not variant.samples)
         self._trays.set_theme(self.theme)
 
+    def share_of(self, index: int, element: int) -> float:
+        """Side of a cube of the plate `index`, as a share of the largest; 0 where it is not drawn."""
+        plate = self.layout.plates[index]
+        if plate.kind == "activation":
+            return 1.0
+        return self.sizing.share_of(self.atlas, self.atlas.span(plate).start + element, self._ranges[index])
+
+    @property
+    def shares(self) -> Callable[[int, int], float] | None:
+        """:meth:`share_of`, or None while all cubes are as large as can be."""
+        return self.share_of if self.sizing.active else None
+
     def detailed(self, camera: Camera, density: float) -> bool:
         """Whether some plate's cubes are large enough for every mark."""
         return any(variant.detail for variant in self._variants(camera, density))
@@ -193,13 +213,14 @@ class SlabVisual:
         gloo.set_state(depth_test=True, blend=False, cull_face=False, depth_mask=True, depth_func="less")
         gloo.clear(color=False, depth=True)
         self._upload()
-        self._trays.draw_trays(eye, (width, height))
+        self._trays.draw_trays(eye, (width, height), shadows=not self.sizing.active)
         self._trays.draw_flow(eye, (width, height))  # before the cubes: a line never crosses a number
         gloo.set_state(depth_test=True, blend=False, cull_face="front", front_face="ccw")
         density = width / eye.size[0]
         groups: dict[Variant, list[int]] = {}
         for index, (plate, size) in enumerate(zip(self.layout.plates, self._variants(eye, density), strict=True)):
-            variant = replace(size, flags=self._marked, tiled=_tiled(plate), curved=self._curved(index))
+            sized = self.sizing.active and plate.kind != "activation"
+            variant = replace(size, flags=self._marked, tiled=_tiled(plate), curved=self._curved(index), sized=sized)
             groups.setdefault(variant, []).append(index)
         for variant, members in groups.items():
             self._draw_group(variant, members, eye, density)
@@ -210,6 +231,8 @@ class SlabVisual:
         program["u_matrix"] = camera.matrix.T.astype(np.float32)  # gloo wants columns first
         program["u_eye"] = camera.eye.astype(np.float32)
         program["u_scale"] = camera.scale * density
+        if variant.sized:
+            program["u_sizing"] = (float(self.sizing.by_value), self.sizing.threshold)
         key = tuple(members)
         if key not in self._indices:
             self._indices[key] = gloo.IndexBuffer(_indices(self.layout, members))
@@ -259,6 +282,7 @@ class SlabVisual:
         return bool(self._vertices["a_range"][8 * index, 2])
 
     def _range(self, index: int, chosen: Range, row: float) -> None:
+        self._ranges[index] = chosen
         low, high = np.clip([chosen.low, chosen.high], -0.25 * FLOAT_MAX, 0.25 * FLOAT_MAX)  # their difference too
         new = np.array([low, high, SCALES.index(chosen.scale), row], np.float32)
         target = self._vertices["a_range"][8 * index : 8 * index + 8]

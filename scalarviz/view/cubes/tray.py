@@ -94,14 +94,18 @@ class TrayVisual:
         """Another palette."""
         if self._trays is not None:
             self._trays["u_tray"], self._trays["u_border"] = rgb(theme.tray), rgb(theme.border)
-            self._trays["u_shadow"] = theme.shading.shadow
+            self._shadow = theme.shading.shadow
         if self._flow is not None:
             self._flow["u_colour"] = (*rgb(theme.flow), self._alpha)
 
-    def draw_trays(self, camera: Camera, viewport: tuple[int, int]) -> None:
-        """Draw the trays, opaque, with depth; from below they would hide everything, so they are left out."""
+    def draw_trays(self, camera: Camera, viewport: tuple[int, int], *, shadows: bool = True) -> None:
+        """Draw the trays, opaque, with depth; from below they would hide everything, so they are left out.
+
+        `shadows` are those of cubes that are all as large as can be.
+        """
         if self._trays is not None and camera.towards_eye(self._corner)[2] > 0.0:
             self._trays["u_matrix"] = camera.matrix.T.astype(np.float32)
+            self._trays["u_shadow"] = self._shadow if shadows else 0.0
             self._trays["u_density"] = viewport[0] / camera.size[0]
             self._trays.draw("triangles", self._tray_indices)
 

@@ -23,7 +23,7 @@ from .outcome import input_swatch, outcome, outcome_size
 from .planned import PlanLabels
 from .taken import Taken
 from .trouble import TroubleNotes
-from .values import CubeValues
+from .values import CubeValues, Small
 
 _CHIPS_ABOVE, _CHIPS_BESIDE = 58.0, 238.0  # what the flow around a single layer takes
 Project = Callable[[ArrayLike], NDArray[np.float64]]
@@ -176,6 +176,7 @@ class Scenery:
         colouring: Coloring,
         activations: ActivationScale,
         skip: NDArray[np.bool_] | None = None,
+        small: Small | None = None,
     ) -> list[Sketch]:
         """The numbers on the cubes: weights but for those to `skip` (P,), and rows of activations."""
         missing = None
@@ -184,7 +185,7 @@ class Scenery:
             missing = {t.name: t.of(weights) for t in self._subject.tensors}
         others = None if skip is None else {t.name: skip[t.span] for t in self._subject.tensors}
         weights_of = self._values.sketch(colouring.values(), colouring.units(), colouring.cmap, missing, others,
-                                          signed=colouring.signed)  # fmt: skip
+                                          signed=colouring.signed, small=small)  # fmt: skip
         return [weights_of, self._values.rows(frame, activations)]
 
     def around(

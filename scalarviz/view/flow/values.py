@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...run.frame import Frame
-from ..cubes.picking import Picker
+from ..cubes.outline import Picked
+from ..cubes.picking import Picker, Shares
 from ..cubes.scale import ActivationScale
 from ..draw.maps import Colormap, text_colour
 from ..draw.places import Box
@@ -24,6 +26,13 @@ Project = Callable[[ArrayLike], Floats]
 _Key = tuple[bool, str]  # whether it is a row of activations, and its name
 _SIZES = (22, 20, 18, 16, 15, 14, 13)
 _MIDDLE = 0.357  # from the baseline to half the height of a digit, of the size
+
+
+class Small(NamedTuple):
+    """How large cubes are beside the largest, by plate and element, and what is drawn at a point (logical pixels)."""
+
+    shares: Shares
+    picked: Picked
 
 
 def colours_at(cmap: Colormap, unit: ArrayLike) -> Floats:
@@ -66,6 +75,7 @@ class CubeValues:
     ) -> None:
         plates = layout.plates
         self.theme, self.moved = theme, moved is not None
+        self._plates, self._project = plates, project
         few = sum(p.size for p in plates if p.kind != "activation") <= FEW
         self._decades = decades
         widest = "+0.0e\N{MINUS SIGN}0" if decades else "+0.00"
@@ -94,6 +104,7 @@ class CubeValues:
         skip: Mapping[str, NDArray[np.bool_]] | None = None,
         *,
         signed: bool = True,
+        small: Small | None = None,
     ) -> Sketch:
         """The numbers of one frame, by plate, in C order.
 
@@ -109,25 +120,46 @@ class CubeValues:
             Cubes on which something else is written.
         signed : bool
             Whether the numbers have signs, which are always written; else they are magnitudes.
+        small : Small, optional
+            Where cubes are not all as large as can be.
         """
         sketch = Sketch()
-        for (row, name), centres in self._centres.items():
+        for row, name in self._centres:
             if row:
                 continue
-            seen = self.places(name)[1]
+            centres, seen = self.places(name)
             if skip is not None:
                 seen = seen & ~skip[name].ravel()
+            size = np.full(len(centres), self.size)
+            if small is not None:
+                centres, size = self._on_small(name, small)
+                seen = seen & (size > 0)
             weights = np.full(len(centres), np.nan) if missing is None else np.asarray(missing[name]).ravel()
             colours = colours_at(cmap, units[name].ravel())
-            rows = zip(centres[seen], values[name].ravel()[seen], colours[seen], weights[seen], strict=True)
-            for (x, y), value, colour, weight in rows:
+            rows = zip(centres[seen], values[name].ravel()[seen], colours[seen], weights[seen], size[seen], strict=True)
+            for (x, y), value, colour, weight, high in rows:
                 if weight == weight:
-                    size = min(self.size, 15)
+                    least = min(self.size, 15)
                     text = f"w {chip_text(weight, signed=True)}"
-                    sketch.text(x, y + _MIDDLE * size, text, size, self.theme.text2, anchor="middle")
+                    sketch.text(x, y + _MIDDLE * least, text, least, self.theme.text2, anchor="middle")
                 else:
-                    self._print(sketch, float(x), float(y), float(value), colour, signed)
+                    self._print(sketch, (float(x), float(y)), float(value), colour, signed, int(high))
         return sketch
+
+    def _on_small(self, name: str, small: Small) -> tuple[Floats, NDArray[np.intp]]:
+        """Middles of the main faces as they are, and sizes of type; 0 where none fits or something is before it."""
+        index = next(k for k, p in enumerate(self._plates) if p.name == name and p.kind != "activation")
+        plate = self._plates[index]
+        share = np.array([small.shares(index, element) for element in range(plate.size)])
+        high = plate.depth * (2.0 * share - 1.0)
+        tops = np.array([plate.centre_of(k) for k in range(plate.size)]) + high[:, None] * plate.axes[2]
+        middles = self._project(tops)
+        size = np.array([max((s for s in _SIZES if s <= self.size * part), default=0) for part in share], np.intp)
+        for element in np.flatnonzero(size).tolist():
+            x, y = middles[element]
+            hit = small.picked((float(x), float(y)))
+            size[element] *= hit is not None and hit[:2] == (index, element)
+        return middles, size
 
     def places(self, name: str) -> tuple[Floats, NDArray[np.bool_]]:
         """Middles (N, 2) of the main faces of a tensor's cubes in logical pixels, and which of them can be read."""
@@ -144,21 +176,24 @@ class CubeValues:
                 seen = alive & self._seen.get((row, name), np.ones(len(centres), bool))
                 colours = colours_at(scale.cmap, scale.range.unit(numbers))
                 for (x, y), value, colour in zip(centres[seen], numbers[seen], colours[seen], strict=True):
-                    self._write(sketch, float(x), float(y), chip_text(value), colour)
+                    self._write(sketch, (float(x), float(y)), chip_text(value), colour, self.size)
         return sketch
 
-    def _print(self, sketch: Sketch, x: float, y: float, value: float, colour: Floats, signed: bool) -> None:
+    def _print(
+        self, sketch: Sketch, at: tuple[float, float], value: float, colour: Floats, signed: bool, size: int
+    ) -> None:
         decades = self._decades and bool(np.isfinite(value))
         text = exponent(value, signed=signed) if decades else chip_text(value, signed=signed)
-        self._write(sketch, x, y, "0" if value == 0 else text, colour)  # 0.00 may be a small number, too
+        self._write(sketch, at, "0" if value == 0 else text, colour, size)  # 0.00 may be a small number, too
 
-    def _write(self, sketch: Sketch, x: float, y: float, text: str, colour: Floats) -> None:
+    def _write(self, sketch: Sketch, at: tuple[float, float], text: str, colour: Floats, size: int) -> None:
+        x, y = at
         ink = text_colour(colour)
         if text == "NaN":  # the mark below is a checkerboard: a patch keeps the word readable
-            wide = measure(text, self.size, True) + 10
-            sketch.rect(x - wide / 2, y - self.size * 0.62, wide, self.size * 1.24, fill=self.theme.ink)
+            wide = measure(text, size, True) + 10
+            sketch.rect(x - wide / 2, y - size * 0.62, wide, size * 1.24, fill=self.theme.ink)
             ink = self.theme.paper
-        sketch.text(x, y + _MIDDLE * self.size, text, self.size, ink, bold=True, anchor="middle")
+        sketch.text(x, y + _MIDDLE * size, text, size, ink, bold=True, anchor="middle")
 
 
 def _key(plate: Plate) -> _Key:

@@ -12,15 +12,18 @@ from ..draw.maps import Colormap
 from ..draw.places import LABEL, TITLE, Box
 from ..draw.sketch import Sketch
 from ..draw.text import measure
-from ..draw.theme import Theme
+from ..draw.theme import Theme, rgb
 
 BAR = 14
 
 
-def bar_pixels(cmap: Colormap, count: int) -> NDArray[np.uint8]:
-    """The bar's colours, one a pixel, (1, count, 3): the map at each pixel's centre."""
+def bar_pixels(cmap: Colormap, count: int, hidden: tuple[float, float] = (1, 0), blank: str = "") -> NDArray[np.uint8]:
+    """The bar's colours, one a pixel, (1, count, 3): the map at each pixel's centre, `blank` between two places."""
     place = (np.arange(count) + 0.5) / count
-    return cmap.bytes(2 * place - 1 if cmap.diverging else place)[None]
+    bar = cmap.bytes(2 * place - 1 if cmap.diverging else place)[None]
+    if blank:
+        bar[0, (place > hidden[0]) & (place < hidden[1])] = np.rint(255 * np.array(rgb(blank)))
+    return bar
 
 
 def legend(box: Box, theme: Theme, scale: LegendScale, bar: NDArray[np.uint8]) -> Sketch:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ...run.frame import Frame
 from ..cubes.scale import ActivationScale, Coloring
+from ..cubes.sizes import ALL_ALIKE
 from ..draw.places import CHANNEL, GAP, LABEL, TITLE, Box
 from ..draw.sketch import Sketch
 from ..draw.text import measure
@@ -40,6 +41,11 @@ class Strip:
         Whether there is one layer, whose formulas can be written out.
     density : float
         Device pixels per logical pixel.
+
+    Attributes
+    ----------
+    sizing : Sizing
+        How large cubes are: what is hidden is blank on the legend; may be set.
     """
 
     def __init__(
@@ -56,7 +62,8 @@ class Strip:
         self._subject, self._theme = subject, theme
         self._colouring, self._activations = colouring, activations
         self._rows, self._single, self._density = rows, single, density
-        self._bars: dict[tuple[str, int], NDArray[np.uint8]] = {}
+        self._bars: dict[tuple[str, int, float], NDArray[np.uint8]] = {}
+        self.sizing = ALL_ALIKE
 
     def change(self, theme: Theme) -> None:
         """Another look; the scales know theirs."""
@@ -113,6 +120,7 @@ class Strip:
         """The legend of the cubes' colours; `about`: whose numbers they are, where not the frame's batch."""
         scale = self._colouring.legend()
         about = said_of(self._colouring.quantity, self._subject, frame) if about is None else about
+        about = about or ("" if self._subject.source.counted else self.sizing.words())  # the HUD says it
         if about:  # whose gradient it is says more than how its scale is divided
             clipped = scale.note.rpartition(" · ")[2]
             log = ["log · "] if self._colouring.range.scale == "symlog" else []
@@ -134,10 +142,12 @@ class Strip:
     def _bar(self, which: str, width: float) -> NDArray[np.uint8]:
         """The same array for the same width every time, so it is uploaded once."""
         count = max(2, round(width * self._density))
-        if (which, count) not in self._bars:
+        hidden = self.sizing.threshold if which == "value" else 0.0
+        if (which, count, hidden) not in self._bars:
             cmap = self._colouring.cmap if which == "value" else self._activations.cmap
-            self._bars[which, count] = bar_pixels(cmap, count)
-        return self._bars[which, count]
+            ends = (0.5 - hidden / 2, 0.5 + hidden / 2) if self._colouring.signed else (0.0, hidden)
+            self._bars[which, count, hidden] = bar_pixels(cmap, count, ends, self._theme.background if hidden else "")
+        return self._bars[which, count, hidden]
 
     def _formulas(self, frame: Frame, box: Box) -> Sketch:
         """Each output as its formula, in the largest type that holds formulas of this kind; nothing where none fits.

@@ -178,9 +178,13 @@ class Plate:
         row, col = self.grid.place(element)
         return np.asarray(self.origin + col * self.axes[0] + row * self.axes[1])
 
-    def corners_of(self, element: int) -> Floats:
-        """That cube's 8 corners (8, 3); the last four are the main face's."""
-        return np.asarray(self.centre_of(element) + _SIGNS * [self.half, self.half, self.depth] @ self.axes)
+    def corners_of(self, element: int, share: float = 1.0) -> Floats:
+        """That cube's 8 corners (8, 3); the last four are the main face's.
+
+        A smaller one, whose side is a `share` of the largest, stands on the foot of the plate.
+        """
+        sides = share * _SIGNS * [self.half, self.half, self.depth] - [0.0, 0.0, (1.0 - share) * self.depth]
+        return np.asarray(self.centre_of(element) + sides @ self.axes)
 
     @property
     def extent(self) -> tuple[Floats, Floats]:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...run.frame import Frame
 from ..cubes.outline import Picked, brackets, seen_outline
+from ..cubes.picking import Shares
 from ..cubes.quantity import Quantity
 from ..cubes.region import region_outline
 from ..draw.places import Box, Places
@@ -52,6 +53,8 @@ class View:
         Whether panels are shown at all.
     picked : callable
         What is drawn at a point (logical pixels).
+    shares : callable or None
+        How large a cube is beside the largest, by plate and element; None: all are.
     """
 
     layout: Layout
@@ -62,6 +65,11 @@ class View:
     quantity: Quantity
     panels: bool
     picked: Picked
+    shares: Shares | None = None
+
+    def share(self, plate: Plate, index: int) -> float:
+        """How large the cube of the flat weight `index` is beside the largest; one that is not drawn as if it were."""
+        return 1.0 if self.shares is None else self.shares(self.layout.plates.index(plate), index - plate.start) or 1.0
 
 
 class Touch:
@@ -102,7 +110,7 @@ class Touch:
         self.table: tuple[tuple[str, str], ...] = ()
         self._explanation: Lines = ()
         self._written: Frame | None = None  # what the words and numbers are about
-        self._outlined: tuple[tuple[Selection, Layout, Camera], list[NDArray[np.float64]]] | None = None
+        self._outlined: tuple[tuple[Selection, Layout, Camera, float], list[NDArray[np.float64]]] | None = None
 
     def hover(self, index: int | None, pointer: tuple[float, float] = (0.0, 0.0)) -> bool:
         """The pointer is over a weight or over none; returns whether the picture changes."""
@@ -206,7 +214,8 @@ class Touch:
 
     def _outline(self, selection: Selection, view: View) -> list[NDArray[np.float64]]:
         """What can be seen of the outline around what is selected; kept while that, layout and camera stay."""
-        now = (selection, view.layout, view.camera)
+        share = view.share(plate_of(view.layout, selection.main), selection.main) if view.shares else 1.0
+        now = (selection, view.layout, view.camera, share)
         if self._outlined is None or self._outlined[0] != now:
             self._outlined = now, _outline_of(selection, view)
         return self._outlined[1]
@@ -215,7 +224,11 @@ class Touch:
         plate = plate_of(view.layout, index)
         sketch = Sketch()
         selected = self.inspector is not None and self.inspector.single and self.inspector.index == index
-        paths = None if selected else brackets(plate, index - plate.start, view.camera, view.project)
+        paths = (
+            None
+            if selected
+            else brackets(plate, index - plate.start, view.camera, view.project, view.share(plate, index))
+        )
         if paths:
             starts, ends = (np.concatenate([path[k : k + 2] for path in paths]) for k in (0, 1))
             sketch.lines(starts, ends, view.theme.background, 4.6, round_ends=True)
@@ -259,7 +272,8 @@ def _outline_of(selection: Selection, view: View) -> list[NDArray[np.float64]]:
     if selection.single:
         plate = plate_of(layout, selection.main)
         number = layout.plates.index(plate)
-        return seen_outline(layout, number, selection.main - plate.start, camera, view.project, view.picked)
+        share = view.share(plate, selection.main)
+        return seen_outline(layout, number, selection.main - plate.start, camera, view.project, view.picked, share)
     found: list[NDArray[np.float64]] = []
     for number, plate in enumerate(layout.plates):
         if plate.kind == "activation":

@@ -45,7 +45,7 @@ def normalised(name: str | None, text: str = "", *, ctrl: bool = False, shift: b
 
 
 def _plain(name: str | None, text: str) -> str:
-    if text and text in "?[]\\0*/=-+{}":
+    if text and text in "?[]\\0*/=-+{}<>":
         return "=" if text == "+" else text
     if not name:
         return text.upper() if text.isprintable() else ""

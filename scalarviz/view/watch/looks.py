@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from ..cubes.sizes import THRESHOLDS
 
 if TYPE_CHECKING:
     from ..workbench import Workbench
@@ -33,7 +36,9 @@ class Looks:
         self.handlers: dict[str, Callable[..., None]] = {
             "show_ratio": self.show_ratio, "show_moment": self.show_moment,
             "show_weights": self.show_weights, "show_gradients": self.show_gradients,
-            "show_updates": self.show_updates, "next_map": self.next_map, "refit_range": self.refit_range,
+            "show_updates": self.show_updates, "next_map": self.next_map,
+            "toggle_sizes": self.toggle_sizes, "hide_less": self.hide_less,
+            "hide_more": self.hide_more, "refit_range": self.refit_range,
             "fit": self.fit, "toggle_panels": self.toggle_panels, "toggle_theme": self.toggle_theme,
         }  # fmt: skip
 
@@ -65,6 +70,25 @@ class Looks:
         """The next colour map."""
         here = MAPS.index(self.bench.cmap_name) if self.bench.cmap_name in MAPS else -1
         self.bench.set_look(cmap=MAPS[(here + 1) % len(MAPS)])
+
+    def toggle_sizes(self) -> None:
+        """Cubes as large as what they show, or all alike."""
+        now = self.bench.sizing
+        self.bench.set_look(sizing=replace(now, by_value=not now.by_value))
+
+    def hide_less(self) -> None:
+        """A lower threshold: smaller numbers are shown."""
+        self._threshold(-1)
+
+    def hide_more(self) -> None:
+        """A higher threshold."""
+        self._threshold(+1)
+
+    def _threshold(self, by: int) -> None:
+        now = self.bench.sizing
+        other = [t for t in THRESHOLDS if (t - now.threshold) * by > 0]
+        if other:
+            self.bench.set_look(sizing=replace(now, threshold=other[0] if by > 0 else other[-1]))
 
     def refit_range(self) -> None:
         """Fit the range of the colours to what is shown now."""
