@@ -7,6 +7,7 @@ A kind of your own is a subclass of :class:`Panel` and a drawer that is register
 from .base import Beside, Panel, Place
 from .colours import ColourCube, Pictures
 from .curve import HeldBack, LossCurve, TestCurve
+from .descent import LineFit, LossOver, TrainingLoop
 from .digits import DigitBoard, DigitPad
 from .own import Image, Table, as_rows
 from .painting import Painting, psnr
@@ -14,7 +15,7 @@ from .plane import Axis, PlaneMap, PointEdits, Points
 from .words import Invented, Reading, WordBoard
 
 __all__ = [
-    "Axis", "Beside", "ColourCube", "DigitBoard", "DigitPad", "HeldBack", "Image", "Invented", "LossCurve", "Painting",
-    "Panel", "Pictures", "Place", "PlaneMap", "PointEdits", "Points", "Reading", "Table", "TestCurve", "WordBoard",
-    "as_rows", "psnr",
+    "Axis", "Beside", "ColourCube", "DigitBoard", "DigitPad", "HeldBack", "Image", "Invented", "LineFit", "LossCurve",
+    "LossOver", "Painting", "Panel", "Pictures", "Place", "PlaneMap", "PointEdits", "Points", "Reading", "Table",
+    "TestCurve", "TrainingLoop", "WordBoard", "as_rows", "psnr",
 ]  # fmt: skip

@@ -12,6 +12,7 @@ from ..cubes.slab import SlabVisual
 from ..draw.places import Places
 from ..draw.theme import Theme
 from ..flow.scenery import Scenery
+from ..panels.side import SidePanels
 from ..panels.strip import Strip
 from ..shown.subject import Subject
 from ..space.layout import Layout
@@ -29,6 +30,7 @@ class Bench(Protocol):
     slab: SlabVisual
     scenery: Scenery
     strip: Strip
+    side: SidePanels
 
     def project(self, xyz: ArrayLike) -> NDArray[np.float64]:
         """World points as logical pixels."""

@@ -10,6 +10,7 @@ from ...run.ranges import Range
 from ..draw.maps import get_map
 from ..draw.places import GAP, Box
 from ..draw.sketch import Sketch
+from ..panels.inner import Inner
 from .bench import Bench
 from .column import LEGEND, column
 from .figures import (
@@ -34,10 +35,20 @@ def side(bench: Bench, box: Box, told: Told, frame: Frame, about: str) -> list[S
         output = told.frame.activations[last] if told.reached[last].all() else None
         colours = [bench.subject.probe, output, sample.wanted] if told.sample is None else list(told.sample)
     found, end = column((x, y, width, high - LEGEND), bench.theme, told, sample.outputs, colours)
-    sketches = [found, *_figures(bench, told, (x, end, width, y + high - LEGEND - end))]
+    own, end = _panels(bench, told, (x, end, width, y + high - LEGEND - end))
+    sketches = [found, *own, *_figures(bench, told, (x, end, width, y + high - LEGEND - end))]
     if end <= y + high - LEGEND + 8:
         sketches.append(bench.strip.legend((x, y + high - LEGEND + 4, width, LEGEND), frame, about))
     return sketches
+
+
+def _panels(bench: Bench, told: Told, box: Box) -> tuple[list[Sketch], float]:
+    """What panels of the scene have to show of the step, and where they end."""
+    if told.data is None or told.moved is None or told.now is None:
+        return [], box[1]
+    inner = Inner(told.frame, told.now, told.phase, told.deltas, told.moved, bench.subject.source, told.data,
+                  told.samples)  # fmt: skip
+    return bench.side.inside(inner, box)
 
 
 def _figures(bench: Bench, told: Told, box: Box) -> list[Sketch]:

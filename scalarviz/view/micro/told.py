@@ -173,6 +173,10 @@ class Told:
         Where the run stands: what panels show that are of whole steps.
     sample : tuple of ndarray, or None
         Input, output and target of the sample that is just being added up.
+    data : tuple of ndarray, or None
+        Inputs (N, n_inputs) and targets (N, n_targets) that the step learns from; None where they are not all kept.
+    moved : ndarray of bool, or None
+        Which weights are at their new values.
     """
 
     step: int
@@ -200,6 +204,8 @@ class Told:
     rule: Sequence[Formula] = ()
     now: Frame | None = None
     sample: tuple[Floats, Floats, Floats] | None = None
+    data: tuple[Floats, Floats] | None = None
+    moved: Bools | None = None
 
     @property
     def mean(self) -> bool:

@@ -22,6 +22,7 @@ from ..shown.ahead import Ahead
 from ..shown.subject import Subject
 from ..space.blueprint import Blueprint, Project
 from ..space.plate import Plate
+from .inner import Inner
 
 P = TypeVar("P", bound=Panel)
 Point = tuple[float, float]
@@ -172,6 +173,8 @@ class Drawer(Generic[P]):
         Set by a touch that changes what is drawn.
     box : Box or None
         Where it stands; None: nowhere.
+    within : float
+        Its height in the column of an opened step; 0: it does not stand there.
     spread : float or None
         Its height where it also draws among the cubes of a planned picture and in the strip; None: it cannot.
     setting : Setting or None
@@ -184,6 +187,7 @@ class Drawer(Generic[P]):
     overlay: tuple[float, float] = (COLUMN, 0.0)
     beside: tuple[float, float] | None = None
     spread: float | None = None
+    within = 0.0
     worth = 0
     first = False
     needs: tuple[str, ...] = ()
@@ -215,6 +219,10 @@ class Drawer(Generic[P]):
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """The panel at a moment; `seconds` since the last call of a window, None where every moment is drawn."""
+        return ()
+
+    def inside(self, inner: Inner, box: Box) -> Sequence[Sketch]:
+        """What it draws of an opened step, in the column of that."""
         return ()
 
     @property

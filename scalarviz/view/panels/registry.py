@@ -10,12 +10,15 @@ from ...run.panels import (
     DigitBoard,
     DigitPad,
     Image,
+    LineFit,
     LossCurve,
+    LossOver,
     Painting,
     Panel,
     Pictures,
     PlaneMap,
     Table,
+    TrainingLoop,
     WordBoard,
 )
 from .board import BoardDrawer
@@ -23,6 +26,9 @@ from .colour_cube import ColourCubeDrawer
 from .curve import LossDrawer
 from .drawer import Drawer, Ground
 from .image import ImageDrawer
+from .line_fit import LineFitDrawer
+from .loop import LoopDrawer
+from .loss_over import LossOverDrawer
 from .pad import PadDrawer
 from .painting import PaintingDrawer
 from .pictures import PicturesDrawer
@@ -41,6 +47,9 @@ OWN: dict[type[Panel], type[Drawer[Any]]] = {
     PlaneMap: PlaneDrawer,
     Table: TableDrawer,
     WordBoard: WordDrawer,
+    LossOver: LossOverDrawer,
+    TrainingLoop: LoopDrawer,
+    LineFit: LineFitDrawer,
 }
 """The kinds that every scene has."""
 _USERS: dict[type[Panel], type[Drawer[Any]]] = {}

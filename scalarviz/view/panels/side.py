@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...run.frame import Frame
 from ...run.moment import Moment
 from ...run.panels import Panel
-from ..draw.places import LABEL, Box, Wanted
+from ..draw.places import GAP, LABEL, Box, Wanted
 from ..draw.sketch import Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
@@ -21,6 +21,7 @@ from ..space.layout import Layout
 from .drawer import Drawer, Ground, Headline, Point, Setting, sentence
 from .floating import GROUND_MARGIN, Project, backed, beside_boxes, check_places, overlay_boxes
 from .image import words_of
+from .inner import Inner
 from .registry import drawer_of, is_own
 
 Kind = TypeVar("Kind", bound=Panel)
@@ -198,6 +199,17 @@ class SidePanels:
             line += " (click)"
         sketch.text(box[0], box[1] + box[3] - 4, line, LABEL, self.ground.theme.text3)
         return sketch
+
+    def inside(self, inner: Inner, box: Box) -> tuple[list[Sketch], float]:
+        """What panels draw of an opened step into the column of that, as far as there is room; and where they end."""
+        x, y, width, height = box
+        sketches: list[Sketch] = []
+        own = [d for d in self.drawers.values() if d.within]
+        for drawer in own:
+            if y + drawer.within <= box[1] + height and (found := drawer.inside(inner, (x, y, width, drawer.within))):
+                sketches += found
+                y += drawer.within + GAP / 2
+        return sketches, y - GAP / 2 if sketches else y
 
     def marks(self) -> list[Sketch]:
         """What lies right over the panels."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -26,7 +27,7 @@ BEHIND = 1.75
 BIAS_GAP = 1.27
 """From the last column of weights to the biases."""
 MOST = 150.0
-"""Pixels of a pitch at 1280x720 at most, for numbers that are no layer."""
+"""Pixels of a pitch at 1280x720 at most."""
 
 
 def one_layer(layer: ChainLayer, size: Size, box: Rect) -> Arrangement:
@@ -43,7 +44,8 @@ def one_layer(layer: ChainLayer, size: Size, box: Rect) -> Arrangement:
     if not weight.grid.folded:  # one trace per output along the tray
         ends = [[[-0.5, -row, 0.0], [end, -row, 0.0]] for row in range(rows)]
         lines.append(np.array(ends))
-    return Arrangement(_camera(plates, size, inner(box, 85, 35, 226, 0)), plates, True, lines)
+    room = inner(box, 85, 35, 226, 0)
+    return _bounded(Arrangement(_camera(plates, size, room), plates, True, lines), size, room)
 
 
 def few_chain(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Arrangement:
@@ -109,14 +111,18 @@ def few_gallery(tensors: Sequence[Tensor], size: Size, box: Rect) -> Arrangement
     spots = shelves([p.grid.cells for p in plates], gap=0.9, aspect=aspect)
     placed = [p.moved((col, -row, 0.0)) for p, (row, col) in zip(plates, spots, strict=True)]
     room = inner(box, 85, 35, 85, 0)
-    scene = Arrangement(_camera(placed, size, room), placed, True)
-    largest = MOST * min(1.0, max(0.6, size[1] / 720))
-    if scene.pixels_per_cube() > largest:  # one number would fill the picture
-        share = 0.5 * (1.0 - largest / scene.pixels_per_cube())
-        across, down = share * (room[2] - room[0]), share * (room[3] - room[1])
-        smaller = (room[0] + across, room[1] + down, room[2] - across, room[3] - down)
-        scene = Arrangement(_camera(placed, size, smaller), placed, True)
-    return scene
+    return _bounded(Arrangement(_camera(placed, size, room), placed, True), size, room)
+
+
+def _bounded(scene: Arrangement, size: Size, room: Rect) -> Arrangement:
+    """The same smaller, where a single number would fill the picture."""
+    largest, own = MOST * min(1.0, max(0.6, size[1] / 720)), scene.pixels_per_cube()
+    if own <= largest:
+        return scene
+    share = 0.5 * (1.0 - largest / own)
+    across, down = share * (room[2] - room[0]), share * (room[3] - room[1])
+    smaller = (room[0] + across, room[1] + down, room[2] - across, room[3] - down)
+    return replace(scene, camera=_camera(scene.plates, size, smaller))
 
 
 def _camera(plates: Sequence[Plate], size: Size, box: Rect) -> Camera:

@@ -1,0 +1,47 @@
+"""`Inner`: an opened step, as far as it has come, for panels that stand beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...run.frame import Frame
+from ...run.source import Source
+
+Floats = NDArray[np.floating]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inner:
+    """What there is of an opened step.
+
+    Attributes
+    ----------
+    frame : Frame
+        Its numbers so far: gradients that have come are `computed`, weights that have moved are at their new values.
+    before : Frame
+        Where the run stands.
+    phase : int
+        Zero, forward, loss, backward, gradients, update: 0 to 5.
+    deltas : mapping of str to ndarray
+        By stage, the derivative of the loss by each number of its row; NaN where it has not come.
+    moved : ndarray of bool, shape (P,)
+        Which weights are at their new values.
+    source : Source
+    data : tuple of ndarray
+        Inputs and targets that the step learns from, (N, n_inputs) and (N, n_targets).
+    samples : str
+        Which they are, in words.
+    """
+
+    frame: Frame
+    before: Frame
+    phase: int
+    deltas: Mapping[str, Floats]
+    moved: NDArray[np.bool_]
+    source: Source
+    data: tuple[Floats, Floats]
+    samples: str

@@ -1,0 +1,133 @@
+"""One weight, or one neuron, rolls down its own loss: the smallest place where a network learns.
+
+Nine points lie on the line y = 0.8 x + 0.5. ``--weights 1`` (the default) is a line through 0 with one weight, its loss
+a parabola over that; ``--weights 2`` has a bias too, its loss is a valley over both. Squares of x have the mean 1: with
+``--lr 0.5`` one weight goes straight to its lowest point, above that it jumps over it, and from 1 on it lands higher
+each time (``--lr 1.1``). Of two weights the limit is 2/3.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import AfterValidator, Field
+
+import scalarviz as sv
+from scalarviz import nn, optim, rng
+from scalarviz.errors import InputError
+from scalarviz.run import Moment, Story
+from scalarviz.run.panels import LineFit, LossOver, TrainingLoop
+
+from ._resume import resumed
+from .options import SceneOptions
+
+SLOPE, HEIGHT = 0.8, 0.5
+LR = 0.1
+SPANS = (-2.2, 3.8), (-2.5, 3.5)
+NAMES = "w", "b"
+NEAR = 0.05  # how near to the lowest loss is there
+
+
+def _one_or_two(value: int) -> int:
+    """Check the count of weights."""
+    if value not in (1, 2):
+        raise InputError(f"allowed: 1 (w) or 2 (w and b), got {value}")
+    return value
+
+
+class Options(SceneOptions):
+    """The flags of ``scalarviz neuron``: each field is one."""
+
+    steps: int = Field(60, ge=1, le=10**12, description="training steps")
+    weights: Annotated[int, AfterValidator(_one_or_two)] = Field(
+        1, description="1: y = w x. 2: a neuron, y = w x + b", json_schema_extra={"metavar": "1|2"}
+    )
+    lr: float = Field(LR, gt=0, allow_inf_nan=False, description="learning rate; 1.1 diverges")
+    w: float = Field(-1.5, ge=-1e6, le=1e6, allow_inf_nan=False, description="where the weight begins")
+    b: float = Field(-1.0, ge=-1e6, le=1e6, allow_inf_nan=False, description="where the bias begins")
+    noise: float = Field(0.0, ge=0, le=1e6, allow_inf_nan=False, description="how far points lie off the line")
+
+
+def build(options: Options) -> sv.Scene:
+    """Put the scene together: data, network, loss, optimiser, and what to show.
+
+    Raises
+    ------
+    InputError, FileFormatError
+        For options and files that cannot be used; before anything is written.
+    """
+    options = resumed(options, {"sgd": (optim.SGD, LR)})
+    inputs, targets = points(options.noise, options.seed)
+    net = nn.Sequential(nn.Linear(1, 1, bias=options.weights == 2))
+    net.initialize(begin_at(options.w, options.b), seed=options.seed)
+    run = sv.Run(
+        net,
+        nn.MSELoss(),
+        optim.SGD(net.parameters(), lr=options.lr),
+        data=(inputs, targets),
+        seed=options.seed,
+        engine=options.engine,
+        dtype=options.dtype,
+        threads=options.run_threads,
+    )
+    own, names = tuple(range(options.weights)), NAMES[: options.weights]
+    return sv.Scene(
+        name="neuron",
+        run=run,
+        probe=inputs[-1],
+        probe_target=targets[-1],
+        input_names=("x",),
+        output_names=("y",),
+        panels=(
+            LineFit("nine points", ("x", "y")),
+            LossOver(own, names, SPANS[: options.weights]),
+            TrainingLoop(own, names),
+        ),
+        story=story(options.weights),
+        whole_loss=True,
+    )
+
+
+def points(noise: float, seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Nine points (9, 1) with the mean 1/2 and the mean square 1, and where they should be: the line and some noise."""
+    even = np.linspace(-1, 1, 9)
+    x = 0.5 + np.sqrt(0.75) / even.std() * even
+    off = noise * rng.normal(seed, rng.Stream.DATA, 0, len(x))
+    return x[:, None], (SLOPE * x + HEIGHT + off)[:, None]
+
+
+def begin_at(w: float, b: float) -> nn.init.Initializer:
+    """Every start is the same."""
+    return nn.init.Initializer(
+        lambda shape, fan_in, fan_out, draw: np.full(shape, w),
+        lambda shape, fan_in, fan_out, draw: np.full(shape, b),
+        f"begin_at({w:g}, {b:g})",
+    )
+
+
+def lowest(weights: int, inputs: NDArray[np.floating], targets: NDArray[np.floating]) -> NDArray[np.float64]:
+    """The weights with the lowest loss there is, by least squares."""
+    columns = np.column_stack([inputs, np.ones_like(inputs)])[:, :weights]
+    return np.asarray(np.linalg.lstsq(columns, targets, rcond=None)[0][:, 0], np.float64)
+
+
+def story(weights: int) -> Story:
+    """What is said at the beginning and at the end."""
+    if weights == 1:
+        return Story("It should turn a line through 0 towards nine points.", claim=claim)
+    return Story("They should lay a line through nine points.", "One neuron: a weight and a bias.", claim=claim)
+
+
+def claim(moment: Moment) -> str:
+    """Whether the lowest point is reached."""
+    inputs, targets = moment.source.samples()
+    count = len(moment.frame.values)
+    away = np.abs(moment.frame.values - lowest(count, inputs, targets)).max()
+    return "The ball is now at the lowest point." if away < NEAR else ""
+
+
+def report(scene: sv.Scene) -> dict[str, float]:
+    """What the last line and the JSON say beyond what they say of every scene."""
+    return dict(zip(NAMES, scene.run.values.tolist(), strict=False))
