@@ -68,7 +68,8 @@ def test_a_scene_that_is_named_brings_its_operations(cli, tmp_path):
         (["rgb"], "doctor examines this machine; 'rgb' goes with --ops: scalarviz doctor --ops rgb"),
         (
             ["--ops", "rbg"],
-            "no scene 'rbg'; name a file, as my_scene.py, or one of digits, microgpt, neuron, playground, rgb, texture, xor",
+            "no scene 'rbg'; name a file, as my_scene.py, or one of digits, microgpt, neuron, playground, "
+            "rgb, texture, xor",
         ),
         ([""], "doctor examines this machine; '' goes with --ops"),
         (["--ops", ""], "no scene ''; name a file"),
