@@ -19,10 +19,13 @@ from .optimizer import begun, starts
 from .state import State
 
 if TYPE_CHECKING:
+    from .frame import Frame
     from .run import Run
 
 MOST_NAMED = 6
 """Weights that an error names."""
+SEEDED = "restart with seed "
+"""What the past says of a line that was begun with weights of another seed, before that."""
 
 
 def restarted(home: State, today: State) -> State:
@@ -76,6 +79,18 @@ def _with(today: State, weights: Any, arrays: dict[str, Any], before: int, home:
     parts["weights"] = weights
     parts["step"] = home.parts["step"]
     return State(MappingProxyType(parts))
+
+
+def seed_shown(frame: Frame) -> int:
+    """The seed of the first weights of the line of steps that a frame is on: the run's, or that of a restart."""
+    past, seed = frame.past, 0 if frame.settings is None else frame.settings.seed
+    lines = {} if past is None else {branch.number: branch for branch in past.branches}
+    line = next((branch for branch in lines.values() if branch.current), None)
+    while line is not None:
+        if line.why.startswith(SEEDED):
+            return int(line.why.removeprefix(SEEDED))
+        line = None if line.parent is None else lines.get(line.parent)
+    return seed
 
 
 def seeded(run: Run, seed: int) -> NDArray[Any]:

@@ -11,7 +11,7 @@ from ..scalar.store import Gate
 from . import state
 from .edits import Applied
 from .past import Branch
-from .restarted import redrawn, restarted, seeded
+from .restarted import SEEDED, redrawn, restarted, seeded
 from .signals import Whole
 from .timeline import Timeline
 from .timeline.timeline import Progress
@@ -142,7 +142,7 @@ class Travel:
         home, place = state.give(run, state.MOVED), self.timeline.place()
         self.timeline.to(here)
         again = restarted(home, today) if drawn is None else redrawn(drawn, home, today)
-        why = "restart" if seed is None else f"restart with seed {seed}"
+        why = "restart" if seed is None else f"{SEEDED}{seed}"
         with Whole(), self.timeline.jump(why, place):
             state.put(run, again)
 

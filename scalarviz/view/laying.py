@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 import numpy as np
 
+from .controls.panel import ControlsPanel
+from .controls.place import at_the_edge, beside_cubes, narrowed, over_column, written_beside
 from .cubes.picking import Picker
 from .draw.painter import Painter
 from .draw.places import OPENED, SPREAD, STRIP, Box, Places, arrange
@@ -12,7 +16,7 @@ from .panels.drawer import Setting
 from .space.layout import Layout, layout_for
 from .standing import Standing
 from .time.bar import TimeBar
-from .touched.covering import uncovered
+from .touched.covering import column_of, uncovered
 
 
 class Laying(Standing):
@@ -25,8 +29,10 @@ class Laying(Standing):
     """
 
     spread: bool
+    _narrow: bool
     panels_shown: bool
     bar: TimeBar
+    controls: ControlsPanel
     scenery: Scenery
     size: tuple[int, int]
     _output: tuple[int, int]
@@ -35,18 +41,52 @@ class Laying(Standing):
         """Places of the panels, and of the plates in space."""
         wide, high = self._output
         self.size = (wide * self._supersample, high * self._supersample)
-        self.spread = False
+        self.spread = self._narrow = False
         if self.panels_shown and self.inside.told is None and self.subject.plan is not None and self.side.spreads:
             self.spread = True
             self._lay(planned=True)
             self.spread = self.places.legend is not None and self.layout.blueprint is not None
         if not self.spread:  # with panels that stand beside the cubes its rooms would be empty
             self._lay(planned=self.inside.told is not None or not self.panels_shown)
+        self._stand_controls()
         self.painter = Painter(self.places.size, self.scale)
         self._above: list[Painter] = []
         self.place_side()
         self._picker = Picker(self.layout)
         self.bar.place(self.places.time)
+
+    def _stand_controls(self) -> None:
+        """The panel of controls over the side column; where there is none and cubes leave no room, the scene does."""
+        panel, places = self.controls, self.places
+        if not panel.open or panel.hidden:
+            panel.place(None, ())
+            return
+        box = over_column(places, column_of(places))
+        if box is None:
+            corners = np.concatenate([plate.corners for plate in self.layout.plates])
+            right = float((self.layout.camera.project(corners) / self._ratio)[:, 0].max())
+            box = beside_cubes(places, right)
+            self.places = places if box is None else written_beside(places, box[0] - 8)
+        if box is None:
+            self._narrow = True
+            self._lay(planned=False)
+            box = at_the_edge(places)
+        panel.place(box, self.side.smaller() if self.panels_shown and column_of(places) is not None else ())
+
+    def make_room(self) -> None:
+        """The panel of controls opens or closes: where it stands over the side column, nothing else moves."""
+        before = self._narrow
+        if before or column_of(self.places) is None:
+            self.lay_out()
+            return
+        self._stand_controls()
+        if self._narrow != before:
+            self.lay_out()
+        self.place_side()
+
+    @abstractmethod
+    def lay_out(self) -> None:
+        """Everything into its place anew."""
 
     def _lay(self, *, planned: bool) -> None:
         """Places, and the layout in them: the scene's own plan, where it is `planned`."""
@@ -56,6 +96,8 @@ class Laying(Standing):
                                       strip_high=OPENED if opened else SPREAD if self.spread else STRIP, keys=keys,
                                       time=keys and self.subject.source.can.go and not opened,
                                       spread=self.spread)  # fmt: skip
+        if self._narrow:
+            self.places = narrowed(self.places)
         logical = self.places.size
         # The camera counts in whole pixels; the difference to the logical size is a fraction of one.
         camera_size = (round(logical[0]), round(logical[1]))
@@ -68,6 +110,10 @@ class Laying(Standing):
 
     def place_side(self) -> None:
         """Panels in their places but for those below the inspector; none where an opened step has their column."""
+        self.touch.column_taken = self.controls.open and not self.controls.hidden
+        if self.controls.stands and not self.controls.hidden:
+            self.side.place({} if self.inside.column is not None else self.controls.side)
+            return
         left_out = self.places.left_out if self.panels_shown else ()
         covered = self.touch.column(self.places) if self.panels_shown else None
         if self.inside.column is not None:

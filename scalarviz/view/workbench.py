@@ -13,6 +13,7 @@ from ..run.frame import Frame
 from ..run.ranges import extent
 from ..run.scene import Scene
 from .aim import Point
+from .controls.panel import ControlsPanel
 from .cubes.picking import Hit
 from .cubes.scale import paint
 from .cubes.sizes import ALL_ALIKE, Sizing
@@ -82,6 +83,7 @@ class Workbench(Laying):
         self.theme, self.cmap_name = get_theme(theme), cmap or ""
         self._keys, self.sizing = tuple(keys), sizing
         self.bar = TimeBar(self.theme)
+        self.controls = ControlsPanel(self.theme)
         self.text_pace = TextPace(text_hz)
         self.story = StoryLines(self.text_pace)
         self.side = SidePanels(self.subject, self.theme, hints=bool(keys))
@@ -128,6 +130,7 @@ class Workbench(Laying):
     def _write_static(self) -> None:
         """The words that stay from frame to frame."""
         y, wide = self.places.keys, self.places.scene[0] + self.places.scene[2] - 2 * MARGIN
+        wide = wide if self.places.limit is None else min(wide, self.places.limit - MARGIN)
         table = self._keys if self.inside.told is None else self.inside.keys or self._keys
         self._key_line = [] if y is None else [keys(MARGIN, y, wide, self.theme, table)]
         self._static = [*self.scenery.static, *self._key_line]
@@ -176,7 +179,7 @@ class Workbench(Laying):
         self.cmap_name = name
         self.sizing = self.strip.sizing = sizing or self.sizing
         if look is not self.theme:
-            self.theme = self.bar.theme = look
+            self.theme = self.bar.theme = self.controls.theme = look
             self.side.change(look)
             self.slab.set_theme(look)
         self.slab.set_colours(self.colouring.cmap, self.activations.cmap)
@@ -246,7 +249,12 @@ class Workbench(Laying):
                     self.panels_shown and self.inside.told is None, self._hit, self.slab.shares)  # fmt: skip
         above = self.touch.layers(frame, seen, self.side)
         above[0] += self.inside.overlay(seconds)
+        above[1] += self.controls.label(self.places.size)
         above[1] += [*self.swatch.label(self.theme, self.places.size), *self.bar.label(self.places.size)]
+        panel = self.controls.sketch()
+        if panel is not None:
+            above.insert(1, [panel, *(self._moving if self.controls.stands else ())])
+            self._moving = [] if self.controls.stands else self._moving
         self._touched = [part for part in [self.side.floating()] if part] + above
 
     def _texts(self, frame: Frame, pace_text: str) -> list[Sketch]:

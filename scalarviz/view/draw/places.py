@@ -89,6 +89,8 @@ class Places:
         The time bar.
     legend : Box or None
         Legends at the foot of the column; None where they stand in the strip.
+    limit : float or None
+        Where words end because something lies over the picture from there on; None: at the end of the scene.
     """
 
     size: tuple[float, float]
@@ -102,6 +104,7 @@ class Places:
     more: Box | None = None
     time: Box | None = None
     legend: Box | None = None
+    limit: float | None = None
 
 
 def check_size(size: tuple[int, int]) -> tuple[int, int]:

@@ -48,6 +48,7 @@ class LossDrawer(Drawer[LossCurve]):
 
     name = "loss"
     height, most, first = 150.0, 420.0, True
+    least = 88.0
     gestures = (
         ("Click", 'the word "log" of the loss: a linear axis, and back'),
         ("Click", "the loss curve: go to that step"),

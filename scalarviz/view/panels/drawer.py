@@ -156,6 +156,8 @@ class Drawer(Generic[P]):
         Of the kind.
     height, most : float
         Logical pixels in the column, title included; a kind whose `most` is larger grows up to that.
+    least : float
+        With so many it can still be read, beside the controls; 0: no fewer than `height`.
     overlay : (float, float)
         Width and height over the scene; a height of 0 is that of the column.
     beside : (float, float) or None
@@ -184,6 +186,7 @@ class Drawer(Generic[P]):
     name = "panel"
     height = 120.0
     most = 0.0
+    least = 0.0
     overlay: tuple[float, float] = (COLUMN, 0.0)
     beside: tuple[float, float] | None = None
     spread: float | None = None

@@ -79,6 +79,7 @@ class PicturesDrawer(Drawer[Pictures]):
 
     name = "pictures"
     height = 117.0
+    least = 84.0
     needs = ("predict",)
     choices = (("Click", "a pixel of a picture: show its way"),)
 

@@ -87,6 +87,11 @@ class SidePanels:
                  for name, d in drawers]  # fmt: skip
         return [replace(w, worth=0) for w in found] if self._turned else found
 
+    def smaller(self) -> list[Wanted]:
+        """The same as small as they can still be read, the one to be kept first; for a place beside the controls."""
+        drawers = sorted(((name, self.drawers[name]) for name in self._column), key=lambda one: not one[1].first)
+        return [Wanted(name, d.least or d.height, max(d.height, d.least), d.worth, d.first) for name, d in drawers]
+
     def place(self, boxes: Mapping[str, Box], left_out: Sequence[str] = (), more: Box | None = None) -> None:
         """Put the panels of the column into `boxes`; of those `left_out` a line at `more` tells."""
         self._left_out, self._more = tuple(left_out), more

@@ -62,19 +62,20 @@ def draw_buttons(sketch: Sketch, buttons: list[Button], theme: Theme, *, running
         if button.words:
             _chip(sketch, button, theme)
         else:
-            _sign(sketch, button, theme.text1 if lit else theme.text2, running)
+            draw_sign(sketch, button.action, button.box, theme.text1 if lit else theme.text2, running=running)
 
 
-def _sign(sketch: Sketch, button: Button, colour: str, running: bool) -> None:
-    x, y, wide, high = button.box
+def draw_sign(sketch: Sketch, action: str, box: Box, colour: str, *, running: bool = False) -> None:
+    """The sign of an action in the middle of a box; in the middle one a pause, while time goes on."""
+    x, y, wide, high = box
     at, middle = x + wide / 2, y + high / 2
-    way = -1.0 if button.action in ("first", "back") else 1.0
-    if button.action == "toggle_run" and running:
+    way = -1.0 if action in ("first", "back") else 1.0
+    if action == "toggle_run" and running:
         for side in (-5.0, 1.5):
             sketch.rect(at + side, middle - 6, 3.5, 12, fill=colour)
-    elif button.action == "toggle_run":
+    elif action == "toggle_run":
         _triangle(sketch, at - 4, middle, 10, 7, colour)
-    elif button.action in ("back", "step"):
+    elif action in ("back", "step"):
         _triangle(sketch, at - 2 * way, middle, 8 * way, 6, colour)
         sketch.rect(at - 6 * way - 1, middle - 6, 2.0, 12, fill=colour)
     else:

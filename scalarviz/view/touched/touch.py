@@ -89,6 +89,8 @@ class Touch:
         Of the selected weight or weights.
     asks : bool
         Whether somebody opens the coming step for the inspector, which says more than a line about the last one.
+    column_taken : bool
+        Whether something else stands in the side column: the inspector stands below the cubes then.
     message, notice : str
         What went wrong; what happened that is no trouble.
     help : int
@@ -104,7 +106,7 @@ class Touch:
         self.pointer = (0.0, 0.0)
         self.over: Does | None = None
         self.inspector: Inspector | None = None
-        self.asks = self._in_column = False
+        self.asks = self._in_column = self.column_taken = False
         self.message = self.notice = ""
         self.help = 0
         self.table: tuple[tuple[str, str], ...] = ()
@@ -204,7 +206,8 @@ class Touch:
 
     def column(self, places: Places) -> Box | None:
         """Where in the side column the inspector stands; None where nothing is selected or there is no column."""
-        found = None if self.inspector is None else inspector_column(places, self.inspector.wanted)
+        free = self.inspector is not None and not self.column_taken
+        found = inspector_column(places, self.inspector.wanted) if free and self.inspector is not None else None
         self._in_column = found is not None
         return found
 

@@ -247,6 +247,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("undo", "edit", ("Ctrl+Z",), "undo: to the moment before the last change", "undo", missing=_no_training),
     Action("redo", "edit", ("Ctrl+Shift+Z", "Ctrl+Y"), "back to where undo came from", missing=_no_training),
     Action("break_on", "time", ("F9", "Ctrl+B"), "pause where a condition becomes true: type it", missing=_no_training),
+    Action("toggle_controls", "view", ("P",), "a panel of controls: pace, learning rate, batch, layers", "controls",
+           missing=_no_training),
     Action("name_moment", "time", ("N",), "set a flag at this moment, or take it away", "flag", missing=_no_training),
     Action("toggle_loop", "time", ("Shift+N",), "play round between two flags", missing=_no_training),
     Action("slower", "time", ("[",), "half the speed", missing=_no_training),

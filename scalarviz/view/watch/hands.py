@@ -103,6 +103,9 @@ class Hands:
         self._over_help = bool(bench.help)
         if self._over_help:  # nothing of what lies below the list of keys is touched
             return
+        if viewer.desk is not None and viewer.desk.press(point, button):
+            viewer.refresh()
+            return
         self._pressed, self._dragging, self._shift, self._ctrl = (at, button), False, shift, ctrl
         if viewer.travels is not None and bench.bar.covers(point):
             self._on_bar = bench.bar.target(point) or NOTHING
@@ -117,6 +120,8 @@ class Hands:
     def move(self, at: Point) -> None:
         """The pointer is at `at`: a drag belongs to what it began on; without a button it hovers."""
         viewer = self._viewer
+        if self._at_desk(viewer.bench.to_logical(at)):
+            return
         if self._pressed is None:
             if viewer.bench.hover(None if viewer.bench.help else at):
                 viewer.refresh()
@@ -135,6 +140,16 @@ class Hands:
         else:
             self._drag(at, by, button)
         viewer.refresh()
+
+    def _at_desk(self, point: Point) -> bool:
+        """Whether the pointer is over the panel of controls, or that holds it: then nothing else is pointed at."""
+        viewer, desk = self._viewer, self._viewer.desk
+        if desk is None or not desk.open or viewer.bench.help or self._pressed is not None:
+            return False
+        mine = desk.drag(point) or desk.owns(point)
+        if desk.hover(point) | (mine and viewer.bench.hover(None)):
+            viewer.refresh()
+        return mine
 
     def _along_bar(self, at: Point, begun: Target) -> None:
         """The cursor of time is dragged; a button of the bar is not."""
@@ -164,6 +179,9 @@ class Hands:
     def release(self, at: Point) -> None:
         """The button went up; without a drag it was a click. On the list of keys it closes that."""
         bench, point = self._viewer.bench, self._viewer.bench.to_logical(at)
+        if self._viewer.desk is not None and self._viewer.desk.release(point):
+            self._viewer.refresh()
+            return
         taken, clicked = self._taken, self._pressed is not None and not self._dragging
         self._pressed, self._number, self._dragging, self._taken = None, None, False, False
         self._viewer.refresh()
@@ -213,7 +231,8 @@ class Hands:
 
     def leave(self) -> None:
         """The pointer left the window."""
-        if self._viewer.bench.hover(None):
+        desk = self._viewer.desk
+        if self._viewer.bench.hover(None) | (desk is not None and desk.hover(None)):
             self._viewer.refresh()
 
     def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
@@ -225,6 +244,9 @@ class Hands:
         viewer = self._viewer
         bench = viewer.bench
         if bench.help:
+            return
+        if viewer.desk is not None and viewer.desk.scroll(bench.to_logical(at), up):
+            viewer.refresh()
             return
         if not shift:
             if up:

@@ -62,6 +62,24 @@ class Host(Protocol):
         """Let the user choose a file whose name has one of the endings; `then` gets it, later or never."""
         ...
 
+    def ask_text(self, title: str, label: str, text: str, then: Callable[[str], object]) -> None:
+        """Let the user type one line into a field of the host's own; `then` gets it, later or never.
+
+        Parameters
+        ----------
+        title, label : str
+            What is asked for, and what is allowed.
+        text : str
+            What stands in the field at first.
+        then : callable
+            Called with what was typed.
+        """
+        ...
+
+    def copy(self, text: str) -> None:
+        """Put a text on the clipboard."""
+        ...
+
     def tell(self, line: str) -> None:
         """Say one line outside of the picture: on the terminal."""
         ...

@@ -17,6 +17,7 @@ from ..shown.subject import scene_subject
 from ..workbench import Workbench
 from .actions import Here, bottom_line, inside_line
 from .breaks import Breaks
+from .desk import Desk
 from .keys import normalised
 from .lesson import Lesson
 from .live_source import LiveSource
@@ -109,7 +110,8 @@ class LiveView(Viewer):
         self.micro = MicroSteps(self, self.worker, self.playback, self._now)
         self.handlers |= self.micro.handlers
         self.breaks = Breaks(self, self.worker)
-        self.handlers |= self.breaks.handlers
+        self.desk = Desk(self, scene)
+        self.handlers |= self.breaks.handlers | self.desk.handlers
         bench.inside.keys = inside_line(Here(subject))
         if self._first_start is not None:
             self._first_start.start()

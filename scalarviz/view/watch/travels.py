@@ -208,13 +208,15 @@ class Travels:
         if branch is not None:
             self._ask(lambda run: run.switch(number), lambda _: f"another branch, of {branch.newest:,} steps")
 
-    def restart(self) -> None:
-        """Begin anew from the first weights, and play."""
+    def restart(self, seed: int | None = None) -> None:
+        """Begin anew from the first weights, or from those of another seed, and play."""
         past = self._kept()
         if past is not None and self._playback is not None:
             self._end_loop()
             self._playback.again()
-            self._ask(lambda run: run.restart(), lambda _: "begun anew; what was learnt stays as a branch")
+            with_seed = "" if seed is None else f" with the first weights of seed {seed}"
+            said = f"begun anew{with_seed}; what was learnt stays as a branch"
+            self._ask(lambda run: run.restart(seed), lambda _: said)
             self._plays_then = True
 
     def undo(self) -> None:

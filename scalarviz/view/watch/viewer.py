@@ -8,7 +8,7 @@ the business of the subclasses: `live.LiveView` trains a run, `mirror.Mirror` fo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ from ..workbench import Workbench
 from .actions import Here, action_of, find, help_lines, told
 from .acts import Acts
 from .asking import Asking
+from .desk import Desk
 from .differs import differs
 from .hands import Hands, Point
 from .host import TICK, Host
@@ -72,6 +73,7 @@ class Viewer:
         self._dirty = True
         self.hands, self.acts, self.asking = Hands(self), Acts(self), Asking(bench)
         self.travels: Travels | None = None  # where it can go in time, if anywhere
+        self.desk: Desk | None = None  # what a panel of controls asks for, where there is one
         self.clock, self.touches = 0.0, 0
         self._notice, self._notice_until = "", 0.0
         self._escape_until = 0.0
@@ -193,6 +195,7 @@ class Viewer:
         touch = self.bench.touch
         self.acts.pass_time()
         self._dirty |= self.asking.pass_time(seconds, frame, rests=self.rests, trains=self.trains)
+        self._dirty |= self.desk is not None and self.desk.pass_time(seconds, frame)
         self._dirty |= self.bench.moving or said != (touch.message, touch.notice) or differs(self._shown, frame)
         if not self._dirty:
             self.bench.text_pace.rest(seconds)
@@ -277,6 +280,9 @@ class Viewer:
         pressed = normalised(name, text, ctrl=ctrl)
         shifted = find(normalised(name, text, ctrl=ctrl, shift=True)) if shift else None
         with self._saying():
+            if not (self.bench.help or ctrl) and self.desk is not None and self.desk.key(pressed, shift=shift):
+                self.refresh()
+                return True
             typed = not self.bench.help and not ctrl and self.acts.key(pressed, text)
             if typed or (not self.bench.help and not ctrl and self.bench.side.key(pressed, text)):
                 self.refresh()
@@ -332,7 +338,8 @@ class Viewer:
         host = self.host
         assert host is not None  # the table says that they need one
         if name == "screenshot":
-            host.screenshot()
+            with nullcontext() if self.desk is None else self.desk.put_away():
+                host.screenshot()
         elif name == "toggle_full_screen":
             host.show_full_screen(not host.full_screen)
         elif name == "open":

@@ -20,7 +20,7 @@ from ..draw.gl import require_vispy
 from ..draw.places import SMALLEST
 from ..watch.host import TICK
 from ..watch.viewer import Viewer
-from .dialogue import accept_drops, ask_file
+from .dialogue import accept_drops, ask_file, ask_text
 from .display import DisplayWatch, application, connection_lost, qt_core, survive_lost_display
 from .files import save_png
 
@@ -175,6 +175,14 @@ class Window:
     def ask_file(self, title: str, endings: Sequence[str], then: Callable[[Path], object]) -> None:
         """Qt's dialogue, beside which training goes on."""
         ask_file(self.canvas.native, title, endings, then)
+
+    def ask_text(self, title: str, label: str, text: str, then: Callable[[str], object]) -> None:
+        """A field of Qt's, beside which training goes on."""
+        ask_text(self.canvas.native, title, label, text, then)
+
+    def copy(self, text: str) -> None:
+        """To the desktop's clipboard."""
+        self.application.native.clipboard().setText(text)
 
     def tell(self, line: str) -> None:
         """Hand it to the window's owner."""

@@ -1,4 +1,4 @@
-"""Files that come into a window: chosen in Qt's dialogue, or dropped on it."""
+"""What comes into a window: files chosen in Qt's dialogue or dropped on it, a line typed into a field."""
 
 from __future__ import annotations
 
@@ -15,6 +15,17 @@ def ask_file(widget: Any, title: str, endings: Sequence[str], then: Callable[[Pa
     dialogue.setFileMode(qt_widgets().QFileDialog.FileMode.ExistingFile)
     dialogue.setAttribute(qt_core().Qt.WidgetAttribute.WA_DeleteOnClose)
     dialogue.fileSelected.connect(lambda name: then(Path(name)))
+    dialogue.open()
+
+
+def ask_text(widget: Any, title: str, label: str, text: str, then: Callable[[str], object]) -> None:
+    """Open a field for one line, filled with `text`; `then` gets what was typed if that is accepted."""
+    dialogue = qt_widgets().QInputDialog(widget)
+    dialogue.setWindowTitle(title)
+    dialogue.setLabelText(f"{title}\n{label}" if label else title)
+    dialogue.setTextValue(text)
+    dialogue.setAttribute(qt_core().Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialogue.textValueSelected.connect(then)
     dialogue.open()
 
 

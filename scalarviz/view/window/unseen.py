@@ -28,6 +28,9 @@ class Unseen:
         The screenshots.
     asked : list of (str, callable)
         Titles of file dialogues, and who waits for the file.
+    fields : list of (str, str, callable)
+        Titles of fields for one line, what stands in them, and who waits for what is typed.
+    clipboard : str
     drawings : int
         How often the picture was to be drawn.
     closed : bool
@@ -42,6 +45,8 @@ class Unseen:
         self.told: list[str] = []
         self.shots: list[Image] = []
         self.asked: list[tuple[str, Callable[[Path], object]]] = []
+        self.fields: list[tuple[str, str, Callable[[str], object]]] = []
+        self.clipboard = ""
         self.drawings = 0
         self.full_screen = self.closed = False
         self._calls: list[Callable[[float], None]] = []
@@ -81,6 +86,14 @@ class Unseen:
     def ask_file(self, title: str, endings: Sequence[str], then: Callable[[Path], object]) -> None:
         """Nobody chooses: `asked` holds the question."""
         self.asked.append((title, then))
+
+    def ask_text(self, title: str, label: str, text: str, then: Callable[[str], object]) -> None:
+        """Nobody types: `fields` holds the question."""
+        self.fields.append((title, text, then))
+
+    def copy(self, text: str) -> None:
+        """Keep it in `clipboard`."""
+        self.clipboard = text
 
     def tell(self, line: str) -> None:
         """Keep it in `told`."""

@@ -1,0 +1,199 @@
+"""The controls that every run has: learning rate, batch, optimiser, penalties, activation. All of them are edits."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..engine.limits import Limits
+from ..nn import Sequential
+from .controls import Control, Reader, Segments, Slider
+from .edits import Change, Edit, SetBatchSize, SetLimits, SetOptimizer
+from .edits.change import ACTIVATIONS, OPTIMIZERS
+
+RATES = (1e-4, 10.0)
+"""Ends of the learning rate's track; a rate that is typed may lie outside."""
+PENALTIES = (1e-5, 1.0)
+USUAL_PENALTY = 1e-3
+MOMENTUM = "momentum"
+_MOMENTUM = 0.9
+_RULES = ("SGD", MOMENTUM, "Adam", "AdamW")
+_RATE = {"SGD": 0.1, MOMENTUM: 0.1, "Adam": 0.01, "AdamW": 0.01}  # where the rule before was of another family
+_CLOSE = ("tanh", "relu", "gelu", "sigmoid")
+_BATCHES = (1, 16, 128, 1024)
+_NONE, _L1, _L2 = "none", "L1", "L2"
+
+
+def own_controls(reader: Reader) -> tuple[Control, ...]:
+    """Those of the run of a moment, from top to bottom: which there are follows from how many samples there are.
+
+    None where nothing is trained. Each says itself whether it can be had at a moment: its value is None where not.
+    """
+    settings = reader.settings
+    if settings is None:
+        return ()
+    rates = reader.frame.curve.lr
+    first = float(rates[0]) if len(rates) else settings.numbers.get("lr")
+    return (_rate(first), _batch(settings.samples), _RULE, *_PENALTY, _ACTIVATION)
+
+
+# ---- the learning rate
+
+
+def rate_edit(value: float, reader: Reader) -> Edit:
+    """Another learning rate, as the keys Up and Down give it too."""
+    return SetOptimizer((("lr", float(value)),))
+
+
+def _rate_of(reader: Reader) -> float | None:
+    settings = reader.settings
+    rate = None if settings is None else settings.numbers.get("lr")
+    return rate if isinstance(rate, float | int) else None
+
+
+def _rate(usual: Any) -> Slider:
+    least, most = RATES
+    fits = isinstance(usual, float | int) and least <= usual <= most
+    return Slider(
+        "learning rate", "--lr", "How far each step follows the gradient: too little crawls, too much flies apart.",
+        least=least, most=most, log=True, usual=float(usual) if fits else None, value=_rate_of, change=rate_edit,
+    )  # fmt: skip
+
+
+# ---- the batch
+
+
+def _batch_of(reader: Reader) -> int | None:
+    return None if reader.settings is None else reader.settings.batch_size
+
+
+def _batch_edit(value: int, reader: Reader) -> Edit:
+    return SetBatchSize(value)
+
+
+def _batch(samples: int) -> Control:
+    sizes = [size for size in _BATCHES if size < samples]
+    does = "Samples whose gradients a step averages: few are quick and noisy, many are slow and smooth."
+    if len(sizes) < 2:
+        return Slider("batch", "--batch", does, least=1, most=max(2, samples), whole=True,
+                      value=_batch_of, change=_batch_edit)  # fmt: skip
+    return Segments("batch", "--batch", does, choices=(*sizes, samples), value=_batch_of, change=_batch_edit)
+
+
+# ---- the optimiser
+
+
+def _rule_of(reader: Reader) -> str | None:
+    settings = reader.settings
+    if settings is None:
+        return None
+    return MOMENTUM if settings.optimizer == "SGD" and settings.numbers.get("momentum") else settings.optimizer
+
+
+def _rule_edit(value: str, reader: Reader) -> Edit | None:
+    """Momentum is a number of SGD's and keeps what it has; another family begins with a rate that is usual for it."""
+    now = _rule_of(reader)
+    if value == now:
+        return None
+    momentum = (("momentum", _MOMENTUM if value == MOMENTUM else 0.0),)
+    plain = ("SGD", MOMENTUM)
+    if value in plain and now in plain:
+        return SetOptimizer(momentum)
+    rate = _rate_of(reader)
+    same = (value in plain) == (now in plain) and now in OPTIMIZERS
+    numbers = (("lr", rate if same and rate is not None else _RATE[value]),)
+    if value in plain:
+        return Change(optimizer="SGD", numbers=(*numbers, *momentum))
+    return Change(optimizer=value, numbers=numbers)
+
+
+_RULE = Segments(
+    "optimiser", "--optimizer", "What a step makes of the gradient: Adam gives every weight a stride of its own.",
+    choices=_RULES, value=_rule_of, change=_rule_edit,
+)  # fmt: skip
+
+
+# ---- penalties
+
+
+def _limits(reader: Reader) -> Limits | None:
+    return None if reader.settings is None else reader.settings.limits
+
+
+def _kind_of(reader: Reader) -> str | None:
+    limits = _limits(reader)
+    if limits is None:
+        return None
+    if limits.l1 and limits.l2:
+        return f"{_L1} and {_L2}"
+    return _L1 if limits.l1 else _L2 if limits.l2 else _NONE
+
+
+def _penalty_of(reader: Reader) -> float | None:
+    limits = _limits(reader)
+    return None if limits is None or not (limits.l1 or limits.l2) else max(limits.l1, limits.l2)
+
+
+def _penalised(limits: Limits, kind: str, size: float) -> SetLimits:
+    return SetLimits(size if kind == _L1 else 0.0, size if kind == _L2 else 0.0, limits.clip_norm, limits.clip_value)
+
+
+def _kind_edit(value: str, reader: Reader) -> Edit | None:
+    limits = _limits(reader)
+    if limits is None or value == _kind_of(reader):
+        return None
+    return _penalised(limits, value, _penalty_of(reader) or USUAL_PENALTY)
+
+
+def _penalty_edit(value: float, reader: Reader) -> Edit | None:
+    limits = _limits(reader)
+    return None if limits is None else _penalised(limits, _L1 if limits.l1 else _L2, float(value))
+
+
+_PENALTY = (
+    Segments(
+        "regularisation", "", "Pulls weights towards 0: L1 makes many of them exactly small, L2 all of them smaller.",
+        choices=(_NONE, _L1, _L2), value=_kind_of, change=_kind_edit,
+    ),
+    Slider(
+        "regularisation rate", "", "How hard the weights are pulled, beside what the data asks for.",
+        least=PENALTIES[0], most=PENALTIES[1], log=True, usual=USUAL_PENALTY, value=_penalty_of, change=_penalty_edit,
+    ),
+)  # fmt: skip
+
+
+# ---- between the layers
+
+
+def is_sequence(reader: Reader) -> bool:
+    """Whether the network is an nn.Sequential, whose parts can be exchanged."""
+    run = getattr(reader.source, "run", None)  # a source of arrays or weights has none
+    return isinstance(getattr(run, "model", None), Sequential)
+
+
+def _activation_of(reader: Reader) -> str | None:
+    """That of all hidden activations, where they are one."""
+    stages = reader.stages
+    last = max((k for k, stage in enumerate(stages) if stage.weight is not None), default=0)
+    kinds = {stage.kind for stage in stages[:last] if stage.kind in ACTIVATIONS and stage.weight is None}
+    return kinds.pop() if len(kinds) == 1 and is_sequence(reader) else None
+
+
+def _activation_edit(value: str, reader: Reader) -> Edit | None:
+    return None if value == _activation_of(reader) else Change(activation=value)
+
+
+_ACTIVATION = Segments(
+    "activation", "--activation", "What bends between the layers: without a bend many layers are no more than one.",
+    choices=_CLOSE, value=_activation_of, change=_activation_edit,
+)  # fmt: skip
+
+
+def tick_values(slider: Slider, most: int = 6) -> tuple[float, ...]:
+    """Values that are printed below a track: decades, or the ends and what lies between them."""
+    if not slider.log:
+        middle = (slider.least + slider.most) / 2
+        return (slider.least, middle, slider.most)
+    first, last = math.ceil(math.log10(slider.least) - 1e-9), math.floor(math.log10(slider.most) + 1e-9)
+    every = max(1, -(-(last - first + 1) // most))
+    return tuple(10.0**power for power in range(first, last + 1, every))

@@ -1,0 +1,233 @@
+"""What the panel holds: rows of the controls of a run and of its scene, with their values at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Protocol
+
+from ...run.controls import Button, Control, Reader, Slider, Switch
+from ...run.edits import Edit
+from ...run.layers import MOST_LAYERS, USUAL_UNITS, chain_of, fewer, hidden_edit, more
+from ...run.own_controls import own_controls, tick_values
+from ...run.restarted import seed_shown
+from ..panels.loss import tick_text
+from .item import Item, Row, printed, row_of
+
+ANEW = "what no longer fits starts anew"
+_TOOLS = (
+    ("restart", "begin anew", "The same first weights once more; what was learnt stays as a branch of its past."),
+    ("back", "one step back", "The weights as they were one step before, to the last bit."),
+    ("toggle_run", "run or pause", "Lets gradient descent go on, or stand still to be looked at."),
+    ("step", "one step", "One batch forward, its gradient back, and one small change of every weight."),
+    ("micro_next", "into a step", "Walks through the coming step: forward, loss, backward, update."),
+)
+_KEYS = {"learning rate": ("lower_rate", "raise_rate"), "pace": ("slower", "faster")}
+_PACE = "How fast you see it: steps between two pictures. It changes nothing of what is learnt."
+_FEWER = "One unit less, which may be one pattern less that the layer can tell."
+_MORE = "One unit more: another weighted sum that the layers behind can build on."
+_ADD = "One more layer between input and output: sums of bent sums, for shapes that are less simple."
+_SEED = "Begins anew with other first weights: whether it learns should not hang on their luck."
+_TYPED_SEED = "seed"
+_COPY = "The line that starts this run with the settings of this moment."
+
+
+class Does(Protocol):
+    """Who does what is no edit."""
+
+    @property
+    def speed(self) -> float:
+        """How many times the usual pace."""
+        ...
+
+    @property
+    def speeds(self) -> tuple[float, ...]:
+        """All that it can be, infinity for no limit."""
+        ...
+
+    def keys_of(self, action: str) -> str:
+        """The key of an action."""
+        ...
+
+    def send(self, action: str) -> object:
+        """Do it."""
+        ...
+
+    def hurry(self, speed: float) -> None:
+        """Another pace."""
+        ...
+
+    def reseed(self, seed: int) -> None:
+        """Begin anew with weights of another seed."""
+        ...
+
+    def copy(self, words: str) -> None:
+        """To the clipboard."""
+        ...
+
+
+class Contents:
+    """The rows of one scene.
+
+    Parameters
+    ----------
+    does : Does
+    controls : sequence of Control
+        Those of the scene: one that is called as one of the run's takes its place.
+    command : callable or None
+        See :attr:`Scene.command <scalarviz.run.scene.Scene.command>`.
+    """
+
+    def __init__(
+        self, does: Does, controls: Sequence[Control] = (), command: Callable[[Reader], str | None] | None = None
+    ) -> None:
+        self._does, self._scene, self._command = does, tuple(controls), command
+        self._own: tuple[tuple[object, ...], tuple[Control, ...]] | None = None
+        self._tools = tuple(self._tool(*tool) for tool in _TOOLS)
+
+    def rows(self, reader: Reader, wanted: Mapping[str, Any]) -> list[Row]:
+        """The rows of a moment; `wanted` are values that a hand has set and that no frame shows yet, by name."""
+        found = [Row("tools", self._tools)]
+        own = {control.label: control for control in self._owned(reader)}
+        mine = {control.label: control for control in self._scene}
+        merged = [mine.pop(label, control) for label, control in own.items()]
+        now = [one for one in merged if not one.anew]
+        head = [one for one in now if one.label in ("learning rate", "batch", "optimiser")]
+        rest = [one for one in now if one not in head]
+        later = [one for one in mine.values() if not one.anew]
+        found += self._filled(head, reader, wanted)
+        found.append(row_of(self._paced()))
+        found += self._filled([*rest, *later], reader, wanted)
+        found.append(Row("rule"))
+        found += self._layers(reader, wanted)
+        found += self._filled([one for one in (*merged, *mine.values()) if one.anew], reader, wanted)
+        found.append(self._seed(reader))
+        return found + self._copied(reader)
+
+    def _owned(self, reader: Reader) -> tuple[Control, ...]:
+        """Those of every run, made anew only where which there are, or a usual value, has become another."""
+        settings = reader.settings
+        known = (None if settings is None else settings.samples, *reader.frame.curve.lr[:1].tolist())
+        if self._own is None or self._own[0] != known:
+            self._own = known, own_controls(reader)
+        return self._own[1]
+
+    # ---- rows of controls
+
+    def _filled(self, controls: Sequence[Control], reader: Reader, wanted: Mapping[str, Any]) -> list[Row]:
+        """Rows of those that can be had; switches that follow each other stand two in a row."""
+        items = [item for item in (self._item(one, reader, wanted) for one in controls) if item is not None]
+        rows: list[Row] = []
+        for item in items:
+            before = rows[-1] if rows else None
+            pairs = before is not None and before.look == "switches" and len(before.items) == 1
+            if before is not None and pairs and isinstance(item.control, Switch):
+                rows[-1] = replace(before, items=(*before.items, item))
+                continue
+            row = row_of(item)
+            rows.append(replace(row, note=ANEW) if item.control.anew else row)
+        return rows
+
+    def _item(self, control: Control, reader: Reader, wanted: Mapping[str, Any]) -> Item | None:
+        value = control.value(reader)
+        if value is None:
+            return None
+        value = wanted.get(control.label, value)
+        shown, ticks = "", tuple[tuple[float, str], ...]()
+        if isinstance(control, Slider):
+            shown, ticks = printed(value), tuple((tick, tick_text(tick)) for tick in tick_values(control))
+        elif not isinstance(control, Switch | Button) and value not in control.choices:  # type: ignore[attr-defined]
+            shown = printed(value)
+        return Item(self._with_flag(control, reader), value, self._key(control.label), shown, ticks)
+
+    def _with_flag(self, control: Control, reader: Reader) -> Control:
+        """Without a flag that the scene's command line has not."""
+        name = control.flag.removeprefix("--").replace("-", "_")
+        known = control in self._scene or not control.flag or hasattr(reader.options, name)
+        return control if known else replace(control, flag="")
+
+    def _key(self, label: str) -> str:
+        return ", ".join(self._does.keys_of(action) for action in _KEYS.get(label, ()))
+
+    # ---- what is no edit
+
+    def _tool(self, action: str, label: str, does: str) -> Item:
+        button = Button(label, "", does, change=lambda value, reader: _done(self._does.send(action)))
+        return Item(button, keys=self._does.keys_of(action), sign=action)
+
+    def _paced(self) -> Item:
+        """The pace as a slider that stands at the speeds there are; its right end is none at all."""
+        speeds = self._does.speeds
+        ends = [one for one in speeds if one != float("inf")]
+        most = ends[-1] * ends[-1] / ends[-2]
+
+        def place(speed: float) -> float:
+            return most if speed == float("inf") else speed
+
+        control = Slider(
+            "pace", "", _PACE, least=ends[0], most=most, log=True, usual=1.0,
+            value=lambda reader: place(self._does.speed),
+            change=lambda value, reader: self._does.hurry(float("inf") if value >= most else value),
+        )  # fmt: skip
+        stops = tuple(place(one) for one in speeds)
+        ticks = ((ends[0], f"1/{1 / ends[0]:g}x"), (1.0, "1x"), (most, "no limit"))
+        now = place(self._does.speed)
+        shown = "no limit" if now >= most else f"{now:g}x" if now >= 1 else f"1/{1 / now:g}x"
+        return Item(control, now, self._key("pace"), shown, ticks, stops=stops)
+
+    def _layers(self, reader: Reader, wanted: Mapping[str, Any]) -> list[Row]:
+        """Buttons for the units of each hidden layer; none where the network is no chain of them."""
+        chain = chain_of(reader)
+        if chain is None or len(chain.sizes) - 2 > MOST_LAYERS:
+            return []
+        hidden = tuple(wanted.get("layers", chain.sizes[1:-1]))
+        items = []
+        for k, units in enumerate(hidden):
+            less = (*hidden[:k], *((fewer(units),) if fewer(units) else ()), *hidden[k + 1 :])
+            items.append(self._units(f"layer {k + 1}: fewer units", _FEWER, less, printed(units), reader))
+            grown = (*hidden[:k], more(units), *hidden[k + 1 :])
+            items.append(self._units(f"layer {k + 1}: more units", _MORE, grown, printed(units), reader))
+        if len(hidden) < MOST_LAYERS:
+            items.append(self._units("add a layer", _ADD, (*hidden, hidden[-1] if hidden else USUAL_UNITS), "", reader))
+        ends = printed(chain.sizes[0]), printed(chain.sizes[-1])
+        return [Row("layers", tuple(items), "layers", "that no longer fit start anew", ends=ends)]
+
+    def _units(self, label: str, does: str, sizes: tuple[int, ...], shown: str, reader: Reader) -> Item:
+        flag = "--hidden" if hasattr(reader.options, "hidden") else ""
+        return Item(Button(label, flag, does, change=partial(_sized, sizes)), sizes, shown=shown)
+
+    def _seed(self, reader: Reader) -> Row:
+        """Which first weights, and a way to others."""
+        seed = seed_shown(reader.frame)
+        flag = "--seed" if hasattr(reader.options, "seed") else ""
+
+        def other(value: object, reader: Reader) -> None:
+            self._does.reseed(seed + 1)
+
+        def typed(value: float, reader: Reader) -> None:
+            self._does.reseed(int(value))
+
+        button = Item(Button("other first weights", flag, _SEED, change=other))
+        number = Slider(_TYPED_SEED, flag, _SEED, least=0, most=2**32, whole=True,
+                        value=lambda reader: seed, change=typed)  # fmt: skip
+        return Row("buttons", (button,), "seed", printed(seed), typed=Item(number, seed))
+
+    def _copied(self, reader: Reader) -> list[Row]:
+        """The command line that shows the same, where the scene knows it."""
+        command = self._command
+        if command is None or not command(reader):
+            return []
+
+        def copied(value: object, reader: Reader) -> None:
+            self._does.copy(command(reader) or "")
+
+        return [row_of(Item(Button("copy as command", "", _COPY, change=copied)))]
+
+
+def _sized(sizes: tuple[int, ...], value: object, reader: Reader) -> Edit | None:
+    return hidden_edit(sizes, reader)
+
+
+def _done(what: object) -> None:
+    """It was no edit."""

@@ -1,0 +1,248 @@
+"""How controls are painted: buttons, sliders, lists of choices and switches, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...run.controls import Segments, Slider
+from ..draw.places import LABEL, Box
+from ..draw.sketch import Sketch
+from ..draw.text import measure
+from ..draw.theme import Theme, mixed
+from ..panels.drawer import cut
+from .item import Item, printed
+from .rows import ENDS, PAD, Placed, Stood, ends_shown
+from .signs import draw_action
+
+SMALL = 12
+"""Of ticks and of what stands below a button."""
+KNOB, TRACK = 8.0, 4.0
+VALUE = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """What a hand is about, by the names of items.
+
+    Attributes
+    ----------
+    over : str
+        Under the pointer; empty for none.
+    cell : int
+        Which of its choices; -1 for none.
+    focus : str
+        Where keys go, as far as a key was used; empty: no ring is drawn.
+    held : str
+        What the button went down on.
+    running : bool
+        Whether time goes on.
+    """
+
+    over: str = ""
+    cell: int = -1
+    focus: str = ""
+    held: str = ""
+    running: bool = False
+
+
+def draw_row(sketch: Sketch, stood: Stood, theme: Theme, touched: Touched) -> None:
+    """One row with its label, its items and the ring around the one that has the keys."""
+    row, (x, y, width, _), parts = stood
+    if row.look == "rule":
+        sketch.line((x, y + 5.5), (x + width, y + 5.5), theme.border)
+        return
+    if row.look in ("slider", "segments", "layers"):
+        _head(sketch, stood, theme)
+    elif row.look == "buttons" and not (len(parts) == 1 and parts[0].item.name == row.label):
+        sketch.text(x, y + 19, row.label, LABEL, theme.text2)
+        sketch.text(x + measure(row.label, LABEL) + 10, y + 19, row.note, LABEL, theme.text1, bold=True)
+    for part in parts:
+        if row.look == "tools":
+            _tool(sketch, part, theme, touched)
+        elif row.look == "slider":
+            _slider(sketch, part, theme, touched)
+        elif row.look == "segments":
+            _segments(sketch, part, theme, touched)
+        elif row.look == "switches":
+            _switch(sketch, part, theme, touched)
+        elif row.look == "buttons":
+            _button(sketch, part, theme, touched, part.item.control.label)
+    if row.look == "layers":
+        _layers(sketch, stood, theme, touched)
+    for part in parts:
+        if part.item.name == touched.focus:
+            _ring(sketch, part.box, theme)
+
+
+def _head(sketch: Sketch, stood: Stood, theme: Theme) -> None:
+    """Label and note at the left, the value at the right."""
+    row, (x, y, width, _), parts = stood
+    beside = row.look == "segments" and parts[0].box[1] == y
+    sketch.text(x, y + (19 if beside else 13), row.label, LABEL, theme.text2)
+    if beside:
+        return
+    shown = row.items[0].shown if row.look != "layers" else ""
+    taken = measure(row.label, LABEL) + 10
+    sketch.text(x + width, y + 13, shown, VALUE, theme.text1, bold=True, anchor="right")
+    if row.note and taken + measure(row.note, LABEL) + measure(shown, VALUE, True) + 8 <= width:
+        sketch.text(x + taken, y + 13, row.note, LABEL, theme.text3)
+
+
+def _ring(sketch: Sketch, box: Box, theme: Theme) -> None:
+    x, y, width, high = box
+    sketch.rect(x - 3, y - 3, width + 6, high + 6, stroke=theme.selection, border=2.0, radius=8)
+
+
+# ---- buttons
+
+
+def _fill(theme: Theme, share: float) -> tuple[float, float, float]:
+    return mixed(theme.text3, theme.panel, share)
+
+
+def _button(sketch: Sketch, part: Placed, theme: Theme, touched: Touched, words: str) -> None:
+    x, y, width, high = part.box
+    lit, down = part.item.name == touched.over, part.item.name == touched.held
+    fill = _fill(theme, 0.45 if down else 0.30 if lit else 0.14)
+    sketch.rect(*part.box, radius=5, fill=fill, stroke=theme.flow if lit else theme.border)
+    sketch.text(x + width / 2, y + high / 2 + 5, cut(words, width - 8, bold=True), LABEL, theme.text1, bold=True,
+                anchor="middle")  # fmt: skip
+
+
+def _tool(sketch: Sketch, part: Placed, theme: Theme, touched: Touched) -> None:
+    """A button with a sign, its key below it; the one that runs and pauses is the one filled accent."""
+    item, (x, y, width, high) = part.item, part.box
+    lit, main = item.name == touched.over, item.sign == "toggle_run"
+    fill = mixed(theme.text1, theme.panel, 1.0 if lit else 0.94) if main else _fill(theme, 0.34 if lit else 0.2)
+    sketch.rect(*part.box, radius=6, fill=fill, stroke=None if main else theme.flow)
+    draw_action(sketch, item.sign, part.box, theme.panel if main else theme.text1, running=touched.running)
+    key = item.keys.partition(",")[0]
+    sketch.text(x + width / 2, y + high + 16, key, SMALL, theme.text1 if main else theme.text3, bold=main,
+                anchor="middle")  # fmt: skip
+
+
+def _layers(sketch: Sketch, stood: Stood, theme: Theme, touched: Touched) -> None:
+    """Boxes in a row: inputs, a number between - and + for each layer, one that adds a layer, outputs."""
+    row, (x, _, width, _), parts = stood
+    layers = len(row.items) // 2
+    top, high = parts[0].box[1], parts[0].box[3]
+    if ends_shown(layers):
+        for left, words in ((x, f"{row.ends[0]} in"), (x + width - ENDS + 4, f"{row.ends[1]} out")):
+            sketch.rect(left, top, ENDS - 4, high, radius=5, stroke=theme.border)
+            sketch.text(left + (ENDS - 4) / 2, top + 19, cut(words, ENDS - 6), SMALL, theme.text3, anchor="middle")
+    for k in range(layers):
+        less, more = parts[2 * k], parts[2 * k + 1]
+        left, right = less.box[0], more.box[0] + more.box[2]
+        sketch.rect(left, top, right - left, high, radius=5, stroke=theme.flow)
+        sketch.text((left + right) / 2, top + 19, less.item.shown, LABEL, theme.text1, bold=True, anchor="middle")
+        for part, up in ((less, False), (more, True)):
+            _sign_of_step(sketch, part, theme, touched, up=up)
+    if len(parts) % 2:
+        _add(sketch, parts[-1], theme, touched, words="add a layer" if layers == 0 else "+")
+
+
+def _sign_of_step(sketch: Sketch, part: Placed, theme: Theme, touched: Touched, *, up: bool) -> None:
+    x, y, width, high = part.box
+    lit = part.item.name == touched.over
+    if lit:
+        sketch.rect(x + 1, y + 1, width - 2, high - 2, radius=4, fill=_fill(theme, 0.3))
+    at, middle, colour = x + width / 2, y + high / 2, theme.text1 if lit else theme.text2
+    sketch.line((at - 4, middle), (at + 4, middle), colour, 1.6)
+    if up:
+        sketch.line((at, middle - 4), (at, middle + 4), colour, 1.6)
+
+
+def _add(sketch: Sketch, part: Placed, theme: Theme, touched: Touched, words: str) -> None:
+    """A dashed box: there may be one more here."""
+    x, y, width, high = part.box
+    lit = part.item.name == touched.over
+    if lit:
+        sketch.rect(*part.box, radius=5, fill=_fill(theme, 0.2))
+    ring = [(x, y), (x + width, y), (x + width, y + high), (x, y + high), (x, y)]
+    sketch.polyline(ring, theme.text2 if lit else theme.flow, 1.2, dash=(5, 3))
+    if words == "+":
+        at, middle = x + width / 2, y + high / 2
+        sketch.line((at - 4, middle), (at + 4, middle), theme.text1, 1.6)
+        sketch.line((at, middle - 4), (at, middle + 4), theme.text1, 1.6)
+    else:
+        sketch.text(x + width / 2, y + 19, words, LABEL, theme.text1, bold=True, anchor="middle")
+
+
+# ---- sliders
+
+
+def track_of(part: Placed) -> tuple[float, float, float]:
+    """Left end, right end and height of a slider's track."""
+    x, y, width, _ = part.box
+    return x + 1, x + width - 1, y + 14.0
+
+
+def _slider(sketch: Sketch, part: Placed, theme: Theme, touched: Touched) -> None:
+    slider = part.item.control
+    assert isinstance(slider, Slider)
+    left, right, y = track_of(part)
+    at = left + (right - left) * slider.share(_number(part.item))
+    for value, words in part.item.ticks:
+        tick = left + (right - left) * slider.share(value)
+        sketch.line((tick, y + 9), (tick, y + 13), theme.text3)
+        anchor = "left" if tick < left + 8 else "right" if tick > right - 8 else "middle"
+        sketch.text(tick, y + 25, words, SMALL, theme.text3, anchor=anchor)  # type: ignore[arg-type]
+    sketch.lines([(left, y)], [(right, y)], theme.border, TRACK, round_ends=True)
+    sketch.lines([(left, y)], [(at, y)], theme.text2, TRACK, round_ends=True)
+    if slider.usual is not None:
+        usual = left + (right - left) * slider.share(slider.usual)
+        sketch.disc(usual, y, TRACK / 2, theme.text1 if usual > at else theme.panel)
+    near = part.item.name in (touched.over, touched.held)
+    sketch.disc(min(max(at, left + KNOB - 2), right - KNOB + 2), y, KNOB + near, theme.text1)
+
+
+def _number(item: Item) -> float:
+    return float(item.value) if isinstance(item.value, int | float) else float("nan")
+
+
+# ---- lists and switches
+
+
+def _segments(sketch: Sketch, part: Placed, theme: Theme, touched: Touched) -> None:
+    control = part.item.control
+    assert isinstance(control, Segments)
+    sketch.rect(*part.box, radius=5, fill=theme.panel, stroke=theme.border)
+    for k, (choice, cell) in enumerate(zip(control.choices, part.cells, strict=True)):
+        chosen = choice == part.item.value
+        lit = part.item.name == touched.over and touched.cell == k
+        x, y, width, high = cell
+        if chosen or lit:
+            sketch.rect(x + 2, y + 2, width - 4, high - 4, radius=4, fill=_fill(theme, 0.5 if chosen else 0.16))
+        colour = theme.text1 if chosen or lit else theme.text2
+        sketch.text(x + width / 2, y + 19, printed(choice), LABEL, colour, bold=chosen, anchor="middle")
+
+
+def _switch(sketch: Sketch, part: Placed, theme: Theme, touched: Touched) -> None:
+    item, (x, y, width, high) = part.item, part.box
+    on, lit = item.value is True, item.name == touched.over
+    right, middle = x + width, y + high / 2
+    sketch.text(x, middle + 4.5, cut(item.control.label, width - 44), LABEL, theme.text1 if on or lit else theme.text2)
+    fill = theme.text1 if on else _fill(theme, 0.35 if lit else 0.22)
+    sketch.rect(right - 32, middle - 9, 32, 18, radius=9, fill=fill, stroke=None if on else theme.flow)
+    sketch.disc(right - 9 if on else right - 23, middle, 6.0, theme.panel if on else theme.text2)
+
+
+# ---- the box
+
+
+def draw_ground(sketch: Sketch, box: Box, theme: Theme, key: str) -> None:
+    """The panel itself, its title, and the key that closes it."""
+    x, y, width, high = box
+    sketch.rect(x, y, width, high, radius=8, fill=theme.panel, stroke=theme.border)
+    sketch.text(x + PAD, y + 24, "controls", 16, theme.text1, bold=True)
+    closes = "closes"
+    sketch.text(x + width - PAD, y + 24, closes, LABEL, theme.text3, anchor="right")
+    sketch.text(x + width - PAD - measure(closes, LABEL) - 7, y + 24, key, LABEL, theme.text1, bold=True,
+                anchor="right")  # fmt: skip
+
+
+def draw_bar(sketch: Sketch, box: Box, theme: Theme, first: float, last: float) -> None:
+    """Which part of all rows is seen, as shares."""
+    x, y, width, high = box
+    sketch.rect(x, y, width, high, radius=width / 2, fill=theme.border)
+    sketch.rect(x, y + high * first, width, max(high * (last - first), 8.0), radius=width / 2, fill=theme.text3)

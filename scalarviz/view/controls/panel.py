@@ -1,0 +1,376 @@
+"""`ControlsPanel`: the panel as it is drawn and asked. What a hand wants is a `Wish`; it does nothing by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ...run.controls import Button, Segments, Slider, Switch
+from ..draw.places import Box, Wanted
+from ..draw.sketch import Sketch
+from ..draw.theme import Theme
+from ..panels.overlay import pointer_label, wrapped
+from .drawing import Touched, draw_bar, draw_ground, draw_row
+from .item import Item, Row
+from .rows import PAD, Placed, Stood, stood
+from .sharing import shared
+from .turning import turned, value_at
+
+Point = tuple[float, float]
+
+RESTS = 0.4
+"""Seconds that the pointer rests on a control before it is said what that does: what says so covers others."""
+OPENS = 0.2
+"""Seconds in which it slides in."""
+HEAD = 40.0
+"""Room for its title."""
+_TIP = 260.0
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a hand wants of a control.
+
+    Attributes
+    ----------
+    what : {"set", "type"}
+        A value of its own, or one that is typed into a field of the host's.
+    item : Item
+    value : object
+        None for a button.
+    held : bool
+        Whether the hand goes on: all that it wants until it lets go is one edit.
+    """
+
+    what: Literal["set", "type"]
+    item: Item
+    value: Any = None
+    held: bool = False
+
+
+class ControlsPanel:
+    """One panel. `place` says where, `show` what it holds.
+
+    Parameters
+    ----------
+    theme : Theme
+
+    Attributes
+    ----------
+    theme : Theme
+        May be set.
+    closes : str
+        The key that closes it, as its title says.
+    open : bool
+        Whether it is there.
+    hidden : bool
+        Whether it is left out of the picture for a moment, although it is open: while a still is taken.
+    box : Box or None
+        Where it stands when it is open; None: there is no place for it.
+    side : dict of str to Box
+        Where panels of the column stand in it, smaller.
+    """
+
+    def __init__(self, theme: Theme) -> None:
+        self.theme, self.closes = theme, "P"
+        self.open = self.hidden = False
+        self.box: Box | None = None
+        self.side: dict[str, Box] = {}
+        self._rows: tuple[Row, ...] = ()
+        self._wanted: Sequence[Wanted] = ()
+        self._stood: list[Stood] = []
+        self._height = self._first = self._slid = 0.0
+        self._touched = Touched()
+        self._ring = False  # whether a key was used: then it is shown where keys go
+        self._pointer: Point | None = None
+        self._rested, self._said = 0.0, False  # how long the pointer rests, and whether that was long enough
+        self._drawn: tuple[tuple[object, ...], Sketch] | None = None
+
+    # ---- where, and what
+
+    @property
+    def stands(self) -> bool:
+        """Whether it has slid in, so that panels of the column stand in it."""
+        return self.open and self.box is not None and self._slid >= 1.0
+
+    @property
+    def moving(self) -> bool:
+        """Whether it is sliding in."""
+        return self.open and self.box is not None and self._slid < 1.0
+
+    def toggle(self) -> None:
+        """Open or close it; keys go to what runs and pauses at first."""
+        self.open, self._slid, self._first, self._ring = not self.open, 0.0, 0, False
+        self._touched, self._pointer = Touched(running=self._touched.running), None
+
+    def pass_time(self, seconds: float) -> None:
+        """It slides in, and a pointer rests."""
+        if self._pointer is not None:
+            self._rested += seconds
+        if self.moving:
+            self._slid = min(1.0, self._slid + max(seconds, 0.0) / OPENS)
+
+    def place(self, box: Box | None, wanted: Sequence[Wanted]) -> None:
+        """Where it stands from now on, and which panels want a place in it, with the least height of each."""
+        self.box, self._wanted = box, wanted
+        self._lay_out()
+
+    def show(self, rows: Sequence[Row], *, running: bool) -> bool:
+        """What it holds at this moment; returns whether that is something else than before."""
+        new = tuple(rows)
+        before = self._rows, self._touched, self._said
+        if new != self._rows:
+            self._rows = new
+            self._lay_out()
+        self._touch(running=running)
+        self._said = self._pointer is not None and self._rested >= RESTS
+        return before != (self._rows, self._touched, self._said)
+
+    def _lay_out(self) -> None:
+        if self.box is None:
+            self._stood, self.side = [], {}
+            return
+        x, y, width, high = self.box
+        inner = (x + PAD, y + HEAD, width - 2 * PAD, high - HEAD - PAD)
+        self._stood = stood(self._rows, inner)
+        total = sum(one.box[3] for one in self._stood)
+        self._height, self.side = shared(inner, total, self._wanted)
+        self._first = min(self._first, self._most_first())
+
+    def _most_first(self) -> int:
+        """The row that is the first one seen when the last one is seen whole."""
+        room = self._height
+        for number in range(len(self._stood) - 1, -1, -1):
+            room -= self._stood[number].box[3]
+            if room < -0.5:
+                return number + 1
+        return 0
+
+    @property
+    def _seen(self) -> list[Stood]:
+        """Rows that are seen, whole, where they stand now."""
+        first, box = int(self._first), self.box
+        if box is None or first >= len(self._stood):
+            return []
+        inner = (box[0] + PAD, box[1] + HEAD, box[2] - 2 * PAD, box[3])
+        rows = [one.row for one in self._stood[first:]]
+        found = stood(rows, inner)
+        return [one for one in found if one.box[1] + one.box[3] <= inner[1] + self._height + 0.5]
+
+    # ---- what it looks like
+
+    def sketch(self) -> Sketch | None:
+        """The panel, None where it is not to be seen."""
+        if not self.open or self.hidden or self.box is None:
+            return None
+        now = (self._rows, self._touched, self._ring, self._first, self._slid, self.box, self.theme.name)
+        if self._drawn is None or self._drawn[0] != now:
+            self._drawn = now, self._painted()
+        return self._drawn[1]
+
+    def _painted(self) -> Sketch:
+        assert self.box is not None
+        sketch, kept = Sketch(), self.box
+        away = (1.0 - self._slid) ** 3 * (kept[2] + PAD)
+        self.box = (kept[0] + away, *kept[1:])
+        draw_ground(sketch, self.box, self.theme, self.closes)
+        touched = self._touched if self._ring else _without_ring(self._touched)
+        seen = self._seen
+        for one in seen:
+            draw_row(sketch, one, self.theme, touched)
+        if len(seen) < len(self._stood):
+            total = sum(one.box[3] for one in self._stood)
+            above = sum(one.box[3] for one in self._stood[: int(self._first)])
+            here = sum(one.box[3] for one in seen)
+            x, y, width, _ = self.box
+            draw_bar(sketch, (x + width - 7, y + HEAD, 3.0, self._height - 4), self.theme, above / total,
+                     (above + here) / total)  # fmt: skip
+        if self.side and self.stands:
+            top = min(box[1] for box in self.side.values()) - 7
+            sketch.line((self.box[0] + PAD, top), (self.box[0] + self.box[2] - PAD, top), self.theme.border)
+        self.box = kept
+        return sketch
+
+    def label(self, size: tuple[float, float]) -> list[Sketch]:
+        """What stands beside the pointer: what the control does, and what else changes the same."""
+        part = self._part(self._touched.over)
+        if part is None or self._pointer is None or self._touched.held or self.hidden or not self._said:
+            return []
+        item = part.item
+        ways = [f"key {item.keys}"] * bool(item.keys) + [item.control.flag] * bool(item.control.flag)
+        ways += ["double click types it"] * item.typed
+        more = wrapped(item.control.does, _TIP) + ["  \N{MIDDLE DOT}  ".join(ways)] * bool(ways)
+        return [pointer_label(self._pointer, size, item.name, item.shown, more, self.theme)]
+
+    # ---- the pointer, in logical pixels
+
+    def owns(self, at: Point) -> bool:
+        """Whether a point is on it, and not on a panel of the column that stands in it."""
+        if not self.open or self.box is None or not _inside(at, self.box):
+            return False
+        return not (self.stands and any(_inside(at, box) for box in self.side.values()))
+
+    def hover(self, at: Point | None) -> bool:
+        """The pointer is over a point (None: elsewhere); returns whether the picture changes."""
+        before, pointer = self._touched, self._pointer
+        part = None if at is None else self._at(at)
+        cell = -1 if part is None or at is None else _cell(part, at)
+        self._touch(over="" if part is None else part.item.name, cell=cell)
+        self._pointer = at if part is not None else None
+        if self._touched.over != before.over or part is None:
+            self._rested, self._said = 0.0, False
+        return before != self._touched or (pointer != self._pointer and part is not None)
+
+    def press(self, at: Point) -> Wish | None:
+        """A button went down on it."""
+        part = self._at(at)
+        self._touch(held="" if part is None else part.item.name)
+        self._ring = False
+        if part is None:
+            return None
+        self._touch(focus=part.item.name)
+        if isinstance(part.item.control, Slider):
+            return Wish("set", part.item, value_at(part, at[0]), held=True)
+        return None
+
+    def drag(self, at: Point) -> Wish | None:
+        """The pointer moved with the button held."""
+        part = self._part(self._touched.held)
+        if part is None or not isinstance(part.item.control, Slider):
+            return None
+        return Wish("set", part.item, value_at(part, at[0]), held=True)
+
+    def release(self, at: Point) -> Wish | None:
+        """The button went up: what it is over is meant, if it went down there too."""
+        held, part = self._touched.held, self._at(at)
+        self._touch(held="")
+        if part is None or part.item.name != held:
+            return None
+        control = part.item.control
+        if isinstance(control, Segments):
+            cell = _cell(part, at)
+            return None if cell < 0 else Wish("set", part.item, control.choices[cell])
+        if isinstance(control, Switch):
+            return Wish("set", part.item, part.item.value is not True)
+        return Wish("set", part.item) if isinstance(control, Button) else None
+
+    def number_at(self, at: Point) -> Item | None:
+        """The item of which a number stands at a point, to be typed after a double click."""
+        for one in self._seen:
+            x, y, width, _ = one.box
+            item = one.row.typed or (one.row.items[0] if one.row.items else None)
+            where = (x, y, width / 3, 28.0) if one.row.typed else (x + width / 2, y, width / 2, 19.0)
+            if item is not None and item.typed and _inside(at, where):
+                return item
+        return None
+
+    def scroll(self, notches: float) -> bool:
+        """The wheel turned over it; returns whether there was more to see."""
+        before = self._first
+        self._first = min(max(0, self._first - (1 if notches > 0 else -1)), self._most_first())
+        self._touch(over="", cell=-1)
+        return before != self._first
+
+    # ---- keys
+
+    def key(self, name: str, *, shift: bool = False) -> Wish | bool:
+        """A key: what is wanted by it, True if it only moved the ring, False if it is none of the panel's."""
+        if name not in ("Tab", "Space", "Enter", "Left", "Right", "Up", "Down") or not self._stood:
+            return False
+        if name == "Tab":
+            self._move(-1 if shift else 1)
+            return True
+        self._ring = True
+        row, item = self._focused()
+        if name in ("Space", "Enter"):
+            return self._pressed(item, name)
+        way = 1 if name in ("Right", "Up") else -1
+        if isinstance(item.control, Button):
+            self._along(row, item, name)
+            return True
+        value = turned(item, way)
+        return True if value is None else Wish("set", item, value)
+
+    def _pressed(self, item: Item, name: str) -> Wish | bool:
+        if isinstance(item.control, Button):
+            return Wish("set", item)
+        if isinstance(item.control, Switch):
+            return Wish("set", item, item.value is not True)
+        if item.typed and name == "Enter":
+            return Wish("type", item)
+        if isinstance(item.control, Segments):
+            value = turned(item, 1)
+            return Wish("set", item, item.control.choices[0] if value is None else value)
+        return True
+
+    def _order(self) -> list[tuple[int, Row, Item]]:
+        return [(k, one.row, item) for k, one in enumerate(self._stood) for item in one.row.items]
+
+    def _focused(self) -> tuple[Row, Item]:
+        order = self._order()
+        found = next(((row, item) for _, row, item in order if item.name == self._touched.focus), None)
+        if found is None:  # at first, and where what had the keys has gone
+            found = next(((row, item) for _, row, item in order if item.sign == "toggle_run"), order[0][1:])
+            self._touch(focus=found[1].name)
+        return found
+
+    def _move(self, by: int) -> None:
+        """The ring goes to the next control; the first key shows where it is."""
+        order = self._order()
+        _, item = self._focused()
+        if self._ring:
+            names = [one.name for _, _, one in order]
+            item = order[(names.index(item.name) + by) % len(order)][2]
+        self._ring = True
+        self._see(item)
+
+    def _along(self, row: Row, item: Item, name: str) -> None:
+        """Arrows on a button: to its neighbour, or to the row above or below."""
+        order = self._order()
+        if name in ("Left", "Right"):
+            names = [one.name for one in row.items]
+            place = names.index(item.name) + (1 if name == "Right" else -1)
+            if 0 <= place < len(names):
+                self._see(row.items[place])
+            return
+        firsts = [one for k, (number, _, one) in enumerate(order) if k == 0 or order[k - 1][0] != number]
+        number = next(k for k, (_, _, one) in enumerate(order) if one.name == item.name)
+        rows = [order[k][0] for k in range(len(order)) if order[k][2] in firsts]
+        place = rows.index(order[number][0]) + (1 if name == "Down" else -1)
+        if 0 <= place < len(firsts):
+            self._see(firsts[place])
+
+    def _see(self, item: Item) -> None:
+        """Give it the keys, and scroll so that it is seen."""
+        self._touch(focus=item.name)
+        number = next(k for k, one in enumerate(self._stood) if item in one.row.items)
+        self._first = min(self._first, number)
+        while self._first < self._most_first() and all(item not in one.row.items for one in self._seen):
+            self._first += 1
+
+    # ---- what is where
+
+    def _touch(self, **changes: Any) -> None:
+        now = self._touched
+        parts = {name: getattr(now, name) for name in ("over", "cell", "focus", "held", "running")} | changes
+        self._touched = Touched(**parts)
+
+    def _at(self, at: Point) -> Placed | None:
+        return next((part for one in self._seen for part in one.parts if _inside(at, part.box)), None)
+
+    def _part(self, name: str) -> Placed | None:
+        return next((part for one in self._seen for part in one.parts if name and part.item.name == name), None)
+
+
+def _cell(part: Placed, at: Point) -> int:
+    return next((k for k, cell in enumerate(part.cells) if _inside(at, cell)), -1)
+
+
+def _inside(point: Point, box: Box) -> bool:
+    x, y, width, height = box
+    return x <= point[0] < x + width and y <= point[1] < y + height
+
+
+def _without_ring(touched: Touched) -> Touched:
+    return Touched(touched.over, touched.cell, "", touched.held, touched.running)

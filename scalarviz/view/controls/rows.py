@@ -1,0 +1,178 @@
+"""Where rows and their items stand: boxes in logical pixels, from top to bottom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ...run.controls import Segments
+from ..draw.places import LABEL, Box
+from ..draw.text import measure
+from .item import Item, Row, printed
+
+PAD = 12.0
+BOX = 28.0
+"""Height of a list, a button, a switch's line."""
+_HEIGHTS = {"tools": 66.0, "slider": 63.0, "switches": 32.0, "buttons": 36.0, "layers": 62.0, "rule": 15.0}
+_UNDER = 22.0
+"""From the top of a row to what stands under its label."""
+_GAP = 8.0
+_KNOB = 30.0
+"""From the top of a slider's row to its track."""
+
+
+class Placed(NamedTuple):
+    """An item and the box that answers to the pointer; of a list the boxes of its choices."""
+
+    item: Item
+    box: Box
+    cells: tuple[Box, ...] = ()
+
+
+class Stood(NamedTuple):
+    """A row, its box, and its items in theirs."""
+
+    row: Row
+    box: Box
+    parts: tuple[Placed, ...]
+
+
+def height_of(row: Row, width: float) -> float:
+    """Logical pixels, what parts it from the next one included."""
+    if row.look == "segments" and beside_label(row, width):
+        return BOX + 10.0
+    if row.look == "segments":
+        return _UNDER + BOX * lines_of(row.items[0], width) + 9.0
+    return _HEIGHTS[row.look]
+
+
+def beside_label(row: Row, width: float) -> bool:
+    """Whether a list of few short words stands beside its name, in one line, with nothing else to be said."""
+    item = row.items[0]
+    return not (item.shown or row.note) and measure(row.label, LABEL) + 14 + _words(item) <= width
+
+
+def _words(item: Item) -> float:
+    """How wide the choices of a list are in one line."""
+    assert isinstance(item.control, Segments)
+    return sum(measure(printed(one), LABEL, True) + 16 for one in item.control.choices)
+
+
+def lines_of(item: Item, width: float) -> int:
+    """In how many lines the choices of a list stand, so that none is cut."""
+    assert isinstance(item.control, Segments)
+    words = [measure(printed(one), LABEL, True) + 10 for one in item.control.choices]
+    for lines in range(1, len(words) + 1):
+        per = -(-len(words) // lines)
+        if all(sum(words[k : k + per]) <= width for k in range(0, len(words), per)):
+            return lines
+    return len(words)
+
+
+def stood(rows: Sequence[Row], box: Box) -> list[Stood]:
+    """Rows one below the other, from the top of `box` on, however far they reach."""
+    x, y, width, _ = box
+    found = []
+    for row in rows:
+        high = height_of(row, width)
+        place = (x, y, width, high)
+        found.append(Stood(row, place, tuple(_parts(row, place))))
+        y += high
+    return found
+
+
+def _parts(row: Row, box: Box) -> list[Placed]:
+    x, y, width, high = box
+    if row.look == "tools":
+        return _tools(row.items, box)
+    if row.look == "slider":
+        return [Placed(row.items[0], (x, y + 16, width, _KNOB))]
+    if row.look == "segments" and beside_label(row, width):
+        least = _words(row.items[0])
+        wide = min(max(least, 0.66 * width), width - measure(row.label, LABEL) - 14)
+        return [_list(row.items[0], (x + width - wide, y, wide, BOX))]
+    if row.look == "segments":
+        return [_list(row.items[0], (x, y + _UNDER, width, high - _UNDER - 9))]
+    if row.look == "switches":
+        wide = width / 2 if len(row.items) > 1 else width
+        return [Placed(item, (x + k * wide, y, wide - (_GAP if k == 0 and len(row.items) > 1 else 0), BOX))
+                for k, item in enumerate(row.items)]  # fmt: skip
+    if row.look == "buttons":
+        return _buttons(row, box)
+    if row.look == "layers":
+        return _layers(row.items, (x, y + _UNDER, width, BOX))
+    return []
+
+
+def _tools(items: Sequence[Item], box: Box) -> list[Placed]:
+    """Buttons in a row; the one in the middle is wider."""
+    x, y, width, _ = box
+    wide = (width - _GAP * (len(items) - 1) - 16) / len(items)
+    found = []
+    for k, item in enumerate(items):
+        own = wide + (16 if k == len(items) // 2 else 0)
+        found.append(Placed(item, (x, y, own, 38.0)))
+        x += own + _GAP
+    return found
+
+
+def _list(item: Item, box: Box) -> Placed:
+    """Choices side by side, each as wide as its word and an equal part of what is left."""
+    assert isinstance(item.control, Segments)
+    x, y, width, high = box
+    choices = item.control.choices
+    lines = round(high / BOX)
+    per = -(-len(choices) // lines)
+    cells: list[Box] = []
+    for line in range(lines):
+        words = [measure(printed(one), LABEL, True) for one in choices[line * per : (line + 1) * per]]
+        air = (width - sum(words)) / max(len(words), 1)
+        left = x
+        for word in words:
+            cells.append((left, y + line * BOX, word + air, BOX))
+            left += word + air
+    return Placed(item, box, tuple(cells))
+
+
+def _buttons(row: Row, box: Box) -> list[Placed]:
+    """At the right of what they are about, or as wide as the panel where nothing is said of it."""
+    x, y, width, _ = box
+    if len(row.items) == 1 and row.items[0].control.label == row.label:
+        return [Placed(row.items[0], (x, y, width, BOX))]
+    right, found = x + width, []
+    for item in reversed(row.items):
+        wide = measure(item.control.label, LABEL, True) + 24
+        found.append(Placed(item, (right - wide, y, wide, BOX)))
+        right -= wide + _GAP
+    return found[::-1]
+
+
+_STEP = 20.0  # width of + and -
+ENDS = 46.0
+"""Width of the boxes that say how many inputs and outputs there are; with more than three layers they make way."""
+
+
+def ends_shown(layers: int) -> bool:
+    """Whether inputs and outputs stand beside so many layers."""
+    return layers <= 3
+
+
+def _layers(items: Sequence[Item], box: Box) -> list[Placed]:
+    """Pairs of - and + for each layer around its number, and one that adds a layer, between the two ends."""
+    x, y, width, high = box
+    layers = len(items) // 2
+    if ends_shown(layers):
+        x, width = x + ENDS, width - 2 * ENDS
+    adds = len(items) % 2 == 1
+    last = 0.0 if not adds else width if layers == 0 else 26.0
+    pitch = (width - last) / max(layers, 1)
+    found = []
+    for k in range(layers):
+        left, wide = x + k * pitch + 5, pitch - 5
+        step = min(_STEP, (wide - 4) / 2)
+        found.append(Placed(items[2 * k], (left, y, step, high)))
+        found.append(Placed(items[2 * k + 1], (left + wide - step, y, step, high)))
+    if adds:
+        left = x + layers * pitch + (5 if layers else 8)
+        found.append(Placed(items[-1], (left, y, (x + width - left) - (4 if layers else 8), high)))
+    return found

@@ -1,0 +1,292 @@
+"""`Desk`: the panel of controls of one viewer: what a hand wants there is done here, as keys and edits do it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import contextmanager
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from ...errors import InputError, ScalarvizError, shown
+from ...run.controls import Reader, Segments, Slider
+from ..controls.contents import Contents
+from ..controls.panel import Wish
+from .actions import action_of
+from .playback import SPEEDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ...run.frame import Frame
+    from ...run.scene import Scene
+    from ..controls.item import Item
+    from .live import LiveView
+
+Point = tuple[float, float]
+WAITS = 0.6
+"""Seconds for which a value that was set is shown before a frame has it: an edit waits for the next call boundary."""
+DOUBLE = 0.4
+"""Seconds within which a second click on a number types it."""
+_gestures = count(1)
+_THOUSANDS = re.compile(r"[+-]?(\d{1,3}(,\d{3}){1,5}|\d{1,18})")
+
+
+class Desk:
+    """What the panel asks for, and where keys and pointer go while it is open.
+
+    Parameters
+    ----------
+    viewer : LiveView
+    scene : Scene
+        Its controls and its command.
+
+    Attributes
+    ----------
+    handlers : dict of str to callable
+        By the names of the table of actions.
+    """
+
+    def __init__(self, viewer: LiveView, scene: Scene) -> None:
+        self._viewer, self._scene = viewer, scene
+        self.panel = viewer.bench.controls
+        self.panel.closes = self.keys_of("toggle_controls")
+        self._contents = Contents(self, scene.controls, scene.command)
+        self._wanted: dict[str, tuple[Any, float]] = {}  # what was set by hand and no frame shows yet, and until when
+        self._gesture = ""
+        self._pressed = False
+        self._clicked: tuple[str, float] | None = None
+        self.handlers: dict[str, Callable[..., None]] = {"toggle_controls": self.toggle}
+
+    # ---- open and closed
+
+    def toggle(self) -> None:
+        """Open the panel, or close it."""
+        self._let_go()
+        self._wanted.clear()
+        self.panel.toggle()
+        self._viewer.bench.make_room()
+        self._viewer.refresh()
+
+    @property
+    def open(self) -> bool:
+        """Whether the panel is there."""
+        return self.panel.open
+
+    @contextmanager
+    def put_away(self) -> Iterator[None]:
+        """While the block runs the picture is that without the panel: a still never shows it."""
+        bench = self._viewer.bench
+        was, self.panel.hidden = self.panel.hidden, True
+        bench.make_room()
+        bench.refresh()
+        try:
+            yield
+        finally:
+            self.panel.hidden = was
+            bench.make_room()
+            bench.refresh()
+
+    def pass_time(self, seconds: float, frame: Frame) -> bool:
+        """`seconds` have passed and `frame` is shown; returns whether the panel has changed."""
+        panel, bench = self.panel, self._viewer.bench
+        if not panel.open:
+            return False
+        stood = panel.stands, panel.side
+        panel.pass_time(seconds)
+        now = self._viewer.clock
+        self._wanted = {name: kept for name, kept in self._wanted.items() if kept[1] > now}
+        rows = self._contents.rows(self._reader(frame), {name: value for name, (value, _) in self._wanted.items()})
+        changed = panel.show(rows, running=self._viewer.playback.running)
+        if stood != (panel.stands, panel.side):
+            bench.place_side()
+            bench.refresh()
+        return changed or panel.moving
+
+    def _reader(self, frame: Frame | None = None) -> Reader:
+        viewer = self._viewer
+        return Reader(viewer.shown if frame is None else frame, viewer.bench.subject.source, self._scene.options)
+
+    # ---- pointer, in logical pixels, and keys
+
+    def owns(self, at: Point) -> bool:
+        """Whether a point is the panel's."""
+        return self.panel.owns(at) and not self.panel.hidden
+
+    def hover(self, at: Point | None) -> bool:
+        """The pointer is over a point (None: elsewhere); returns whether the picture changes."""
+        return self.panel.open and self.panel.hover(at if at is not None and self.owns(at) else None)
+
+    def press(self, at: Point, button: str) -> bool:
+        """A button went down; whether it is the panel's until it goes up."""
+        if not (self.open and self.owns(at)):
+            return False
+        self._pressed = True
+        item = self.panel.number_at(at)
+        if button == "left" and item is None:
+            self._do(self.panel.press(at))
+        elif button == "left" and item is not None and self._again(item.name):
+            self.type(item)
+        return True
+
+    def drag(self, at: Point) -> bool:
+        """The pointer moved; whether the panel holds it."""
+        if self._pressed:
+            self._do(self.panel.drag(at))
+        return self._pressed
+
+    def release(self, at: Point) -> bool:
+        """The button went up; whether it was the panel's."""
+        if not self._pressed:
+            return False
+        self._pressed = False
+        wish = self.panel.release(at)
+        self._let_go()
+        self._do(wish)
+        return True
+
+    def scroll(self, at: Point, notches: float) -> bool:
+        """The wheel turned; whether that was over the panel."""
+        if not (self.open and self.owns(at)):
+            return False
+        if notches:
+            self.panel.scroll(notches)
+        return True
+
+    def key(self, pressed: str, *, shift: bool = False) -> bool:
+        """A key while the panel is open; whether it is the panel's."""
+        if not self.open:
+            return False
+        if pressed == "Escape":
+            self.toggle()
+            return True
+        found = self.panel.key(pressed, shift=shift)
+        if isinstance(found, Wish):
+            self._do(found)
+        return found is not False
+
+    def _again(self, name: str) -> bool:
+        now, before = self._viewer.clock, self._clicked
+        again = before is not None and before[0] == name and now - before[1] <= DOUBLE
+        self._clicked = None if again else (name, now)
+        return again
+
+    # ---- what is wanted
+
+    def _do(self, wish: Wish | None) -> None:
+        """Do it; what cannot be done is said, and the control shows what is."""
+        if wish is None:
+            return
+        if wish.what == "type":
+            self.type(wish.item)
+            return
+        item, viewer = wish.item, self._viewer
+        if wish.held and not self._gesture:
+            self._gesture = f"controls {next(_gestures)}"
+            viewer.hold()
+        if wish.held and item.name in self._wanted and self._wanted[item.name][0] == wish.value:
+            return
+        try:
+            self._set(item, wish.value)
+        except ScalarvizError as error:
+            self._wanted.pop(item.name, None)
+            viewer.say(str(error))
+        viewer.refresh()
+
+    def _set(self, item: Item, value: Any) -> None:
+        control = item.control
+        taken = control.taken(value)
+        edit = control.change(taken, self._reader())
+        until = self._viewer.clock + (float("inf") if self._gesture else WAITS)
+        if taken is not None:
+            self._wanted[item.name] = taken, until
+        elif item.name.startswith(("layer", "add a layer")):
+            self._wanted["layers"] = item.value, until
+        if edit is not None:
+            self._viewer.change(edit, self._gesture)
+
+    def _let_go(self) -> None:
+        """The hand is open: what it did was one edit, and training goes on."""
+        if not self._gesture:
+            return
+        self._gesture = ""
+        until = self._viewer.clock + WAITS
+        self._wanted = {name: (value, min(kept, until)) for name, (value, kept) in self._wanted.items()}
+        self._viewer.release_hold()
+
+    # ---- typing
+
+    def type(self, item: Item) -> None:
+        """A number for a control, in the host's own field; training goes on meanwhile."""
+        host, control = self._viewer.host, item.control
+        if host is None:
+            return
+        allowed = ""
+        if isinstance(control, Slider):
+            allowed = f"{control.least:,g} to {control.most:,g} on the slider; others are tried"
+        elif isinstance(control, Segments):
+            allowed = f"such as {', '.join(f'{one:,}' for one in control.choices)}"
+        now = f"{item.value:.10g}" if isinstance(item.value, float) else str(item.value)
+        host.ask_text(item.name, allowed, now, lambda text: self.typed(item, text))
+
+    def typed(self, item: Item, text: str) -> None:
+        """What was typed for a control."""
+        viewer = self._viewer
+        try:
+            value: Any = _number(text, item.name)
+            control = item.control
+            edit = control.change(control.taken(value) if isinstance(control, Slider) else value, self._reader())
+            if edit is not None:
+                viewer.change(edit)
+        except ScalarvizError as error:
+            viewer.say(str(error))
+        viewer.refresh()
+
+    # ---- what is no edit (see Contents)
+
+    @property
+    def speed(self) -> float:
+        """How many times the usual pace."""
+        return self._viewer.playback.speed
+
+    @property
+    def speeds(self) -> tuple[float, ...]:
+        """All that it can be."""
+        return SPEEDS
+
+    def keys_of(self, action: str) -> str:
+        """The first key of an action."""
+        return action_of(action).keys[0]
+
+    def send(self, action: str) -> bool:
+        """Do an action, as its key does."""
+        return self._viewer.send(action)
+
+    def hurry(self, speed: float) -> None:
+        """So many times faster or slower, as the keys do it one after the other."""
+        by = SPEEDS.index(speed) - SPEEDS.index(self.speed)
+        for _ in range(abs(by)):
+            self._viewer.send("faster" if by > 0 else "slower")
+
+    def reseed(self, seed: int) -> None:
+        """Begin anew with the first weights of another seed."""
+        if self._viewer.travels is not None:
+            self._viewer.travels.restart(seed)
+
+    def copy(self, words: str) -> None:
+        """To the clipboard of whoever sits there."""
+        host = self._viewer.host
+        if host is not None and words:
+            host.copy(words)
+            self._viewer.say(f"copied: {words}")
+
+
+def _number(text: str, name: str) -> int | float:
+    """A number as people type it: ``0.03``, ``1e-3``, ``1,024``, ``1_024``."""
+    plain = text.strip().replace("\N{MINUS SIGN}", "-")
+    if _THOUSANDS.fullmatch(plain):
+        return int(plain.replace(",", ""))
+    try:
+        return float(plain)
+    except ValueError:
+        raise InputError(f"{name}: {shown(text)} is no number; such as 0.03 or 1e-3") from None
