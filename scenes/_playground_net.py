@@ -1,13 +1,14 @@
-"""The networks of the scene `playground`: features, hidden layers, and an output of the sort that the points need."""
+"""`PlayNet`: the networks of the scene `playground`: features, hidden layers, an output of the sort the points need."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from scalarviz import nn
 from scalarviz.run.edits.change import ACTIVATIONS
 
-from ._features import Features
+from ._features import FEATURES, Features
 from ._sort import Sort
 
 BETWEEN = ("tanh", "relu", "sigmoid", "leaky_relu", "identity")
@@ -17,31 +18,79 @@ SPREAD = 0.5
 MOST_LAYERS, MOST_UNITS = 6, 64
 
 
-def network(
-    features: Sequence[str], hidden: Sequence[int], activation: str, sort: Sort, seed: int, off: Collection[str] = ()
-) -> nn.Sequential:
-    """A network whose weights are drawn by the seed: those of a layer of one place and shape are always the same.
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a network of the playground is made of.
+
+    Attributes
+    ----------
+    features : tuple of str
+        What it gets of a point, by the names of :data:`._features.FEATURES`: a column of weights each.
+    hidden : tuple of int
+    activation : str
+        One of :data:`BETWEEN`, behind each hidden layer.
+    sort : Sort
+    seed : int
+        Draws its weights: those of a layer of one place and shape are always the same.
+    off : frozenset of str
+        Features that are 0.
+    """
+
+    features: tuple[str, ...]
+    hidden: tuple[int, ...]
+    activation: str
+    sort: Sort
+    seed: int
+    off: frozenset[str] = frozenset()
+
+    @property
+    def on(self) -> tuple[str, ...]:
+        """Features that are not 0."""
+        return tuple(name for name in self.features if name not in self.off)
+
+
+class PlayNet(nn.Sequential):
+    """A network of a shape, its weights drawn.
 
     Parameters
     ----------
-    features : sequence of str
-        What it gets of a point, by the names of :data:`._features.FEATURES`.
-    hidden : sequence of int
-    activation : str
-        One of :data:`BETWEEN`.
-    sort : Sort
-    seed : int
-    off : collection of str
-        Features that are 0; the weights of their column are frozen.
+    shape : Shape
     """
-    layers: list[nn.Module] = [Features(features, tuple(off))]
-    before = len(features)
-    for units in hidden:
-        layers += [nn.Linear(before, units), ACTIVATIONS[activation]()]
-        before = units
-    layers.append(nn.Linear(before, sort.outputs))
-    if len(sort.classes) == 2:
-        layers.append(nn.Tanh())
-    net = nn.Sequential(*layers)
-    net.initialize(nn.init.uniform(-SPREAD, SPREAD), seed=seed)
-    return net
+
+    def __init__(self, shape: Shape) -> None:
+        layers: list[nn.Module] = [Features(shape.features, tuple(shape.off))]
+        before = len(shape.features)
+        for units in shape.hidden:
+            layers += [nn.Linear(before, units), ACTIVATIONS[shape.activation]()]
+            before = units
+        layers.append(nn.Linear(before, shape.sort.outputs))
+        if len(shape.sort.classes) == 2:
+            layers.append(nn.Tanh())
+        super().__init__(*layers)
+        self.initialize(nn.init.uniform(-SPREAD, SPREAD), seed=shape.seed)
+        self._shape = shape
+
+    @property
+    def shape(self) -> Shape:
+        """Its shape now: another activation may have been put in since."""
+        if not self._shape.hidden:
+            return self._shape
+        kind = type(self[2])
+        name = next((name for name, its in ACTIVATIONS.items() if its is kind), self._shape.activation)
+        return replace(self._shape, activation=name)
+
+    def with_hidden(self, hidden: Sequence[int]) -> PlayNet:
+        """The network with other hidden layers, as it would begin."""
+        return PlayNet(replace(self.shape, hidden=tuple(hidden)))
+
+    def with_sort(self, sort: Sort, inputs: int = 2) -> PlayNet:
+        """The same for other points: with another output, and of one input with its features alone."""
+        shape = self.shape
+        fits = tuple(name for name in shape.features if FEATURES[name].inputs <= inputs) or ("x",)
+        return PlayNet(replace(shape, sort=sort, features=fits, off=shape.off.intersection(fits)))
+
+    def with_features(self, on: Collection[str]) -> PlayNet:
+        """The same with these features: a new one has a column more, one that is left out is 0."""
+        shape = self.shape
+        names = tuple(name for name in FEATURES if name in on or name in shape.features)
+        return PlayNet(replace(shape, features=names, off=frozenset(names).difference(on)))

@@ -29,6 +29,11 @@ class Sort:
         """Numbers that the network gives: one; of more than two classes one each."""
         return len(self.classes) if len(self.classes) > 2 else 1
 
+    @property
+    def kind(self) -> int:
+        """0 for numbers, else the number of classes: networks for one kind are alike, whatever the classes' names."""
+        return len(self.classes)
+
     def loss(self) -> Callable[..., Any]:
         """Half of the squared error; of more than two classes the cross-entropy of the softmax."""
         return nn.CrossEntropyLoss() if self.outputs > 1 else nn.MSELoss(factor=0.5)

@@ -32,7 +32,7 @@ from scalarviz.run.panels import HeldBack, LossCurve
 from ._features import FEATURES
 from ._known_points import Known, PointSet, Recipe, points_for
 from ._own_points import own_points, read_table
-from ._playground_net import BETWEEN, MOST_LAYERS, MOST_UNITS, network
+from ._playground_net import BETWEEN, MOST_LAYERS, MOST_UNITS, PlayNet, Shape
 from ._points import KINDS, NOISE
 from .options import SamplingFlag, SceneOptions, WholeNumbers, one_of
 
@@ -126,7 +126,7 @@ def build(options: Options) -> sv.Scene:
     _check_hidden(options.hidden)
     points = points_for(_recipe(options))
     features = _check_features(options, points)
-    net = network(features, options.hidden, options.activation, points.sort, options.seed)
+    net = PlayNet(Shape(features, options.hidden, options.activation, points.sort, options.seed))
     optimizer, usual_lr = OPTIMIZERS[options.optimizer]
     rule = optimizer(net.parameters(), lr=options.lr or usual_lr)
     own = points.recipe.own

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..engine.problem import Sampling
 from ..engine.table import usable
 from ..errors import InputError
 from ..optim import GroupNumbers, PaceMoment, Schedule
-from . import changing
+from . import changing, state
 from .checks import batch_of, check_targets
 from .dataset import Dataset, Given, data_of
 from .edits.base import within
@@ -280,6 +281,16 @@ class RunHands:
     def call(self, function: Callable[[Any], object]) -> None:
         """Call a function of the run."""
         function(self.run)
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """What is done within it is done whole: after an error the run is as it was."""
+        before = state.give(self.run, state.MOVED)
+        try:
+            yield
+        except BaseException:
+            state.put(self.run, before)
+            raise
 
     def _use(self, **parts: Any) -> None:
         """Let the engine prepare for a problem of other parts; if it cannot, nothing has changed."""

@@ -93,6 +93,29 @@ def seed_shown(frame: Frame) -> int:
     return seed
 
 
+def seeded_as_before(run: Run, home: State) -> NDArray[Any]:
+    """The weights of a model that was changed since `home`, (P,): those of then, and others as the run's seed draws.
+
+    Raises
+    ------
+    StateError
+        Some were made by hand.
+    """
+    first, graph = home.parts["weights"].values, home.parts["graph"]
+    before = starts(graph.tape)
+    try:
+        values = seeded(run, seed_shown(run.frame()))
+    except InputError as error:
+        raise StateError(
+            f"restart: the run began with {len(first):,} weights and has {len(run._store.value):,} since its model was "
+            f"changed; {str(error).removeprefix('restart: ')}, or go back before that change (run.to)"
+        ) from None
+    for block, to in starts(run._tape).items():
+        if block in before:
+            values[to : to + block.size] = first[before[block] : before[block] + block.size]
+    return values
+
+
 def seeded(run: Run, seed: int) -> NDArray[Any]:
     """All weights as the initialisers that drew them last draw them with this seed, buffers as they were made, (P,).
 

@@ -11,7 +11,7 @@ from ..scalar.store import Gate
 from . import state
 from .edits import Applied
 from .past import Branch
-from .restarted import SEEDED, redrawn, restarted, seeded
+from .restarted import SEEDED, redrawn, restarted, seeded, seeded_as_before
 from .signals import Whole
 from .timeline import Timeline
 from .timeline.timeline import Progress
@@ -118,7 +118,8 @@ class Travel:
     def restart(self, seed: int | None = None) -> None:
         """Begin anew on a branch of its own: the first weights with the rate, batch, data and freezes of now.
 
-        What was trained stays as a branch, and :meth:`undo` returns to it.
+        What was trained stays as a branch, and :meth:`undo` returns to it. Of a model that was changed since, weights
+        that were there at first begin as they began, the others as the run's seed draws them.
 
         Parameters
         ----------
@@ -131,7 +132,7 @@ class Travel:
         InputError
             No seed, or some weights were made by hand, so that nobody can draw them anew; they are named.
         StateError
-            Without a seed: the model was changed since to one with other weights.
+            Without a seed: the model was changed since to one with weights that were made by hand.
         """
         self._check_live()
         self.timeline.enter()
@@ -141,6 +142,8 @@ class Travel:
         self.timeline.to(self.span[0])
         home, place = state.give(run, state.MOVED), self.timeline.place()
         self.timeline.to(here)
+        if drawn is None and home.parts["graph"].blocks != today.parts["graph"].blocks:
+            drawn = seeded_as_before(run, home)
         again = restarted(home, today) if drawn is None else redrawn(drawn, home, today)
         why = "restart" if seed is None else f"{SEEDED}{seed}"
         with Whole(), self.timeline.jump(why, place):

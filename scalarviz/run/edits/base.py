@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import fields
 from typing import Any, ClassVar, Protocol
 
@@ -123,6 +124,10 @@ class Hands(Protocol):
 
     def call(self, function: Callable[[Any], object]) -> None:
         """Call a function of the run."""
+        ...
+
+    def whole(self) -> AbstractContextManager[None]:
+        """What is done within it is done whole: after an error the run is as it was."""
         ...
 
 

@@ -1,0 +1,118 @@
+"""What hands change of a playground, as edits: other points, other hidden layers, a feature on or off.
+
+They are resolved when it is their turn, between two steps, for the network of then: two that come quickly after each
+other do not take each other back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scalarviz.errors import InputError
+from scalarviz.run.edits import AddSamples, Change, Edit, Refill, SetFrozen, Several
+from scalarviz.run.edits.base import Hands, Names, numbered
+
+from ._features import FEATURES
+from ._known_points import PointSet
+from ._playground_net import PlayNet
+
+
+def _net(hands: Hands) -> PlayNet:
+    """The network of the run that an edit is resolved for."""
+    found: Any = getattr(getattr(hands, "run", None), "model", None)
+    if not isinstance(found, PlayNet):
+        raise InputError("this edit is for the network of the scene playground")
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetHidden(Edit):
+    """Other hidden layers: those that still fit go on, the others begin as they would have begun."""
+
+    hidden: tuple[int, ...]
+
+    def resolved(self, hands: Hands) -> Edit:
+        """The network as a change."""
+        return Several((Change(model=_net(hands).with_hidden(self.hidden)),), self.words()).resolved(hands)
+
+    def words(self, name: Names = numbered) -> str:
+        """``hidden layers 4, 2``."""
+        return f"hidden layers {', '.join(map(str, self.hidden))}" if self.hidden else "no hidden layer"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SwitchFeature(Edit):
+    """A feature on or off. Off it is 0 and its weights are frozen; one that was never on has a column from now on."""
+
+    feature: str
+    on: bool
+
+    def resolved(self, hands: Hands) -> Edit:
+        """The network as a change, the other columns as they are."""
+        net = _net(hands)
+        on = [name for name in FEATURES if name in net.shape.on]
+        wanted = [name for name in FEATURES if (self.on if name == self.feature else name in on)]
+        if not wanted:
+            raise InputError("the last feature stays on: without any the network would see nothing")
+        new = net.with_features(wanted)
+        flags = _keep_columns(net, new)
+        return Several((Change(model=new), SetFrozen(0, flags.ravel())), self.words()).resolved(hands)
+
+    def words(self, name: Names = numbered) -> str:
+        """``sin x on``."""
+        return f"{FEATURES[self.feature].title} {'on' if self.on else 'off'}"
+
+
+def _keep_columns(old: PlayNet, new: PlayNet) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Give a network's first layer the columns of another; returns which of its weights are to be frozen."""
+    before, names, off = old.shape.features, new.shape.features, new.shape.off
+    weight = np.array(new[1].weight.data)
+    frozen = np.zeros(weight.shape, bool)
+    flags = np.asarray(old[1].weight.frozen_flags, bool).reshape(old[1].weight.shape)
+    for k, name in enumerate(names):
+        if name in before:
+            weight[:, k] = np.asarray(old[1].weight.data)[:, before.index(name)]
+            was_off = name in old.shape.off
+            frozen[:, k] = flags[:, before.index(name)] & (not was_off)
+        frozen[:, k] |= name in off
+    new[1].weight.data = weight
+    new[1].bias.data = np.array(old[1].bias.data)
+    return frozen
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OtherPoints(Edit):
+    """Other points to learn from, and where they need it another output of the network."""
+
+    points: Any
+    said: str
+
+    def resolved(self, hands: Hands) -> Edit:
+        """The data, and the change of the network where there is one."""
+        net, points = _net(hands), self.points
+        assert isinstance(points, PointSet)
+        refill = Refill(*points.train)
+        inputs = len(points.units.inputs)
+        fits = all(FEATURES[name].inputs <= inputs for name in net.shape.features)
+        old, new = net.shape.sort, points.sort
+        if old.kind == new.kind and fits:
+            return Several((refill,), self.said).resolved(hands)
+        change = Change(model=net.with_sort(new, inputs), loss=new.loss())
+        first = new.outputs > 1 and (old.outputs == 1 or new.outputs <= old.outputs)  # what the loss can use at once
+        return Several((refill, change) if first else (change, refill), self.said).resolved(hands)
+
+    def words(self, name: Names = numbered) -> str:
+        """What it was called."""
+        return self.said
+
+    def continues(self, earlier: Edit) -> bool:
+        """Whether it leaves nothing of the points of before."""
+        return isinstance(earlier, OtherPoints)
+
+
+def added(at: tuple[float, float], target: float) -> Edit:
+    """One more point to learn from."""
+    return AddSamples(np.array([at]), np.array([[target]]))
