@@ -169,9 +169,8 @@ def test_a_restart_keeps_the_first_numbers_of_layers_that_were_there():
 def test_a_restart_with_new_weights_made_by_hand_names_them():
     run = run_of()
     run.step(3)
-    wide = network(4)
-    wide[2].weight = nn.Parameter(np.ones((1, 4)))
-    run.do(Change(model=wide))
-    with pytest.raises(StateError, match="13 weights and has 17.*made by hand"):
+    own = sv.Weight(0.5, name="own")
+    run.do(Change(model=lambda row: [own * row[0]], optimizer=optim.SGD([own], lr=0.1)))
+    with pytest.raises(StateError, match="13 weights and has 1 since its model was changed.*made by hand"):
         run.restart()
     assert run.steps == 3
