@@ -156,10 +156,9 @@ class Known:
         self.first = first
 
     def add(self, points: PointSet) -> PointSet:
-        """From now on it is known."""
-        self._sets[self._print_of(*points.train)] = points
+        """From now on it is known; returns it, or the one that is learnt from in the same way and was there before."""
         self._last = None
-        return points
+        return self._sets.setdefault(self._print_of(*points.train), points)
 
     def of(self, data: Any) -> PointSet:
         """The points of what a run learns from: its data, shape (numbers of a sample, N)."""

@@ -16,7 +16,7 @@ from scalarviz.run.edits import AddSamples, Change, Edit, Refill, SetFrozen, Sev
 from scalarviz.run.edits.base import Hands, Names, numbered
 
 from ._features import FEATURES
-from ._known_points import PointSet
+from ._known_points import Known, PointSet
 from ._playground_net import PlayNet
 
 
@@ -113,6 +113,51 @@ class OtherPoints(Edit):
         return isinstance(earlier, OtherPoints)
 
 
-def added(at: tuple[float, float], target: float) -> Edit:
+@dataclass(frozen=True, slots=True, eq=False)
+class AddPoint(Edit):
     """One more point to learn from."""
-    return AddSamples(np.array([at]), np.array([[target]]))
+
+    known: Known
+    at: tuple[float, float]
+    target: float
+
+    def resolved(self, hands: Hands) -> Edit:
+        """The sample that it is."""
+        points = self.known.of(_data(hands))
+        at = self.at if len(points.units.inputs) == 2 else (self.at[0], 0.0)
+        more = self.known.add(points.with_point(at, self.target))
+        inputs, targets = more.train
+        return AddSamples(inputs[-1:], targets[-1:])
+
+    def words(self, name: Names = numbered) -> str:
+        """``one point more``."""
+        return "one point more"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RemovePoint(Edit):
+    """Without one of the points that are learnt from: the one of that number, of those that were shown."""
+
+    known: Known
+    shown: PointSet
+    index: int
+
+    def resolved(self, hands: Hands) -> Edit:
+        """The others, as other samples."""
+        points = self.known.of(_data(hands))
+        inputs, targets = points.train
+        same = (inputs == self.shown.inputs[self.index]).all(axis=1) & (targets[:, 0] == self.shown.targets[self.index])
+        found = np.flatnonzero(same)
+        if not len(found) or len(inputs) == 1:
+            raise InputError("this point is not learnt from any more, or it is the last one")
+        index = self.index if self.index in found else int(found[0])
+        fewer = self.known.add(points.without(index))
+        return Several((Refill(*fewer.train),), self.words())
+
+    def words(self, name: Names = numbered) -> str:
+        """``one point less``."""
+        return "one point less"
+
+
+def _data(hands: Hands) -> Any:
+    return hands.run.problem.data  # type: ignore[attr-defined]  # a scene's edits are for a Run

@@ -27,12 +27,12 @@ import scalarviz as sv
 from scalarviz import optim
 from scalarviz.errors import InputError, listing
 from scalarviz.run import Moment
-from scalarviz.run.panels import HeldBack, LossCurve
 
 from ._features import FEATURES
 from ._known_points import Known, PointSet, Recipe, points_for
 from ._own_points import own_points, read_table
 from ._playground_net import BETWEEN, MOST_LAYERS, MOST_UNITS, PlayNet, Shape
+from ._playground_panels import panels_of
 from ._points import KINDS, NOISE
 from .options import SamplingFlag, SceneOptions, WholeNumbers, one_of
 
@@ -154,7 +154,7 @@ def build(options: Options) -> sv.Scene:
         name="playground",
         run=run,
         input_names=points.units.names,
-        panels=(LossCurve("points to learn from", held_back(known)),),
+        panels=panels_of(known),
         notes=notes,
         story=sv.run.Story(f"They should {_aim(points)}.", claim=partial(_claim, known=known)),
         whole_loss=points.learnt <= MOST_TOLD,
@@ -185,15 +185,6 @@ def _aim(points: PointSet) -> str:
         else f"find {target!r} from"
     )
     return f"{what} {names}" if len(what) + len(names) < 90 else "learn the points of your table"
-
-
-def held_back(known: Known) -> HeldBack:
-    """The second curve: of the points that belong to those of the moment."""
-    return HeldBack(
-        "held back",
-        lambda moment: known.at(moment.frame).test,
-        lambda moment, outputs, targets: known.at(moment.frame).sort.right(outputs, targets),
-    )
 
 
 def _claim(moment: Moment, *, known: Known) -> str:

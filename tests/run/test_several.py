@@ -171,6 +171,6 @@ def test_a_restart_with_new_weights_made_by_hand_names_them():
     run.step(3)
     own = sv.Weight(0.5, name="own")
     run.do(Change(model=lambda row: [own * row[0]], optimizer=optim.SGD([own], lr=0.1)))
-    with pytest.raises(StateError, match="13 weights and has 1 since its model was changed.*made by hand"):
+    with pytest.raises(StateError, match=r"13 weights and has 1 since its model was changed.*made by hand"):
         run.restart()
     assert run.steps == 3

@@ -1,0 +1,83 @@
+"""What stands beside the cubes of a playground: the plane with its points, and the loss of those held back."""
+
+from __future__ import annotations
+
+from scalarviz.run import Moment
+from scalarviz.run.edits import Edit
+from scalarviz.run.panels import Axis, HeldBack, LossCurve, Panel, PlaneMap, PointEdits, Points
+
+from ._known_points import Known
+from ._playground_edits import AddPoint, RemovePoint
+from ._units import Column
+
+
+def panels_of(known: Known) -> tuple[Panel, ...]:
+    """The panels of a scene with these points."""
+    return plane(known), LossCurve("points to learn from", held_back(known))
+
+
+def plane(known: Known) -> PlaneMap:
+    """The output over the plane of the two numbers of a point, with the points."""
+    first = known.first
+    across, *rest = first.units.inputs
+    up = rest[0] if rest else Column("", -1.0, 1.0)
+    target, classes = first.units.target, first.sort.classes
+    hand = Hand(known)
+    says = classes if len(classes) == 2 else tuple(f"{number:.3g}" for number in target.shown)
+    return PlaneMap(
+        "output over the plane",
+        _axis(across),
+        _axis(up),
+        span=(target.least, target.most),
+        says=(says[0], says[-1]),
+        points=hand.points,
+        classes=classes if len(classes) > 2 else (),
+        edits=PointEdits(hand.add, hand.remove),
+    )
+
+
+def _axis(column: Column) -> Axis:
+    return Axis(column.name, column.least, column.most, column.shown)
+
+
+class Hand:
+    """Adds points to what is learnt from and takes them away.
+
+    Parameters
+    ----------
+    known : Known
+
+    Attributes
+    ----------
+    target : float
+        What the next point will be: one of the targets of the points.
+    """
+
+    def __init__(self, known: Known) -> None:
+        self._known = known
+        self._shown = known.first
+        self.target = float(known.first.targets.max())
+
+    def points(self, moment: Moment) -> Points:
+        """Those that are drawn of a moment."""
+        points = self._shown = self._known.at(moment.frame)
+        some = points.drawn()
+        return Points(points.inputs[some], points.targets[some], points.held_back[some])
+
+    def add(self, at: tuple[float, float]) -> Edit:
+        """One more there."""
+        return AddPoint(self._known, at, self.target)
+
+    def remove(self, index: int) -> Edit | None:
+        """Without one of those that are drawn; what is held back stays."""
+        number = int(self._shown.drawn()[index])
+        return None if number >= self._shown.learnt else RemovePoint(self._known, self._shown, number)
+
+
+def held_back(known: Known) -> HeldBack:
+    """The second curve: of the points that belong to those of the moment."""
+    return HeldBack(
+        "held back",
+        lambda moment: known.at(moment.frame).test,
+        lambda moment, outputs, targets: known.at(moment.frame).sort.right(outputs, targets),
+    )
