@@ -15,7 +15,7 @@ import numpy as np
 from animated_webp import Picture, smallest
 from PIL import Image
 
-from scalarviz.cli.main import scene_names
+from scalarviz.cli.here import scene_names
 from scalarviz.cli.painter import Painter
 from scalarviz.cli.scene import load_scene
 from scalarviz.run.rehearsal import rehearse

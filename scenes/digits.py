@@ -22,6 +22,7 @@ from .options import SamplingFlag, SceneOptions, ScheduleFlag, WholeNumbers
 ADAM = {"adam": (optim.Adam, 0.005)}
 PIECE = 2000  # pictures that are predicted together
 PIXELS = 200_000  # of the dashed curve, which a window measures four times a second; the report measures all digits
+NEEDS = {"data": "sklearn"}
 
 
 class Options(SceneOptions):

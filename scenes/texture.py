@@ -37,6 +37,7 @@ USUAL: Plan = ("decay", None)
 PIECE = 2**15  # pixels that are painted together
 CURVE = 2000  # of the dashed curve
 CLAIMED = 2**14  # pixels, evenly spread, of which the sentence at the end speaks
+NEEDS = {"data": "skimage"}
 
 
 class Options(SceneOptions):

@@ -7,15 +7,13 @@ Nothing heavy is imported at the top: ``scalarviz --help`` answers at once.
 
 from __future__ import annotations
 
-import ast
 import sys
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from ..errors import ExpressionError, InputError, ScalarvizError, listing, shown
 from .console import fail, say, tell, unwritable
+from .here import scene_names
 from .interrupt import INTERRUPTED, MESSAGE
 from .streams import usable
 
@@ -39,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         The exit code.
     """
-    arguments = list(sys.argv[1:] if argv is None else argv) or ["--help"]
+    arguments = list(sys.argv[1:] if argv is None else argv)
     with usable():
         return _answered(arguments)
 
@@ -64,6 +62,12 @@ def _answered(arguments: list[str]) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
+    if not arguments:
+        from .rooms import open_wall, wants_wall
+
+        if wants_wall():
+            return _interruptible(lambda: open_wall(lambda: _dispatch(["--help"])))
+        arguments = ["--help"]
     import typer
 
     app, name = _app(arguments)
@@ -186,20 +190,6 @@ def _add_scene(app: Any, name: str) -> None:
         return _interruptible(lambda: run_scene(scene, options))
 
     app.command(name, help=scene.summary)(command_from(scene.options, run))
-
-
-def scene_names() -> dict[str, str]:
-    """The scenes that come with the package: name to first line of its docstring; nothing is imported for it."""
-    spec = find_spec("scalarviz.scenes")
-    folders = (spec.submodule_search_locations or []) if spec else []
-    files = sorted(p for folder in folders for p in Path(folder).glob("*.py"))
-    return {p.stem: summary_of(p) for p in files if not p.stem.startswith("_") and p.stem != "options"}
-
-
-def summary_of(path: Path) -> str:
-    """The first line of a file's docstring."""
-    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return text.partition("\n")[0]
 
 
 def _scenes() -> None:

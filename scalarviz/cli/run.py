@@ -21,7 +21,7 @@ from ..io.weights import OPTIMIZER, checksum
 from .breaks import AT_A_BREAKPOINT, set_breakpoints, what_stopped
 from .console import Progress, fail, say, tell
 from .pictures import Outputs, check_look, check_moment, plan_outputs
-from .scene import LoadedScene
+from .scene import WRITER, LoadedScene
 from .stop import Stop
 from .warmup import warm_up_beside
 from .window import InWindow, wants_window
@@ -72,11 +72,7 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
     check_look(options)
     window = InWindow(options) if wants_window(options) else None
     outputs = plan_outputs(loaded.name, options) if window is None else None
-    scene = loaded.build(options)
-    if options.load:
-        scene.run.load(options.load, keep=options.kept(scene.run.names_kept()))
-        if scene.run.lr == 0:
-            say(f"{scene.name}: the learning rate in {options.load} is 0, its schedule has ended: nothing will move")
+    scene = built(loaded, options)
     set_breakpoints(scene.run, options.break_on)
     check_moment(options, scene.run.steps)
     beside = _beside(loaded.name, scene, options)
@@ -90,6 +86,16 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
             return _train_and_write(loaded, scene, options, window, stop, ending)
         except KeyboardInterrupt:
             return _hurried(scene, options, stop, ending)
+
+
+def built(loaded: LoadedScene, options: Any) -> Scene:
+    """The scene of some options, its weights those of ``--load``."""
+    scene = loaded.build(options)
+    if options.load:
+        scene.run.load(options.load, keep=options.kept(scene.run.names_kept()))
+        if scene.run.lr == 0:
+            say(f"{scene.name}: the learning rate in {options.load} is 0, its schedule has ended: nothing will move")
+    return scene
 
 
 def _train_and_write(
@@ -237,21 +243,21 @@ def _keep(scene: Scene, options: Any, ending: Ending, diverged: bool = False) ->
         say(f"{scene.name}: {options.save} was not written, since the training diverged{was}")
         return
     try:
-        scene.run.save(options.save)
+        scene.run.save(options.save, {WRITER: scene.name})
         ending.written.append(options.save)
     except ScalarvizError as error:
         ending.failures.append(str(error))
-        ending.written += _saved_elsewhere(scene.run, options.save.name)
+        ending.written += _saved_elsewhere(scene, options.save.name)
 
 
-def _saved_elsewhere(run: Run, name: str) -> list[Path]:
+def _saved_elsewhere(scene: Scene, name: str) -> list[Path]:
     """Where a name cannot be written any more (a full disk): the weights in the system's folder for such files."""
     try:
         folder = Path(tempfile.mkdtemp(prefix="scalarviz-"))
     except OSError:  # there is none, or it is full as well: the failure that is told already is the whole truth
         return []
     try:
-        run.save(folder / name)
+        scene.run.save(folder / name, {WRITER: scene.name})
     except ScalarvizError:
         with suppress(OSError):
             folder.rmdir()

@@ -20,6 +20,8 @@ from ..io.atomic import path_text
 if TYPE_CHECKING:
     from ..run.scene import Scene
 
+WRITER = "scene"
+"""The note in a file of weights that says which scene wrote it."""
 PACKAGE = Path(__file__).resolve().parents[1]
 
 

@@ -42,6 +42,7 @@ class Handle:
     @property
     def viewer(self) -> Viewer:
         """What the window shows, for programs that press its keys."""
+        assert isinstance(self.window.view, Viewer)  # nothing else was put into it
         return self.window.view
 
     def update(self, *, loss: object = None, step: object = None, lr: object = None) -> bool:

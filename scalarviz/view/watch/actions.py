@@ -14,6 +14,8 @@ from ...errors import InputError, TypeMismatchError, UnknownNameError, listing
 from ...run.panels import WordBoard
 from ..panels.registry import OWN
 from ..panels.wording import noun
+from .room_actions import WALL
+from .room_actions import lines as room_lines
 
 if TYPE_CHECKING:
     from ..shown.subject import Subject
@@ -360,7 +362,8 @@ def markdown() -> str:
     keys = [(" or ".join(f"`{name}`" for name in a.keys), a.does) for a in ACTIONS if a.keys]
     hands = [(g.hand, g.does) for g in GESTURES]
     panels = [line for drawer in OWN.values() for line in (*drawer.gestures, *drawer.choices, *drawer.lessons)]
-    return f"{_table('key', keys)}\n{_table('mouse', hands)}\n{_table('on a panel', panels)}"
+    wall = _table("on the wall of all scenes", room_lines(WALL, "`"))
+    return f"{_table('key', keys)}\n{_table('mouse', hands)}\n{_table('on a panel', panels)}\n{wall}"
 
 
 def _table(head: str, lines: Sequence[tuple[str, str]]) -> str:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from .guest import Guest
 
 TICK = 1 / 60
 """Seconds between two looks of a viewer at what it shows."""
@@ -86,4 +89,16 @@ class Host(Protocol):
 
     def close_soon(self) -> None:
         """Close when nothing is being painted or handled."""
+        ...
+
+    def enter(self, make: Callable[[tuple[int, int]], Guest], name: str) -> None:
+        """Show something else, when nothing is being painted or handled: what is shown now is closed before.
+
+        Parameters
+        ----------
+        make : callable
+            Makes it for a size in device pixels; called with the GL context current.
+        name : str
+            Of what it shows, for title and screenshots.
+        """
         ...

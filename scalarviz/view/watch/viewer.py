@@ -59,6 +59,8 @@ class Viewer:
         Seconds that have passed.
     touches : int
         How often a key, a button or the wheel was used.
+    way_out : callable or None
+        Where Escape leads when nothing is open; None: its second press closes the window.
     """
 
     trains = False
@@ -69,6 +71,7 @@ class Viewer:
         bench.bar.told = told
         bench.touch.table = (*help_lines(self.here(in_general=True)), *bench.side.gestures)
         self.host: Host | None = None
+        self.way_out: Callable[[], None] | None = None
         self._shown: Frame | None = None
         self._dirty = True
         self.hands, self.acts, self.asking = Hands(self), Acts(self), Asking(bench)
@@ -312,7 +315,7 @@ class Viewer:
         self.bench.help = self.bench.help + 1 if self.bench.help < len(pages) else 0
 
     def escape(self) -> None:
-        """Close what is open; where nothing is, close the window at the second press.
+        """Close what is open; where nothing is, take the way out, or close the window at the second press.
 
         Open is, in this order, the list of keys, a long way to another step, a weight in the hand (which becomes what
         it was), a selected cube or colour, and full screen.
@@ -325,6 +328,8 @@ class Viewer:
             self.refresh()
         elif self.host is not None and self.host.full_screen:
             self.host.show_full_screen(False)
+        elif self.way_out is not None:
+            self.way_out()
         elif self.clock < self._escape_until:
             self._of_host("close")
         elif self.host is not None:

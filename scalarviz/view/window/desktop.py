@@ -1,4 +1,4 @@
-"""`Window`: a `LiveView` on the desktop, through vispy's Qt backend.
+"""`Window`: a viewer on the desktop, through vispy's Qt backend.
 
 Foot-guns this module prevents: a Qt loop would never let Python see Ctrl-C (the timer does, 60 times a second); a
 window manager may be missing, so the window asks for the keyboard itself; closing must not leave a thread behind.
@@ -18,8 +18,8 @@ from ...errors import MissingDependencyError, StateError
 from ...run.signals import ending_signals
 from ..draw.gl import require_vispy
 from ..draw.places import SMALLEST
+from ..watch.guest import Guest
 from ..watch.host import TICK
-from ..watch.viewer import Viewer
 from .dialogue import accept_drops, ask_file, ask_text
 from .display import DisplayWatch, application, connection_lost, qt_core, survive_lost_display
 from .files import save_png
@@ -29,12 +29,12 @@ BESIDE = 32
 
 
 class Window:
-    """A window around one viewer.
+    """A window around one viewer at a time.
 
     Parameters
     ----------
     make : callable
-        Makes the viewer for a size in device pixels; called with the window's GL context current.
+        Makes what it shows for a size in device pixels; called with the window's GL context current.
     name : str
         Of what is shown, for the title and the screenshots.
     size : (int, int)
@@ -52,7 +52,7 @@ class Window:
 
     def __init__(
         self,
-        make: Callable[[tuple[int, int]], Viewer],
+        make: Callable[[tuple[int, int]], Guest],
         name: str,
         size: tuple[int, int] = (1280, 720),
         *,
@@ -78,9 +78,10 @@ class Window:
         self.on_lost: Callable[[], object] = lambda: None
         self._serving = False
         self.timer = app.Timer(TICK, connect=self._tick, start=False, app=self.application)
+        self._next: tuple[Callable[[tuple[int, int]], Guest], str] | None = None
         self.view = make(self.size)
         self.view.attach(self)
-        self._drops = accept_drops(self.canvas.native, self.view.open)
+        self._drops = accept_drops(self.canvas.native, self._take)
         self._connect()
 
     def _connect(self) -> None:
@@ -192,6 +193,10 @@ class Window:
         """Close at the next tick: a signal may arrive while the widget is painting, a key while it is handled."""
         self._closing = True
 
+    def enter(self, make: Callable[[tuple[int, int]], Guest], name: str) -> None:
+        """Show something else from the next tick on."""
+        self._next = make, name
+
     # ---- life
 
     def serve(self) -> None:
@@ -211,10 +216,7 @@ class Window:
         self.closed = True
         _open.discard(self)
         self.timer.stop()
-        try:
-            self.view.close()
-        except StateError as busy:  # a long engine call: the window goes all the same
-            self._note(str(busy))
+        self._let_go()
         self.canvas.native.hide()
         if self._serving:
             self.application.quit()
@@ -245,6 +247,29 @@ class Window:
             call(seconds)
         if self._closing:
             self.close()
+        elif self._next is not None:
+            self._change_guest(*self._next)
+
+    def _take(self, paths: Sequence[Path]) -> None:
+        """Files were dropped: what is shown now may have them."""
+        self.view.open(paths)
+
+    def _change_guest(self, make: Callable[[tuple[int, int]], Guest], name: str) -> None:
+        self._next = None
+        self._calls.clear()
+        self._let_go()
+        self.canvas.set_current()  # the former one may have drawn elsewhere at its end
+        self.view = make(self.size)
+        self._name, self.canvas.title = name, f"scalarviz: {name}"
+        self._last = time.perf_counter()  # what making it took is no time that it has missed
+        self.view.attach(self)
+        self.repaint()
+
+    def _let_go(self) -> None:
+        try:
+            self.view.close()
+        except StateError as busy:  # a long engine call: the window goes on all the same
+            self._note(str(busy))
 
     def _check_display(self) -> bool:
         """Whether the display has gone; if so, training is stopped and the widget left alone: it cannot be hidden."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ..watch.guest import Guest
 from ..watch.host import TICK
-from ..watch.viewer import Viewer
 from .offscreen import Image, offscreen
 
 
@@ -21,7 +21,9 @@ class Unseen:
 
     Attributes
     ----------
-    view : Viewer
+    view : Guest
+    name : str
+        Of what it shows now; empty for what it began with.
     told : list of str
         What was said outside of the picture.
     shots : list of ndarray
@@ -40,7 +42,7 @@ class Unseen:
     visible = True
     pixel_ratio = 1.0
 
-    def __init__(self, make: Callable[[tuple[int, int]], Viewer], size: tuple[int, int] = (1280, 720)) -> None:
+    def __init__(self, make: Callable[[tuple[int, int]], Guest], size: tuple[int, int] = (1280, 720)) -> None:
         self.size = size
         self.told: list[str] = []
         self.shots: list[Image] = []
@@ -49,7 +51,9 @@ class Unseen:
         self.clipboard = ""
         self.drawings = 0
         self.full_screen = self.closed = False
+        self.name = ""
         self._calls: list[Callable[[float], None]] = []
+        self._next: tuple[Callable[[tuple[int, int]], Guest], str] | None = None
         with offscreen():
             self.view = make(size)
             self.view.attach(self)
@@ -60,6 +64,12 @@ class Unseen:
             with offscreen():
                 for call in self._calls:
                     call(seconds)
+                if self._next is not None and not self.closed:
+                    (make, self.name), self._next = self._next, None
+                    self._calls.clear()
+                    self.view.close()
+                    self.view = make(self.size)
+                    self.view.attach(self)
 
     def picture(self) -> Image:
         """What is shown, uint8 (H, W, 3)."""
@@ -104,3 +114,7 @@ class Unseen:
         if not self.closed:
             self.closed = True
             self.view.close()
+
+    def enter(self, make: Callable[[tuple[int, int]], Guest], name: str) -> None:
+        """Show something else when this time has passed."""
+        self._next = make, name

@@ -1,0 +1,26 @@
+"""The scenes that come with the package, found without importing them."""
+
+from __future__ import annotations
+
+import ast
+from importlib.util import find_spec
+from pathlib import Path
+
+
+def scene_names() -> dict[str, str]:
+    """The scenes that come with the package: name to first line of its docstring; nothing is imported for it."""
+    return {name: summary_of(path) for name, path in scene_files().items()}
+
+
+def scene_files() -> dict[str, Path]:
+    """The files of the scenes that come with the package, by name."""
+    spec = find_spec("scalarviz.scenes")
+    folders = (spec.submodule_search_locations or []) if spec else []
+    files = sorted(p for folder in folders for p in Path(folder).glob("*.py"))
+    return {p.stem: p for p in files if not p.stem.startswith("_") and p.stem != "options"}
+
+
+def summary_of(path: Path) -> str:
+    """The first line of a file's docstring."""
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return text.partition("\n")[0]

@@ -1,0 +1,154 @@
+"""``scalarviz`` alone: a window of all scenes; where there is no display or no terminal, the help."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import FileFormatError, InputError, MissingDependencyError, listing
+from .console import fail, say
+from .here import scene_files, summary_of
+from .scene import WRITER, load_scene
+
+if TYPE_CHECKING:
+    from ..view.rooms.door import Door, Opened, Way
+    from ..view.rooms.rooms import Rooms
+
+SIZE = (1280, 720)
+STILLS = Path("pictures") / "stills"
+TABLES = (".csv",)
+TAKERS = {"picture": ("texture", "rgb"), "csv": ("playground",)}
+"""Which scenes take a file by which option: the first that is there gets it."""
+
+
+def wants_wall() -> bool:
+    """Whether there is a terminal to say things on and a display for a window."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        return False
+    try:
+        from ..view.window.display import has_display
+    except MissingDependencyError:
+        return False
+    return has_display()
+
+
+def open_wall(help_instead: Callable[[], int]) -> int:
+    """Show the wall until its window is closed; returns the exit code. Where no window can be opened, the help."""
+    from ..view.window.qt_trial import WindowProbe
+
+    probe = WindowProbe()
+    from ..view.rooms.rooms import WALL  # while Qt is tried out
+
+    found = rooms()
+    if reason := probe.reason():
+        code = help_instead()
+        say(f"scalarviz: no window of all scenes: {reason}")
+        return code
+    say("scalarviz: a window of all scenes; ? shows the keys, Ctrl+Q closes it. In words: scalarviz --help")
+    return walk(found, lambda: found.wall, WALL)
+
+
+def walk(found: Rooms, first: Any, name: str) -> int:
+    """Open a window on the picture that `first` returns and serve it until it is closed; the exit code."""
+    from ..view.window.desktop import Window
+    from .stop import Stop
+
+    with Stop() as stop:
+        try:
+            with stop.beside_a_window():
+                window = Window(first(), name, SIZE, on_note=lambda line: say(f"scalarviz: {line}"))
+                window.run()
+        finally:
+            found.close()
+        if window.display_lost:
+            return fail("the display went away")
+        if stop:
+            say(f"scalarviz: {stop.word}")
+        return stop.code
+
+
+def rooms() -> Rooms:
+    """The way through a window of all scenes."""
+    from ..view.rooms.rooms import Rooms
+    from ..view.watch.opening import PICTURES, WEIGHTS
+
+    doors = [door_of(name, path) for name, path in scene_files().items()]
+    return Rooms(doors, lambda path: way_of(path, doors), (*PICTURES, *TABLES, *WEIGHTS))
+
+
+def door_of(name: str, path: Path) -> Door:
+    """The door of a scene; its module is not imported for it."""
+    from ..view.rooms.door import Door
+
+    still = path.parent / STILLS / f"{name}.webp"
+    return Door(name, summary_of(path), partial(_opened, name), still if still.exists() else None, missing(path))
+
+
+def missing(path: Path) -> str:
+    """What a scene's defaults need and is not installed, as a command that installs it; else an empty text."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == ["NEEDS"]:
+            needs = ast.literal_eval(node.value)
+            return next((f'pip install "scalarviz[{extra}]"' for extra, module in needs.items()
+                         if find_spec(module) is None), "")  # fmt: skip
+    return ""
+
+
+def _opened(name: str, given: Mapping[str, object]) -> Opened:
+    """The scene with its defaults but for what is given."""
+    from ..view.rooms.door import Opened
+    from .run import built
+    from .warmup import warm_up_beside
+
+    loaded = load_scene(name)
+    options = loaded.options(**given)
+    scene = built(loaded, options)
+    beside = warm_up_beside(scene.run.engine.name)
+    if beside:
+        say(f"{name}: {beside}")
+    return Opened(scene, options.steps, options.duration, bool(beside))
+
+
+def way_of(path: Path, doors: list[Door]) -> Way:
+    """Which door a file that was dropped opens, with which options, and what that does.
+
+    Raises
+    ------
+    InputError, FileFormatError
+        None takes it, or it cannot be read.
+    """
+    from ..view.watch.opening import PICTURES, WEIGHTS
+
+    ending = path.suffix.lower()
+    if ending in WEIGHTS:
+        return _weights(path, doors)
+    option = "picture" if ending in PICTURES else "csv" if ending in TABLES else ""
+    door = next((d for name in TAKERS.get(option, ()) for d in doors if d.name == name), None)
+    if door is None:
+        raise InputError(
+            f"{path.name} is neither a picture nor a table nor weights "
+            f"({listing((*PICTURES[:3], *TABLES, *WEIGHTS))}); nothing else is opened, and nothing is run"
+        )
+    does = "learns this picture" if option == "picture" else "learns this table"
+    return door, {option: path}, f"{path.name}: {door.name} {does}"
+
+
+def _weights(path: Path, doors: list[Door]) -> Way:
+    """The door of the scene that wrote a file of weights."""
+    from ..run.checkpoint import read_checkpoint
+
+    writer = read_checkpoint(path).notes.get(WRITER, "")
+    door = next((d for d in doors if d.name == writer), None)
+    if door is None:
+        said = (
+            f"they are of {writer[:60]!r}, no scene of the package"
+            if writer
+            else "they do not say which scene wrote them"
+        )
+        raise FileFormatError(f"{path.name}: {said}; enter a scene and drop them there")
+    return door, {"load": path}, f"{path.name}: {door.name} goes on from these weights"

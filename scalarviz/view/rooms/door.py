@@ -1,0 +1,62 @@
+"""`Door`: what a room knows of a scene that can be entered from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ...run.scene import Scene
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A scene that was built.
+
+    Attributes
+    ----------
+    scene : Scene
+    steps : int
+        Until its window pauses.
+    duration : float
+        Seconds that they take there.
+    first_start : bool
+        Whether numba's cache is being filled meanwhile.
+    """
+
+    scene: Scene
+    steps: int = 3000
+    duration: float = 20.0
+    first_start: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """A scene that can be entered.
+
+    Attributes
+    ----------
+    name : str
+        As on the command line.
+    summary : str
+        What happens in it, in one sentence.
+    build : callable
+        Makes the scene, with these options instead of their defaults; may be called in any thread. Raises
+        ScalarvizError where it cannot.
+    still : path or None
+        A picture of it.
+    missing : str
+        What has to be installed first, as a command; empty where nothing has.
+    """
+
+    name: str
+    summary: str
+    build: Callable[[Mapping[str, object]], Opened]
+    still: Path | None = None
+    missing: str = ""
+
+
+Way = tuple[Door, Mapping[str, object], str]
+"""A door, the options with which it is entered, and what that does, in words."""

@@ -1,0 +1,125 @@
+"""`Rooms`: which picture one window shows: the wall of all scenes, a scene that was entered from it, the tour."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from ..draw.theme import get_theme
+from ..watch.live import LiveView
+from ..watch.telling import WAIT
+from .building import Building
+from .door import Door, Opened, Way
+from .wall import Wall
+
+if TYPE_CHECKING:
+    from ..watch.host import Host
+
+Made = TypeVar("Made")
+WALL = "all scenes"
+BACK_SECONDS = 6.0
+"""How long it is said where Escape leads."""
+
+
+class Rooms:
+    """The way through one window.
+
+    Parameters
+    ----------
+    doors : sequence of Door
+    receive : callable
+        Says for a file that was dropped which door it opens and how; raises ScalarvizError where none does.
+    endings : sequence of str
+        Of the names of files that some door takes.
+    theme : str
+
+    Attributes
+    ----------
+    chosen : int or None
+        The number of the door that was chosen last.
+    """
+
+    def __init__(
+        self,
+        doors: Sequence[Door],
+        receive: Callable[[Path], Way],
+        endings: Sequence[str] = (),
+        theme: str = "dark",
+    ) -> None:
+        self.doors, self.receive, self.endings = tuple(doors), receive, tuple(endings)
+        self.theme = get_theme(theme)
+        self.chosen: int | None = 0 if self.doors else None
+        self._host: Host | None = None
+        self._buildings: list[Building[object]] = []
+        self._left: dict[str, Opened] = {}
+        self._end = self._whole = 0  # the step to which that one goes, and how many it does in all
+
+    # ---- the pictures
+
+    def wall(self, size: tuple[int, int]) -> Wall:
+        """The wall, for a size in device pixels."""
+        return Wall(self, size)
+
+    def attach(self, host: Host) -> None:
+        """The window that is walked through."""
+        self._host = host
+
+    def show(self, opened: Opened) -> None:
+        """Enter a scene: its window, with Escape leading back to the wall."""
+        assert self._host is not None
+        if opened.scene.name not in self._left or self._left[opened.scene.name].scene is not opened.scene:
+            self._end, self._whole = opened.scene.run.steps + opened.steps, opened.steps
+        self._left = {opened.scene.name: opened}
+        self._host.enter(lambda size: self._scene(opened, size), opened.scene.name)
+
+    def _scene(self, opened: Opened, size: tuple[int, int]) -> LiveView:
+        view = LiveView(
+            opened.scene,
+            size,
+            steps=opened.steps,
+            duration=opened.duration,
+            theme=self.theme.name,
+            wait=WAIT,
+            first_start=opened.first_start,
+        )
+        view.way_out = self.back
+        view.say("Escape goes back to all scenes", BACK_SECONDS)
+        return view
+
+    def back(self) -> None:
+        """To the wall."""
+        assert self._host is not None
+        self._host.enter(self.wall, WALL)
+
+    has_tour = False
+
+    def begin_tour(self) -> None:
+        """Leave the wall for the tour."""
+
+    def toggle_theme(self) -> None:
+        """Light or dark."""
+        self.theme = get_theme("light" if self.theme.name == "dark" else "dark")
+
+    # ---- scenes that are made
+
+    def opened(self, door: Door, given: Mapping[str, object]) -> Opened:
+        """The scene of a door; the one that was left last goes on where it was left."""
+        left = self._left.get(door.name)
+        if given or left is None:
+            return door.build(given)
+        to_go = self._end - left.scene.run.steps
+        return replace(left, steps=to_go if to_go > 0 else self._whole)
+
+    def build(self, make: Callable[[], Made]) -> Building[Made]:
+        """Make something in a thread that :meth:`close` waits for."""
+        building = Building(make)
+        self._buildings = [b for b in self._buildings if not b.done]
+        self._buildings.append(building)  # type: ignore[arg-type]  # nobody puts anything into it
+        return building
+
+    def close(self) -> None:
+        """Wait for the threads that still build something."""
+        for building in self._buildings:
+            building.close()

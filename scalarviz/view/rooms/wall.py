@@ -1,0 +1,334 @@
+"""`Wall`: pictures of all scenes in one window; the one under the pointer trains, a click enters it.
+
+A guest of a host, as a viewer is; it knows scenes only as doors. Scenes are built in threads, since that takes up to a
+second; what is dropped here is data that some door takes, and nothing dropped is ever run.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...errors import MissingDependencyError, ScalarvizError
+from ...run.rehearsal import Rehearsal
+from ..draw.painter import Painter
+from ..draw.sketch import Sketch
+from ..panels.overlay import banner, help_pages, help_panel
+from ..watch.actions import action_of
+from ..watch.hands import Point
+from ..watch.host import TICK, Host
+from ..watch.keys import normalised
+from ..watch.room_actions import SHARED, WALL, lines
+from .building import Building
+from .door import Door, Opened
+from .grid import grid_of
+from .live_picture import LivePicture, rehearsed
+from .wall_drawing import Picture, fitting, foot, head, still_of, tiles
+
+if TYPE_CHECKING:
+    from .rooms import Rooms
+
+REST = 0.25
+"""Seconds that the pointer rests on a picture before it trains."""
+NOTICE_SECONDS = 8.0
+AGAIN_SECONDS = 2.0
+
+
+class Wall:
+    """The wall of one window.
+
+    Parameters
+    ----------
+    rooms : Rooms
+        Where it leads; holds the doors, the look and which of them is chosen.
+    size : (int, int)
+        Device pixels.
+    """
+
+    def __init__(self, rooms: Rooms, size: tuple[int, int]) -> None:
+        self.rooms, self.host = rooms, None  # type: Rooms, Host | None
+        self._size = size
+        self._stills = {number: picture for number, door in enumerate(rooms.doors)
+                        if not door.missing and (picture := still_of(door)) is not None}  # fmt: skip
+        self._shown: dict[int, Picture] = {}
+        self._building: Building[tuple[Opened, Rehearsal | None]] | None = None
+        self._opening: Building[Opened] | None = None
+        self._live: LivePicture | None = None
+        self._rested, self._tried = 0.0, False
+        self._clock, self._notice, self._until, self._escape_until = 0.0, "", 0.0, 0.0
+        self._help, self._pressed = 0, None  # type: int, int | None
+        self._dirty = True
+        own: dict[str, Callable[[], object]] = {
+            "left": lambda: self.go(-1, 0), "right": lambda: self.go(1, 0), "up": lambda: self.go(0, -1),
+            "down": lambda: self.go(0, 1), "enter": self.enter, "tour": self._tour, "escape": self._escape,
+            "open": self._ask_file, "toggle_theme": self._toggle_theme, "toggle_help": self._toggle_help,
+            "toggle_full_screen": self._full_screen, "screenshot": self._screenshot,
+            "close": self._close,
+        }  # fmt: skip
+        self._does = {key: own[a.name] for a in WALL for key in a.keys}
+        self._does |= {key: own[name] for name in SHARED for key in action_of(name).keys}
+        self._lay_out()
+
+    # ---- time
+
+    def attach(self, host: Host) -> None:
+        """Appear in `host`."""
+        self.host = host
+        self.rooms.attach(host)
+        host.every(TICK, self._beat)
+
+    def _beat(self, seconds: float) -> None:
+        assert self.host is not None
+        self._clock += seconds
+        self._rested += seconds
+        self._open_when_built()
+        if self.host.visible:
+            self._train(seconds)
+        if self._notice and self._clock >= self._until:
+            self._notice, self._dirty = "", True
+        if self._dirty:
+            self._dirty = False
+            self.host.repaint()
+
+    def _train(self, seconds: float) -> None:
+        """The chosen scene goes on in its picture; it is built when it has been chosen for a moment."""
+        number = self.rooms.chosen
+        if self._building is not None and self._building.done:
+            (built, error), self._building = (self._building.made, self._building.error), None
+            if error is not None:
+                self._failed(error)
+            elif built is not None and self._opening is None:
+                self._live = LivePicture(*built, self.rooms.theme)
+        elif self._live is None and not self._tried and self._rested >= REST and self._opening is None:
+            self._tried = True
+            door = self.door
+            if door is not None and not door.missing:
+                self._building, self._dirty = self.rooms.build(lambda: rehearsed(door.build({}))), True
+        if self._live is not None and number is not None and self._live.pass_time(seconds):
+            assert self._live.pixels is not None
+            self._shown[number] = fitting(self._live.pixels, self.grid.tiles[number], self.grid.scale)
+            self._dirty = True
+
+    def _open_when_built(self) -> None:
+        if self._opening is None or not self._opening.done:
+            return
+        (opened, error), self._opening = (self._opening.made, self._opening.error), None
+        self._dirty = True
+        if error is not None:
+            self._failed(error)
+        elif opened is not None:
+            self.rooms.show(opened)
+
+    def _failed(self, error: Exception) -> None:
+        """What a scene raised when it was built."""
+        if not isinstance(error, ScalarvizError) and self.host is not None:
+            self.host.tell("".join(traceback.format_exception(error)).rstrip())
+        kind = "" if isinstance(error, ScalarvizError) else f"{type(error).__name__}: "
+        self.say(f"{kind}{error}" if not isinstance(error, MissingDependencyError) else str(error))
+
+    def say(self, line: str) -> None:
+        """Show a line of news for a while."""
+        self._notice, self._until, self._dirty = line, self._clock + NOTICE_SECONDS, True
+
+    # ---- choosing and entering
+
+    @property
+    def door(self) -> Door | None:
+        """The chosen one."""
+        return None if self.rooms.chosen is None else self.rooms.doors[self.rooms.chosen]
+
+    def choose(self, number: int | None) -> None:
+        """Choose a tile: its scene is the one that trains."""
+        if number is None or number == self.rooms.chosen:
+            return
+        self._rest()
+        self.rooms.chosen = number
+        self._dirty = True
+
+    def _rest(self) -> None:
+        """Nothing trains any more; the picture is the still again."""
+        if self._live is not None:
+            if said := self._live.close():
+                self.say(said)
+            self._live = None
+        self._building = None  # the thread ends by itself; rooms wait for it at the end
+        self._rested, self._tried = 0.0, False
+        self._fit()
+
+    def go(self, across: int, down: int) -> None:
+        """Choose the tile beside."""
+        if self.rooms.doors:
+            self.choose(self.grid.beside(self.rooms.chosen or 0, across, down))
+
+    def enter(self, number: int | None = None, given: Mapping[str, object] | None = None) -> None:
+        """Enter a scene, the chosen one or that of a tile, with these options."""
+        if number is not None:
+            self.choose(number)
+        door = self.door
+        if door is None or self._opening is not None:
+            return
+        if door.missing:
+            self.say(f"{door.name} needs something that is not installed: {door.missing}")
+            return
+        self._rest()
+        self._tried = self._dirty = True
+        self._opening = self.rooms.build(lambda: self.rooms.opened(door, given or {}))
+
+    def open(self, paths: Sequence[Path]) -> None:
+        """Files were dropped: the last one decides which scene is entered."""
+        for path in paths[-1:]:
+            try:
+                door, given, said = self.rooms.receive(path)
+            except ScalarvizError as error:
+                self.say(str(error))
+                continue
+            self.say(said)
+            self.enter(self.rooms.doors.index(door), given)
+
+    # ---- picture
+
+    def _lay_out(self) -> None:
+        self.grid = grid_of(self._size, len(self.rooms.doors))
+        self._painters = [Painter(self.grid.size, self.grid.scale) for _ in range(2)]
+        self._fit()
+
+    def _fit(self) -> None:
+        """Each still in the pixels of its tile."""
+        grid = self.grid
+        self._shown = {n: fitting(picture, grid.tiles[n], grid.scale) for n, picture in self._stills.items()}
+        if self._live is not None and self._live.pixels is not None and self.rooms.chosen is not None:
+            self._shown[self.rooms.chosen] = fitting(self._live.pixels, grid.tiles[self.rooms.chosen], grid.scale)
+        self._dirty = True
+
+    def sketches(self) -> list[Sketch]:
+        """Everything on the wall."""
+        theme, chosen = self.rooms.theme, self.rooms.chosen
+        remarks = {} if chosen is None else {chosen: self._remark()}
+        words = [(a.keys[0], a.words) for a in WALL if a.words and (a.name != "tour" or self.rooms.has_tour)]
+        words.append((action_of("toggle_help").keys[0], "all keys"))
+        return [
+            head(self.grid, theme, self.door),
+            tiles(self.grid, theme, self.rooms.doors, self._shown, chosen, remarks),
+            foot(self.grid, theme, words),
+        ]
+
+    def _remark(self) -> str:
+        if self._opening is not None:
+            return "opening"
+        if self._building is not None:
+            return "starting"
+        return "" if self._live is None else f"trains, step {self._live.step:,}"
+
+    def overlay(self) -> list[Sketch]:
+        """The list of keys, or the news, above everything."""
+        theme, size = self.rooms.theme, self.grid.size
+        if self._help:
+            return [help_panel(size, self._table(), theme, self._help)]
+        if self._notice:
+            return [banner(self._notice, size, size[1] - 90, size[0], theme, alarm=False)]
+        return []
+
+    def _table(self) -> list[tuple[str, str]]:
+        shared = [(" or ".join(action_of(name).keys), action_of(name).does) for name in SHARED]
+        own = [a for a in WALL if a.name != "tour" or self.rooms.has_tour]
+        return [*lines(own), *shared]
+
+    def draw(self, viewport: tuple[int, int] | None = None) -> None:
+        """Paint it into the bound framebuffer."""
+        below, above = self._painters
+        below.background(self.rooms.theme.background, self.rooms.theme.glow)
+        below.draw(self.sketches())
+        if over := self.overlay():
+            above.draw(over)
+
+    def resize(self, size: tuple[int, int]) -> None:
+        """Lay out for another size in device pixels."""
+        self._size = size
+        self._lay_out()
+
+    # ---- keys and pointer
+
+    def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
+        """A key was pressed; returns whether it means something here."""
+        pressed = normalised(name, text, ctrl=ctrl)
+        does = self._does.get(pressed)
+        if does is None:
+            if pressed:
+                self.say(f"{pressed} does nothing here; ? shows the keys")
+            return False
+        does()
+        self._dirty = True
+        return True
+
+    def _escape(self) -> None:
+        if self._help:
+            self._help = 0
+        elif self._opening is not None:
+            self._opening, self._notice = None, ""
+            self._tried, self._rested = False, 0.0
+        elif self.host is not None and self.host.full_screen:
+            self.host.show_full_screen(False)
+        elif self._clock < self._escape_until and self.host is not None:
+            self.host.close_soon()
+        else:
+            self._escape_until = self._clock + AGAIN_SECONDS
+            self.say("Escape again closes the window")
+            self._until = self._escape_until
+
+    def _toggle_help(self) -> None:
+        pages = help_pages(self.grid.size, self._table())
+        self._help = self._help + 1 if self._help < len(pages) else 0
+
+    def _toggle_theme(self) -> None:
+        self.rooms.toggle_theme()
+        self._rest()
+
+    def _full_screen(self) -> None:
+        if self.host is not None:
+            self.host.show_full_screen(not self.host.full_screen)
+
+    def _screenshot(self) -> None:
+        if self.host is not None:
+            self.host.screenshot()
+
+    def _close(self) -> None:
+        if self.host is not None:
+            self.host.close_soon()
+
+    def _ask_file(self) -> None:
+        if self.host is not None:
+            self.host.ask_file("Open a picture, a table or weights", self.rooms.endings, lambda path: self.open([path]))
+
+    def _tour(self) -> None:
+        if self.rooms.has_tour:
+            self.rooms.begin_tour()
+
+    def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
+        """A button went down."""
+        self._pressed = self.grid.at(at) if button == "left" else None
+
+    def release(self, at: Point) -> None:
+        """The button went up: over the tile where it went down it enters that scene."""
+        number, self._pressed = self._pressed, None
+        if self._help:
+            self._help, self._dirty = 0, True
+        elif number is not None and number == self.grid.at(at):
+            self.enter(number)
+
+    def move(self, at: Point) -> None:
+        """The pointer is at `at`."""
+        if not self._help and self._opening is None:
+            self.choose(self.grid.at(at))
+
+    def leave(self) -> None:
+        """The pointer left the window; what it chose stays chosen."""
+
+    def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
+        """The wheel has nothing to do here."""
+
+    def close(self) -> None:
+        """Stop what trains."""
+        self._rest()
+        self._opening = None
