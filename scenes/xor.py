@@ -32,7 +32,7 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
 from scalarviz.run import Moment, Story
-from scalarviz.run.panels import LossCurve, Table, TestCurve
+from scalarviz.run.panels import Axis, LossCurve, PlaneMap, Points, Table, TestCurve
 
 from ._outputs_log import LogFile, OutputsLog, write_log
 from ._resume import resumed
@@ -73,6 +73,7 @@ class Options(SceneOptions):
         1, description="samples a step: a single one, or all four", json_schema_extra={"metavar": "1|4"}
     )
     lr: float = Field(LR, gt=0, allow_inf_nan=False, description="learning rate")
+    cells: int = Field(8, ge=1, le=256, description="of the map over the unit square, along each side")
     log: LogFile | None = Field(
         None,
         description="write the four outputs, what they should be and their errors every 100 steps (.csv)",
@@ -113,7 +114,19 @@ def build(options: Options) -> sv.Scene:
         probe_target=WANTED[1],
         input_names=("x", "y", "1"),
         output_names=("out",),
-        panels=(Table("four samples", rows_of, ("x  y", "expected", "computed", "error"), lines=4), curve),
+        panels=(
+            PlaneMap(
+                "output over the unit square",
+                *axes(options.cells),
+                inputs=with_one,
+                span=(0, 1),
+                says=("0", "1"),
+                cells=options.cells,
+                points=lambda moment: Points(BITS, WANTED[:, 0]),
+            ),
+            Table("four samples", rows_of, ("x  y", "expected", "computed", "error"), lines=4),
+            curve,
+        ),
         story=Story("They should say whether exactly one of two bits is 1.", claim=claim),
         whole_loss=True,
         steps_a_frame=None if options.given("duration") else max(PACE, options.steps // 10**5),
@@ -129,6 +142,12 @@ def network(activation: str) -> nn.Sequential:
 def with_one(points: NDArray[np.floating]) -> NDArray[np.float64]:
     """Points of the plane (N, 2) with the input that is always 1, (N, 3)."""
     return np.column_stack([points, np.ones(len(points))])
+
+
+def axes(cells: int) -> tuple[Axis, Axis]:
+    """The unit square and some room for its corners: of few cells those in the corners are right on the samples."""
+    room = max(0.5 / max(cells - 1, 1), 0.06)
+    return Axis("x", -room, 1 + room), Axis("y", -room, 1 + room)
 
 
 def rows_of(moment: Moment) -> list[tuple[str, ...]]:

@@ -82,7 +82,8 @@ class Workbench(Laying):
         self.subject = scene if isinstance(scene, Subject) else subject_of(scene)
         self.theme, self.cmap_name = get_theme(theme), cmap or ""
         self._keys, self.sizing = tuple(keys), sizing
-        self.bar = TimeBar(self.theme)
+        self.bar, facts = TimeBar(self.theme), self.subject.source.facts
+        self.bar.partly = self.subject.whole_loss and facts is not None and not facts.whole
         self.controls = ControlsPanel(self.theme)
         self.text_pace = TextPace(text_hz)
         self.story = StoryLines(self.text_pace)

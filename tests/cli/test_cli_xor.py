@@ -127,6 +127,7 @@ def test_a_file_goes_on_with_its_rate(scene):
         (("--lr", "nan"), "--lr"),
         (("--log", "log.txt"), "a log is written as .csv only; try log.csv"),
         (("--log", "gone.csv", "--save", "gone.csv"), "gone.csv"),
+        (("--cells", 0), "--cells"),
         (("--hidden", 4), "no such option"),
     ],
 )

@@ -102,3 +102,19 @@ def test_a_window_keeps_that_pace(scene):
 def test_fields_of_a_scene_are_checked(scene, given, error):
     with pytest.raises(error, match=next(iter(given))):
         sv.Scene("mine", scene.run, **given)
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("batch", [1, 4])
+def test_the_time_bar_tells_no_loss_of_a_single_sample_as_if_it_were_that_of_all(batch):
+    made = xor.build(xor.Options(engine="numpy", batch=batch))
+    with made.run as run, offscreen():
+        run.step(20)
+        bench = Workbench(made, (1280, 720), keys=(("Space", "run"),))
+        bench.update(bench.subject.frame())
+        said = [item.text for sketch in bench._time for item in sketch.texts]
+        assert (loss_text(run.loss) in said) == (batch == 4)
+        box = bench.bar.box
+        bench.hover((box[0] + 0.7 * box[2], box[1] + box[3] - 26))
+        pointed = [item.text for sketch in bench.bar.label(bench.places.size) for item in sketch.texts]
+        assert any(line.endswith(", of its batch") for line in pointed) == (batch == 1)

@@ -70,11 +70,15 @@ class TimeBar:
         Whether time goes on by itself: the button in the middle is a pause then.
     ahead : Ahead or None
         The steps to come: there is room for them, so that nothing moves while the run fills it.
+    partly : bool
+        Whether the loss of a step is that of a few samples, where elsewhere that of all of them is told: its number is
+        left out then, and the pointer says whose it is.
     """
 
     def __init__(self, theme: Theme, told: Told = lambda action: ("", action)) -> None:
         self.theme, self.running, self.told = theme, False, told
         self.ahead: Ahead | None = None
+        self.partly = False
         self.box: Box | None = None
         self._plan: _Plan | None = None
         self._known: tuple[object, ...] = ()
@@ -126,7 +130,12 @@ class TimeBar:
 
     def _last_loss(self, sketch: Sketch, losses: Losses, past: Past) -> None:
         """The loss of the newest step, where the curve ends."""
-        if losses.scale is None or not len(losses.path) or losses.path[-1, 0] < losses.plot[0] + losses.plot[2] - 4:
+        if (
+            self.partly
+            or losses.scale is None
+            or not len(losses.path)
+            or losses.path[-1, 0] < losses.plot[0] + losses.plot[2] - 4
+        ):
             return  # a branch goes on there
         text = loss_text(float(past.curve.loss[-1])) if len(past.curve.loss) else ""
         x, y = (float(part) for part in losses.path[-1])
@@ -244,6 +253,7 @@ class TimeBar:
         line.line((x, top + 26), (x, plan.rail), self.theme.text2, 1.0)  # from below the flag
         words = [text for mark in plan.marks if mark.step == found.step for text in mark.words]
         loss = loss_at(plan.past, found.step)
+        loss += ", of its batch" if loss and self.partly else ""
         return [line, self._said(at, size, f"step {found.step:,}", loss, words[-6:])]
 
     def _said(self, at: Point, size: tuple[float, float], name: str, value: str, more: list[str]) -> Sketch:
