@@ -59,6 +59,8 @@ class LoadedScene:
                 f"{self.module.__file__}: build(options) must return a scalarviz.run.scene.Scene, got "
                 f"{'None' if scene is None else type(scene).__name__}; end it with: return Scene(name, run)"
             )
+        if scene.options is None:  # for its controls, which name their flags
+            scene.options = options
         return scene
 
     def finish(self, scene: Scene, options: Any) -> list[Path]:

@@ -12,6 +12,8 @@ from ...run.edits import Edit
 from ...run.layers import MOST_LAYERS, USUAL_UNITS, chain_of, fewer, hidden_edit, more
 from ...run.own_controls import own_controls, tick_values
 from ...run.restarted import seed_shown
+from ..draw.places import LABEL
+from ..draw.text import measure
 from ..panels.loss import tick_text
 from .item import Item, Row, printed, row_of
 
@@ -29,6 +31,7 @@ _FEWER = "One unit less, which may be one pattern less that the layer can tell."
 _MORE = "One unit more: another weighted sum that the layers behind can build on."
 _ADD = "One more layer between input and output: sums of bent sums, for shapes that are less simple."
 _SEED = "Begins anew with other first weights: whether it learns should not hang on their luck."
+_HALF = 76.0  # logical pixels of the name of a switch in half a narrow panel
 _TYPED_SEED = "seed"
 _COPY = "The line that starts this run with the settings of this moment."
 
@@ -122,7 +125,7 @@ class Contents:
         for item in items:
             before = rows[-1] if rows else None
             pairs = before is not None and before.look == "switches" and len(before.items) == 1
-            if before is not None and pairs and isinstance(item.control, Switch):
+            if before is not None and pairs and _short(item) and _short(before.items[0]):
                 rows[-1] = replace(before, items=(*before.items, item))
                 continue
             row = row_of(item)
@@ -223,6 +226,11 @@ class Contents:
             self._does.copy(command(reader) or "")
 
         return [row_of(Item(Button("copy as command", "", _COPY, change=copied)))]
+
+
+def _short(item: Item) -> bool:
+    """Whether it is a switch of which two have room side by side."""
+    return isinstance(item.control, Switch) and measure(item.name, LABEL) <= _HALF
 
 
 def _sized(sizes: tuple[int, ...], value: object, reader: Reader) -> Edit | None:

@@ -196,6 +196,8 @@ class Desk:
     def _set(self, item: Item, value: Any) -> None:
         control = item.control
         taken = control.taken(value)
+        if taken is not None and taken == item.value and item.name not in self._wanted:
+            return  # it is so already: no edit
         edit = control.change(taken, self._reader())
         until = self._viewer.clock + (float("inf") if self._gesture else WAITS)
         if taken is not None:

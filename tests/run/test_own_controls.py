@@ -1,0 +1,217 @@
+"""The controls that every run has: what they read is what is set, and what they change is an edit like any other."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from scalarviz import nn, optim
+from scalarviz.errors import InputError
+from scalarviz.run.controls import Control, Reader, Slider
+from scalarviz.run.edits import Change, Refill, SetBatchSize, SetLimits, SetOptimizer
+from scalarviz.run.layers import MOST_LAYERS, MOST_UNITS, chain_of, fewer, hidden_edit, hidden_of, more
+from scalarviz.run.own_controls import own_controls, tick_values
+from scalarviz.run.restarted import seed_shown
+from scalarviz.run.run_source import RunSource
+
+RNG = np.random.default_rng(0)
+X = RNG.random((200, 2))
+Y = X[:, :1] * X[:, 1:]
+
+
+def run(*hidden: int, rule: str = "SGD", **others: Any) -> sv.Run:
+    sizes = (2, *hidden, 1)
+    parts: list[nn.Module] = []
+    for n_in, n_out in pairwise(sizes):
+        parts += [nn.Linear(n_in, n_out), nn.Tanh()]
+    net = nn.Sequential(*parts[:-1])
+    net.initialize(nn.init.pytorch_default(), seed=0)
+    held: Any = getattr(optim, rule)(net.parameters(), lr=0.05)
+    return sv.Run(net, nn.MSELoss(), held, (X, Y), batch_size=16, engine="numpy", dtype="float64", **others)
+
+
+def reader(of: sv.Run) -> Reader:
+    return Reader(of.frame(), RunSource(of))
+
+
+def controls(of: sv.Run) -> dict[str, Control]:
+    return {one.label: one for one in own_controls(reader(of))}
+
+
+def values(of: sv.Run) -> dict[str, Any]:
+    now = reader(of)
+    return {label: one.value(now) for label, one in controls(of).items()}
+
+
+def test_they_read_what_is_set() -> None:
+    assert values(run(3)) == {
+        "learning rate": 0.05, "batch": 16, "optimiser": "SGD", "regularisation": "none", "regularisation rate": None,
+        "activation": "tanh",
+    }  # fmt: skip
+    other = values(run(l2=0.01, rule="RMSprop"))
+    assert (other["optimiser"], other["regularisation"], other["regularisation rate"]) == ("RMSprop", "L2", 0.01)
+    assert other["activation"] is None  # nothing bends between layers where there is one
+
+
+def test_arrays_have_none_of_them() -> None:
+    from scalarviz.view.shown.subject import subject_of
+
+    subject = subject_of({"a": np.eye(2)})
+    assert own_controls(Reader(subject.frame(), subject.source)) == ()
+
+
+@pytest.mark.parametrize(
+    ("label", "value", "edit"),
+    [
+        ("learning rate", 0.25, SetOptimizer((("lr", 0.25),))),
+        ("batch", 128, SetBatchSize(128)),
+        ("optimiser", "momentum", SetOptimizer((("momentum", 0.9),))),
+        ("optimiser", "Adam", Change(optimizer="Adam", numbers=(("lr", 0.01),))),
+        ("regularisation", "L1", SetLimits(l1=1e-3)),
+        ("regularisation", "L2", SetLimits(l2=1e-3)),
+        ("activation", "relu", Change(activation="relu")),
+    ],
+)
+def test_each_changes_a_run_as_its_edit_does(label: str, value: Any, edit: Any) -> None:
+    one, other = run(4, 3), run(4, 3)
+    for each in (one, other):
+        each.step(5)
+    found = controls(one)[label].change(value, reader(one))
+    assert found is not None
+    one.do(found)
+    other.do(edit)
+    assert values(one)[label] == value
+    for each in (one, other):
+        each.step(5)
+    assert one.values.tobytes() == other.values.tobytes()
+
+
+@pytest.mark.parametrize("label", ["optimiser", "regularisation", "activation"])
+def test_what_is_set_already_is_no_edit(label: str) -> None:
+    a = run(3)
+    now = values(a)[label]
+    assert controls(a)[label].change(now, reader(a)) is None
+
+
+def test_a_penalty_keeps_its_size_when_it_becomes_the_other_and_clipping_stays() -> None:
+    a = run(l1=0.02, clip_norm=1.0)
+    a.do(controls(a)["regularisation"].change("L2", reader(a)))  # type: ignore[arg-type]
+    a.do(controls(a)["regularisation rate"].change(0.5, reader(a)))  # type: ignore[arg-type]
+    limits = a.problem.limits
+    assert (limits.l1, limits.l2, limits.clip_norm) == (0.0, 0.5, 1.0)
+
+
+def test_a_rate_that_adam_had_is_not_what_plain_descent_begins_with() -> None:
+    a = run(rule="Adam")
+    a.do(controls(a)["optimiser"].change("AdamW", reader(a)))  # type: ignore[arg-type]
+    assert a.lr == 0.05  # of the same family
+    a.do(controls(a)["optimiser"].change("SGD", reader(a)))  # type: ignore[arg-type]
+    assert a.lr == 0.1
+
+
+def test_batches_that_there_cannot_be_are_not_offered() -> None:
+    assert controls(run())["batch"].choices == (1, 16, 128, 200)  # type: ignore[attr-defined]
+    a = run()
+    a.do(SetBatchSize(5))
+    a.do(Refill(X[:5], Y[:5]))
+    assert isinstance(controls(a)["batch"], Slider)  # one to five
+    with pytest.raises(InputError):
+        a.do(controls(a)["batch"].change(6, reader(a)))  # type: ignore[arg-type]
+
+
+def test_the_usual_rate_is_the_first_one() -> None:
+    a = run()
+    a.step(1)
+    a.do(SetOptimizer((("lr", 0.5),)))
+    a.step(1)
+    rate = controls(a)["learning rate"]
+    assert isinstance(rate, Slider)
+    assert rate.usual == 0.05
+    assert tick_values(rate) == (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
+
+
+# ---- layers
+
+
+def test_layers_of_equal_shapes_go_on_and_the_others_are_those_of_a_new_network_of_the_seed() -> None:
+    a = run(4)
+    a.step(3)
+    kept = a.frame().values[:12].copy()  # 2x4 weights and 4 biases
+    a.do(hidden_edit((4, 3), reader(a)))  # type: ignore[arg-type]
+    assert hidden_of(reader(a)) == (4, 3)
+    fresh = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 1))
+    fresh.initialize(nn.init.pytorch_default(), seed=0)
+    wanted = np.concatenate([np.ravel(part.data) for part in fresh.parameters()])
+    now = a.frame().values
+    assert np.array_equal(now[:12], kept)
+    assert np.allclose(now[12:], wanted[12:])
+    assert values(a)["activation"] == "tanh"
+    a.step(2)
+
+
+def test_layers_may_all_go_and_come_again() -> None:
+    a = run(4, 3)
+    a.do(hidden_edit((), reader(a)))  # type: ignore[arg-type]
+    assert hidden_of(reader(a)) == ()
+    a.step(1)
+    a.do(hidden_edit((6,), reader(a)))  # type: ignore[arg-type]
+    assert hidden_of(reader(a)) == (6,)
+    assert hidden_edit((6,), reader(a)) is None
+
+
+def test_layers_stay_within_what_a_panel_can_show() -> None:
+    a = run(4)
+    a.do(hidden_edit((0, 10**9, *[2] * 20), reader(a)))  # type: ignore[arg-type]
+    hidden = hidden_of(reader(a))
+    assert hidden is not None
+    assert len(hidden) == MOST_LAYERS
+    assert (min(hidden), max(hidden)) == (1, MOST_UNITS)
+
+
+class OwnModule(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(2, 1)
+
+    def forward(self, x: Any) -> Any:
+        return self.layer(x)
+
+
+@pytest.mark.parametrize(
+    "net",
+    [
+        nn.Sequential(nn.Linear(2, 4), nn.Softmax(), nn.Linear(4, 1)),
+        nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 1)),
+        nn.Sequential(nn.Linear(2, 4, bias=False), nn.Tanh(), nn.Linear(4, 1)),
+        OwnModule(),
+    ],
+    ids=["softmax", "two activations", "two biases", "no sequence"],
+)
+def test_other_networks_have_no_layers_to_change(net: Any) -> None:
+    a = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (X, Y), engine="numpy")
+    assert chain_of(reader(a)) is None
+    assert hidden_edit((3,), reader(a)) is None
+
+
+def test_a_layer_grows_and_shrinks_on_the_same_rungs() -> None:
+    rung = 1
+    while more(rung) < MOST_UNITS:
+        assert fewer(more(rung)) == rung
+        rung = more(rung)
+    assert (fewer(1), more(MOST_UNITS)) == (0, MOST_UNITS)
+
+
+def test_the_seed_is_that_of_the_line_that_is_shown() -> None:
+    a = run()
+    assert seed_shown(a.frame()) == 0
+    a.step(2)
+    a.restart(seed=7)
+    a.step(1)
+    assert seed_shown(a.frame()) == 7
+    a.restart()
+    assert seed_shown(a.frame()) == 7  # begun anew from the same weights
+    a.undo()

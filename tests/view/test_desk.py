@@ -1,0 +1,460 @@
+"""The panel of controls in a window: by control, key and edit is the same; a hand makes one edit; stills have none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scalarviz import Run, nn, optim
+from scalarviz.run import Scene
+from scalarviz.run.controls import Slider
+from scalarviz.run.edits import SetBatchSize, SetOptimizer
+from scalarviz.run.panels import LossCurve
+from scalarviz.view.controls.drawing import track_of
+from scalarviz.view.controls.panel import OPENS, ControlsPanel
+from scalarviz.view.controls.rows import Placed
+from scalarviz.view.watch.live import LiveView
+from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.window.unseen import Unseen
+
+pytestmark = pytest.mark.gl
+X = np.random.default_rng(0).random((64, 3))
+SIZE = (1280, 720)
+
+
+def made(lr: float = 0.5, *, end: bool = True, **others: Any) -> Scene:
+    parts: list[nn.Module] = [nn.Linear(3, 3, seed=1)]
+    net = nn.Sequential(*parts, nn.Sigmoid()) if end else nn.Sequential(*parts)
+    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=lr), (X, 1 - X), batch_size=16, engine="numpy")
+    return Scene("t", run, panels=(LossCurve("64 samples"),), **others)
+
+
+def shown(scene: Scene, size: tuple[int, int] = SIZE, *, playing: bool = False) -> Unseen:
+    return Unseen(lambda size: LiveView(scene, size, playing=playing), size)
+
+
+@pytest.fixture
+def host() -> Iterator[Unseen]:
+    found = shown(made())
+    found.pass_time()
+    yield found
+    found.view.close()
+
+
+def live(host: Unseen) -> LiveView:
+    assert isinstance(host.view, LiveView)
+    return host.view
+
+
+def panel(host: Unseen) -> ControlsPanel:
+    return host.view.bench.controls
+
+
+def opened(host: Unseen) -> Unseen:
+    with offscreen():
+        host.view.key("p", "p")
+    settled(host)
+    host.pass_time(OPENS)
+    host.pass_time()
+    assert panel(host).stands
+    return host
+
+
+def settled(host: Unseen) -> None:
+    """What was asked for is done, and shown."""
+    live(host).worker.settle()
+    host.pass_time()
+    host.pass_time()
+
+
+def key(host: Unseen, name: str, text: str = "", **held: bool) -> None:
+    with offscreen():
+        host.view.key(name, text, **held)
+    settled(host)
+
+
+def place(host: Unseen, name: str) -> Placed:
+    found = panel(host)._part(name)
+    assert found is not None
+    return found
+
+
+def middle(box: Any) -> tuple[float, float]:
+    return box[0] + box[2] / 2, box[1] + box[3] / 2
+
+
+def click(host: Unseen, at: tuple[float, float]) -> None:
+    with offscreen():
+        host.view.move(at)
+        host.view.press(at)
+        host.view.release(at)
+    settled(host)
+
+
+def at_value(host: Unseen, name: str, value: float) -> tuple[float, float]:
+    part = place(host, name)
+    left, right, y = track_of(part)
+    assert isinstance(part.item.control, Slider)
+    return left + (right - left) * part.item.control.share(value), y
+
+
+def stepped(host: Unseen, count: int) -> None:
+    with offscreen():
+        live(host).step(count)
+    settled(host)
+
+
+def log(host: Unseen) -> list[str]:
+    return [entry.what for entry in live(host).run.log]
+
+
+# ---- by control, by key, by edit
+
+
+def by_arrow(host: Unseen) -> None:
+    opened(host)
+    click(host, at_value(host, "learning rate", 0.5))  # gives it the keys; it stands there already
+    key(host, "Right")
+
+
+def by_typing(host: Unseen) -> None:
+    opened(host)
+    at = (panel(host).box[0] + 300, place(host, "learning rate").box[1] - 8)  # type: ignore[index]
+    for _ in range(2):
+        click(host, at)
+    title, text, then = host.fields.pop()
+    assert (title, text) == ("learning rate", "0.5")
+    then("1.0")
+
+
+def by_pointer(host: Unseen) -> None:
+    opened(host)
+    click(host, at_value(host, "learning rate", 1.0))
+
+
+@pytest.mark.parametrize("do", [by_arrow, by_typing, by_pointer])
+def test_a_rate_by_control_is_that_of_its_key_and_of_its_edit(host: Unseen, do: Any) -> None:
+    stepped(host, 5)
+    do(host)
+    settled(host)
+    assert live(host).run.lr == 1.0
+    with offscreen():
+        host.view.send("step", 5)
+    settled(host)
+    values, words = live(host).run.values.tobytes(), log(host)
+
+    other = shown(made())
+    other.pass_time()
+    stepped(other, 5)
+    key(other, "Up")
+    with offscreen():
+        other.view.send("step", 5)
+    settled(other)
+    assert (live(other).run.values.tobytes(), log(other)) == (values, words)
+    other.view.close()
+
+    plain = made().run
+    plain.step(5)
+    plain.do(SetOptimizer({"lr": 1.0}))  # type: ignore[arg-type]
+    plain.step(5)
+    assert plain.values.tobytes() == values
+    assert [entry.what for entry in plain.log] == words
+
+
+def test_a_batch_by_control_is_that_of_its_edit(host: Unseen) -> None:
+    opened(host)
+    click(host, middle(place(host, "batch").cells[0]))
+    with offscreen():
+        host.view.send("step", 4)
+    settled(host)
+    plain = made().run
+    plain.do(SetBatchSize(1))
+    plain.step(4)
+    assert plain.values.tobytes() == live(host).run.values.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "action"), [("one step", "step"), ("begin anew", "restart"), ("run or pause", "toggle_run")]
+)
+def test_buttons_are_actions(host: Unseen, name: str, action: str) -> None:
+    sent: list[str] = []
+    former = host.view.send
+    opened(host)
+    host.view.send = lambda name, value=None: sent.append(name) or former(name, value)  # type: ignore[assignment,method-assign]
+    click(host, middle(place(host, name).box))
+    assert sent == [action]
+
+
+def test_the_pace_is_that_of_its_keys(host: Unseen) -> None:
+    opened(host)
+    key(host, "]", "]")
+    assert live(host).playback.speed == 2.0
+    item = place(host, "pace").item
+    assert (item.shown, item.keys) == ("2x", "[, ]")
+    click(host, at_value(host, "pace", 8.0))
+    assert live(host).playback.speed == 8.0
+    click(host, (track_of(place(host, "pace"))[1], track_of(place(host, "pace"))[2]))
+    assert live(host).playback.speed == float("inf")
+    key(host, "\\", "\\")
+    assert place(host, "pace").item.shown == "1x"
+    assert live(host).run.log == []  # it is no edit
+
+
+def test_another_seed_begins_anew_with_its_weights_and_says_so(host: Unseen) -> None:
+    stepped(host, 3)
+    opened(host)
+    click(host, middle(place(host, "other first weights").box))
+    settled(host)
+    with offscreen():
+        live(host).playback.pause()
+    settled(host)
+    other = made().run
+    other.restart(seed=1)
+    with offscreen():
+        host.view.send("first")
+    settled(host)
+    assert live(host).run.values.tobytes() == other.values.tobytes()
+    assert [row.note for row in panel(host)._rows if row.label == "seed"] == ["1"]
+
+
+def test_layers_by_buttons_change_the_network_and_the_picture_follows(host: Unseen) -> None:
+    stepped(host, 2)
+    opened(host)
+    click(host, middle(place(host, "add a layer").box))
+    assert [tensor.shape for tensor in live(host).run.tensors] == [(8, 3), (8,), (3, 8), (3,)]
+    assert "layer 1: more units" in {one.name for row in panel(host)._rows for one in row.items}
+    click(host, middle(place(host, "layer 1: fewer units").box))
+    assert live(host).run.tensors[0].shape == (7, 3)
+    assert place(host, "layer 1: fewer units").item.shown == "7"
+    stepped(host, 2)
+    assert panel(host).stands
+
+
+# ---- one hand, one edit; one moment, one value
+
+
+def test_a_drag_while_it_trains_is_one_edit_and_training_goes_on_after_it() -> None:
+    host = shown(made(), playing=True)
+    for _ in range(5):
+        host.pass_time(0.05)
+    with offscreen():
+        host.view.key("p", "p")
+    host.pass_time(OPENS)
+    host.pass_time()
+    with offscreen():
+        host.view.press(at_value(host, "learning rate", 0.1))
+    for value in (0.2, 0.05, 2.0, 1.0):
+        with offscreen():
+            host.view.move(at_value(host, "learning rate", value))
+        host.pass_time(0.05)
+        assert place(host, "learning rate").item.shown == f"{value:g}"
+    before = live(host).run.steps
+    with offscreen():
+        host.view.release(at_value(host, "learning rate", 1.0))
+    for _ in range(40):
+        host.pass_time(0.05)
+    view = live(host)
+    assert view.playback.running
+    assert view.run.steps > before
+    assert [entry.what for entry in view.run.log] == ["lr = 1"]
+    host.view.close()
+
+
+def test_a_value_belongs_to_the_step_that_is_shown_and_an_edit_there_begins_a_branch(host: Unseen) -> None:
+    stepped(host, 4)
+    key(host, "Up")
+    stepped(host, 4)
+    opened(host)
+    assert place(host, "learning rate").item.value == 1.0
+    for _ in range(6):
+        with offscreen():
+            host.view.send("back")
+        settled(host)
+    assert host.view.shown.step == 2
+    assert place(host, "learning rate").item.value == 0.5
+    click(host, at_value(host, "learning rate", 0.01))
+    assert live(host).run.lr == 0.01
+    past = host.view.shown.past
+    assert past is not None
+    assert [branch.newest for branch in past.branches if not branch.current] == [8]
+
+
+def test_a_rate_that_flies_apart_pauses_names_itself_and_offers_the_last_good_step() -> None:
+    host = shown(made(0.01, end=False))
+    host.pass_time()
+    stepped(host, 3)
+    opened(host)
+    x, y = at_value(host, "learning rate", 10.0)
+    click(host, (x - 1, y))
+    assert live(host).run.lr > 9
+    with offscreen():
+        host.view.send("step", 400)
+    for _ in range(3):
+        settled(host)
+    said = host.view.message()
+    assert "diverged at step" in said
+    assert "last good step" in said
+    assert host.view.bench.touch.message == said
+    assert not live(host).playback.running
+    assert panel(host).stands
+    host.view.close()
+
+
+@pytest.mark.parametrize("text", ["", "fast", "1,5", "nan", "inf", "-1", "0x10", "9" * 5000, "1e999"])
+def test_what_is_typed_and_is_no_rate_is_refused_in_words(host: Unseen, text: str) -> None:
+    opened(host)
+    desk = live(host).desk
+    assert desk is not None
+    desk.typed(place(host, "learning rate").item, text)
+    settled(host)
+    assert live(host).run.lr == 0.5
+    assert host.view.notice()
+
+
+def test_a_number_is_read_as_people_write_it(host: Unseen) -> None:
+    opened(host)
+    desk = live(host).desk
+    assert desk is not None
+    for text, batch in (("32", 32), (" 64 ", 64), ("8", 8), ("1,024", 8), ("16.5", 8), ("0", 8)):  # there are 64
+        desk.typed(place(host, "batch").item, text)
+        settled(host)
+        assert live(host).run.batch_size == batch
+
+
+# ---- keys while it is open
+
+
+def test_its_keys_are_its_own_and_are_given_back(host: Unseen) -> None:
+    opened(host)
+    key(host, "Right")  # from the button that runs to the next one
+    assert host.view.shown.step == 0
+    key(host, "Space")  # that is one step
+    assert host.view.shown.step == 1
+    key(host, "Tab")
+    assert host.view.bench.panels_shown
+    key(host, "Escape")
+    assert not panel(host).open
+    assert not host.closed
+    key(host, "Right")
+    assert host.view.shown.step == 2
+    key(host, "p", "p")
+    assert panel(host).open
+    key(host, "p", "p")
+    assert not panel(host).open
+
+
+def test_space_runs_and_pauses_when_it_has_just_been_opened(host: Unseen) -> None:
+    opened(host)
+    with offscreen():
+        host.view.key("Space", " ")
+        assert live(host).playback.running
+        host.view.key("Space", " ")
+    assert not live(host).playback.running
+
+
+def test_other_keys_go_on_meaning_what_they_mean(host: Unseen) -> None:
+    stepped(host, 1)
+    opened(host)
+    key(host, "g", "g")
+    assert host.view.bench.colouring.quantity == "gradient"
+    key(host, "z", "", ctrl=True)
+    assert "undone" in host.view.notice() or "nothing" in host.view.notice()
+
+
+def test_the_wheel_over_it_turns_nothing_else(host: Unseen) -> None:
+    opened(host)
+    camera = host.view.bench.camera
+    box = panel(host).box
+    assert box is not None
+    with offscreen():
+        host.view.scroll((box[0] + 100, box[1] + 300), (0.0, 1.0))
+        host.view.scroll((box[0] + 100, box[1] + 300), (0.0, -1.0), shift=True)
+    settled(host)
+    assert host.view.bench.camera == camera
+
+
+# ---- the picture
+
+
+def test_no_pixel_of_the_scene_changes_when_it_opens(host: Unseen) -> None:
+    stepped(host, 3)
+    while host.view.bench.moving:  # the range of the colours grows
+        host.pass_time(0.1)
+    before = host.picture()
+    opened(host)
+    after = host.picture()
+    changed = np.abs(before.astype(int) - after).max(axis=(0, 2)) > 8
+    assert changed[945:1262].mean() > 0.5
+    assert not changed[:938].any()
+    key(host, "Escape")
+    assert np.abs(host.picture().astype(int) - before).max(axis=2)[:, 945:].mean() < 1
+
+
+def test_a_still_never_shows_it(host: Unseen) -> None:
+    stepped(host, 3)
+    with offscreen():
+        host.view.send("screenshot")
+    opened(host)
+    key(host, "s", "s")
+    first, second = host.shots
+    assert np.abs(first.astype(int) - second)[:, 940:].max() <= 8
+    assert panel(host).stands  # and it is there again
+    assert np.abs(host.picture().astype(int) - second)[:, 940:].max() > 100
+
+
+@pytest.mark.parametrize("size", [(640, 360), (1000, 640), (720, 1080), (300, 300)])
+def test_it_opens_and_closes_in_pictures_of_other_sizes(size: tuple[int, int]) -> None:
+    host = shown(made(), size)
+    host.pass_time()
+    stepped(host, 2)
+    before = host.picture()
+    opened(host)
+    box, bench = panel(host).box, host.view.bench
+    assert box is not None
+    corners = np.concatenate([bench.project(plate.corners) for plate in bench.layout.plates])
+    over = (corners[:, 0] > box[0]) & (corners[:, 0] < box[0] + box[2])
+    over &= (corners[:, 1] > box[1]) & (corners[:, 1] < box[1] + box[3])
+    assert not over.any() or min(size) < 360
+    host.picture()
+    with offscreen():
+        host.view.resize(SIZE)
+        host.size = SIZE
+    settled(host)
+    assert panel(host).box == (940.0, 12.0, 328.0, 696.0)
+    with offscreen():
+        host.view.resize(size)
+        host.size = size
+    key(host, "Escape")
+    host.pass_time(1.0)
+    assert np.abs(host.picture().astype(int) - before).mean() < 4
+    host.view.close()
+
+
+# ---- what a scene adds
+
+
+def test_a_scenes_control_and_its_command() -> None:
+    told: list[float] = []
+
+    def put(value: float, reader: Any) -> None:
+        told.append(value)
+
+    noise = Slider(
+        "noise", "--noise", "More noise.", least=0, most=1, value=lambda reader: (told or [0.25])[-1], change=put
+    )
+    scene = made(controls=(noise,), command=lambda reader: f"scalarviz t --batch {reader.settings.batch_size}")
+    host = opened(shown(scene))
+    click(host, at_value(host, "noise", 0.75))
+    assert told == [pytest.approx(0.75, abs=0.01)]
+    assert place(host, "noise").item.value == told[0]
+    click(host, middle(place(host, "batch").cells[0]))
+    while panel(host).scroll(-1):
+        pass
+    settled(host)
+    click(host, middle(place(host, "copy as command").box))
+    assert host.clipboard == "scalarviz t --batch 1"
+    assert host.view.notice() == "copied: scalarviz t --batch 1"
+    host.view.close()
