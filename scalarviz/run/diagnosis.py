@@ -43,7 +43,7 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
-class _Layer:
+class Layer:
     """A layer's weights, and the stages that its sums alone go through.
 
     Attributes
@@ -81,7 +81,7 @@ def diagnose(frame: Frame, tensors: Sequence[Tensor], stages: Sequence[Stage]) -
     broken = _not_finite(frame, tensors, known)
     if broken:
         return (broken,)
-    layers, chain = _layers(tensors, stages), is_chain(stages)
+    layers, chain = layers_of(tensors, stages), is_chain(stages)
     found: list[Trouble] = []
     for at, layer in enumerate(layers):
         behind = layers[at + 1 : at + 2] if chain else [other for other in layers if other is not layer]
@@ -116,7 +116,7 @@ def _is(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def _layers(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[_Layer]:
+def layers_of(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[Layer]:
     """Layers with weights in the order of the way; a convolution's tensor is found by its module's name.
 
     Those that are called more than once are left out: one call may learn where another cannot.
@@ -138,11 +138,11 @@ def _layers(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[_Layer]:
             and weights[following[0].name] is None
         ):
             after.append(following[0])
-        found.append(_Layer(weight, tuple(after[1:]), after[-1] is stages[-1]))
+        found.append(Layer(weight, tuple(after[1:]), after[-1] is stages[-1]))
     return found
 
 
-def _dead(frame: Frame, layer: _Layer, known: bool) -> Trouble | None:
+def _dead(frame: Frame, layer: Layer, known: bool) -> Trouble | None:
     """Rectifiers that are all 0 for all samples looked at, and let nothing through for any other."""
     for stage in layer.after:
         units = frame.dead.get(stage.name)
@@ -158,7 +158,7 @@ def _when(frame: Frame) -> str:
     return "" if frame.units_step in (None, frame.step) else f" (seen at step {frame.units_step:,})"
 
 
-def _saturated(frame: Frame, layer: _Layer, behind: Sequence[_Layer], known: bool) -> Trouble | None:
+def _saturated(frame: Frame, layer: Layer, behind: Sequence[Layer], known: bool) -> Trouble | None:
     """Activations so flat that next to nothing of the gradient behind them has come through."""
     own = _size(frame, layer.weight)
     reference = None if layer.last else max((_size(frame, other.weight) for other in behind), default=0.0)
@@ -184,7 +184,7 @@ def _blocks(frame: Frame, share: float, own: float, behind: float | None, known:
     return own < HARDLY * behind  # nothing behind it either: then it is told there
 
 
-def _without_gradient(frame: Frame, layers: Sequence[_Layer], at: int) -> Trouble | None:
+def _without_gradient(frame: Frame, layers: Sequence[Layer], at: int) -> Trouble | None:
     """All gradients of a layer 0, and not those behind it: something between them lets none through."""
     layer = layers[at]
     if at + 1 == len(layers) or _size(frame, layer.weight) != 0:

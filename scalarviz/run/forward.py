@@ -135,8 +135,7 @@ class Forward:
         if not watched:
             return {}, {}
         runner = self._dead_runner
-        samples = max(FEWEST_PROBES, min(PROBE_SET, PROBE_NUMBERS // runner.plan.body.n_rows))
-        first = data[: self.tape.n_inputs, :samples]
+        first = data[: self.tape.n_inputs, : self.watched(data)]
         rows = self._tap_rows(runner, [tap for _, tap in watched], first, values)
         found = {stage: row for (stage, _), row in zip(watched, rows, strict=True)}
         dead = {stage.name: np.asarray(~row.any(axis=1)) for stage, row in found.items() if stage.kind == "relu"}
@@ -146,6 +145,11 @@ class Forward:
             if stage.kind in _BENDS
         }
         return dead, flat
+
+    def watched(self, data: Data) -> int:
+        """How many samples of `data` :meth:`units` looks at: the first so many."""
+        most = max(FEWEST_PROBES, min(PROBE_SET, PROBE_NUMBERS // self._dead_runner.plan.body.n_rows))
+        return min(most, data.shape[1])
 
     def _tap_rows(
         self, runner: PlanRunner, taps: Sequence[int], data: NDArray[Any], values: NDArray[Any]

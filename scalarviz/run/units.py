@@ -35,12 +35,14 @@ class Units:
     step : int
     dead, saturated : mapping of str to ndarray
         As :attr:`Frame.dead <scalarviz.run.frame.Frame.dead>`; the first look at one of them finds both.
+    samples : int
+        How many were looked at; 0 as long as nobody has.
     seconds : float
         What finding them took; 0.0 as long as nobody has looked.
     """
 
     def __init__(self, forward: Forward, values: NDArray[Any], data: Data, step: int) -> None:
-        self.step, self.seconds = step, 0.0
+        self.step, self.samples, self.seconds = step, 0, 0.0
         self.dead: Mapping[str, NDArray[np.bool_]] = _Part(self, 0)
         self.saturated: Mapping[str, NDArray[np.floating]] = _Part(self, 1)
         self._asked: tuple[Forward, NDArray[Any], Data] | None = (forward, values, data)
@@ -55,6 +57,7 @@ class Units:
                 start = perf_counter()
                 with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
                     self._found = forward.units(values, data)
+                self.samples = forward.watched(data)
                 self.seconds = perf_counter() - start
                 self._asked = None  # old data is let go of
             return self._found

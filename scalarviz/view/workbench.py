@@ -27,6 +27,7 @@ from .flow.values import Small
 from .laying import Laying
 from .micro.inside import Inside
 from .panels.hud import hud, keys, state_of
+from .panels.layers import LayerTable
 from .panels.marks import marks_on
 from .panels.pace import TextPace
 from .panels.side import SidePanels
@@ -88,7 +89,7 @@ class Workbench(Laying):
         self.text_pace = TextPace(text_hz)
         self.story = StoryLines(self.text_pace)
         self.side = SidePanels(self.subject, self.theme, hints=bool(keys))
-        self.swatch = InputSwatch(self.side.ground)
+        self.swatch, self.layers = InputSwatch(self.side.ground), LayerTable()
         self._make(quantity)
         self.inside: Inside = Inside(self)
         self._pace = ""
@@ -245,11 +246,12 @@ class Workbench(Laying):
             if explained:
                 self.touch.explain(frame)
             self._numbers = self._texts(frame, pace_text)
+            self.layers.write(self.subject, frame, self.theme, self.places)
         self._outdated = False
         seen = View(self.layout, self.camera, self.project, self.places, self.theme, self.colouring.shows,
                     self.panels_shown and self.inside.told is None, self._hit, self.slab.shares)  # fmt: skip
         above = self.touch.layers(frame, seen, self.side)
-        above[0] += self.inside.overlay(seconds)
+        above[0] += self.inside.overlay(seconds) + (self.layers.sketches if explained else [])
         above[1] += self.controls.label(self.places.size)
         above[1] += [*self.swatch.label(self.theme, self.places.size), *self.bar.label(self.places.size)]
         panel = self.controls.sketch()
@@ -322,7 +324,7 @@ class Workbench(Laying):
 
     def let_go(self) -> bool:
         """Give up what is selected or begun; returns whether there was something."""
-        there = self.side.let_go() or self.selected is not None
+        there = self.layers.close() or self.side.let_go() or self.selected is not None
         self.select(None)
         self._outdated |= there
         return there

@@ -40,6 +40,7 @@ class Looks:
             "toggle_sizes": self.toggle_sizes, "hide_less": self.hide_less,
             "hide_more": self.hide_more, "refit_range": self.refit_range,
             "fit": self.fit, "toggle_panels": self.toggle_panels, "toggle_theme": self.toggle_theme,
+            "toggle_layers": self.toggle_layers,
         }  # fmt: skip
 
     def show_weights(self) -> None:
@@ -101,6 +102,13 @@ class Looks:
     def toggle_panels(self) -> None:
         """Hide or show everything but the cubes."""
         self.bench.show_panels(not self.bench.panels_shown)
+
+    def toggle_layers(self) -> None:
+        """Show or hide the table of the layers."""
+        table = self.bench.layers
+        if not table.close():
+            table.shown = True
+        self.bench.refresh()
 
     def toggle_theme(self) -> None:
         """Light or dark."""
