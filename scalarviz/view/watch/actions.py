@@ -287,7 +287,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("screenshot", "file", ("S",), "save a screenshot", missing=_no_host),
     Action("open", "file", ("Ctrl+O",), "open a picture or weights (or drop them here)", missing=_nothing_to_open),
     Action("toggle_panels", "view", ("Tab",), "hide or show all panels", "hide panels"),
-    Action("toggle_layers", "view", ("D",), "a table of the layers: gradients, update / weights, dead units",
+    Action("toggle_layers", "view", ("D",), "a table of the layers: gradients, updates, dead units",
            missing=_no_gradients),
     Action("toggle_theme", "view", ("L",), "light or dark"),
     Action("toggle_full_screen", "host", ("F11",), "full screen", missing=_no_host),
