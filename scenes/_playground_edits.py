@@ -17,30 +17,7 @@ from scalarviz.run.edits.base import Hands, Names, numbered
 
 from ._features import FEATURES
 from ._known_points import Known, PointSet
-from ._playground_net import PlayNet
-
-
-def _net(hands: Hands) -> PlayNet:
-    """The network of the run that an edit is resolved for."""
-    found: Any = getattr(getattr(hands, "run", None), "model", None)
-    if not isinstance(found, PlayNet):
-        raise InputError("this edit is for the network of the scene playground")
-    return found
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SetHidden(Edit):
-    """Other hidden layers: those that still fit go on, the others begin as they would have begun."""
-
-    hidden: tuple[int, ...]
-
-    def resolved(self, hands: Hands) -> Edit:
-        """The network as a change."""
-        return Several((Change(model=_net(hands).with_hidden(self.hidden)),), self.words()).resolved(hands)
-
-    def words(self, name: Names = numbered) -> str:
-        """``hidden layers 4, 2``."""
-        return f"hidden layers {', '.join(map(str, self.hidden))}" if self.hidden else "no hidden layer"
+from ._playground_net import PlayNet, net_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +29,7 @@ class SwitchFeature(Edit):
 
     def resolved(self, hands: Hands) -> Edit:
         """The network as a change, the other columns as they are."""
-        net = _net(hands)
+        net = net_of(hands)
         on = [name for name in FEATURES if name in net.shape.on]
         wanted = [name for name in FEATURES if (self.on if name == self.feature else name in on)]
         if not wanted:
@@ -92,7 +69,7 @@ class OtherPoints(Edit):
 
     def resolved(self, hands: Hands) -> Edit:
         """The data, and the change of the network where there is one."""
-        net, points = _net(hands), self.points
+        net, points = net_of(hands), self.points
         assert isinstance(points, PointSet)
         refill = Refill(*points.train)
         inputs = len(points.units.inputs)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from scalarviz import nn
+from scalarviz.errors import InputError
+from scalarviz.run.edits import Change, Edit, Several
+from scalarviz.run.edits.base import Hands, Names, numbered
 from scalarviz.run.edits.change import ACTIVATIONS
 
 from ._features import FEATURES, Features
 from ._sort import Sort
 
-BETWEEN = ("tanh", "relu", "sigmoid", "leaky_relu", "identity")
+BETWEEN = ("tanh", "relu", "sigmoid", "identity")
 """Activations of the hidden layers."""
 SPREAD = 0.5
 """Weights begin between minus this and this, biases at 0: the same start in every layer, as in the best-known one."""
@@ -79,6 +83,10 @@ class PlayNet(nn.Sequential):
         name = next((name for name, its in ACTIVATIONS.items() if its is kind), self._shape.activation)
         return replace(self._shape, activation=name)
 
+    def hidden_edit(self, hidden: Sequence[int]) -> Edit:
+        """What a touch of + or - at the layers does: see :mod:`scalarviz.run.layers`."""
+        return SetHidden(tuple(min(units, MOST_UNITS) for units in hidden[:MOST_LAYERS]))
+
     def with_hidden(self, hidden: Sequence[int]) -> PlayNet:
         """The network with other hidden layers, as it would begin."""
         return PlayNet(replace(self.shape, hidden=tuple(hidden)))
@@ -94,3 +102,26 @@ class PlayNet(nn.Sequential):
         shape = self.shape
         names = tuple(name for name in FEATURES if name in on or name in shape.features)
         return PlayNet(replace(shape, features=names, off=frozenset(names).difference(on)))
+
+
+def net_of(hands: Hands) -> PlayNet:
+    """The network of the run that an edit is resolved for."""
+    found: Any = getattr(getattr(hands, "run", None), "model", None)
+    if not isinstance(found, PlayNet):
+        raise InputError("this edit is for the network of the scene playground")
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetHidden(Edit):
+    """Other hidden layers: those that still fit go on, the others begin as they would have begun."""
+
+    hidden: tuple[int, ...]
+
+    def resolved(self, hands: Hands) -> Edit:
+        """The network as a change."""
+        return Several((Change(model=net_of(hands).with_hidden(self.hidden)),), self.words()).resolved(hands)
+
+    def words(self, name: Names = numbered) -> str:
+        """``hidden layers 4, 2``."""
+        return f"hidden layers {', '.join(map(str, self.hidden))}" if self.hidden else "no hidden layer"

@@ -6,23 +6,22 @@ from scalarviz.run import Moment
 from scalarviz.run.edits import Edit
 from scalarviz.run.panels import Axis, HeldBack, LossCurve, Panel, PlaneMap, PointEdits, Points
 
-from ._known_points import Known
+from ._known_points import Known, PointSet
 from ._playground_edits import AddPoint, RemovePoint
 from ._units import Column
 
 
-def panels_of(known: Known) -> tuple[Panel, ...]:
+def panels_of(known: Known, hand: Hand) -> tuple[Panel, ...]:
     """The panels of a scene with these points."""
-    return plane(known), LossCurve("points to learn from", held_back(known))
+    return plane(known, hand), LossCurve("points to learn from", held_back(known))
 
 
-def plane(known: Known) -> PlaneMap:
+def plane(known: Known, hand: Hand) -> PlaneMap:
     """The output over the plane of the two numbers of a point, with the points."""
     first = known.first
     across, *rest = first.units.inputs
     up = rest[0] if rest else Column("", -1.0, 1.0)
     target, classes = first.units.target, first.sort.classes
-    hand = Hand(known)
     says = classes if len(classes) == 2 else tuple(f"{number:.3g}" for number in target.shown)
     return PlaneMap(
         "output over the plane",
@@ -49,14 +48,26 @@ class Hand:
 
     Attributes
     ----------
-    target : float
-        What the next point will be: one of the targets of the points.
+    chosen : int
+        Which of :meth:`words` the next point will be.
     """
 
     def __init__(self, known: Known) -> None:
         self._known = known
         self._shown = known.first
-        self.target = float(known.first.targets.max())
+        self.chosen = -1
+
+    def words(self, points: PointSet) -> tuple[str, ...]:
+        """What a point can be: a class, or the least or largest number."""
+        return points.sort.classes or tuple(f"{number:.3g}" for number in points.units.target.shown)
+
+    def target(self, points: PointSet) -> float:
+        """What the next point will be."""
+        kind = points.sort.kind
+        if kind > 2:
+            return float(self.chosen % kind)
+        low, high = (-1.0, 1.0) if kind else (points.units.target.least, points.units.target.most)
+        return (low, high)[self.chosen % 2]
 
     def points(self, moment: Moment) -> Points:
         """Those that are drawn of a moment."""
@@ -66,7 +77,7 @@ class Hand:
 
     def add(self, at: tuple[float, float]) -> Edit:
         """One more there."""
-        return AddPoint(self._known, at, self.target)
+        return AddPoint(self._known, at, self.target(self._shown))
 
     def remove(self, index: int) -> Edit | None:
         """Without one of those that are drawn; what is held back stays."""

@@ -15,6 +15,7 @@ The last one sees x and y alone, and all 250 points at each step; with batches o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -31,14 +32,17 @@ from scalarviz.run import Moment
 from ._features import FEATURES
 from ._known_points import Known, PointSet, Recipe, points_for
 from ._own_points import own_points, read_table
+from ._playground_command import MOMENTUM, command_of
+from ._playground_controls import HIDDEN, controls_of, taken_away
 from ._playground_net import BETWEEN, MOST_LAYERS, MOST_UNITS, PlayNet, Shape
-from ._playground_panels import panels_of
+from ._playground_panels import Hand, panels_of
 from ._points import KINDS, NOISE
 from .options import SamplingFlag, SceneOptions, WholeNumbers, one_of
 
 _OF_ONE = tuple(name for name, feature in FEATURES.items() if feature.inputs == 1)
-OPTIMIZERS: dict[str, tuple[type[optim.Optimizer], float]] = {  # with their usual learning rate
+OPTIMIZERS: dict[str, tuple[Callable[..., optim.Optimizer], float]] = {  # with their usual learning rate
     "sgd": (optim.SGD, 0.03),
+    "momentum": (partial(optim.SGD, momentum=MOMENTUM), 0.03),
     "adam": (optim.Adam, 0.01),
     "adamw": (optim.AdamW, 0.01),
 }
@@ -60,6 +64,17 @@ def parse_features(value: object) -> object:
 def parse_columns(value: object) -> object:
     """``length,width,kind`` as a tuple of names."""
     return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
+
+
+def parse_hide(value: object) -> object:
+    """``lr,batch`` as a tuple of names."""
+    if not isinstance(value, str):
+        return value
+    names = tuple(part.strip() for part in value.split(",") if part.strip())
+    unknown = [name for name in names if name not in HIDDEN]
+    if unknown:
+        raise InputError(f"there is no control {unknown[0]!r}; allowed: {listing(HIDDEN)}")
+    return names
 
 
 class Options(SceneOptions):
@@ -111,8 +126,21 @@ class Options(SceneOptions):
     )
     batch: int = Field(10, ge=1, le=10**7, description="points a step")
     sampling: SamplingFlag = "epochs"
+    weights_seed: int | None = Field(
+        None, ge=0, lt=2**64, description="of the first weights alone", json_schema_extra={"shown": "that of --seed"}
+    )
+    hide: Annotated[tuple[str, ...], BeforeValidator(parse_hide)] = Field(
+        (),
+        description="controls that the window's panel leaves out, for a class: " + ", ".join(HIDDEN),
+        json_schema_extra={"metavar": "NAME,NAME", "shown": "none"},
+    )
     l1: float = Field(0.0, ge=0, allow_inf_nan=False, description="penalty on the sum of |weight|")
     l2: float = Field(0.0, ge=0, allow_inf_nan=False, description="penalty on the sum of weight\N{SUPERSCRIPT TWO}")
+
+    @staticmethod
+    def rate_of(optimizer: str) -> float:
+        """The usual learning rate of an optimiser."""
+        return OPTIMIZERS[optimizer][1]
 
 
 def build(options: Options) -> sv.Scene:
@@ -149,15 +177,22 @@ def build(options: Options) -> sv.Scene:
         l1=options.l1,
         l2=options.l2,
     )
+    if options.weights_seed is not None and options.weights_seed != options.seed:
+        run.restart(seed=options.weights_seed)  # as a hand does: the order of the points stays that of --seed
     known = Known(points, run.dtype)
+    hand = Hand(known)
     return Playground(
         name="playground",
         run=run,
         input_names=points.units.names,
-        panels=panels_of(known),
+        panels=panels_of(known, hand),
         notes=notes,
         story=sv.run.Story(f"They should {_aim(points)}.", claim=partial(_claim, known=known)),
         whole_loss=points.learnt <= MOST_TOLD,
+        controls=controls_of(known, hand),
+        command=partial(command_of, known, Options.model_construct()),
+        hide=taken_away(options.hide),
+        options=options,
         known=known,
     )
 

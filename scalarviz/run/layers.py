@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -38,8 +39,8 @@ class Chain(NamedTuple):
 
 def chain_of(reader: Reader) -> Chain | None:
     """The network of a moment as such a chain; None for any other."""
-    stages = reader.stages
-    if not stages or not is_chain(stages) or not is_sequence(reader):
+    stages = _from_first_layer(reader)
+    if not stages or not is_chain(reader.stages) or not is_sequence(reader):
         return None
     layers = [k for k, stage in enumerate(stages) if _linear(stage)]
     if not layers or layers[0] != 0 or any(not _linear(s) and s.kind not in ACTIVATIONS for s in stages):
@@ -52,6 +53,21 @@ def chain_of(reader: Reader) -> Chain | None:
     assert first is not None
     sizes = (first.shape[1], *(stages[k].outputs for k in layers))
     return Chain(sizes, bends[0] if len(bends) > 1 else ("tanh",), bends[-1], biases.pop())
+
+
+def _own_way(reader: Reader) -> Callable[[tuple[int, ...]], Edit] | None:
+    """How a network with a mind of its own gets other hidden layers: its method ``hidden_edit(hidden)``."""
+    own = getattr(getattr(getattr(reader.source, "run", None), "model", None), "hidden_edit", None)
+    return own if callable(own) else None
+
+
+def _from_first_layer(reader: Reader) -> Sequence[Stage]:
+    """The stages; of a network with a way of its own without what it makes of a sample before the first layer."""
+    stages = reader.stages
+    if _own_way(reader) is None:
+        return stages
+    first = next((k for k, stage in enumerate(stages) if _linear(stage)), 0)
+    return stages[first:]
 
 
 def _linear(stage: Stage) -> bool:
@@ -73,6 +89,9 @@ def hidden_edit(hidden: tuple[int, ...], reader: Reader) -> Edit | None:
     kept = tuple(min(max(int(units), 1), MOST_UNITS) for units in hidden[:MOST_LAYERS])
     if chain is None or kept == chain.sizes[1:-1]:
         return None
+    own = _own_way(reader)
+    if own is not None:
+        return own(kept)
     parts: list[nn.Module] = []
     sizes = (chain.sizes[0], *kept, chain.sizes[-1])
     for n_in, n_out in pairwise(sizes):

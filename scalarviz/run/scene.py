@@ -59,6 +59,8 @@ class Scene:
     command : callable or None
         ``command(reader)``: the command line that shows the same as the moment does; None or an empty text: there is
         none.
+    hide : tuple of str
+        Controls that are left out of the panel, by their names ("learning rate", "layers", "seed").
     options : object or None
         What it was built with; controls and command find it as ``reader.options``.
     whole_loss : bool
@@ -92,6 +94,7 @@ class Scene:
     plan: Plan | None = None
     controls: tuple[Control, ...] = ()
     command: Callable[[Reader], str | None] | None = None
+    hide: tuple[str, ...] = ()
     options: Any = None
     whole_loss: bool = False
     steps_a_frame: int | None = None
@@ -112,7 +115,7 @@ class Scene:
         run: Any = self.run
         if not isinstance(run, Run):
             raise TypeMismatchError(f"Scene: run must be a Run, got {type(run).__name__} {shown(run)}")
-        for what in ("input_names", "output_names"):
+        for what in ("input_names", "output_names", "hide"):
             names: Any = getattr(self, what)
             if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
                 raise TypeMismatchError(f"Scene: {what} is a tuple of texts, got {shown(names)}")

@@ -9,7 +9,8 @@ import pytest
 from scalarviz.scenes import playground
 from scalarviz.scenes._known_points import CLASSES, Recipe, points_for
 from scalarviz.scenes._own_points import own_points
-from scalarviz.scenes._playground_edits import AddPoint, OtherPoints, RemovePoint, SetHidden, SwitchFeature
+from scalarviz.scenes._playground_edits import AddPoint, OtherPoints, RemovePoint, SwitchFeature
+from scalarviz.scenes._playground_net import SetHidden
 from scalarviz.scenes._playground_panels import Hand, held_back
 
 from scalarviz.errors import InputError
@@ -124,7 +125,7 @@ def test_points_that_are_clicked_are_those_that_are_learnt_from():
     assert not (left == points.x[3].astype(np.float32)).all(axis=1).any()
     with pytest.raises(InputError, match="not learnt from any more"):
         scene.run.do(RemovePoint(scene.known, scene.known.first, 3))
-    hand.target = -1.0
+    hand.chosen = 0
     scene.run.do(hand.add((0.25, 0.5)))
     x, y = scene.run.samples()
     assert (x[-1].tolist(), y[-1].tolist()) == ([0.25, 0.5], [-1.0])

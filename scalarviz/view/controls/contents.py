@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
@@ -80,33 +80,40 @@ class Contents:
         Those of the scene: one that is called as one of the run's takes its place.
     command : callable or None
         See :attr:`Scene.command <scalarviz.run.scene.Scene.command>`.
+    hide : collection of str
+        Names of those that are left out.
     """
 
     def __init__(
-        self, does: Does, controls: Sequence[Control] = (), command: Callable[[Reader], str | None] | None = None
+        self,
+        does: Does,
+        controls: Sequence[Control] = (),
+        command: Callable[[Reader], str | None] | None = None,
+        hide: Collection[str] = (),
     ) -> None:
         self._does, self._scene, self._command = does, tuple(controls), command
+        self._hidden = frozenset(hide)
         self._own: tuple[tuple[object, ...], tuple[Control, ...]] | None = None
         self._tools = tuple(self._tool(*tool) for tool in _TOOLS)
 
     def rows(self, reader: Reader, wanted: Mapping[str, Any]) -> list[Row]:
         """The rows of a moment; `wanted` are values that a hand has set and that no frame shows yet, by name."""
         found = [Row("tools", self._tools)]
-        own = {control.label: control for control in self._owned(reader)}
-        mine = {control.label: control for control in self._scene}
+        own = {control.label: control for control in self._owned(reader) if control.label not in self._hidden}
+        mine = {control.label: control for control in self._scene if control.label not in self._hidden}
         merged = [mine.pop(label, control) for label, control in own.items()]
         now = [one for one in merged if not one.anew]
         head = [one for one in now if one.label in ("learning rate", "batch", "optimiser")]
         rest = [one for one in now if one not in head]
         later = [one for one in mine.values() if not one.anew]
         found += self._filled(head, reader, wanted)
-        found.append(row_of(self._paced()))
+        found += [row for row in (row_of(self._paced()),) if row.label not in self._hidden]
         found += self._filled([*rest, *later], reader, wanted)
-        found.append(Row("rule"))
-        found += self._layers(reader, wanted)
-        found += self._filled([one for one in (*merged, *mine.values()) if one.anew], reader, wanted)
-        found.append(self._seed(reader))
-        return found + self._copied(reader)
+        last = [] if "layers" in self._hidden else self._layers(reader, wanted)
+        last += self._filled([one for one in (*merged, *mine.values()) if one.anew], reader, wanted)
+        last += [] if "seed" in self._hidden else [self._seed(reader)]
+        last += [] if "copy as command" in self._hidden else self._copied(reader)
+        return [*found, *([Row("rule")] if last else []), *last]
 
     def _owned(self, reader: Reader) -> tuple[Control, ...]:
         """Those of every run, made anew only where which there are, or a usual value, has become another."""

@@ -51,7 +51,7 @@ class Desk:
         self._viewer, self._scene = viewer, scene
         self.panel = viewer.bench.controls
         self.panel.closes = self.keys_of("toggle_controls")
-        self._contents = Contents(self, scene.controls, scene.command)
+        self._contents = Contents(self, scene.controls, scene.command, scene.hide)
         self._wanted: dict[str, tuple[Any, float]] = {}  # what was set by hand and no frame shows yet, and until when
         self._gesture = ""
         self._pressed = False

@@ -1,0 +1,124 @@
+"""The command line of a moment of the scene `playground`: what is typed to see the same."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from scalarviz.run.controls import Reader
+from scalarviz.run.edits import AddSamples, Change, Edit, Refill, SetBatchSize, SetLimits, SetOptimizer, Several
+from scalarviz.run.restarted import seed_shown
+
+from ._known_points import Known, PointSet
+from ._playground_net import Shape
+from ._playground_now import now
+
+if TYPE_CHECKING:
+    from .playground import Options
+
+MOMENTUM = 0.9
+_SET = (SetOptimizer, SetLimits, SetBatchSize, Refill, AddSamples)
+"""What flags say as well, if it was done before the first step."""
+
+
+def command_of(known: Known, usual: Options, reader: Reader) -> str | None:
+    """The command that shows a moment again; what it cannot say stands behind a ``#``. None where there is none.
+
+    Parameters
+    ----------
+    known : Known
+    usual : Options
+        What the scene is without flags.
+    reader : Reader
+    """
+    found, settings = now(known, reader), reader.settings
+    if found is None or settings is None:
+        return None
+    options: Options = reader.options
+    rate = settings.numbers.get("lr")
+    flags = {
+        **_points(found.points, options),
+        "features": ",".join(found.shape.on),
+        "hidden": ",".join(map(str, found.shape.hidden)),
+        "activation": found.shape.activation,
+        "optimizer": _rule(settings.optimizer, settings.numbers),
+        "lr": _short(rate) if isinstance(rate, float | int) else None,
+        "batch": settings.batch_size,
+        "sampling": settings.sampling,
+        "l1": _short(settings.limits.l1),
+        "l2": _short(settings.limits.l2),
+        "seed": options.seed,
+        "weights_seed": seed_shown(reader.frame),
+        "engine": options.engine,
+        "dtype": options.dtype,
+        "theme": options.theme,
+        "hide": ",".join(options.hide),
+        "steps": reader.frame.step or None,
+    }
+    words = ["scalarviz", "playground"]
+    for name, value in flags.items():
+        if value is not None and str(value) != _usual(name, usual, flags):
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    lost = list(_lost(found.points, found.shape, reader))
+    return shlex.join(words) + (f"  # without {' and '.join(lost)}" if lost else "")
+
+
+def _points(points: PointSet, options: Options) -> dict[str, Any]:
+    recipe = points.recipe
+    seed = {"split": _short(recipe.split), "data_seed": recipe.seed}
+    if recipe.own is not None:
+        return {"csv": recipe.data, "columns": ",".join(recipe.columns), **seed}
+    return {"data": recipe.data, "noise": _short(recipe.noise), **seed}
+
+
+def _usual(name: str, usual: Options, flags: dict[str, Any]) -> str:
+    """What a flag is without being given, as it would be written."""
+    if name in ("data_seed", "weights_seed"):
+        return str(flags["seed"])
+    if name == "lr":
+        return _short(usual.rate_of(flags["optimizer"]))
+    value = getattr(usual, name)
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return _short(value) if isinstance(value, float) else str(value)
+
+
+def _rule(optimizer: str, numbers: Any) -> str:
+    """The name of an optimiser as ``--optimizer`` takes it."""
+    return "momentum" if optimizer == "SGD" and numbers.get("momentum") == MOMENTUM else optimizer.lower()
+
+
+def _lost(points: PointSet, shape: Shape, reader: Reader) -> Iterator[str]:
+    """What the flags cannot say."""
+    by_hand = points.recipe.by_hand
+    if by_hand:
+        yield f"{by_hand} {'point' if by_hand == 1 else 'points'} changed by hand"
+    past = reader.frame.past
+    edits = () if past is None else tuple(done for done in past.edits if done.step <= reader.frame.step)
+    first = 0 if past is None else past.first
+    count = sum(not (done.step == first == 0 and _says(done.edit)) for done in edits)
+    if count:
+        yield f"{count} {'change' if count == 1 else 'changes'} on the way"
+    if shape.off:
+        yield f"the weights of {', '.join(sorted(shape.off))}"
+    if reader.frame.frozen.any() and not shape.off:
+        yield "what is frozen"
+    if first:
+        yield f"{first:,} steps before"
+
+
+def _says(edit: Edit) -> bool:
+    """Whether flags say what an edit does before the first step."""
+    if isinstance(edit, Several):
+        return all(map(_says, edit.edits))
+    if isinstance(edit, Change):
+        return edit.model is None and edit.loss is None
+    return isinstance(edit, _SET)
+
+
+def _short(number: float) -> str:
+    """As few digits as bring the same number back, such as 0.03 and not 0.030000000000000002."""
+    short = f"{number:.6g}"
+    return short if math.isclose(float(short), number, rel_tol=1e-15) else repr(float(number))
