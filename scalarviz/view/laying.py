@@ -105,7 +105,8 @@ class Laying(Standing):
         x, y, w, h = cubes_box(self.subject, self.places.scene)
         rect = (x * ratio[0], y * ratio[1], (x + w) * ratio[0], (y + h) * ratio[1])
         plan = self.subject.plan if planned else None
-        self.layout: Layout = layout_for(self.subject.tensors, self.subject.stages, camera_size, rect, plan)
+        turns = self.side.turns(w, h, rows=opened or not shown)
+        self.layout: Layout = layout_for(self.subject.tensors, self.subject.stages, camera_size, rect, plan, turns)
         self._ratio = ratio
 
     def place_side(self) -> None:
@@ -128,6 +129,16 @@ class Laying(Standing):
             return None
         plates = {plate.name: plate for plate in self.layout.plates}
         return Setting(sheet, plates, self.project, window_of(self.places.scene, True, self.places.size), strip)
+
+    def _among(self) -> Setting | None:
+        """Where panels draw that stand among any cubes."""
+        if not (self.side.among and self.panels_shown and self.inside.told is None):
+            return None
+        rows = (*self.layout.plates, *self.layout.spots)
+        window = window_of(self.places.scene, True, self.places.size)
+        strip = self.places.strip or (0.0, self.places.size[1], 0.0, 0.0)
+        plates = {plate.name: plate for plate in rows}
+        return Setting(None, plates, self.project, window, strip, self.layout.turns, self.scenery.reserved)
 
     @property
     def _window(self) -> Box:

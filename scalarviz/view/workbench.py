@@ -149,7 +149,7 @@ class Workbench(Laying):
                                         panels=shown, quantity=quantity, before=before)  # fmt: skip
         self.scenery.show_outcome(self.inside.told is None)
         self.swatch.box = self.scenery.swatch
-        self.side.stand(self._setting())
+        self.side.stand(self._setting(), self._among())
         self.side.float_over(self.layout, self.project, scene if shown else None, self.scenery.reserved)
         self._write_static()
 
@@ -271,7 +271,8 @@ class Workbench(Laying):
         elif self.places.strip is not None and inside.told is None:
             marks = marks_on(self.slab, self.colouring, self.camera, self.size[0] / self.camera.size[0])
             selected, beside = self.selected if self.touch.below(self.places) else None, self.story.beside
-            sketches += self.strip.sketches(self.places.strip, frame, selected=selected, marks=marks, beside=beside)
+            sketches += self.strip.sketches(self.places.strip, frame, selected=selected, marks=marks, beside=beside,
+                                            other=self.side.scale)  # fmt: skip
         sketches += self.scenery.around(frame, self.colouring, inside.loss(frame), inside.reached)
         sketches.append(self.scenery.trouble(frame, [*self._static, *sketches]))
         if self.places.hud is not None:

@@ -20,7 +20,7 @@ from scalarviz.view.draw.maps import class_colours, get_map, signed_shades
 from scalarviz.view.draw.theme import DARK, LIGHT, rgb
 from scalarviz.view.panels.plane import HARD, TEST
 from scalarviz.view.panels.plane_picture import SHARE, boundary, shades
-from scalarviz.view.panels.plane_work import BUDGET, LEVELS, STILL, PlaneWork
+from scalarviz.view.panels.plane_work import BUDGET, LEVELS, PlaneWork
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
@@ -289,16 +289,16 @@ def test_a_frame_of_the_same_numbers_is_not_asked_again():
     (moment,) = moments(1)
     work = PlaneWork(ACROSS, UP, lambda p: p, None, live=False)
     assert work.update(moment, lambda m, s: m.predict(s))
-    assert moment.source.asked == STILL**2
+    assert moment.source.asked == LEVELS[-1] ** 2
     again = Moment(moment.source.frame(), moment.source)
     moment.source.run.step()
     other = Moment(moment.source.frame(), moment.source)
     assert work.late(other)
     work.update(again, lambda m, s: m.predict(s))
-    assert moment.source.asked == STILL**2
+    assert moment.source.asked == LEVELS[-1] ** 2
     assert work.moment is again
     assert work.update(other, lambda m, s: m.predict(s))
-    assert moment.source.asked == 2 * STILL**2
+    assert moment.source.asked == 2 * LEVELS[-1] ** 2
 
 
 def test_a_dear_network_is_asked_bit_by_bit_and_at_one_moment(monkeypatch):

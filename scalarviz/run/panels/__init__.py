@@ -9,13 +9,14 @@ from .colours import ColourCube, Pictures
 from .curve import HeldBack, LossCurve, TestCurve
 from .descent import LineFit, LossOver, TrainingLoop
 from .digits import DigitBoard, DigitPad
+from .neurons import Features, NeuronMaps
 from .own import Image, Table, as_rows
 from .painting import Painting, psnr
 from .plane import Axis, PlaneMap, PointEdits, Points
 from .words import Invented, Reading, WordBoard
 
 __all__ = [
-    "Axis", "Beside", "ColourCube", "DigitBoard", "DigitPad", "HeldBack", "Image", "Invented", "LineFit", "LossCurve",
-    "LossOver", "Painting", "Panel", "Pictures", "Place", "PlaneMap", "PointEdits", "Points", "Reading", "Table",
-    "TestCurve", "TrainingLoop", "WordBoard", "as_rows", "psnr",
+    "Axis", "Beside", "ColourCube", "DigitBoard", "DigitPad", "Features", "HeldBack", "Image", "Invented", "LineFit",
+    "LossCurve", "LossOver", "NeuronMaps", "Painting", "Panel", "Pictures", "Place", "PlaneMap", "PointEdits", "Points",
+    "Reading", "Table", "TestCurve", "TrainingLoop", "WordBoard", "as_rows", "psnr",
 ]  # fmt: skip

@@ -24,7 +24,7 @@ class Beside:
     unit: int | None = None
 
 
-Place = Literal["column", "overlay"] | Beside
+Place = Literal["column", "overlay", "among"] | Beside
 PLACES = ("column", "overlay")
 
 
@@ -34,17 +34,24 @@ class Panel:
 
     Attributes
     ----------
-    place : "column", "overlay" or Beside
-        In the column beside the cubes, over the upper right corner of their scene, or beside a stage or a unit.
+    place : "column", "overlay", Beside or "among"
+        In the column beside the cubes, over the upper right corner of their scene, or beside a stage or a unit. Some
+        kinds draw among the cubes and stand nowhere else.
     """
 
     speaks_of: ClassVar[Literal["", "colours", "sheet"]] = ""
     """What a panel of this kind says about a sample: three numbers are a colour; it is a sheet with ink on it."""
+    among: ClassVar[bool] = False
+    """Whether panels of this kind draw among the cubes."""
 
     place: Place = "column"
 
     def __post_init__(self) -> None:
         given: Any = self.place
+        if self.among:
+            if given != "among":
+                raise InputError(f'place of {type(self).__name__}: got {shown(given)}; allowed: "among"')
+            return
         if not isinstance(given, Beside) and not (isinstance(given, str) and given in PLACES):
             raise InputError(
                 f'place of {type(self).__name__}: got {shown(given)}; allowed: "column", "overlay", or '

@@ -182,10 +182,7 @@ class PlaneMap(Panel):
     def __post_init__(self) -> None:
         Panel.__post_init__(self)
         text(self.title, "PlaneMap: the title")
-        for what, axis in (("across", self.across), ("up", self.up)):
-            given: Any = axis
-            if not isinstance(given, Axis):
-                raise TypeMismatchError(f'PlaneMap: {what} is an Axis, got {shown(given)}; try Axis("x", -1.0, 1.0)')
+        check_axes(self, self.across, self.up)
         function(self.inputs, "PlaneMap: inputs")
         integer("PlaneMap: output", self.output, 0)
         pair(self.span, "PlaneMap: span")
@@ -200,6 +197,21 @@ class PlaneMap(Panel):
             raise TypeMismatchError(
                 f"PlaneMap: edits is a PointEdits or None, got {type(edits).__name__} {shown(edits)}; "
                 "try PointEdits(add, remove)"
+            )
+
+
+def check_axes(panel: Panel, across: Any, up: Any) -> None:
+    """Refuse what is no Axis.
+
+    Raises
+    ------
+    TypeMismatchError
+        It is something else.
+    """
+    for what, axis in (("across", across), ("up", up)):
+        if not isinstance(axis, Axis):
+            raise TypeMismatchError(
+                f'{type(panel).__name__}: {what} is an Axis, got {shown(axis)}; try Axis("x", -1.0, 1.0)'
             )
 
 

@@ -231,7 +231,7 @@ class Painter:
         program.draw("triangle_strip")
 
     def draw(self, sketches: Sequence[Sketch]) -> None:
-        """Shapes of all sketches, their pictures, shapes over those, sprites, discs, then text.
+        """Shapes of all sketches, their pictures, sprites, shapes over those, discs, then text.
 
         Hand in the same object if unchanged.
         """
@@ -242,11 +242,11 @@ class Painter:
             self._drawn = current
         self._draw_shapes(self._shapes)
         self._draw_images([item for s in current for item in s.images])
-        self._draw_shapes(self._over)
         for slot, item in enumerate(item for s in current for item in s.small):
             if slot not in self._sprites:
                 self._sprites[slot] = _Sprites()
             self._sprites[slot].draw(item, self.size)
+        self._draw_shapes(self._over)
         self._draw_points([item for s in current for item in s.points])
         self._draw_text()
 
@@ -334,13 +334,13 @@ class _Sprites:
     def __init__(self) -> None:
         self._batch = _Batch(_IMAGE_VERTEX, _IMAGE_FRAGMENT, _SPRITE_TYPE)
         self._item: SpritesItem | None = None
+        self._texture: Any = None
         self._pixels: NDArray[np.uint8] | None = None
 
     def draw(self, item: SpritesItem, size: tuple[float, float]) -> None:
         """Draw; what is as last time is not uploaded again."""
         if item.pixels is not self._pixels:
-            texture = gloo.Texture2D(np.ascontiguousarray(item.pixels), interpolation="nearest")
-            self._batch.program["u_image"], self._pixels = texture, item.pixels
+            self._load(item)
         if item is not self._item:
             corners = _UV[[0, 1, 2, 2, 1, 3]]
             high, wide = item.pixels.shape[:2]
@@ -351,6 +351,16 @@ class _Sprites:
             self._item = item
         self._batch.program["u_size"] = size
         self._batch.draw()
+
+    def _load(self, item: SpritesItem) -> None:
+        filter_, pixels = "linear" if item.linear else "nearest", np.ascontiguousarray(item.pixels)
+        known = self._texture
+        if known is None or known.shape != pixels.shape or known.interpolation != filter_:
+            self._texture = gloo.Texture2D(pixels, interpolation=filter_, wrapping="clamp_to_edge")
+            self._batch.program["u_image"] = self._texture
+        else:
+            known.set_data(pixels)
+        self._pixels = item.pixels
 
 
 class _Points:

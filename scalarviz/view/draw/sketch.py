@@ -87,11 +87,14 @@ class SpritesItem:
     cells : ndarray, shape (N, 4)
         The same of the parts of `pixels`, in fractions of it.
     pixels : ndarray of uint8, shape (H, W, 3)
+    linear : bool
+        Whether enlarged pixels flow into each other: then parts need an edge that is left out of `cells`.
     """
 
     rects: Float
     cells: Float
     pixels: NDArray[np.uint8]
+    linear: bool = False
 
 
 class Sketch:
@@ -234,9 +237,9 @@ class Sketch:
         """A picture (H, W, 3) uint8 over `rect`. Pass the same array object again to avoid a new upload."""
         self.images.append(ImageItem(rect, pixels, linear))
 
-    def sprites(self, rects: ArrayLike, cells: ArrayLike, pixels: NDArray[np.uint8]) -> None:
+    def sprites(self, rects: ArrayLike, cells: ArrayLike, pixels: NDArray[np.uint8], *, linear: bool = False) -> None:
         """Parts of one picture at many places; see :class:`SpritesItem`. Pass the same array of pixels again."""
-        self.small.append(SpritesItem(np.asarray(rects, np.float32), np.asarray(cells, np.float32), pixels))
+        self.small.append(SpritesItem(np.asarray(rects, np.float32), np.asarray(cells, np.float32), pixels, linear))
 
     def discs(
         self,

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...run.diagnosis import diagnose
 from ...run.frame import Frame, is_chain
+from ...run.panels import Features, PlaneMap
 from ..cubes.scale import ActivationScale, Coloring, rows_of
 from ..draw.places import Box
 from ..draw.sketch import Sketch
@@ -23,6 +24,7 @@ from .outcome import input_swatch, outcome, outcome_size
 from .planned import PlanLabels
 from .taken import Taken
 from .trouble import TroubleNotes
+from .turns import TurnLabels
 from .values import CubeValues, Small
 
 _CHIPS_ABOVE, _CHIPS_BESIDE = 58.0, 238.0  # what the flow around a single layer takes
@@ -88,11 +90,15 @@ class Scenery:
         shapes = {t.name: t.shape for t in subject.tensors if layers == 0 or t.role != "bias"}
         former = None if before is None or moved is None else before._labels
         names = self._row_names()
-        self._labels: FlowLabels | PlanLabels | None = None
+        self._labels: FlowLabels | PlanLabels | TurnLabels | None = None
         self.blueprint = None if layout.blueprint is None else layout.blueprint.seen(project)
         if self.blueprint is not None and subject.plan is not None:
             turned = {placed.tensor for placed in subject.plan.plates if placed.turned}
             self._labels = PlanLabels(self.blueprint, shapes, turned, window)
+        elif layout.spots:
+            column = box[0] + box[2] < layout.size[0] - 200  # that is where a map of the output stands
+            arrow = panels and column and any(isinstance(panel, PlaneMap) for panel in subject.panels)
+            self._labels = TurnLabels(layout, subject.stages, self._read_names(), project, box, arrow)
         elif not single:
             untrained = [t.name for t in subject.tensors if t.buffer]
             titles = {} if subject.plan is None else {p.tensor: p.title for p in subject.plan.plates}
@@ -161,6 +167,11 @@ class Scenery:
         if self._subject.sample.sheet:
             rows["input"] = "input, 0 to 1"
         return rows
+
+    def _read_names(self) -> tuple[str, ...]:
+        """Names of what the first layer reads, where no panel says them."""
+        told = any(isinstance(panel, Features) for panel in self._subject.panels)
+        return () if told else self._subject.sample.inputs
 
     def _unit_names(self) -> dict[str, tuple[str, ...]]:
         """Names of the inputs and the outputs; the pad's picture speaks for itself."""

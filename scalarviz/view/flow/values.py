@@ -76,7 +76,7 @@ class CubeValues:
         plates = layout.plates
         self.theme, self.moved = theme, moved is not None
         self._plates, self._project = plates, project
-        few = sum(p.size for p in plates if p.kind != "activation") <= FEW
+        few = layout.turns or sum(p.size for p in plates if p.kind != "activation") <= FEW
         self._decades = decades
         widest = "+0.0e\N{MINUS SIGN}0" if decades else "+0.00"
         self._seen: dict[_Key, NDArray[np.bool_]] = {}

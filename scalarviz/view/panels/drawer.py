@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...run.moment import Moment
 from ...run.panels import Panel
+from ..cubes.scale import LegendScale
 from ..draw.places import COLUMN, LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import measure
@@ -101,20 +102,24 @@ class Ground:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setting:
-    """A planned picture in which a panel draws among the cubes, in logical pixels.
+    """A picture in which a panel draws among the cubes, in logical pixels.
 
     Attributes
     ----------
     sheet : Blueprint or None
-        Its rooms; None while the camera looks from elsewhere.
+        The rooms of a planned one; None while the camera looks from elsewhere.
     plates : mapping of str to Plate
-        By the names of their tensors.
+        By the names of their tensors; rows of activations by those of their stages.
     project : callable
         World points (N, 3) to pixels (N, 2).
     window : Box
         What would leave it is left out.
     strip : Box
         The strip below the cubes.
+    turns : bool
+        Whether the rows in `plates` are places that are left to pictures.
+    taken : sequence of Box
+        Where something else stands.
     """
 
     sheet: Blueprint | None
@@ -122,6 +127,8 @@ class Setting:
     project: Project
     window: Box
     strip: Box
+    turns: bool = False
+    taken: Sequence[Box] = ()
 
     def holds(self, box: Box) -> bool:
         """Whether a box is inside the window."""
@@ -180,7 +187,9 @@ class Drawer(Generic[P]):
     spread : float or None
         Its height where it also draws among the cubes of a planned picture and in the strip; None: it cannot.
     setting : Setting or None
-        That picture, while it does.
+        That picture, while it does; of a kind that stands among the cubes also any other.
+    turns : bool
+        Whether it needs room where units leave a layer: then the flow of small layers turns at each.
     """
 
     name = "panel"
@@ -191,6 +200,7 @@ class Drawer(Generic[P]):
     beside: tuple[float, float] | None = None
     spread: float | None = None
     within = 0.0
+    turns = False
     worth = 0
     first = False
     needs: tuple[str, ...] = ()
@@ -232,6 +242,15 @@ class Drawer(Generic[P]):
     def moving(self) -> bool:
         """Whether it goes on changing while the frame stays."""
         return False
+
+    def beside_cubes(self, width: float, height: float) -> float:
+        """Pixels that it takes left of the cubes, of a scene of this size."""
+        return 0.0
+
+    @property
+    def scale(self) -> LegendScale | None:
+        """What the legend of its own colours says, where it needs one beside that of the cubes."""
+        return None
 
     @property
     def headline(self) -> Headline | None:

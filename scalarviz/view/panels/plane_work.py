@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -20,10 +20,11 @@ Ask = Callable[[Moment, Float], Float]
 BUDGET = 0.1 / 30
 """Seconds of a frame that a map may take: a tenth, at 30 frames a second."""
 LEVELS = (20, 28, 40, 56, 80, 112)
-"""Cells in each direction, from coarse to fine: each has twice as many as the one before."""
+"""Cells in each direction, from coarse to fine: each has twice as many as the one before.
+
+A picture for which nobody waits, such as one of a film, always has the finest.
+"""
 _PATIENCE = 6  # works that are too dear or too cheap, one after the other, until that is no accident
-STILL = 100
-"""Cells in each direction of a picture for which nobody waits, such as in a film: always the same."""
 
 
 class PlaneWork:
@@ -38,6 +39,8 @@ class PlaneWork:
         In each direction; None: as many as there is time for.
     live : bool
         Whether somebody waits for the window. A film works out everything at every frame.
+    levels : sequence of int
+        Cells to choose from, as :data:`LEVELS`.
 
     Attributes
     ----------
@@ -47,10 +50,12 @@ class PlaneWork:
         Which they are of.
     """
 
-    def __init__(self, across: Axis, up: Axis, inputs: Inputs, cells: int | None, live: bool) -> None:
+    def __init__(
+        self, across: Axis, up: Axis, inputs: Inputs, cells: int | None, live: bool, levels: Sequence[int] = LEVELS
+    ) -> None:
         self._across, self._up, self._inputs = across, up, inputs
-        self._fixed, self._live = cells, live
-        self.cells = cells or (LEVELS[2] if live else STILL)
+        self._fixed, self._live, self._levels = cells, live, levels
+        self.cells = cells or (levels[2] if live else levels[-1])
         self.rows: Float | None = None
         self.moment: Moment | None = None
         self._samples: Float | None = None
@@ -104,8 +109,8 @@ class PlaneWork:
         if self._fixed is not None or not self._live:
             return
         cost = self._cost + seconds / self.cells**2
-        fitting = [n for n in LEVELS if cost * n * n <= BUDGET * (0.5 if n > self.cells else 1.0)]
-        level = max(fitting, default=LEVELS[0])
+        fitting = [n for n in self._levels if cost * n * n <= BUDGET * (0.5 if n > self.cells else 1.0)]
+        level = max(fitting, default=self._levels[0])
         self._wished = 0 if level == self.cells else self._wished + 1
         if self._wished >= _PATIENCE:
             self.cells, self._wished = level, 0

@@ -9,10 +9,12 @@ from ...run.panels import (
     ColourCube,
     DigitBoard,
     DigitPad,
+    Features,
     Image,
     LineFit,
     LossCurve,
     LossOver,
+    NeuronMaps,
     Painting,
     Panel,
     Pictures,
@@ -25,10 +27,12 @@ from .board import BoardDrawer
 from .colour_cube import ColourCubeDrawer
 from .curve import LossDrawer
 from .drawer import Drawer, Ground
+from .features import FeaturesDrawer
 from .image import ImageDrawer
 from .line_fit import LineFitDrawer
 from .loop import LoopDrawer
 from .loss_over import LossOverDrawer
+from .neuron_maps import NeuronMapsDrawer
 from .pad import PadDrawer
 from .painting import PaintingDrawer
 from .pictures import PicturesDrawer
@@ -45,6 +49,8 @@ OWN: dict[type[Panel], type[Drawer[Any]]] = {
     Image: ImageDrawer,
     Painting: PaintingDrawer,
     PlaneMap: PlaneDrawer,
+    NeuronMaps: NeuronMapsDrawer,
+    Features: FeaturesDrawer,
     Table: TableDrawer,
     WordBoard: WordDrawer,
     LossOver: LossOverDrawer,

@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from ...run.frame import Frame
 from ...run.moment import Moment
 from ...run.panels import Panel
+from ..cubes.scale import LegendScale
 from ..draw.places import GAP, LABEL, Box, Wanted
 from ..draw.sketch import Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
 from ..shown.subject import Subject
 from ..space.layout import Layout
+from ..space.turning import Turns
 from .drawer import Drawer, Ground, Headline, Point, Setting, sentence
 from .floating import GROUND_MARGIN, Project, backed, beside_boxes, check_places, overlay_boxes
 from .image import words_of
@@ -108,15 +110,36 @@ class SidePanels:
             boxes = overlay_boxes(self.drawers, scene)
             boxes |= beside_boxes(self.drawers, layout, project, scene, [*boxes.values(), *taken])
         for name, drawer in self.drawers.items():
-            if name not in self._column and drawer.box != boxes.get(name):
+            if name not in self._column and not drawer.panel.among and drawer.box != boxes.get(name):
                 self._put(name, boxes.get(name))
 
-    def stand(self, setting: Setting | None) -> None:
-        """Panels that can draw among the cubes do so from now on; None: no longer."""
+    def stand(self, setting: Setting | None, among: Setting | None = None) -> None:
+        """Panels that can draw among the cubes of a plan do so from now on, those of any cubes `among` them.
+
+        None: no longer.
+        """
         self._around.clear()
         for drawer in self.drawers.values():
             if drawer.spread is not None:
                 drawer.setting, drawer.stale = setting, True
+            elif drawer.panel.among:
+                drawer.setting, drawer.stale = among, True
+
+    @property
+    def among(self) -> bool:
+        """Whether a panel draws among any cubes."""
+        return any(drawer.panel.among for drawer in self.drawers.values())
+
+    def turns(self, width: float, height: float, *, rows: bool) -> Turns | None:
+        """What panels that draw among the cubes of a scene want of its layers."""
+        left = sum(drawer.beside_cubes(width, height) for drawer in self.drawers.values())
+        return Turns(0.0 if rows else left, rows) if any(drawer.turns for drawer in self.drawers.values()) else None
+
+    @property
+    def scale(self) -> LegendScale | None:
+        """A second legend beside that of the cubes."""
+        scales = (d.scale for d in self.drawers.values() if d.box is not None or d.setting is not None)
+        return next((scale for scale in scales if scale is not None), None)
 
     def _put(self, name: str, box: Box | None) -> None:
         drawer = self.drawers[name]

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.frame import Frame
-from ..cubes.scale import ActivationScale, Coloring
+from ..cubes.scale import ActivationScale, Coloring, LegendScale
 from ..cubes.sizes import ALL_ALIKE
+from ..draw.maps import Colormap
 from ..draw.places import CHANNEL, GAP, LABEL, TITLE, Box
 from ..draw.sketch import Sketch
 from ..draw.text import measure
@@ -78,10 +79,13 @@ class Strip:
         selected: int | None = None,
         marks: Sequence[str] = (),
         beside: float | None = None,
+        other: LegendScale | None = None,
     ) -> list[Sketch]:
         """The strip for one frame; in a narrow picture legends are narrower, the weights stay the largest thing.
 
         `beside` is the width of the legend of the weights where large lines stand beside it: then it stands alone.
+
+        An `other` legend stands left of that of the weights, in the place of that of rows of activations.
 
         A `selected` weight has a mark on the legend, and the left is left to its inspector; in a narrow picture
         everything. `marks` are those that cubes show: what they mean stands below.
@@ -101,12 +105,12 @@ class Strip:
         sketches = []
         own = legend_width(width)
         left = width - own - GAP
-        if self._rows and width >= 2 * _PLAIN + GAP:
+        if (self._rows or other is not None) and width >= 2 * _PLAIN + GAP:
             part = max(_PLAIN, min(ACTIVATION, left))
             own = min(own, width - part - GAP)
-            sketches.append(
-                legend((x, y, part, height), self._theme, self._activations.legend(), self._bar("activation", part))
-            )
+            scale = other or self._activations.legend()
+            bar = self._bar("activation", part) if other is None else self._bar("other", part, other.cmap)
+            sketches.append(legend((x, y, part, height), self._theme, scale, bar))
         elif self._single:
             sketches.append(self._formulas(frame, (x, y, left, height)))
         return [*sketches, self.legend((x + width - own, y, own, height), frame), below]
@@ -139,12 +143,12 @@ class Strip:
             sketch.line((x, box[1] + 24), (x, box[1] + 33), self._theme.selection, 3.0)
         return sketch
 
-    def _bar(self, which: str, width: float) -> NDArray[np.uint8]:
+    def _bar(self, which: str, width: float, other: Colormap | None = None) -> NDArray[np.uint8]:
         """The same array for the same width every time, so it is uploaded once."""
         count = max(2, round(width * self._density))
         hidden = self.sizing.threshold if which == "value" else 0.0
         if (which, count, hidden) not in self._bars:
-            cmap = self._colouring.cmap if which == "value" else self._activations.cmap
+            cmap = other or (self._colouring.cmap if which == "value" else self._activations.cmap)
             ends = (0.5 - hidden / 2, 0.5 + hidden / 2) if self._colouring.signed else (0.0, hidden)
             self._bars[which, count, hidden] = bar_pixels(cmap, count, ends, self._theme.background if hidden else "")
         return self._bars[which, count, hidden]

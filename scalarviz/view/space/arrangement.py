@@ -41,6 +41,8 @@ class Arrangement:
     plates: list[Plate] = field(default_factory=list)
     on_trays: bool = False
     lines: list[Floats] = field(default_factory=list)
+    spots: list[Plate] = field(default_factory=list)
+    """Rows whose place is left to pictures."""
 
     @property
     def tray_plates(self) -> tuple[int, ...]:

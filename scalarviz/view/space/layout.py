@@ -26,6 +26,7 @@ from .gallery import gallery
 from .graph import graph
 from .planned import planned
 from .plate import Floats, Grid, Kind, Plate, grid_for
+from .turning import Turns, turning
 
 __all__ = ["FEW", "Grid", "Kind", "Layout", "Mode", "Plate", "layout_for", "scene_rect"]
 
@@ -74,6 +75,10 @@ class Layout:
         Fitted to all of it.
     blueprint : Blueprint or None
         What is flat in the picture of a scene's own plan.
+    turns : bool
+        Whether the flow turns at each layer (:mod:`.turning`).
+    spots : tuple of Plate
+        Rows of activations that are not drawn: their place is left to pictures.
     """
 
     size: Size
@@ -85,6 +90,8 @@ class Layout:
     flow: Segments
     camera: Camera
     blueprint: Blueprint | None = None
+    turns: bool = False
+    spots: tuple[Plate, ...] = ()
 
     def plate(self, name: str) -> Plate:
         """The plate of a tensor or of a stage's activations; a tensor's goes first."""
@@ -127,6 +134,7 @@ def layout_for(
     size: Size,
     rect: Rect | None = None,
     plan: Plan | None = None,
+    turns: Turns | None = None,
 ) -> Layout:
     """Where every tensor and every activation row stands.
 
@@ -143,6 +151,8 @@ def layout_for(
         Pixels reserved for the scene; default: the mock-ups' grid.
     plan : Plan, optional
         Where the scene wants them; followed if it names these tensors and cubes are large enough in it.
+    turns : Turns, optional
+        For a chain of small layers whose flow is to turn at each layer; followed if cubes are large enough in it.
 
     Raises
     ------
@@ -156,6 +166,11 @@ def layout_for(
     if plan is not None and (found := planned(drawn, plan, size, box)) is not None:
         scene, flat = found
         return Layout(size, box, "big", tuple(scene.plates), scene.trays(), (), scene.segments(), scene.camera, flat)
+    if turns is not None and (chain := chain_of(drawn, stages)):
+        turned = turning(chain, size, box, turns)
+        if turned is not None:
+            return Layout(size, box, "mlp", tuple(turned.plates), turned.trays(), turned.tray_plates,
+                          turned.segments(), turned.camera, turns=True, spots=tuple(turned.spots))  # fmt: skip
     mode, scene = _arrange(drawn, stages, size, box)
     return Layout(
         size, box, mode, tuple(scene.plates), scene.trays(), scene.tray_plates, scene.segments(), scene.camera
@@ -165,7 +180,8 @@ def layout_for(
 def _arrange(tensors: list[Tensor], stages: Sequence[Stage], size: Size, box: Rect) -> tuple[Mode, Arrangement]:
     total = sum(t.size for t in tensors)
     chain = chain_of(tensors, stages)
-    if chain and len(chain) == 1 and total <= FEW and max(chain[0].weight.shape) <= FEW_SIDE:
+    alone = len(chain) == 1 and chain[0].source == "input"
+    if alone and total <= FEW and max(chain[0].weight.shape) <= FEW_SIDE:
         return "few", one_layer(chain[0], size, box)
     if chain:
         return _arrange_chain(chain, total, size, box)

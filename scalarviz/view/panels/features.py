@@ -1,0 +1,202 @@
+"""The drawer of what a network gets of a point: a column of small maps with switches, left of the cubes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...run.moment import Moment
+from ...run.panels import Features
+from ..draw.maps import signed_shades
+from ..draw.places import LABEL, MARGIN, Box
+from ..draw.sketch import Sketch
+from ..draw.text import measure
+from ..draw.theme import rgb
+from ..space.chain import chain_of
+from .drawer import Drawer, Ground, Point, Setting, cut
+from .image import words_of
+from .neuron_card import rows_of
+from .overlay import pointer_label
+from .plane_work import PlaneWork
+from .toggle import HIGH, WIDE, knob
+
+CELLS = 24
+PITCH, SIDE = 60.0, 46.0
+LEFT = 176.0
+"""Pixels left of the cubes."""
+_NAMES, _GAP = 33.0, 8.0  # least width of the names, and what stands between name, map and switch
+_LEAST = 22.0  # pixels of a line with a name and a switch
+_OFF = 0.28
+_HEAD = 22.0
+
+
+class FeaturesDrawer(Drawer[Features]):
+    """One line a feature.
+
+    Attributes
+    ----------
+    boxes : dict of int to Box
+        Where each can be clicked.
+    """
+
+    name = "features"
+    needs = ("predict",)
+
+    def __init__(self, panel: Features, ground: Ground) -> None:
+        super().__init__(panel, ground)
+        self.boxes: dict[int, Box] = {}
+        self.gestures = (("Click", "a feature: the network gets it, or no more"),) if panel.change else ()
+        self._on: tuple[bool, ...] = ()
+        self._rows: list[int | None] = []
+        self._values: NDArray[np.floating] | None = None
+        self._pixels: tuple[object, NDArray[np.uint8]] | None = None
+        self._over: int | None = None
+        self._pointer: Point = (0.0, 0.0)
+        self._error = ""
+
+    def beside_cubes(self, width: float, height: float) -> float:
+        """The column, and room for its lines to the cubes; nothing where it is too high or too wide."""
+        wide = max(_NAMES, *(measure(name, LABEL, True) for name in self.panel.names)) - _NAMES
+        fits = width >= 460 and _pitch(height, len(self.panel.names)) >= _LEAST
+        return LEFT + min(wide, 60.0) if fits else 0.0
+
+    def look(self, moment: Moment, seconds: float | None) -> None:
+        """Which are on, and what they are over the plane."""
+        count = len(self.panel.names)
+        try:
+            on = tuple(bool(flag) for flag in self.panel.on(moment))
+            rows = rows_of(self.panel, moment)
+            if self._values is None:
+                points = PlaneWork(self.panel.across, self.panel.up, self.panel.values, CELLS, live=False).points
+                values = np.asarray(self.panel.values(points), float).reshape(CELLS, CELLS, count)
+                self._values = values
+            if len(on) != count or len(rows) != count:
+                raise ValueError(f"there are {count} features, but {len(on)} on or off, {len(rows)} rows")
+        except Exception as error:  # the scene's own functions
+            if words_of(error) != self._error:
+                self.ground.notes.append(f"features: {words_of(error)}")
+            self._error, self._on = words_of(error), ()
+            return
+        self._error, self._on, self._rows = "", on, rows
+
+    # ---- what it looks like
+
+    def around(self, setting: Setting) -> Sequence[Sketch]:
+        """The column, and a line from each that is on to its row of cubes."""
+        self.boxes = {}
+        left, top, wide, high = setting.window
+        room, pitch = self.beside_cubes(wide, high - 12.0), _pitch(high - 12.0, len(self.panel.names))
+        if not self._on or not room or not setting.turns:
+            return ()
+        theme, side = self.ground.theme, min(SIDE, pitch - 8.0)
+        sketch, picture = Sketch(), Sketch()
+        x, y = left + MARGIN, top + 12.0  # the scene begins below the window in which cubes may be seen
+        sketch.text(x, y + 12, "features", LABEL, theme.text1, bold=True)
+        names = x + room - LEFT + _NAMES
+        rects, numbers = [], []
+        for k, (name, on) in enumerate(zip(self.panel.names, self._on, strict=True)):
+            middle = y + _HEAD + pitch * (k + 0.5)
+            ink = theme.text1 if on else theme.text3
+            sketch.text(names, middle + 5, cut(name, names - x, bold=on), LABEL, ink, bold=on, anchor="right")
+            box = (round(names + _GAP), round(middle - side / 2), side, side)
+            rects.append(box)
+            numbers.append(2 * k + (not on))
+            sketch.rect(box[0] - 1, box[1] - 1, side + 2, side + 2, radius=3,
+                        stroke=theme.flow if on or self._over == k else theme.border)  # fmt: skip
+            end = box[0] + side
+            if self._switches:
+                knob(sketch, end + _GAP, middle - HIGH / 2, theme, on=on, over=self._over == k)
+                end += _GAP + WIDE
+                self.boxes[k] = (names - measure(name, LABEL, True), middle - pitch / 2, 0.0, pitch)
+                self.boxes[k] = (*self.boxes[k][:2], end - self.boxes[k][0], pitch)
+            self._line(sketch, (end + 1, middle), self._rows[k] if on else None, setting)
+        picture.sprites(np.array(rects), self._cells(np.array(numbers)), self._painted(), linear=True)
+        return [sketch, picture]
+
+    @property
+    def _switches(self) -> bool:
+        return self.panel.change is not None and self.ground.teaches
+
+    def _line(self, sketch: Sketch, start: Point, row: int | None, setting: Setting) -> None:
+        """From a feature to its row of cubes."""
+        subject = self.ground.subject
+        chain = chain_of([t for t in subject.tensors if t.size and t.role != "count"], subject.stages)
+        plate = setting.plates.get(chain[0].weight.name) if chain else None
+        if plate is None or row is None or not 0 <= row < plate.shape[1]:
+            return
+        edge = plate.cell_centre(0, row) - 0.62 * plate.axes[1] + plate.depth * plate.axes[2]
+        x, y = (float(v) for v in setting.project(edge[None])[0])
+        if x > start[0] + 8:
+            knee = (max(start[0] + 4, x - 0.4 * (x - start[0])), start[1])
+            sketch.polyline(np.array([start, knee, (x, y)]), self.ground.theme.flow, 1.4)
+
+    def _painted(self) -> NDArray[np.uint8]:
+        """Every feature twice side by side, bright and dim, each with an edge of its own colours."""
+        theme = self.ground.theme
+        if self._pixels is not None and self._pixels[0] is theme:
+            return self._pixels[1]
+        assert self._values is not None
+        tiles, ground = [], np.array(rgb(theme.background)) * 255
+        for k in range(len(self.panel.names)):
+            values = np.pad(self._values[..., k], 1, mode="edge")
+            largest = float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values))) or 1.0
+            bright = signed_shades(values, (-largest, largest), theme)
+            tiles += [bright, np.rint(_OFF * bright + (1 - _OFF) * ground).astype(np.uint8)]
+        self._pixels = theme, np.concatenate(tiles, axis=1)
+        return self._pixels[1]
+
+    def _cells(self, numbers: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Parts of that picture, without their edges."""
+        tile, count = CELLS + 2, 2 * len(self.panel.names)
+        ones = np.ones(len(numbers))
+        return np.stack([(numbers + 1 / tile) / count, ones / tile, ones * CELLS / tile / count, ones * CELLS / tile],
+                        axis=1)  # fmt: skip
+
+    # ---- hands
+
+    def _at(self, at: Point) -> int | None:
+        for k, (x, y, wide, high) in self.boxes.items():
+            if x <= at[0] < x + wide and y <= at[1] < y + high:
+                return k
+        return None
+
+    def covers(self, at: Point) -> bool:
+        """Names, maps and switches."""
+        return self._at(at) is not None
+
+    def hover(self, at: Point | None) -> bool:
+        """The one under the pointer lights up."""
+        before, self._over = self._over, None if at is None else self._at(at)
+        self._pointer = at or self._pointer
+        self.stale |= before != self._over
+        return before != self._over
+
+    def drag(self, at: Point, by: Point, button: str) -> bool:
+        """A drag that begins here turns nothing."""
+        return True
+
+    def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
+        """What a click does."""
+        if self._over is None or self._over >= len(self._on):
+            return ()
+        name, on = self.panel.names[self._over], self._on[self._over]
+        says = "the network gets it" if on else "the network does not get it"
+        more = [f"click: switch it {'off' if on else 'on'}"]
+        return [pointer_label(self._pointer, size, name, says, more, self.ground.theme)]
+
+    def click(self, at: Point) -> bool:
+        """Switch a feature."""
+        index = self._at(at)
+        if index is None or self.panel.change is None or not self._switches:
+            return False
+        edit = self.panel.change(self.panel.names[index])
+        if edit is not None:
+            self.ground.subject.source.edit(edit)
+        return True
+
+
+def _pitch(height: float, count: int) -> float:
+    """Pixels from one feature to the next in a scene of this height."""
+    return min(PITCH, (height - _HEAD - 8.0) / max(count, 1))

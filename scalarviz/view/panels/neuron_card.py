@@ -1,0 +1,164 @@
+"""The card of one neuron: its map large, and the weights that lead into it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...run.moment import Moment
+from ...run.panels import Features, NeuronMaps
+from ..draw.contour import zero_lines
+from ..draw.maps import signed_shades
+from ..draw.places import CHANNEL, LABEL, Box
+from ..draw.sketch import Sketch
+from ..draw.text import chip_text, number
+from ..draw.theme import Theme
+from .drawer import Ground, Setting, cut
+from .neuron_names import Hidden
+from .plane_picture import boundary_sketch
+from .plane_work import PlaneWork
+
+CELLS = 44
+SIDE, WIDE, PAD = 110.0, 306.0, 14.0
+MOST = 4
+"""Weights that are named; of more, those that are largest."""
+_STEP = 20.0
+
+
+def card(
+    panel: NeuronMaps, moment: Moment, ground: Ground, layers: tuple[Hidden, Hidden | None], unit: int, box: Box,
+    setting: Setting, largest: float,
+) -> Sequence[Sketch]:  # fmt: skip
+    """It stands in the upper right corner of the scene, or in another one where that would hide its neuron.
+
+    Parameters
+    ----------
+    panel, moment, ground
+    layers : (Hidden, Hidden or None)
+        Whose unit it is, and the one before.
+    unit : int
+    box : Box
+        Of its small map.
+    setting : Setting
+    largest : float
+        The output that is wholly blue.
+    """
+    layer, theme = layers[0], ground.theme
+    lines = _weights(moment, ground, layers, unit)
+    high = max(SIDE + 2 * PAD, PAD + 24 + _STEP * (len(lines) + 1.5))
+    place = _place(setting.window, (WIDE, high), box)
+    for other in setting.taken:  # what lies below is covered as a whole, or not at all
+        place = _joined(place, other, box)
+    x, y = place[0], place[1]
+    sketch = Sketch()
+    sketch.rect(*place, fill=theme.panel, stroke=theme.flow, radius=6)
+    work = PlaneWork(panel.across, panel.up, panel.inputs, CELLS, live=False)
+    work.update(moment, lambda m, samples: m.rows(samples, layer.row)[layer.row][:, unit : unit + 1])
+    assert work.rows is not None
+    picture = (x + PAD, y + PAD, SIDE, SIDE)
+    sketch.image(picture, signed_shades(work.rows[..., 0], (-largest, largest), theme))
+    starts, ends = ((pieces + 0.5) / CELLS for pieces in zero_lines(work.rows[..., 0]))
+    line = boundary_sketch(picture, (starts, ends), theme)
+    line.rect(x + PAD - 1, y + PAD - 1, SIDE + 2, SIDE + 2, stroke=theme.flow, radius=3)
+    _words(
+        sketch, (x + 2 * PAD + SIDE, y + PAD), x + place[2] - PAD, theme, layer, unit, lines, _now(moment, layer, unit)
+    )
+    return [sketch, line]
+
+
+def _place(window: Box, size: tuple[float, float], box: Box) -> Box:
+    """The upper right corner of the scene, or the next one that leaves the small map free."""
+    left, top, wide, high = window
+    places = [
+        (left + wide - size[0] - 16, top + 10), (left + 16, top + 10),
+        (left + wide - size[0] - 16, top + high - size[1] - 10), (left + 16, top + high - size[1] - 10),
+    ]  # fmt: skip
+
+    x, y = next((place for place in places if not _meet((*place, *size), box, 12.0)), places[0])
+    return round(max(x, 4.0)), round(max(y, 4.0)), *size
+
+
+def _joined(place: Box, other: Box, box: Box) -> Box:
+    """A box that covers both, where they meet and it does not lie on a third."""
+    if not _meet(place, other, 8.0):
+        return place
+    left, top = min(place[0], other[0] - 12), min(place[1], other[1] - 8)
+    right = max(place[0] + place[2], other[0] + other[2] + 12)
+    bottom = max(place[1] + place[3], other[1] + other[3] + 8)
+    both = (left, top, right - left, bottom - top)
+    return place if _meet(both, box, 4.0) else both
+
+
+def _meet(one: Box, other: Box, air: float) -> bool:
+    """Whether two boxes are nearer than that."""
+    return all(one[k] < other[k] + other[k + 2] + air and other[k] < one[k] + one[k + 2] + air for k in (0, 1))
+
+
+def _now(moment: Moment, layer: Hidden, unit: int) -> float | None:
+    """What the unit makes of the sample whose way is drawn."""
+    row = moment.frame.activations.get(layer.row)
+    return None if row is None or unit >= len(row) else float(row[unit])
+
+
+def _weights(
+    moment: Moment, ground: Ground, layers: tuple[Hidden, Hidden | None], unit: int
+) -> list[tuple[float | None, str]]:
+    """The weights that lead into a unit with what each is multiplied by, the largest of many; at last its bias."""
+    layer, before = layers
+    row = moment.tensor(layer.weight.name)[unit]
+    names = _names(moment, ground, before, len(row))
+    order = np.arange(len(row)) if len(row) <= MOST else np.sort(np.argsort(-np.abs(row), kind="stable")[:MOST])
+    lines: list[tuple[float | None, str]] = [(float(row[k]), f"· {names[k]}") for k in order]
+    if len(row) > MOST:
+        lines.append((None, f"and {len(row) - MOST} smaller"))
+    if layer.bias is not None:
+        lines.append((float(moment.tensor(layer.bias.name)[unit]), "bias"))
+    return lines
+
+
+def _names(moment: Moment, ground: Ground, before: Hidden | None, count: int) -> list[str]:
+    """What the weights of a unit are multiplied by: units of the layer before, or what the network gets."""
+    if before is not None:
+        return [before.name(k) for k in range(count)]
+    features = next((panel for panel in ground.subject.panels if isinstance(panel, Features)), None)
+    if features is not None:
+        rows = rows_of(features, moment)
+        found = {row: name for name, row in zip(features.names, rows, strict=False) if row is not None}
+        return [found.get(k, f"input {k}") for k in range(count)]
+    given = ground.subject.sample.inputs
+    return list(given) if len(given) == count else [f"input {k}" for k in range(count)]
+
+
+def rows_of(features: Features, moment: Moment) -> list[int | None]:
+    """For each feature the number of its row of cubes in the first layer; None where it has none."""
+    if features.rows is not None:
+        return list(features.rows(moment))
+    found: list[int | None] = []
+    count = 0
+    for on in features.on(moment):
+        found.append(count if on else None)
+        count += bool(on)
+    return found
+
+
+def _words(
+    sketch: Sketch, at: tuple[float, float], right: float, theme: Theme, layer: Hidden, unit: int,
+    lines: Sequence[tuple[float | None, str]], now: float | None,
+) -> None:  # fmt: skip
+    """Name, what it is of, and the weights, each in the colour of its sign."""
+    x, y = at
+    sketch.text(x, y + 15, layer.name(unit), CHANNEL, theme.text1, bold=True)
+    if now is not None:
+        sketch.text(right, y + 15, f"sample {number(now, 2, signed=True)}", LABEL, theme.text2, anchor="right")
+    of = "sum of" if layer.kind == "linear" else f"{layer.kind} of"
+    sketch.text(x, y + 15 + _STEP, of, LABEL, theme.text2)
+    base, edge = y + 15 + 2 * _STEP, x + 62.0
+    for value, word in lines:
+        if value is None:
+            sketch.text(x, base, word, LABEL, theme.text3)
+        else:
+            ink = theme.weight[4] if value > 0 else theme.weight[0] if value < 0 else theme.text2
+            sketch.text(edge, base, chip_text(value, signed=True), LABEL, ink, bold=True, anchor="right")
+            sketch.text(edge + 8, base, cut(word, right - edge - 8), LABEL, theme.text2)
+        base += _STEP

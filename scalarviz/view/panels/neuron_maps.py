@@ -1,0 +1,252 @@
+"""The drawer of small maps beside neurons: each one's output over the plane, and a card of the one pointed at."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...run.moment import Moment
+from ...run.panels import NeuronMaps
+from ..cubes.scale import LegendScale
+from ..draw.maps import get_map, signed_shades
+from ..draw.places import LABEL, Box
+from ..draw.sketch import Sketch
+from ..draw.text import measure, number, short
+from ..draw.theme import Theme
+from .drawer import Drawer, Ground, Point, Setting
+from .image import words_of
+from .neuron_card import card
+from .neuron_names import SMALL, Hidden, hidden_of, middles, side_of
+from .plane_work import PlaneWork
+
+LEVELS = (10, 14, 20, 28, 40)
+MOST = 32
+"""Units of a layer of which each has its map beside it; of more, only the one that is pointed at is drawn."""
+BOUNDED = {"tanh": 1.0, "sigmoid": 1.0}
+"""The largest output of units of these kinds."""
+_EDGE = 1  # cells around each picture of the atlas, so that neighbours do not flow into each other
+
+Spot = tuple[Hidden, int]
+"""A unit of a layer."""
+
+
+class NeuronMapsDrawer(Drawer[NeuronMaps]):
+    """All maps are parts of one picture.
+
+    Attributes
+    ----------
+    work : PlaneWork
+        The outputs of all hidden units, one after the other.
+    layers : list of Hidden
+    boxes : dict of (int, int) to Box
+        Where each unit can be pointed at, by layer and number.
+    """
+
+    name = "neurons"
+    needs = ("predict",)
+    turns = True
+    gestures = (("Point", "at a small map of a neuron: it is shown large, with its weights"),)
+
+    def __init__(self, panel: NeuronMaps, ground: Ground) -> None:
+        super().__init__(panel, ground)
+        self.layers = hidden_of(ground.subject)
+        self.work = PlaneWork(panel.across, panel.up, panel.inputs, None, ground.hints, LEVELS)
+        self.boxes: dict[tuple[int, int], Box] = {}
+        self._of: object = None  # the network whose layers they are
+        self._side = 0.0
+        self._largest = 1.0
+        self._pixels: NDArray[np.uint8] | None = None
+        self._painted: Theme | None = None
+        self._moment: Moment | None = None
+        self._over: tuple[int, int] | None = None
+        self._error = ""
+
+    @property
+    def moving(self) -> bool:
+        """Whether the maps are of a frame before."""
+        return not self._error and self._moment is not None and bool(self.layers) and self.work.late(self._moment)
+
+    @property
+    def scale(self) -> LegendScale | None:
+        """What their colours are."""
+        if not self.layers or self._pixels is None or self._side == 0.0:
+            return None
+        ends = [number(v, 0, signed=True) if v.is_integer() else short(v, signed=True)
+                for v in (-self._largest, self._largest)]  # fmt: skip
+        kinds = ", ".join(dict.fromkeys(layer.kind for layer in self.layers if layer.kind != "linear"))
+        labels = [(0.0, ends[0]), (0.5, "0"), (1.0, ends[1])]
+        return LegendScale("output of a neuron", kinds, get_map("weight", self.ground.theme), labels, np.empty(0))
+
+    # ---- what it looks like
+
+    def look(self, moment: Moment, seconds: float | None) -> None:
+        """Work out what there is time for."""
+        self._follow(moment)
+        self._moment = moment
+        if not self.layers or not moment.source.can.predict:
+            return
+        try:
+            changed = self.work.update(moment, self._ask)
+            while self.work.rows is None:
+                changed = self.work.update(moment, self._ask)
+        except Exception as error:  # the scene's own function: maps go, the console is told, the picture goes on
+            if words_of(error) != self._error:
+                self.ground.notes.append(f"maps of neurons: {words_of(error)}")
+            self._error, self._pixels = words_of(error), None
+            return
+        self._error = ""
+        if changed or self._pixels is None or self._painted is not self.ground.theme:
+            start = time.perf_counter()
+            self._paint()
+            self.work.spent(time.perf_counter() - start)
+
+    def _follow(self, moment: Moment) -> None:
+        """Layers, where the run has got other ones."""
+        subject = self.ground.subject
+        now = (subject.tensors, subject.stages)
+        if self._of != now:
+            if self._of is not None:
+                self.layers, self._pixels, self.boxes = hidden_of(subject), None, {}
+                self.work = PlaneWork(self.panel.across, self.panel.up, self.panel.inputs, None, self.ground.hints,
+                                      LEVELS)  # fmt: skip
+            self._of = now
+
+    def _ask(self, moment: Moment, samples: NDArray[np.floating]) -> NDArray[np.floating]:
+        """The outputs of all units (N, units) for samples."""
+        names = [layer.row for layer in self.layers]
+        rows = moment.rows(samples, *names)
+        return np.concatenate([rows[name] for name in names], axis=1)
+
+    def _paint(self) -> None:
+        """All maps side by side in one picture, each with an edge of its own colours."""
+        rows, theme = self.work.rows, self.ground.theme
+        assert rows is not None
+        self._largest = self._span(rows)
+        padded = np.pad(rows, ((_EDGE, _EDGE), (_EDGE, _EDGE), (0, 0)), mode="edge")
+        tiles = np.moveaxis(padded, 2, 0)
+        self._pixels = signed_shades(np.concatenate(tiles, axis=1), (-self._largest, self._largest), theme)
+        self._painted = theme
+
+    def _span(self, rows: NDArray[np.floating]) -> float:
+        """The output that is wholly blue: the bound of the activation, or the next round number above all of them."""
+        largest, start = 0.0, 0
+        for layer in self.layers:
+            part = np.abs(rows[..., start : start + layer.units])
+            start += layer.units
+            seen = float(np.max(part, initial=0.0, where=np.isfinite(part)))
+            largest = max(largest, BOUNDED.get(layer.kind, seen))
+        return rounded_up(largest)
+
+    def around(self, setting: Setting) -> Sequence[Sketch]:
+        """The maps, their edges and names."""
+        self.boxes = {}
+        places = [middles(layer, setting) for layer in self.layers]
+        self._side = side = side_of([p for p in places if 0 < len(p) <= MOST], large=setting.turns)
+        picture, over = Sketch(), Sketch(over=True)
+        rects, numbers, start = [], [], 0
+        for index, (layer, row) in enumerate(zip(self.layers, places, strict=True)):
+            drawn = side > 0.0 and 0 < len(row) <= MOST
+            for unit, (x, y) in enumerate(row):
+                half = (side if drawn else 12.0) / 2
+                box = (round(x - half), round(y - half), 2 * half, 2 * half)
+                if not setting.holds(box):
+                    continue
+                self.boxes[index, unit] = box
+                if drawn:
+                    rects.append(box)
+                    numbers.append(start + unit)
+                    named = setting.turns and _room(row, side) >= measure(layer.name(unit), LABEL, True) + 6
+                    self._mark(over, box, layer.name(unit) if named else "", over_it=self._over == (index, unit))
+            start += layer.units
+        if self._pixels is None:
+            self.boxes = {}
+            return ()
+        if rects:
+            picture.sprites(np.array(rects), self._cells(np.array(numbers)), self._pixels, linear=True)
+        return [picture, over]
+
+    def _cells(self, numbers: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Parts of the picture, without their edges."""
+        assert self._pixels is not None
+        high, wide = self._pixels.shape[:2]
+        tile = high
+        edge = _EDGE / wide, _EDGE / high
+        ones = np.ones(len(numbers))
+        return np.stack([numbers * tile / wide + edge[0], ones * edge[1], ones * (tile - 2 * _EDGE) / wide,
+                         ones * (tile - 2 * _EDGE) / high], axis=1)  # fmt: skip
+
+    def _mark(self, sketch: Sketch, box: Box, name: str, *, over_it: bool) -> None:
+        """The edge of a map, the place of the sample on it, and its name."""
+        theme, (x, y, wide, high) = self.ground.theme, box
+        sketch.rect(x - 1, y - 1, wide + 2, high + 2, stroke=theme.flow, radius=3)
+        if over_it:
+            sketch.rect(x - 2, y - 2, wide + 4, high + 4, stroke=theme.selection, border=2.6, radius=4)
+        at = self._sample()
+        if at is not None and wide >= SMALL:
+            middle = (x + at[0] * wide, y + (1 - at[1]) * high)
+            sketch.disc(*middle, 2.4 + wide / 48, fill=theme.selection, stroke=theme.background, border=1.2)
+        sketch.text(x + wide + 4, y + 10, name, LABEL, theme.text2, bold=True)
+
+    def _sample(self) -> Point | None:
+        """Where the sample whose way is drawn lies on the plane, as fractions from the lower left; None elsewhere."""
+        probe, panel = self.ground.subject.probe, self.panel
+        if probe is None or probe.size < 2 or self._error:
+            return None
+        place = np.asarray(probe, float).reshape(-1)[:2]
+        made = np.asarray(panel.inputs(place[None]), float)[0]
+        if made.shape != probe.reshape(-1).shape or not np.allclose(made, probe.reshape(-1), atol=1e-6):
+            return None
+        part = [(v - a.least) / (a.most - a.least) for v, a in zip(place, (panel.across, panel.up), strict=True)]
+        return (float(part[0]), float(part[1])) if all(0 <= p <= 1 for p in part) else None
+
+    # ---- hands
+
+    def _at(self, at: Point) -> tuple[int, int] | None:
+        """The unit at a point."""
+        for key, (x, y, wide, high) in self.boxes.items():
+            if x <= at[0] < x + wide and y <= at[1] < y + high:
+                return key
+        return None
+
+    def covers(self, at: Point) -> bool:
+        """Whether a unit is there."""
+        return self._at(at) is not None
+
+    def hover(self, at: Point | None) -> bool:
+        """The unit under the pointer is shown large."""
+        before, self._over = self._over, None if at is None else self._at(at)
+        self.stale |= before != self._over
+        return before != self._over
+
+    def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
+        """The card of the unit that is pointed at."""
+        if self._over is None or self.setting is None or self._over[0] >= len(self.layers):
+            return ()
+        index, unit = self._over
+        box = self.boxes.get(self._over)
+        if box is None:
+            return ()
+        above = self.layers[index - 1] if index else None
+        return card(self.panel, moment, self.ground, (self.layers[index], above), unit, box, self.setting,
+                    self._largest)  # fmt: skip
+
+
+def _room(row: NDArray[np.float64], side: float) -> float:
+    """Pixels to the right of a map up to the next one, or up to the next layer's cubes."""
+    if len(row) < 2:
+        return np.inf
+    down = float(np.abs(np.diff(row[:, 1])).min())
+    if down >= side:
+        return 1.2 * down - side / 2
+    return float(np.abs(np.diff(row[:, 0])).min()) - side
+
+
+def rounded_up(value: float) -> float:
+    """The next of 1, 2, 5, 10, 20, ... and their tenths: numbers that do not change with every step."""
+    if not 0.0 < value < float("inf"):
+        return 1.0
+    power = 10.0 ** np.floor(np.log10(value))
+    return float(next(step * power for step in (1.0, 2.0, 5.0, 10.0) if step * power >= value * (1 - 1e-9)))
