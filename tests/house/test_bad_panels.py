@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from scalarviz.errors import InputError, TypeMismatchError
-from scalarviz.run.panels import Axis, PlaneMap, PointEdits, Points
+from scalarviz.run.panels import Axis, Features, NeuronMaps, PlaneMap, PointEdits, Points
 
 X = np.zeros((4, 3))
 
@@ -18,11 +18,37 @@ def plane(**change):
     return PlaneMap(**{**given, **change})
 
 
+def neurons(**change):
+    return NeuronMaps(**{"across": Axis("x", 0.0, 1.0), "up": Axis("y", 0.0, 1.0), **change})
+
+
+def features(**change):
+    given = {"names": ("a", "b"), "across": Axis("x", 0.0, 1.0), "up": Axis("y", 0.0, 1.0), "values": len, "on": len}
+    return Features(**{**given, **change})
+
+
 def of(call, *values):
     return [(call, value) for value in values]
 
 
 TABLE = {
+    "NeuronMaps": [
+        *of(lambda x: neurons(across=x), None, (0.0, 1.0), "x"),
+        *of(lambda x: neurons(up=x), None, (0.0, 1.0), "y"),
+        *of(lambda x: neurons(inputs=x), None, X, "itself"),
+        *of(lambda x: neurons(place=x), None, "column", "overlay", 3),
+        *of(lambda x: neurons(change=x), (4, 2), "change", 3),
+    ],
+    "Features": [
+        *of(lambda x: features(names=x), None, "ab", (), ("a", "a"), (1, 2)),
+        *of(lambda x: features(across=x), None, (0.0, 1.0), "x"),
+        *of(lambda x: features(up=x), None, (0.0, 1.0), "y"),
+        *of(lambda x: features(values=x), None, X, "values"),
+        *of(lambda x: features(on=x), None, (True, False), "on"),
+        *of(lambda x: features(rows=x), (0, 1), "rows", 3),
+        *of(lambda x: features(change=x), "change", 3),
+        *of(lambda x: features(place=x), None, "column", "left"),
+    ],
     "PlaneMap": [
         *of(lambda x: plane(title=x), None, 3, b"a"),
         *of(lambda x: plane(across=x), None, (0.0, 1.0), "x"),

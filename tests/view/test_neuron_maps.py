@@ -17,7 +17,7 @@ from scalarviz.view.draw.maps import signed_shades
 from scalarviz.view.draw.text import measure
 from scalarviz.view.panels.neuron_maps import rounded_up
 from scalarviz.view.panels.neuron_names import hidden_of
-from scalarviz.view.space.chain import chain_of, entry_of
+from scalarviz.view.space.chain import chain_of
 from scalarviz.view.space.layout import layout_for
 from scalarviz.view.space.turning import WAYS, Turns
 from scalarviz.view.watch.live import LiveView
@@ -139,14 +139,16 @@ def test_other_networks_stand_as_before():
         assert not asked.turns
         assert [p.name for p in plain.plates] == [p.name for p in asked.plates]
     tensors, stages = network(2, 4, 1)
-    assert not layout_for(tensors, stages, (170, 160), turns=Turns()).turns  # cubes would be too small
+    assert not layout_for(
+        tensors, stages, (320, 320), (0.0, 0.0, 60.0, 60.0), turns=Turns()
+    ).turns  # cubes would be too small
 
 
 def test_what_is_made_of_a_sample_first_is_what_the_first_layer_reads():
     scene = scene_of(4, 2, before=Squares())
     stages, tensors = scene.run.stages, scene.run.tensors
-    assert entry_of(stages) == stages[0].name
     assert [layer.weight.shape for layer in chain_of(tensors, stages)] == [(4, 4), (2, 4), (1, 2)]
+    assert chain_of(tensors, stages)[0].source == stages[0].name
     plain = layout_for(tensors, stages, (1280, 720))
     assert plain.activation(stages[0].name).size == 4
     assert plain.activation("input") is None

@@ -31,6 +31,9 @@ class NeuronMaps(Panel):
     across, up : Axis
     inputs : callable
         ``inputs(points) -> samples``: what the network gets, (N, n_inputs), for points of the plane (N, 2).
+    change : callable or None
+        ``change(hidden) -> Edit | None``: hidden layers of so many units each, a tuple of int; with it + and - stand
+        beside a layer that is pointed at.
 
     Raises
     ------
@@ -43,12 +46,15 @@ class NeuronMaps(Panel):
     across: Axis
     up: Axis
     inputs: Callable[[Float], Float] = itself
+    change: Callable[[tuple[int, ...]], Edit | None] | None = None
     place: Place = field(default="among", kw_only=True)
 
     def __post_init__(self) -> None:
         Panel.__post_init__(self)
         check_axes(self, self.across, self.up)
         function(self.inputs, "NeuronMaps: inputs")
+        if self.change is not None:
+            function(self.change, "NeuronMaps: change")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

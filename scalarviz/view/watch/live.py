@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...run.asked_call import AskedCall
-from ...run.edits import Edit, SetOptimizer
+from ...run.edits import AddSamples, Edit, SetOptimizer, SetTargets
 from ...run.first_start import Change, FirstStart
 from ...run.rehearsal import rehearse
 from ...run.worker import Worker
@@ -346,9 +346,10 @@ class LiveView(Viewer):
             self.travels.go(step)
 
     def _taught(self, edit: Edit, gesture: str) -> None:
-        """A panel changes what is learnt, at the next call boundary; training goes on, if it stood for a while."""
+        """A panel changes the run, at the next call boundary; what is taught to one that stands is learnt."""
         self.worker.do(edit, gesture=gesture)
-        if not self.playback.running or self._lesson is not None:
+        taught = isinstance(edit, AddSamples | SetTargets)
+        if taught and (not self.playback.running or self._lesson is not None):
             self._lesson = Lesson(edit, self.bench.subject, self.worker.latest.step)
             self.playback.play_to(self._lesson.last)
             self.say(self._lesson.begins())
