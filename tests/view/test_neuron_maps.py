@@ -10,7 +10,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import nn, optim
-from scalarviz.run.edits import AddToWeights
+from scalarviz.run.edits import AddToWeights, Change
 from scalarviz.run.panels import Axis, Features, LossCurve, NeuronMaps, PlaneMap
 from scalarviz.run.source import Source
 from scalarviz.view.draw.maps import signed_shades
@@ -373,3 +373,59 @@ def test_a_function_that_raises_takes_its_own_pictures_away_alone():
     assert not drawer(bench).boxes
     assert not bench.side.moving
     assert "loss" in words(bench)
+
+
+class Sizes:
+    """Hidden layers as a hand wants them."""
+
+    def __init__(self):
+        self.wanted = []
+
+    def change(self, hidden):
+        self.wanted.append(hidden)
+        if not hidden:
+            return None
+        layers, count = [], 2
+        for units in hidden:
+            layers += [nn.Linear(count, units), nn.Tanh()]
+            count = units
+        return Change(model=nn.Sequential(*layers, nn.Linear(count, 1)))
+
+
+def test_plus_and_minus_beside_a_layer_change_it():
+    sizes = Sizes()
+    with offscreen():
+        view = playing(scene_of(4, 2, panels=(replace(MAPS, change=sizes.change),)))
+        for layer, which, hidden in ((0, 1, (5, 2)), (0, 0, (4, 2)), (1, 3, (4, 2, 2)), (2, 2, (4, 2))):
+            view.move(middle(view, drawer(view.bench).boxes[layer, 0]))
+            view.tick(0.02)
+            button = drawer(view.bench)._buttons(layer)[which]
+            view.move(middle(view, button.box))
+            view.tick(0.02)
+            said = words(view.bench)
+            assert {"layer", button.says, f"hidden layers: {', '.join(map(str, hidden))}"} <= set(said)
+            press(view, middle(view, button.box))
+            assert sizes.wanted[-1] == hidden
+            assert [each.units for each in drawer(view.bench).layers] == list(hidden)
+            assert len(drawer(view.bench).boxes) == sum(hidden)
+        view.move((3.0, 3.0))
+        view.tick(0.02)
+        assert "layer" not in words(view.bench)
+        view.close()
+
+
+def test_buttons_lie_on_no_map_and_the_last_neuron_stays():
+    with offscreen():
+        view = playing(scene_of(4, 2, 1, panels=(replace(MAPS, change=lambda hidden: None),)))
+        found = drawer(view.bench)
+        for layer, count in ((0, 4), (1, 4), (2, 3)):
+            buttons = found._buttons(layer)
+            assert len(buttons) == count
+            assert all(min(button.hidden) > 0 for button in buttons)
+            for button in buttons:
+                for x, y, wide, high in found.boxes.values():
+                    left, top, across, down = button.box
+                    assert x >= left + across or left >= x + wide or y >= top + down or top >= y + high
+        view.close()
+    still = bench_of(scene_of(4, 2, panels=(replace(MAPS, change=lambda hidden: None),)))
+    assert drawer(still)._buttons(0) == []  # nobody could press them

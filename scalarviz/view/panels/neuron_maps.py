@@ -18,8 +18,10 @@ from ..draw.text import measure, number, short
 from ..draw.theme import Theme
 from .drawer import Drawer, Ground, Point, Setting
 from .image import words_of
+from .neuron_buttons import Button, buttons_of, draw, near
 from .neuron_card import card
 from .neuron_names import SMALL, Hidden, hidden_of, middles, side_of
+from .overlay import pointer_label
 from .plane_work import PlaneWork
 
 LEVELS = (10, 14, 20, 28, 40)
@@ -48,7 +50,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
     name = "neurons"
     needs = ("predict",)
     turns = True
-    gestures = (("Point", "at a small map of a neuron: it is shown large, with its weights"),)
+    gestures: tuple[tuple[str, str], ...] = (("Point", "at a neuron's small map: see it large, with its weights"),)
 
     def __init__(self, panel: NeuronMaps, ground: Ground) -> None:
         super().__init__(panel, ground)
@@ -62,6 +64,10 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         self._painted: Theme | None = None
         self._moment: Moment | None = None
         self._over: tuple[int, int] | None = None
+        self._layer: int | None = None  # whose buttons are shown
+        self._pointer: Point = (0.0, 0.0)
+        if panel.change is not None:
+            self.gestures = (*self.gestures, ("Point", "at a layer: + and - for its neurons, and for layers"))
         self._error = ""
 
     @property
@@ -211,27 +217,69 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
                 return key
         return None
 
+    def _buttons(self, layer: int) -> list[Button]:
+        """Of one layer, where a hand can change it."""
+        maps = self._maps(layer)
+        if self.panel.change is None or not self.ground.teaches or not maps:
+            return []
+        return buttons_of(layer, [each.units for each in self.layers], maps)
+
+    def _maps(self, layer: int) -> list[Box]:
+        return [box for (index, _), box in self.boxes.items() if index == layer]
+
+    def _near(self, at: Point) -> int | None:
+        """The layer at a point; the one whose buttons are shown first."""
+        layers = list(range(len(self.layers)))
+        if self._layer in layers:
+            layers.remove(self._layer)
+            layers.insert(0, self._layer)
+        for layer in layers:
+            buttons = self._buttons(layer)
+            if buttons and near(at, self._maps(layer), buttons if layer == self._layer else ()):
+                return layer
+        return None
+
     def covers(self, at: Point) -> bool:
-        """Whether a unit is there."""
-        return self._at(at) is not None
+        """Whether a unit is there, or a layer that can be changed."""
+        return self._at(at) is not None or self._near(at) is not None
 
     def hover(self, at: Point | None) -> bool:
-        """The unit under the pointer is shown large."""
-        before, self._over = self._over, None if at is None else self._at(at)
-        self.stale |= before != self._over
-        return before != self._over
+        """The unit under the pointer is shown large, its layer gets its buttons."""
+        before = self._over, self._layer, self._pointer
+        self._layer = None if at is None else self._near(at)
+        self._over = None if at is None else self._at(at)
+        self._pointer = at or self._pointer
+        self.stale |= before[0] != self._over
+        return before != (self._over, self._layer, self._pointer)
+
+    def click(self, at: Point) -> bool:
+        """A neuron or a layer more or less."""
+        found = next((b for b in self._buttons(self._layer) if b.at(at)), None) if self._layer is not None else None
+        if found is None or self.panel.change is None:
+            return False
+        edit = self.panel.change(found.hidden)
+        if edit is not None:
+            self.ground.subject.source.edit(edit)
+        return True
 
     def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
-        """The card of the unit that is pointed at."""
-        if self._over is None or self.setting is None or self._over[0] >= len(self.layers):
-            return ()
-        index, unit = self._over
-        box = self.boxes.get(self._over)
-        if box is None:
-            return ()
-        above = self.layers[index - 1] if index else None
-        return card(self.panel, moment, self.ground, (self.layers[index], above), unit, box, self.setting,
-                    self._largest)  # fmt: skip
+        """The card of the unit that is pointed at, and the buttons of its layer."""
+        found: list[Sketch] = []
+        box = None if self._over is None else self.boxes.get(self._over)
+        if self._over is not None and box is not None and self.setting is not None:
+            index, unit = self._over
+            above = self.layers[index - 1] if index else None
+            found += card(self.panel, moment, self.ground, (self.layers[index], above), unit, box, self.setting,
+                          self._largest)  # fmt: skip
+        buttons = [] if self._layer is None or self._layer >= len(self.layers) else self._buttons(self._layer)
+        if buttons:
+            over = next((button for button in buttons if button.at(self._pointer)), None)
+            found.append(draw(buttons, over, self.ground.theme))
+            if over is not None:
+                says = ", ".join(map(str, over.hidden)) or "none"
+                found.append(pointer_label(self._pointer, size, over.says, "", [f"hidden layers: {says}"],
+                                           self.ground.theme))  # fmt: skip
+        return found
 
 
 def _room(row: NDArray[np.float64], side: float) -> float:
