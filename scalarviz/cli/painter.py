@@ -19,13 +19,14 @@ class Painter:
     """Draws one scene at one size, offscreen."""
 
     def __init__(self, scene: Scene, options: Any) -> None:
+        from ..view.draw.theme import presenting
         from ..view.window.offscreen import offscreen
         from ..view.workbench import Workbench
 
         self.scene, self._screen, self._size = scene, offscreen(), options.size
         cmap = options.cmap if options.given("cmap") else None
         with self._screen:
-            self._bench = Workbench(scene, options.size, options.theme, cmap)
+            self._bench = Workbench(scene, options.size, presenting(options.theme, options.presenter), cmap)
 
     def picture(self, pace_text: str, seconds: float) -> Any:
         """The run as it stands, `seconds` after the last picture: uint8 (H, W, 3)."""

@@ -87,6 +87,7 @@ class InWindow:
             theme=options.theme,
             cmap=options.cmap if options.given("cmap") else None,
             paused=options.paused,
+            presenter=options.presenter,
             first_start=self.first_start,
             on_note=lambda line: say(f"{scene.name}: {line}"),
             on_lost=lambda: rescue(StateError(GONE)),

@@ -90,12 +90,13 @@ class Laying(Standing):
 
     def _lay(self, *, planned: bool) -> None:
         """Places, and the layout in them: the scene's own plan, where it is `planned`."""
-        shown, opened, keys = self.panels_shown, self.inside.told is not None, self.panels_shown and bool(self._keys)
+        shown, opened, hall = self.panels_shown, self.inside.told is not None, self.theme.presenter
+        hands = shown and bool(self._keys)
         self.places: Places = arrange(self._output, self.side.wanted(spread=self.spread) if shown else (),
                                       hud=shown and self.subject.source.counted, strip=shown,
-                                      strip_high=OPENED if opened else SPREAD if self.spread else STRIP, keys=keys,
-                                      time=keys and self.subject.source.can.go and not opened,
-                                      spread=self.spread)  # fmt: skip
+                                      strip_high=OPENED if opened else SPREAD if self.spread else STRIP,
+                                      keys=hands and not hall, time=hands and self.subject.source.can.go and not opened,
+                                      spread=self.spread, presenter=hall)  # fmt: skip
         if self._narrow:
             self.places = narrowed(self.places)
         logical = self.places.size

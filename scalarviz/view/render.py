@@ -10,7 +10,7 @@ from .cubes.quantity import quantity_of
 from .cubes.sizes import Sizing
 from .draw.gl import require_vispy
 from .draw.places import check_size
-from .draw.theme import Theme
+from .draw.theme import Theme, presenting
 from .micro.still import told_of
 from .micro.told import Told
 from .shown.standing import standing
@@ -30,10 +30,9 @@ def render(
     threshold: float = 0.0,
     supersample: int = 1,
     pace_text: str = "",
-    step: int | None = None,
-    inside: int | None = None,
-    whole_batch: bool = False,
-) -> NDArray[np.uint8]:
+    step: int | None = None, inside: int | None = None,
+    whole_batch: bool = False, presenter: bool = False,
+) -> NDArray[np.uint8]:  # fmt: skip
     """A picture of `x` as it is now, or was.
 
     Parameters
@@ -51,12 +50,12 @@ def render(
         Whether cubes are as large as what they show (a Hinton diagram); the share of the range below which they hide.
     supersample, pace_text : int, str
         2 draws at twice the size and averages; the HUD's second line.
-    step : int, optional
-        Which step of a Run or Scene; afterwards it stands where it stood. Default: as it is now.
-    inside : int, optional
-        A micro-step of the step that comes then: 1 is the first, -1 the last. The step is opened on copies.
-    whole_batch : bool
-        Whether that shows the real step; else a trial step with the one sample whose way is drawn.
+    step, inside : int, optional
+        Which step of a Run or Scene; afterwards it stands where it stood. Default: as it is now. A micro-step of the
+        step that comes then: 1 is the first, -1 the last; the step is opened on copies.
+    whole_batch, presenter : bool
+        Whether that shows the real step, else a trial step with the one sample whose way is drawn; whether the picture
+        is for a hall: text is half again as large, and there is no small print.
 
     Returns
     -------
@@ -76,7 +75,8 @@ def render(
     size, subject, sizing = check_size(size), subject_of(x), Sizing(sized, threshold)
     frame, told = _moment(subject, quantity, step, inside, whole_batch)
     with offscreen():
-        bench = Workbench(subject, size, theme, cmap, quantity, sizing=sizing, supersample=supersample)
+        look = presenting(theme, presenter)
+        bench = Workbench(subject, size, look, cmap, quantity, sizing=sizing, supersample=supersample)
         _show(bench, frame, pace_text, told)
     return paint(bench, size, supersample)
 

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from ..run import Run, Scene
 from .cubes.sizes import Sizing
+from .draw.theme import Theme, presenting
 from .shown.subject import subject_of
 from .watch.live import LiveView
 from .watch.mirror import Mirror
@@ -108,11 +109,10 @@ def show(
     quantity: str = "weight",
     sized: bool = False,
     threshold: float = 0.0,
-    paused: bool = False,
-    first_start: bool = False,
+    paused: bool = False, presenter: bool = False, first_start: bool = False,
     on_note: Callable[[str], None] = _note,
     on_lost: Callable[[], object] = lambda: None,
-) -> Handle:
+) -> Handle:  # fmt: skip
     """Open a window on `x`.
 
     Parameters
@@ -129,8 +129,9 @@ def show(
         Where a trained run pauses, and how many seconds it takes to get there.
     theme, cmap, quantity, sized, threshold
         What the cubes show at first, in which colours and how large: see :func:`~scalarviz.view.render.render`.
-    paused : bool
+    paused, presenter : bool
         Whether a trained run waits for the Space key; else it begins when nothing has been touched for four seconds.
+        For a hall: text is half again as large, there is no small print, keys that are pressed are shown.
     first_start : bool
         numba's cache is being filled meanwhile: a trained run of ``engine="auto"`` goes on with numba when it is full.
     on_note : callable
@@ -149,7 +150,7 @@ def show(
     MissingDependencyError
         No Qt or no OpenGL; the message says what to install.
     """
-    make = _maker(x, block, steps, duration, theme, cmap, paused, first_start)
+    make = _maker(x, block, steps, duration, presenting(theme, presenter), cmap, paused, first_start)
     window = Window(_dressed(make, quantity, Sizing(sized, threshold)), _name(x), size, on_note=on_note)
     window.on_lost = on_lost
     handle = Handle(window)
@@ -157,7 +158,7 @@ def show(
     return handle
 
 
-def _maker(x: Any, block: bool, steps: int, duration: float, theme: str, cmap: str | None,
+def _maker(x: Any, block: bool, steps: int, duration: float, theme: Theme, cmap: str | None,
            paused: bool, first_start: bool) -> Callable[[tuple[int, int]], Viewer]:  # fmt: skip
     if block and isinstance(x, Scene | Run):
         scene = x if isinstance(x, Scene) else Scene("run", x)

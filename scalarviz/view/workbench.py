@@ -21,7 +21,7 @@ from .cubes.slab import SlabVisual
 from .draw.painter import Painter, clipped
 from .draw.places import MARGIN, check_size
 from .draw.sketch import Sketch
-from .draw.theme import Theme, get_theme
+from .draw.theme import Theme, get_theme, presenting
 from .flow.scenery import Scenery
 from .flow.values import Small
 from .laying import Laying
@@ -174,7 +174,7 @@ class Workbench(Laying):
         UnknownNameError
             For unknown names; nothing is changed then.
         """
-        look = self.theme if theme is None else get_theme(theme)
+        look = self.theme if theme is None else presenting(theme, self.theme.presenter)
         name = self.cmap_name if cmap is None else cmap
         self.colouring.change(look, quantity or self.colouring.quantity, name or None)
         self.activations.change(look)

@@ -19,7 +19,7 @@ Box = tuple[float, float, float, float]
 MARGIN = 24
 COLUMN = 304  # width of the side column
 GAP = 30  # between sections
-HUD = 84  # where the cubes may begin
+HUD, ONE_LINE = 84, 58  # where the cubes may begin; below a single line
 STRIP, OPENED = 76, 112  # legends; what is said of an opened step
 SPREAD, LEGENDS = 102, 88  # the strip of a panel that uses it; legends at the foot of the column
 KEYS = 32
@@ -27,11 +27,14 @@ BAR, RAIL = 92, 48  # the time bar: with the loss curve in it, and its rail alon
 SMALLEST = SIDES[0]
 
 # Sizes of type
+PRESENTER = 1.5
+"""Everything that is written or stands beside the cubes is so many times as large for a hall."""
 BIG, TITLE, CHANNEL, LABEL = 26, 16, 15, 13
 CUBE = 22
 
 _SPACE = 24  # between panels one above the other
 _SCENE_LEAST = (380, 240)
+_COLUMN_FROM, _COLUMN_FROM_PRESENTER = 920, 800  # logical width of a picture that has a column
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,18 +142,22 @@ def arrange(
     keys: bool = False,
     time: bool = False,
     spread: bool = False,
+    presenter: bool = False,
 ) -> Places:
     """Boxes for a picture of `size` output pixels that should show the panels `wanted`.
 
     With `spread` a panel uses the strip: where there is a column, legends stand at its foot, and the time bar is low.
+    For a `presenter` all of it is larger, and the HUD has one line.
     """
     wide, high = size
-    column = bool(wanted) and wide >= high * 0.98 and wide / max(1.0, min(wide / 1280, high / 720)) >= 920
+    zoom, least = (PRESENTER, _COLUMN_FROM_PRESENTER) if presenter else (1.0, _COLUMN_FROM)
+    across = wide / (zoom * max(1.0, min(wide / 1280, high / 720)))
+    column = bool(wanted) and wide >= high * 0.98 and across >= least
     grid = (1280, 720) if column or wide >= high else (720, 1080)
-    scale = max(1.0, min(wide / grid[0], high / grid[1]))
+    scale = zoom * max(1.0, min(wide / grid[0], high / grid[1]))
     width, height = wide / scale, high / scale
     hud = hud and height >= 2.2 * HUD
-    top = HUD if hud else MARGIN
+    top = (ONE_LINE if presenter else HUD) if hud else MARGIN
     if height - top - strip_high - 8 - MARGIN < 0.6 * height:  # more than legends need there is only where it is spare
         strip_high = STRIP
     strip = strip and height - top - strip_high - 8 - MARGIN >= 0.3 * height
@@ -176,7 +183,7 @@ def arrange(
     strip_top = bottom - below
     return Places(
         (width, height), scale, scene=(float(left), top, right - left, max(strip_top - top - 8, 1.0)),
-        hud=(MARGIN, 16, inner, 52) if hud else None,
+        hud=(MARGIN, 16, inner, 36 if presenter else 52) if hud else None,
         strip=(MARGIN, strip_top + 8, inner, strip_high) if strip else None, panels=panels,
         keys=bottom - 4 if keys else None,
         left_out=tuple(w.name for w in wanted if w.name not in panels),
@@ -200,14 +207,18 @@ def _more(panels: dict[str, Box], height: float) -> Box | None:
 
 
 def _column(box: Box, wanted: Sequence[Wanted]) -> dict[str, Box]:
-    """Panels one above the other, first come first served; those that grow share the rest."""
+    """Panels one above the other, first come first served; those that grow share the rest.
+
+    What a scene is about, the panel of the highest worth, and then those to be kept first have their room before.
+    """
     x, y, width, height = box
     kept, reserved, used = set[str](), 0.0, 0.0
-    for panel in (w for w in wanted if w.first):
+    about = max((w for w in wanted if w.worth), key=lambda w: w.worth, default=None)
+    for panel in (*filter(None, (about,)), *(w for w in wanted if w.first and w is not about)):
         if reserved + panel.height <= height:
             kept.add(panel.name)
             reserved += panel.height + GAP
-    for panel in (w for w in wanted if not w.first):
+    for panel in (w for w in wanted if not w.first and w is not about):
         if used + panel.height + reserved <= height:
             kept.add(panel.name)
             used += panel.height + _SPACE

@@ -6,7 +6,7 @@ neutral is dark, so small weights recede and large ones glow; on a light one the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...checks import text
@@ -54,6 +54,9 @@ class Theme:
         Stops of the sequential grey map, low to high.
     ink, paper : str
         The two colours of a mark that must be seen on any cube (checkerboard, saw-tooth, bolts).
+    presenter : bool
+        Whether it is shown to a hall: type is larger (`places.PRESENTER`), there is no small print, and keys that are
+        pressed are shown.
     """
 
     name: ThemeName
@@ -77,6 +80,7 @@ class Theme:
     ink: str
     paper: str
     shading: Shading
+    presenter: bool = False
 
 
 DARK = Theme(
@@ -119,6 +123,18 @@ def get_theme(theme: str | Theme = "dark") -> Theme:
     if text(theme, "the theme") not in THEMES:
         raise UnknownNameError(f"theme {shown(theme)} is not known; allowed: {listing(THEMES)}")
     return THEMES[theme]
+
+
+def presenting(theme: str | Theme = "dark", presenter: bool = True) -> Theme:
+    """The same look for a hall; without `presenter` as it is.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such theme.
+    """
+    look = get_theme(theme)
+    return replace(look, presenter=True) if presenter else look
 
 
 def rgb(colour: str) -> tuple[float, float, float]:

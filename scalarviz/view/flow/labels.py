@@ -252,6 +252,8 @@ class FlowLabels:
     def ranges(self, extents: Mapping[str, float], theme: Theme, bound: str = "±") -> Sketch:
         """The second lines: shape, and `bound` and the range of each tensor in `extents`."""
         sketch = Sketch()
+        if theme.presenter:
+            return sketch
         for label in self.plates:
             span = f"   {bound}{short(extents[label.name])}" if label.ranged and label.name in extents else ""
             if label.shape:

@@ -96,7 +96,7 @@ def state_of(
 
 
 def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
-    """Both lines inside `box`; what does not fit in the width is left out from the right."""
+    """Both lines inside `box`; what does not fit in the width is left out from the right. A hall sees the first."""
     sketch = Sketch()
     x, y, width, _ = box
     baseline, right = y + 24, x + width
@@ -125,6 +125,8 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
             break
         sketch.text(end, baseline, part, TITLE, theme.text2)
         end += measure(part, TITLE) + 15
+    if theme.presenter:
+        return sketch
     room = width
     if state.about and width >= 480:
         sketch.text(right, y + 48, state.about, LABEL, theme.text2, anchor="right")

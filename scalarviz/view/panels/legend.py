@@ -38,7 +38,7 @@ def legend(box: Box, theme: Theme, scale: LegendScale, bar: NDArray[np.uint8]) -
     x, y, width, _ = box
     baseline = y + 14
     sketch.text(x, baseline, scale.title, TITLE, theme.text1, bold=True)
-    if measure(scale.title, TITLE, True) + 16 + measure(scale.note, LABEL) <= width:
+    if not theme.presenter and measure(scale.title, TITLE, True) + 16 + measure(scale.note, LABEL) <= width:
         sketch.text(x + width, baseline, scale.note, LABEL, theme.text3, anchor="right")
     top = baseline + 20
     if len(scale.marks):

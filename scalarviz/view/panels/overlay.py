@@ -63,6 +63,23 @@ def banner(
     return sketch
 
 
+def pressed_key(key: str, does: str, box: Box, theme: Theme) -> Sketch:
+    """A key that was pressed and what it does, in the lower left corner of a box; as much as has room."""
+    sketch = Sketch()
+    x, y, width, height = box
+    x, width = max(x, float(MARGIN)), width - MARGIN
+    cap = measure(key, TITLE, True) + TITLE
+    high, fits = 40.0, cap + 32 + measure(does, TITLE) <= width
+    own = cap + 16 + (measure(does, TITLE) + 16 if fits else 0.0)
+    top = y + height - high - 6
+    _panel(sketch, (x, top, own, high), theme, theme.flow)
+    sketch.rect(x + 8, top + 7, cap, high - 14, radius=5, fill=theme.background, stroke=theme.text1, border=1.2)
+    sketch.text(x + 8 + cap / 2, top + high / 2 + 6, key, TITLE, theme.text1, bold=True, anchor="middle")
+    if fits:
+        sketch.text(x + cap + 20, top + high / 2 + 6, does, TITLE, theme.text1)
+    return sketch
+
+
 def pointer_label(
     at: tuple[float, float], size: tuple[float, float], name: str, value: str, more: Sequence[str], theme: Theme
 ) -> Sketch:

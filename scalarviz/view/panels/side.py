@@ -189,7 +189,7 @@ class SidePanels:
                     self._around[name] = drawer.around(drawer.setting), drawer.below(drawer.setting.strip)
         self._frame = frame
         sketches = [sketch for name in self._column for sketch in self._drawn.get(name, ())]
-        if self._left_out and self._more is not None:
+        if self._left_out and self._more is not None and (self.ground.hints or not self.ground.theme.presenter):
             sketches.append(self._more_line(self._more))
         return sketches
 

@@ -18,7 +18,7 @@ from ..draw.places import Box, Places
 from ..draw.sketch import Sketch
 from ..draw.text import figure
 from ..draw.theme import Theme
-from ..panels.overlay import banner, help_panel, pointer_label
+from ..panels.overlay import banner, help_panel, pointer_label, pressed_key
 from ..panels.side import SidePanels
 from ..panels.wording import said_of
 from ..shown.subject import Subject
@@ -93,6 +93,8 @@ class Touch:
         Whether something else stands in the side column: the inspector stands below the cubes then.
     message, notice : str
         What went wrong; what happened that is no trouble.
+    pressed : (str, str) or None
+        A key that was pressed just now and what it does, for a hall to see.
     help : int
         Which page of them is shown; 0 for none.
     table : tuple of (str, str)
@@ -108,6 +110,7 @@ class Touch:
         self.inspector: Inspector | None = None
         self.asks = self._in_column = self.column_taken = False
         self.message = self.notice = ""
+        self.pressed: tuple[str, str] | None = None
         self.help = 0
         self.table: tuple[tuple[str, str], ...] = ()
         self._explanation: Lines = ()
@@ -261,6 +264,8 @@ class Touch:
         if self.notice:
             top = places.size[1] if places.keys is None else places.keys - 15
             banners.append(banner(self.notice, places.size, top, x + width, view.theme, alarm=False))
+        if self.pressed is not None:
+            banners.append(pressed_key(*self.pressed, places.strip or places.scene, view.theme))
         return banners
 
 

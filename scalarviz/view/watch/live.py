@@ -12,6 +12,7 @@ from ...run.edits import AddSamples, Edit, SetOptimizer, SetTargets
 from ...run.first_start import Change, FirstStart
 from ...run.rehearsal import rehearse
 from ...run.worker import Worker
+from ..draw.theme import Theme
 from ..shown.ahead import Ahead
 from ..shown.subject import scene_subject
 from ..workbench import Workbench
@@ -73,7 +74,7 @@ class LiveView(Viewer):
         *,
         steps: int = 3000,
         duration: float = 20.0,
-        theme: str = "dark",
+        theme: str | Theme = "dark",
         cmap: str | None = None,
         playing: bool = True,
         wait: float | None = 0.0,
@@ -81,7 +82,7 @@ class LiveView(Viewer):
     ) -> None:
         subject = scene_subject(scene, LiveSource(scene.run, self._taught, self._go, self._ask))
         bench = Workbench(subject, size, theme, cmap, keys=bottom_line(Here(subject)), text_hz=10.0)
-        super().__init__(bench, theme)
+        super().__init__(bench)
         self.handlers |= {
             "toggle_run": self.toggle_run, "step": self.step, "slower": self.slower, "faster": self.faster,
             "normal_speed": self.normal_speed, "raise_rate": self.raise_rate, "lower_rate": self.lower_rate,

@@ -21,8 +21,6 @@ class Looks:
     Parameters
     ----------
     bench : Workbench
-    theme : str
-        ``"dark"`` or ``"light"``, as it is at first.
 
     Attributes
     ----------
@@ -30,9 +28,8 @@ class Looks:
         By the names of the table of actions.
     """
 
-    def __init__(self, bench: Workbench, theme: str) -> None:
+    def __init__(self, bench: Workbench) -> None:
         self.bench = bench
-        self._theme = theme
         self.handlers: dict[str, Callable[..., None]] = {
             "show_ratio": self.show_ratio, "show_moment": self.show_moment,
             "show_weights": self.show_weights, "show_gradients": self.show_gradients,
@@ -112,5 +109,4 @@ class Looks:
 
     def toggle_theme(self) -> None:
         """Light or dark."""
-        self._theme = "light" if self._theme == "dark" else "dark"
-        self.bench.set_look(theme=self._theme)
+        self.bench.set_look(theme="light" if self.bench.theme.name == "dark" else "dark")

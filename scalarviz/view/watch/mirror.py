@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...run.panels import LossCurve
+from ..draw.theme import Theme
 from ..shown.subject import Subject
 from ..workbench import Workbench
 from .actions import Here, bottom_line
@@ -31,10 +32,10 @@ class Mirror(Viewer):
     """
 
     def __init__(
-        self, subject: Subject, size: tuple[int, int], *, theme: str = "dark", cmap: str | None = None
+        self, subject: Subject, size: tuple[int, int], *, theme: str | Theme = "dark", cmap: str | None = None
     ) -> None:
         keys = bottom_line(Here(subject, trains=self.trains))
-        super().__init__(Workbench(subject, size, theme, cmap, keys=keys, text_hz=10.0), theme)
+        super().__init__(Workbench(subject, size, theme, cmap, keys=keys, text_hz=10.0))
         self.subject = subject
         self._asked: FrameRequest | None = None
         self._last: Frame | None = None

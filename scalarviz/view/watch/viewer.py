@@ -7,6 +7,7 @@ the business of the subclasses: `live.LiveView` trains a run, `mirror.Mirror` fo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -19,7 +20,7 @@ from ...errors import InputError, ScalarvizError
 from ...run.edits import SetWeights
 from ..panels.overlay import help_pages
 from ..workbench import Workbench
-from .actions import Here, action_of, find, help_lines, told
+from .actions import Action, Here, action_of, find, help_lines, told
 from .acts import Acts
 from .asking import Asking
 from .desk import Desk
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 NOTICE_SECONDS = 4.0
 """How long a notice stays."""
+PRESSED_SECONDS = 1.6
+"""How long a hall sees which key was pressed."""
 AGAIN_SECONDS = 2.0
 """Within which Escape closes the window when it is pressed again."""
 
@@ -48,7 +51,6 @@ class Viewer:
     Parameters
     ----------
     bench : Workbench
-    theme : str
 
     Attributes
     ----------
@@ -66,7 +68,7 @@ class Viewer:
     trains = False
     """Whether it trains what it shows."""
 
-    def __init__(self, bench: Workbench, theme: str = "dark") -> None:
+    def __init__(self, bench: Workbench) -> None:
         self.bench = bench
         bench.bar.told = told
         bench.touch.table = (*help_lines(self.here(in_general=True)), *bench.side.gestures)
@@ -79,10 +81,10 @@ class Viewer:
         self.desk: Desk | None = None  # what a panel of controls asks for, where there is one
         self.clock, self.touches = 0.0, 0
         self._notice, self._notice_until = "", 0.0
-        self._escape_until = 0.0
+        self._escape_until = self._pressed_until = 0.0
         self.handlers: dict[str, Callable[..., None]] = {
             "toggle_help": self.toggle_help, "escape": self.escape,
-            **Looks(bench, theme).handlers, **self.acts.handlers, **WordKeys(self).handlers,
+            **Looks(bench).handlers, **self.acts.handlers, **WordKeys(self).handlers,
             **{name: partial(self._of_host, name) for name in ("screenshot", "open", "toggle_full_screen", "close")},
         }  # fmt: skip
 
@@ -196,6 +198,8 @@ class Viewer:
         frame, said = self.frame(), (self.message(), self.notice())
         self.follow(frame)
         touch = self.bench.touch
+        if touch.pressed is not None and self.clock >= self._pressed_until:
+            touch.pressed, self._dirty = None, True
         self.acts.pass_time()
         self._dirty |= self.asking.pass_time(seconds, frame, rests=self.rests, trains=self.trains)
         self._dirty |= self.desk is not None and self.desk.pass_time(seconds, frame)
@@ -296,9 +300,18 @@ class Viewer:
                 self.say(f"{pressed} does nothing here; ? shows the keys")
                 self.refresh()
             return False
+        self._show_pressed(action, shifted=shift and (action is shifted or action.values is not None))
         with self._saying():
             self.send(action.name, action.values.shifted if action.values is not None and shift else None)
         return True
+
+    def _show_pressed(self, action: Action, *, shifted: bool) -> None:
+        """Let a hall see which key was pressed, and what it does."""
+        if self.bench.theme.presenter:
+            key = action.keys[0]
+            what = re.sub(r"\s*\([^)]*\)", "", action.does)
+            self.bench.touch.pressed = f"Shift+{key}" if shifted and not key.startswith("Shift") else key, what
+            self._pressed_until = self.clock + PRESSED_SECONDS
 
     @contextmanager
     def _saying(self) -> Iterator[None]:

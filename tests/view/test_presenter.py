@@ -1,0 +1,123 @@
+"""A picture for a hall: type half again as large, no small print, and the keys that are pressed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import scalarviz as sv
+from scalarviz import nn, optim
+from scalarviz.run import Scene
+from scalarviz.run.panels import LossCurve, Table
+from scalarviz.view.draw.places import LABEL, PRESENTER, Wanted, arrange
+from scalarviz.view.draw.theme import DARK, LIGHT, presenting
+from scalarviz.view.render import render
+from scalarviz.view.watch.live import LiveView
+from scalarviz.view.watch.viewer import PRESSED_SECONDS
+from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.window.unseen import Unseen
+from scalarviz.view.workbench import Workbench
+
+WANTED = (Wanted("pictures", 117), Wanted("colours", 166, worth=2), Wanted("loss", 150, 420, first=True))
+X = np.random.default_rng(0).random((32, 3))
+
+
+def scene_of():
+    net = nn.Sequential(nn.Linear(3, 4, seed=1), nn.Tanh(), nn.Linear(4, 3, seed=2))
+    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data=(X, 1 - X), engine="numpy")
+    return Scene("hall", run, panels=(Table("a table", [("one", "two")]), LossCurve()))
+
+
+def texts(bench):
+    return [item for sketch in bench.sketches for item in sketch.texts]
+
+
+def bench_of(scene, size, *, hall):
+    with offscreen():
+        bench = Workbench(scene, size, presenting("dark", hall))
+        bench.update(bench.subject.frame(), "a pace that is small print")
+    return bench
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (1920, 1080), (2560, 1440), (640, 360), (1024, 768)])
+def test_everything_is_half_again_as_large(size):
+    usual, hall = arrange(size, WANTED), arrange(size, WANTED, presenter=True)
+    assert hall.scale == usual.scale * PRESENTER == usual.scale * 1.5
+    assert np.allclose(np.array(hall.size) * hall.scale, size)
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (1920, 1080), (2560, 1440)])
+def test_what_a_scene_is_about_stands_in_the_column(size):
+    places = arrange(size, WANTED, presenter=True)
+    assert {"colours", "loss"} <= set(places.panels)
+    assert places.left_out == ("pictures",)
+    assert arrange(size, (Wanted("large", 370, worth=3), *WANTED[2:]), presenter=True).left_out == ("loss",)
+
+
+@settings(max_examples=150, deadline=None)
+@given(width=st.integers(160, 4000), height=st.integers(160, 4000), time=st.booleans())
+def test_boxes_never_overlap_nor_leave_the_picture(width, height, time):
+    places = arrange((width, height), WANTED, time=time, presenter=True)
+    boxes = [places.scene, *places.panels.values(), *(b for b in (places.hud, places.strip, places.time) if b)]
+    for k, (x, y, w, h) in enumerate(boxes):
+        assert min(x, y) >= 0
+        assert min(w, h) > 0
+        assert x + w <= places.size[0] + 0.01
+        assert y + h <= places.size[1] + 0.01
+        for ox, oy, ow, oh in boxes[:k]:
+            assert x + w <= ox + 0.01 or ox + ow <= x + 0.01 or y + h <= oy + 0.01 or oy + oh <= y + 0.01
+
+
+def test_no_small_print_is_written():
+    scene = scene_of()
+    scene.run.step(3)
+    usual, hall = (bench_of(scene, (1280, 720), hall=h) for h in (False, True))
+    said, plain = ({item.text for item in texts(bench)} for bench in (usual, hall))
+    assert "a pace that is small print" in said
+    assert "a pace that is small print" not in plain
+    assert any(text.startswith("4×3") for text in said)
+    assert not any(text.startswith("4×3") for text in plain)
+    assert {"a table", "loss", "step"} <= plain
+    assert min(item.size for item in texts(hall)) * hall.scale >= LABEL * 1.5
+
+
+def test_it_is_drawn_so():
+    scene = scene_of()
+    scene.run.step(3)
+    usual, hall = (render(scene, (640, 360), presenter=hall) for hall in (False, True))
+    assert usual.shape == hall.shape
+    assert (usual != hall).any()
+    np.testing.assert_array_equal(hall, render(scene, (640, 360), theme=presenting(DARK)))
+
+
+def test_another_look_stays_for_a_hall():
+    bench = bench_of(scene_of(), (1280, 720), hall=True)
+    with offscreen():
+        bench.set_look(theme="light")
+    assert bench.theme.name == "light"
+    assert bench.theme.presenter
+    assert bench.theme == presenting(LIGHT)
+
+
+@pytest.mark.parametrize("hall", [True, False])
+def test_keys_that_are_pressed_are_shown_for_a_while(hall):
+    host = Unseen(lambda size: LiveView(scene_of(), size, theme=presenting("dark", hall), playing=False), (1280, 720))
+    view = host.view
+
+    def shown():
+        return {item.text for layer in view.bench.overlays for sketch in layer for item in sketch.texts}
+
+    host.pass_time(0.1)
+    view.key("Right", shift=True)
+    host.pass_time(0.1)
+    assert ({"Shift+Right", "one training step"} <= shown()) == hall
+    view.key("w")
+    host.pass_time(0.1)
+    assert ({"W", "colour by value"} <= shown()) == hall
+    assert "Shift+Right" not in shown()
+    host.pass_time(PRESSED_SECONDS + 0.1)
+    host.pass_time(0.1)
+    assert "W" not in shown()
+    view.close()
