@@ -32,6 +32,8 @@ PRESENTER = 1.5
 BIG, TITLE, CHANNEL, LABEL = 26, 16, 15, 13
 CUBE = 22
 
+ABOUT = 3
+"""Worth of a panel without which a scene says nothing: where only one has room, it is this one."""
 _SPACE = 24  # between panels one above the other
 _SCENE_LEAST = (380, 240)
 _COLUMN_FROM, _COLUMN_FROM_PRESENTER = 920, 800  # logical width of a picture that has a column
@@ -209,11 +211,11 @@ def _more(panels: dict[str, Box], height: float) -> Box | None:
 def _column(box: Box, wanted: Sequence[Wanted]) -> dict[str, Box]:
     """Panels one above the other, first come first served; those that grow share the rest.
 
-    What a scene is about, the panel of the highest worth, and then those to be kept first have their room before.
+    What a scene is all about, and then those to be kept first have their room before.
     """
     x, y, width, height = box
     kept, reserved, used = set[str](), 0.0, 0.0
-    about = max((w for w in wanted if w.worth), key=lambda w: w.worth, default=None)
+    about = next((w for w in wanted if w.worth >= ABOUT), None)
     for panel in (*filter(None, (about,)), *(w for w in wanted if w.first and w is not about)):
         if reserved + panel.height <= height:
             kept.add(panel.name)

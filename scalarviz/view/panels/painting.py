@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...run.moment import Moment
 from ...run.panels import Painting
 from ..draw.maps import displayed
-from ..draw.places import COLUMN, LABEL, Box
+from ..draw.places import ABOUT, COLUMN, LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import measure
 from .colours import hexed
@@ -74,7 +74,7 @@ class PaintingDrawer(Drawer[Painting]):
 
     name = "painting"
     needs = ("predict",)
-    worth = 3
+    worth = ABOUT
     choices = (("Click", "a pixel of a painted picture: show its way"),)
 
     def __init__(self, panel: Painting, ground: Ground) -> None:
