@@ -355,6 +355,17 @@ def test_space_runs_and_pauses_when_it_has_just_been_opened(host: Unseen) -> Non
     assert not live(host).playback.running
 
 
+def test_space_runs_after_a_click_too_as_long_as_no_ring_says_otherwise(host: Unseen) -> None:
+    opened(host)
+    click(host, middle(place(host, "batch").cells[0]))
+    with offscreen():
+        host.view.key("Space", " ")
+    assert live(host).playback.running
+    with offscreen():
+        host.view.key("Space", " ")
+    assert live(host).run.batch_size == 1
+
+
 def test_other_keys_go_on_meaning_what_they_mean(host: Unseen) -> None:
     stepped(host, 1)
     opened(host)

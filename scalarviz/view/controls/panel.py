@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -226,7 +227,8 @@ class ControlsPanel:
         """A button went down on it."""
         part = self._at(at)
         self._touch(held="" if part is None else part.item.name)
-        self._ring = False
+        self._ring = self._said = False
+        self._rested = -math.inf  # who clicks knows what it does, until something else is pointed at
         if part is None:
             return None
         self._touch(focus=part.item.name)
@@ -281,6 +283,8 @@ class ControlsPanel:
         if name == "Tab":
             self._move(-1 if shift else 1)
             return True
+        if name == "Space" and not self._ring:  # nothing shows that it would mean what was clicked last
+            return False
         self._ring = True
         row, item = self._focused()
         if name in ("Space", "Enter"):
