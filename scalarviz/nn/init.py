@@ -256,6 +256,11 @@ _rules: weakref.WeakKeyDictionary[Module, Function] = weakref.WeakKeyDictionary(
 """What each module's own parameters were drawn by last; one that was pickled has forgotten it."""
 
 
+def rule_of(module: Module) -> Function | None:
+    """The initialiser that drew the parameters of a module last; None where that is not known."""
+    return _rules.get(module)
+
+
 def drawn(module: Module, seed: int) -> dict[Parameter | Weight, FloatArray]:
     """What every parameter of `module` would be if it were drawn anew by the initialiser that drew it last.
 

@@ -1,7 +1,8 @@
 """Controls: what a scene lets a hand set, described. Data only; a view draws them, a browser has elements of its own.
 
-There are four kinds: `Button`, `Slider`, `Segments`, `Switch`. Each says what it is called, which flag of the command
-line sets the same, what it does to learning, how its value is read off a moment, and which edit changes it.
+There are four kinds: `Button`, `Slider`, `Segments`, `Switch`; `Layers` is a row of buttons. Each says its name,
+which flag of the command line sets the same, what it does to learning, how its value is read off a moment, and which
+edit changes it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import flag, function, text
+from ..checks import flag, function, integer, text
 from ..errors import InputError, StateError, TypeMismatchError, shown
 from .edits import Edit
 
@@ -282,6 +283,31 @@ class Slider(Control):
         if value != int(value):
             raise InputError(f"{self.label}: got {shown(value)}; allowed: a whole number")
         return int(value)
+
+
+MOST_LAYERS, MOST_UNITS = 6, 512
+"""What there is room for in a panel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layers(Control):
+    """How many units each hidden layer has, a tuple of whole numbers: a row of buttons, - and + for each layer."""
+
+    def taken(self, value: Any) -> tuple[int, ...]:
+        """`value` as a tuple of whole numbers above 0, few enough for a panel."""
+        if not isinstance(value, tuple | list) or len(value) > MOST_LAYERS:
+            raise InputError(f"{self.label}: got {shown(value)}; allowed: up to {MOST_LAYERS} numbers of units")
+        return tuple(integer(self.label, units, 1, MOST_UNITS) for units in value)
+
+
+def more(units: int) -> int:
+    """What a touch of + makes of a layer: one more, of many an eighth."""
+    return min(units + max(1, units // 8), MOST_UNITS)
+
+
+def fewer(units: int) -> int:
+    """What a touch of - makes of it: the way back; 0 takes the layer away."""
+    return next((k for k in range(units - 1, 0, -1) if more(k) <= units), 0)
 
 
 def _rounded(value: float, log: bool, span: float) -> float:

@@ -2,76 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import copy
 from itertools import pairwise
 from typing import NamedTuple
 
 from .. import nn
-from .controls import Reader
+from ..nn.init import rule_of
+from .controls import MOST_LAYERS, MOST_UNITS, Layers, Reader
 from .edits import Change, Edit
-from .edits.change import ACTIVATIONS
-from .frame import Stage, is_chain
-from .own_controls import is_sequence
 
-MOST_LAYERS = 6
-MOST_UNITS = 512
-USUAL_UNITS = 8
+Parts = tuple[nn.Module, ...]
 
 
 class Chain(NamedTuple):
-    """Linear layers with activations between them.
+    """Linear layers with the same activations behind each hidden one.
 
     Attributes
     ----------
     sizes : tuple of int
-        Inputs, units of each hidden layer, outputs.
-    between, last : tuple of str
-        Activations behind a hidden layer, and behind the last one.
+        Inputs of the first layer, units of each hidden one, outputs.
+    first, between, last : tuple of Module
+        What stands before the first layer, behind each hidden one, and behind the last one; none has weights.
     bias : bool
         Whether layers have one.
+    rule : object
+        What drew the weights, None where that is not known.
     """
 
     sizes: tuple[int, ...]
-    between: tuple[str, ...]
-    last: tuple[str, ...]
+    first: Parts
+    between: Parts
+    last: Parts
     bias: bool
+    rule: object
 
 
 def chain_of(reader: Reader) -> Chain | None:
-    """The network of a moment as such a chain; None for any other."""
-    stages = _from_first_layer(reader)
-    if not stages or not is_chain(reader.stages) or not is_sequence(reader):
+    """The network of a moment as such a chain; None for any other.
+
+    A class of one's own that derives from nn.Sequential is none: who wrote it knows what it is made of.
+    """
+    model = getattr(getattr(reader.source, "run", None), "model", None)  # a source of arrays or weights has none
+    if type(model) is not nn.Sequential:
         return None
-    layers = [k for k, stage in enumerate(stages) if _linear(stage)]
-    if not layers or layers[0] != 0 or any(not _linear(s) and s.kind not in ACTIVATIONS for s in stages):
+    parts = tuple(model)
+    at = [k for k, part in enumerate(parts) if type(part) is nn.Linear]
+    layers = [part for part in parts if type(part) is nn.Linear]
+    others = [part for part in parts if type(part) is not nn.Linear]
+    if not layers or any(True for part in others for _ in part.parameters()):
         return None
-    bends = [tuple(s.kind for s in stages[a + 1 : b]) for a, b in pairwise([*layers, len(stages)])]
-    biases = {stages[k].bias is not None for k in layers}
-    if len(set(bends[:-1])) > 1 or len(biases) > 1:
+    bends = [parts[a + 1 : b] for a, b in pairwise(at)]
+    alike = len({tuple(type(part) for part in bend) for bend in bends}) <= 1
+    if not alike or any(not isinstance(part, nn.Activation) for bend in bends for part in bend):
         return None
-    first = stages[0].weight
-    assert first is not None
-    sizes = (first.shape[1], *(stages[k].outputs for k in layers))
-    return Chain(sizes, bends[0] if len(bends) > 1 else ("tanh",), bends[-1], biases.pop())
-
-
-def _own_way(reader: Reader) -> Callable[[tuple[int, ...]], Edit] | None:
-    """How a network with a mind of its own gets other hidden layers: its method ``hidden_edit(hidden)``."""
-    own = getattr(getattr(getattr(reader.source, "run", None), "model", None), "hidden_edit", None)
-    return own if callable(own) else None
-
-
-def _from_first_layer(reader: Reader) -> Sequence[Stage]:
-    """The stages; of a network with a way of its own without what it makes of a sample before the first layer."""
-    stages = reader.stages
-    if _own_way(reader) is None:
-        return stages
-    first = next((k for k, stage in enumerate(stages) if _linear(stage)), 0)
-    return stages[first:]
-
-
-def _linear(stage: Stage) -> bool:
-    return stage.kind == "linear" and stage.weight is not None and len(stage.weight.shape) == 2
+    shapes = [layer.weight.shape for layer in layers]
+    drawn = [tensor.shape for tensor in reader.tensors if len(tensor.shape) == 2]
+    biases = {layer.bias is not None for layer in layers}
+    if shapes != drawn or len(biases) > 1:  # drawn: of the moment that is shown, where the run may have another one
+        return None
+    sizes = (shapes[0][1], *(shape[0] for shape in shapes))
+    between = bends[0] if bends else (nn.Tanh(),)
+    return Chain(sizes, parts[: at[0]], between, parts[at[-1] + 1 :], biases.pop(), rule_of(layers[0]))
 
 
 def hidden_of(reader: Reader) -> tuple[int, ...] | None:
@@ -89,26 +80,18 @@ def hidden_edit(hidden: tuple[int, ...], reader: Reader) -> Edit | None:
     kept = tuple(min(max(int(units), 1), MOST_UNITS) for units in hidden[:MOST_LAYERS])
     if chain is None or kept == chain.sizes[1:-1]:
         return None
-    own = _own_way(reader)
-    if own is not None:
-        return own(kept)
-    parts: list[nn.Module] = []
-    sizes = (chain.sizes[0], *kept, chain.sizes[-1])
-    for n_in, n_out in pairwise(sizes):
-        parts += [nn.Linear(n_in, n_out, bias=chain.bias), *(ACTIVATIONS[kind]() for kind in chain.between)]
-    if chain.between:
-        del parts[-len(chain.between) :]
-    model = nn.Sequential(*parts, *(ACTIVATIONS[kind]() for kind in chain.last))
+    parts: list[nn.Module] = [*chain.first]
+    for n_in, n_out in pairwise((chain.sizes[0], *kept, chain.sizes[-1])):
+        parts += [nn.Linear(n_in, n_out, bias=chain.bias), *(copy.deepcopy(part) for part in chain.between)]
+    del parts[len(parts) - len(chain.between) :]
+    model = nn.Sequential(*parts, *chain.last)
     seed = 0 if reader.settings is None else reader.settings.seed
-    model.initialize(nn.init.pytorch_default(), seed=seed)
+    model.initialize(chain.rule, seed=seed)  # type: ignore[arg-type] # None is the usual one
     return Change(model=model)
 
 
-def more(units: int) -> int:
-    """What a touch of + makes of a layer: one more, of many an eighth."""
-    return min(units + max(1, units // 8), MOST_UNITS)
-
-
-def fewer(units: int) -> int:
-    """What a touch of - makes of it: the way back; 0 takes the layer away."""
-    return next((k for k in range(units - 1, 0, -1) if more(k) <= units), 0)
+LAYERS = Layers(
+    "layers", "--hidden", "Units between input and output: what one layer cannot tell apart, two may.",
+    anew=True, value=hidden_of, change=hidden_edit,
+)  # fmt: skip
+"""Those of a network of plain layers."""

@@ -11,9 +11,9 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
-from scalarviz.run.controls import Control, Reader, Slider
+from scalarviz.run.controls import MOST_LAYERS, MOST_UNITS, Control, Reader, Slider, fewer, more
 from scalarviz.run.edits import Change, Refill, SetBatchSize, SetLimits, SetOptimizer
-from scalarviz.run.layers import MOST_LAYERS, MOST_UNITS, chain_of, fewer, hidden_edit, hidden_of, more
+from scalarviz.run.layers import LAYERS, chain_of, hidden_edit, hidden_of
 from scalarviz.run.own_controls import own_controls, tick_values
 from scalarviz.run.restarted import seed_shown
 from scalarviz.run.run_source import RunSource
@@ -172,6 +172,10 @@ def test_layers_stay_within_what_a_panel_can_show() -> None:
     assert (min(hidden), max(hidden)) == (1, MOST_UNITS)
 
 
+class OwnSequence(nn.Sequential):
+    pass
+
+
 class OwnModule(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -185,11 +189,13 @@ class OwnModule(nn.Module):
     "net",
     [
         nn.Sequential(nn.Linear(2, 4), nn.Softmax(), nn.Linear(4, 1)),
+        nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4), nn.Linear(4, 1)),
+        OwnSequence(nn.Linear(2, 1)),
         nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 1)),
         nn.Sequential(nn.Linear(2, 4, bias=False), nn.Tanh(), nn.Linear(4, 1)),
         OwnModule(),
     ],
-    ids=["softmax", "two activations", "two biases", "no sequence"],
+    ids=["softmax", "norm", "own", "two activations", "two biases", "no sequence"],
 )
 def test_other_networks_have_no_layers_to_change(net: Any) -> None:
     a = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (X, Y), engine="numpy")
@@ -203,6 +209,26 @@ def test_a_layer_grows_and_shrinks_on_the_same_rungs() -> None:
         assert fewer(more(rung)) == rung
         rung = more(rung)
     assert (fewer(1), more(MOST_UNITS)) == (0, MOST_UNITS)
+
+
+def test_new_layers_are_drawn_as_the_others_were_and_what_has_no_weights_stays() -> None:
+    net = nn.Sequential(nn.Linear(2, 3), nn.LeakyReLU(0.3), nn.Linear(3, 2), nn.LogSoftmax())
+    net.initialize(nn.init.uniform(0.25, 0.75), seed=3)
+    a = sv.Run(net, nn.NLLLoss(), optim.SGD(net.parameters(), lr=0.1), (X, (X[:, 0] > 0.5).astype(int)),
+               seed=3, engine="numpy")  # fmt: skip
+    a.do(hidden_edit((5, 4), reader(a)))  # type: ignore[arg-type]
+    assert [type(part).__name__ for part in a.model] == [
+        "Linear", "LeakyReLU", "Linear", "LeakyReLU", "Linear", "LogSoftmax"
+    ]  # fmt: skip
+    for tensor in a.tensors:
+        now = tensor.of(a.frame().values)
+        assert ((now >= 0.25) & (now < 0.75)).all() if tensor.role == "weight" else (now == 0).all()
+
+
+@pytest.mark.parametrize("value", [3, "4,2", (0,), (1.5,), (-1, 2), (10**6,), (1,) * 7, None])
+def test_units_that_are_none_are_refused(value: Any) -> None:
+    with pytest.raises(InputError):
+        LAYERS.taken(value)
 
 
 def test_the_seed_is_that_of_the_line_that_is_shown() -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Protocol
 
-from ...run.controls import Button, Control, Reader, Slider, Switch
+from ...run.controls import MOST_LAYERS, Button, Control, Layers, Reader, Slider, Switch, fewer, more
 from ...run.edits import Edit
-from ...run.layers import MOST_LAYERS, USUAL_UNITS, chain_of, fewer, hidden_edit, more
+from ...run.layers import LAYERS
 from ...run.own_controls import own_controls, tick_values
 from ...run.restarted import seed_shown
 from ..draw.places import LABEL
@@ -31,6 +30,7 @@ _FEWER = "One unit less, which may be one pattern less that the layer can tell."
 _MORE = "One unit more: another weighted sum that the layers behind can build on."
 _ADD = "One more layer between input and output: sums of bent sums, for shapes that are less simple."
 _SEED = "Begins anew with other first weights: whether it learns should not hang on their luck."
+USUAL_UNITS = 8
 _HALF = 76.0  # logical pixels of the name of a switch in half a narrow panel
 _TYPED_SEED = "seed"
 _COPY = "The line that starts this run with the settings of this moment."
@@ -99,18 +99,19 @@ class Contents:
     def rows(self, reader: Reader, wanted: Mapping[str, Any]) -> list[Row]:
         """The rows of a moment; `wanted` are values that a hand has set and that no frame shows yet, by name."""
         found = [Row("tools", self._tools)]
-        own = {control.label: control for control in self._owned(reader) if control.label not in self._hidden}
+        own = {one.label: one for one in (*self._owned(reader), LAYERS) if one.label not in self._hidden}
         mine = {control.label: control for control in self._scene if control.label not in self._hidden}
         merged = [mine.pop(label, control) for label, control in own.items()]
-        now = [one for one in merged if not one.anew]
+        now = [one for one in merged if not (one.anew or isinstance(one, Layers))]
         head = [one for one in now if one.label in ("learning rate", "batch", "optimiser")]
         rest = [one for one in now if one not in head]
-        later = [one for one in mine.values() if not one.anew]
+        later = [one for one in mine.values() if not one.anew and not isinstance(one, Layers)]
         found += self._filled(head, reader, wanted)
         found += [row for row in (row_of(self._paced()),) if row.label not in self._hidden]
         found += self._filled([*rest, *later], reader, wanted)
-        last = [] if "layers" in self._hidden else self._layers(reader, wanted)
-        last += self._filled([one for one in (*merged, *mine.values()) if one.anew], reader, wanted)
+        anew = [one for one in (*merged, *mine.values()) if one.anew or isinstance(one, Layers)]
+        last = [row for one in anew if isinstance(one, Layers) for row in self._layers(one, reader, wanted)]
+        last += self._filled([one for one in anew if not isinstance(one, Layers)], reader, wanted)
         last += [] if "seed" in self._hidden else [self._seed(reader)]
         last += [] if "copy as command" in self._hidden else self._copied(reader)
         return [*found, *([Row("rule")] if last else []), *last]
@@ -186,26 +187,23 @@ class Contents:
         shown = "no limit" if now >= most else f"{now:g}x" if now >= 1 else f"1/{1 / now:g}x"
         return Item(control, now, self._key("pace"), shown, ticks, stops=stops)
 
-    def _layers(self, reader: Reader, wanted: Mapping[str, Any]) -> list[Row]:
-        """Buttons for the units of each hidden layer; none where the network is no chain of them."""
-        chain = chain_of(reader)
-        if chain is None or len(chain.sizes) - 2 > MOST_LAYERS:
+    def _layers(self, control: Layers, reader: Reader, wanted: Mapping[str, Any]) -> list[Row]:
+        """Buttons for the units of each hidden layer; none where they cannot be changed, or are too many."""
+        now = control.value(reader)
+        if now is None or len(now) > MOST_LAYERS:
             return []
-        hidden = tuple(wanted.get("layers", chain.sizes[1:-1]))
+        known, hidden = self._with_flag(control, reader), tuple(wanted.get(control.label, now))
         items = []
         for k, units in enumerate(hidden):
             less = (*hidden[:k], *((fewer(units),) if fewer(units) else ()), *hidden[k + 1 :])
-            items.append(self._units(f"layer {k + 1}: fewer units", _FEWER, less, printed(units), reader))
+            items.append(_units(known, f"layer {k + 1}: fewer units", _FEWER, less, printed(units)))
             grown = (*hidden[:k], more(units), *hidden[k + 1 :])
-            items.append(self._units(f"layer {k + 1}: more units", _MORE, grown, printed(units), reader))
+            items.append(_units(known, f"layer {k + 1}: more units", _MORE, grown, printed(units)))
         if len(hidden) < MOST_LAYERS:
-            items.append(self._units("add a layer", _ADD, (*hidden, hidden[-1] if hidden else USUAL_UNITS), "", reader))
-        ends = printed(chain.sizes[0]), printed(chain.sizes[-1])
-        return [Row("layers", tuple(items), "layers", "that no longer fit start anew", ends=ends)]
-
-    def _units(self, label: str, does: str, sizes: tuple[int, ...], shown: str, reader: Reader) -> Item:
-        flag = "--hidden" if hasattr(reader.options, "hidden") else ""
-        return Item(Button(label, flag, does, change=partial(_sized, sizes)), sizes, shown=shown)
+            items.append(_units(known, "add a layer", _ADD, (*hidden, hidden[-1] if hidden else USUAL_UNITS), ""))
+        weights = [stage.weight.shape for stage in reader.stages if stage.weight is not None]
+        ends = (printed(weights[0][1]), printed(weights[-1][0])) if weights else ("", "")
+        return [Row("layers", tuple(items), control.label, "that no longer fit start anew", ends=ends)]
 
     def _seed(self, reader: Reader) -> Row:
         """Which first weights, and a way to others."""
@@ -240,8 +238,13 @@ def _short(item: Item) -> bool:
     return isinstance(item.control, Switch) and measure(item.name, LABEL) <= _HALF
 
 
-def _sized(sizes: tuple[int, ...], value: object, reader: Reader) -> Edit | None:
-    return hidden_edit(sizes, reader)
+def _units(control: Control, label: str, does: str, sizes: tuple[int, ...], shown: str) -> Item:
+    """A button that makes the hidden layers those of `sizes`."""
+
+    def change(value: object, reader: Reader) -> Edit | None:
+        return control.change(control.taken(sizes), reader)
+
+    return Item(Button(label, control.flag, does, change=change), sizes, shown=shown, part_of=control.label)
 
 
 def _done(what: object) -> None:

@@ -30,6 +30,8 @@ class Item:
         The action whose sign a button wears; empty for its label.
     stops : tuple of float
         Where alone a slider can stand; empty: anywhere.
+    part_of : str
+        The control of which a button sets the value of the item; empty: it is one of its own.
     """
 
     control: Control = field(compare=False)
@@ -39,6 +41,7 @@ class Item:
     ticks: Sequence[tuple[float, str]] = ()
     sign: str = ""
     stops: tuple[float, ...] = ()
+    part_of: str = ""
     _kind: tuple[object, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -202,8 +202,8 @@ class Desk:
         until = self._viewer.clock + (float("inf") if self._gesture else WAITS)
         if taken is not None:
             self._wanted[item.name] = taken, until
-        elif item.name.startswith(("layer", "add a layer")):
-            self._wanted["layers"] = item.value, until
+        elif item.part_of:
+            self._wanted[item.part_of] = item.value, until
         if edit is not None:
             self._viewer.change(edit, self._gesture)
 
