@@ -19,6 +19,7 @@ from .streams import usable
 
 COMMANDS = {
     "scenes": "List the scenes.",
+    "tour": "A minute through all of it, in one window.",
     "doctor": "Say what works here, and what to install for what does not.",
     "warmup": "Compile the kernels into the cache, so that later starts are quick.",
 }
@@ -105,6 +106,7 @@ def _app(arguments: list[str]) -> tuple[Any, str]:
     if asked in scene_names() or asked.endswith(".py"):
         _add_scene(app, asked)
     app.command("scenes", help=COMMANDS["scenes"])(_scenes)
+    app.command("tour", help=COMMANDS["tour"])(_tour)
     _add_tools(app)
     return app, asked
 
@@ -196,3 +198,9 @@ def _scenes() -> None:
     width = max(map(len, scene_names()), default=0)
     for name, summary in scene_names().items():
         tell(f"{name:{width}}  {summary}")
+
+
+def _tour() -> int:
+    from .rooms import open_tour
+
+    return _interruptible(open_tour)

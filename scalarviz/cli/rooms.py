@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import FileFormatError, InputError, MissingDependencyError, listing
 from .console import fail, say
@@ -18,6 +19,8 @@ from .scene import WRITER, load_scene
 if TYPE_CHECKING:
     from ..view.rooms.door import Door, Opened, Way
     from ..view.rooms.rooms import Rooms
+    from ..view.rooms.station import Station
+    from ..view.watch.guest import Guest
 
 SIZE = (1280, 720)
 STILLS = Path("pictures") / "stills"
@@ -27,9 +30,12 @@ TAKERS = {"picture": ("texture", "rgb"), "csv": ("playground",)}
 
 
 def wants_wall() -> bool:
-    """Whether there is a terminal to say things on and a display for a window."""
-    if sys.stdout is None or not sys.stdout.isatty():
-        return False
+    """Whether there is a terminal to say things on, and a display for a window."""
+    return sys.stdout is not None and sys.stdout.isatty() and wants_window()
+
+
+def wants_window() -> bool:
+    """Whether there is a display for one, and what draws."""
     try:
         from ..view.window.display import has_display
     except MissingDependencyError:
@@ -50,18 +56,34 @@ def open_wall(help_instead: Callable[[], int]) -> int:
         say(f"scalarviz: no window of all scenes: {reason}")
         return code
     say("scalarviz: a window of all scenes; ? shows the keys, Ctrl+Q closes it. In words: scalarviz --help")
-    return walk(found, lambda: found.wall, WALL)
+    return walk(found, found.wall, WALL)
 
 
-def walk(found: Rooms, first: Any, name: str) -> int:
-    """Open a window on the picture that `first` returns and serve it until it is closed; the exit code."""
+def open_tour() -> int:
+    """Show the tour, then the wall, until the window is closed; returns the exit code."""
+    if not wants_window():
+        return fail("the tour needs a window, and there is no display (DISPLAY and WAYLAND_DISPLAY are not set)")
+    from ..view.window.qt_trial import WindowProbe
+
+    probe = WindowProbe()
+    from ..view.rooms.rooms import TOUR
+
+    found = rooms()
+    if reason := probe.reason():
+        return fail(f"the tour needs a window: {reason}")
+    say("scalarviz: Space or Right leads on, Left back, Escape ends the tour on the wall of all scenes")
+    return walk(found, found.tour, TOUR)
+
+
+def walk(found: Rooms, first: Callable[[tuple[int, int]], Guest], name: str) -> int:
+    """Open a window on the picture that `first` makes and serve it until it is closed; the exit code."""
     from ..view.window.desktop import Window
     from .stop import Stop
 
     with Stop() as stop:
         try:
             with stop.beside_a_window():
-                window = Window(first(), name, SIZE, on_note=lambda line: say(f"scalarviz: {line}"))
+                window = Window(first, name, SIZE, on_note=lambda line: say(f"scalarviz: {line}"))
                 window.run()
         finally:
             found.close()
@@ -78,7 +100,13 @@ def rooms() -> Rooms:
     from ..view.watch.opening import PICTURES, WEIGHTS
 
     doors = [door_of(name, path) for name, path in scene_files().items()]
-    return Rooms(doors, lambda path: way_of(path, doors), (*PICTURES, *TABLES, *WEIGHTS))
+    return Rooms(doors, lambda path: way_of(path, doors), (*PICTURES, *TABLES, *WEIGHTS), stations=_stations)
+
+
+def _stations() -> Sequence[Station]:
+    """What the tour shows."""
+    stations: Sequence[Station] = importlib.import_module("scalarviz.scenes._tour").STATIONS
+    return stations
 
 
 def door_of(name: str, path: Path) -> Door:

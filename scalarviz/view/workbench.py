@@ -129,6 +129,11 @@ class Workbench(Laying):
         self._numbers, self._moving, self._touched = list[Sketch](), list[Sketch](), list[list[Sketch]]()
         self._time = list[Sketch]()
 
+    def show_keys(self, table: Sequence[tuple[str, str]]) -> None:
+        """Another line of keys, in an opened step too; an empty one says nothing."""
+        self._keys = self.inside.keys = tuple(table)
+        self._write_static()
+
     def _write_static(self) -> None:
         """The words that stay from frame to frame."""
         y, wide = self.places.keys, self.places.scene[0] + self.places.scene[2] - 2 * MARGIN

@@ -160,6 +160,28 @@ def test_a_display_that_goes_away_is_said(program, x_server):
     assert "Traceback" not in run.said
 
 
+def test_the_tour_without_a_display_says_what_it_needs(cli):
+    result = cli("tour")
+    assert result.code == 2
+    assert "the tour needs a window, and there is no display" in result.err
+    assert result.out == ""
+
+
+@on_linux
+@pytest.mark.gl
+@pytest.mark.slow
+def test_the_tour_is_walked_by_keys_and_ends_on_the_wall(program, display):
+    run = program(display, "tour").shows("tour")
+    time.sleep(3)
+    run.key("space", "Right", "Left")
+    time.sleep(2)
+    run.key("Escape")
+    run.shows("all scenes")
+    run.key("ctrl+q")
+    assert run.ended() == 0
+    assert "Traceback" not in run.said
+
+
 # ---- what is dropped
 
 

@@ -12,13 +12,15 @@ from ..watch.live import LiveView
 from ..watch.telling import WAIT
 from .building import Building
 from .door import Door, Opened, Way
+from .station import Station
+from .tour import Tour
 from .wall import Wall
 
 if TYPE_CHECKING:
     from ..watch.host import Host
 
 Made = TypeVar("Made")
-WALL = "all scenes"
+WALL, TOUR = "all scenes", "tour"
 BACK_SECONDS = 6.0
 """How long it is said where Escape leads."""
 
@@ -34,6 +36,8 @@ class Rooms:
     endings : sequence of str
         Of the names of files that some door takes.
     theme : str
+    stations : callable, optional
+        Says what the tour shows; without it there is none.
 
     Attributes
     ----------
@@ -47,7 +51,9 @@ class Rooms:
         receive: Callable[[Path], Way],
         endings: Sequence[str] = (),
         theme: str = "dark",
+        stations: Callable[[], Sequence[Station]] | None = None,
     ) -> None:
+        self._stations = stations
         self.doors, self.receive, self.endings = tuple(doors), receive, tuple(endings)
         self.theme = get_theme(theme)
         self.chosen: int | None = 0 if self.doors else None
@@ -93,10 +99,21 @@ class Rooms:
         assert self._host is not None
         self._host.enter(self.wall, WALL)
 
-    has_tour = False
+    @property
+    def has_tour(self) -> bool:
+        """Whether there is a tour to begin."""
+        return self._stations is not None
+
+    def tour(self, size: tuple[int, int]) -> Tour:
+        """The tour, through those of its stations whose scenes can be entered."""
+        stations = () if self._stations is None else self._stations()
+        open_doors = {door.name: door for door in self.doors if not door.missing}
+        return Tour(self, [(open_doors[s.scene], s) for s in stations if s.scene in open_doors], size)
 
     def begin_tour(self) -> None:
         """Leave the wall for the tour."""
+        assert self._host is not None
+        self._host.enter(self.tour, TOUR)
 
     def toggle_theme(self) -> None:
         """Light or dark."""

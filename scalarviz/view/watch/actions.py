@@ -14,7 +14,7 @@ from ...errors import InputError, TypeMismatchError, UnknownNameError, listing
 from ...run.panels import WordBoard
 from ..panels.registry import OWN
 from ..panels.wording import noun
-from .room_actions import WALL
+from .room_actions import TOUR, WALL
 from .room_actions import lines as room_lines
 
 if TYPE_CHECKING:
@@ -364,8 +364,9 @@ def markdown() -> str:
     keys = [(" or ".join(f"`{name}`" for name in a.keys), a.does) for a in ACTIONS if a.keys]
     hands = [(g.hand, g.does) for g in GESTURES]
     panels = [line for drawer in OWN.values() for line in (*drawer.gestures, *drawer.choices, *drawer.lessons)]
-    wall = _table("on the wall of all scenes", room_lines(WALL, "`"))
-    return f"{_table('key', keys)}\n{_table('mouse', hands)}\n{_table('on a panel', panels)}\n{wall}"
+    tables = [_table(*told) for told in (("key", keys), ("mouse", hands), ("on a panel", panels))]
+    rooms = (("on the wall of all scenes", WALL), ("in the tour", TOUR))
+    return "\n".join([*tables, *(_table(head, room_lines(actions, "`")) for head, actions in rooms)])
 
 
 def _table(head: str, lines: Sequence[tuple[str, str]]) -> str:

@@ -124,7 +124,7 @@ class LiveView(Viewer):
         if playing and wait == 0:
             self.playback.play()
 
-    def _tell_story(self, seconds: float) -> None:
+    def tell_story(self, seconds: float) -> None:
         """The large lines of start and end go on; the run begins where nobody has touched anything for a while."""
         bench = self.bench
         quiet = not bench.help and bench.selected is None and bench.inside.told is None and self.hands.free
@@ -157,7 +157,7 @@ class LiveView(Viewer):
             self.refresh()
         self.breaks.pass_time()
         self._tell_lesson()
-        self._tell_story(seconds)
+        self.tell_story(seconds)
         change, self._change = self._change, None
         if change is not None:
             self._full_speed = change.after

@@ -1,0 +1,309 @@
+"""`Tour`: stations one after another in one window; what is said stands in a line above the scene.
+
+A guest of its host, and by its `Stage` the host of the scene that is shown. The scene of the coming station is built,
+and trained as far as that one says, in a thread while the present one is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...errors import ScalarvizError
+from ..draw.gl import gloo
+from ..draw.painter import Painter
+from ..panels.overlay import help_panel
+from ..watch.actions import action_of, find
+from ..watch.hands import Point
+from ..watch.host import TICK, Host
+from ..watch.keys import normalised
+from ..watch.live import LiveView
+from ..watch.room_actions import SHARED, TOUR, lines
+from .building import Building
+from .door import Door, Opened
+from .stage import Stage
+from .station import Station
+from .tour_line import line, line_height, scale_of
+
+if TYPE_CHECKING:
+    from ...run.frame import Frame
+    from .rooms import Rooms
+
+BETWEEN = "  \N{MIDDLE DOT}  "
+_TAKEN = ("Space", "End")
+LOOKS = ("show_weights", "show_gradients", "show_updates", "next_map", "refit_range", "fit", "toggle_panels")
+"""Actions of the scene that keep their keys in the tour."""
+LONGEST_TICK = 0.25
+"""Seconds that one look at the clock may move the tour on: making a scene takes time that nobody has watched."""
+
+
+class StationView(LiveView):
+    """The scene of a station: what is said is said by the tour."""
+
+    def tell_story(self, seconds: float) -> None:
+        """Say nothing, at the end of the steps either."""
+
+    def pace_text(self, frame: Frame | None = None) -> str:
+        """The HUD's second line without the keys that lead elsewhere here."""
+        parts = super().pace_text(frame).split(BETWEEN)
+        return BETWEEN.join(part for part in parts if part.split(" ")[0] not in _TAKEN)
+
+
+class Tour:
+    """The tour in one window.
+
+    Parameters
+    ----------
+    rooms : Rooms
+        Where it ends.
+    stations : sequence of (Door, Station)
+    size : (int, int)
+        Device pixels.
+
+    Attributes
+    ----------
+    number : int
+        Which station is shown.
+    view : StationView or None
+        Its scene; None until the first is built.
+    """
+
+    def __init__(self, rooms: Rooms, stations: Sequence[tuple[Door, Station]], size: tuple[int, int]) -> None:
+        self.rooms, self.stations, self._size = rooms, tuple(stations), size
+        self.number, self.view = 0, None  # type: int, StationView | None
+        self._host: Host | None = None
+        self._stage: Stage | None = None
+        self._goal: int | None = 0
+        self._built: dict[int, Building[Opened]] = {}
+        self._time, self._acts = 0.0, 0
+        self._help, self._said, self._drawn = 0, "", None  # type: int, str, object
+        own: dict[str, Callable[[], object]] = {
+            "next": lambda: self.go(self.number + 1), "before": lambda: self.go(self.number - 1), "end": self._escape,
+            "toggle_theme": self._toggle_theme, "toggle_help": self._toggle_help, "close": self._close,
+            "toggle_full_screen": self._full_screen, "screenshot": self._screenshot,
+        }  # fmt: skip
+        self._does = {key: own[a.name] for a in TOUR for key in a.keys}
+        self._does |= {key: own[name] for name in SHARED for key in action_of(name).keys}
+        self._lay_out()
+
+    # ---- time
+
+    def attach(self, host: Host) -> None:
+        """Appear in `host`."""
+        self._host = host
+        self.rooms.attach(host)
+        host.every(TICK, self._beat)
+        self._prepare(0)
+
+    def _beat(self, seconds: float) -> None:
+        host, stage = self._host, self._stage
+        assert host is not None
+        if self._goal is not None and self._ready(self._goal):
+            self._arrive(self._goal)
+            stage = self._stage
+        elif self.view is not None and host.visible:
+            self._time += min(seconds, LONGEST_TICK)
+            self._act()
+            if self._goal is None and self._time >= self.stations[self.number][1].seconds:
+                self.go(self.number + 1)
+        for call in () if stage is None else tuple(stage.calls):
+            call(seconds)
+        if self._line_key() != self._drawn:
+            host.repaint()
+
+    def _act(self) -> None:
+        """Do what is due."""
+        acts = self.stations[self.number][1].acts
+        while self._acts < len(acts) and acts[self._acts].at <= self._time and self.view is not None:
+            act = acts[self._acts]
+            self._acts += 1
+            self.view.send(act.action, act.value)
+
+    def go(self, number: int) -> None:
+        """Set out for a station; beyond the last one is the wall."""
+        if number >= len(self.stations):
+            self.rooms.back()
+        elif number >= 0:
+            self._goal = number
+            self._prepare(number)
+
+    def _prepare(self, number: int) -> None:
+        """Let the scene of a station be built, once."""
+        if not 0 <= number < len(self.stations) or number in self._built:
+            return
+        door, station = self.stations[number]
+        self._built[number] = self.rooms.build(lambda: trained(door, station))
+
+    def _ready(self, number: int) -> bool:
+        return number in self._built and self._built[number].done
+
+    def _arrive(self, number: int) -> None:
+        """Show the scene of a station that was built."""
+        building, self._goal = self._built.pop(number), None
+        if building.error is not None or building.made is None:
+            self._failed(number, building.error)
+            return
+        self._leave()
+        assert self._host is not None
+        opened = building.made
+        size = self._size[0], max(self._size[1] - self._bar, 160)
+        self._stage = Stage(self._host, size, self._bar)
+        look = self.rooms.theme.name
+        self.view = StationView(
+            opened.scene, size, steps=opened.steps, duration=opened.duration, theme=look, playing=False
+        )
+        self.view.bench.show_keys(())
+        self.view.attach(self._stage)
+        self.number, self._time, self._acts = number, 0.0, 0
+        self._prepare(number + 1)
+
+    def _failed(self, number: int, error: Exception | None) -> None:
+        """A station that cannot be shown is said, and passed by."""
+        assert self._host is not None
+        self._host.tell(f"tour: {self.stations[number][0].name}: {error}")
+        if error is not None and not isinstance(error, ScalarvizError):
+            raise error
+        self.number = number
+        self.go(number + 1)
+
+    def _leave(self) -> None:
+        """Nothing trains any more."""
+        if self.view is not None:
+            self.view.close()
+            self.view = None
+
+    # ---- picture
+
+    def _lay_out(self) -> None:
+        self._scale = scale_of(self._size)
+        self._bar = round(line_height(self._size) * self._scale)
+        logical = self._size[0] / self._scale, self._size[1] / self._scale
+        self._painters = [Painter(logical, self._scale) for _ in range(2)]
+        self._drawn = None
+
+    def _line_key(self) -> tuple[object, ...]:
+        """What the line says: where it is as it was, nothing has to be drawn."""
+        station = self.stations[self.number][1]
+        done = round(min(self._time / station.seconds, 1.0) * 100)
+        waits = self._goal is not None
+        return self.number, station.sentence(self._time), done, waits, self._help, self.rooms.theme.name
+
+    def draw(self, viewport: tuple[int, int] | None = None) -> None:
+        """Paint it into the bound framebuffer."""
+        wide, high = viewport or self._size
+        below, above = self._painters
+        theme = self.rooms.theme
+        below.background(theme.background, theme.glow)
+        if self.view is not None:
+            gloo.set_viewport(0, 0, wide, high - self._bar)
+            self.view.draw((wide, high - self._bar))
+            gloo.set_viewport(0, 0, wide, high)
+        self._drawn = self._line_key()
+        done, waits = min(self._time / self.stations[self.number][1].seconds, 1.0), self._goal is not None
+        stations = [station for _, station in self.stations]
+        below.draw([line(below.size, theme, stations, self.number, self._time, done, waits=waits)])
+        if self._help:
+            above.draw([help_panel(below.size, self._table(), theme, self._help)])
+
+    def resize(self, size: tuple[int, int]) -> None:
+        """Lay out for another size in device pixels."""
+        self._size = size
+        self._lay_out()
+        if self.view is not None and self._stage is not None:
+            self._stage.size = size[0], max(size[1] - self._bar, 160)
+            self.view.resize(self._stage.size)
+
+    # ---- keys and pointer
+
+    def _table(self) -> list[tuple[str, str]]:
+        shared = [(" or ".join(action_of(name).keys), action_of(name).does) for name in SHARED]
+        return [*lines(TOUR), *shared]
+
+    def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
+        """A key was pressed; returns whether it means something here. Looks are the scene's."""
+        pressed = normalised(name, text, ctrl=ctrl)
+        does, action = self._does.get(pressed), find(pressed)
+        if does is not None:
+            does()
+        elif self.view is not None and action is not None and action.name in LOOKS:
+            return self.view.send(action.name)
+        elif pressed and self.view is not None:
+            self.view.say(f"{pressed} does nothing in the tour; ? shows the keys")
+        return does is not None
+
+    def _escape(self) -> None:
+        if self._help:
+            self._help = 0
+        elif self.view is None or not self.view.bench.let_go():
+            self.rooms.back()
+
+    def _toggle_help(self) -> None:
+        self._help = 0 if self._help else 1
+
+    def _toggle_theme(self) -> None:
+        self.rooms.toggle_theme()
+        if self.view is not None:
+            self.view.send("toggle_theme")
+
+    def _full_screen(self) -> None:
+        if self._host is not None:
+            self._host.show_full_screen(not self._host.full_screen)
+
+    def _screenshot(self) -> None:
+        if self._host is not None:
+            self._host.screenshot()
+
+    def _close(self) -> None:
+        if self._host is not None:
+            self._host.close_soon()
+
+    def _below(self, at: Point) -> Point:
+        """A point in the scene's own pixels."""
+        return at[0], at[1] - self._bar
+
+    def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
+        """A button went down: over the scene it is the scene's."""
+        if self._help:
+            self._help = 0
+        elif self.view is not None and at[1] >= self._bar:
+            self.view.press(self._below(at), button, shift=shift, ctrl=ctrl)
+
+    def move(self, at: Point) -> None:
+        """The pointer is at `at`."""
+        if self.view is not None:
+            self.view.move(self._below(at))
+
+    def release(self, at: Point) -> None:
+        """The button went up."""
+        if self.view is not None:
+            self.view.release(self._below(at))
+
+    def leave(self) -> None:
+        """The pointer left the window."""
+        if self.view is not None:
+            self.view.leave()
+
+    def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
+        """The wheel is the scene's."""
+        if self.view is not None and at[1] >= self._bar:
+            self.view.scroll(self._below(at), notches, shift=shift)
+
+    def open(self, paths: Sequence[Path]) -> None:
+        """Files belong to the wall."""
+        if self.view is not None:
+            self.view.say("a file can be dropped on the wall of all scenes: Escape leads there")
+
+    def close(self) -> None:
+        """Stop what trains."""
+        self._leave()
+        self._built.clear()  # their threads end by themselves; rooms wait for them
+
+
+def trained(door: Door, station: Station) -> Opened:
+    """The scene of a station, trained as far as that says."""
+    opened = door.build(station.given)
+    if station.trained:
+        opened.scene.run.step(station.trained)
+    return replace(opened, steps=max(1, opened.steps - station.trained), duration=station.duration)
