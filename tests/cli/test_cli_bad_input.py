@@ -192,7 +192,10 @@ def test_a_bad_map_or_theme_is_refused_before_training(rgb):
 
 def test_an_unknown_command_is_told_the_scenes(cli):
     said = cli("foo").err.splitlines()
-    assert said[-1] == "Try: scalarviz --help; the scenes are digits, microgpt, neuron, playground, rgb, texture, xor"
+    assert (
+        said[-1]
+        == "Try: scalarviz --help; the scenes are digits, microgpt, neuron, playground, rgb, texture, uinn, xor"
+    )
     assert "foo" in said[0]
     assert cli("rgb", "--nope").err.splitlines()[-1] == "Try: scalarviz rgb --help"
 

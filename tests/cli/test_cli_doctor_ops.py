@@ -69,7 +69,7 @@ def test_a_scene_that_is_named_brings_its_operations(cli, tmp_path):
         (
             ["--ops", "rbg"],
             "no scene 'rbg'; name a file, as my_scene.py, or one of digits, microgpt, neuron, playground, "
-            "rgb, texture, xor",
+            "rgb, texture, uinn, xor",
         ),
         ([""], "doctor examines this machine; '' goes with --ops"),
         (["--ops", ""], "no scene ''; name a file"),

@@ -13,10 +13,12 @@ from .neurons import Features, NeuronMaps
 from .own import Image, Table, as_rows
 from .painting import Painting, psnr
 from .plane import Axis, PlaneMap, PointEdits, Points
+from .tree import GradientTree
 from .words import Invented, Reading, WordBoard
 
 __all__ = [
-    "Axis", "Beside", "ColourCube", "DigitBoard", "DigitPad", "Features", "HeldBack", "Image", "Invented", "LineFit",
-    "LossCurve", "LossOver", "NeuronMaps", "Painting", "Panel", "Pictures", "Place", "PlaneMap", "PointEdits", "Points",
-    "Reading", "Table", "TestCurve", "TrainingLoop", "WordBoard", "as_rows", "psnr",
+    "Axis", "Beside", "ColourCube", "DigitBoard", "DigitPad", "Features", "GradientTree", "HeldBack", "Image",
+    "Invented", "LineFit", "LossCurve", "LossOver", "NeuronMaps", "Painting", "Panel", "Pictures", "Place",
+    "PlaneMap", "PointEdits", "Points", "Reading", "Table", "TestCurve", "TrainingLoop", "WordBoard", "as_rows",
+    "psnr",
 ]  # fmt: skip

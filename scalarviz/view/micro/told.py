@@ -177,6 +177,8 @@ class Told:
         Inputs (N, n_inputs) and targets (N, n_targets) that the step learns from; None where they are not all kept.
     moved : ndarray of bool, or None
         Which weights are at their new values.
+    stage : str
+        That the micro-step is about; empty for none.
     """
 
     step: int
@@ -206,6 +208,7 @@ class Told:
     sample: tuple[Floats, Floats, Floats] | None = None
     data: tuple[Floats, Floats] | None = None
     moved: Bools | None = None
+    stage: str = ""
 
     @property
     def mean(self) -> bool:

@@ -117,7 +117,7 @@ class Walk:
             pulses=self._pulses(now), adding=adding, whole=opened.gradient if adding else None,
             loss=self._own_loss if phase >= LOSS else None, spread=spread,
             layers=self._layers(computed, gradient), rule=self._rule(phase, sentence.index), now=self.frame,
-            sample=self._sample(adding), data=self._data, moved=moved,
+            sample=self._sample(adding), data=self._data, moved=moved, stage=now.stage,
             outputs=outputs(opened, self.subject, self.frame, self._deltas_of(done, adding), self._reached(done)),
             table=self._sayings.table(self._deltas_of(done, adding), self._reached(done)),
         )  # fmt: skip

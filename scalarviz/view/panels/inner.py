@@ -35,6 +35,8 @@ class Inner:
         Inputs and targets that the step learns from, (N, n_inputs) and (N, n_targets).
     samples : str
         Which they are, in words.
+    stage : str
+        Of the micro-step; empty where it is about none.
     """
 
     frame: Frame
@@ -45,3 +47,4 @@ class Inner:
     source: Source
     data: tuple[Floats, Floats]
     samples: str
+    stage: str = ""

@@ -10,6 +10,7 @@ from ...run.panels import (
     DigitBoard,
     DigitPad,
     Features,
+    GradientTree,
     Image,
     LineFit,
     LossCurve,
@@ -38,6 +39,7 @@ from .painting import PaintingDrawer
 from .pictures import PicturesDrawer
 from .plane import PlaneDrawer
 from .table import TableDrawer
+from .tree import TreeDrawer
 from .word import WordDrawer
 
 OWN: dict[type[Panel], type[Drawer[Any]]] = {
@@ -56,6 +58,7 @@ OWN: dict[type[Panel], type[Drawer[Any]]] = {
     LossOver: LossOverDrawer,
     TrainingLoop: LoopDrawer,
     LineFit: LineFitDrawer,
+    GradientTree: TreeDrawer,
 }
 """The kinds that every scene has."""
 _USERS: dict[type[Panel], type[Drawer[Any]]] = {}
