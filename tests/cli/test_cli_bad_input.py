@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scalarviz.scenes.rgb import Options
 
+from scalarviz import scenes
 from scalarviz.cli.flags import flag_of
 from scalarviz.io import save_picture, save_tensors
+
+SCENES = Path(scenes.__file__).parent
 
 # What no flag of a kind may take
 NO_WHOLE = ["", "x", "1.5", "nan", "1e3", "--steps"]
@@ -192,10 +196,8 @@ def test_a_bad_map_or_theme_is_refused_before_training(rgb):
 
 def test_an_unknown_command_is_told_the_scenes(cli):
     said = cli("foo").err.splitlines()
-    assert (
-        said[-1]
-        == "Try: scalarviz --help; the scenes are digits, microgpt, neuron, playground, rgb, texture, uinn, xor"
-    )
+    names = sorted(path.stem for path in SCENES.glob("[a-z]*.py") if path.stem != "options")
+    assert said[-1] == f"Try: scalarviz --help; the scenes are {', '.join(names)}"
     assert "foo" in said[0]
     assert cli("rgb", "--nope").err.splitlines()[-1] == "Try: scalarviz rgb --help"
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from scalarviz import scenes
 from scalarviz.engine import forms
 from scalarviz.engine.table import ENGINES
 from scalarviz.errors import InputError
 from scalarviz.scalar import ops
+
+SCENES = sorted(p.stem for p in Path(scenes.__file__).parent.glob("[a-z]*.py") if p.stem != "options")
 
 
 def rows(result):
@@ -66,11 +71,7 @@ def test_a_scene_that_is_named_brings_its_operations(cli, tmp_path):
     ("arguments", "says"),
     [
         (["rgb"], "doctor examines this machine; 'rgb' goes with --ops: scalarviz doctor --ops rgb"),
-        (
-            ["--ops", "rbg"],
-            "no scene 'rbg'; name a file, as my_scene.py, or one of digits, microgpt, neuron, playground, "
-            "rgb, texture, uinn, xor",
-        ),
+        (["--ops", "rbg"], f"no scene 'rbg'; name a file, as my_scene.py, or one of {', '.join(SCENES)}"),
         ([""], "doctor examines this machine; '' goes with --ops"),
         (["--ops", ""], "no scene ''; name a file"),
         (["--ops", "--report"], "--report and --ops are two answers; ask for one of them"),
