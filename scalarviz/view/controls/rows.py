@@ -17,6 +17,7 @@ _HEIGHTS = {"tools": 66.0, "slider": 63.0, "switches": 32.0, "buttons": 36.0, "l
 _UNDER = 22.0
 """From the top of a row to what stands under its label."""
 _GAP = 8.0
+_PAIR = 28.0  # between two switches in a row
 _KNOB = 30.0
 """From the top of a slider's row to its track."""
 
@@ -95,7 +96,7 @@ def _parts(row: Row, box: Box) -> list[Placed]:
         return [_list(row.items[0], (x, y + _UNDER, width, high - _UNDER - 9))]
     if row.look == "switches":
         wide = width / 2 if len(row.items) > 1 else width
-        return [Placed(item, (x + k * wide, y, wide - (_GAP if k == 0 and len(row.items) > 1 else 0), BOX))
+        return [Placed(item, (x + k * (wide + _PAIR / 2), y, wide - (_PAIR / 2 if len(row.items) > 1 else 0), BOX))
                 for k, item in enumerate(row.items)]  # fmt: skip
     if row.look == "buttons":
         return _buttons(row, box)
