@@ -8,12 +8,15 @@ from scalarviz.run.panels import Axis, HeldBack, LossCurve, Panel, PlaneMap, Poi
 
 from ._known_points import Known, PointSet
 from ._playground_edits import AddPoint, RemovePoint
+from ._playground_maps import features, neurons
 from ._units import Column
 
 
 def panels_of(known: Known, hand: Hand) -> tuple[Panel, ...]:
     """The panels of a scene with these points."""
-    return plane(known, hand), LossCurve("points to learn from", held_back(known))
+    flat = plane(known, hand)
+    among = neurons(flat.across, flat.up), features(known, flat.across, flat.up)
+    return flat, LossCurve("points to learn from", held_back(known)), *among
 
 
 def plane(known: Known, hand: Hand) -> PlaneMap:

@@ -131,6 +131,8 @@ class TurnLabels:
         for way in self._arrow:
             for a, b in pairwise(way):
                 self._taken.add_line(a, b)
+            wide = measure(self._last, LABEL) + 14.0
+            self._taken.add_box((float(way[-1][0]) - wide - 10.0, float(way[-1][1]) - 22.0, wide + 10.0, 30.0))
         left, top, wide, high = self._taken.box
         places = [
             (float(x), float(y))

@@ -11,10 +11,11 @@ from ...run.moment import Moment
 from ...run.panels import Features
 from ..draw.maps import signed_shades
 from ..draw.places import LABEL, MARGIN, Box
-from ..draw.sketch import Sketch
+from ..draw.sketch import Sketch, rgba
 from ..draw.text import measure
 from ..draw.theme import rgb
 from ..space.chain import chain_of
+from ..space.plate import Plate
 from .drawer import Drawer, Ground, Point, Setting, cut
 from .image import words_of
 from .neuron_card import rows_of
@@ -112,6 +113,8 @@ class FeaturesDrawer(Drawer[Features]):
                 self.boxes[k] = (names - measure(name, LABEL, True), middle - pitch / 2, 0.0, pitch)
                 self.boxes[k] = (*self.boxes[k][:2], end - self.boxes[k][0], pitch)
             self._line(sketch, (end + 1, middle), self._rows[k] if on else None, setting)
+            if not on:
+                self._dim(sketch, self._rows[k], setting)
         picture.sprites(np.array(rects), self._cells(np.array(numbers)), self._painted(), linear=True)
         return [sketch, picture]
 
@@ -119,12 +122,26 @@ class FeaturesDrawer(Drawer[Features]):
     def _switches(self) -> bool:
         return self.panel.change is not None and self.ground.teaches
 
-    def _line(self, sketch: Sketch, start: Point, row: int | None, setting: Setting) -> None:
-        """From a feature to its row of cubes."""
+    def _plate(self, row: int | None, setting: Setting) -> Plate | None:
+        """The first layer's cubes, where there is a row of that number."""
         subject = self.ground.subject
         chain = chain_of([t for t in subject.tensors if t.size and t.role != "count"], subject.stages)
         plate = setting.plates.get(chain[0].weight.name) if chain else None
-        if plate is None or row is None or not 0 <= row < plate.shape[1]:
+        return plate if plate is not None and row is not None and 0 <= row < plate.shape[1] else None
+
+    def _dim(self, sketch: Sketch, row: int | None, setting: Setting) -> None:
+        """The cubes of a feature that is off: what they are multiplied by is 0."""
+        plate = self._plate(row, setting)
+        if plate is None or row is None:
+            return
+        for unit in range(plate.shape[0]):
+            face = setting.project(plate.cell_corners(unit, row)[4:])[[0, 1, 3, 2]]
+            sketch.polygon(face, rgba(self.ground.theme.background, 1 - _OFF - 0.17))
+
+    def _line(self, sketch: Sketch, start: Point, row: int | None, setting: Setting) -> None:
+        """From a feature to its row of cubes."""
+        plate = self._plate(row, setting)
+        if plate is None or row is None:
             return
         edge = plate.cell_centre(0, row) - 0.62 * plate.axes[1] + plate.depth * plate.axes[2]
         x, y = (float(v) for v in setting.project(edge[None])[0])

@@ -1,0 +1,79 @@
+"""What stands among the cubes of a playground: a map of every neuron, and the features of a point with switches."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scalarviz.errors import InputError
+from scalarviz.run import Moment
+from scalarviz.run.edits import Edit
+from scalarviz.run.panels import Axis, Features, NeuronMaps
+
+from ._features import FEATURES
+from ._known_points import Known
+from ._playground_edits import SwitchFeature
+from ._playground_net import MOST_LAYERS, MOST_UNITS, SetHidden
+from ._playground_now import shape_of
+
+Float = NDArray[np.floating]
+
+
+def neurons(across: Axis, up: Axis) -> NeuronMaps:
+    """A map beside every neuron; + and - for neurons and layers."""
+    return NeuronMaps(across, up, change=other_layers)
+
+
+def other_layers(hidden: tuple[int, ...]) -> Edit:
+    """Hidden layers of so many units each.
+
+    Raises
+    ------
+    InputError
+        More than there may be.
+    """
+    if len(hidden) > MOST_LAYERS or any(units > MOST_UNITS for units in hidden):
+        raise InputError(f"at most {MOST_LAYERS} hidden layers of at most {MOST_UNITS} neurons")
+    return SetHidden(hidden)
+
+
+def features(known: Known, across: Axis, up: Axis) -> Features:
+    """The features of a point, those that it has."""
+    count = len(known.first.units.inputs)
+    switches = _Switches(tuple(name for name, feature in FEATURES.items() if feature.inputs <= count))
+    titles = tuple(FEATURES[name].title for name in switches.names)
+    return Features(titles, across, up, switches.values, switches.on, switches.rows, switches.change)
+
+
+class _Switches:
+    """Which features are on, and what switches one.
+
+    Attributes
+    ----------
+    names : tuple of str
+    """
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        self._on = frozenset[str]()
+
+    def values(self, points: Float) -> Float:
+        """Each of them at points of the plane."""
+        return np.array([[float(FEATURES[name].of(point)) for name in self.names] for point in points.tolist()])
+
+    def on(self, moment: Moment) -> list[bool]:
+        """Those that the network of a moment gets."""
+        shape = shape_of(moment.frame)
+        self._on = frozenset(shape.on if shape is not None else ())
+        return [name in self._on for name in self.names]
+
+    def rows(self, moment: Moment) -> list[int | None]:
+        """Their columns of weights."""
+        shape = shape_of(moment.frame)
+        found = shape.features if shape is not None else ()
+        return [found.index(name) if name in found else None for name in self.names]
+
+    def change(self, title: str) -> Edit:
+        """The feature of that title on, or off."""
+        name = next(name for name in self.names if FEATURES[name].title == title)
+        return SwitchFeature(name, name not in self._on)
