@@ -31,6 +31,7 @@ _NAMES, _GAP = 33.0, 8.0  # least width of the names, and what stands between na
 _LEAST = 22.0  # pixels of a line with a name and a switch
 _OFF = 0.28
 _HEAD = 22.0
+_LEVEL = 48.0  # pixels before a row of cubes in which its line is level
 
 
 class FeaturesDrawer(Drawer[Features]):
@@ -145,9 +146,10 @@ class FeaturesDrawer(Drawer[Features]):
             return
         edge = plate.cell_centre(0, row) - 0.62 * plate.axes[1] + plate.depth * plate.axes[2]
         x, y = (float(v) for v in setting.project(edge[None])[0])
-        if x > start[0] + 8:
-            knee = (max(start[0] + 4, x - 0.4 * (x - start[0])), start[1])
-            sketch.polyline(np.array([start, knee, (x, y)]), self.ground.theme.flow, 1.4)
+        if x > start[0] + 8:  # level at both ends: further left than the word beside the biases it goes up or down
+            first, last = start[0] + 0.1 * (x - start[0]), max(x - _LEVEL, start[0] + 0.4 * (x - start[0]))
+            way = [start, (first, start[1]), (last, y), (x, y)]
+            sketch.polyline(np.array(way), self.ground.theme.flow, 1.4)
 
     def _painted(self) -> NDArray[np.uint8]:
         """Every feature twice side by side, bright and dim, each with an edge of its own colours."""
