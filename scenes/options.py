@@ -120,7 +120,7 @@ class SceneOptions(BaseModel):
     headless: bool = Field(False, description="no window and no film: writes only the files that you name")
     out: list[Path] = Field(
         [],
-        description="picture (.png) or film (.mp4) to write instead of opening a window; may be repeated",
+        description="picture (.png) or film (.mp4, .gif) to write instead of opening a window; may be repeated",
         json_schema_extra={
             "metavar": "FILE",
             "shown": "a window; without a display out/SCENE.mp4 and .png",

@@ -69,10 +69,10 @@ class Reel:
         self._stack, self._films = ExitStack(), []  # type: ExitStack, list[Any]
 
     def __enter__(self) -> Self:
-        from ..view.film import Film
+        from ..view.gif import film_of
 
         with self._told():
-            self._films = [self._stack.enter_context(Film(path, self._size, self._fps)) for path in self._paths]
+            self._films = [self._stack.enter_context(film_of(path, self._size, self._fps)) for path in self._paths]
         return self
 
     def add(self, pace_text: str) -> bool:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .painter import Painter
 
 FOLDER = Path("out")
-FILM = ".mp4"
+FILM, FILMS = ".mp4", (".mp4", ".gif")
 
 
 @dataclass(slots=True)
@@ -122,7 +122,8 @@ def plan_outputs(name: str, options: Any) -> Outputs:
     Raises
     ------
     InputError
-        A name that ends in neither .mp4 nor a picture's suffix, or that cannot be written.
+        A name that ends in neither a film's nor a picture's suffix, or that cannot be written; more frames a second
+        than a film can have.
     MissingDependencyError
         A film that was asked for by name, without the ``video`` extra.
     """
@@ -137,16 +138,19 @@ def plan_outputs(name: str, options: Any) -> Outputs:
 
 
 def _named(options: Any) -> Outputs:
-    films = [path for path in options.out if path.suffix.lower() == FILM]
+    films = [path for path in options.out if path.suffix.lower() in FILMS]
     stills = [path for path in options.out if path.suffix.lower() in FORMATS]
     for path in options.out:
         if path not in films and path not in stills:
-            raise InputError(f"--out {path}: allowed are a film ({FILM}) or a picture ({listing(FORMATS)})")
+            raise InputError(f"--out {path}: allowed are a film ({listing(FILMS)}) or a picture ({listing(FORMATS)})")
         check_target(path)
     if films:
         from ..view.film import check_video
+        from ..view.gif import check_fps
 
         check_video()
+        for path in films:
+            check_fps(path, options.fps)
     return Outputs(films, stills, options)
 
 

@@ -1,4 +1,4 @@
-"""A film of a run: paced so that the first steps can be followed and the whole run fits, written atomically as MP4."""
+"""A film of a run: frames written into an MP4, which appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import struct
 from collections.abc import Generator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ def check_video() -> None:
         import imageio_ffmpeg  # noqa: F401
     except ImportError as error:
         raise MissingDependencyError(
-            "a film (.mp4) needs imageio-ffmpeg; install it with: pip install 'scalarviz[video]'"
+            "a film (.mp4, .gif) needs imageio-ffmpeg; install it with: pip install 'scalarviz[video]'"
         ) from error
 
 
@@ -41,11 +41,13 @@ class Film:
     fps : int
     """
 
+    suffix: ClassVar[str] = ".mp4"
+
     def __init__(self, path: str | os.PathLike[str], size: tuple[int, int], fps: int = FPS) -> None:
         check_video()
         self.path = Path(path)
-        if self.path.suffix.lower() != ".mp4":
-            raise InputError(f"film: got {shown(self.path.name)}; allowed: a name that ends in .mp4")
+        if self.path.suffix.lower() != self.suffix:
+            raise InputError(f"film: got {shown(self.path.name)}; allowed: a name that ends in {self.suffix}")
         self.size, self.fps, self.frames = size, fps, 0
         self._even = (size[0] + size[0] % 2, size[1] + size[1] % 2)
         self._target = replacing(path)
@@ -53,22 +55,30 @@ class Film:
         self._writer: Generator[None, Any, None] | None = None
 
     def __enter__(self) -> Self:
-        import imageio_ffmpeg
-
-        temporary = self._file = self._target.__enter__()
+        self._file = self._target.__enter__()
         try:
-            self._writer = imageio_ffmpeg.write_frames(
-                str(temporary), self._even, fps=self.fps, codec="libx264", quality=None, macro_block_size=2,
-                pix_fmt_in="rgb24", pix_fmt_out="yuv420p", ffmpeg_log_level="error",
-                output_params=["-crf", "16", "-preset", "veryfast", "-movflags", "+faststart",
-                               "-color_primaries", "bt709", "-color_trc", "iec61966-2-1", "-colorspace", "bt709",
-                               "-vf", "scale=out_color_matrix=bt709"],
-            )  # fmt: skip
+            self._writer = self._encoder(self._file)
             self._writer.send(None)
         except BaseException as error:
             self._target.__exit__(type(error), error, error.__traceback__)
             raise
         return self
+
+    def _encoder(self, file: Path) -> Generator[None, Any, None]:
+        """What takes the frames."""
+        import imageio_ffmpeg
+
+        return imageio_ffmpeg.write_frames(  # type: ignore[no-any-return]
+            str(file), self._even, fps=self.fps, codec="libx264", quality=None, macro_block_size=2,
+            pix_fmt_in="rgb24", pix_fmt_out="yuv420p", ffmpeg_log_level="error",
+            output_params=["-crf", "16", "-preset", "veryfast", "-movflags", "+faststart",
+                           "-color_primaries", "bt709", "-color_trc", "iec61966-2-1", "-colorspace", "bt709",
+                           "-vf", "scale=out_color_matrix=bt709"],
+        )  # fmt: skip
+
+    def _complete(self) -> bool:
+        """Finish the file; whether it is whole: the encoder's own exit code is not passed on."""
+        return whole_mp4(self._file)
 
     def add(self, picture: NDArray[np.uint8]) -> None:
         """Append one frame, uint8 (H, W, 3) of the film's size."""
@@ -92,7 +102,7 @@ class Film:
                 self._writer.close()
             if kind is None and not self.frames:
                 raise InputError(f"film {self.path}: no frame was added")
-            if kind is None and not _whole(self._file):  # the encoder's own exit code is not passed on
+            if kind is None and not self._complete():
                 raise InputError(f"cannot write {self.path}: the encoder could not finish it; is the disk full?")
         except BaseException as own:
             self._target.__exit__(type(own), own, own.__traceback__)
@@ -100,7 +110,7 @@ class Film:
         self._target.__exit__(kind, error, trace)
 
 
-def _whole(path: Path) -> bool:
+def whole_mp4(path: Path) -> bool:
     """Whether the boxes of an MP4 (ISO 14496-12: length, name, content) fill the file exactly, its index among them."""
     try:
         with path.open("rb") as file:

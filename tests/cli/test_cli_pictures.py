@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from scalarviz.cli import pictures as cli_pictures
 from scalarviz.io import load_picture, load_tensors
@@ -86,6 +87,28 @@ def test_out_is_repeatable_and_a_film_has_its_length(cli, tmp_path):
     assert len(frames) == 12
     assert not np.array_equal(frames[0], frames[-1])
     assert result.json["steps"] == 40
+
+
+def test_a_gif_and_a_film_show_the_same(cli, tmp_path):
+    flags = ["--steps", 20, "--duration", 1, "--fps", 10, *SMALL, "--engine", "numpy"]
+    assert cli("rgb", *flags, "--out", "a.mp4", "--out", "b.gif").code == 0
+    assert sorted(os.listdir(tmp_path)) == ["a.mp4", "b.gif"]
+    frames = frames_of("a.mp4")
+    with Image.open("b.gif") as gif:
+        times = []
+        for number in range(gif.n_frames):
+            gif.seek(number)
+            times.append(gif.info["duration"])
+            last = np.asarray(gif.convert("RGB"))
+    assert sum(times) == 1000
+    assert np.abs(last.astype(float) - frames[-1]).mean() < 3
+
+
+def test_a_gif_of_too_many_frames_a_second_is_refused_before_training(rgb, tmp_path):
+    result = rgb("--steps", 10**9, "--out", "x.gif", "--fps", 60)
+    assert (result.code, result.err.count("\n")) == (2, 1)
+    assert "a GIF has at most 50 frames a second, got 60" in result.err
+    assert os.listdir(tmp_path) == []
 
 
 def test_without_a_name_film_and_picture_lie_in_out(cli, tmp_path):
