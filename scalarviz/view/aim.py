@@ -52,6 +52,12 @@ class Aim:
     # the camera
 
     @property
+    def viewpoint(self) -> Viewpoint:
+        """Where the scene is seen from; who moves it has to draw anew."""
+        self._outdated = True
+        return self._view
+
+    @property
     def camera(self) -> Camera:
         """What the cubes are seen with; may be set."""
         return self._view.camera

@@ -98,8 +98,26 @@ def zoomed(pose: Pose, factor: float, at: tuple[float, float]) -> Pose:
     return replace(pose, scale=pose.scale * factor, place=np.asarray(at) + factor * (pose.place - np.asarray(at)))
 
 
+def parallel(pose: Pose) -> Pose:
+    """The same part of the scene, as large at its middle, by an orthographic camera."""
+    return pose if pose.eye is None else replace(pose, eye=None, scale=size_of(pose))
+
+
+def in_perspective(pose: Pose, distance: float) -> Pose:
+    """The same by an eye that is so far away; one that has an eye already keeps it."""
+    if pose.eye is not None:
+        return pose
+    return replace(pose, eye=np.array([0.0, 0.0, distance]), scale=pose.scale * distance)
+
+
+def size_of(pose: Pose) -> float:
+    """Pixels of a world unit in the middle of the scene."""
+    return pose.scale if pose.eye is None else float(pose.scale / pose.eye[2])
+
+
 def between(start: Pose, end: Pose, share: float) -> Pose:
-    """The pose `share` of the way from `start` to `end`, the shorter way round."""
+    """The pose `share` of the way from `start` to `end`, the shorter way round; its lines are those of the end."""
+    start = parallel(start) if end.eye is None else in_perspective(start, float(end.eye[2]))
     turn = (end.azimuth - start.azimuth + 180.0) % 360.0 - 180.0
     eye = end.eye if start.eye is None or end.eye is None else start.eye + share * (end.eye - start.eye)
     return Pose(

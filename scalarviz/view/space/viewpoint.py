@@ -1,4 +1,4 @@
-"""`Viewpoint`: where a layout is seen from. Fitted, moved by hand, or on its way back."""
+"""`Viewpoint`: where a layout is seen from. Fitted, moved by hand, turning, or on its way to a view that was kept."""
 
 from __future__ import annotations
 
@@ -10,12 +10,28 @@ from numpy.typing import NDArray
 from .camera import Camera
 from .layout import Layout
 from .leash import way_back
-from .pose import LIMIT, Pose, between, camera_of, pose_of, shifted, turned, zoomed
+from .pose import (
+    LIMIT,
+    Pose,
+    between,
+    camera_of,
+    in_perspective,
+    parallel,
+    pose_of,
+    shifted,
+    size_of,
+    turned,
+    zoomed,
+)
 
 LEAST = 0.2
 """Of the fitted size: the picture is never smaller. It is never larger than one cube that fills its place."""
 GLIDE = 0.3
-"""Seconds of the way back to the fitted camera."""
+"""Seconds of the way to the fitted camera, or to a view that was kept."""
+TURN = 18.0
+"""Degrees a second, of a scene that turns by itself."""
+FAR = 2.0
+"""How far away the eye is that is given to an orthographic camera: in diagonals of the scene."""
 
 
 class Viewpoint:
@@ -32,12 +48,18 @@ class Viewpoint:
         Whether it is another camera than the fitted one.
     stale : bool
         Whether it has changed since somebody last cleared this.
+    turning : bool
+        Whether the scene turns by itself; may be set.
+    kept : dict of int to Pose
+        Views by number.
     """
 
     def __init__(self, layout: Layout) -> None:
         self.moved = False
         self.stale = False
-        self._glide: tuple[Pose, float] | None = None
+        self._glide: tuple[Pose, Pose | None, float] | None = None  # from, to (None: the fitted one), seconds since
+        self.turning = False
+        self.kept: dict[int, Pose] = {}
         self._take(layout)
         self._camera = layout.camera
 
@@ -70,8 +92,8 @@ class Viewpoint:
 
     @property
     def gliding(self) -> bool:
-        """Whether it is on its way."""
-        return self._glide is not None
+        """Whether it is on its way, or turns."""
+        return self._glide is not None or self.turning
 
     def orbit(self, dx: float, dy: float) -> None:
         """Turn by a drag of pixels."""
@@ -83,7 +105,7 @@ class Viewpoint:
 
     def zoom(self, factor: float, at: tuple[float, float]) -> None:
         """Enlarge around a pixel, within limits."""
-        now, fitted = self._camera.scale, self._fitted.scale
+        now, fitted = size_of(self.pose), size_of(self._fitted)
         wanted = float(np.clip(now * factor, LEAST * fitted, self._most * fitted))
         self._go(zoomed(self.pose, wanted / now, at))
 
@@ -95,42 +117,78 @@ class Viewpoint:
         self.camera = moved
 
     def fit(self) -> None:
-        """Start the way back."""
+        """Start the way back; what turns stands still."""
+        self.turning = False
         if self.moved:
-            self._glide = (self.pose, 0.0)
+            self._glide = (self.pose, None, 0.0)
+
+    def keep(self, number: int) -> None:
+        """Keep this view under a number."""
+        self.kept[number] = self.pose
+
+    def go(self, number: int) -> bool:
+        """Set out for a view that was kept; returns whether there is one of that number."""
+        if number in self.kept:
+            self.turning = False
+            self._glide = (self.pose, self.kept[number], 0.0)
+        return number in self.kept
+
+    def toggle_parallel(self) -> bool:
+        """Parallel lines or perspective, the middle of the scene as large as it was; returns whether parallel now."""
+        pose, far = self.pose, FAR * float(np.linalg.norm(np.ptp(self._points, axis=0)))
+        away = far if self._fitted.eye is None else float(self._fitted.eye[2])
+        self._go(in_perspective(pose, away) if pose.eye is None else parallel(pose))
+        return pose.eye is not None
 
     def tick(self, seconds: float | None) -> None:
         """Time passes; None ends a glide at once."""
         if self._glide is None:
+            if self.turning and seconds:
+                turning = replace(self.pose, azimuth=(self.pose.azimuth + TURN * seconds + 180.0) % 360.0 - 180.0)
+                self._set(camera_of(turning, self._camera.size, self._points), moved=True)
             return
-        start, past = self._glide
+        start, end, past = self._glide
         past = GLIDE if seconds is None else past + seconds
         if past >= GLIDE:
             self._glide = None
-            self._set(self._layout.camera, moved=False)
+            if end is None:
+                self._set(self._layout.camera, moved=False)
+            else:
+                self._set(camera_of(end, self._camera.size, self._points), moved=True)
             return
-        self._glide = (start, past)
+        self._glide = (start, end, past)
         share = 1.0 - (1.0 - past / GLIDE) ** 3  # ease-out
-        self._set(camera_of(between(start, self._fitted, share), self._camera.size, self._points), moved=True)
+        now = between(start, end or self._fitted, share)
+        self._set(camera_of(now, self._camera.size, self._points), moved=True)
 
     def relaid(self, layout: Layout) -> None:
         """Another layout of the same scene, after a resize: a camera moved by hand shows the same part of it.
 
         Where the plates themselves stand elsewhere, only the angle is kept.
         """
-        old, pose, was, moved = self._layout, self.pose, self._fitted, self.moved and self._glide is None
+        old, pose, was = self._layout, self.pose, self._fitted
+        moved = self.moved and (self._glide is None or self._glide[1] is not None)
         self._take(layout)
         self._glide = None
+        same = _same_places(old, layout)
+        self.kept = {number: self._again(view, was, same) for number, view in self.kept.items()}
         if not moved:
             self._set(layout.camera, moved=False)
             return
-        new, growth = self._fitted, self._fitted.scale / was.scale
-        if _same_places(old, layout):
-            kept = replace(pose, place=new.place + growth * (pose.place - was.place), scale=pose.scale * growth)
-        else:
-            elevation = float(np.clip(new.elevation + pose.elevation - was.elevation, -LIMIT, LIMIT))
-            kept = replace(new, azimuth=new.azimuth + pose.azimuth - was.azimuth, elevation=elevation)
-        self._set(camera_of(kept, layout.camera.size, self._points), moved=True)
+        self._set(camera_of(self._again(pose, was, same), layout.camera.size, self._points), moved=True)
+
+    def _again(self, pose: Pose, was: Pose, same: bool) -> Pose:
+        """A pose of before, when `was` was the fitted one; `same`: the plates stand in the same places."""
+        new = self._fitted
+        if same:
+            growth = size_of(new) / size_of(was)
+            return replace(pose, place=new.place + growth * (pose.place - was.place), scale=pose.scale * growth)
+        elevation = float(np.clip(new.elevation + pose.elevation - was.elevation, -LIMIT, LIMIT))
+        turned_so = replace(new, azimuth=new.azimuth + pose.azimuth - was.azimuth, elevation=elevation)
+        if (pose.eye is None) == (new.eye is None):
+            return turned_so
+        far = FAR * float(np.linalg.norm(np.ptp(self._points, axis=0)))
+        return parallel(turned_so) if pose.eye is None else in_perspective(turned_so, far)
 
 
 def _same_places(a: Layout, b: Layout) -> bool:

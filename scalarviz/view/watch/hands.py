@@ -13,7 +13,7 @@ import numpy as np
 
 from ...errors import ScalarvizError
 from ..time.target import NOTHING, Target
-from .actions import no_edits
+from .reasons import no_edits
 
 if TYPE_CHECKING:
     from .viewer import Viewer

@@ -9,7 +9,7 @@ from __future__ import annotations
 _NAMES = {
     "ARROWLEFT": "Left", "ARROWRIGHT": "Right", "ARROWUP": "Up", "ARROWDOWN": "Down", " ": "Space", "SPACEBAR": "Space",
     "ESC": "Escape", "\t": "Tab", "QUESTION": "?", "BRACKETLEFT": "[", "BRACKETRIGHT": "]", "BACKSLASH": "\\",
-    "DIGIT0": "0", "NUMPAD0": "0", "BACKTAB": "Tab", "RETURN": "Enter", "NUMPADENTER": "Enter", "+": "=", "PLUS": "=",
+    "BACKTAB": "Tab", "RETURN": "Enter", "NUMPADENTER": "Enter", "+": "=", "PLUS": "=",
 }  # fmt: skip
 MODIFIERS = frozenset(
     {"SHIFT", "SHIFTLEFT", "SHIFTRIGHT", "CONTROL", "CONTROLLEFT", "CONTROLRIGHT", "CTRL", "ALT", "ALTLEFT", "ALTRIGHT",
@@ -54,4 +54,6 @@ def _plain(name: str | None, text: str) -> str:
         return _NAMES[upper]
     if len(upper) == 4 and upper.startswith("KEY"):
         return upper[3]
+    if upper[-1].isdigit() and upper[:-1] in ("DIGIT", "NUMPAD"):
+        return upper[-1]
     return upper if len(upper) == 1 or (upper[0] == "F" and upper[1:].isdigit()) else name.capitalize()

@@ -16,7 +16,7 @@ from ..draw.theme import Theme
 from ..shown.ahead import Ahead
 from ..shown.subject import scene_subject
 from ..workbench import Workbench
-from .actions import Here, bottom_line, inside_line
+from .actions import bottom_line, inside_line
 from .breaks import Breaks
 from .desk import Desk
 from .keys import normalised
@@ -24,6 +24,7 @@ from .lesson import Lesson
 from .live_source import LiveSource
 from .microsteps import MicroSteps
 from .playback import Playback, speed_text
+from .reasons import Here
 from .telling import Now, Telling
 from .travels import Travels
 from .units_pace import UnitsPace

@@ -8,8 +8,9 @@ from ...run.panels import LossCurve
 from ..draw.theme import Theme
 from ..shown.subject import Subject
 from ..workbench import Workbench
-from .actions import Here, bottom_line
+from .actions import bottom_line
 from .guide import SourceGuide
+from .reasons import Here
 from .travels import Travels
 from .viewer import Viewer
 

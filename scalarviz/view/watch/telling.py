@@ -18,7 +18,8 @@ from ...run.source import Source
 from ..draw.text import loss_text
 from ..panels.image import words_of
 from ..panels.story import Cap, Told
-from .actions import BY_NAME, GESTURES, Here
+from .actions import BY_NAME, GESTURES
+from .reasons import Here
 
 WAIT = 4.0
 """Seconds without a touch after which a window begins by itself."""

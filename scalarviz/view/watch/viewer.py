@@ -20,7 +20,7 @@ from ...errors import InputError, ScalarvizError
 from ...run.edits import SetWeights
 from ..panels.overlay import help_pages
 from ..workbench import Workbench
-from .actions import Action, Here, action_of, find, help_lines, told
+from .actions import Action, action_of, find, help_lines, told
 from .acts import Acts
 from .asking import Asking
 from .desk import Desk
@@ -30,7 +30,9 @@ from .host import TICK, Host
 from .keys import normalised
 from .looks import Looks
 from .opening import PICTURES, TITLE, WEIGHTS, open_files
+from .reasons import Here
 from .travels import Travels
+from .views import Views
 from .word_keys import WordKeys
 
 if TYPE_CHECKING:
@@ -84,7 +86,7 @@ class Viewer:
         self._escape_until = self._pressed_until = 0.0
         self.handlers: dict[str, Callable[..., None]] = {
             "toggle_help": self.toggle_help, "escape": self.escape,
-            **Looks(bench).handlers, **self.acts.handlers, **WordKeys(self).handlers,
+            **Looks(bench).handlers, **self.acts.handlers, **WordKeys(self).handlers, **Views(self).handlers,
             **{name: partial(self._of_host, name) for name in ("screenshot", "open", "toggle_full_screen", "close")},
         }  # fmt: skip
 
@@ -300,15 +302,15 @@ class Viewer:
                 self.say(f"{pressed} does nothing here; ? shows the keys")
                 self.refresh()
             return False
-        self._show_pressed(action, shifted=shift and (action is shifted or action.values is not None))
+        self._show_pressed(action, pressed, shifted=shift and (action is shifted or action.values is not None))
         with self._saying():
-            self.send(action.name, action.values.shifted if action.values is not None and shift else None)
+            self.send(action.name, action.value_of(pressed, shift=shift))
         return True
 
-    def _show_pressed(self, action: Action, *, shifted: bool) -> None:
+    def _show_pressed(self, action: Action, pressed: str, *, shifted: bool) -> None:
         """Let a hall see which key was pressed, and what it does."""
         if self.bench.theme.presenter:
-            key = action.keys[0]
+            key = pressed if action.numbered else action.keys[0]
             what = re.sub(r"\s*\([^)]*\)", "", action.does)
             self.bench.touch.pressed = f"Shift+{key}" if shifted and not key.startswith("Shift") else key, what
             self._pressed_until = self.clock + PRESSED_SECONDS

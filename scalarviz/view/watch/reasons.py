@@ -1,0 +1,135 @@
+"""Where an action is to happen, and why it does nothing there: in a few words, empty where it does something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...run.panels import WordBoard
+
+if TYPE_CHECKING:
+    from ..shown.subject import Subject
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """Where an action is to happen.
+
+    Attributes
+    ----------
+    subject : Subject
+        What is shown.
+    trains : bool
+        Whether the viewer trains it; else somebody else may.
+    computed : bool
+        Whether there is a gradient now.
+    selected : bool
+        Whether a weight is selected.
+    host : bool
+        Whether there is a window (or a notebook's cell) around the picture.
+    """
+
+    subject: Subject
+    trains: bool = True
+    computed: bool = True
+    selected: bool = True
+    host: bool = True
+
+    @property
+    def learns(self) -> bool:
+        """Whether there can be gradients: plain arrays have none."""
+        source = self.subject.source
+        return source.can.edit or source.facts is not None
+
+
+Reason = Callable[[Here], str]
+"""Why not, in a few words; empty if there is no reason."""
+
+
+def nothing(here: Here) -> str:
+    """It does something everywhere."""
+    return ""
+
+
+def no_training(here: Here) -> str:
+    """Why nothing is trained there."""
+    return "" if here.trains else "this window only shows, it does not train"
+
+
+def no_past(here: Here) -> str:
+    """Why nobody can go back there."""
+    return "" if here.subject.source.can.go else "the past of these numbers is not kept"
+
+
+def no_steps(here: Here) -> str:
+    """Why there are no steps to be done or seen."""
+    return "" if here.trains or here.subject.source.can.go else "this window only shows, it does not train"
+
+
+def no_gradients(here: Here) -> str:
+    """Why there is never a gradient."""
+    return "" if here.learns else "plain numbers have no gradient"
+
+
+def no_gradient_yet(here: Here) -> str:
+    """Why there is none yet."""
+    return "" if here.computed else "no gradient yet: take a step"
+
+
+def no_updates(here: Here) -> str:
+    """Why there is never an update."""
+    return "" if here.learns else "plain numbers are not trained"
+
+
+def no_update_yet(here: Here) -> str:
+    """Why there is none yet."""
+    return "" if here.computed else "no update yet: take a step"
+
+
+def no_moments(here: Here) -> str:
+    """Why nothing is kept for each weight."""
+    return no_updates(here) or ("" if here.subject.source.moments else "the optimiser here keeps nothing of a weight")
+
+
+def no_host(here: Here) -> str:
+    """Why there is no window."""
+    return "" if here.host else "there is no window"
+
+
+def nothing_to_open(here: Here) -> str:
+    """Why no file can be opened."""
+    if not here.subject.source.can.predict:
+        return "no picture and no weights can be opened here"
+    return no_host(here)
+
+
+def no_edits(here: Here) -> str:
+    """Why weights cannot be changed by hand there."""
+    return "" if here.subject.source.can.edit else "these numbers are looked at, not touched"
+
+
+def no_word(here: Here) -> str:
+    """Why no word can be typed."""
+    there = any(isinstance(panel, WordBoard) for panel in here.subject.panels)
+    return "" if there else "no word is read here"
+
+
+def no_swatch(here: Here) -> str:
+    """Why no sample is shown as a colour there."""
+    return "" if here.subject.sample.colours else "no sample is a colour here"
+
+
+def no_selection(here: Here) -> str:
+    """Why nothing that is selected can be changed."""
+    return no_edits(here) or nothing_selected(here)
+
+
+def no_search(here: Here) -> str:
+    """Why nothing can be searched for in the past of a cube."""
+    return no_past(here) or nothing_selected(here)
+
+
+def nothing_selected(here: Here) -> str:
+    """Why there is no cube to do it with."""
+    return "" if here.selected else "click a cube first"
