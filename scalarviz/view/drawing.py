@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from ..checks import flag, one_of
-from ..errors import InputError, TypeMismatchError, shown
+from ..errors import InputError, TypeMismatchError
+from ..errors import shown as written
 from ..io import replacing
 from ..io.atomic import as_path
 from ..nn import Module, Parameter
@@ -19,17 +21,14 @@ from ..scalar.many import Many
 from ..scalar.nested import every
 from .draw.gl import require_vispy
 from .draw.theme import get_theme
-from .graph.chains import joined, with_powers
 from .graph.figure import ink_of
-from .graph.folds import MOST, Item, check_names, items_of, names_of
 from .graph.ink import Ink
 from .graph.inked import sketched
 from .graph.layout import Layout, laid_out
-from .graph.modules import Calls, find_owners
-from .graph.names import name_nodes, variables
-from .graph.nodes import MANY, Node, nodes_of
-from .graph.reached import find_gradients
+from .graph.modules import Calls
+from .graph.names import variables
 from .graph.said import said_of
+from .graph.shown import Shown, Wish, shown
 from .graph.svg import svg_of
 from .graph.trial import called
 
@@ -53,57 +52,31 @@ class Drawing:
     theme : {"auto", "dark", "light"}
     folds : tuple of str
         What can be unfolded, as ``sv.draw(z, unfold="0")``.
+    of : str
+        What it is the graph of, where that has a name.
+    wish : Wish
     """
 
-    def __init__(
-        self, roots: Roots, model: Module | None, *, chains: bool = False,
-        unfold: Iterable[str] | bool = (), theme: Theme = "auto", names: dict[int, str] | None = None,
-    ) -> None:  # fmt: skip
-        self._roots, self._model, self._chains = roots, model, chains
-        self._whole = unfold is True
-        self.unfolded: tuple[str, ...] = () if isinstance(unfold, bool) else tuple(unfold)
-        self.theme: Theme = theme
-        self._names = names or {}
-        self.folds: tuple[str, ...] = ()
-        _, items = self.items()
-        self._of = self._title(items)
+    def __init__(self, roots: Roots, model: Module | None, wish: Wish, theme: Theme = "auto") -> None:
+        self._roots, self._model, self.wish, self.theme = roots, model, wish, theme
+        shown = self.shown()
+        self.folds, self.of = shown.folds, shown.of
 
     # ---- what it is made of
 
-    def items(self, more: Sequence[str] = ()) -> tuple[list[Node], list[Item]]:
-        """The nodes of the graph, and what is drawn of them; `more` is unfolded as well."""
+    def shown(self, more: Sequence[str] = ()) -> Shown:
+        """The graph with the numbers of now; `more` is unfolded as well."""
         roots, calls = self._roots()
-        unfold = frozenset((*self.unfolded, *more))
-        nodes = nodes_of(roots, unfold)
-        large = len(nodes) > MOST and not self._whole
-        if large:
-            nodes = nodes_of(roots, unfold, MANY)
-        find_gradients(nodes)
-        name_nodes(nodes, self._names)
-        kinds = find_owners(nodes, self._model, calls)
-        ends = [node for node in nodes if any(node.of is root for root in roots)]
-        nodes = with_powers(nodes if self._chains else joined(nodes, ends))
-        self.folds = tuple(names_of(nodes, kinds))
-        check_names(unfold, (*self.folds, *unfold.intersection(self._rows(nodes))))
-        return nodes, items_of(nodes, kinds, unfold, whole=not large)
-
-    def _rows(self, nodes: Sequence[Node]) -> set[str]:
-        """Rows of weights that were unfolded are no nodes any more: their weights' names begin with theirs."""
-        return {node.name.rpartition("[")[0] for node in nodes if node.kind == "weight"}
+        wish = replace(self.wish, unfold=(*self.wish.unfold, *more)) if more else self.wish
+        return shown(roots, wish, self._model, calls)
 
     def layout(self, more: Sequence[str] = ()) -> Layout:
         """Where everything stands now."""
-        return laid_out(self.items(more)[1])
+        return laid_out(self.shown(more).items)
 
     def ink(self, theme: str, layout: Layout | None = None) -> Ink:
         """The figure in one look."""
-        return ink_of(layout or self.layout(), get_theme(theme), self._of, said=said_of)
-
-    def _title(self, items: Sequence[Item]) -> str:
-        """What it is a graph of: the name of the one node that nothing takes."""
-        used = {operand for item in items for operand in item.operands}
-        ends = [item for item in items if item not in used]
-        return ends[0].node.name if len(ends) == 1 else ""
+        return ink_of(layout or self.layout(), get_theme(theme), self.of, said=said_of)
 
     # ---- what it looks like
 
@@ -111,7 +84,7 @@ class Drawing:
     def svg(self) -> str:
         """The picture as text, with the numbers of now."""
         layout = self.layout()
-        title = f"graph of {self._of}" if self._of else "graph"
+        title = f"graph of {self.of}" if self.of else "graph"
         if self.theme != "auto":
             return svg_of(self.ink(self.theme, layout), title=title)
         return svg_of(self.ink("light", layout), dark=self.ink("dark", layout), title=title)
@@ -161,7 +134,7 @@ class Drawing:
         target = as_path(path)
         ending = target.suffix.lower()
         if ending not in (".svg", ".png"):
-            raise InputError(f"a drawing is written as .svg or .png, got {shown(str(path))}; try graph.svg")
+            raise InputError(f"a drawing is written as .svg or .png, got {written(str(path))}; try graph.svg")
         if ending == ".png":
             from .window.files import save_png
 
@@ -171,10 +144,10 @@ class Drawing:
         return target
 
     def __repr__(self) -> str:
-        nodes, items = self.items()
-        folded = sum(item.folded for item in items)
+        now = self.shown()
+        folded = sum(item.folded for item in now.items)
         more = f", {folded} folded" if folded else ""
-        return f"Drawing({self._of + ': ' if self._of else ''}{len(nodes)} nodes, {len(items)} drawn{more})"
+        return f"Drawing({self.of + ': ' if self.of else ''}{len(now.nodes)} nodes, {len(now.items)} drawn{more})"
 
 
 def draw(
@@ -230,8 +203,8 @@ def draw(
     flag(chains, "draw: chains")
     one_of(theme, THEMES, "draw: the theme")
     wanted = _unfold(unfold)
-    roots, model = _asked(z, inputs)
-    return Drawing(roots, model, chains=chains, unfold=wanted, theme=theme, names=names)
+    wish = Wish(chains, () if isinstance(wanted, bool) else wanted, wanted is True, names)
+    return Drawing(*_asked(z, inputs), wish, theme)
 
 
 def _asked(z: Any, inputs: tuple[Any, ...]) -> tuple[Roots, Module | None]:
@@ -247,7 +220,7 @@ def _asked(z: Any, inputs: tuple[Any, ...]) -> tuple[Roots, Module | None]:
     if not callable(z) or isinstance(z, type | Parameter):
         raise TypeMismatchError(
             f"draw takes a Value, a Weight, a list of Values, or a Module with an example input; got "
-            f"{type(z).__name__} {shown(z)}. Try sv.view.show(x) for what has cubes"
+            f"{type(z).__name__} {written(z)}. Try sv.view.show(x) for what has cubes"
         )
     if not inputs:
         raise InputError(f"draw: {type(z).__name__} needs an example input, as in sv.draw(neuron, [0.5, 1.0])")
@@ -281,5 +254,5 @@ def _unfold(unfold: Any) -> tuple[str, ...] | bool:
         return (unfold,)
     given = tuple(unfold) if isinstance(unfold, Iterable) else (unfold,)
     if not all(isinstance(name, str) for name in given):
-        raise TypeMismatchError(f"draw: unfold is a name, several names or True, got {shown(unfold)}")
+        raise TypeMismatchError(f"draw: unfold is a name, several names or True, got {written(unfold)}")
     return given

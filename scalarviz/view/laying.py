@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 
 import numpy as np
 
@@ -99,6 +100,9 @@ class Laying(Standing):
                                       spread=self.spread, presenter=hall)  # fmt: skip
         if self._narrow:
             self.places = narrowed(self.places)
+        above = self.side.put_above(self.places.scene if shown and not opened else None)
+        if above is not None:
+            self.places = replace(self.places, scene=above)
         logical = self.places.size
         # The camera counts in whole pixels; the difference to the logical size is a fraction of one.
         camera_size = (round(logical[0]), round(logical[1]))

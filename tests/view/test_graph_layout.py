@@ -123,7 +123,7 @@ def test_random_graphs_are_drawn_whole(roots, chains, theme):
 @settings(max_examples=60, deadline=None)
 @given(graphs())
 def test_columns_are_the_longest_way_from_a_leaf(roots):
-    _, items = sv.draw(roots, chains=True).items()
+    items = sv.draw(roots, chains=True).shown().items
     column = columns_of(items)
     users = {item: [other for other in items if item in other.operands] for item in items}
     for item in items:

@@ -4,6 +4,7 @@ Open `parser` first: the grammar stands there. Nothing here calls ``eval``.
 
 * `letters` (a text to words), `parser` (words to instructions), `expression` (instructions to numbers, by NumPy),
   `functions` (what can be called: the operations table, and functions of arrays), `faults` (what is said of bad texts)
+* `formula` (a text that is computed with Values, so that it has a graph and derivatives)
 
 :func:`expression` reads a formula of any names; it needs no run. Of a run are
 
@@ -17,9 +18,10 @@ from collections.abc import Iterable
 
 from ...errors import InputError, TypeMismatchError, shown
 from .expression import Expression
+from .formula import Formula, formula
 from .parser import Vocabulary, parse
 
-__all__ = ["Expression", "Vocabulary", "expression", "parse"]
+__all__ = ["Expression", "Formula", "Vocabulary", "expression", "formula", "parse"]
 
 
 def expression(text: str, names: Iterable[str], what: str = "the formula") -> Expression:

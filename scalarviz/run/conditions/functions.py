@@ -98,9 +98,13 @@ def function(name: str) -> Function | None:
     return Function(name, count, count, numpy_form(name, np.dtype(np.float64))[0])
 
 
-def names() -> list[str]:
-    """All of them, for messages and help."""
-    return [*OWN, *(name for name in ops.TABLE if name not in OWN)]
+OF_GRAPHS = ("max", "min")
+"""Those of :data:`OWN` that are functions of Values as well."""
+
+
+def names(*, of_graphs: bool = False) -> list[str]:
+    """All of them, for messages and help; or those that have derivatives."""
+    return [*(OF_GRAPHS if of_graphs else OWN), *(name for name in ops.TABLE if name not in OWN)]
 
 
 _COMPARE: Sequence[tuple[str, Any]] = (

@@ -61,6 +61,8 @@ class Vocabulary:
         Which of `names` and `of` stand for truths.
     absent : mapping of str to str
         Names that people expect, and why they are not here.
+    free : bool
+        Whether every other word that could name a variable stands for a number too.
 
     Notes
     -----
@@ -71,6 +73,7 @@ class Vocabulary:
     of: Mapping[str, Collection[str]] = field(default_factory=dict)
     truths: Collection[str] = ()
     absent: Mapping[str, str] = field(default_factory=dict)
+    free: bool = False
 
     def listed(self) -> str:
         """For messages."""
@@ -257,10 +260,10 @@ class _Parser:
                 raise self.fault(word.start, self.unknown(name))
             if name in vocabulary.names:
                 raise self.fault(word.start, f"{shown(name)} is a number and takes nothing in parentheses")
-            known = [*vocabulary.of, "before", *functions.names()]
-            raise self.fault(
-                word.start, f"there is no function {shown(name)}{nearest(name, known)} There are {', '.join(known)}"
-            )
+            own = functions.names(of_graphs=True) if vocabulary.free else ["before", *functions.names()]
+            known = [*vocabulary.of, *own]
+            near = nearest(name, known) or "."
+            raise self.fault(word.start, f"there is no function {shown(name)}{near} There are {', '.join(known)}")
         return self.call(word, function)
 
     def unknown(self, name: str) -> str:
@@ -268,10 +271,12 @@ class _Parser:
         if name in vocabulary.absent:
             return f"there is no {shown(name)}: {vocabulary.absent[name]}"
         number, rest = re.fullmatch(r"([0-9]*)(.*)", name, re.DOTALL).groups()  # type: ignore[union-attr]
-        if 0 < len(number) < 20 and rest in vocabulary.names:
+        if 0 < len(number) < 20 and (rest in vocabulary.names or (vocabulary.free and rest.isidentifier())):
             return f"there is no {shown(name)}; did you mean {number} * {rest}?"
         if name in vocabulary.of or name == "before" or functions.function(name) is not None:
             return f"{shown(name)} is a function: it has something in parentheses behind it"
+        if vocabulary.free:
+            return f"there is no {shown(name)}: a name is a word of letters, digits and _, and has nothing inside it"
         near = nearest(name, [*vocabulary.names, *vocabulary.of])
         return f"there is no {shown(name)}{near or ';'} allowed: {vocabulary.listed()}"
 
@@ -307,9 +312,14 @@ class _Parser:
 
     def name(self, word: Word, name: str) -> Kind:
         """What a name stands for, with the places behind it."""
-        if name not in self.vocabulary.names:
-            raise self.fault(word.start, self.unknown(name))
-        return self.load(word, name, name, name in self.vocabulary.truths)
+        vocabulary = self.vocabulary
+        if name not in vocabulary.names:
+            free = (
+                vocabulary.free and name.isidentifier() and name not in vocabulary.of and name not in vocabulary.absent
+            )
+            if not free or name == "before" or functions.function(name) is not None:
+                raise self.fault(word.start, self.unknown(name))
+        return self.load(word, name, name, name in vocabulary.truths)
 
     def name_of(self, word: Word) -> Kind:
         """``grad(0.weight[2][1])``, and the same as ``grad(0.weight)[2][1]``."""

@@ -9,6 +9,7 @@ from .colours import ColourCube, Pictures
 from .curve import HeldBack, LossCurve, TestCurve
 from .descent import LineFit, LossOver, TrainingLoop
 from .digits import DigitBoard, DigitPad
+from .graph import GraphPanel, Made
 from .neurons import Features, NeuronMaps
 from .own import Image, Table, as_rows
 from .painting import Painting, psnr
@@ -17,8 +18,8 @@ from .tree import GradientTree
 from .words import Invented, Reading, WordBoard
 
 __all__ = [
-    "Axis", "Beside", "ColourCube", "DigitBoard", "DigitPad", "Features", "GradientTree", "HeldBack", "Image",
-    "Invented", "LineFit", "LossCurve", "LossOver", "NeuronMaps", "Painting", "Panel", "Pictures", "Place",
-    "PlaneMap", "PointEdits", "Points", "Reading", "Table", "TestCurve", "TrainingLoop", "WordBoard", "as_rows",
-    "psnr",
+    "Axis", "Beside", "ColourCube", "DigitBoard", "DigitPad", "Features", "GradientTree", "GraphPanel", "HeldBack",
+    "Image", "Invented", "LineFit", "LossCurve", "LossOver", "Made", "NeuronMaps", "Painting", "Panel", "Pictures",
+    "Place", "PlaneMap", "PointEdits", "Points", "Reading", "Table", "TestCurve", "TrainingLoop", "WordBoard",
+    "as_rows", "psnr",
 ]  # fmt: skip

@@ -24,8 +24,8 @@ class Beside:
     unit: int | None = None
 
 
-Place = Literal["column", "overlay", "among"] | Beside
-PLACES = ("column", "overlay")
+Place = Literal["column", "overlay", "above", "among"] | Beside
+PLACES = ("column", "overlay", "above")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +34,9 @@ class Panel:
 
     Attributes
     ----------
-    place : "column", "overlay", Beside or "among"
-        In the column beside the cubes, over the upper right corner of their scene, or beside a stage or a unit. Some
-        kinds draw among the cubes and stand nowhere else.
+    place : "column", "overlay", "above", Beside or "among"
+        In the column beside the cubes, over the upper right corner of their scene, above them all as wide as their
+        scene, or beside a stage or a unit. Some kinds draw among the cubes and stand nowhere else.
     """
 
     speaks_of: ClassVar[Literal["", "colours", "sheet"]] = ""
@@ -54,6 +54,6 @@ class Panel:
             return
         if not isinstance(given, Beside) and not (isinstance(given, str) and given in PLACES):
             raise InputError(
-                f'place of {type(self).__name__}: got {shown(given)}; allowed: "column", "overlay", or '
+                f'place of {type(self).__name__}: got {shown(given)}; allowed: "column", "overlay", "above" or '
                 'Beside("name of a stage", unit)'
             )

@@ -1,11 +1,16 @@
 """The picture of a graph of Values: which nodes, where they stand, and the ink. It needs no OpenGL, window or font.
 
-Open `nodes` first: the objects become a plain table of nodes. Then, in this order,
+Open `shown` first, the whole way from objects to what is drawn of them. Its stations:
 
-* `names` (what nodes are called), `reached` (which gradients were computed), `chains` (sums of sums as one node)
-* `modules` (whose nodes they are), `folds` (above 60 nodes those of a module become one)
-* `columns` (from left to right, and the order in a column), `rows` (heights), `layout` (boxes, ways of edges)
-* `signs` (how operations and numbers are written), `figure` (the ink), `svg` (a figure as text)
+* `nodes` (the objects as a plain table), `trial` (a call that leaves no trace), `names` (what nodes are called)
+* `reached` (which gradients were computed), `chains` (sums of sums as one node)
+* `modules` (whose nodes they are), `folds` and `quotient` (above 60 nodes those of a module become one)
+
+Then the plane, and the ink:
+
+* `signs` (how operations and numbers are written), `cards` (what is written on a node, and its size)
+* `columns` (from left to right, and the order in a column), `rows` (heights), `layout` (boxes, and ways of edges)
+* `figure` (a layout as `ink`), `said` (what a pointer is told), `svg` (ink as text), `inked` (as a sketch, for OpenGL)
 
 Who draws what and when is the business of :mod:`scalarviz.view.drawing`.
 """

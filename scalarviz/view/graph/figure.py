@@ -17,8 +17,8 @@ from .ink import Group, Ink, Letters, Path, Polygon, Rect, Shape
 from .layout import HEAD, MARGIN, Box, Edge, Layout, Point
 
 RADIUS = 7.0
-LEAST = 0.8
-"""The largest weight has this share of the map: its ends are for the cubes."""
+SHARE = 0.8
+"""Of the map that the largest weight has: beside cubes it is all of it, as theirs."""
 LEGEND = (138.0, 46.0)
 """Width and height of the legend."""
 AIR_ABOVE = 16.0
@@ -28,8 +28,8 @@ AIR_ABOVE = 16.0
 class Palette:
     """The colours of one look."""
 
-    def __init__(self, theme: Theme, items: Sequence[Item]) -> None:
-        self.theme = theme
+    def __init__(self, theme: Theme, items: Sequence[Item], share: float) -> None:
+        self.theme, self._share = theme, share
         self.page, self.ground = theme.background, theme.panel
         self.cell = _hex(mixed(theme.text3, theme.panel, 0.28))
         self.stripe = _hex(mixed(theme.text3, theme.panel, 0.4))
@@ -42,12 +42,14 @@ class Palette:
         """The ground of a weight and the text on it."""
         if math.isnan(value):
             return self.ground, self.theme.text1
-        place = LEAST * float(np.clip(value / self._scale, -1.0, 1.0))
+        place = self._share * float(np.clip(value / self._scale, -1.0, 1.0))
         colour = self._map(place)
         return _hex(tuple(colour)), text_colour(colour)
 
 
-def ink_of(layout: Layout, theme: Theme, of: str, *, said: Callable[[Item], str] = lambda item: "") -> Ink:
+def ink_of(
+    layout: Layout, theme: Theme, of: str, *, said: Callable[[Item], str] = lambda item: "", share: float = SHARE
+) -> Ink:
     """The figure.
 
     Parameters
@@ -58,8 +60,10 @@ def ink_of(layout: Layout, theme: Theme, of: str, *, said: Callable[[Item], str]
         What the gradients are derivatives of, for the legend.
     said : callable
         What is said of an item where a pointer rests on it.
+    share : float
+        Of the colour map that the largest weight has.
     """
-    palette = Palette(theme, [box.item for box in layout.boxes])
+    palette = Palette(theme, [box.item for box in layout.boxes], share)
     ends = {id(edge.source) for edge in layout.edges}
     edges = Group([shape for edge in layout.edges for shape in _edge(edge, palette)])
     edges.shapes = list(dict.fromkeys(edges.shapes))  # the common part of edges from one node

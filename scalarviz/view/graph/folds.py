@@ -46,6 +46,11 @@ class Item:
         return bool(self.name)
 
     @property
+    def unfolds(self) -> str:
+        """What shows its parts when it is unfolded; empty where it has none."""
+        return self.name.partition(" (")[0] if self.name else self.node.name if self.node.kind == "row" else ""
+
+    @property
     def node(self) -> Node:
         """The one, or the last one."""
         return self.members[-1]

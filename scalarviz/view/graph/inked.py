@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import ceil
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..draw.sketch import Float, Sketch
 from .ink import Ink, Letters, Path, Polygon, Rect
@@ -14,7 +16,13 @@ STRAIGHT = 4.0
 """Pixels of a curve that are drawn as one straight line."""
 
 
-def sketched(ink: Ink, *, scale: float = 1.0, at: tuple[float, float] = (0.0, 0.0), ground: bool = True) -> Sketch:
+Window = tuple[float, float, float, float]
+
+
+def sketched(
+    ink: Ink, *, scale: float = 1.0, at: tuple[float, float] = (0.0, 0.0), ground: bool = True,
+    window: Window | None = None,
+) -> Sketch:  # fmt: skip
     """The figure as a sketch.
 
     Parameters
@@ -26,11 +34,15 @@ def sketched(ink: Ink, *, scale: float = 1.0, at: tuple[float, float] = (0.0, 0.
         Where the figure's upper left corner is in the sketch.
     ground : bool
         Whether the page behind it is painted too.
+    window : (x, y, width, height), optional
+        What is not wholly inside is left out; lines are cut.
     """
     sketch = Sketch()
     left, top = at
     for group in ink.groups[0 if ground else 1 :]:
         for shape in group.shapes:
+            if window is not None and not isinstance(shape, Path) and not _inside(shape, scale, at, window):
+                continue
             match shape:
                 case Rect(x, y, width, height, fill, stroke, border, radius):
                     sketch.rect(left + x * scale, top + y * scale, width * scale, height * scale, fill=fill,
@@ -41,8 +53,34 @@ def sketched(ink: Ink, *, scale: float = 1.0, at: tuple[float, float] = (0.0, 0.
                     sketch.polygon([(left + x * scale, top + y * scale) for x, y in points], colour)
                 case Path(pieces, colour, width):
                     path = np.concatenate([points_of(piece, scale) for piece in pieces])
-                    sketch.polyline(path * scale + np.array([left, top]), colour, width * scale)
+                    points = path * scale + np.array([left, top])
+                    for part in [points] if window is None else _parts(points, window):
+                        sketch.polyline(part, colour, width * scale)
     return sketch
+
+
+def _inside(shape: Rect | Letters | Polygon, scale: float, at: tuple[float, float], window: Window) -> bool:
+    """Whether all of a shape is in a window."""
+    match shape:
+        case Rect(x, y, width, height):
+            box = x, y, x + width, y + height
+        case Letters():
+            box = shape.left, shape.y - shape.size, shape.left + shape.width, shape.y
+        case Polygon(points):
+            across, down = zip(*points, strict=True)
+            box = min(across), min(down), max(across), max(down)
+    left, top, right, bottom = (at[k % 2] + part * scale for k, part in enumerate(box))
+    x, y, width, height = window
+    return left >= x - 0.5 and top >= y - 0.5 and right <= x + width + 0.5 and bottom <= y + height + 0.5
+
+
+def _parts(points: NDArray[np.floating], window: Window) -> Iterator[NDArray[np.floating]]:
+    """The stretches of a path that run inside a window."""
+    x, y, width, height = window
+    inside = np.asarray(((points >= (x, y)) & (points <= (x + width, y + height))).all(axis=1))
+    for stretch in np.split(np.arange(len(points)), np.nonzero(np.diff(inside))[0] + 1):
+        if inside[stretch[0]] and len(stretch) > 1:
+            yield points[stretch]
 
 
 def points_of(piece: Cubic, scale: float = 1.0) -> Float:

@@ -167,6 +167,8 @@ class Drawer(Generic[P]):
         With so many it can still be read, beside the controls; 0: no fewer than `height`.
     overlay : (float, float)
         Width and height over the scene; a height of 0 is that of the column.
+    above : float
+        Height above the cubes.
     beside : (float, float) or None
         Width and height beside a stage; None: it cannot stand there.
     worth : int
@@ -197,6 +199,7 @@ class Drawer(Generic[P]):
     most = 0.0
     least = 0.0
     overlay: tuple[float, float] = (COLUMN, 0.0)
+    above = 300.0
     beside: tuple[float, float] | None = None
     spread: float | None = None
     within = 0.0

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError, UnknownNameError, listing
 from ...run.panels import Beside
-from ..draw.places import Box
+from ..draw.places import COLUMN, MARGIN, Box
 from ..draw.sketch import Sketch
 from ..draw.theme import Theme
 from ..shown.subject import Subject
@@ -21,6 +21,7 @@ GROUND_MARGIN = 8.0
 """How far the ground of a panel over the scene reaches beyond it."""
 _AWAY = 14.0
 _SHARE, _SHARE_HIGH = 0.5, 0.85  # of the scene's sides that panels in the corner may take
+_ABOVE, _CUBES = 0.6, 110.0  # of its height that those above the cubes may take, and the pixels that are the cubes' own
 Project = Callable[[ArrayLike], NDArray[np.float64]]
 
 
@@ -62,6 +63,22 @@ def overlay_boxes(drawers: Mapping[str, Drawer[Any]], scene: Box) -> dict[str, B
         boxes[name] = (x + width - wide - 2 * GROUND_MARGIN, top, wide, high)
         top += high + 3 * GROUND_MARGIN
     return boxes
+
+
+def above_boxes(drawers: Mapping[str, Drawer[Any]], scene: Box) -> tuple[dict[str, Box], Box]:
+    """Above the cubes, one below the other, and what is left of the scene; none where too little would be left."""
+    x, y, width, height = scene
+    boxes: dict[str, Box] = {}
+    wanted = [(name, drawer) for name, drawer in drawers.items() if drawer.panel.place == "above"]
+    room = width - 2 * (MARGIN + GROUND_MARGIN)
+    for name, drawer in wanted:
+        high = min(drawer.above, _ABOVE * height / len(wanted))
+        if room < COLUMN or height - high < _CUBES:
+            continue
+        boxes[name] = (x + MARGIN + GROUND_MARGIN, y + GROUND_MARGIN, room, high)
+        taken = high + 3 * GROUND_MARGIN
+        y, height = y + taken, height - taken
+    return boxes, (x, y, width, height)
 
 
 def beside_boxes(

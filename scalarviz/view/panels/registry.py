@@ -11,6 +11,7 @@ from ...run.panels import (
     DigitPad,
     Features,
     GradientTree,
+    GraphPanel,
     Image,
     LineFit,
     LossCurve,
@@ -29,6 +30,7 @@ from .colour_cube import ColourCubeDrawer
 from .curve import LossDrawer
 from .drawer import Drawer, Ground
 from .features import FeaturesDrawer
+from .graph import GraphDrawer
 from .image import ImageDrawer
 from .line_fit import LineFitDrawer
 from .loop import LoopDrawer
@@ -55,6 +57,7 @@ OWN: dict[type[Panel], type[Drawer[Any]]] = {
     Features: FeaturesDrawer,
     Table: TableDrawer,
     WordBoard: WordDrawer,
+    GraphPanel: GraphDrawer,
     LossOver: LossOverDrawer,
     TrainingLoop: LoopDrawer,
     LineFit: LineFitDrawer,

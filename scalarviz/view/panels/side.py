@@ -21,7 +21,7 @@ from ..shown.subject import Subject
 from ..space.layout import Layout
 from ..space.turning import Turns
 from .drawer import Drawer, Ground, Headline, Point, Setting, sentence
-from .floating import GROUND_MARGIN, Project, backed, beside_boxes, check_places, overlay_boxes
+from .floating import GROUND_MARGIN, Project, above_boxes, backed, beside_boxes, check_places, overlay_boxes
 from .image import words_of
 from .inner import Inner
 from .registry import drawer_of, is_own
@@ -49,6 +49,7 @@ class SidePanels:
             self._take(panel)
         check_places(subject, self.drawers)
         self._column = [name for name, drawer in self.drawers.items() if drawer.panel.place == "column"]
+        self._above: dict[str, Box] = {}
         self._turned = False  # whether another page than the first is shown
         self._left_out: tuple[str, ...] = ()
         self._more: Box | None = None
@@ -100,6 +101,11 @@ class SidePanels:
         for name in self._column:
             self._put(name, boxes.get(name))
 
+    def put_above(self, scene: Box | None) -> Box | None:
+        """Give the panels above the cubes their part of a scene; returns the rest of it."""
+        self._above, rest = ({}, None) if scene is None else above_boxes(self.drawers, scene)
+        return rest
+
     def float_over(self, layout: Layout, project: Project, scene: Box | None, taken: Sequence[Box] = ()) -> None:
         """Put the panels over the scene (None: nowhere) where there is room; called again when the camera moves.
 
@@ -107,7 +113,7 @@ class SidePanels:
         """
         boxes: dict[str, Box] = {}
         if scene is not None and len(self._column) < len(self.drawers):
-            boxes = overlay_boxes(self.drawers, scene)
+            boxes = self._above | overlay_boxes(self.drawers, scene)
             boxes |= beside_boxes(self.drawers, layout, project, scene, [*boxes.values(), *taken])
         for name, drawer in self.drawers.items():
             if name not in self._column and not drawer.panel.among and drawer.box != boxes.get(name):

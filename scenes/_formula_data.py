@@ -1,0 +1,167 @@
+"""What the scene `expression` learns from: the columns that a formula names, and the one that it should give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scalarviz import rng
+from scalarviz.errors import FileFormatError, InputError, listing, shown
+from scalarviz.io import CsvTable, decoded
+from scalarviz.io.readable import check_source
+from scalarviz.run.conditions import Formula, formula
+
+from ._own_points import read_table
+
+Array = NDArray[np.float64]
+
+OWN_ROWS = 60
+"""Rows of the table that comes with the scene."""
+FLAG = "--expr"
+MOST_WEIGHTS = 1000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """A formula and its data.
+
+    Attributes
+    ----------
+    formula : Formula
+    what : str
+        Where the data are from.
+    inputs : tuple of str
+        The columns that a sample has, in their order: those that the formula names, or the first one.
+    target : str
+        The column that is learnt.
+    samples : ndarray, shape (N, n_inputs)
+    targets : ndarray, shape (N, 1)
+    notes : list of str
+    """
+
+    formula: Formula
+    what: str
+    inputs: tuple[str, ...]
+    target: str
+    samples: Array
+    targets: Array
+    notes: list[str]
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+
+def read_formula(text: str) -> str:
+    """A formula, or that of the file behind an ``@``.
+
+    Raises
+    ------
+    InputError
+        There is no such file, or it cannot be read.
+    """
+    if not text.startswith("@"):
+        return text
+    path = check_source(Path(text[1:]), "formula")
+    try:
+        with path.open("rb") as file:
+            data = file.read(100_000)
+    except OSError as error:
+        raise InputError(f"{FLAG} {text}: {error.strerror or error}") from None
+    return decoded(data, path.name).strip()
+
+
+def task_of(text: str, path: Path | None) -> Task:
+    """What is to be learnt.
+
+    Parameters
+    ----------
+    text : str
+        The formula.
+    path : Path or None
+        A table; None: the one that comes with the scene.
+
+    Raises
+    ------
+    InputError, FileFormatError
+        The text is no formula, or the table no table; a column is no numbers; there is nothing to learn.
+    """
+    names, columns, what = _own() if path is None else _table(path)
+    *inputs, target = names
+    found = formula(text, names, FLAG)
+    if target in found.known:
+        raise InputError(
+            f"{FLAG}: {target!r} is the column that is to be learnt (the last one of {what}), and the formula uses it; "
+            f"inputs are {listing(inputs)}"
+        )
+    if not found.others:
+        raise InputError(f"{FLAG} {shown(text, 72)}: there is no weight in it; every name but {listing(inputs)} is one")
+    if len(found.others) > MOST_WEIGHTS:
+        raise InputError(f"{FLAG} has {len(found.others):,} weights; allowed: {MOST_WEIGHTS:,}")
+    used = found.known or (inputs[0],)
+    left = [name for name in inputs if name not in used]
+    notes = [f"{len(columns[0]):,} rows of {what}: {target} = {_brief(text)}"]
+    if left:
+        notes.append(f"not in the formula: {listing(left[:6])}{' ...' * (len(left) > 6)}")
+    table = dict(zip(names, columns, strict=True))
+    samples = np.stack([table[name] for name in used], axis=1)
+    return Task(found, what, used, target, samples, table[target][:, None], notes)
+
+
+def _own() -> tuple[tuple[str, ...], list[Array], str]:
+    """A curve that bends twice, with a little noise."""
+    x = np.linspace(-3.0, 3.0, OWN_ROWS)
+    noise = rng.uniform(0, rng.Stream.DATA, 0, OWN_ROWS) - 0.5
+    return ("x", "y"), [x, 1.5 * np.tanh(1.2 * x - 0.6) + 0.4 + 0.1 * noise], "the scene's own table"
+
+
+def _table(path: Path) -> tuple[tuple[str, ...], list[Array], str]:
+    table: CsvTable = read_table(path)
+    if len(table.names) < 2:
+        raise FileFormatError(
+            f"{table.what} has one column; wanted inputs and, as the last column, what is to be learnt"
+        )
+    return table.names, [table.numbers(name) for name in table.names], table.what
+
+
+def check_start(task: Task, start: Array) -> None:
+    """Raise InputError where the formula has no finite number for a row with the weights it begins with."""
+    numbers = dict(zip((*task.inputs, *task.formula.others), (*task.samples.T, *start), strict=True))
+    found = np.broadcast_to(task.formula.expression.evaluate(numbers), len(task))
+    bad = np.flatnonzero(~np.isfinite(found))
+    if len(bad):
+        where = f"{len(bad):,} of {len(task):,} rows, first in row {bad[0] + 1:,}"
+        raise InputError(
+            f"{FLAG} {shown(_brief(task.formula.text), 72)}: begun like this it is {found[bad[0]]:g} in {where}; "
+            f"--start {task.formula.others[0]}=1 says where a weight begins"
+        )
+
+
+def _brief(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else f"{line[:57]}..."
+
+
+def starts_of(given: list[str], task: Task, seed: int) -> Array:
+    """Where the weights begin, shape (P,): ``w=0.5`` says it, the others are uniform between -1 and 1.
+
+    Raises
+    ------
+    InputError
+        No weight of the formula, or no number.
+    """
+    names = task.formula.others
+    found: Array = 2.0 * rng.uniform(seed, rng.Stream.WEIGHTS, 0, len(names)).astype(np.float64) - 1.0
+    for text in given:
+        name, sign, number = (part.strip() for part in text.partition("="))
+        if not sign or name not in names:
+            raise InputError(f"--start {text!r:.60}: allowed: {names[0]}=0.5, for the weights {listing(names[:12])}")
+        try:
+            found[names.index(name)] = value = float(number)
+        except ValueError:
+            raise InputError(f"--start {text!r:.60}: {number!r:.40} is no number") from None
+        if not np.isfinite(value):
+            raise InputError(f"--start {text!r:.60}: a finite number is wanted")
+    return found

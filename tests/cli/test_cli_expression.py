@@ -1,0 +1,212 @@
+"""What `scalarviz expression` does: formulas and tables of the user's own, its report, its graph, and bad input."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scalarviz.scenes import expression
+from scalarviz.scenes._formula_data import task_of
+
+import scalarviz as sv
+from scalarviz.run import Moment
+from scalarviz.run.panels import GraphPanel
+from scalarviz.run.run_source import RunSource
+
+
+@pytest.fixture
+def run(cli):
+    """`scalarviz expression`, headless, with the engine that needs no compiling."""
+    return lambda *arguments: cli("expression", "--headless", "--engine", "numpy", "--json", *arguments)
+
+
+def build(**options) -> sv.Scene:
+    return expression.build(expression.Options(engine="numpy", **options))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_scenes_own_formula_follows_its_table_from_every_seed(seed):
+    scene = build(seed=seed)
+    scene.run.step(2000)
+    assert expression.report(scene)["rms"] < 0.035
+    assert "off, on average" in scene.told.claim(Moment(scene.run.frame(), RunSource(scene.run)))
+
+
+def test_a_line_through_a_table_is_that_of_least_squares(run, tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 2, 50)
+    y = 0.7 * x - 0.2 + 0.05 * rng.standard_normal(50)
+    rows = "\n".join(f"{a!r},{b!r}" for a, b in zip(x.tolist(), y.tolist(), strict=True))
+    (tmp_path / "line.csv").write_text(f"x,y\n{rows}\n")
+    said = run("--expr", "slope*x + offset", "--csv", "line.csv", "--dtype", "float64", "--lr", "0.05").json
+    slope, offset = np.polyfit(x, y, 1)
+    assert math.isclose(said["weight slope"], slope, abs_tol=1e-4)
+    assert math.isclose(said["weight offset"], offset, abs_tol=1e-4)
+    assert math.isclose(said["rms"], float(np.sqrt(np.mean((slope * x + offset - y) ** 2))), abs_tol=1e-6)
+    assert said["weights"] == 2
+
+
+def test_columns_are_inputs_by_their_names_and_the_last_one_is_learnt(run, tmp_path):
+    """Semicolons and decimal commas; a column that the formula does not name is left out, and said."""
+    text = "Länge;Breite;nicht da;Fläche\n1,5;2;7;3\n2;0,5;7;1\n3;1;7;3\n0,5;0,5;7;0,25\n"
+    (tmp_path / "table.csv").write_bytes(text.encode("latin-1"))
+    found = run("--expr", "k * Länge ** p * Breite ** p", "--csv", "table.csv", "--steps", "3000", "--lr", "0.01")
+    assert math.isclose(found.json["weight k"], 1.0, abs_tol=0.01)
+    assert math.isclose(found.json["weight p"], 1.0, abs_tol=0.01)
+    assert "not in the formula: nicht da" in found.err
+
+
+def test_a_formula_may_stand_in_a_file_and_weights_may_begin_somewhere(run, tmp_path):
+    (tmp_path / "formula.txt").write_text("a*sin(f*x +\n  p)\n")
+    x = np.linspace(0, 6, 80)
+    rows = "\n".join(f"{a},{2 * np.sin(1.7 * a + 0.4)}" for a in x)
+    (tmp_path / "wave.csv").write_text(f"x,y\n{rows}\n")
+    said = run(
+        "--expr", "@formula.txt", "--csv", "wave.csv", "--start", "f=1.5", "--start", "a=1", "--steps", "3000"
+    ).json
+    assert math.isclose(said["weight f"], 1.7, abs_tol=1e-3)
+    assert said["rms"] < 1e-2
+    still = run(
+        "--expr", "@formula.txt", "--csv", "wave.csv", "--start", "f=1.5", "--start", "a=-4", "--steps", "1"
+    ).json
+    assert abs(still["weight f"] - 1.5) < 0.05
+    assert abs(still["weight a"] + 4) < 0.05
+
+
+def test_saved_weights_are_gone_on_with(run, tmp_path):
+    first = run("--steps", "50", "--save", "half.safetensors").json
+    more = run("--steps", "50", "--load", "half.safetensors").json
+    whole = run("--steps", "100").json
+    assert more["steps"] == 100
+    assert first["loss"] > more["loss"]
+    assert more["weight w"] == pytest.approx(whole["weight w"], rel=1e-6)
+
+
+def test_a_formula_without_inputs_is_fitted_to_the_mean(run, tmp_path):
+    (tmp_path / "table.csv").write_text("x,y\n1,2\n5,4\n9,9\n")
+    said = run("--expr", "m", "--csv", "table.csv", "--steps", "3000", "--lr", "0.05").json
+    assert math.isclose(said["weight m"], 5.0, abs_tol=0.01)
+
+
+# ---- the graph beside the cubes
+
+
+def test_the_graph_has_the_numbers_of_the_moment_and_touches_nothing():
+    """Values against the formula in NumPy, gradients against the run's own for a batch of that one row."""
+    scene = build(steps=100, dtype="float64")
+    panel = next(panel for panel in scene.panels if isinstance(panel, GraphPanel))
+    source = RunSource(scene.run)
+    early = scene.run.frame(scene.probe)
+    scene.run.step(100)
+    before = scene.run.values.copy(), scene.run.frame().gradient.copy()
+    frames = early, scene.run.frame(scene.probe)
+    for frame in frames:
+        made = panel.made(Moment(frame, source))
+        assert made.note == "row 1 of 60"
+        error = made.roots[0]
+        a, w, b, c = frame.values
+        x, y = scene.probe[0], scene.probe_target[0]
+        assert math.isclose(error.data, float((a * np.tanh(w * x + b) + c - y) ** 2), rel_tol=1e-12)
+        graph = {node.label: node for node in _all(error) if node.label}
+        wanted = source.sample_gradient(scene.probe, scene.probe_target, frame.values)
+        found = [graph[name].grad for name in "awbc"]
+        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-15)
+    assert frames[0].values[0] != frames[1].values[0]
+    assert (scene.run.values == before[0]).all()
+    assert (scene.run.frame().gradient == before[1]).all()
+
+
+def _all(root):
+    seen, stack = {}, [root]
+    while stack:
+        node = stack.pop()
+        if id(node) not in seen:
+            seen[id(node)] = node
+            stack += node.parents
+    return list(seen.values())
+
+
+def test_between_the_rows_there_is_no_error_to_draw():
+    scene = build()
+    panel = next(panel for panel in scene.panels if isinstance(panel, GraphPanel))
+    made = panel.made(Moment(scene.run.frame([0.0123]), RunSource(scene.run)))
+    assert made.note == "at a place between the rows"
+    assert made.roots[0].op == "add"
+
+
+# ---- bad input
+
+TABLES = {
+    "one.csv": "y\n1\n2\n",
+    "text.csv": "x,y\n1,2\nabc,3\n",
+    "words.csv": "x,y\n1,red\n2,blue\n",
+    "nan.csv": "x,y\n1,2\nnan,3\n",
+    "missing.csv": "x,y\n1,2\n3\n",
+    "empty.csv": "",
+    "head.csv": "x,y\n",
+    "good.csv": "x,y\n1,2\n3,4\n",
+}
+BAD = [
+    (["--expr", "tanh(w*x"], "the text ends", "^"),
+    (["--expr", "9**9**9**9"], "no weight in it", ""),
+    (["--expr", "x + x"], "no weight in it", ""),
+    (["--expr", "w*y"], "the column that is to be learnt", ""),
+    (["--expr", "w.__class__"], "a name is a word", "^"),
+    (["--expr", "__import__('os')"], "there is no function '__import__'", "^"),
+    (["--expr", "(" * 100 + "w" + ")" * 100], "nested more than 64 deep", "^"),
+    (["--expr", "w+" * 5000 + "x"], "10,001 characters", ""),
+    (["--expr", "tahn(w*x)"], "did you mean 'tanh'", "^"),
+    (["--expr", ""], "the text ends", "^"),
+    (["--expr", "@none.txt"], "there is no formula none.txt", ""),
+    (["--expr", "@."], "is a folder", ""),
+    (["--csv", "none.csv"], "there is no table none.csv", ""),
+    (["--csv", "one.csv"], "has one column", ""),
+    (["--csv", "text.csv"], "line 3: column 'x' says 'abc'", ""),
+    (["--csv", "words.csv"], "no number", ""),
+    (["--csv", "nan.csv"], "a finite number is wanted", ""),
+    (["--csv", "missing.csv"], "column 'y' is missing", ""),
+    (["--csv", "empty.csv"], "is empty", ""),
+    (["--csv", "head.csv"], "no rows", ""),
+    (["--csv", "."], "folder", ""),
+    (["--start", "z=1"], "allowed: a=0.5", ""),
+    (["--start", "a"], "allowed: a=0.5", ""),
+    (["--start", "a=one"], "'one' is no number", ""),
+    (["--start", "a=inf"], "finite", ""),
+    (["--lr", "0"], "greater than 0", ""),
+    (["--batch", "0"], "1", ""),
+    (["--noise", "1"], "no such option", ""),
+    (["--expr", "log(w - 5)*x"], "begun like this it is nan in 60 of 60 rows", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "says", "last"), BAD, ids=range(len(BAD)))
+def test_bad_input_is_said_in_words(run, tmp_path, arguments, says, last):
+    for name, text in TABLES.items():
+        (tmp_path / name).write_text(text)
+    result = run("--steps", "3", *arguments)
+    assert result.code == 2
+    assert says.lower() in result.err.lower()
+    assert "Traceback" not in result.err
+    assert result.err.strip().endswith(last)
+    assert len(result.err.splitlines()) <= 5
+
+
+def test_a_formula_with_many_weights_is_drawn_and_too_many_are_refused(run):
+    many = " + ".join(f"w{k}*x**{k}" for k in range(30))
+    assert run("--expr", many, "--steps", "2", "--lr", "1e-6").json["weights"] == 30
+    task_of(" + ".join(f"w{k}" for k in range(1000)), None)
+    with pytest.raises(sv.ScalarvizError, match="1,001 weights"):
+        task_of("+".join(f"w{k}" for k in range(1001)), None)
+
+
+def test_the_picture_has_the_graph_above_the_cubes():
+    pytest.importorskip("vispy")
+    scene = build(steps=10)
+    with_graph = sv.view.render(scene)
+    band = with_graph[90:390, 30:900].astype(int)
+    without = sv.view.render(scene.run)[90:390, 30:900].astype(int)
+    assert np.abs(band - without).max(axis=2).astype(bool).mean() > 0.03
+    violet = np.abs(band - np.array([0xC9, 0xB0, 0xFF])).max(axis=2) < 12  # gradients
+    assert violet.sum() > 100
+    assert sv.view.render(scene, (640, 360)).shape == (360, 640, 3)
