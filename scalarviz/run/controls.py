@@ -84,11 +84,10 @@ class Reader:
         StateError
             Nothing is learnt from.
         """
-        data, forward = self.frame.data, self.frame.forward
-        if data is None or forward is None:
+        found = self.frame.samples()
+        if found is None:
             raise StateError(f"{self.source.what} has no samples; try a Run or a Scene")
-        n, m = forward.tape.n_inputs, forward.tape.n_targets
-        return data[:n].T.copy(), data[n : n + m].T.copy()
+        return found
 
 
 Value = Callable[[Reader], Any]

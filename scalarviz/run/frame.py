@@ -208,6 +208,13 @@ class Frame:
         here = ("forward", "units", "data")
         return Frame, tuple(None if part.name in here else getattr(self, part.name) for part in fields(self))
 
+    def samples(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        """Copies of inputs (N, n_inputs) and targets (N, n_targets) that were learnt from; None where nothing is."""
+        if self.data is None or self.forward is None:
+            return None
+        n, m = self.forward.tape.n_inputs, self.forward.tape.n_targets
+        return self.data[:n].T.copy(), self.data[n : n + m].T.copy()
+
     def with_activations(self, activations: Mapping[str, FloatArray]) -> Frame:
         """The same frame with the rows of a probe sample."""
         return replace(self, activations=activations)

@@ -54,6 +54,13 @@ class Moment:
         """The rows of the named stages for `inputs` (N, n_inputs), each (N, outputs)."""
         return self.source.rows(inputs, stages, self.frame.values)
 
+    def whole_loss(self) -> float:
+        """The loss of all samples that were learnt from at that moment, as one batch; waits for no thread."""
+        samples = self.frame.samples()
+        if samples is None:
+            return self.source.whole_loss(self.frame.values)
+        return self.evaluate(*samples)
+
     def evaluate(self, inputs: ArrayLike, targets: ArrayLike) -> float:
         """The loss on other data, all samples as one batch."""
         return self.source.evaluate(inputs, targets, self.frame.values)

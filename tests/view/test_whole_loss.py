@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
-from scalarviz.scenes import xor
+from scalarviz.scenes import playground, xor
 
 import scalarviz as sv
 from scalarviz.errors import InputError, TypeMismatchError
@@ -89,6 +91,30 @@ def test_a_window_keeps_that_pace(scene):
             assert view.playback._paced(60.0) - view.playback._paced(60.0 - 1 / RATE) == pytest.approx(100)
         finally:
             view.close()
+
+
+@pytest.mark.gl
+def test_a_window_that_stands_asks_nothing_of_the_thread_that_trains():
+    """Each question leaves a new frame, for which it would be asked again: the picture would never come to rest."""
+    scene = playground.build(playground.Options(engine="numpy"))
+    with offscreen():
+        view = LiveView(scene, (640, 360), steps=5)
+        try:
+            for _ in range(200):
+                view.advance(0.05)
+                if view.tick(0.05):
+                    view.draw((640, 360))
+                elif view.worker.latest.step == 5:
+                    break
+                time.sleep(0.005)
+            assert not view.bench.moving
+            frame = view.worker.latest
+            view.draw((640, 360))
+            time.sleep(0.05)
+            assert view.worker.latest is frame
+        finally:
+            view.close()
+            scene.run.close()
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError, TypeMismatchError
 from ...run.frame import Frame, Stage, Tensor
+from ...run.moment import Moment
 from ...run.panels import Panel
 from ...run.plan import Plan
 from ...run.requests import FrameRequest
@@ -136,7 +137,7 @@ class Subject:
 
     def loss_of_all(self, frame: Frame) -> float | None:
         """The loss of all samples at the values of a frame, where that is the one that is told; else None."""
-        return self.source.whole_loss(frame.values) if self.whole_loss and self.source.can.predict else None
+        return Moment(frame, self.source).whole_loss() if self.whole_loss and self.source.can.predict else None
 
     def choose(self, sample: ArrayLike, target: ArrayLike | None = None) -> None:
         """Draw the way of another sample from now on.

@@ -152,7 +152,7 @@ class Telling:
         losses, facts = frame.curve.loss, self._source.facts
         batches = 1 if facts is None else -(-facts.samples // max(facts.batch_size, 1))
         if self._whole:
-            losses, batches = np.array([*self._whole, self._source.whole_loss(frame.values)]), 1
+            losses, batches = np.array([*self._whole, Moment(frame, self._source).whole_loss()]), 1
         if not learnt(losses, batches, self._story.fall):
             return Told(f"Stopped at loss {loss_text(float(losses[-1]))}.", "", self._end_caps)
         fall = loss_text(float(losses[0])), loss_text(float(losses[-1]))
