@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 import scalarviz as sv
 from scalarviz import nn
@@ -22,6 +25,11 @@ class Feature:
         """Of one point, numbers or Values."""
         return _FORMULAS[self.name](*row[: self.inputs])
 
+    def at(self, points: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Of points (N, 2) at once, shape (N,)."""
+        x, y = np.asarray(points, np.float64).T
+        return _AT_ONCE[self.name](x, y)
+
 
 _FORMULAS: dict[str, Any] = {
     "x": lambda x: x,
@@ -31,6 +39,16 @@ _FORMULAS: dict[str, Any] = {
     "xy": lambda x, y: x * y,
     "sinx": sv.sin,
     "siny": lambda x, y: sv.sin(y),
+}
+
+_AT_ONCE: dict[str, Callable[..., NDArray[np.float64]]] = {
+    "x": lambda x, y: x,
+    "y": lambda x, y: y,
+    "x2": lambda x, y: x * x,
+    "y2": lambda x, y: y * y,
+    "xy": lambda x, y: x * y,
+    "sinx": lambda x, y: np.sin(x),
+    "siny": lambda x, y: np.sin(y),
 }
 
 FEATURES = {

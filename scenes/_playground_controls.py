@@ -7,13 +7,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from scalarviz.run.controls import Button, Control, Reader, Segments, Slider, Switch
+from scalarviz.run.controls import Button, Control, Layers, Reader, Segments, Slider, Switch
 from scalarviz.run.edits import Change, Edit, SetBatchSize
 
 from ._features import FEATURES
 from ._known_points import Known, points_for
 from ._playground_edits import OtherPoints, SwitchFeature
-from ._playground_net import BETWEEN
+from ._playground_net import BETWEEN, SetHidden
 from ._playground_now import Now, now
 from ._playground_panels import Hand
 from ._points import KINDS, NOISE
@@ -70,7 +70,16 @@ def controls_of(known: Known, hand: Hand) -> tuple[Control, ...]:
         ),
         *(_feature(known, name) for name in FEATURES),
         _click(known, hand),
+        Layers(
+            "layers", "--hidden", "Units between input and output: what one layer cannot tell apart, two may.",
+            anew=True, value=partial(_hidden, known), change=lambda value, reader: SetHidden(value),
+        ),
     )  # fmt: skip
+
+
+def _hidden(known: Known, reader: Reader) -> tuple[int, ...] | None:
+    found = now(known, reader)
+    return None if found is None else found.shape.hidden
 
 
 def _batch_of(reader: Reader) -> int | None:

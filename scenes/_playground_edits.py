@@ -22,25 +22,34 @@ from ._playground_net import PlayNet, net_of
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SwitchFeature(Edit):
-    """A feature on or off. Off it is 0 and its weights are frozen; one that was never on has a column from now on."""
+    """A feature on or off. Off it is 0 and its weights are frozen; one that was never on has a column from now on.
+
+    Attributes
+    ----------
+    feature : str
+        Of :data:`._features.FEATURES`.
+    on : bool or None
+        None: the other of what it is.
+    """
 
     feature: str
-    on: bool
+    on: bool | None = None
 
     def resolved(self, hands: Hands) -> Edit:
         """The network as a change, the other columns as they are."""
         net = net_of(hands)
-        on = [name for name in FEATURES if name in net.shape.on]
-        wanted = [name for name in FEATURES if (self.on if name == self.feature else name in on)]
+        on, turned = net.shape.on, self.feature not in net.shape.on if self.on is None else self.on
+        wanted = [name for name in FEATURES if (turned if name == self.feature else name in on)]
         if not wanted:
             raise InputError("the last feature stays on: without any the network would see nothing")
         new = net.with_features(wanted)
         flags = _keep_columns(net, new)
-        return Several((Change(model=new), SetFrozen(0, flags.ravel())), self.words()).resolved(hands)
+        said = SwitchFeature(self.feature, turned).words()
+        return Several((Change(model=new), SetFrozen(0, flags.ravel())), said).resolved(hands)
 
     def words(self, name: Names = numbered) -> str:
         """``sin x on``."""
-        return f"{FEATURES[self.feature].title} {'on' if self.on else 'off'}"
+        return f"{FEATURES[self.feature].title} {'switched' if self.on is None else 'on' if self.on else 'off'}"
 
 
 def _keep_columns(old: PlayNet, new: PlayNet) -> np.ndarray[Any, np.dtype[np.bool_]]:

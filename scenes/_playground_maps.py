@@ -59,7 +59,7 @@ class _Switches:
 
     def values(self, points: Float) -> Float:
         """Each of them at points of the plane."""
-        return np.array([[float(FEATURES[name].of(point)) for name in self.names] for point in points.tolist()])
+        return np.stack([FEATURES[name].at(points) for name in self.names], axis=1)
 
     def on(self, moment: Moment) -> list[bool]:
         """Those that the network of a moment gets."""
@@ -73,7 +73,7 @@ class _Switches:
         found = shape.features if shape is not None else ()
         return [found.index(name) if name in found else None for name in self.names]
 
-    def change(self, title: str) -> Edit:
-        """The feature of that title on, or off."""
+    def change(self, title: str) -> Edit | None:
+        """The feature of that title on, or off; the last one stays."""
         name = next(name for name in self.names if FEATURES[name].title == title)
-        return SwitchFeature(name, name not in self._on)
+        return None if self._on == {name} else SwitchFeature(name)

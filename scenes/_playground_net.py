@@ -83,10 +83,6 @@ class PlayNet(nn.Sequential):
         name = next((name for name, its in ACTIVATIONS.items() if its is kind), self._shape.activation)
         return replace(self._shape, activation=name)
 
-    def hidden_edit(self, hidden: Sequence[int]) -> Edit:
-        """What a touch of + or - at the layers does: see :mod:`scalarviz.run.layers`."""
-        return SetHidden(tuple(min(units, MOST_UNITS) for units in hidden[:MOST_LAYERS]))
-
     def with_hidden(self, hidden: Sequence[int]) -> PlayNet:
         """The network with other hidden layers, as it would begin."""
         return PlayNet(replace(self.shape, hidden=tuple(hidden)))
@@ -120,7 +116,8 @@ class SetHidden(Edit):
 
     def resolved(self, hands: Hands) -> Edit:
         """The network as a change."""
-        return Several((Change(model=net_of(hands).with_hidden(self.hidden)),), self.words()).resolved(hands)
+        sizes = [min(units, MOST_UNITS) for units in self.hidden[:MOST_LAYERS]]
+        return Several((Change(model=net_of(hands).with_hidden(sizes)),), self.words()).resolved(hands)
 
     def words(self, name: Names = numbered) -> str:
         """``hidden layers 4, 2``."""

@@ -98,18 +98,18 @@ def test_a_window_that_stands_asks_nothing_of_the_thread_that_trains():
     """Each question leaves a new frame, for which it would be asked again: the picture would never come to rest."""
     scene = playground.build(playground.Options(engine="numpy"))
     with offscreen():
-        view = LiveView(scene, (640, 360), steps=5)
+        view = LiveView(scene, (1280, 720), steps=5)
         try:
             for _ in range(200):
                 view.advance(0.05)
                 if view.tick(0.05):
-                    view.draw((640, 360))
+                    view.draw((1280, 720))
                 elif view.worker.latest.step == 5:
                     break
                 time.sleep(0.005)
             assert not view.bench.moving
             frame = view.worker.latest
-            view.draw((640, 360))
+            view.draw((1280, 720))
             time.sleep(0.05)
             assert view.worker.latest is frame
         finally:
