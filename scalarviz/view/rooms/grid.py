@@ -49,7 +49,7 @@ class Grid:
     @property
     def foot(self) -> float:
         """Baseline of the line of keys."""
-        return self.size[1] - (9.0 if self.small else 16.0)
+        return self.size[1] - (14.0 if self.small else 17.0)
 
     def at(self, point: tuple[float, float]) -> int | None:
         """The tile under a point in device pixels, its caption included."""
@@ -76,7 +76,7 @@ def grid_of(size: tuple[int, int], count: int) -> Grid:
     wide, high = size[0] / scale, size[1] / scale
     small = wide < 900 or high < 500
     margin, gap, caption = (12.0, 10.0, 20.0) if small else (24.0, 18.0, 28.0)
-    top, bottom = (56.0, 28.0) if small else (92.0, 44.0)
+    top, bottom = (56.0, 40.0) if small else (96.0, 46.0)
     room = max(wide - 2 * margin, 40.0), max(high - top - bottom, 40.0)
     best, columns = 0.0, 1
     for tried in range(1, max(count, 1) + 1):

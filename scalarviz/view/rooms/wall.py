@@ -227,7 +227,7 @@ class Wall:
         if self._help:
             return [help_panel(size, self._table(), theme, self._help)]
         if self._notice:
-            return [banner(self._notice, size, size[1] - 90, size[0], theme, alarm=False)]
+            return [banner(self._notice, size, size[1], size[0], theme, alarm=False)]
         return []
 
     def _table(self) -> list[tuple[str, str]]:

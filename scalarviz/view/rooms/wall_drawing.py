@@ -52,7 +52,9 @@ def head(grid: Grid, theme: Theme, door: Door | None) -> Sketch:
     after = grid.margin + measure(COMMAND, big, True) + 18
     sketch.text(after, grid.head, "every weight is a cube", text, theme.text3)
     if door is not None:
-        line = _beginning(door.summary, grid.size[0] - 2 * grid.margin, text)
+        line = _beginning(
+            f"needs: {door.missing}" if door.missing else door.summary, grid.size[0] - 2 * grid.margin, text
+        )
         sketch.text(grid.margin, grid.head + (19 if grid.small else 28), line, text, theme.text2)
     return sketch
 
@@ -89,7 +91,7 @@ def tiles(
     remarks : mapping of int to str
         What is said at the right of a caption ("step 312", "opening").
     """
-    sketch = Sketch()
+    sketch, first = Sketch(), _prefix(grid, doors)
     for number, (door, box) in enumerate(zip(doors, grid.tiles, strict=True)):
         x, y, wide, high = box
         mine = number == chosen
@@ -101,7 +103,8 @@ def tiles(
         else:
             sketch.rect(*box, fill=theme.panel)
             _words(sketch, box, theme, door)
-        _caption(sketch, grid, theme, box, door, remarks.get(number, ""), mine)
+        name = theme.text1 if mine else theme.text3 if door.missing else theme.text2
+        _caption(sketch, grid, box, (first, door.name, remarks.get(number, "")), (name, theme.text3))
     return sketch
 
 
@@ -109,23 +112,40 @@ def _words(sketch: Sketch, box: Box, theme: Theme, door: Door) -> None:
     """What stands in the place of a picture: how to get the scene, or what it is."""
     x, y, wide, high = box
     pad = min(14.0, wide / 12)
-    said = f"needs: {door.missing}" if door.missing else door.summary
-    lines = wrapped(said, wide - 2 * pad)[: max(1, int((high - pad) / 18))]
+    said = (f"needs: {door.missing}", "needs an extra") if door.missing else (door.summary,)
+    for words in said:
+        lines = wrapped(words, wide - 2 * pad)
+        if 18 * len(lines) + pad <= high and all(measure(line, LABEL) <= wide - pad for line in lines):
+            break
+    else:
+        return
     top = y + (high - 18 * len(lines)) / 2 + 13
     for row, line in enumerate(lines):
         sketch.text(x + pad, top + 18 * row, line, LABEL, theme.text2)
 
 
-def _caption(sketch: Sketch, grid: Grid, theme: Theme, box: Box, door: Door, remark: str, mine: bool) -> None:
+def _type(grid: Grid) -> float:
+    """The size of a caption's type."""
+    return LABEL if grid.small else 15
+
+
+def _prefix(grid: Grid, doors: Sequence[Door]) -> str:
+    """What stands before each name, if there is room before all."""
+    size, first = _type(grid), f"{COMMAND} "
+    widest = max((measure(door.name, size, True) for door in doors), default=0.0)
+    return first if grid.tiles and measure(first, size) + widest <= grid.tiles[0][2] else ""
+
+
+def _caption(sketch: Sketch, grid: Grid, box: Box, words: tuple[str, str, str], colours: tuple[str, str]) -> None:
+    """What stands before the name, the name, and a remark at the right; the colours of name and rest."""
     x, y, wide, high = box
-    baseline, size = y + high + grid.caption - (5 if grid.small else 8), LABEL if grid.small else 15
-    first = f"{COMMAND} " if measure(f"{COMMAND} ", size) + measure(door.name, size, True) <= wide else ""
-    sketch.text(x, baseline, first, size, theme.text3)
+    first, name, remark = words
+    baseline, size = y + high + grid.caption - (5 if grid.small else 8), _type(grid)
+    sketch.text(x, baseline, first, size, colours[1])
     begin = x + measure(first, size)
-    dim = bool(door.missing) and not mine
-    sketch.text(
-        begin, baseline, door.name, size, theme.text3 if dim else theme.text1 if mine else theme.text2, bold=True
-    )
-    end = begin + measure(door.name, size, True)
+    while len(name) > 1 and begin + measure(name, size, True) > x + wide:
+        name = name[:-1]
+    sketch.text(begin, baseline, name, size, colours[0], bold=True)
+    end = begin + measure(name, size, True)
     if remark and end + 12 + measure(remark, LABEL) <= x + wide:
-        sketch.text(x + wide, baseline, remark, LABEL, theme.text3, anchor="right")
+        sketch.text(x + wide, baseline, remark, LABEL, colours[1], anchor="right")
