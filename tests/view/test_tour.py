@@ -172,6 +172,18 @@ def test_a_station_that_cannot_be_built_is_said_and_passed_by(rooms):
     assert not [t.name for t in threading.enumerate() if t.name == "scalarviz-training"]
 
 
+@pytest.mark.parametrize("moment", ["building", "arrived", "running", "going back", "inside a step"])
+def test_closing_in_the_middle_of_anything_leaves_no_thread(host, moment):
+    """That there is none is what the fixture looks at."""
+    if moment != "building":
+        host.view.go({"going back": 1, "inside a step": 2}.get(moment, 0))
+        until(host, lambda: host.view._goal is None and host.view.view is not None, tick=0.0)
+    if moment != "arrived":
+        until(host, lambda: moment == "building" or host.view._acts > 0)
+    host.close_soon()
+    assert host.closed
+
+
 @pytest.mark.parametrize("size", [(160, 200), (640, 360), (2560, 1440)])
 def test_every_size_is_drawn_and_the_line_is_above_the_scene(host, size):
     at(host, 0)
