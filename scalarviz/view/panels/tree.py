@@ -137,6 +137,8 @@ class TreeDrawer(Drawer[GradientTree]):
         )
         inks = colours(2 * scale.unit(np.nan_to_num(shown)) - 1)
         sketch.cells(at.reshape(-1, 4), inks.reshape(-1, 3))
+        high, wide = shown.shape
+        sketch.rect(left, top, cell * wide, tall * high, stroke=self.ground.theme.border)
 
     def _factors(self, sketch: Sketch, box: Box, row: Row, scale: Range, colours: Colormap) -> None:
         """The two rows of numbers whose products the leaf is: left of it the derivatives, above it the inputs."""
