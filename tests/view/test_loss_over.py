@@ -15,9 +15,10 @@ from scalarviz.run.edits import SetWeights
 from scalarviz.run.frame import Frame
 from scalarviz.run.panels import LineFit, LossOver, TrainingLoop
 from scalarviz.run.run_source import RunSource
+from scalarviz.view.draw.text import measure
 from scalarviz.view.draw.theme import DARK, rgb
 from scalarviz.view.panels.descent import Losses, Place, grown, losses, place_of, steepness, verdict
-from scalarviz.view.panels.line_fit import LineFitDrawer
+from scalarviz.view.panels.line_fit import LineFitDrawer, _inside
 from scalarviz.view.panels.loop import CALLS
 from scalarviz.view.panels.loss_over import UNKNOWN, LossOverDrawer
 from scalarviz.view.panels.trail import MOST, Trail
@@ -326,3 +327,46 @@ def test_panels_that_cannot_be(kind, given, error):
     names = {LossOver: ("weights", "names", "spans"), TrainingLoop: ("weights", "names"), LineFit: ("title", "names")}
     with pytest.raises(error, match=kind.__name__):
         kind(**dict(zip(names[kind], given, strict=True)))
+
+
+@given(st.floats(-1e30, 1e30), st.floats(-1e30, 1e30))
+def test_a_line_is_cut_at_the_edges_however_steep_it_is(slope, height):
+    x = np.linspace(-1, 2, 7)
+    y = slope * x + height
+    starts, ends = _inside(x, y, (-1.0, 1.0))
+    for points in (starts, ends):
+        assert (np.abs(points[:, 1]) <= 1).all()
+        assert ((points[:, 0] >= -1) & (points[:, 0] <= 2)).all()
+        inside = np.abs(points[:, 1]) < 1
+        scale = max(abs(slope), abs(height), 1.0)
+        np.testing.assert_allclose(points[inside, 1], slope * points[inside, 0] + height, atol=1e-9 * scale)
+    assert (len(starts) > 0) == bool(((np.maximum(y[1:], y[:-1]) >= -1) & (np.minimum(y[1:], y[:-1]) <= 1)).any())
+
+
+@pytest.mark.gl
+def test_a_ball_that_comes_back_from_far_arrives():
+    """A difference to something large forgets the small."""
+    scene = made(weights=2)
+    with scene.run:
+        bench = bench_of(scene)
+        drawer = bench.side.drawers["loss over weights"]
+        for place in ([3e19, -2e19], [-1.5, -1.0]):
+            drawer._rolling(np.array(place), 1.0)
+            drawer._rolling(np.array(place), 1.0)
+        assert drawer._ball().tolist() == [-1.5, -1.0]
+
+
+@pytest.mark.gl
+def test_a_diverged_neuron_fits_into_its_column():
+    scene = made(weights=2, lr=1.1)
+    with scene.run as run:
+        run.step(40)
+        bench = bench_of(scene)
+        column = bench.side.drawers["loss over weights"].box
+        for sketch in bench.sketches:
+            for item in sketch.texts:
+                wide = measure(item.text, item.size, item.bold)
+                left = item.x - {"left": 0.0, "middle": 0.5, "right": 1.0}[item.anchor] * wide
+                assert left >= column[0] - 1 or left + wide < column[0], item.text
+                assert left + wide <= 1280
+        assert any("too far: it ends higher" in line for line in words(bench))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scalarviz.view.draw.sketch import TextItem
-from scalarviz.view.draw.text import CAP_HEIGHT, GlyphAtlas, font_path, measure, number, short
+from scalarviz.view.draw.text import CAP_HEIGHT, GlyphAtlas, chip_text, font_path, measure, number, short
 
 INK = (1.0, 1.0, 1.0, 1.0)
 CHARACTERS = "0123456789 abcxyz ABCXYZ .,:·×±σδ∞→#%()[]=" + "\N{MINUS SIGN}"
@@ -126,3 +126,14 @@ def test_numbers_that_are_new_in_every_frame_fill_no_memory() -> None:
         measure(f"{k / 7:.6f}", 13.0)
     assert len(atlas._runs) <= 1024
     assert measure.cache_info().currsize <= 1024
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("power", range(-12, 97, 3))
+def test_a_chip_has_room_for_numbers_of_any_size(power, sign):
+    for mantissa in (1.0, 4.4, 9.996):
+        value = sign * mantissa * 10.0**power
+        text = chip_text(value, signed=True)
+        assert len(text.lstrip("+−")) <= 4, text
+        told = float(text.replace("−", "-"))
+        assert told == pytest.approx(value, rel=0.12, abs=0.005)

@@ -201,11 +201,11 @@ def short(value: float, *, signed: bool = False) -> str:
     return exponent(value, signed=signed)
 
 
-def exponent(value: float, *, signed: bool = False) -> str:
-    """``−4.2e−4``; zero is ``0``."""
+def exponent(value: float, digits: int = 1, *, signed: bool = False) -> str:
+    """``−4.2e−4``, with so many decimals; zero is ``0``."""
     if value == 0:
         return "0"
-    mantissa, power = f"{abs(value):.1e}".split("e")
+    mantissa, power = f"{abs(value):.{digits}e}".split("e")
     sign = MINUS if value < 0 else ("+" if signed else "")
     return f"{sign}{mantissa}e{MINUS if int(power) < 0 else ''}{abs(int(power))}"
 
@@ -225,8 +225,10 @@ def chip_digits(value: float, digits: int = 2) -> int:
 
 
 def chip_text(value: float, *, signed: bool = False) -> str:
-    """A number that fits a chip: four characters and a sign."""
+    """A number that fits a chip: four characters and a sign, a fifth from 1e100 on."""
     value = float(value)
+    if 9999.5 <= abs(value) < float("inf"):
+        return exponent(value, 0, signed=signed)
     return number(value, chip_digits(value), signed=signed)
 
 

@@ -131,14 +131,15 @@ def _pixels(x: Floats, y: Floats, spans: tuple[tuple[float, float], tuple[float,
 
 def _inside(x: Floats, y: Floats, span: tuple[float, float]) -> tuple[Floats, Floats]:
     """A line through points, cut where it leaves `span` upwards or downwards: starts and ends, (N, 2) each."""
-    pieces = []
-    for (x0, y0), (x1, y1) in zip(zip(x, y, strict=True), zip(x[1:], y[1:], strict=False), strict=False):
-        if not np.isfinite([y0, y1]).all() or max(y0, y1) < span[0] or min(y0, y1) > span[1]:
-            continue
-        shares = [0.0, 1.0]
-        if y1 != y0:
-            cuts = sorted(((span[0] - y0) / (y1 - y0), (span[1] - y0) / (y1 - y0)))
-            shares = [max(0.0, cuts[0]), min(1.0, cuts[1])]
-        pieces.append([(x0 + share * (x1 - x0), y0 + share * (y1 - y0)) for share in shares])
-    found = np.array(pieces, np.float64).reshape(-1, 2, 2)
-    return found[:, 0], found[:, 1]
+    ends = np.stack([np.stack([x[:-1], y[:-1]], 1), np.stack([x[1:], y[1:]], 1)])
+    known = np.isfinite(ends).all(axis=(0, 2))
+    crosses = known & (ends[:, :, 1].max(axis=0) >= span[0]) & (ends[:, :, 1].min(axis=0) <= span[1])
+    ends = ends[:, crosses]
+    (x0, y0), (x1, y1) = ends[0].T, ends[1].T
+    rise = np.where(y1 == y0, 1.0, y1 - y0)
+    found = []
+    for here in (y0, y1):
+        height = np.clip(here, *span)  # where it leaves, exactly there, however steep it is
+        share = np.where(y1 == y0, 0.0 if here is y0 else 1.0, (height - y0) / rise)
+        found.append(np.stack([x0 + np.clip(share, 0.0, 1.0) * (x1 - x0), height], axis=1))
+    return found[0], found[1]

@@ -111,7 +111,8 @@ class LossOverDrawer(Drawer[LossOver]):
         assert self._rolls is not None
         start, end = self._rolls
         share = min(1.0, self._since / max(self._time, 1e-9))
-        return start + (end - start) * share * share * (3 - 2 * share)
+        eased = share * share * (3 - 2 * share)
+        return (1 - eased) * start + eased * end  # at its end it is there exactly, from however far
 
     def _picture(
         self, box: Box, source: Source, frame: Frame, place: Place, ball: Floats, data: Data, trail: Floats,

@@ -45,13 +45,14 @@ def draw_slope(
     losses_at : callable
         The loss at places (N, 1).
     """
-    plot = (box[0] + LEFT, box[1] + 8, box[2] - LEFT, box[3] - 8 - _FOOT)
     weights, found = curve
     shown = np.isfinite(found)
     if shown.sum() < 2:
         sketch.text(box[0], box[1] + 30, "the loss is beyond all numbers here", LABEL, theme.text2)
         return
     up = axis(np.append(found[shown], 0.0) if found[shown].min() >= 0 else found[shown], most=5, linear=True)
+    left = max([LEFT, *(measure(tick_text(tick), LABEL) + 8 for tick in up.ticks)])
+    plot = (box[0] + left, box[1] + 8, box[2] - left, box[3] - 8 - _FOOT)
     paper = _Paper(plot, (float(weights[0]), float(weights[-1])), up)
     _grid(sketch, paper, theme, name)
     sketch.polyline(paper.points(weights[shown], found[shown]), theme.text2, 2.0)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
+from ..draw.text import measure
 from ..draw.theme import Theme, mixed
 from .descent import Place, Span
 from .loss import tick_text
@@ -44,7 +45,8 @@ def draw_valley(
     trail : ndarray, shape (N, 2)
         Where it was.
     """
-    plot = (box[0] + LEFT, box[1] + 4, box[2] - LEFT, box[3] - 4 - _FOOT)
+    left = max([LEFT, *(measure(tick_text(end), LABEL) + 8 for end in spans[1])])
+    plot = (box[0] + left, box[1] + 4, box[2] - left, box[3] - 4 - _FOOT)
     sketch.rect(*plot, fill=theme.panel, stroke=theme.border)
     for number, level in enumerate(levels(losses)):
         starts, ends = isoline(losses, level)
