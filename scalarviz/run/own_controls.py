@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..engine.limits import Limits
 from ..nn import Sequential
-from .controls import Control, Reader, Segments, Slider
+from .controls import Button, Control, Reader, Segments, Slider
 from .edits import Change, Edit, SetBatchSize, SetLimits, SetOptimizer
 from .edits.change import ACTIVATIONS, OPTIMIZERS
 
@@ -24,17 +25,18 @@ _BATCHES = (1, 16, 128, 1024)
 _NONE, _L1, _L2 = "none", "L1", "L2"
 
 
-def own_controls(reader: Reader) -> tuple[Control, ...]:
+def own_controls(reader: Reader, bends: Sequence[str] = ()) -> tuple[Control, ...]:
     """Those of the run of a moment, from top to bottom: which there are follows from how many samples there are.
 
-    None where nothing is trained. Each says itself whether it can be had at a moment: its value is None where not.
+    `bends` are activations that are offered beside the usual ones. None where nothing is trained. Each says itself
+    whether it can be had at a moment: its value is None where not.
     """
     settings = reader.settings
     if settings is None:
         return ()
     rates = reader.frame.curve.lr
     first = float(rates[0]) if len(rates) else settings.numbers.get("lr")
-    return (_rate(first), _batch(settings.samples), _RULE, *_PENALTY, _ACTIVATION)
+    return (_rate(first), _batch(settings.samples), _RULE, *_PENALTY, _activation(bends))
 
 
 # ---- the learning rate
@@ -73,10 +75,11 @@ def _batch_edit(value: int, reader: Reader) -> Edit:
 
 def _batch(samples: int) -> Control:
     sizes = [size for size in _BATCHES if size < samples]
+    if len(sizes) < 2:  # of few samples: one, half of them, all
+        sizes = sorted({1, samples // 2} - {0, samples}) if samples > 5 else list(range(1, samples))
     does = "Samples whose gradients a step averages: few are quick and noisy, many are slow and smooth."
-    if len(sizes) < 2:
-        return Slider("batch", "--batch", does, least=1, most=max(2, samples), whole=True,
-                      value=_batch_of, change=_batch_edit)  # fmt: skip
+    if samples < 2:  # nothing to choose
+        return Button("batch", "", does, value=lambda reader: None, change=_batch_edit)
     return Segments("batch", "--batch", does, choices=(*sizes, samples), value=_batch_of, change=_batch_edit)
 
 
@@ -171,7 +174,7 @@ def is_sequence(reader: Reader) -> bool:
     return isinstance(getattr(run, "model", None), Sequential)
 
 
-def _activation_of(reader: Reader) -> str | None:
+def activation_of(reader: Reader) -> str | None:
     """That of all hidden activations, where they are one."""
     stages = reader.stages
     last = max((k for k, stage in enumerate(stages) if stage.weight is not None), default=0)
@@ -180,13 +183,15 @@ def _activation_of(reader: Reader) -> str | None:
 
 
 def _activation_edit(value: str, reader: Reader) -> Edit | None:
-    return None if value == _activation_of(reader) else Change(activation=value)
+    return None if value == activation_of(reader) else Change(activation=value)
 
 
-_ACTIVATION = Segments(
-    "activation", "--activation", "What bends between the layers: without a bend many layers are no more than one.",
-    choices=_CLOSE, value=_activation_of, change=_activation_edit,
-)  # fmt: skip
+def _activation(bends: Sequence[str]) -> Segments:
+    more = [bend for bend in dict.fromkeys(bends) if bend not in _CLOSE]
+    return Segments(
+        "activation", "--activation", "What bends between the layers: without a bend many layers are no more than one.",
+        choices=(*_CLOSE, *more), value=activation_of, change=_activation_edit,
+    )  # fmt: skip
 
 
 def tick_values(slider: Slider, most: int = 6) -> tuple[float, ...]:

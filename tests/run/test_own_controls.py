@@ -119,9 +119,20 @@ def test_batches_that_there_cannot_be_are_not_offered() -> None:
     a = run()
     a.do(SetBatchSize(5))
     a.do(Refill(X[:5], Y[:5]))
-    assert isinstance(controls(a)["batch"], Slider)  # one to five
+    assert controls(a)["batch"].choices == (1, 2, 3, 4, 5)  # type: ignore[attr-defined]
     with pytest.raises(InputError):
         a.do(controls(a)["batch"].change(6, reader(a)))  # type: ignore[arg-type]
+    a.do(Refill(X[:9], Y[:9]))
+    assert controls(a)["batch"].choices == (1, 4, 9)  # type: ignore[attr-defined]
+    a.do(SetBatchSize(1))
+    a.do(Refill(X[:1], Y[:1]))
+    assert values(a)["batch"] is None
+
+
+def test_an_activation_that_there_is_can_be_had_beside_the_usual_ones() -> None:
+    first, other = own_controls(reader(run(3)))[-1], own_controls(reader(run(3)), ("relu", "leaky_relu"))[-1]
+    assert first.choices == ("tanh", "relu", "gelu", "sigmoid")  # type: ignore[attr-defined]
+    assert other.choices == ("tanh", "relu", "gelu", "sigmoid", "leaky_relu")  # type: ignore[attr-defined]
 
 
 def test_the_usual_rate_is_the_first_one() -> None:

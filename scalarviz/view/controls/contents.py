@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from ...run.controls import MOST_LAYERS, Button, Control, Layers, Reader, Slider, Switch, fewer, more
 from ...run.edits import Edit
 from ...run.layers import LAYERS
-from ...run.own_controls import own_controls, tick_values
+from ...run.own_controls import activation_of, own_controls, tick_values
 from ...run.restarted import seed_shown
 from ..draw.places import LABEL
 from ..draw.text import measure
@@ -94,6 +94,7 @@ class Contents:
         self._does, self._scene, self._command = does, tuple(controls), command
         self._hidden = frozenset(hide)
         self._own: tuple[tuple[object, ...], tuple[Control, ...]] | None = None
+        self._bends: dict[str, None] = {}
         self._tools = tuple(self._tool(*tool) for tool in _TOOLS)
 
     def rows(self, reader: Reader, wanted: Mapping[str, Any]) -> list[Row]:
@@ -119,9 +120,11 @@ class Contents:
     def _owned(self, reader: Reader) -> tuple[Control, ...]:
         """Those of every run, made anew only where which there are, or a usual value, has become another."""
         settings = reader.settings
-        known = (None if settings is None else settings.samples, *reader.frame.curve.lr[:1].tolist())
+        bend = activation_of(reader)
+        self._bends |= {} if bend is None else {bend: None}  # what there was once can be had again
+        known = (None if settings is None else settings.samples, len(self._bends), *reader.frame.curve.lr[:1].tolist())
         if self._own is None or self._own[0] != known:
-            self._own = known, own_controls(reader)
+            self._own = known, own_controls(reader, tuple(self._bends))
         return self._own[1]
 
     # ---- rows of controls

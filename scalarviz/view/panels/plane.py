@@ -24,6 +24,7 @@ from .toggle import Toggle
 
 _ROOM = (0.0, 0.0, float(COLUMN), 0.0)
 _LEAST = 232.0  # side of the smallest map in the column
+_SMALL = 140.0  # and beside the controls
 TEST, HARD = 0, 1  # places of the switches
 
 
@@ -46,6 +47,7 @@ class PlaneDrawer(Drawer[PlaneMap]):
         super().__init__(panel, ground)
         high = around(panel, _ROOM, hands=ground.hints)
         self.height, self.most, self.overlay = _LEAST + high, COLUMN + high, (220.0, 220.0 + high)
+        self.least = _SMALL + high
         self.work = PlaneWork(panel.across, panel.up, panel.inputs, panel.cells, ground.hints)
         self.toggles = Toggle("", on=True), Toggle("discretise")
         self.choices = (("Click", "a point of the map: show its way"),) if panel.points else ()

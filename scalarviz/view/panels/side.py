@@ -27,6 +27,8 @@ from .inner import Inner
 from .registry import drawer_of, is_own
 
 Kind = TypeVar("Kind", bound=Panel)
+ANSWER = 3
+"""Worth of a panel that shows what a network answers everywhere."""
 
 
 class SidePanels:
@@ -91,9 +93,13 @@ class SidePanels:
         return [replace(w, worth=0) for w in found] if self._turned else found
 
     def smaller(self) -> list[Wanted]:
-        """The same as small as they can still be read, the one to be kept first; for a place beside the controls."""
-        drawers = sorted(((name, self.drawers[name]) for name in self._column), key=lambda one: not one[1].first)
-        return [Wanted(name, d.least or d.height, max(d.height, d.least), d.worth, d.first) for name, d in drawers]
+        """The same as small as they can still be read, for a place beside the controls.
+
+        First what shows the answer at a glance, so that it is seen what a knob does, then what is to be kept.
+        """
+        drawers = [(name, self.drawers[name]) for name in self._column]
+        drawers.sort(key=lambda one: (one[1].worth < ANSWER, not one[1].first))
+        return [Wanted(name, d.least or d.height, max(d.most, d.height), d.worth, d.first) for name, d in drawers]
 
     def place(self, boxes: Mapping[str, Box], left_out: Sequence[str] = (), more: Box | None = None) -> None:
         """Put the panels of the column into `boxes`; of those `left_out` a line at `more` tells."""
