@@ -157,7 +157,8 @@ class ControlsPanel:
         inner = (box[0] + PAD, box[1] + HEAD, box[2] - 2 * PAD, box[3])
         rows = [one.row for one in self._stood[first:]]
         found = stood(rows, inner)
-        return [one for one in found if one.box[1] + one.box[3] <= inner[1] + self._height + 0.5]
+        seen = [one for one in found if one.box[1] + one.box[3] <= inner[1] + self._height + 0.5]
+        return seen[:-1] if seen and seen[-1].row.look == "rule" else seen  # it parts nothing there
 
     # ---- what it looks like
 

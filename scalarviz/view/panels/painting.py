@@ -26,6 +26,7 @@ WIDE = 1.2
 """Aspect from which the small pictures stand below the large one; else they stand beside it."""
 TALLEST = 260.0
 Pixels = NDArray[np.floating]
+_SMALL = 190.0  # height beside the controls
 Boxes = tuple[Box, Box, Box]
 """Of network, target and error."""
 
@@ -80,6 +81,7 @@ class PaintingDrawer(Drawer[Painting]):
     def __init__(self, panel: Painting, ground: Ground) -> None:
         super().__init__(panel, ground)
         self.height = easel_height(panel.size[1] / panel.size[0])
+        self.least = min(self.height, _SMALL)
         self._easel = Easel(ground.hints)
         self._wanted: Pixels | None = None
         self._target = np.zeros((1, 1, 3), np.uint8)

@@ -13,7 +13,7 @@ from ...run.frame import Frame
 from ...run.moment import Moment
 from ...run.panels import Panel
 from ..cubes.scale import LegendScale
-from ..draw.places import GAP, LABEL, Box, Wanted
+from ..draw.places import ABOUT, GAP, LABEL, Box, Wanted
 from ..draw.sketch import Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
@@ -27,8 +27,6 @@ from .inner import Inner
 from .registry import drawer_of, is_own
 
 Kind = TypeVar("Kind", bound=Panel)
-ANSWER = 3
-"""Worth of a panel that shows what a network answers everywhere."""
 
 
 class SidePanels:
@@ -98,7 +96,7 @@ class SidePanels:
         First what shows the answer at a glance, so that it is seen what a knob does, then what is to be kept.
         """
         drawers = [(name, self.drawers[name]) for name in self._column]
-        drawers.sort(key=lambda one: (one[1].worth < ANSWER, not one[1].first))
+        drawers.sort(key=lambda one: (one[1].worth < ABOUT, not one[1].first))
         return [Wanted(name, d.least or d.height, max(d.most, d.height), d.worth, d.first) for name, d in drawers]
 
     def place(self, boxes: Mapping[str, Box], left_out: Sequence[str] = (), more: Box | None = None) -> None:
