@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -41,8 +40,8 @@ class Chain(NamedTuple):
 def chain_of(reader: Reader) -> Chain | None:
     """The network of a moment as such a chain; None for any other.
 
-    A class of one's own that derives from nn.Sequential is none: who wrote it knows what it is made of, and may say so
-    by a method ``hidden_edit(hidden)``.
+    A class of one's own that derives from nn.Sequential is none: who wrote it knows what it is made of, and
+    lists a control of its own.
     """
     model = _model(reader)
     if type(model) is not nn.Sequential:
@@ -71,16 +70,8 @@ def _model(reader: Reader) -> Any:
     return getattr(getattr(reader.source, "run", None), "model", None)  # a source of arrays or weights has none
 
 
-def _own_way(reader: Reader) -> Callable[[tuple[int, ...]], Edit | None] | None:
-    """How a network with a mind of its own gets other hidden layers: its method ``hidden_edit(hidden)``."""
-    own = getattr(_model(reader), "hidden_edit", None)
-    return own if callable(own) else None
-
-
 def hidden_of(reader: Reader) -> tuple[int, ...] | None:
     """Units of each hidden layer at a moment; None where layers cannot be changed by hand."""
-    if _own_way(reader) is not None:
-        return tuple(stage.outputs for stage in reader.stages if stage.kind == "linear")[:-1]
     chain = chain_of(reader)
     return None if chain is None else chain.sizes[1:-1]
 
@@ -91,12 +82,8 @@ def hidden_edit(hidden: tuple[int, ...], reader: Reader) -> Edit | None:
     None where nothing changes, or layers cannot be changed.
     """
     kept = tuple(min(max(int(units), 1), MOST_UNITS) for units in hidden[:MOST_LAYERS])
-    now, own, chain = hidden_of(reader), _own_way(reader), chain_of(reader)
-    if now is None or kept == now:
-        return None
-    if own is not None:
-        return own(kept)
-    if chain is None:
+    chain = chain_of(reader)
+    if chain is None or kept == chain.sizes[1:-1]:
         return None
     parts: list[nn.Module] = [*chain.first]
     for n_in, n_out in pairwise((chain.sizes[0], *kept, chain.sizes[-1])):

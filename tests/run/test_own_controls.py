@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from itertools import pairwise
 from typing import Any
 
@@ -237,18 +236,6 @@ def test_new_layers_are_drawn_as_the_others_were_and_what_has_no_weights_stays()
         assert ((now >= 0.25) & (now < 0.75)).all() if tensor.role == "weight" else (now == 0).all()
 
 
-def test_a_network_with_a_mind_of_its_own_says_itself_what_other_layers_are() -> None:
-    class Mine(OwnSequence):
-        def hidden_edit(self, hidden: tuple[int, ...]) -> Any:
-            return SetBatchSize(sum(hidden))
-
-    net = Mine(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
-    a = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (X, Y), engine="numpy")
-    assert hidden_of(reader(a)) == (3,)
-    assert hidden_edit((4, 5), reader(a)) == SetBatchSize(9)
-    assert hidden_edit((3,), reader(a)) is None
-
-
 @pytest.mark.parametrize("value", [3, "4,2", (0,), (1.5,), (-1, 2), (10**6,), (1,) * 7, None])
 def test_units_that_are_none_are_refused(value: Any) -> None:
     with pytest.raises(InputError):
@@ -265,11 +252,3 @@ def test_the_seed_is_that_of_the_line_that_is_shown() -> None:
     a.restart()
     assert seed_shown(a.frame()) == 7  # begun anew from the same weights
     a.undo()
-
-
-def test_the_playgrounds_layers_can_be_changed() -> None:
-    scenes = importlib.import_module("scalarviz.scenes.playground")
-    scene = scenes.build(scenes.Options(engine="numpy", hidden=(4, 2)))
-    assert hidden_of(reader(scene.run)) == (4, 2)
-    scene.run.do(hidden_edit((4, 3), reader(scene.run)))
-    assert hidden_of(reader(scene.run)) == (4, 3)
