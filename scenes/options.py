@@ -30,7 +30,7 @@ def parse_size(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     match = re.fullmatch(r"(\d{1,5})[xX×](\d{1,5})", value.strip())
-    least, most = SIDES[0], SIDES[1] // 2  # a still is drawn at twice the size
+    least, most = SIDES
     if not match or not all(least <= int(side) <= most for side in match.groups()):
         raise InputError(f"a size is width x height with {least} to {most} pixels a side, as 1280x720, got {value!r}")
     return int(match[1]), int(match[2])

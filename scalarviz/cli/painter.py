@@ -37,11 +37,12 @@ class Painter:
         """The same drawn at twice the size and averaged, for smooth edges; of another `step`, if one is given."""
         from ..view.shown.standing import standing
 
+        fine = 2 if 2 * max(self._size) <= self._screen.longest else 1
         with self._screen:
-            self._bench.resize(self._size, supersample=2)
+            self._bench.resize(self._size, supersample=fine)
         with standing(self._bench.subject.source, step):
             self._update(pace_text, None)
-        return self._screen.render(self._bench.draw, self._size, supersample=2)
+        return self._screen.render(self._bench.draw, self._size, supersample=fine)
 
     def _update(self, pace_text: str, seconds: float | None) -> None:
         with self._screen:

@@ -18,6 +18,7 @@ from .cubes.picking import Hit
 from .cubes.scale import paint
 from .cubes.sizes import ALL_ALIKE, Sizing
 from .cubes.slab import SlabVisual
+from .draw.gl import Viewport
 from .draw.painter import Painter, clipped
 from .draw.places import MARGIN, check_size
 from .draw.sketch import Sketch
@@ -378,8 +379,8 @@ class Workbench(Laying):
         """What lies above that because of pointer and keys, lowest layer first."""
         return self._touched
 
-    def draw(self, viewport: tuple[int, int] | None = None) -> None:
-        """Paint the whole picture into the bound framebuffer of `viewport` device pixels (default: `size`)."""
+    def draw(self, viewport: Viewport | None = None) -> None:
+        """Paint the whole picture into the `viewport` of the bound framebuffer (default: `size` device pixels)."""
         if (self._outdated or self._view.stale) and self._frame is not None:
             self.update(self._frame, self._pace, 0.0)
         past = self._frame is not None and newest_beyond(self._frame) > 0

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError, UnknownNameError, listing
 from ...run.ranges import KNEE, SCALES, Range
-from ..draw.gl import gloo
+from ..draw.gl import Viewport, gloo
 from ..draw.maps import TABLE_SIZE, Colormap, get_map
 from ..draw.theme import Theme, get_theme, rgb
 from ..space.camera import Camera
@@ -25,8 +25,6 @@ from .atlas import DEAD, FROZEN, NOT_COMPUTED, Atlas
 from .shader import VERTEX, Variant, fragment
 from .sizes import ALL_ALIKE
 from .tray import TrayVisual
-
-Viewport = tuple[int, int] | tuple[int, int, int, int]
 
 DETAIL_PIXELS = 6.0
 """From this size on cubes have gaps, rims and marks."""

@@ -6,6 +6,10 @@ from typing import Any
 
 from ...errors import MissingDependencyError
 
+Viewport = tuple[int, int] | tuple[int, int, int, int]
+"""Device pixels that a picture has: (width, height) of the framebuffer, or (x, y, width, height) from its lower left
+corner, beyond which the picture may reach."""
+
 NO_GL = (
     "no OpenGL to draw with: install EGL (Debian, Ubuntu: apt-get install libegl1 libgl1 libfontconfig1) "
     'or Qt (pip install "PySide6-Essentials>=6.8,!=6.12.0")'

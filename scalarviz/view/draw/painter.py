@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .gl import gloo
+from .gl import Viewport, gloo
 from .sketch import VERTEX, Colour, Float, ImageItem, PointsItem, Sketch, SpritesItem, rgba
 from .text import GlyphAtlas
 
@@ -176,19 +176,18 @@ class _Batch:
 
 
 @contextmanager
-def clipped(
-    box: tuple[float, float, float, float], size: tuple[float, float], viewport: tuple[int, int]
-) -> Iterator[None]:
-    """Draw inside `box` only (logical pixels of a picture of `size`), in a framebuffer of `viewport` device pixels."""
+def clipped(box: tuple[float, float, float, float], size: tuple[float, float], viewport: Viewport) -> Iterator[None]:
+    """Draw inside `box` only (logical pixels of a picture of `size`), where the picture has `viewport` for itself."""
     x, y, width, height = box
     if (x, y, width, height) == (0.0, 0.0, *size):
         yield
         return
-    across, down = viewport[0] / size[0], viewport[1] / size[1]
+    from_left, from_foot, wide, high = (0, 0, *viewport) if len(viewport) == 2 else viewport
+    across, down = wide / size[0], high / size[1]
     left, top = round(x * across), round(y * down)
     right, bottom = round((x + width) * across), round((y + height) * down)
     gloo.set_state(scissor_test=True)
-    gloo.set_scissor(left, viewport[1] - bottom, right - left, bottom - top)
+    gloo.set_scissor(from_left + left, from_foot + high - bottom, right - left, bottom - top)
     yield
     gloo.set_state(scissor_test=False)
 

@@ -17,12 +17,18 @@ from numpy.typing import NDArray
 
 from ...errors import InputError, MissingDependencyError
 from ...run.scene import SIDES
-from ..draw.gl import NO_GL
+from ..draw.gl import NO_GL, Viewport
 
 Image = NDArray[np.uint8]
+Draw = Callable[[Any], None]
+"""Draws into the viewport that it is called with (:data:`~..draw.gl.Viewport`)."""
 
 MAX_SIDE = SIDES[1]
-"""Pixels of the framebuffer: what OpenGL 2 hardware and Mesa both offer."""
+"""Pixels of a picture's side."""
+FRAMEBUFFER = 8192
+"""Pixels of a framebuffer's side: what OpenGL 2 hardware and Mesa both offer. A larger picture is drawn in tiles."""
+TILE = 4000
+"""Pixels of their side: a multiple of the period of every pattern that is drawn by the pixel."""
 
 _QT = ("pyside6", "pyqt6", "pyqt5")
 
@@ -45,7 +51,7 @@ class Offscreen:
 
     def render(
         self,
-        draw: Callable[[tuple[int, int]], None],
+        draw: Draw,
         size: tuple[int, int],
         *,
         supersample: int = 1,
@@ -56,7 +62,8 @@ class Offscreen:
         Parameters
         ----------
         draw : callable
-            Called with the framebuffer's (width, height) in device pixels, its context current.
+            Called with the viewport in device pixels, its context current: the framebuffer's (width, height), or for
+            each tile of a picture that is larger, where that lies around it.
         size : (int, int)
             Width and height of the picture.
         supersample : int
@@ -74,19 +81,47 @@ class Offscreen:
         InputError
             A size without pixels, or larger than a framebuffer can be.
         """
+        width, height = size[0] * supersample, size[1] * supersample
+        if min(size) < 1 or supersample < 1 or max(size) > MAX_SIDE or max(width, height) > self.longest:
+            raise InputError(
+                f"picture size {size[0]}x{size[1]} (x{supersample}) must be 1 to {min(MAX_SIDE, self.longest)} pixels "
+                "a side"
+            )
+        if max(width, height) <= FRAMEBUFFER:
+            image = self._drawn(draw, (width, height), (width, height), background)
+            return shrink(image, supersample) if supersample > 1 else np.ascontiguousarray(image)
+        side = TILE - TILE % supersample
+        picture = np.empty((size[1], size[0], 3), np.uint8)
+        for top in range(0, height, side):
+            for left in range(0, width, side):
+                place = (-left, side - height + top, width, height)  # from the lower left corner of the tile
+                tile = self._drawn(draw, (side, side), place, background)
+                tile = shrink(tile, supersample) if supersample > 1 else tile
+                part = picture[top // supersample :, left // supersample :][: len(tile), : len(tile)]
+                part[:] = tile[: part.shape[0], : part.shape[1]]
+        return picture
+
+    @property
+    def longest(self) -> int:
+        """Device pixels of the longest side that can be drawn, in tiles if need be."""
         from vispy import gloo
 
-        width, height = size[0] * supersample, size[1] * supersample
-        if min(size) < 1 or supersample < 1 or max(width, height) > MAX_SIDE:
-            raise InputError(f"picture size {size[0]}x{size[1]} (x{supersample}) must be 1 to {MAX_SIDE} pixels a side")
         self._canvas.set_current()
-        with self._framebuffer(width, height) as target:
-            gloo.set_viewport(0, 0, width, height)
+        found = gloo.gl.glGetParameter(gloo.gl.GL_MAX_VIEWPORT_DIMS)
+        return int(min(found)) if found else FRAMEBUFFER
+
+    def _drawn(self, draw: Draw, size: tuple[int, int], viewport: Viewport, background: tuple[float, ...]) -> Image:
+        """A framebuffer of `size` after `draw(viewport)`."""
+        from vispy import gloo
+
+        self._canvas.set_current()
+        with self._framebuffer(*size) as target:
+            gloo.set_viewport(0, 0, *viewport) if len(viewport) == 2 else gloo.set_viewport(*viewport)
             gloo.set_state(depth_mask=True)
             gloo.clear(color=(*background, 1.0), depth=True)
-            draw((width, height))
+            draw(viewport)
             image: Image = target.read("color", alpha=False)
-        return shrink(image, supersample) if supersample > 1 else np.ascontiguousarray(image)
+        return image
 
     def _framebuffer(self, width: int, height: int) -> Any:
         """The framebuffer of a size; the last two are kept (a film and its picture)."""
@@ -130,7 +165,7 @@ def offscreen() -> Offscreen:
 
 
 def render(
-    draw: Callable[[tuple[int, int]], None],
+    draw: Draw,
     size: tuple[int, int],
     *,
     supersample: int = 1,
