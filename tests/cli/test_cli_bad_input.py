@@ -89,7 +89,7 @@ BAD = {
         "loss < " + "1" * 10_000,
     ],
 }
-SWITCHES = {"headless", "json_line", "paused"}
+SWITCHES = {"headless", "json_line", "paused", "presenter"}
 # Flags that come in pairs get a good partner, so that the bad value itself is what is wrong
 PARTNERS = {
     "source": ["--graded", "good.png"],

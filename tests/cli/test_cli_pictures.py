@@ -111,6 +111,17 @@ def test_a_gif_of_too_many_frames_a_second_is_refused_before_training(rgb, tmp_p
     assert os.listdir(tmp_path) == []
 
 
+def test_pictures_and_films_for_a_hall(cli):
+    flags = ["--steps", 5, "--duration", 0.3, "--engine", "numpy", *SMALL, "--size", "640x360"]
+    assert cli("rgb", *flags, "--out", "a.png").code == 0
+    assert cli("rgb", *flags, "--presenter", "--out", "b.png", "--out", "b.mp4").code == 0
+    usual, hall = load_picture("a.png").rgb, load_picture("b.png").rgb
+    assert usual.shape == hall.shape
+    assert np.abs(usual - hall).mean() > 0.02
+    film = frames_of("b.mp4", 640, 360)[-1] / 255
+    assert np.abs(film - hall).mean() < 0.03 < 3 * np.abs(film - usual).mean()
+
+
 def test_without_a_name_film_and_picture_lie_in_out(cli, tmp_path):
     result = cli("rgb", "--steps", 4, "--duration", 0.3, *SMALL, "--engine", "numpy")
     assert result.code == 0
