@@ -14,6 +14,7 @@ from .draw.painter import Painter
 from .draw.places import OPENED, SPREAD, STRIP, Box, Places, arrange
 from .flow.scenery import Scenery, cubes_box, window_of
 from .panels.drawer import Setting
+from .space.apart import Apart, layers_of
 from .space.layout import Layout, layout_for
 from .standing import Standing
 from .time.bar import TimeBar
@@ -27,8 +28,14 @@ class Laying(Standing):
     ----------
     spread : bool
         Whether a panel draws among the cubes of the scene's own plan, and in the strip.
+    apart : Apart
+        How the plates are taken apart; :meth:`take_apart` changes it.
+    layer_names : tuple of str
+        The layers that may stand alone.
     """
 
+    apart = Apart()
+    layer_names: tuple[str, ...] = ()
     spread: bool
     _narrow: bool
     panels_shown: bool
@@ -74,6 +81,18 @@ class Laying(Standing):
             box = at_the_edge(places)
         panel.place(box, self.side.smaller() if self.panels_shown and column_of(places) is not None else ())
 
+    def take_apart(self, apart: Apart) -> None:
+        """Plates further from each other, or one layer alone; a selected weight that is not drawn then is let go of."""
+        self.apart = apart
+        self.lay_out()
+        inspector = self.touch.inspector
+        if inspector is not None and not any(p.start <= inspector.index < p.start + p.size for p in self.layout.plates):
+            self.let_go()
+
+    @abstractmethod
+    def let_go(self) -> bool:
+        """Give up what is selected or begun; returns whether there was something."""
+
     def make_room(self) -> None:
         """The panel of controls opens or closes: where it stands over the side column, nothing else moves."""
         before = self._narrow
@@ -111,7 +130,9 @@ class Laying(Standing):
         rect = (x * ratio[0], y * ratio[1], (x + w) * ratio[0], (y + h) * ratio[1])
         plan = self.subject.plan if planned else None
         turns = self.side.turns(w, h, rows=opened or not shown)
-        self.layout: Layout = layout_for(self.subject.tensors, self.subject.stages, camera_size, rect, plan, turns)
+        whole = layout_for(self.subject.tensors, self.subject.stages, camera_size, rect, plan, turns)
+        self.layer_names = layers_of(whole)
+        self.layout: Layout = whole if opened else self.apart.of(whole)
         self._ratio = ratio
 
     def place_side(self) -> None:

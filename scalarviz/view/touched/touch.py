@@ -220,15 +220,17 @@ class Touch:
 
     def _outline(self, selection: Selection, view: View) -> list[NDArray[np.float64]]:
         """What can be seen of the outline around what is selected; kept while that, layout and camera stay."""
-        share = view.share(plate_of(view.layout, selection.main), selection.main) if view.shares else 1.0
+        plate = plate_of(view.layout, selection.main)
+        share = 1.0 if plate is None else view.share(plate, selection.main)
         now = (selection, view.layout, view.camera, share)
         if self._outlined is None or self._outlined[0] != now:
             self._outlined = now, _outline_of(selection, view)
         return self._outlined[1]
 
     def _hovered(self, index: int, frame: Frame, view: View) -> list[Sketch]:
-        plate = plate_of(view.layout, index)
-        sketch = Sketch()
+        sketch, plate = Sketch(), plate_of(view.layout, index)
+        if plate is None:
+            return [sketch]
         selected = self.inspector is not None and self.inspector.single and self.inspector.index == index
         paths = (
             None
@@ -269,9 +271,10 @@ class Touch:
         return banners
 
 
-def plate_of(layout: Layout, index: int) -> Plate:
-    """The plate that shows the weight at a flat index."""
-    return next(p for p in layout.plates if p.kind != "activation" and p.start <= index < p.start + p.size)
+def plate_of(layout: Layout, index: int) -> Plate | None:
+    """The plate that shows the weight at a flat index; None where another layer stands alone."""
+    found = (p for p in layout.plates if p.kind != "activation" and p.start <= index < p.start + p.size)
+    return next(found, None)
 
 
 def _outline_of(selection: Selection, view: View) -> list[NDArray[np.float64]]:
@@ -279,6 +282,8 @@ def _outline_of(selection: Selection, view: View) -> list[NDArray[np.float64]]:
     layout, camera = view.layout, view.camera
     if selection.single:
         plate = plate_of(layout, selection.main)
+        if plate is None:
+            return []
         number = layout.plates.index(plate)
         share = view.share(plate, selection.main)
         return seen_outline(layout, number, selection.main - plate.start, camera, view.project, view.picked, share)

@@ -9,6 +9,7 @@ from __future__ import annotations
 _NAMES = {
     "ARROWLEFT": "Left", "ARROWRIGHT": "Right", "ARROWUP": "Up", "ARROWDOWN": "Down", " ": "Space", "SPACEBAR": "Space",
     "ESC": "Escape", "\t": "Tab", "QUESTION": "?", "BRACKETLEFT": "[", "BRACKETRIGHT": "]", "BACKSLASH": "\\",
+    "PAGEUP": "PageUp", "PAGEDOWN": "PageDown", "PAGE_UP": "PageUp", "PAGE_DOWN": "PageDown",
     "BACKTAB": "Tab", "RETURN": "Enter", "NUMPADENTER": "Enter", "+": "=", "PLUS": "=",
 }  # fmt: skip
 MODIFIERS = frozenset(

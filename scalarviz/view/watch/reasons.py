@@ -26,6 +26,8 @@ class Here:
         Whether there is a gradient now.
     selected : bool
         Whether a weight is selected.
+    layers : int
+        How many can be taken apart.
     host : bool
         Whether there is a window (or a notebook's cell) around the picture.
     """
@@ -35,6 +37,7 @@ class Here:
     computed: bool = True
     selected: bool = True
     host: bool = True
+    layers: int = 2
 
     @property
     def learns(self) -> bool:
@@ -107,6 +110,11 @@ def nothing_to_open(here: Here) -> str:
 def no_edits(here: Here) -> str:
     """Why weights cannot be changed by hand there."""
     return "" if here.subject.source.can.edit else "these numbers are looked at, not touched"
+
+
+def no_layers(here: Here) -> str:
+    """Why no layer can be seen alone."""
+    return "" if here.layers > 1 else "the cubes here stand in one piece"
 
 
 def no_word(here: Here) -> str:

@@ -240,9 +240,9 @@ class Viewer:
     def here(self, *, in_general: bool = False) -> Here:
         """Where an action would happen now, or `in_general`: with a window and after a step."""
         computed = in_general or (self._shown is not None and bool(self._shown.computed.any()))
-        selected = in_general or self.bench.touch.inspector is not None
+        selected, layers = in_general or self.bench.touch.inspector is not None, len(self.bench.layer_names)
         return Here(self.bench.subject, trains=self.trains, computed=computed, selected=selected,
-                    host=in_general or self.host is not None)  # fmt: skip
+                    host=in_general or self.host is not None, layers=layers)  # fmt: skip
 
     def send(self, name: str, value: int | None = None) -> bool:
         """Do an action.

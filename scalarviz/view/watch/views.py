@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ class Views:
         self._viewer = viewer
         self.handlers: dict[str, Callable[..., None]] = {
             "keep_view": self.keep, "go_view": self.go, "toggle_parallel": self.toggle_parallel,
-            "toggle_turntable": self.toggle_turntable,
+            "toggle_turntable": self.toggle_turntable, "toggle_apart": self.toggle_apart,
+            "layer_before": self.layer_before, "layer_after": self.layer_after,
         }  # fmt: skip
 
     @property
@@ -51,3 +53,24 @@ class Views:
     def toggle_turntable(self) -> None:
         """The scene turns by itself, or stands still."""
         self._view.turning = not self._view.turning
+
+    def toggle_apart(self) -> None:
+        """Plates further from each other, or where they belong."""
+        bench = self._viewer.bench
+        bench.take_apart(replace(bench.apart, wide=not bench.apart.wide))
+
+    def layer_before(self) -> None:
+        """The layer before alone; before the first one all of them."""
+        self._layer(-1)
+
+    def layer_after(self) -> None:
+        """The next layer alone; after the last one all of them."""
+        self._layer(+1)
+
+    def _layer(self, by: int) -> None:
+        bench = self._viewer.bench
+        names = ("", *bench.layer_names)
+        here = names.index(bench.apart.layer) if bench.apart.layer in names else 0
+        chosen = names[(here + by) % len(names)]
+        bench.take_apart(replace(bench.apart, layer=chosen))
+        self._viewer.say(f"layer {chosen} alone, {names.index(chosen)} of {len(names) - 1}" if chosen else "all layers")
