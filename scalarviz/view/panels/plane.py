@@ -255,7 +255,8 @@ class PlaneDrawer(Drawer[PlaneMap]):
         if index is not None and self._points is not None:
             more.append(self._wanted(self._points.points, index))
             more += ["click: show its way"] if self.ground.chooses() else []
-            more += ["right click: take it away"] if self._edits else []
+            learnt = self._edits and not self._points.points.back[index]
+            more += ["right click: take it away"] if learnt else []
         elif self._edits:
             more.append("click: add a point")
         return [pointer_label(at, size, where.strip(), self._says(moment, place), more, self.ground.theme)]
