@@ -78,12 +78,13 @@ class PlaneWork:
                 self.moment = moment
                 return False
             self._begun = _Begun(moment, samples)
-        begun, start = self._begun, perf_counter()
+        begun, start, count = self._begun, perf_counter(), 0
         while len(begun.samples) > begun.done:
             part = begun.samples[begun.done : begun.done + self._slice(begun)]
             begun.parts.append(np.asarray(ask(begun.moment, part), float))
             begun.done += len(part)
-            if self._live and perf_counter() - start >= BUDGET:
+            count += 1
+            if self._live and (perf_counter() - start) * (count + 1) / count > BUDGET:  # no time for one more
                 break
         begun.spent += perf_counter() - start
         if begun.done < len(begun.samples):
@@ -95,7 +96,7 @@ class PlaneWork:
         """Samples that are asked for together."""
         if not self._live or self._cost == 0.0 or self._cost * len(begun.samples) <= BUDGET:
             return len(begun.samples) if not self._live or self._cost else 1024
-        return max(64, int(BUDGET / self._cost / 2))
+        return max(64, int(BUDGET / self._cost / 4))
 
     def _end(self, begun: _Begun) -> None:
         side = self.cells
