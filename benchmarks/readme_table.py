@@ -107,7 +107,7 @@ def goals() -> list[Row]:
     for report in ("wide_nets", "microgpt"):
         for name, goal in results(report)["goals"].items():
             rows.append((name, f"{goal['measured']:.3g}", f"at least {goal['at_least']:g}", goal["reached"]))
-    for report in ("startup", "compile_times", "memory", "making", "going_back", "objects_vs_micrograd"):
+    for report in ("startup", "compile_times", "memory", "making", "going_back", "plane_map", "objects_vs_micrograd"):
         for name, goal in results(report)["goals"].items():
             unit = goal["unit"]
             rows.append((name, f"{goal['measured']:.3g} {unit}", f"at most {goal['at_most']:g}", goal["reached"]))
