@@ -132,6 +132,16 @@ def test_keys_lead_on_and_back_and_escape_ends_it(host, forward):
     assert isinstance(host.view, Wall)
 
 
+def test_two_presses_lead_two_stations_on_and_beyond_the_last_is_the_wall(host):
+    at(host, 0)
+    host.view.key("Right")
+    host.view.key("Right")
+    at(host, 2)
+    host.view.key("Right")
+    host.pass_time(0.0)
+    assert isinstance(host.view, Wall)
+
+
 def test_keys_of_the_scene_that_only_change_the_look_work_and_others_say_so(host):
     at(host, 0)
     view = host.view.view

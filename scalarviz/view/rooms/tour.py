@@ -80,7 +80,7 @@ class Tour:
         self._time, self._acts = 0.0, 0
         self._help, self._said, self._drawn = 0, "", None  # type: int, str, object
         own: dict[str, Callable[[], object]] = {
-            "next": lambda: self.go(self.number + 1), "before": lambda: self.go(self.number - 1), "end": self._escape,
+            "next": lambda: self._on(1), "before": lambda: self._on(-1), "end": self._escape,
             "toggle_theme": self._toggle_theme, "toggle_help": self._toggle_help, "close": self._close,
             "toggle_full_screen": self._full_screen, "screenshot": self._screenshot,
         }  # fmt: skip
@@ -129,6 +129,10 @@ class Tour:
             self._goal = number
             self._prepare(number)
 
+    def _on(self, count: int) -> None:
+        """So many stations on from where it is going, or stands."""
+        self.go((self.number if self._goal is None else self._goal) + count)
+
     def _prepare(self, number: int) -> None:
         """Let the scene of a station be built, once."""
         if not 0 <= number < len(self.stations) or number in self._built:
@@ -152,8 +156,9 @@ class Tour:
         self._stage = Stage(self._host, size, self._bar)
         look = self.rooms.theme.name
         self.view = StationView(
-            opened.scene, size, steps=opened.steps, duration=opened.duration, theme=look, playing=False
-        )
+            opened.scene, size, steps=opened.steps, duration=opened.duration, theme=look, playing=False,
+            first_start=opened.first_start,
+        )  # fmt: skip
         self.view.bench.show_keys(())
         self.view.attach(self._stage)
         self.number, self._time, self._acts = number, 0.0, 0
