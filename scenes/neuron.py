@@ -21,7 +21,8 @@ from scalarviz.run import Moment, Story
 from scalarviz.run.panels import LineFit, LossOver, TrainingLoop
 
 from ._resume import resumed
-from .options import SceneOptions
+from ._schedule import follow
+from .options import SceneOptions, ScheduleFlag
 
 SLOPE, HEIGHT = 0.8, 0.5
 LR = 0.1
@@ -45,6 +46,7 @@ class Options(SceneOptions):
         1, description="1: y = w x. 2: a neuron, y = w x + b", json_schema_extra={"metavar": "1|2"}
     )
     lr: float = Field(LR, gt=0, allow_inf_nan=False, description="learning rate; 1.1 diverges")
+    schedule: ScheduleFlag = None
     w: float = Field(-1.5, ge=-1e6, le=1e6, allow_inf_nan=False, description="where the weight begins")
     b: float = Field(-1.0, ge=-1e6, le=1e6, allow_inf_nan=False, description="where the bias begins")
     noise: float = Field(0.0, ge=0, le=1e6, allow_inf_nan=False, description="how far points lie off the line")
@@ -62,10 +64,12 @@ def build(options: Options) -> sv.Scene:
     inputs, targets = points(options.noise, options.seed)
     net = nn.Sequential(nn.Linear(1, 1, bias=options.weights == 2))
     net.initialize(begin_at(options.w, options.b), seed=options.seed)
+    sgd = optim.SGD(net.parameters(), lr=options.lr)
+    follow(options.schedule, sgd, options.steps)
     run = sv.Run(
         net,
         nn.MSELoss(),
-        optim.SGD(net.parameters(), lr=options.lr),
+        sgd,
         data=(inputs, targets),
         seed=options.seed,
         engine=options.engine,

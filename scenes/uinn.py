@@ -25,7 +25,8 @@ from scalarviz.run.memory import check_run
 from scalarviz.run.panels import GradientTree, LossCurve, Table
 
 from ._resume import hidden_sizes_in, resumed
-from .options import SceneOptions, WholeNumbers
+from ._schedule import follow
+from .options import SceneOptions, ScheduleFlag, WholeNumbers
 
 BITS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 WANTED = np.array([[1.0], [0.0], [0.0], [1.0]])
@@ -40,6 +41,7 @@ class Options(SceneOptions):
         (8, 8), description="units of the hidden layers", json_schema_extra={"metavar": "N,N", "shown": "8,8"}
     )
     lr: float = Field(LR, gt=0, allow_inf_nan=False, description="learning rate")
+    schedule: ScheduleFlag = None
 
 
 def build(options: Options) -> sv.Scene:
@@ -55,10 +57,12 @@ def build(options: Options) -> sv.Scene:
     check_run(sum((n_in + 1) * n_out for n_in, n_out in pairwise(sizes)), options.dtype, 0, options.engine)
     net = network(sizes)
     net.initialize(nn.init.kaiming_uniform(), seed=options.seed)
+    sgd = optim.SGD(net.parameters(), lr=options.lr)
+    follow(options.schedule, sgd, options.steps)
     run = sv.Run(
         net,
         nn.MSELoss(factor=0.5),
-        optim.SGD(net.parameters(), lr=options.lr),
+        sgd,
         data=(BITS, WANTED),
         seed=options.seed,
         engine=options.engine,

@@ -36,7 +36,8 @@ from scalarviz.run.panels import Axis, LossCurve, PlaneMap, Points, Table, TestC
 
 from ._outputs_log import LogFile, OutputsLog, write_log
 from ._resume import resumed
-from .options import SceneOptions
+from ._schedule import follow
+from .options import SceneOptions, ScheduleFlag
 
 BITS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 WANTED = np.array([[0.0], [1.0], [1.0], [0.0]])
@@ -73,6 +74,7 @@ class Options(SceneOptions):
         1, description="samples a step: a single one, or all four", json_schema_extra={"metavar": "1|4"}
     )
     lr: float = Field(LR, gt=0, allow_inf_nan=False, description="learning rate")
+    schedule: ScheduleFlag = None
     cells: int = Field(8, ge=1, le=256, description="of the map over the unit square, along each side")
     log: LogFile | None = Field(
         None,
@@ -92,10 +94,12 @@ def build(options: Options) -> sv.Scene:
     options = resumed(options, {"sgd": (optim.SGD, LR)})
     net = network(options.activation)
     net.initialize(nn.init.uniform(-1, 1), seed=options.seed)
+    sgd = optim.SGD(net.parameters(), lr=options.lr)
+    follow(options.schedule, sgd, options.steps)
     run = sv.Run(
         net,
         nn.MSELoss("sum", factor=options.factor),
-        optim.SGD(net.parameters(), lr=options.lr),
+        sgd,
         data=(with_one(BITS), WANTED),
         batch_size=options.batch,
         seed=options.seed,

@@ -84,8 +84,7 @@ class Workbench(Laying):
         self.subject = scene if isinstance(scene, Subject) else subject_of(scene)
         self.theme, self.cmap_name = get_theme(theme), cmap or ""
         self._keys, self.sizing = tuple(keys), sizing
-        self.bar, facts = TimeBar(self.theme), self.subject.source.facts
-        self.bar.partly = self.subject.whole_loss and facts is not None and not facts.whole
+        self.bar = TimeBar(self.theme)
         self.controls = ControlsPanel(self.theme)
         self.text_pace = TextPace(text_hz)
         self.story = StoryLines(self.text_pace)
@@ -228,7 +227,7 @@ class Workbench(Laying):
         gone = went(self._frame, frame)  # then the range of the colours is that of the step, whatever was before
         by_hand = changed_by_hand(self._frame, frame) or (gone and not self.bar.running)
         waits = None if by_hand else seconds  # what a hand does is written at once
-        self._frame, self._pace = frame, pace_text
+        self._frame, self._pace, self.bar.partly = frame, pace_text, self.subject.partly
         self._view.tick(seconds)
         if self._view.stale:
             self._place_scenery(self.scenery)

@@ -10,7 +10,7 @@ from scalarviz.scenes import playground, xor
 
 import scalarviz as sv
 from scalarviz.errors import InputError, TypeMismatchError
-from scalarviz.run.edits import SetWeights
+from scalarviz.run.edits import SetBatchSize, SetWeights
 from scalarviz.view.draw.places import LABEL
 from scalarviz.view.draw.text import loss_text
 from scalarviz.view.watch.live import LiveView
@@ -144,3 +144,21 @@ def test_the_time_bar_tells_no_loss_of_a_single_sample_as_if_it_were_that_of_all
         bench.hover((box[0] + 0.7 * box[2], box[1] + box[3] - 26))
         pointed = [item.text for sketch in bench.bar.label(bench.places.size) for item in sketch.texts]
         assert any(line.endswith(", of its batch") for line in pointed) == (batch == 1)
+
+
+@pytest.mark.gl
+def test_another_batch_by_hand_is_said_beside_the_curve_and_in_the_bar():
+    made = xor.build(xor.Options(engine="numpy"))
+    with made.run as run, offscreen():
+        run.step(20)
+        bench = Workbench(made, (1280, 720), keys=(("Space", "run"),))
+        bench.update(bench.subject.frame())
+        said = [item.text for sketch in bench.sketches for item in sketch.texts]
+        assert "single samples" in said
+        run.do(SetBatchSize(4))
+        run.step(5)
+        bench.update(bench.subject.frame())
+        said = [item.text for sketch in bench.sketches for item in sketch.texts]
+        assert "single samples" not in said
+        assert "4 samples" in said
+        assert not bench.bar.partly

@@ -19,7 +19,7 @@ from .loss import Line, loss_panel
 from .pace import Pace
 from .step_axis import StepAxis
 from .switch import AxisSwitch
-from .wording import BEFORE
+from .wording import BEFORE, noun
 
 _SHARE = 1 / 200  # the dashed curve gets a new point when the run is this much longer
 _PAUSE = 0.25  # seconds from one measurement of the accuracy to the next in a window, and at rest; a film: every frame
@@ -68,6 +68,8 @@ class LossDrawer(Drawer[LossCurve]):
         self._words: _Words | None = None
         self._words_late = False
         self._step = 0
+        facts = ground.subject.source.facts
+        self._batch = None if facts is None else facts.batch_size
 
     @property
     def accuracy(self) -> float | None:
@@ -115,15 +117,23 @@ class LossDrawer(Drawer[LossCurve]):
         ahead = self.ground.ahead
         coming = None if ahead is None or len(frame.curve.step) else ahead.coming(frame)
         ahead = holding(ahead, frame)
-        curves = [Line(self.panel.label, frame.curve.step, frame.curve.loss)]
+        label = self._label()
+        curves = [Line(label, frame.curve.step, frame.curve.loss)]
         if coming is not None:  # before the first step the loss of it is known already: one dot
-            curves = [Line(self.panel.label, np.array([frame.step]), np.array([coming]))]
+            curves = [Line(label, np.array([frame.step]), np.array([coming]))]
         if test is not None and self.steps:
             curves.append(Line(test.label, np.array(self.steps), np.array(self.losses), dashed=True))
         before = BEFORE if frame.edited and len(frame.curve.step) else ""
         theme = self.ground.theme
         return loss_panel(box, theme, curves, words.note, before, note_old=words.old, until=words.step,
                           switch=self.switch, ahead=ahead, steps=self.step_axis)  # fmt: skip
+
+    def _label(self) -> str:
+        """What a step's loss is of: what the scene says, until a hand has changed the size of the batch."""
+        facts = self.ground.subject.source.facts
+        if facts is None or facts.batch_size == self._batch:
+            return self.panel.label
+        return f"{facts.batch_size:,} {noun(self.ground.subject, facts.batch_size)}"
 
     # ---- hands
 

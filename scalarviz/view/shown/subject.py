@@ -135,6 +135,12 @@ class Subject:
             return None
         return float(self.source.evaluate(self.probe[None], self.target[None], frame.values))
 
+    @property
+    def partly(self) -> bool:
+        """Whether the loss of a step is that of a few samples now, where that of all of them is told."""
+        facts = self.source.facts
+        return self.whole_loss and facts is not None and not facts.whole
+
     def loss_of_all(self, frame: Frame) -> float | None:
         """The loss of all samples at the values of a frame, where that is the one that is told; else None."""
         return Moment(frame, self.source).whole_loss() if self.whole_loss and self.source.can.predict else None

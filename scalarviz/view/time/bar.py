@@ -105,7 +105,7 @@ class TimeBar:
             self._plan, self._known, self._drawn = _planned(past, self.box, self.ahead), known, None
         self._step = frame.step
         over = self._over_action()
-        now = (frame.step, self.running, over, self.theme.name)
+        now = (frame.step, self.running, over, self.theme.name, self.partly)
         if self._drawn is None or self._drawn[0] != now:
             self._drawn = now, [self._sketch(self._plan, self.box, frame.step, over), self._cursor(self._plan)]
         return self._drawn[1]
