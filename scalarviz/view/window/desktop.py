@@ -322,7 +322,7 @@ class Window:
             self.view.resize(self.size)
 
     def _on_key_press(self, event: Any) -> None:
-        name = event.key.name if event.key is not None else None
+        name = event.key.name if event.key is not None else _unnamed(event.native)
         held = _modifiers(event)
         if not held & {"Alt", "Meta"}:  # those belong to the desktop
             self.canvas.set_current()
@@ -360,6 +360,11 @@ class Window:
 
 
 _open: WeakSet[Window] = WeakSet()
+
+
+def _unnamed(event: Any) -> str | None:
+    """The name of a key that vispy has none for: Tab with Shift is another key to Qt."""
+    return "Tab" if event is not None and event.key() == qt_core().Qt.Key.Key_Backtab else None
 
 
 def _modifiers(event: Any) -> set[str]:
