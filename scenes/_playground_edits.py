@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from scalarviz.errors import InputError
+from scalarviz.io import CsvTable
 from scalarviz.run.edits import AddSamples, Change, Edit, Refill, SetFrozen, Several
 from scalarviz.run.edits.base import Hands, Names, numbered
 
 from ._features import FEATURES
-from ._known_points import Known, PointSet
+from ._known_points import Known, PointSet, Recipe, points_for
+from ._own_points import own_points
 from ._playground_net import PlayNet, net_of
 
 
@@ -113,7 +115,7 @@ class AddPoint(Edit):
         at = self.at if len(points.units.inputs) == 2 else (self.at[0], 0.0)
         more = self.known.add(points.with_point(at, self.target))
         inputs, targets = more.train
-        return AddSamples(inputs[-1:], targets[-1:])
+        return Several((AddSamples(inputs[-1:], targets[-1:]),), self.words())
 
     def words(self, name: Names = numbered) -> str:
         """``one point more``."""
@@ -147,3 +149,17 @@ class RemovePoint(Edit):
 
 def _data(hands: Hands) -> Any:
     return hands.run.problem.data  # type: ignore[attr-defined]  # a scene's edits are for a Run
+
+
+def table_edit(known: Known, table: CsvTable) -> Edit:
+    """The edit that lets a playground learn a table.
+
+    Raises
+    ------
+    InputError, FileFormatError
+        It has other columns than are wanted, or nothing to be learnt.
+    """
+    recipe = known.first.recipe
+    own = own_points(table)
+    points = known.add(points_for(Recipe(table.what, 0.0, recipe.split, recipe.seed, own=own)))
+    return OtherPoints(points, f"{len(own.targets):,} rows")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from scalarviz.errors import InputError
 from scalarviz.run import Moment
 from scalarviz.run.edits import Edit
-from scalarviz.run.panels import Axis, Features, NeuronMaps
+from scalarviz.run.panels import Axis, Features, NeuronMaps, Panel
 
 from ._features import FEATURES
-from ._known_points import Known
+from ._known_points import PointSet
 from ._playground_edits import SwitchFeature
 from ._playground_net import MOST_LAYERS, MOST_UNITS, SetHidden
 from ._playground_now import shape_of
@@ -19,9 +21,9 @@ from ._playground_now import shape_of
 Float = NDArray[np.floating]
 
 
-def neurons(across: Axis, up: Axis) -> NeuronMaps:
+def neurons(across: Axis, up: Axis, *, at: Callable[[Moment], Panel] | None = None) -> NeuronMaps:
     """A map beside every neuron; + and - for neurons and layers."""
-    return NeuronMaps(across, up, change=other_layers)
+    return NeuronMaps(across, up, change=other_layers, at=at)
 
 
 def other_layers(hidden: tuple[int, ...]) -> Edit:
@@ -37,12 +39,12 @@ def other_layers(hidden: tuple[int, ...]) -> Edit:
     return SetHidden(hidden)
 
 
-def features(known: Known, across: Axis, up: Axis) -> Features:
+def features(points: PointSet, across: Axis, up: Axis, *, at: Callable[[Moment], Panel] | None = None) -> Features:
     """The features of a point, those that it has."""
-    count = len(known.first.units.inputs)
+    count = len(points.units.inputs)
     switches = _Switches(tuple(name for name, feature in FEATURES.items() if feature.inputs <= count))
     titles = tuple(FEATURES[name].title for name in switches.names)
-    return Features(titles, across, up, switches.values, switches.on, switches.rows, switches.change)
+    return Features(titles, across, up, switches.values, switches.on, switches.rows, switches.change, at=at)
 
 
 class _Switches:

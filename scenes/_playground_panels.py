@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from scalarviz.run import Moment
 from scalarviz.run.edits import Edit
 from scalarviz.run.panels import Axis, HeldBack, LossCurve, Panel, PlaneMap, PointEdits, Points
@@ -9,32 +11,59 @@ from scalarviz.run.panels import Axis, HeldBack, LossCurve, Panel, PlaneMap, Poi
 from ._known_points import Known, PointSet
 from ._playground_edits import AddPoint, RemovePoint
 from ._playground_maps import features, neurons
-from ._units import Column
+from ._sort import Sort
+from ._units import Column, Units
 
 
 def panels_of(known: Known, hand: Hand) -> tuple[Panel, ...]:
-    """The panels of a scene with these points."""
-    flat = plane(known, hand)
-    among = neurons(flat.across, flat.up), features(known, flat.across, flat.up)
-    return flat, LossCurve("points to learn from", held_back(known)), *among
+    """The panels of a scene with these points; axes, colours and words are those of the points of each moment."""
+    kinds = _Kinds(known, hand)
+    flat, neuron_maps, switches = kinds.of(known.first)
+    return flat, LossCurve("points to learn from", held_back(known)), neuron_maps, switches
 
 
-def plane(known: Known, hand: Hand) -> PlaneMap:
+class _Kinds:
+    """Panels for points of every sort that was there, each made once."""
+
+    def __init__(self, known: Known, hand: Hand) -> None:
+        self._known, self._hand = known, hand
+        self._made: dict[tuple[Units, Sort], tuple[Panel, ...]] = {}
+
+    def of(self, points: PointSet) -> tuple[Panel, ...]:
+        """Plane, maps of neurons, features."""
+        key = points.units, points.sort
+        if key not in self._made:
+            across, up = axes_of(points)
+            self._made[key] = (
+                plane(points, self._hand, at=lambda moment: self._at(moment, 0)),
+                neurons(across, up, at=lambda moment: self._at(moment, 1)),
+                features(points, across, up, at=lambda moment: self._at(moment, 2)),
+            )
+        return self._made[key]
+
+    def _at(self, moment: Moment, number: int) -> Panel:
+        return self.of(self._known.at(moment.frame))[number]
+
+
+def axes_of(points: PointSet) -> tuple[Axis, Axis]:
+    """The two directions of the plane."""
+    across, *rest = points.units.inputs
+    return _axis(across), _axis(rest[0] if rest else Column("", -1.0, 1.0))
+
+
+def plane(points: PointSet, hand: Hand, *, at: Callable[[Moment], Panel]) -> PlaneMap:
     """The output over the plane of the two numbers of a point, with the points."""
-    first = known.first
-    across, *rest = first.units.inputs
-    up = rest[0] if rest else Column("", -1.0, 1.0)
-    target, classes = first.units.target, first.sort.classes
+    target, classes = points.units.target, points.sort.classes
     says = classes if len(classes) == 2 else tuple(f"{number:.3g}" for number in target.shown)
     return PlaneMap(
         "output over the plane",
-        _axis(across),
-        _axis(up),
+        *axes_of(points),
         span=(target.least, target.most),
         says=(says[0], says[-1]),
         points=hand.points,
         classes=classes if len(classes) > 2 else (),
         edits=PointEdits(hand.add, hand.remove),
+        at=at,
     )
 
 

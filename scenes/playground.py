@@ -34,6 +34,7 @@ from ._known_points import Known, PointSet, Recipe, points_for
 from ._own_points import own_points, read_table
 from ._playground_command import MOMENTUM, command_of
 from ._playground_controls import HIDDEN, controls_of, taken_away
+from ._playground_edits import table_edit
 from ._playground_net import BETWEEN, MOST_LAYERS, MOST_UNITS, PlayNet, Shape
 from ._playground_panels import Hand, panels_of
 from ._points import KINDS, NOISE
@@ -192,6 +193,7 @@ def build(options: Options) -> sv.Scene:
         controls=controls_of(known, hand),
         command=partial(command_of, known, Options.model_construct()),
         hide=taken_away(options.hide),
+        table=partial(table_edit, known),
         options=options,
         known=known,
     )

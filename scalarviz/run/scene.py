@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,14 @@ from numpy.typing import NDArray
 from ..checks import flag, function, integer, real_array, text
 from ..errors import InputError, TypeMismatchError, shown
 from .controls import Control, Reader
+from .edits import Edit
 from .panels import LossCurve, Panel
 from .plan import Plan
 from .run import Run
 from .story import Story, plain_story
+
+if TYPE_CHECKING:
+    from ..io import CsvTable
 
 Float = NDArray[np.floating]
 
@@ -59,6 +63,9 @@ class Scene:
     command : callable or None
         ``command(reader)``: the command line that shows the same as the moment does; None or an empty text: there is
         none.
+    table : callable or None
+        ``table(table)``: the edit that lets the run learn a :class:`scalarviz.io.CsvTable` that was pasted into the
+        window or dropped on it; raises InputError for one that will not do. None: it takes none.
     hide : tuple of str
         Controls that are left out of the panel, by their names ("learning rate", "layers", "seed").
     options : object or None
@@ -95,6 +102,7 @@ class Scene:
     controls: tuple[Control, ...] = ()
     command: Callable[[Reader], str | None] | None = None
     hide: tuple[str, ...] = ()
+    table: Callable[[CsvTable], Edit] | None = None
     options: Any = None
     whole_loss: bool = False
     steps_a_frame: int | None = None
@@ -153,6 +161,8 @@ class Scene:
         self.controls = _controls(self.controls)
         if self.command is not None:
             function(self.command, "Scene: command")
+        if self.table is not None:
+            function(self.table, "Scene: table")
         flag(self.whole_loss, "Scene: whole_loss")
         if self.steps_a_frame is not None:
             integer("Scene: steps_a_frame", self.steps_a_frame, 1)

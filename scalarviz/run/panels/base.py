@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from ...checks import function
 from ...errors import InputError, shown
+from ..moment import Moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,9 @@ class Panel:
     place : "column", "overlay", "above", Beside or "among"
         In the column beside the cubes, over the upper right corner of their scene, above them all as wide as their
         scene, or beside a stage or a unit. Some kinds draw among the cubes and stand nowhere else.
+    at : callable or None
+        ``at(moment)``: the panel as it is at a moment, of the same kind and place (its axes may be others after an
+        edit); the same object as long as nothing of it is another. None: always as it is.
     """
 
     speaks_of: ClassVar[Literal["", "colours", "sheet"]] = ""
@@ -45,8 +51,11 @@ class Panel:
     """Whether panels of this kind draw among the cubes."""
 
     place: Place = "column"
+    at: Callable[[Moment], Panel] | None = None
 
     def __post_init__(self) -> None:
+        if self.at is not None:
+            function(self.at, f"{type(self).__name__}: at")
         given: Any = self.place
         if self.among:
             if given != "among":

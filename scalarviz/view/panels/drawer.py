@@ -217,6 +217,9 @@ class Drawer(Generic[P]):
         self.setting: Setting | None = None
         self.stale = True
 
+    def keep(self, other: Drawer[Any]) -> None:
+        """What a hand has set at the drawer of the panel as it was a moment before."""
+
     # ---- what it looks like
 
     def lay_out(self, box: Box) -> None:

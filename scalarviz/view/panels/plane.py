@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +64,11 @@ class PlaneDrawer(Drawer[PlaneMap]):
         self._pointer: Point | None = None
         self._pressed = False
         self._removes: int | None = None
+
+    def keep(self, other: Drawer[Any]) -> None:
+        """The switches, and where the pointer is."""
+        if isinstance(other, PlaneDrawer):
+            self.toggles, self._pointer = other.toggles, other._pointer
 
     @property
     def moving(self) -> bool:

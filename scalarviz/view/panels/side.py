@@ -183,11 +183,25 @@ class SidePanels:
     def _shown(self) -> dict[str, Drawer[Any]]:
         return {name: drawer for name, drawer in self.drawers.items() if drawer.box is not None}
 
+    def _now(self, name: str, moment: Moment) -> Drawer[Any]:
+        """The drawer of a panel as it is at a moment: another one where the panel is another, in the same place."""
+        drawer = self.drawers[name]
+        panel = drawer.panel if drawer.panel.at is None else drawer.panel.at(moment)
+        if panel is drawer.panel:
+            return drawer
+        other = self.drawers[name] = drawer_of(panel, self.ground)
+        other.keep(drawer)
+        other.setting = drawer.setting
+        self._put(name, drawer.box)
+        self._around.pop(name, None)
+        return other
+
     def update(self, frame: Frame, seconds: float | None = None, *, writes: bool = True) -> list[Sketch]:
         """Sketches of the column for this frame; a panel whose numbers are those of last time keeps its own."""
         self.ground.writes = writes
         moment = Moment(frame, self.ground.subject.source)
-        for name, drawer in self.drawers.items():
+        for name in tuple(self.drawers):
+            drawer = self._now(name, moment)
             if drawer.box is None and drawer.setting is None:
                 continue
             there = name in (self._drawn if drawer.setting is None else self._around)

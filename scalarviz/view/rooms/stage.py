@@ -76,6 +76,10 @@ class Stage:
         """By the whole."""
         self._host.copy(text)
 
+    def pasted(self) -> str:
+        """Of the whole."""
+        return self._host.pasted()
+
     def tell(self, line: str) -> None:
         """By the whole."""
         self._host.tell(line)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError, TypeMismatchError
+from ...io import CsvTable
+from ...run.edits import Edit
 from ...run.frame import Frame, Stage, Tensor
 from ...run.moment import Moment
 from ...run.panels import Panel
@@ -92,6 +94,8 @@ class Subject:
         Where the scene wants its tensors.
     whole_loss : bool
         Whether the loss that is told is that of all samples, at the numbers shown.
+    table : callable or None
+        How it learns a table that is pasted or dropped; see :class:`~scalarviz.run.scene.Scene`.
     """
 
     source: Source
@@ -101,6 +105,7 @@ class Subject:
     given: Float | None = None
     plan: Plan | None = None
     whole_loss: bool = False
+    table: Callable[[CsvTable], Edit] | None = None
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -226,7 +231,8 @@ def scene_subject(scene: Scene, source: Source) -> Subject:
     own = None if probe is None else np.array(probe, np.float64)  # a hand may draw on it
     wanted = None if target is None else np.array(target, np.float64).ravel()  # changes when a hand chooses another
     sample = Sample(inputs, outputs, wanted, colours, "sheet" in speaks_of)
-    return Subject(source, own, sample, scene.panels, None if own is None else own.copy(), scene.plan, scene.whole_loss)
+    given = None if own is None else own.copy()
+    return Subject(source, own, sample, scene.panels, given, scene.plan, scene.whole_loss, scene.table)
 
 
 def _names(given: tuple[str, ...], count: int, letter: str) -> tuple[str, ...]:

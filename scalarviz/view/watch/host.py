@@ -83,6 +83,10 @@ class Host(Protocol):
         """Put a text on the clipboard."""
         ...
 
+    def pasted(self) -> str:
+        """The text that is on the clipboard; empty where there is none."""
+        ...
+
     def tell(self, line: str) -> None:
         """Say one line outside of the picture: on the terminal."""
         ...

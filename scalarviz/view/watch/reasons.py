@@ -100,6 +100,11 @@ def no_host(here: Here) -> str:
     return "" if here.host else "there is no window"
 
 
+def no_table(here: Here) -> str:
+    """Why no table can be pasted."""
+    return no_host(here) if here.subject.table is not None else "no table is learnt here"
+
+
 def nothing_to_open(here: Here) -> str:
     """Why no file can be opened."""
     if not here.subject.source.can.predict:

@@ -29,7 +29,7 @@ from .hands import Hands, Point
 from .host import TICK, Host
 from .keys import normalised
 from .looks import Looks
-from .opening import PICTURES, TITLE, WEIGHTS, open_files
+from .opening import PICTURES, TITLE, WEIGHTS, open_files, paste
 from .reasons import Here
 from .travels import Travels
 from .views import Views
@@ -85,7 +85,7 @@ class Viewer:
         self._notice, self._notice_until = "", 0.0
         self._escape_until = self._pressed_until = 0.0
         self.handlers: dict[str, Callable[..., None]] = {
-            "toggle_help": self.toggle_help, "escape": self.escape,
+            "toggle_help": self.toggle_help, "escape": self.escape, "paste": partial(paste, self),
             **Looks(bench).handlers, **self.acts.handlers, **WordKeys(self).handlers, **Views(self).handlers,
             **{name: partial(self._of_host, name) for name in ("screenshot", "open", "toggle_full_screen", "close")},
         }  # fmt: skip

@@ -185,6 +185,10 @@ class Window:
         """To the desktop's clipboard."""
         self.application.native.clipboard().setText(text)
 
+    def pasted(self) -> str:
+        """From the desktop's clipboard."""
+        return str(self.application.native.clipboard().text())
+
     def tell(self, line: str) -> None:
         """Hand it to the window's owner."""
         self._note(line)

@@ -105,6 +105,10 @@ class Unseen:
         """Keep it in `clipboard`."""
         self.clipboard = text
 
+    def pasted(self) -> str:
+        """What is kept there."""
+        return self.clipboard
+
     def tell(self, line: str) -> None:
         """Keep it in `told`."""
         self.told.append(line)

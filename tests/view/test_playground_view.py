@@ -1,0 +1,146 @@
+"""The scene `playground` in a window: hands on its map, its features, its controls, and a table that is pasted."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from scalarviz.scenes import playground
+
+from scalarviz.io import parse_csv
+from scalarviz.run.panels import Features, NeuronMaps, PlaneMap
+from scalarviz.view.watch.live import LiveView
+from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.window.unseen import Unseen
+
+pytestmark = pytest.mark.gl
+TREES = ("ash", "elm", "oak")
+THREE = "leaf\theight\ttree\n" + "".join(
+    f"{10 + 4 * (k % 3) + k % 7 / 10:.2f}\t{200 + 30 * (k % 2) + k % 11}\t{TREES[k % 3]}\n" for k in range(90)
+)
+
+
+class Watched:
+    """A window that nobody sees, and what hands do in it."""
+
+    def __init__(self, **flags):
+        self.scene = playground.build(playground.Options(engine="numpy", **flags))
+        self.host = Unseen(lambda size: LiveView(self.scene, size, playing=False), (1280, 720))
+        self.view = self.host.view
+
+    def rest(self, until=lambda: True):
+        """Time passes until all that was asked for is done and drawn."""
+        for _ in range(300):
+            self.view.advance(0.05)
+            if self.view.tick(0.05):
+                self.host.picture()
+            elif until():
+                return
+            time.sleep(0.002)
+        raise AssertionError("it never came to rest")
+
+    def drawer(self, kind):
+        return self.view.bench.side.drawer(kind)
+
+    def at(self, place):
+        """Where a point of the plane is in the picture."""
+        drawer = self.drawer(PlaneMap)
+        x, y, wide, high = drawer._parts.map
+        across, up = drawer.panel.across, drawer.panel.up
+        share = (place[0] - across.least) / (across.most - across.least), (place[1] - up.least) / (up.most - up.least)
+        return x + share[0] * wide, y + (1 - share[1]) * high
+
+    def close(self):
+        self.view.close()
+        self.scene.run.close()
+
+
+@pytest.fixture
+def watched():
+    opened = []
+
+    def watch(**flags):
+        opened.append(Watched(**flags))
+        opened[-1].rest()
+        return opened[-1]
+
+    with offscreen():
+        yield watch
+        for one in opened:
+            one.close()
+
+
+def test_a_table_that_is_pasted_brings_its_axes_classes_and_an_undo(watched):
+    watch = watched()
+    view, host = watch.view, watch.host
+    before = watch.drawer(PlaneMap).panel
+    assert (before.across.name, before.classes) == ("x", ())
+    host.clipboard = THREE
+    view.key("V", "v", ctrl=True)
+    watch.rest()
+    panel = watch.drawer(PlaneMap).panel
+    assert (panel.across.name, panel.up.name, panel.classes) == ("leaf", "height", ("ash", "elm", "oak"))
+    table = parse_csv(THREE)
+    low, high = panel.across.ends
+    assert low < table.numbers("leaf").min() < table.numbers("leaf").max() < high
+    for kind in (NeuronMaps, Features):
+        assert watch.drawer(kind).panel.across == panel.across
+    texts = {text.text for sketch in view.bench.side._drawn["plane"] for text in sketch.texts}
+    assert {"ash", "elm", "oak", "height"} <= texts
+    assert any(text.startswith("leaf") for text in texts), texts
+    view.send("undo")
+    watch.rest()
+    assert watch.drawer(PlaneMap).panel is before
+    texts = {text.text for sketch in view.bench.side._drawn["plane"] for text in sketch.texts}
+    assert "ash" not in texts
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "there is no text on the clipboard"),
+        ("hello", "has names of columns and no rows"),
+        ("x,y,kind\n1,2,a\n3,4,a\n", "one class cannot be told from another"),
+        ("x,y,kind\n1,2,a\nb,4,c\n", "line 3: column 'x' says 'b'"),
+    ],
+)
+def test_what_is_pasted_and_no_table_is_said_in_the_picture(watched, text, says):
+    watch = watched()
+    watch.host.clipboard = text
+    watch.view.key("V", "v", ctrl=True)
+    assert says in watch.view.notice()
+    watch.rest()
+    assert watch.scene.run.log == []
+
+
+def test_a_table_that_is_dropped(watched, tmp_path):
+    watch = watched()
+    (tmp_path / "trees.tsv").write_text(THREE)
+    watch.view.open([tmp_path / "trees.tsv"])
+    assert "trees.tsv: 90 rows" in watch.view.notice()
+    watch.rest()
+    assert len(watch.scene.run.samples()[0]) == 45
+
+
+def test_hands_on_the_map_and_the_features(watched):
+    watch = watched()
+    run, view = watch.scene.run, watch.view
+    at = watch.at((-5.5, 5.5))
+    view.press(at, "left")
+    view.release(at)
+    watch.rest(lambda: len(run.samples()[0]) == 251)
+    x, y = run.samples()
+    np.testing.assert_allclose(x[-1], (-5.5, 5.5), atol=0.05)
+    assert y[-1] == 1.0
+    view.press(at, "right")
+    view.release(at)
+    watch.rest(lambda: len(run.samples()[0]) == 250)
+    assert [done.what for done in run.log] == ["one point more", "one point less"]
+
+
+def test_the_file_of_the_scene_says_what_its_panels_are():
+    scene = playground.build(playground.Options(engine="numpy"))
+    kinds = [type(panel).__name__ for panel in scene.panels]
+    assert kinds == ["PlaneMap", "LossCurve", "NeuronMaps", "Features"]
+    scene.run.close()
