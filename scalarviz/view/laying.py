@@ -20,6 +20,9 @@ from .standing import Standing
 from .time.bar import TimeBar
 from .touched.covering import column_of, uncovered
 
+_BESIDE = 0.7
+"""Of the room left of the cubes: an arrangement that does not expect anything there has margins of its own."""
+
 
 class Laying(Standing):
     """Where everything stands.
@@ -130,7 +133,11 @@ class Laying(Standing):
         rect = (x * ratio[0], y * ratio[1], (x + w) * ratio[0], (y + h) * ratio[1])
         plan = self.subject.plan if planned else None
         turns = self.side.turns(w, h, rows=opened or not shown)
-        whole = layout_for(self.subject.tensors, self.subject.stages, camera_size, rect, plan, turns)
+        tensors, stages = self.subject.tensors, self.subject.stages
+        whole = layout_for(tensors, stages, camera_size, rect, plan, turns)
+        if turns is not None and turns.left and not whole.turns:  # what stands left of the cubes takes room there
+            rest = (rect[0] + turns.left * ratio[0] * _BESIDE, *rect[1:])
+            whole = layout_for(tensors, stages, camera_size, rest, plan)
         self.layer_names = layers_of(whole)
         self.layout: Layout = whole if opened else self.apart.of(whole)
         self._ratio = ratio

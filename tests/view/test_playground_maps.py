@@ -89,3 +89,31 @@ def test_more_than_there_may_be_is_refused_in_words():
         with pytest.raises(InputError, match="at most 6 hidden layers of at most 64 neurons"):
             maps.other_layers(hidden)
     assert maps.other_layers((64, 1)).hidden == (64, 1)
+
+
+@pytest.mark.parametrize("hidden", [(), (40, 3)])
+def test_features_stand_left_of_cubes_that_do_not_turn(hidden):
+    with offscreen():
+        view = LiveView(playground.build(playground.Options(engine="numpy", hidden=hidden)), (1280, 720), playing=False)
+        view.tick(0.02)
+        bench = view.bench
+        assert not bench.layout.turns
+        column = bench.side.drawers["features"].boxes
+        assert len(column) == 7
+        right = max(x + wide for x, _, wide, _ in column.values())
+        left = min(bench.project(plate.corners)[:, 0].min() for plate in bench.layout.plates)
+        assert right < left
+        click(view, column[2])
+        assert bench.side.drawers["features"]._on[:3] == (True, True, True)
+        view.close()
+
+
+def test_one_feature_alone_is_what_the_first_layer_reads():
+    scene = playground.build(playground.Options(engine="numpy", features=("y",)))
+    with offscreen():
+        view = LiveView(scene, (1280, 720), playing=False)
+        view.tick(0.02)
+        assert view.bench.layout.turns
+        assert view.bench.layout.plate("1.weight").shape == (4, 1)
+        assert view.bench.side.drawers["features"]._on[:2] == (False, True)
+        view.close()

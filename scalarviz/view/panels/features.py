@@ -90,7 +90,7 @@ class FeaturesDrawer(Drawer[Features]):
         self.boxes = {}
         left, top, wide, high = setting.window
         room, pitch = self.beside_cubes(wide, high - 12.0), _pitch(high - 12.0, len(self.panel.names))
-        if not self._on or not room or not setting.turns:
+        if not self._on or not room:
             return ()
         theme, side = self.ground.theme, min(SIDE, pitch - 8.0)
         sketch, picture = Sketch(), Sketch()
@@ -127,7 +127,7 @@ class FeaturesDrawer(Drawer[Features]):
         """The first layer's cubes, where there is a row of that number."""
         subject = self.ground.subject
         chain = chain_of([t for t in subject.tensors if t.size and t.role != "count"], subject.stages)
-        plate = setting.plates.get(chain[0].weight.name) if chain else None
+        plate = setting.plates.get(chain[0].weight.name) if chain and setting.turns else None
         return plate if plate is not None and row is not None and 0 <= row < plate.shape[1] else None
 
     def _dim(self, sketch: Sketch, row: int | None, setting: Setting) -> None:
