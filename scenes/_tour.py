@@ -20,7 +20,7 @@ STATIONS = (
         ((0.0, "A colour goes forward through products, sums and sigmoids."),
          (4.6, "Its error comes back and becomes one gradient for each weight, then a new value.")),
         10.0,
-        again(0.8, 0.2, 44, "micro_next"),
+        (*again(0.6, 0.19, 44, "micro_next"), Act(9.3, "step")),
         trained=150,
     ),
     Station(
@@ -39,6 +39,7 @@ STATIONS = (
         ((0.0, "Four points that no straight line can part."), (2.5, "The network folds its plane until it can.")),
         8.0,
         (Act(1.0, "toggle_run"),),
+        given={"cells": 40},
     ),
     Station(
         "digits",

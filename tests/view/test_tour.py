@@ -231,3 +231,29 @@ def test_the_stations_of_the_program_name_scenes_and_actions_that_there_are():
         for act in station.acts:
             assert act.action in BY_NAME
             assert act.value is None or BY_NAME[act.action].values.checked(act.action, act.value) == act.value
+
+
+@pytest.mark.slow
+def test_the_tour_of_the_program_is_walked_to_its_end():
+    from scalarviz.cli import rooms
+
+    found = rooms.rooms()
+    host = Unseen(found.tour, (1280, 720))
+    tour, reached, acts = host.view, {}, {}
+    end = time.monotonic() + 240
+    while host.view is tour and time.monotonic() < end:
+        host.pass_time(0.25)
+        if tour.view is not None and host.view is tour:
+            reached[tour.number] = max(tour.view.worker.latest.step, reached.get(tour.number, 0))
+            acts[tour.number] = tour._acts
+            if int(tour._time * 4) % 8 == 0:  # every two seconds
+                host.picture()
+        time.sleep(0.03)
+    found.close()
+    assert isinstance(host.view, Wall)
+    host.close_soon()
+    assert host.told == []
+    assert sorted(reached) == list(range(len(tour.stations)))
+    for number, (_, station) in enumerate(tour.stations):
+        assert acts[number] == len(station.acts)
+        assert reached[number] > station.trained, station.headline

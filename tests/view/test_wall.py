@@ -134,7 +134,8 @@ def test_the_chosen_one_trains_and_rests_when_another_is_chosen(host):
     assert pixel(host, middle(host, 0)) == RED
 
 
-def test_a_picture_that_trains_comes_to_its_last_step_and_stands_there(host):
+def test_a_picture_that_trains_comes_to_its_last_step_and_stands_there(host, monkeypatch):
+    monkeypatch.setattr("scalarviz.view.rooms.live_picture.SECONDS", 2.0)
     wall = host.view
     until(host, lambda: wall._live is not None and wall._live.step == 400, 60.0)
     for _ in range(10):

@@ -298,7 +298,7 @@ class Window:
         self._on_draw()
         image = gloo.read_pixels(alpha=False)
         for number in range(1, 10_000):
-            path = self._shots / f"{self._name}-{number}.png"
+            path = self._shots / f"{self._name.replace(' ', '-')}-{number}.png"
             if not path.exists():
                 break
         try:
