@@ -48,7 +48,7 @@ class Options(SceneOptions):
     lr: float = Field(LR, gt=0, allow_inf_nan=False, description="learning rate; 1.1 diverges")
     schedule: ScheduleFlag = None
     w: float = Field(-1.5, ge=-1e6, le=1e6, allow_inf_nan=False, description="where the weight begins")
-    b: float = Field(-1.0, ge=-1e6, le=1e6, allow_inf_nan=False, description="where the bias begins")
+    b: float = Field(0.0, ge=-1e6, le=1e6, allow_inf_nan=False, description="where the bias begins")
     noise: float = Field(0.0, ge=0, le=1e6, allow_inf_nan=False, description="how far points lie off the line")
 
 

@@ -14,8 +14,13 @@ from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run.edits import SetWeights
 from scalarviz.run.panels import GradientTree
+from scalarviz.run.ranges import Range
+from scalarviz.view.draw.maps import get_map
+from scalarviz.view.draw.sketch import Sketch
 from scalarviz.view.draw.text import short
+from scalarviz.view.draw.theme import DARK
 from scalarviz.view.panels.tree import PASSES
+from scalarviz.view.panels.tree_cells import draw_cells
 from scalarviz.view.panels.tree_rows import deltas_of, fits, reduced, rows_of
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.offscreen import offscreen
@@ -185,3 +190,30 @@ def test_a_network_that_is_no_chain_is_said():
 def test_its_title_is_a_text():
     with pytest.raises((InputError, TypeMismatchError), match="title"):
         GradientTree(title=3)
+
+
+@pytest.mark.gl
+def test_the_pointer_says_what_a_number_is():
+    scene = made()
+    with scene.run as run, offscreen():
+        run.step(5)
+        bench = Workbench(scene, (1280, 720), keys=(("Space", "run"),))
+        frame = bench.subject.frame()
+        bench.update(frame)
+        weights = next(tensor for tensor in frame.forward.tensors if tensor.name == "2.weight")
+        drawer = bench.side.drawers["model"]
+        for flat, what in ((frame.values, "of the model"), (frame.gradient, "its gradient")):
+            spot = next(s for s in drawer._spots if s.name == "2.weight" and s.what == what)
+            bench.hover(spot.middle(3, 5))
+            bench.update(frame)
+            said = [item.text for sketch in bench.side.label(frame, (1280.0, 720.0)) for item in sketch.texts]
+            assert said == ["2.weight[3][5]", short(float(weights.of(flat)[3, 5]), signed=True), what]
+        bench.hover((5.0, 5.0))
+        assert bench.side.label(frame, (1280.0, 720.0)) == []
+
+
+def test_a_number_that_is_none_is_struck_out():
+    sketch = Sketch()
+    numbers = np.array([[1.0, np.nan, -1.0]])
+    draw_cells(sketch, (0.0, 0.0, 78.0, 17.0), DARK, numbers, Range.symmetric(1.0), get_map("gradient", DARK))
+    assert len(sketch.shapes) // 6 == 2 + 1 + 1  # two squares, a stroke, the frame

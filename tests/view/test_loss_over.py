@@ -15,7 +15,7 @@ from scalarviz.run.edits import SetWeights
 from scalarviz.run.frame import Frame
 from scalarviz.run.panels import LineFit, LossOver, TrainingLoop
 from scalarviz.run.run_source import RunSource
-from scalarviz.view.draw.text import measure
+from scalarviz.view.draw.text import measure, short
 from scalarviz.view.draw.theme import DARK, rgb
 from scalarviz.view.panels.descent import Losses, Place, grown, losses, place_of, steepness, verdict
 from scalarviz.view.panels.line_fit import LineFitDrawer, _inside
@@ -180,7 +180,9 @@ def test_the_four_calls_have_happened_after_a_step():
         frame, said = bench.subject.frame(), words(bench)
         assert "all four happened in step 2" in said
         assert f"loss {run.history.loss[-1]:.4f}" in said
-        assert f"w = {frame.values[0]:.2f}, b = {frame.values[1]:.2f}".replace("-", "−") in said
+        assert f"w = {frame.values[0]:.2f}, b = {short(frame.values[1])}".replace("-", "−") in said
+        assert "grad w 0, b 0" in said
+        assert f"grad w {short(frame.gradient[0])}, b {short(frame.gradient[1])}" in said
 
 
 @pytest.mark.gl
@@ -225,7 +227,7 @@ def test_the_tangent_is_there_once_there_is_a_gradient():
         return int((np.abs(picture - violet).max(axis=2) < 40).sum())
 
     for weights in (1, 2):
-        scene = made(weights=weights)
+        scene = made(weights=weights, lr=0.3)
         with scene.run as run:
             before = pixels(bench_of(scene))
             run.step()
@@ -254,7 +256,7 @@ def test_a_still_shows_the_way_there():
         drawer = bench_of(scene).side.drawers["loss over weights"]
         way = drawer._trail.until(6)
         assert way.shape == (7, 2)
-        assert way[0].tolist() == [-1.5, -1.0]
+        assert way[0].tolist() == [-1.5, 0.0]
         assert way[-1].tolist() == run.values.tolist()
 
 

@@ -73,7 +73,7 @@ class LoopDrawer(Drawer[TrainingLoop]):
         return [self._lines(box, f"in step {inner.frame.step:,}", calls)]
 
     def _zeros(self) -> str:
-        return ", ".join(f"{name}.grad = 0" for name in self.panel.names)
+        return self._words(".grad", ["0"] * len(self.panel.names))
 
     def _grads(self, frame: Frame) -> str:
         return self._said(frame.gradient, ".grad")
@@ -83,8 +83,14 @@ class LoopDrawer(Drawer[TrainingLoop]):
 
     def _said(self, flat: NDArray[np.floating], of: str) -> str:
         numbers = flat[np.array(self.panel.weights)].tolist()
-        pairs = zip(self.panel.names, numbers, strict=True)
-        return ", ".join(f"{name}{of} = {short(number)}" for name, number in pairs)
+        return self._words(of, [short(number) for number in numbers])
+
+    def _words(self, of: str, numbers: Sequence[str]) -> str:
+        """``w.grad = 0.5``; of several weights ``grad w 0.5, b 0.1``, for which there is room."""
+        names = self.panel.names
+        if len(names) == 1 or not of:
+            return ", ".join(f"{name}{of} = {number}" for name, number in zip(names, numbers, strict=True))
+        return "grad " + ", ".join(f"{name} {number}" for name, number in zip(names, numbers, strict=True))
 
     def _lines(self, box: Box, note: str, calls: Sequence[_Call]) -> Sketch:
         sketch, theme, (x, y, width, _) = Sketch(), self.ground.theme, box

@@ -12,18 +12,20 @@ from ...run.frame import Frame
 from ...run.moment import Moment
 from ...run.panels import GradientTree
 from ...run.ranges import Range, extent
-from ..draw.maps import Colormap, get_map
+from ..draw.maps import get_map
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import loss_text, short
 from ..draw.theme import mixed
-from .drawer import Drawer, Ground, cut, sentence, title_of
+from .drawer import Drawer, Ground, Point, cut, sentence, title_of
 from .inner import Inner
-from .tree_rows import CELL, LINE, Row, deltas_of, fits, reduced, rows_of
+from .overlay import pointer_label
+from .tree_cells import Spot, draw_bar, draw_cells, draw_factors, outline, spots
+from .tree_rows import LINE, Row, deltas_of, fits, rows_of
 from .wording import BEFORE
 
 Floats = NDArray[np.float64]
-_HEAD, _LARGEST = 40.0, 330.0
+_HEAD, _LARGEST = 44.0, 334.0
 _MODEL, _GRADIENT, _WIDE = 98.0, 184.0, 78.0
 """Where the numbers begin, and how wide they are at most, in a column."""
 PASSES = {3: "first pass: along the chain", 4: "second pass: the leaves"}
@@ -36,6 +38,8 @@ class TreeDrawer(Drawer[GradientTree]):
 
     def __init__(self, panel: GradientTree, ground: Ground) -> None:
         super().__init__(panel, ground)
+        self._spots: list[Spot] = []
+        self._over: tuple[Spot, int, int] | None = None
         stages = ground.subject.stages
         if fits(stages):
             frame = ground.subject.frame()
@@ -71,10 +75,13 @@ class TreeDrawer(Drawer[GradientTree]):
         sketch, theme, (x, y, width, height) = Sketch(), self.ground.theme, box
         title_of(sketch, box, theme, self.panel.title, note)
         scales = self._scales(frame, rows)
-        sketch.text(x + _MODEL, y + 33, f"±{short(scales[0].high)}", LABEL, theme.text3)
+        self._spots = []
+        sketch.text(x + _MODEL, y + 31, f"±{short(scales[0].high)}", LABEL, theme.text3)
+        draw_bar(sketch, (x + _MODEL, y + 35, _WIDE - 6, 4), get_map("weight", theme))
         if any(row.gradient is not None for row in rows):
-            sketch.text(x + _GRADIENT, y + 33, f"±{short(scales[1].high)}, log", LABEL, theme.text3)
-            sketch.text(x + width, y + 33, "norm", LABEL, theme.text3, anchor="right")
+            sketch.text(x + _GRADIENT, y + 31, f"±{short(scales[1].high)}, log", LABEL, theme.text3)
+            draw_bar(sketch, (x + _GRADIENT, y + 35, _WIDE - 6, 4), get_map("gradient", theme))
+            sketch.text(x + width, y + 31, "norm", LABEL, theme.text3, anchor="right")
         top, spine = y + _HEAD, []
         for number, row in enumerate(rows):
             if top + row.height > y + height + 0.5:
@@ -113,57 +120,41 @@ class TreeDrawer(Drawer[GradientTree]):
         sketch.text(x + indent, middle + 4.5, cut(row.name, end - indent - 6), LABEL, ink)
         if row.stage == "loss" and loss == loss:
             sketch.text(x + _MODEL, middle + 4.5, loss_text(loss), LABEL, theme.text1)
+        model, gradient = (x + _MODEL, y, _WIDE, height), (x + _GRADIENT, y, _WIDE, height)
         if row.values is not None:
-            self._cells(sketch, (x + _MODEL, y, _WIDE, height), row.values, scales[0], get_map("weight", theme))
+            draw_cells(sketch, model, theme, row.values, scales[0], get_map("weight", theme))
+            self._spots += spots(model, row.path, row.values, "of the model")
         if row.gradient is not None:
             colours = get_map("gradient", theme)
-            self._cells(sketch, (x + _GRADIENT, y, _WIDE, height), row.gradient, scales[1], colours)
+            draw_cells(sketch, gradient, theme, row.gradient, scales[1], colours)
+            what = "its gradient" if row.deep else "gradient by this output"
+            self._spots += spots(gradient, row.path, row.gradient, what)
             if row.factors is not None and one:
-                self._factors(sketch, (x + _GRADIENT, y, _WIDE, height), row, scales[1], colours)
+                draw_factors(sketch, gradient, theme, row.factors, scales[1], colours)
             size = short(float(np.linalg.norm(row.gradient[np.isfinite(row.gradient)])))
             sketch.text(x + width, middle + 4.5, size, LABEL, theme.pulse, anchor="right")
         elif row.shape != (0, 0):
-            left, top, cell, tall = _place((x + _GRADIENT, y, _WIDE, height), row.shape)
-            count = min(row.shape[1], 40), min(row.shape[0], 40)
-            sketch.rect(left, top, cell * count[0], tall * count[1], stroke=theme.border)
-        # what is not known yet is an empty frame: a zero would be a number
+            outline(sketch, gradient, theme, row.shape)  # what is not known yet: a zero would be a number
 
-    def _cells(self, sketch: Sketch, box: Box, numbers: Floats, scale: Range, colours: Colormap) -> None:
-        shown = reduced(numbers)
-        left, top, cell, tall = _place(box, shown.shape)
-        row, column = np.indices(shown.shape)
-        at = np.stack(
-            [left + cell * column, top + tall * row, np.full(shown.shape, cell), np.full(shown.shape, tall)], -1
-        )
-        inks = colours(2 * scale.unit(np.nan_to_num(shown)) - 1)
-        sketch.cells(at.reshape(-1, 4), inks.reshape(-1, 3))
-        high, wide = shown.shape
-        sketch.rect(left, top, cell * wide, tall * high, stroke=self.ground.theme.border)
+    # ---- hands
 
-    def _factors(self, sketch: Sketch, box: Box, row: Row, scale: Range, colours: Colormap) -> None:
-        """The two rows of numbers whose products the leaf is: left of it the derivatives, above it the inputs."""
-        assert row.factors is not None
-        theme = self.ground.theme
-        shape = reduced(np.zeros(row.shape)).shape
-        left, top, cell, tall = _place(box, shape)
-        delta = reduced(row.factors[0][:, None])[:, 0]
-        entering = reduced(row.factors[1][None])[0]
-        reach = extent(entering)
-        for k, number in enumerate(delta.tolist()):
-            ink = colours(2 * scale.unit(number) - 1)
-            sketch.rect(left - 7, top + tall * k, 4, tall, fill=ink)
-        grey = get_map("activation", theme)
-        for k, number in enumerate(entering.tolist()):
-            sketch.rect(left + cell * k, top - 6, cell, 4, fill=grey(abs(number) / reach))
-        sketch.lines([(left - 8, top - 1.5)], [(left + cell * len(entering), top - 1.5)], theme.border, 1.0)
+    def hover(self, at: Point | None) -> bool:
+        """A number under the pointer says what it is."""
+        before, self._over = self._over, None if at is None else self._number(at)
+        return before != self._over
 
+    def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
+        """Its name, the number and what it is of."""
+        if self._over is None:
+            return ()
+        spot, row, column = self._over
+        index = f"[{row}][{column}]" if len(spot.numbers) > 1 else f"[{column}]"
+        text = short(float(spot.numbers[row, column]), signed=True)
+        return [pointer_label(spot.middle(row, column), size, spot.name + index, text, [spot.what], self.ground.theme)]
 
-def _place(box: Box, shape: tuple[int, ...]) -> tuple[float, float, float, float]:
-    """Left, top, width and height of the cells of some numbers (rows, columns) in a line."""
-    x, y, width, height = box
-    rows, columns = min(shape[0], 40), min(shape[1], 40)
-    cell = min(9.0, width / max(columns, 1))
-    if rows == 1:
-        return x, y + LINE / 2 - 4.5, cell, 9.0
-    tall = min(CELL, (height - 9.0) / rows)
-    return x, y + 7.0, cell, tall
+    def _number(self, at: Point) -> tuple[Spot, int, int] | None:
+        for spot in self._spots:
+            found = spot.number(at)
+            if found is not None:
+                return spot, *found
+        return None

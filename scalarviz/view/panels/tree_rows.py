@@ -35,6 +35,8 @@ class Row:
         Two-dimensional; None where there are none (yet).
     shape : (int, int)
         Of both.
+    path : str
+        Of the tensor (``"0.weight"``) or the stage.
     factors : tuple of ndarray, or None
         Of a leaf of weights: the derivative by each output, and each input, whose outer product the gradient is.
     """
@@ -47,6 +49,7 @@ class Row:
     gradient: Floats | None = None
     shape: tuple[int, int] = (0, 0)
     factors: tuple[Floats, Floats] | None = None
+    path: str = ""
 
     @property
     def height(self) -> float:
@@ -88,7 +91,7 @@ def rows_of(
         known = delta is not None and np.isfinite(delta).any()
         kind = f"{stage.name} {stage.kind}".strip()
         own = None if delta is None or not known else np.asarray(delta, np.float64)[None]
-        rows.append(Row(stage.name, f"{kind}, {stage.outputs}", gradient=own, shape=(1, stage.outputs)))
+        rows.append(Row(stage.name, f"{kind}, {stage.outputs}", gradient=own, shape=(1, stage.outputs), path=kind))
         tensors = [tensor for tensor in (stage.weight, stage.bias) if tensor is not None]
         for tensor in tensors:
             values = np.asarray(tensor.of(frame.values), np.float64)
@@ -100,7 +103,7 @@ def rows_of(
             shape = (values.shape[0], values.shape[1]) if values.ndim == 2 else (1, values.size)
             name, last = tensor.name.rpartition(".")[2], tensor is tensors[-1]
             grads = None if gradient is None else gradient.reshape(shape)
-            rows.append(Row(stage.name, name, True, last, values.reshape(shape), grads, shape, factors))
+            rows.append(Row(stage.name, name, True, last, values.reshape(shape), grads, shape, factors, tensor.name))
         before = stage.name
     rows.append(Row("loss", "loss"))
     return rows
