@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..scalar.store import Store
 from .asked_call import AskedCall
 from .checks import flat
 from .edits import Edit
@@ -96,6 +97,10 @@ class RunSource(Source):
         """The state of the optimiser; what a rule calls its squares has no sign."""
         optimizer = self.run.optimizer
         return {name: name not in optimizer.squares for name in optimizer.state}
+
+    def place_of(self, store: Store, index: int) -> int | None:
+        """The arrays of the run's store are those of its frames, one network's as long as it is followed."""
+        return index if store is self.run._store and self._way is self.run._forward else None
 
     def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
         """See :meth:`Run.frame`."""

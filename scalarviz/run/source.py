@@ -21,6 +21,7 @@ from .frame import NO_CURVE, Curve, Frame, Stage, Tensor
 from .requests import FrameRequest
 
 if TYPE_CHECKING:
+    from ..scalar.store import Store
     from .edits import Edit
     from .run import Run
 
@@ -145,6 +146,10 @@ class Source(Protocol):
     def moments(self) -> Mapping[str, bool]:
         """What is kept for each weight by whoever trains: by its name, whether it has a sign or is a magnitude."""
         return {}
+
+    def place_of(self, store: Store, index: int) -> int | None:
+        """Where a number of a store lies in the flat arrays of frames; None: it is none of these."""
+        return None
 
     @abstractmethod
     def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:

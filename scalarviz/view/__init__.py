@@ -1,5 +1,6 @@
 """Pictures: cubes, panels, films. Loaded when it is first used; drawing needs vispy, geometry and colours do not."""
 
+from .cube import Cube, cube
 from .draw.sketch import Sketch
 from .drawing import Drawing
 from .film import Film
@@ -12,12 +13,14 @@ from .window.files import save_png
 from .workbench import Workbench
 
 __all__ = [
+    "Cube",
     "Drawer",
     "Drawing",
     "Film",
     "Handle",
     "Sketch",
     "Workbench",
+    "cube",
     "pace",
     "register_panel",
     "render",

@@ -14,6 +14,7 @@ from ..run.ranges import extent
 from ..run.scene import Scene
 from .aim import Point
 from .controls.panel import ControlsPanel
+from .cubes.own import LOOKS
 from .cubes.picking import Hit
 from .cubes.scale import paint
 from .cubes.sizes import ALL_ALIKE, Sizing
@@ -161,7 +162,7 @@ class Workbench(Laying):
     @property
     def moving(self) -> bool:
         """Whether the picture goes on changing by itself: camera, range of the colours, text that lags behind."""
-        growing = self.colouring.growing or self.activations.growing
+        growing = self.colouring.growing or self.activations.growing or self.slab.own_version != LOOKS.version
         return growing or self._view.gliding or self.text_pace.late or self.side.moving or self.inside.moving
 
     def set_look(
@@ -234,7 +235,8 @@ class Workbench(Laying):
         self.colouring.update(frame, None if gone else seconds, self.inside.whole)
         self.activations.update(frame, None if gone else seconds)
         self.slab.sizing = self.sizing if self.inside.told is None else ALL_ALIKE  # formulas stand on large faces
-        paint(self.slab, frame, self.colouring, self.activations, rows=self._has_rows)
+        if paint(self.slab, frame, self.colouring, self.activations, self.subject.source, rows=self._has_rows):
+            self.text_pace.hurry()
         self.inside.paint()
         writes = self.text_pace.ready(waits)
         beside, outer = self.inside.beside(frame), self.inside.outer(frame)
@@ -254,7 +256,8 @@ class Workbench(Laying):
             self.layers.write(self.subject, frame, self.theme, self.places)
         self._outdated = False
         seen = View(self.layout, self.camera, self.project, self.places, self.theme, self.colouring.shows,
-                    self.panels_shown and self.inside.told is None, self._hit, self.slab.shares)  # fmt: skip
+                    self.panels_shown and explained, self._hit, self.slab.shares, self.slab.own,
+                    self.sketches if self.slab.own else ())  # fmt: skip
         above = self.touch.layers(frame, seen, self.side)
         above[0] += self.inside.overlay(seconds) + (self.layers.sketches if explained else [])
         above[1] += self.controls.label(self.places.size)
@@ -268,7 +271,7 @@ class Workbench(Laying):
     def _texts(self, frame: Frame, pace_text: str) -> list[Sketch]:
         inside = self.inside
         scale = inside.scale(self.activations)
-        small = None if self.slab.shares is None else Small(self.slab.shares, self._hit)
+        small = None if self.slab.shares is None else Small(self.slab.shares, self._hit, self.slab.own)
         sketches = self.scenery.cubes(inside.rows(frame), self.colouring, scale, inside.skip, small) + inside.texts()
         if self.places.legend is not None and self.spread:
             marks = marks_on(self.slab, self.colouring, self.camera, self.size[0] / self.camera.size[0])

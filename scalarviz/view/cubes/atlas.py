@@ -14,12 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError, UnknownNameError, listing, shown
 from ..space.plate import Plate
+from .own import OwnLook
 
 ATLAS_WIDTH = 4096
 
 NAN, POS_INF, NEG_INF, FROZEN, DEAD, NOT_COMPUTED = 1, 2, 4, 8, 16, 32
 """Bits of the flag texture. "Clipped" needs none: the shader sees it from the value and the range."""
 
+NO_SIDE = 127
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -54,6 +56,7 @@ class Atlas:
         self._given = np.zeros(len(self._values), np.uint8)
         self._seen = np.zeros(len(self._values), np.uint8)
         self.changed = self.flags_changed = True
+        self.own: dict[int, OwnLook] = {}  # looks given by hand, by texel
         self._used = 0  # marks that have ever been given
         self._any_seen: set[tuple[int, int]] = set()
 
@@ -71,6 +74,20 @@ class Atlas:
     def marks(self) -> int:
         """The bits of all marks that some cube has."""
         return int(np.bitwise_or.reduce(self._given | self._seen)) if self._used or self._any_seen else 0
+
+    def own_looks(self) -> NDArray[np.uint8]:
+        """The looks given by hand as the shader reads them: red, green, blue; 128 for a colour and 126 times the side.
+
+        Where no side was given it is 127.
+        """
+        found = np.zeros((len(self._values), 4), np.uint8)
+        found[:, 3] = NO_SIDE
+        for texel, look in self.own.items():
+            if look.colour is not None:
+                found[texel, :3] = np.rint(255.0 * np.array(look.colour))
+            side = NO_SIDE if look.share is None else round(126.0 * look.share)
+            found[texel, 3] = side + (128 if look.colour is not None else 0)
+        return found.reshape(*self.shape, 4)
 
     def value(self, texel: int) -> float:
         """One number, as the shader reads it."""

@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 
 from ...run.frame import Frame, Stage, Tensor, is_chain
 from ...run.ranges import Range, RangeTracker, clipped_share, extent, extents
+from ...run.source import Source
 from ..draw.maps import Colormap, get_map
 from ..draw.text import exponent, short
 from ..draw.theme import Theme
 from ..space.conv import NEW_MAPS
 from ..space.layout import FEW
+from .own import LOOKS
 from .quantity import RATIO, quantity_of
 
 if TYPE_CHECKING:
@@ -305,8 +307,15 @@ def rows_of(stages: Sequence[Stage]) -> dict[str, str]:
     return rows
 
 
-def paint(slab: SlabVisual, frame: Frame, colouring: Coloring, activations: ActivationScale, *, rows: bool) -> None:
-    """Bring a frame's numbers, ranges and marks onto the cubes; `rows`: whether rows of activations are drawn."""
+def paint(
+    slab: SlabVisual, frame: Frame, colouring: Coloring, activations: ActivationScale, source: Source, *, rows: bool
+) -> bool:
+    """Bring a frame's numbers, ranges, marks, and looks given by hand onto the cubes; returns whether these changed.
+
+    `rows`: whether rows of activations are drawn.
+    """
+    version = LOOKS.version
+    changed = slab.set_own(LOOKS.of(source), version)
     slab.set_flat(colouring.drawn)
     slab.set_range(colouring.range)
     missing = colouring.missing(frame) if colouring.quantity != "weight" else None
@@ -314,6 +323,7 @@ def paint(slab: SlabVisual, frame: Frame, colouring: Coloring, activations: Acti
     if rows:
         slab.set_activations(frame.activations)
         slab.set_activation_range(activations.range.low, activations.range.high, activations.own)
+    return changed
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,6 +10,7 @@ algorithm", 1987). The same text is compiled in variants, since a software rende
 ``FLAGS``   some cell carries a mark other than "clipped".
 ``TILED``   some plate has gaps between convolution tiles or a last row that is not full.
 ``CURVED``  some plate has a logarithmic scale.
+``OWN``     some cube has a look that was given by hand: see `own`; with it goes
 ``SIZED``   cubes are as large as their numbers, or small ones are hidden: see `sizes`.
 """
 
@@ -96,10 +97,21 @@ float unit(float value) {
 
 float bit(float flags, float weight) { return step(1.0, mod(floor(flags / weight), 2.0)); }
 
+#ifdef OWN
+uniform sampler2D u_own;     // looks given by hand: a colour, and 128 for one + 126 times a side (127: none)
+vec3 given(vec2 uv, vec3 c) { vec4 own = texture2D(u_own, uv); return own.a * 255.0 > 127.5 ? own.rgb : c; }
+#else
+vec3 given(vec2 uv, vec3 c) { return c; }
+#endif
+
 #ifdef SIZED
 uniform vec2 u_sizing;       // 1 if a face is as large as its number; the share of the range below which it is hidden
 // Side of the cube of a texel, as a share of the largest; 0: not drawn. What carries a mark is as large as can be.
 float share(vec2 uv) {
+#ifdef OWN
+  float side = mod(floor(texture2D(u_own, uv).a * 255.0 + 0.5), 128.0);
+  if (side < 126.5) return side / 126.0;
+#endif
 #ifdef FLAGS
   float flags = floor(texture2D(u_flags, uv).r * 255.0 + 0.5);
   if (flags - 8.0 * bit(flags, 8.0) > 0.5) return 1.0;
@@ -252,7 +264,7 @@ void main() {
   float flags = 0.0;
 #endif
   float u = unit(value);
-  vec3 c = colour(u);
+  vec3 c = given(uv, colour(u));
   vec2 a = v_style.w > 1.5 ? f.yx : f;
 #ifdef DETAIL
   // Pixels per unit across the lines x = const and y = const of this face: its area on screen over the other side.
@@ -318,7 +330,7 @@ void main() {
 #endif
 #ifdef SIZED
     float side = there > 0.5 ? share(uv) : 0.0; float area = side * side;
-    sum += colour(unit(value)) * area; drawn += area; count += there;
+    sum += given(uv, colour(unit(value))) * area; drawn += area; count += there;
 #else
     sum += colour(unit(value)) * there; count += there;
 #endif
@@ -342,7 +354,7 @@ class Variant:
 
     Attributes
     ----------
-    detail, flags, tiled, curved, sized : bool
+    detail, flags, tiled, curved, sized, own : bool
         The names above.
     samples : int
         Samples of a pixel's footprint along each of the screen's axes; 0 walks the grid.
@@ -354,6 +366,7 @@ class Variant:
     tiled: bool = False
     curved: bool = False
     sized: bool = False
+    own: bool = False
 
 
 def fragment(variant: Variant, *, knee: float, table: int) -> str:
@@ -370,7 +383,7 @@ def fragment(variant: Variant, *, knee: float, table: int) -> str:
     """
     head = f"#version 120\n#define KNEE {knee:.1f}\n#define TABLE {table:.1f}\n#define LEAST {LEAST:g}\n"
     head += "".join(
-        f"#define {name.upper()}\n" for name in ("flags", "tiled", "curved", "sized") if getattr(variant, name)
+        f"#define {name.upper()}\n" for name in ("flags", "tiled", "curved", "sized", "own") if getattr(variant, name)
     )
     if variant.samples:
         return head + f"#define NU {variant.samples}\n#define NV {variant.samples}\n" + _COMMON + _AVERAGE

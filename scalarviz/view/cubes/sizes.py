@@ -67,6 +67,9 @@ class Sizing:
 
     def share_of(self, atlas: Atlas, texel: int, chosen: Range) -> float:
         """The same for a texel of the atlas: what carries a mark is always as large as can be."""
+        own = atlas.own.get(texel)
+        if own is not None and own.share is not None:
+            return round(126.0 * own.share) / 126.0  # as the shader has it
         if atlas.mark(texel) & ~FROZEN:
             return 1.0
         return self.share(chosen, atlas.value(texel))

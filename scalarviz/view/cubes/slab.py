@@ -22,6 +22,7 @@ from ..space.camera import Camera
 from ..space.layout import Layout
 from ..space.plate import Plate
 from .atlas import DEAD, FROZEN, NOT_COMPUTED, Atlas
+from .own import OwnLook
 from .shader import VERTEX, Variant, fragment
 from .sizes import ALL_ALIKE
 from .tray import TrayVisual
@@ -65,6 +66,10 @@ class SlabVisual:
     ----------
     sizing : Sizing
         How large the cubes of weights are; may be set.
+    own : mapping of int to OwnLook
+        Looks given by hand, by flat index; :meth:`set_own` changes them.
+    own_version : int
+        Which state of all such looks that is.
     """
 
     def __init__(
@@ -81,13 +86,15 @@ class SlabVisual:
         self._buffer = gloo.VertexBuffer(self._vertices)
         self._values: Any = None
         self._flags: Any = None
+        self._own: Any = None
         self._marked = False
         self._programs: dict[Variant, Any] = {}
         self._indices: dict[tuple[int, ...], Any] = {}
         self._trays = TrayVisual(layout, self.theme)
         self._seen: tuple[Camera, float, list[Variant]] | None = None  # worked out once while the camera rests
         self._ranges = [Range.symmetric(1.0) for _ in layout.plates]
-        self.sizing = ALL_ALIKE
+        self.sizing, self.own_version = ALL_ALIKE, -1
+        self.own: dict[int, OwnLook] = {}
         self._maps = [colours or get_map("weight", self.theme), activations or get_map("activation", self.theme)]
         self._colours = gloo.Texture2D(self._tables(), interpolation="nearest", wrapping="clamp_to_edge")
         self.set_range(1.0)
@@ -141,6 +148,17 @@ class SlabVisual:
             if plate.kind == "activation":
                 self.atlas.set_flags(self.atlas.span(plate), NOT_COMPUTED, missing.get(plate.name))
 
+    def set_own(self, looks: Mapping[int, OwnLook], version: int) -> bool:
+        """Take over the looks that cubes were given by hand, by flat index; returns whether they are others."""
+        self.own_version = version
+        if looks == self.own:
+            return False
+        self.own = dict(looks)
+        self.atlas.own = {index: look for index, look in looks.items() if index < self.atlas.parameters}
+        if self._own is not None:
+            self._own.set_data(self.atlas.own_looks())
+        return True
+
     def set_range(self, v: float | Range | Mapping[str, float | Range], scale: str = "linear") -> None:
         """Set the range of the weights: one V for all, a whole :class:`Range`, or one by tensor name."""
         for index, plate in enumerate(self.layout.plates):
@@ -182,7 +200,7 @@ class SlabVisual:
     @property
     def shares(self) -> Callable[[int, int], float] | None:
         """:meth:`share_of`, or None while all cubes are as large as can be."""
-        return self.share_of if self.sizing.active else None
+        return self.share_of if self.sizing.active or self.own else None
 
     def detailed(self, camera: Camera, density: float) -> bool:
         """Whether some plate's cubes are large enough for every mark."""
@@ -211,14 +229,16 @@ class SlabVisual:
         gloo.set_state(depth_test=True, blend=False, cull_face=False, depth_mask=True, depth_func="less")
         gloo.clear(color=False, depth=True)
         self._upload()
-        self._trays.draw_trays(eye, (width, height), shadows=not self.sizing.active)
+        self._trays.draw_trays(eye, (width, height), shadows=self.shares is None)
         self._trays.draw_flow(eye, (width, height))  # before the cubes: a line never crosses a number
         gloo.set_state(depth_test=True, blend=False, cull_face="front", front_face="ccw")
         density = width / eye.size[0]
         groups: dict[Variant, list[int]] = {}
         for index, (plate, size) in enumerate(zip(self.layout.plates, self._variants(eye, density), strict=True)):
-            sized = self.sizing.active and plate.kind != "activation"
-            variant = replace(size, flags=self._marked, tiled=_tiled(plate), curved=self._curved(index), sized=sized)
+            own = bool(self.own) and plate.kind != "activation"
+            sized = own or (self.sizing.active and plate.kind != "activation")
+            curved = self._curved(index)
+            variant = replace(size, flags=self._marked, tiled=_tiled(plate), curved=curved, sized=sized, own=own)
             groups.setdefault(variant, []).append(index)
         for variant, members in groups.items():
             self._draw_group(variant, members, eye, density)
@@ -244,6 +264,8 @@ class SlabVisual:
             program["u_values"] = self._values
             if variant.flags:
                 program["u_flags"] = self._flags
+            if variant.own:
+                program["u_own"] = self._own
             height, width = self.atlas.shape
             program["u_atlas"], program["u_texel"] = (width, height), (1.0 / width, 1.0 / height)
             self._constants(program, walks=not variant.samples)
@@ -266,6 +288,9 @@ class SlabVisual:
             self._flags = gloo.Texture2D(atlas.flags, format="luminance", **wrapping)
         elif atlas.changed:
             self._values.set_data(atlas.values)
+        if self.own and self._own is None:
+            self._own = gloo.Texture2D(atlas.own_looks(), format="rgba", interpolation="nearest",
+                                       wrapping="clamp_to_edge")  # fmt: skip
         if atlas.flags_changed:
             flags = atlas.flags
             self._marked = bool(flags.any())

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...run.frame import Frame
 from ..cubes.outline import Picked
+from ..cubes.own import OwnLook
 from ..cubes.picking import Picker, Shares
 from ..cubes.scale import ActivationScale
 from ..draw.maps import Colormap, text_colour
@@ -29,10 +30,14 @@ _MIDDLE = 0.357  # from the baseline to half the height of a digit, of the size
 
 
 class Small(NamedTuple):
-    """How large cubes are beside the largest, by plate and element, and what is drawn at a point (logical pixels)."""
+    """How large cubes are beside the largest, by plate and element, and what is drawn at a point (logical pixels).
+
+    Besides, looks given by hand, by flat index.
+    """
 
     shares: Shares
     picked: Picked
+    own: Mapping[int, OwnLook]
 
 
 def colours_at(cmap: Colormap, unit: ArrayLike) -> Floats:
@@ -136,6 +141,8 @@ class CubeValues:
                 seen = seen & (size > 0)
             weights = np.full(len(centres), np.nan) if missing is None else np.asarray(missing[name]).ravel()
             colours = colours_at(cmap, units[name].ravel())
+            if small is not None:
+                self._given(colours, name, small.own)
             rows = zip(centres[seen], values[name].ravel()[seen], colours[seen], weights[seen], size[seen], strict=True)
             for (x, y), value, colour, weight, high in rows:
                 if weight == weight:
@@ -145,6 +152,13 @@ class CubeValues:
                 else:
                     self._print(sketch, (float(x), float(y)), float(value), colour, signed, int(high))
         return sketch
+
+    def _given(self, colours: Floats, name: str, own: Mapping[int, OwnLook]) -> None:
+        """Put colours that were given by hand among those of a tensor's cubes."""
+        plate = next(p for p in self._plates if p.name == name and p.kind != "activation")
+        for index, look in own.items():
+            if look.colour is not None and plate.start <= index < plate.start + plate.size:
+                colours[index - plate.start] = look.colour
 
     def _on_small(self, name: str, small: Small) -> tuple[Floats, NDArray[np.intp]]:
         """Middles of the main faces as they are, and sizes of type; 0 where none fits or something is before it."""

@@ -15,6 +15,7 @@ from ...run.frame import Curve, Frame, Role, Tensor
 from ...run.grouped import grouped
 from ...run.source import Can, Source
 from ...scalar import Block
+from ...scalar.store import Store
 from .told import Told
 
 Float = NDArray[np.floating]
@@ -120,6 +121,18 @@ class WeightsSource(Followed):
     def values(self) -> Float:
         """The weights, a copy."""
         return np.asarray(self._gathered("data"), float)
+
+    def place_of(self, store: Store, index: int) -> int | None:
+        """Where a number of a store lies among the parts, one after the other."""
+        first = 0
+        for part in self._parts.values():
+            block, own = (part, 0) if isinstance(part, Block) else (part._block, part._index)
+            size = np.size(part.data)
+            at = index - block.start - own
+            if block.store is store and 0 <= at < size:
+                return first + at
+            first += size
+        return None
 
     def _gathered(self, attribute: str) -> NDArray[Any]:
         return np.concatenate([np.ravel(getattr(part, attribute)) for part in self._parts.values()])

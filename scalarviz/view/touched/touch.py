@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...run.frame import Frame
 from ..cubes.outline import Picked, brackets, seen_outline
+from ..cubes.own import OwnLook
 from ..cubes.picking import Shares
 from ..cubes.quantity import Quantity
 from ..cubes.region import region_outline
@@ -18,6 +19,7 @@ from ..draw.places import Box, Places
 from ..draw.sketch import Sketch
 from ..draw.text import figure
 from ..draw.theme import Theme
+from ..flow.own_labels import own_labels
 from ..panels.overlay import banner, help_panel, pointer_label, pressed_key
 from ..panels.side import SidePanels
 from ..panels.wording import said_of
@@ -55,6 +57,10 @@ class View:
         What is drawn at a point (logical pixels).
     shares : callable or None
         How large a cube is beside the largest, by plate and element; None: all are.
+    own : mapping of int to OwnLook
+        Looks given by hand, by flat index.
+    around : sequence of Sketch
+        What is written already, on which their labels should not stand.
     """
 
     layout: Layout
@@ -66,6 +72,8 @@ class View:
     panels: bool
     picked: Picked
     shares: Shares | None = None
+    own: Mapping[int, OwnLook] = field(default_factory=dict)
+    around: Sequence[Sketch] = ()
 
     def share(self, plate: Plate, index: int) -> float:
         """How large the cube of the flat weight `index` is beside the largest; one that is not drawn as if it were."""
@@ -178,6 +186,12 @@ class Touch:
         if self.inspector is not None:
             lowest += self._selected(self.inspector, written, view)
         lowest += side.marks()
+        if view.own and view.shares is not None:
+            places, size = view.places, view.places.size
+            box = (places.scene[0], 66.0, places.scene[2], places.scene[3]) if view.panels else (0.0, 0.0, *size)
+            given = own_labels(view.own, view.layout.plates, view.camera, view.project, view.shares, box, view.theme,
+                               view.around)  # fmt: skip
+            lowest.append(given)
         middle = []
         if self.hovered is not None:
             middle += self._hovered(self.hovered, written, view)
