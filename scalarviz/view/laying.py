@@ -146,7 +146,7 @@ class Laying(Standing):
         """Panels in their places but for those below the inspector; none where an opened step has their column."""
         self.touch.column_taken = self.controls.open and not self.controls.hidden
         if self.controls.stands and not self.controls.hidden:
-            self.side.place({} if self.inside.column is not None else self.controls.side)
+            self.side.place(self.controls.side)
             return
         left_out = self.places.left_out if self.panels_shown else ()
         covered = self.touch.column(self.places) if self.panels_shown else None

@@ -16,6 +16,7 @@ from scalarviz.run.panels import LossCurve
 from scalarviz.view.controls.drawing import track_of
 from scalarviz.view.controls.panel import OPENS, ControlsPanel
 from scalarviz.view.controls.rows import Placed
+from scalarviz.view.draw.text import measure
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.window.unseen import Unseen
@@ -414,6 +415,28 @@ def test_a_still_never_shows_it(host: Unseen) -> None:
     assert np.abs(first.astype(int) - second)[:, 940:].max() <= 8
     assert panel(host).stands  # and it is there again
     assert np.abs(host.picture().astype(int) - second)[:, 940:].max() > 100
+
+
+def test_an_opened_step_makes_room_for_it(host: Unseen) -> None:
+    stepped(host, 2)
+    with offscreen():
+        host.view.send("micro_next")
+    bench = host.view.bench
+    for _ in range(20):
+        settled(host)
+    assert bench.inside.told is not None
+    assert bench.inside.column is not None
+    opened(host)
+    box = panel(host).box
+    assert box is not None
+    assert bench.inside.column is None
+    for one in (text for sketch in bench.sketches for text in sketch.texts):
+        wide = measure(one.text, one.size, one.bold)
+        assert one.x + wide * {"left": 1.0, "middle": 0.5, "right": 0.0}[one.anchor] <= box[0]
+    assert set(panel(host).side) == {"loss"}
+    key(host, "Escape")
+    assert bench.inside.told is not None  # one thing after the other
+    assert bench.inside.column is not None
 
 
 @pytest.mark.parametrize("size", [(640, 360), (1000, 640), (720, 1080), (300, 300)])

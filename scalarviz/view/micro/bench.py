@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..controls.panel import ControlsPanel
 from ..cubes.scale import ActivationScale, Coloring
 from ..cubes.slab import SlabVisual
 from ..draw.places import Places
@@ -31,6 +32,7 @@ class Bench(Protocol):
     scenery: Scenery
     strip: Strip
     side: SidePanels
+    controls: ControlsPanel
 
     def project(self, xyz: ArrayLike) -> NDArray[np.float64]:
         """World points as logical pixels."""

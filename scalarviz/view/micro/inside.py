@@ -91,10 +91,12 @@ class Inside:
 
     @property
     def column(self) -> Box | None:
-        """The side column, which belongs to the opened step while there is one."""
-        places = self._bench.places
+        """The side column, which belongs to the opened step while there is one; not where controls lie over it."""
+        places, controls = self._bench.places, self._bench.controls
         box = beside(list(places.panels.values()))
         if self.told is None or box is None or box[0] < places.scene[0] + places.scene[2]:
+            return None
+        if controls.open and not controls.hidden:
             return None
         return box[0], float(MARGIN), box[2], places.size[1] - 2 * MARGIN
 

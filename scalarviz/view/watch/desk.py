@@ -98,10 +98,11 @@ class Desk:
         self._wanted = {name: kept for name, kept in self._wanted.items() if kept[1] > now}
         rows = self._contents.rows(self._reader(frame), {name: value for name, (value, _) in self._wanted.items()})
         changed = panel.show(rows, running=self._viewer.playback.running)
-        if stood != (panel.stands, panel.side):
+        moved = stood != (panel.stands, panel.side)
+        if moved:
             bench.place_side()
             bench.refresh()
-        return changed or panel.moving
+        return changed or moved or panel.moving
 
     def _reader(self, frame: Frame | None = None) -> Reader:
         viewer = self._viewer
