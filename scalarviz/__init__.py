@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from . import view as view
     from .front import *  # noqa: F403  # type checkers see each name
-    from .view.drawing import draw as draw
+    from .view.drawn import draw as draw
 else:
     # This file runs before any other, and a command has to answer Ctrl-C before NumPy is loaded: so it loads nothing.
 
@@ -21,7 +21,7 @@ else:
         if name == "__all__":
             return sorted([*import_module(".front", __name__).__all__, "draw", "view"])
         if name == "draw":  # of the view, where it is made
-            found = globals()[name] = import_module(".view.drawing", __name__).draw
+            found = globals()[name] = import_module(".view.drawn", __name__).draw
             return found
         if not name.startswith("__"):
             if find_spec(f"{__name__}.{name}"):  # first: the folders import each other from here

@@ -1,24 +1,20 @@
-"""`draw`: the graph of a Value, a neuron or a small network as a picture, and `Drawing`, which is that picture."""
+"""`Drawing`: the picture of a graph of Values, as SVG, as PNG, and in a notebook."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from ..checks import flag, one_of
-from ..errors import InputError, TypeMismatchError
+from ..errors import InputError
 from ..errors import shown as written
 from ..io import replacing
 from ..io.atomic import as_path
-from ..nn import Module, Parameter
+from ..nn import Module
 from ..scalar import Value
-from ..scalar.many import Many
-from ..scalar.nested import every
 from .draw.gl import require_vispy
 from .draw.theme import get_theme
 from .graph.figure import ink_of
@@ -26,11 +22,9 @@ from .graph.ink import Ink
 from .graph.inked import sketched
 from .graph.layout import Layout, laid_out
 from .graph.modules import Calls
-from .graph.names import variables
 from .graph.said import said_of
 from .graph.shown import Shown, Wish, shown
 from .graph.svg import svg_of
-from .graph.trial import called
 
 Theme = Literal["auto", "dark", "light"]
 Roots = Callable[[], tuple[Sequence[Value], Calls | None]]
@@ -55,10 +49,13 @@ class Drawing:
     of : str
         What it is the graph of, where that has a name.
     wish : Wish
+    handle : Handle or None
+        The window in which it is shown.
     """
 
     def __init__(self, roots: Roots, model: Module | None, wish: Wish, theme: Theme = "auto") -> None:
         self._roots, self._model, self.wish, self.theme = roots, model, wish, theme
+        self.handle: Any = None
         shown = self.shown()
         self.folds, self.of = shown.folds, shown.of
 
@@ -148,111 +145,3 @@ class Drawing:
         folded = sum(item.folded for item in now.items)
         more = f", {folded} folded" if folded else ""
         return f"Drawing({self.of + ': ' if self.of else ''}{len(now.nodes)} nodes, {len(now.items)} drawn{more})"
-
-
-def draw(
-    z: Any, *inputs: Any, chains: bool = False, unfold: str | Iterable[str] | bool = (), theme: Theme = "auto"
-) -> Drawing:
-    """Draw the graph of `z`: operations, data, gradients and names.
-
-    Parameters
-    ----------
-    z : Value, Weight, list of Values, Module, neuron or function
-        A result, with all that it was computed from; or what computes one from `inputs`.
-    *inputs : float or sequence of float
-        One sample for a module, a neuron (``net.perceptrons[0]``) or a function, which is called with it whenever the
-        picture is asked for, as for a prediction. Without inputs a module's last call is drawn.
-    chains : bool
-        Whether ``a + b + c`` is drawn as two sums; else it is one.
-    unfold : str, iterable of str or True
-        Of a graph with more than 60 nodes: modules (``"0"``) whose nodes are wanted, rows of weights
-        (``"0.weight[3]"``), ``"inputs"``; True: all.
-    theme : {"auto", "dark", "light"}
-        Auto follows the notebook, or the system.
-
-    Returns
-    -------
-    Drawing
-        Shows itself in a notebook; ``.svg`` is its text, ``.save("graph.png")`` writes it.
-
-    Raises
-    ------
-    TypeMismatchError
-        Something that has no graph.
-    InputError
-        A module without inputs that was not called yet; inputs of what is computed already; more than 2,000 nodes.
-    UnknownNameError
-        A name that nothing can be unfolded by, another theme.
-
-    Notes
-    -----
-    A node without a name of its own has that of the variable that holds it where `draw` is called. Gradients are
-    violet; they are hatched, without a number, where no ``backward()`` came by.
-
-    Examples
-    --------
-    >>> import scalarviz as sv
-    >>> a, b, w = sv.Value(2.0), sv.Value(0.5), sv.Weight(-0.7, name="w")
-    >>> z = (a * w + b).tanh()
-    >>> sv.draw(z)
-    Drawing(z: 6 nodes, 6 drawn)
-    >>> sv.draw(z).svg[:4]
-    '<svg'
-    """
-    names = variables(sys._getframe(1).f_locals)
-    flag(chains, "draw: chains")
-    one_of(theme, THEMES, "draw: the theme")
-    wanted = _unfold(unfold)
-    wish = Wish(chains, () if isinstance(wanted, bool) else wanted, wanted is True, names)
-    return Drawing(*_asked(z, inputs), wish, theme)
-
-
-def _asked(z: Any, inputs: tuple[Any, ...]) -> tuple[Roots, Module | None]:
-    """What gives the results of which the graph is drawn, and the model that they are of."""
-    if isinstance(z, Value | list | tuple | Many | np.ndarray) and not isinstance(z, Parameter):
-        if inputs:
-            raise InputError("draw: a Value is computed already and takes no inputs; give them to a Module")
-        values = _values(z)
-        return lambda: (values, None), None
-    if isinstance(z, Module) and not inputs:
-        last = _last_call(z)
-        return lambda: (last, None), z
-    if not callable(z) or isinstance(z, type | Parameter):
-        raise TypeMismatchError(
-            f"draw takes a Value, a Weight, a list of Values, or a Module with an example input; got "
-            f"{type(z).__name__} {written(z)}. Try sv.view.show(x) for what has cubes"
-        )
-    if not inputs:
-        raise InputError(f"draw: {type(z).__name__} needs an example input, as in sv.draw(neuron, [0.5, 1.0])")
-    return lambda: called(z, inputs), z if isinstance(z, Module) else None
-
-
-def _values(z: Any) -> list[Value]:
-    """The results of which the graph is drawn."""
-    if isinstance(z, Value):
-        return [z]
-    values = every(z, "draw: a list")
-    if not values:
-        raise InputError("draw: the list is empty; give at least one Value")
-    return values
-
-
-def _last_call(module: Module) -> list[Value]:
-    outputs = module._books.outputs
-    if outputs is None:
-        raise InputError(
-            f"draw: this {type(module).__name__} has not been called yet; give an example input, as in "
-            "sv.draw(net, [0.5, 1.0])"
-        )
-    return every(outputs, "draw: the module")
-
-
-def _unfold(unfold: Any) -> tuple[str, ...] | bool:
-    if isinstance(unfold, bool):
-        return unfold
-    if isinstance(unfold, str):
-        return (unfold,)
-    given = tuple(unfold) if isinstance(unfold, Iterable) else (unfold,)
-    if not all(isinstance(name, str) for name in given):
-        raise TypeMismatchError(f"draw: unfold is a name, several names or True, got {written(unfold)}")
-    return given

@@ -12,5 +12,5 @@ Then the plane, and the ink:
 * `columns` (from left to right, and the order in a column), `rows` (heights), `layout` (boxes, and ways of edges)
 * `figure` (a layout as `ink`), `said` (what a pointer is told), `svg` (ink as text), `inked` (as a sketch, for OpenGL)
 
-Who draws what and when is the business of :mod:`scalarviz.view.drawing`.
+`frame` is what a window shows of it. Who draws what and when is the business of :mod:`scalarviz.view.drawing`.
 """

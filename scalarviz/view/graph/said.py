@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...scalar.dot import Row
 from ...scalar.value import Value
+from ..draw.text import MINUS
 from .folds import Item
 from .nodes import Node
 
@@ -32,10 +33,14 @@ def _head(node: Node) -> str:
 def _numbers(node: Node) -> list[str]:
     if isinstance(node.of, Row):
         return []
-    found = [f"value {node.value:.6g}"]
+    found = [f"value {_plain(node.value)}"]
     if node.grad is not None:
-        found.append(f"gradient {node.grad:.6g}")
+        found.append(f"gradient {_plain(node.grad)}")
     return found
+
+
+def _plain(value: float) -> str:
+    return f"{value:.6g}".replace("-", MINUS)
 
 
 def _formulas(node: Node) -> list[str]:

@@ -1,4 +1,4 @@
-"""What can be done in a room from which scenes are entered: keys and gestures of the wall and of the tour.
+"""What can be done in windows that show no run: keys and gestures of the wall, of the tour and of a graph.
 
 As the table in `actions`, which has what rooms share with every window (`SHARED`: light or dark, the list of keys).
 """
@@ -51,6 +51,19 @@ TOUR = (
     RoomAction("next", ("Right", "Space"), "the next station", "next"),
     RoomAction("before", ("Left",), "the station before", "back"),
     RoomAction("end", ("Escape",), "end the tour, on the wall", "end"),
+)
+
+GRAPH = (
+    RoomAction("closer", ("=",), "larger; the wheel smaller, too", "", "Wheel"),
+    RoomAction("farther", ("-",), "smaller"),
+    RoomAction("left", ("Left",), "what is left of it; a drag moves it anywhere", "", "Drag"),
+    RoomAction("right", ("Right",), "what is right of it"),
+    RoomAction("up", ("Up",), "what is above it"),
+    RoomAction("down", ("Down",), "what is below it"),
+    RoomAction("fit", ("Home",), "all of it", "all of it"),
+    RoomAction("unfold", (), "unfold a folded module", "", "Click"),
+    RoomAction("fold", ("Backspace",), "fold what was unfolded last", "fold again"),
+    RoomAction("escape", ("Escape",), "close what is open; twice: the window"),
 )
 
 

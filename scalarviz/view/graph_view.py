@@ -1,0 +1,321 @@
+"""`GraphView`: a drawing in a window: moved, enlarged, unfolded by clicks; its numbers follow the objects."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ..errors import ScalarvizError
+from .draw.painter import Painter
+from .draw.places import LABEL
+from .draw.sketch import Sketch
+from .draw.theme import Theme, get_theme
+from .drawing import Drawing
+from .graph.figure import ink_of
+from .graph.frame import View
+from .graph.ink import Ink, Letters
+from .graph.inked import sketched
+from .graph.layout import Box, Layout, Point, laid_out
+from .graph.said import said_of
+from .panels.overlay import banner, help_pages, help_panel, pointer_label
+from .watch.actions import action_of
+from .watch.host import TICK, Host
+from .watch.keys import normalised
+from .watch.room_actions import GRAPH, SHARED, lines
+
+FOOT = 30.0
+"""Height of the line of keys."""
+NOTCH, STEP = 1.15, 80.0
+"""What a notch of the wheel enlarges by, and what an arrow moves by."""
+LOOK, SHARE = 0.25, 0.1
+"""Seconds between two looks at the objects, and the part of the time that they may take."""
+AGAIN_SECONDS, NOTICE_SECONDS = 2.0, 6.0
+STILL = 4.0
+"""Pixels by which a click may move."""
+
+
+class GraphView:
+    """A guest of a host.
+
+    Parameters
+    ----------
+    drawing : Drawing
+        What is shown.
+    size : (int, int)
+        Device pixels.
+    """
+
+    def __init__(self, drawing: Drawing, size: tuple[int, int]) -> None:
+        self.drawing, self.host = drawing, None  # type: Drawing, Host | None
+        self.theme: Theme = get_theme("dark" if drawing.theme == "auto" else drawing.theme)
+        self._device, self._ratio = size, 1.0
+        self.unfolded: list[str] = []
+        self._at: Point | None = None
+        self._pressed: Point | None = None
+        self._dragged = False
+        self._clock, self._look, self._pause = 0.0, 0.0, LOOK
+        self._notice, self._until, self._escape_until, self._help = "", 0.0, 0.0, 0
+        self._dirty = True
+        self._painters: list[Painter] = []
+        own: dict[str, Callable[[], object]] = {
+            "closer": lambda: self._zoom(NOTCH**2), "farther": lambda: self._zoom(NOTCH**-2),
+            "left": lambda: self._move(STEP, 0), "right": lambda: self._move(-STEP, 0),
+            "up": lambda: self._move(0, STEP), "down": lambda: self._move(0, -STEP), "fit": self.fit,
+            "fold": self.fold, "escape": self._escape, "toggle_theme": self._toggle_theme,
+            "toggle_help": self._toggle_help, "toggle_full_screen": self._full_screen,
+            "screenshot": self._screenshot, "close": self._close,
+        }  # fmt: skip
+        self._does = {key: own[action.name] for action in GRAPH for key in action.keys}
+        self._does |= {key: own[name] for name in SHARED for key in action_of(name).keys}
+        self._read()
+        self._lay_out()
+        self.fit()
+
+    # ---- what is shown
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Logical pixels."""
+        return self._device[0] / self._ratio, self._device[1] / self._ratio
+
+    @property
+    def room(self) -> tuple[float, float]:
+        """What is left of them for the figure."""
+        return self.size[0], max(self.size[1] - FOOT, 1.0)
+
+    def _read(self) -> None:
+        """The graph with the numbers of now."""
+        begin = time.perf_counter()
+        shown = self.drawing.shown(self.unfolded)
+        self.layout: Layout = laid_out(shown.items)
+        self.ink: Ink = ink_of(self.layout, self.theme, shown.of)
+        self._pause = max(LOOK, (time.perf_counter() - begin) / SHARE)
+
+    def _lay_out(self) -> None:
+        self._painters = [Painter(self.size, self._ratio) for _ in range(2)]
+        self._dirty = True
+
+    def fit(self) -> None:
+        """All of the graph."""
+        self.view = View.whole((self.ink.width, self.ink.height), self.room)
+        self._dirty = True
+
+    def _again(self) -> None:
+        """Look whether the numbers are others by now; a hand is not disturbed by it."""
+        before = [shape.text for shape in self.ink if isinstance(shape, Letters)]
+        size = self.ink.width, self.ink.height
+        self._read()
+        if (self.ink.width, self.ink.height) != size:
+            self.view = self.view.of((self.ink.width, self.ink.height))
+        self._dirty |= before != [shape.text for shape in self.ink if isinstance(shape, Letters)]
+
+    # ---- time
+
+    def attach(self, host: Host) -> None:
+        """Appear in `host`."""
+        self.host = host
+        if host.pixel_ratio != self._ratio:
+            self._ratio = host.pixel_ratio
+            self._lay_out()
+            self.fit()
+        host.every(TICK, self._beat)
+
+    def _beat(self, seconds: float) -> None:
+        assert self.host is not None
+        self._clock += seconds
+        if self.host.visible and self._clock - self._look >= self._pause and self._pressed is None:
+            self._look = self._clock
+            try:
+                self._again()
+            except ScalarvizError as error:
+                self.say(str(error))
+        if self._notice and self._clock >= self._until:
+            self._notice, self._dirty = "", True
+        if self._dirty:
+            self._dirty = False
+            self.host.repaint()
+
+    def say(self, line: str, seconds: float = NOTICE_SECONDS) -> None:
+        """Show a line of news for a while."""
+        self._notice, self._until, self._dirty = line.partition("\n")[0], self._clock + seconds, True
+
+    # ---- picture
+
+    def draw(self, viewport: tuple[int, int] | None = None) -> None:
+        """Paint the picture into the bound framebuffer."""
+        theme, view = self.theme, self.view
+        page, above = self._painters
+        page.background(theme.background, theme.background)
+        page.draw([sketched(self.ink, scale=view.scale, at=(view.left, view.top), ground=False)])
+        over = [self._foot()]
+        box = self._under()
+        if box is not None and self._at is not None and self._pressed is None:
+            head, *more = said_of(box.item).splitlines()
+            over.append(pointer_label(self._at, self.size, head, "", more, theme))
+        if self._notice:
+            over.append(banner(self._notice, self.size, 12.0, self.size[0], theme, alarm=False))
+        if self._help:
+            over.append(help_panel(self.size, self._table(), theme, self._help))
+        above.draw(over)
+
+    def _foot(self) -> Sketch:
+        """The line of keys, as far as it fits."""
+        sketch, theme, (wide, high) = Sketch(), self.theme, self.size
+        sketch.rect(0, high - FOOT, wide, FOOT, fill=theme.panel)
+        said = "wheel: larger, smaller   ·   drag: move   ·   Home: all of it"
+        if self.unfolded or any(box.item.unfolds for box in self.layout.boxes):
+            said += "   ·   click: unfold   ·   Backspace: fold again"
+        for line in (f"{said}   ·   ?: all keys", said.partition("   ·   ")[0], ""):
+            words = Letters(16.0, high - 10.0, line, LABEL, theme.text3)
+            if words.width <= wide - 32:
+                sketch.text(words.x, words.y, line, LABEL, theme.text3)
+                break
+        return sketch
+
+    def _table(self) -> list[tuple[str, str]]:
+        return [*lines(GRAPH), *((" or ".join(action_of(name).keys), action_of(name).does) for name in SHARED)]
+
+    def resize(self, size: tuple[int, int]) -> None:
+        """Another size in device pixels; what was all of it is all of it again."""
+        whole = self.view == View.whole((self.ink.width, self.ink.height), self.room)
+        self._device = size
+        self._lay_out()
+        kept = View(self.view.figure, self.room, self.view.scale, self.view.left, self.view.top)
+        self.view = View.whole(kept.figure, self.room) if whole else kept.moved((0.0, 0.0))
+
+    # ---- hands
+
+    def _logical(self, at: Point) -> Point:
+        return at[0] / self._ratio, at[1] / self._ratio
+
+    def _under(self) -> Box | None:
+        """The node under the pointer."""
+        return None if self._at is None else self.layout.at(self.view.on(self._at))
+
+    def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
+        """A button went down."""
+        self._at = self._pressed = self._logical(at)
+        self._dragged = False
+
+    def move(self, at: Point) -> None:
+        """The pointer is at `at`: with a button held it moves the graph."""
+        before, self._at = self._at, self._logical(at)
+        if self._pressed is not None and before is not None:
+            self._dragged |= max(abs(a - b) for a, b in zip(self._at, self._pressed, strict=True)) > STILL
+            if self._dragged:
+                self.view = self.view.moved((self._at[0] - before[0], self._at[1] - before[1]))
+        self._dirty = True
+
+    def release(self, at: Point) -> None:
+        """The button went up: a click unfolds."""
+        self._at, pressed, self._pressed = self._logical(at), self._pressed, None
+        if pressed is not None and not self._dragged:
+            self._click()
+        self._dirty = True
+
+    def _click(self) -> None:
+        box = self._under()
+        if self._help:
+            self._help = 0
+        elif box is not None and box.item.unfolds:
+            self._fold_to([*self.unfolded, box.item.unfolds], box)
+
+    def _fold_to(self, names: list[str], box: Box | None = None) -> None:
+        """Unfold exactly these; what was clicked is shown whole."""
+        was = self.unfolded
+        self.unfolded = list(dict.fromkeys(names))
+        try:
+            self._read()
+        except ScalarvizError as error:
+            self.unfolded = was
+            self._read()
+            self.say(str(error))
+            return
+        figure = self.ink.width, self.ink.height
+        if box is None:
+            self.view = View.whole(figure, self.room)
+            return
+        members = {id(node.of) for node in box.item.members}
+        inside = [b for b in self.layout.boxes if any(id(node.of) in members for node in b.item.members)]
+        found = inside or list(self.layout.boxes)
+        corners = [(b.x, b.y, b.x + b.width, b.y + b.height) for b in found]
+        left, top, right, bottom = zip(*corners, strict=True)
+        self.view = self.view.showing(figure, (min(left), min(top), max(right), max(bottom)))
+
+    def fold(self) -> None:
+        """Fold what was unfolded last."""
+        if self.unfolded:
+            self._fold_to(self.unfolded[:-1])
+        else:
+            self.say("nothing is unfolded")
+
+    def leave(self) -> None:
+        """The pointer left the window."""
+        self._at, self._dirty = None, True
+
+    def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
+        """The wheel turned: larger or smaller, to the pointer."""
+        self._at = self._logical(at)
+        self._zoom(NOTCH ** notches[1], self._at)
+
+    def _zoom(self, factor: float, at: Point | None = None) -> None:
+        middle = self.room[0] / 2, self.room[1] / 2
+        self.view, self._dirty = self.view.zoomed(factor, at or middle), True
+
+    def _move(self, across: float, down: float) -> None:
+        self.view, self._dirty = self.view.moved((across, down)), True
+
+    def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
+        """A key was pressed; returns whether it means something."""
+        pressed = normalised(name, text, ctrl=ctrl)
+        does = self._does.get(pressed)
+        if does is None:
+            if pressed:
+                self.say(f"{pressed} does nothing here; ? shows the keys")
+            return False
+        if pressed != "Escape":
+            self._escape_until = 0.0
+        does()
+        self._dirty = True
+        return True
+
+    def open(self, paths: Sequence[Path]) -> None:
+        """Files were dropped: there is no use for them."""
+        self.say("a file is of no use to a graph")
+
+    # ---- of the window
+
+    def _escape(self) -> None:
+        if self._help:
+            self._help = 0
+        elif self.host is not None and self.host.full_screen:
+            self.host.show_full_screen(False)
+        elif self._clock < self._escape_until:
+            self._close()
+        else:
+            self._escape_until = self._clock + AGAIN_SECONDS
+            self.say("Escape again closes the window", AGAIN_SECONDS)
+
+    def _toggle_theme(self) -> None:
+        self.theme = get_theme("light" if self.theme.name == "dark" else "dark")
+        self._read()
+
+    def _toggle_help(self) -> None:
+        pages = help_pages(self.size, self._table())
+        self._help = self._help + 1 if self._help < len(pages) else 0
+
+    def _full_screen(self) -> None:
+        if self.host is not None:
+            self.host.show_full_screen(not self.host.full_screen)
+
+    def _screenshot(self) -> None:
+        if self.host is not None:
+            self.host.screenshot()
+
+    def _close(self) -> None:
+        if self.host is not None:
+            self.host.close_soon()
+
+    def close(self) -> None:
+        """Nothing is to be let go of."""
