@@ -44,20 +44,19 @@ def draw(
     theme : {"auto", "dark", "light"}
         Auto follows the notebook, or the system.
     window : bool
-        Whether it is shown in a window: the wheel makes it larger, a drag moves it, a click unfolds. At a prompt and in
-        a notebook it stays open beside them and follows the numbers, in a script this returns when it is closed.
+        Show it in a window, which follows the numbers. In a script this returns when the window is closed.
 
     Returns
     -------
     Drawing
-        Shows itself in a notebook; ``.svg`` is its text, ``.save("graph.png")`` writes it.
+        The output of a notebook's cell; ``.svg`` is its text, ``.save("graph.png")`` writes it.
 
     Raises
     ------
     TypeMismatchError
         Something that has no graph.
     InputError
-        A module without inputs that was not called yet; inputs of what is computed already; more than 2,000 nodes.
+        A module without inputs, not called yet; inputs of what is computed already; more than 2,000 nodes.
     UnknownNameError
         A name that nothing can be unfolded by, another theme.
     MissingDependencyError
@@ -71,19 +70,16 @@ def draw(
     Examples
     --------
     >>> import scalarviz as sv
-    >>> a, b, w = sv.Value(2.0), sv.Value(0.5), sv.Weight(-0.7, name="w")
-    >>> z = (a * w + b).tanh()
+    >>> a, w = sv.Value(2.0), sv.Weight(-0.7, name="w")
+    >>> z = (a * w).tanh()
     >>> sv.draw(z)
-    Drawing(z: 6 nodes, 6 drawn)
-    >>> sv.draw(z).svg[:4]
-    '<svg'
+    Drawing(z: 4 nodes, 4 drawn)
     """
     caller = sys._getframe(1)
     names = {**variables(caller.f_globals), **variables(caller.f_locals)}
-    flag(chains, "draw: chains")
     one_of(theme, THEMES, "draw: the theme")
     wanted = _unfold(unfold)
-    wish = Wish(chains, () if isinstance(wanted, bool) else wanted, wanted is True, names)
+    wish = Wish(flag(chains, "draw: chains"), () if isinstance(wanted, bool) else wanted, wanted is True, names)
     drawing = Drawing(*_asked(z, inputs), wish, theme)
     if flag(window, "draw: window"):
         _open(drawing)
