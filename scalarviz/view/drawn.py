@@ -35,7 +35,7 @@ def draw(
         A result, with all that it was computed from; or what computes one from `inputs`.
     *inputs : float or sequence of float
         One sample for a module, a neuron (``net.perceptrons[0]``) or a function, which is called with it whenever the
-        picture is asked for, as for a prediction. Without inputs a module's last call is drawn.
+        picture is asked for. Without inputs a module's last call is drawn.
     chains : bool
         Whether ``a + b + c`` is drawn as two sums; else it is one.
     unfold : str, iterable of str or True
@@ -53,12 +53,9 @@ def draw(
 
     Raises
     ------
-    TypeMismatchError
-        Something that has no graph.
-    InputError
-        A module without inputs, not called yet; inputs of what is computed already; more than 2,000 nodes.
-    UnknownNameError
-        A name that nothing can be unfolded by, another theme.
+    TypeMismatchError, InputError, UnknownNameError
+        Something that has no graph; a module without inputs, not called yet; inputs of what is computed already; more
+        than 2,000 nodes; a name that nothing can be unfolded by, another theme.
     MissingDependencyError
         A window, and there is no Qt or no OpenGL.
 

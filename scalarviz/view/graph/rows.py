@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from .columns import Stop, median
+from .folds import Item
 
 SWEEPS = 4
 """How often all columns are moved towards their neighbours, from either side."""
-STIFF = 4.0
-"""How much more a lane insists on its height than an item: straight lanes are read as one line."""
+STRAIGHT = 4
+"""How often the lanes of an edge are brought to one height after that."""
+STIFF, RIGID = 4.0, 60.0
+"""How much more a lane insists on its height than an item, in each: straight lanes are read as one line."""
 
 Extent = Callable[[Stop], tuple[float, float]]
 """How far a stop reaches above and below its height."""
@@ -39,6 +42,8 @@ def heights(stops: Sequence[Sequence[Stop]], extent: Extent, gap: float, top: fl
         if sweep == SWEEPS - 1:
             for column in stops:
                 _towards(column, found, extent, gap, lambda stop: [*stop.before, *stop.after])
+    for _ in range(STRAIGHT):
+        _straighten(stops, found, extent, gap)
     least = min((found[stop] - extent(stop)[0] for stop in found), default=0.0)
     return {stop: height - least + top for stop, height in found.items()}
 
@@ -55,9 +60,22 @@ def _towards(
     _stand(column, wanted, extent, gap, found)
 
 
+def _straighten(stops: Sequence[Sequence[Stop]], found: dict[Stop, float], extent: Extent, gap: float) -> None:
+    """Bring the lanes of an edge to one height, the median of theirs; items stay near where they are."""
+    lanes: dict[Item, list[float]] = {}
+    for stop, height in found.items():
+        if stop.lane:
+            lanes.setdefault(stop.item, []).append(height)
+    middle = {item: median(sorted(heights)) for item, heights in lanes.items()}
+    for column in stops:
+        wanted = [middle[stop.item] if stop.lane else found[stop] for stop in column]
+        _stand(column, wanted, extent, gap, found, RIGID)
+
+
 def _stand(
-    column: Sequence[Stop], wanted: Sequence[float], extent: Extent, gap: float, found: dict[Stop, float]
-) -> None:
+    column: Sequence[Stop], wanted: Sequence[float], extent: Extent, gap: float, found: dict[Stop, float],
+    stiff: float = STIFF,
+) -> None:  # fmt: skip
     """The heights nearest to those that are wanted (least squares) at which nothing overlaps.
 
     Without the distances that neighbours keep, wanted heights only have to grow: pool those that fall (isotonic
@@ -70,7 +88,7 @@ def _stand(
         offsets.append(offset)
     pools: list[tuple[float, float, int]] = []  # mean, weight, how many
     for stop, want, off in zip(column, wanted, offsets, strict=True):
-        mean, weight, count = want - off, STIFF if stop.lane else 1.0, 1
+        mean, weight, count = want - off, stiff if stop.lane else 1.0, 1
         while pools and pools[-1][0] >= mean:
             other, heavy, many = pools.pop()
             mean = (mean * weight + other * heavy) / (weight + heavy)
