@@ -112,7 +112,7 @@ def check_texts(layout: Layout, theme: str) -> None:
             assert not overlap(frame, other)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(graphs(), st.booleans(), st.sampled_from(["dark", "light"]))
 def test_random_graphs_are_drawn_whole(roots, chains, theme):
     layout = sv.draw(roots, chains=chains).layout()
@@ -144,3 +144,14 @@ def test_networks_are_drawn_whole_folded_or_not(sizes):
         layout = sv.draw(net, [0.1] * sizes[0], unfold=name).layout()
         check(layout)
         check_texts(layout, "dark")
+
+
+@pytest.mark.parametrize("letters", range(1, 20))
+def test_names_of_any_width_leave_room_for_the_arrow(letters):
+    """A name that is a little wider than its node moves the node by less than the arrow's head is long."""
+    a = sv.Value(1.0, "a")
+    b = a.tanh()
+    b.label = "i" * letters
+    c = (b + a).tanh()
+    c.label = "wii" * letters
+    check(sv.draw(c).layout())

@@ -188,7 +188,7 @@ class _Ways:
             goal = (
                 (target.x - HEAD, port) if following is None else (self.lefts[following.column], self.found[following])
             )
-            if following is None and target.x > self.lefts[self.columns.of[target.item].column]:
+            if following is None and goal[0] > self.lefts[self.columns.of[target.item].column]:
                 into = self.lefts[self.columns.of[target.item].column]  # its name is wider: go on straight below it
                 pieces.append(bend(at, (into, port)))
                 at = pieces[-1][3]
