@@ -24,7 +24,8 @@ SHOWN = 512  # pixels of a side of the target; the column has no more
 GAP, BETWEEN = 8.0, 12.0
 WIDE = 1.2
 """Aspect from which the small pictures stand below the large one; else they stand beside it."""
-TALLEST = 260.0
+TALLEST, LEAST = 260.0, 16.0
+"""Pixels of the large picture's height beside small ones at most, and of theirs at least."""
 Pixels = NDArray[np.floating]
 _SMALL = 190.0  # height beside the controls
 Boxes = tuple[Box, Box, Box]
@@ -39,8 +40,11 @@ def easel_height(aspect: float, width: float = COLUMN) -> float:
 
 
 def easel_boxes(box: Box, aspect: float) -> Boxes:
-    """Where the three pictures stand in the box of a panel; smaller where it is lower than they need."""
-    return _below(box, aspect) if aspect >= WIDE else _beside(box, aspect)
+    """Where the three pictures stand in the box of a panel, so that the network's is as large as it can be."""
+    below, beside = _below(box, aspect), _beside(box, aspect)
+    if beside[1][3] < LEAST:  # there is no height for two small ones
+        return below if aspect >= WIDE else beside
+    return max(below, beside, key=lambda boxes: boxes[0][2])
 
 
 def _below(box: Box, aspect: float) -> Boxes:
