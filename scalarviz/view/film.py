@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import struct
 from collections.abc import Generator
 from pathlib import Path
@@ -16,6 +17,9 @@ from ..errors import InputError, MissingDependencyError, shown
 from ..io import replacing
 from .watch.pace import FPS
 from .window.files import check_picture
+
+ROOM = 1 << 16
+"""Bytes: a disk that has less is full, as encoders see it."""
 
 
 def check_video() -> None:
@@ -70,7 +74,7 @@ class Film:
 
         return imageio_ffmpeg.write_frames(  # type: ignore[no-any-return]
             str(file), self._even, fps=self.fps, codec="libx264", quality=None, macro_block_size=2,
-            pix_fmt_in="rgb24", pix_fmt_out="yuv420p", ffmpeg_log_level="error",
+            pix_fmt_in="rgb24", pix_fmt_out="yuv420p", ffmpeg_log_level="quiet",
             output_params=["-crf", "16", "-preset", "veryfast", "-movflags", "+faststart",
                            "-color_primaries", "bt709", "-color_trc", "iec61966-2-1", "-colorspace", "bt709",
                            "-vf", "scale=out_color_matrix=bt709"],
@@ -91,8 +95,16 @@ class Film:
         if self._even != self.size:
             right, below = self._even[0] - self.size[0], self._even[1] - self.size[1]
             picture = np.pad(picture, ((0, below), (0, right), (0, 0)), mode="edge")
-        self._writer.send(np.ascontiguousarray(picture))
+        try:
+            self._writer.send(np.ascontiguousarray(picture))
+        except (OSError, StopIteration) as error:  # nobody reads any more
+            raise InputError(f"cannot write {self.path}: {self._why()}") from error
         self.frames += 1
+
+    def _why(self) -> str:
+        """Why the encoder has ended, as far as can be seen."""
+        full = shutil.disk_usage(self._file.parent).free < ROOM
+        return "no space left on device" if full else "the encoder stopped; is the disk full?"
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -103,7 +115,7 @@ class Film:
             if kind is None and not self.frames:
                 raise InputError(f"film {self.path}: no frame was added")
             if kind is None and not self._complete():
-                raise InputError(f"cannot write {self.path}: the encoder could not finish it; is the disk full?")
+                raise InputError(f"cannot write {self.path}: {self._why()}")
         except BaseException as own:
             self._target.__exit__(type(own), own, own.__traceback__)
             raise

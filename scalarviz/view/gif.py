@@ -63,7 +63,7 @@ class Gif(Film):
 
         return imageio_ffmpeg.write_frames(  # type: ignore[no-any-return]
             str(self._frames), self.size, fps=self.fps, codec="libx264rgb", quality=None, macro_block_size=1,
-            pix_fmt_in="rgb24", pix_fmt_out="rgb24", ffmpeg_log_level="error",
+            pix_fmt_in="rgb24", pix_fmt_out="rgb24", ffmpeg_log_level="quiet",
             output_params=["-qp", "0", "-preset", "ultrafast"],
         )  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -91,6 +92,26 @@ def test_a_film_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
         raise RuntimeError("stop")
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["film.mp4"]
+
+
+@pytest.mark.parametrize(("free", "says"), [(10**9, "the encoder stopped"), (100, "no space left on device")])
+def test_an_encoder_that_stops_is_said_in_words(tmp_path: Path, monkeypatch, free: int, says: str) -> None:
+    pytest.importorskip("imageio_ffmpeg")
+
+    def stopped():
+        yield
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr("scalarviz.view.film.shutil.disk_usage", lambda path: SimpleNamespace(free=free))
+    with (
+        pytest.raises(InputError, match=f"cannot write .*film.mp4: {says}"),
+        Film(tmp_path / "film.mp4", (64, 48)) as f,
+    ):
+        f._writer.close()
+        f._writer = stopped()
+        next(f._writer)
+        f.add(np.zeros((48, 64, 3), np.uint8))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_film_without_frames_or_with_wrong_ones_is_refused(tmp_path: Path) -> None:
