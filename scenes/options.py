@@ -153,7 +153,8 @@ class SceneOptions(BaseModel):
     theme: Literal["dark", "light"] = Field("dark", description="background and colours that go with it")
     presenter: bool = Field(
         False,
-        description="for a hall: text half again as large, no small print, and the keys that are pressed are shown",
+        description="for a hall: text half again as large, no small print, layers by names that are spoken, and the "
+        "keys that are pressed are shown",
     )
     cmap: str = Field("weight", description="colour map of the cubes; grey: brightness = value; or any map of vispy")
     save: WeightsFile | None = Field(

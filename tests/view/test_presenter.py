@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run import Scene
+from scalarviz.run.frame import Stage, Tensor
 from scalarviz.run.panels import LossCurve, Table
 from scalarviz.view.draw.places import ABOUT, LABEL, PRESENTER, Wanted, arrange
 from scalarviz.view.draw.theme import DARK, LIGHT, presenting
+from scalarviz.view.flow.clean import clean_rows, clean_titles
 from scalarviz.view.render import render
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.viewer import PRESSED_SECONDS
@@ -80,6 +82,27 @@ def test_no_small_print_is_written():
     assert not any(text.startswith("4×3") for text in plain)
     assert {"a table", "loss", "step"} <= plain
     assert min(item.size for item in texts(hall)) * hall.scale >= LABEL * 1.5
+
+
+def test_names_are_those_of_speech_not_of_code():
+    scene = scene_of()
+    scene.run.step(1)
+    usual, hall = ({item.text for item in texts(bench_of(scene, (1280, 720), hall=h))} for h in (False, True))
+    assert {"0.weight", "2.weight"} <= usual
+    assert {"layer 1", "layer 2"} <= hall
+    assert not any(".weight" in text for text in hall)
+
+
+def test_kinds_are_counted_each_for_itself():
+    tensors = [Tensor(f"{name}.weight", (2, 2), 4 * k) for k, name in enumerate(("0", "3", "6", "8"))]
+    stages = [Stage("0", "conv2d", 8), Stage("1", "leaky_relu", 8), Stage("3", "conv2d", 8), Stage("6", "linear", 2),
+              Stage("6 (2)", "linear", 2, tensors[2]), Stage("8", "batch_norm2d", 2)]  # fmt: skip
+    assert clean_titles(tensors, stages) == {
+        "0.weight": "convolution 1", "3.weight": "convolution 2", "6.weight": "layer", "8.weight": "batch norm2d",
+    }  # fmt: skip
+    assert clean_rows({"1": "leaky_relu", "2": "max_pool2d", "x": "my_own"}) == {
+        "1": "leaky ReLU", "2": "max pool", "x": "my own",
+    }  # fmt: skip
 
 
 def test_it_is_drawn_so():

@@ -18,6 +18,7 @@ from ..draw.theme import Theme
 from ..shown.subject import Subject
 from ..space.camera import Camera
 from ..space.layout import FEW, Layout
+from .clean import clean_rows, clean_titles
 from .labels import FlowLabels
 from .layer import FewFlow
 from .outcome import input_swatch, outcome, outcome_size
@@ -102,6 +103,8 @@ class Scenery:
         elif not single:
             untrained = [t.name for t in subject.tensors if t.buffer]
             titles = {} if subject.plan is None else {p.tensor: p.title for p in subject.plan.plates}
+            if theme.presenter:
+                titles, names = clean_titles(subject.tensors, subject.stages) | titles, clean_rows(names)
             former = former if isinstance(former, FlowLabels) else None
             self._labels = FlowLabels(layout, shapes, names, project, box, self._unit_names(), former,
                                       untrained, titles)  # fmt: skip
