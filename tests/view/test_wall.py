@@ -155,6 +155,8 @@ def test_a_scene_is_entered_and_left(host, hand):
     until(host, lambda: isinstance(host.view, LiveView))
     assert host.name == "green"
     assert host.view.scene.name == "green"
+    assert any("back to all scenes" in does for _, does in host.view.bench.touch.table)
+    assert not any("twice: the window" in does for _, does in host.view.bench.touch.table)
     host.view.key("?", "?")  # something is open: that is closed first
     host.view.key("Escape")
     host.pass_time()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ..draw.theme import get_theme
+from ..watch.actions import action_of
 from ..watch.live import LiveView
 from ..watch.telling import WAIT
 from .building import Building
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 WALL, TOUR = "all scenes", "tour"
+AWAY = "close what is open; then: back to all scenes"
 BACK_SECONDS = 6.0
 """How long it is said where Escape leads."""
 
@@ -91,6 +93,8 @@ class Rooms:
             first_start=opened.first_start,
         )
         view.way_out = self.back
+        touch, escape = view.bench.touch, action_of("escape").does
+        touch.table = tuple((key, AWAY if does == escape else does) for key, does in touch.table)
         view.say("Escape goes back to all scenes", BACK_SECONDS)
         return view
 
