@@ -55,6 +55,7 @@ class FeaturesDrawer(Drawer[Features]):
         self._values: NDArray[np.floating] | None = None
         self._pixels: tuple[object, NDArray[np.uint8]] | None = None
         self._over: int | None = None
+        self._drawn: tuple[object, Sequence[Sketch]] | None = None
         self._pointer: Point = (0.0, 0.0)
         self._error = ""
 
@@ -86,7 +87,14 @@ class FeaturesDrawer(Drawer[Features]):
     # ---- what it looks like
 
     def around(self, setting: Setting) -> Sequence[Sketch]:
-        """The column, and a line from each that is on to its row of cubes."""
+        """The column, and a line from each that is on to its row of cubes; kept while all of it is the same."""
+        subject = self.ground.subject
+        key = (setting, self.ground.theme, self._on, tuple(self._rows), self._over, self._switches, subject.tensors)
+        if self._drawn is None or self._drawn[0] != key:
+            self._drawn = key, self._column(setting)
+        return self._drawn[1]
+
+    def _column(self, setting: Setting) -> Sequence[Sketch]:
         self.boxes = {}
         left, top, wide, high = setting.window
         room, pitch = self.beside_cubes(wide, high - 12.0), _pitch(high - 12.0, len(self.panel.names))

@@ -14,19 +14,18 @@ from ..cubes.scale import LegendScale
 from ..draw.maps import get_map, signed_shades
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
-from ..draw.text import measure, number, short
+from ..draw.text import number, short
 from ..draw.theme import Theme
 from .drawer import Drawer, Ground, Point, Setting
 from .image import words_of
 from .neuron_buttons import Button, buttons_of, draw, near
 from .neuron_card import card
-from .neuron_names import SMALL, Hidden, hidden_of, middles, side_of
+from .neuron_names import Hidden, hidden_of
+from .neuron_places import SMALL, NeuronPlaces
 from .overlay import pointer_label
 from .plane_work import PlaneWork
 
 LEVELS = (10, 14, 20, 28, 40)
-MOST = 32
-"""Units of a layer of which each has its map beside it; of more, only the one that is pointed at is drawn."""
 BOUNDED = {"tanh": 1.0, "sigmoid": 1.0}
 """The largest output of units of these kinds."""
 _EDGE = 1  # cells around each picture of the atlas, so that neighbours do not flow into each other
@@ -59,6 +58,8 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         self.boxes: dict[tuple[int, int], Box] = {}
         self._of: object = None  # the network whose layers they are
         self._side = 0.0
+        self._places: NeuronPlaces | None = None
+        self._marked: tuple[object, Sketch] | None = None
         self._largest = 1.0
         self._pixels: NDArray[np.uint8] | None = None
         self._painted: Theme | None = None
@@ -115,7 +116,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         now = (subject.tensors, subject.stages)
         if self._of != now:
             if self._of is not None:
-                self.layers, self._pixels, self.boxes = hidden_of(subject), None, {}
+                self.layers, self._pixels, self._places, self.boxes = hidden_of(subject), None, None, {}
                 self.work = PlaneWork(self.panel.across, self.panel.up, self.panel.inputs, None, self.ground.hints,
                                       LEVELS)  # fmt: skip
             self._of = now
@@ -148,31 +149,21 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
 
     def around(self, setting: Setting) -> Sequence[Sketch]:
         """The maps, their edges and names."""
-        self.boxes = {}
-        places = [middles(layer, setting) for layer in self.layers]
-        self._side = side = side_of([p for p in places if 0 < len(p) <= MOST], large=setting.turns)
-        picture, over = Sketch(), Sketch(over=True)
-        rects, numbers, start = [], [], 0
-        for index, (layer, row) in enumerate(zip(self.layers, places, strict=True)):
-            drawn = side > 0.0 and 0 < len(row) <= MOST
-            for unit, (x, y) in enumerate(row):
-                half = (side if drawn else 12.0) / 2
-                box = (round(x - half), round(y - half), 2 * half, 2 * half)
-                if not setting.holds(box):
-                    continue
-                self.boxes[index, unit] = box
-                if drawn:
-                    rects.append(box)
-                    numbers.append(start + unit)
-                    named = setting.turns and _room(row, side) >= measure(layer.name(unit), LABEL, True) + 6
-                    self._mark(over, box, layer.name(unit) if named else "", over_it=self._over == (index, unit))
-            start += layer.units
+        if self._places is None or self._places.setting is not setting:
+            self._places, self._marked = NeuronPlaces(self.layers, setting), None
+        places = self._places
+        self._side = places.side
+        self.boxes = {} if self._pixels is None else places.boxes
         if self._pixels is None:
-            self.boxes = {}
             return ()
-        if rects:
-            picture.sprites(np.array(rects), self._cells(np.array(numbers)), self._pixels, linear=True)
-        return [picture, over]
+        picture = Sketch()
+        if places.drawn:
+            picture.sprites(places.rects, self._cells(places.numbers), self._pixels, linear=True)
+        at = self._sample()
+        key = (self.ground.theme, self._over, at)
+        if self._marked is None or self._marked[0] != key:
+            self._marked = key, self._marks(places, at)
+        return [picture, self._marked[1]]
 
     def _cells(self, numbers: NDArray[np.intp]) -> NDArray[np.float64]:
         """Parts of the picture, without their edges."""
@@ -184,17 +175,19 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         return np.stack([numbers * tile / wide + edge[0], ones * edge[1], ones * (tile - 2 * _EDGE) / wide,
                          ones * (tile - 2 * _EDGE) / high], axis=1)  # fmt: skip
 
-    def _mark(self, sketch: Sketch, box: Box, name: str, *, over_it: bool) -> None:
-        """The edge of a map, the place of the sample on it, and its name."""
-        theme, (x, y, wide, high) = self.ground.theme, box
-        sketch.rect(x - 1, y - 1, wide + 2, high + 2, stroke=theme.flow, radius=3)
-        if over_it:
-            sketch.rect(x - 2, y - 2, wide + 4, high + 4, stroke=theme.selection, border=2.6, radius=4)
-        at = self._sample()
-        if at is not None and wide >= SMALL:
-            middle = (x + at[0] * wide, y + (1 - at[1]) * high)
-            sketch.disc(*middle, 2.4 + wide / 48, fill=theme.selection, stroke=theme.background, border=1.2)
-        sketch.text(x + wide + 4, y + 10, name, LABEL, theme.text2, bold=True)
+    def _marks(self, places: NeuronPlaces, at: Point | None) -> Sketch:
+        """The edges of the maps, the place of the sample on each, and their names."""
+        sketch, theme = Sketch(over=True), self.ground.theme
+        for key in places.drawn:
+            x, y, wide, high = places.boxes[key]
+            sketch.rect(x - 1, y - 1, wide + 2, high + 2, stroke=theme.flow, radius=3)
+            if key == self._over:
+                sketch.rect(x - 2, y - 2, wide + 4, high + 4, stroke=theme.selection, border=2.6, radius=4)
+            if at is not None and wide >= SMALL:
+                middle = (x + at[0] * wide, y + (1 - at[1]) * high)
+                sketch.disc(*middle, 2.4 + wide / 48, fill=theme.selection, stroke=theme.background, border=1.2)
+            sketch.text(x + wide + 4, y + 10, places.names.get(key, ""), LABEL, theme.text2, bold=True)
+        return sketch
 
     def _sample(self) -> Point | None:
         """Where the sample whose way is drawn lies on the plane, as fractions from the lower left; None elsewhere."""
@@ -280,16 +273,6 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
                 found.append(pointer_label(self._pointer, size, over.says, "", [f"hidden layers: {says}"],
                                            self.ground.theme))  # fmt: skip
         return found
-
-
-def _room(row: NDArray[np.float64], side: float) -> float:
-    """Pixels to the right of a map up to the next one, or up to the next layer's cubes."""
-    if len(row) < 2:
-        return np.inf
-    down = float(np.abs(np.diff(row[:, 1])).min())
-    if down >= side:
-        return 1.2 * down - side / 2
-    return float(np.abs(np.diff(row[:, 0])).min()) - side
 
 
 def rounded_up(value: float) -> float:
