@@ -573,10 +573,12 @@ def test_help_fits_every_size(single: Scene, size: tuple[int, int]) -> None:
     pages = [help_panel(size, lines, DARK, page) for page in range(1, len(help_pages(size, lines)) + 1)]
     for sketch in pages:
         assert_no_overlap([sketch], size)
-    keys = {action.keys[0] for action in ACTIONS if not action.missing(here)}  # no word is read in this scene
-    assert len(keys) == len(ACTIONS) - 3
+    keys = {action.keys[0] for action in ACTIONS if not action.missing(here)}
+    absent = {action.name for action in ACTIONS if action.missing(here)}
+    # no word is read in this scene, no table learnt, and plain descent keeps nothing of a weight
+    assert absent == {"type_word", "cooler", "warmer", "paste", "show_moment"}
     if min(size) >= 360:
-        assert keys <= {text.partition(" or ")[0] for text in words(pages)}
+        assert keys <= {text.partition(" or ")[0].partition(" to ")[0] for text in words(pages)}
 
 
 @pytest.mark.parametrize("size", [(1280, 720), (960, 540), (640, 480)])
