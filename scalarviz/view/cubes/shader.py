@@ -7,6 +7,7 @@ algorithm", 1987). The same text is compiled in variants, since a software rende
 ``DETAIL``  cubes of 6 px and more: gaps, rims, marks.
 (none)      cubes of 1 to 6 px: flat cells without gaps, marks as patterns.
 ``AVERAGE`` cubes below a pixel: the mean colour of NU x NV samples of the pixel's footprint.
+``MEANS``   there are more cubes in a pixel than samples: of blocks that were averaged before, see `means`.
 ``FLAGS``   some cell carries a mark other than "clipped".
 ``TILED``   some plate has gaps between convolution tiles or a last row that is not full.
 ``CURVED``  some plate has a logarithmic scale.
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .mean_shader import AVERAGE
 from .sizes import LEAST
 
 VERTEX = """
@@ -299,54 +301,6 @@ void main() {
 }
 """
 
-_AVERAGE = """
-void main() {
-  vec3 d = v_ray; float dim = length(v_ray);
-  float floor_z = 1e-4 * dim; d.z = abs(d.z) < floor_z ? (d.z < 0.0 ? -floor_z : floor_z) : d.z;
-  vec2 size = floor(v_dims.xy + 0.5); float depth = v_dims.w;
-  float sz = sign(d.z);
-  // Where the ray meets the plane of the main face: smooth over the whole box, so that derivatives are right.
-  float hit = max((-depth * sz - v_pos.z) / d.z, u_eye.w > 0.5 ? -0.9999 : -1e30);
-  vec2 q = v_pos.xy + d.xy * hit;
-  vec2 dx = dFdx(q); vec2 dy = dFdy(q);
-  vec2 off = max(max(-q, q - size), 0.0);
-  float shade = off.x + off.y <= 0.0 ? 1.0 : (off.x > off.y ? v_style.x : v_style.y);
-  vec2 zw = v_clip.xy + v_clip.zw * hit;
-  gl_FragDepth = clamp(zw.x / zw.y * 0.5 + 0.5, 0.0, 1.0);
-  vec3 sum = vec3(0.0); float count = 0.0; float nan = 0.0; float above = 0.0; float below = 0.0; float missing = 0.0;
-#ifdef SIZED
-  float drawn = 0.0;
-#endif
-  for (int i = 0; i < NU; i++) for (int j = 0; j < NV; j++) {
-    vec2 s = q + dx * ((float(i) + 0.5) / float(NU) - 0.5) + dy * ((float(j) + 0.5) / float(NV) - 0.5);
-    vec2 uv = texel(clamp(floor(s), vec2(0.0), size - 1.0));
-    float there = step(0.0, uv.x);
-    float value = texture2D(u_values, uv).r;
-#ifdef FLAGS
-    float flags = floor(texture2D(u_flags, uv).r * 255.0 + 0.5) * there;
-    nan = max(nan, bit(flags, 1.0)); above = max(above, bit(flags, 2.0)); below = max(below, bit(flags, 4.0));
-    missing += bit(flags, 32.0) + bit(flags, 16.0);
-    if (flags > 0.5 && bit(flags, 8.0) < 0.5) value = 0.5 * (v_range.x + v_range.y);
-#endif
-#ifdef SIZED
-    float side = there > 0.5 ? share(uv) : 0.0; float area = side * side;
-    sum += given(uv, colour(unit(value))) * area; drawn += area; count += there;
-#else
-    sum += colour(unit(value)) * there; count += there;
-#endif
-  }
-  if (count < 0.5) discard;
-  vec3 c = sum / count;
-#ifdef SIZED
-  if (drawn <= 0.0) discard;
-  c += u_blank * (1.0 - drawn / count);
-#endif
-  float flags = nan > 0.5 ? 1.0 : (above > 0.5 ? 2.0 : (below > 0.5 ? 4.0 : (missing > 0.5 * count ? 32.0 : 0.0)));
-  c = flags > 0.5 ? pattern(c, flags, mod(floor(gl_FragCoord.y / 2.0), 2.0) - 0.5) : c;
-  gl_FragColor = vec4(c * shade, 1.0);
-}
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class Variant:
@@ -354,7 +308,7 @@ class Variant:
 
     Attributes
     ----------
-    detail, flags, tiled, curved, sized, own : bool
+    detail, flags, tiled, curved, sized, own, means : bool
         The names above.
     samples : int
         Samples of a pixel's footprint along each of the screen's axes; 0 walks the grid.
@@ -367,6 +321,7 @@ class Variant:
     curved: bool = False
     sized: bool = False
     own: bool = False
+    means: bool = False
 
 
 def fragment(variant: Variant, *, knee: float, table: int) -> str:
@@ -383,8 +338,10 @@ def fragment(variant: Variant, *, knee: float, table: int) -> str:
     """
     head = f"#version 120\n#define KNEE {knee:.1f}\n#define TABLE {table:.1f}\n#define LEAST {LEAST:g}\n"
     head += "".join(
-        f"#define {name.upper()}\n" for name in ("flags", "tiled", "curved", "sized", "own") if getattr(variant, name)
+        f"#define {name.upper()}\n"
+        for name in ("flags", "tiled", "curved", "sized", "own", "means")
+        if getattr(variant, name)
     )
     if variant.samples:
-        return head + f"#define NU {variant.samples}\n#define NV {variant.samples}\n" + _COMMON + _AVERAGE
+        return head + f"#define NU {variant.samples}\n#define NV {variant.samples}\n" + _COMMON + AVERAGE
     return head + ("#define DETAIL\n" + _COMMON + _MARKS if variant.detail else _COMMON) + _WALK

@@ -22,10 +22,12 @@ from ..space.camera import Camera
 from ..space.layout import Layout
 from ..space.plate import Plate
 from .atlas import DEAD, FROZEN, NOT_COMPUTED, Atlas
+from .means import SAMPLES, Means, averages, block_means
 from .own import OwnLook
 from .shader import VERTEX, Variant, fragment
 from .sizes import ALL_ALIKE
 from .tray import TrayVisual
+from .vertices import indices, vertices
 
 DETAIL_PIXELS = 6.0
 """From this size on cubes have gaps, rims and marks."""
@@ -34,20 +36,6 @@ COLOURS = 8 * (TABLE_SIZE - 1) + 1
 FLOAT_MAX = float(np.finfo(np.float32).max)
 RIM = 0.055
 """Width of the rim, as a share of the half side (none in a stack of large plates)."""
-
-_VERTEX_TYPE = [
-    ("a_pos", np.float32, 3), ("a_origin", np.float32, 3),
-    ("a_u", np.float32, 3), ("a_v", np.float32, 3), ("a_w", np.float32, 3),
-    ("a_dims", np.float32, 4), ("a_place", np.float32, 4), ("a_strides", np.float32, 4),
-    ("a_range", np.float32, 4), ("a_style", np.float32, 4),
-]  # fmt: skip
-
-_CORNERS = np.array([[x, y, z] for z in (0, 1) for y in (0, 1) for x in (0, 1)])
-# Two triangles a face, counter-clockwise seen from outside in a right-handed frame.
-_FACES = np.array(
-    [[0, 2, 1], [1, 2, 3], [4, 5, 6], [5, 7, 6], [0, 1, 4], [1, 5, 4], [2, 6, 3], [3, 6, 7], [0, 4, 2], [2, 4, 6],
-     [1, 3, 5], [3, 7, 5]]
-)  # fmt: skip
 
 
 class SlabVisual:
@@ -82,7 +70,7 @@ class SlabVisual:
         self.layout = layout
         self.theme = get_theme(theme)
         self.atlas = Atlas(layout.plates)
-        self._vertices = _vertices(layout, self.atlas)
+        self._vertices = vertices(layout, self.atlas)
         self._buffer = gloo.VertexBuffer(self._vertices)
         self._values: Any = None
         self._flags: Any = None
@@ -91,6 +79,8 @@ class SlabVisual:
         self._programs: dict[Variant, Any] = {}
         self._indices: dict[tuple[int, ...], Any] = {}
         self._trays = TrayVisual(layout, self.theme)
+        self._means, self._uploads = Means(), 0
+        self._shown = self.atlas.flags
         self._seen: tuple[Camera, float, list[Variant]] | None = None  # worked out once while the camera rests
         self._ranges = [Range.symmetric(1.0) for _ in layout.plates]
         self.sizing, self.own_version = ALL_ALIKE, -1
@@ -238,7 +228,8 @@ class SlabVisual:
             own = bool(self.own) and plate.kind != "activation"
             sized = own or (self.sizing.active and plate.kind != "activation")
             curved = self._curved(index)
-            variant = replace(size, flags=self._marked, tiled=_tiled(plate), curved=curved, sized=sized, own=own)
+            variant = replace(size, flags=self._marked, tiled=_tiled(plate), curved=curved, sized=sized, own=own,
+                              means=size.means and not sized)  # fmt: skip
             groups.setdefault(variant, []).append(index)
         for variant, members in groups.items():
             self._draw_group(variant, members, eye, density)
@@ -251,10 +242,25 @@ class SlabVisual:
         program["u_scale"] = camera.scale * density
         if variant.sized:
             program["u_sizing"] = (float(self.sizing.by_value), self.sizing.threshold)
-        key = tuple(members)
-        if key not in self._indices:
-            self._indices[key] = gloo.IndexBuffer(_indices(self.layout, members))
-        program.draw("triangles", self._indices[key])
+        for part in [[index] for index in members] if variant.means else [members]:
+            if variant.means:
+                program["u_means"], program["u_blocks"] = self._means_of(part[0], camera, density)
+            key = tuple(part)
+            if key not in self._indices:
+                self._indices[key] = gloo.IndexBuffer(indices(self.layout, part))
+            program.draw("triangles", self._indices[key])
+
+    def _means_of(self, index: int, camera: Camera, density: float) -> tuple[Any, tuple[float, float, float]]:
+        """Mean colours of blocks of a plate, about as many in a pixel as there are samples."""
+        plate, chosen, span = self.layout.plates[index], self._ranges[index], self.atlas.span(self.layout.plates[index])
+        block = max(2, int(cells_per_pixel(plate, camera, density) / SAMPLES))
+
+        def made() -> NDArray[np.uint8]:
+            values = self.atlas.values.reshape(-1)[span].reshape(plate.grid.cells)
+            flags = self._shown.reshape(-1)[span].reshape(plate.grid.cells)
+            return block_means(values, flags, chosen, self._tables()[int(plate.kind == "activation")], block)
+
+        return self._means.texture(index, (block, self._uploads, chosen, *self._maps), plate.grid.cells, block, made)
 
     def _program(self, variant: Variant) -> Any:
         if variant not in self._programs:
@@ -291,8 +297,9 @@ class SlabVisual:
         if self.own and self._own is None:
             self._own = gloo.Texture2D(atlas.own_looks(), format="rgba", interpolation="nearest",
                                        wrapping="clamp_to_edge")  # fmt: skip
+        self._uploads += atlas.changed or atlas.flags_changed
         if atlas.flags_changed:
-            flags = atlas.flags
+            flags = self._shown = atlas.flags
             self._marked = bool(flags.any())
             self._flags.set_data(flags)
         atlas.changed = atlas.flags_changed = False
@@ -328,58 +335,9 @@ def variant_for(plate: Plate, camera: Camera, density: float) -> Variant:
     dense = cells_per_pixel(plate, camera, density)
     if dense <= 1.0 / DETAIL_PIXELS:
         return Variant(detail=True)
-    return Variant(samples=0 if dense <= 1.0 else int(min(np.ceil(dense), 4.0)))
+    samples = 0 if dense <= 1.0 else int(min(np.ceil(dense), SAMPLES))
+    return Variant(samples=samples, means=dense > SAMPLES and averages(plate))
 
 
 def _tiled(plate: Plate) -> bool:
     return plate.grid.tile != (0, 0) or plate.grid.folded
-
-
-def _vertices(layout: Layout, atlas: Atlas) -> NDArray[np.void]:
-    """Eight corners a plate, each carrying the plate's constants."""
-    table = np.zeros(8 * len(layout.plates), _VERTEX_TYPE)
-    for index, plate in enumerate(layout.plates):
-        block = table[8 * index : 8 * index + 8]
-        rows, cols = plate.grid.cells
-        low, high = plate.extent
-        half_cell = np.array([0.5, 0.5, 0.0])
-        block["a_pos"] = np.where(_CORNERS, high + half_cell, low + half_cell)
-        block["a_origin"] = plate.origin - 0.5 * (plate.axes[0] + plate.axes[1])
-        block["a_u"], block["a_v"], block["a_w"] = plate.axes
-        block["a_dims"] = (cols, rows, plate.half, plate.depth)
-        start = atlas.span(plate).start
-        width = atlas.shape[1]
-        period = plate.grid.period
-        block["a_place"] = (period[1], period[0], start % width, start // width)
-        block["a_strides"] = plate.grid.strides
-        block["a_style"] = (*_front_sides(plate), _last_row(plate), _upright(plate))
-    return table
-
-
-def _front_sides(plate: Plate) -> tuple[float, float]:
-    """Which of the two kinds of side looks along y and so at the viewer: 1 or 0."""
-    u, v = (float(part > 0.5 * plate.pitch) for part in np.abs(plate.axes[:2, 1]))
-    return u, v
-
-
-def _upright(plate: Plate) -> int:
-    """Which of a plate's directions is down for its marks: see ``a_style`` in the shader."""
-    u, v = np.abs(plate.axes[:2, 2]) > 0.5 * plate.pitch
-    if u or v:
-        return 2 if u else 1
-    return 3 if abs(plate.axes[0][1]) > 0.5 * plate.pitch else 0  # lying: down is towards the viewer
-
-
-def _last_row(plate: Plate) -> int:
-    """Cells in use in the last row: fewer than the columns only in a folded plate."""
-    cols = plate.grid.cells[1]
-    return plate.size - (plate.grid.cells[0] - 1) * cols if plate.grid.folded else cols
-
-
-def _indices(layout: Layout, members: list[int]) -> NDArray[np.uint32]:
-    """Triangles of some plates, all counter-clockwise from outside."""
-    parts = []
-    for index in members:
-        right_handed = np.linalg.det(layout.plates[index].axes) > 0
-        parts.append(8 * index + (_FACES if right_handed else _FACES[:, ::-1]))
-    return np.concatenate(parts).astype(np.uint32).ravel()
