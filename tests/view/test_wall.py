@@ -161,9 +161,11 @@ def test_a_scene_is_entered_and_left(host, hand):
     host.view.key("Escape")
     host.pass_time()
     assert isinstance(host.view, LiveView)
+    host.view.key("L", "l")
     host.view.key("Escape")
     until(host, lambda: isinstance(host.view, Wall))
     assert host.view.rooms.chosen == 1
+    assert host.view.rooms.theme.name == "light"  # as the scene was
     assert not host.closed
 
 

@@ -124,6 +124,16 @@ def test_one_that_cannot_stop_at_once_is_said_and_keeps_nobody(window):
     assert isinstance(window.view, Shown)
 
 
+def test_a_display_that_goes_while_one_cannot_stop_is_said_and_lets_the_owner_save(window):
+    saved = []
+    window.view.busy, window.on_lost = True, lambda: saved.append("saved")
+    window._rescue()  # what the watch of the display does in its thread
+    assert window.told == ["the display went away; training has stopped", "still in a long call"]
+    assert window.display_lost
+    assert saved == ["saved"]
+    window.closed = False  # the display is there after all: the fixture can close the widget
+
+
 def test_closing_closes_what_is_shown_then_and_once(window):
     first = enter(window, (0, 1, 0))
     second = window.view

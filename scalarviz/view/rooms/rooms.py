@@ -92,11 +92,16 @@ class Rooms:
             wait=WAIT,
             first_start=opened.first_start,
         )
-        view.way_out = self.back
+        view.way_out = lambda: self._out_of(view)
         touch, escape = view.bench.touch, action_of("escape").does
         touch.table = tuple((key, AWAY if does == escape else does) for key, does in touch.table)
         view.say("Escape goes back to all scenes", BACK_SECONDS)
         return view
+
+    def _out_of(self, view: LiveView) -> None:
+        """To the wall, in the look that the scene had."""
+        self.theme = view.bench.theme
+        self.back()
 
     def back(self) -> None:
         """To the wall."""

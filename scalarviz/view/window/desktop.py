@@ -288,7 +288,7 @@ class Window:
     def _lose_display(self) -> None:
         self.closed = self.display_lost = True
         self._note("the display went away; training has stopped")
-        self.view.close()
+        self._let_go()
 
     def screenshot(self) -> Path | None:
         """Save what is shown as a PNG; returns the file, or None if it could not be written (and says so)."""
