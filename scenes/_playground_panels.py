@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from scalarviz.run import Moment
 from scalarviz.run.edits import Edit
-from scalarviz.run.panels import Axis, HeldBack, LossCurve, Panel, PlaneMap, PointEdits, Points
+from scalarviz.run.panels import Axis, CurveFit, HeldBack, LossCurve, Panel, PlaneMap, PointEdits, Points
 
 from ._known_points import Known, PointSet
 from ._playground_edits import AddPoint, RemovePoint
@@ -35,11 +38,16 @@ class _Kinds:
         if key not in self._made:
             across, up = axes_of(points)
             self._made[key] = (
-                plane(points, self._hand, at=lambda moment: self._at(moment, 0)),
+                self._map(points, at=lambda moment: self._at(moment, 0)),
                 neurons(across, up, at=lambda moment: self._at(moment, 1)),
                 features(points, across, up, at=lambda moment: self._at(moment, 2)),
             )
         return self._made[key]
+
+    def _map(self, points: PointSet, *, at: Callable[[Moment], Panel]) -> Panel:
+        if len(points.units.inputs) == 2:
+            return plane(points, self._hand, at=at)
+        return curve(points, self._hand, at=at)
 
     def _at(self, moment: Moment, number: int) -> Panel:
         return self.of(self._known.at(moment.frame))[number]
@@ -65,6 +73,17 @@ def plane(points: PointSet, hand: Hand, *, at: Callable[[Moment], Panel]) -> Pla
         edits=PointEdits(hand.add, hand.remove),
         at=at,
     )
+
+
+def curve(points: PointSet, hand: Hand, *, at: Callable[[Moment], Panel]) -> CurveFit:
+    """What is to be found over the one input that there is."""
+    (across,), up = points.units.inputs, points.units.target
+    return CurveFit("curve", _axis(across), _axis(up), with_nothing, hand.points, at=at)
+
+
+def with_nothing(numbers: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Points of one input, (N, 2)."""
+    return np.stack([numbers, np.zeros_like(numbers)], axis=1)
 
 
 def _axis(column: Column) -> Axis:

@@ -186,6 +186,7 @@ def build(options: Options) -> sv.Scene:
         name="playground",
         run=run,
         input_names=points.units.names,
+        output_names=points.sort.classes if points.sort.outputs > 1 else (points.units.target.name,),
         panels=panels_of(known, hand),
         notes=notes,
         story=sv.run.Story(f"They should {_aim(points)}.", claim=partial(_claim, known=known)),

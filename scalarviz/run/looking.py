@@ -18,6 +18,7 @@ from .checks import check_targets, flat
 from .conditions.watch import Stop
 from .forward import Forward
 from .frame import Frame
+from .graph import Graph
 from .reading import Reading
 from .requests import FrameRequest
 from .samples import Shape, as_pair, fitting
@@ -34,6 +35,7 @@ class Looking:
     optimizer: Optimizer
     problem: Problem
     _forward: Forward
+    _graph: Graph
     _shapes: tuple[Shape, Shape]
     _store: Store
     _tape: Tape
@@ -167,7 +169,9 @@ class Looking:
         as_pair((inputs, targets))
         x = fitting(inputs, self._shapes[0], "evaluate: the inputs")
         y = fitting(targets, self._shapes[1], "evaluate: the targets")
-        check_targets(self.loss_function, y, len(forward.tape.outputs))
+        graph = self._graph
+        if forward in (graph.forward, graph.trained):  # of a network that it had the loss may be another one, too
+            check_targets(graph.loss, y, len(forward.tape.outputs))
         return forward.evaluate(x, y, values)
 
     def _values(self, values: NDArray[Any] | None) -> NDArray[Any]:

@@ -54,6 +54,10 @@ class Moment:
         """The rows of the named stages for `inputs` (N, n_inputs), each (N, outputs)."""
         return self.source.rows(inputs, stages, self.frame.values)
 
+    def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Inputs (N, n_inputs) and targets (N, n_targets) that were learnt from at that moment; waits for no thread."""
+        return self.frame.samples() or self.source.samples()
+
     def whole_loss(self) -> float:
         """The loss of all samples that were learnt from at that moment, as one batch; waits for no thread."""
         samples = self.frame.samples()

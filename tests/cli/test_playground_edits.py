@@ -248,3 +248,17 @@ def test_a_curve_leaves_the_features_of_its_input():
     scene.run.step(3)
     scene.run.undo()
     assert scene.run.model.shape.features == ("x", "y", "sinx", "siny")
+
+
+def test_a_frame_of_before_is_evaluated_by_the_loss_of_its_own_network():
+    """A window may show it when another thread has changed the run already."""
+    scene = made()
+    scene.run.step(20)
+    moment = moment_of(scene)
+    inputs, targets = scene.known.first.test
+    before = moment.evaluate(inputs, targets), moment.whole_loss()
+    scene.run.do(OtherPoints(scene.known.add(points_for(table(3))), "a table"))
+    scene.run.step(5)
+    assert (moment.evaluate(inputs, targets), moment.whole_loss()) == before
+    with pytest.raises(InputError, match="number of a class"):
+        scene.run.evaluate(inputs, targets)

@@ -8,13 +8,17 @@ import numpy as np
 import pytest
 from scalarviz.scenes import playground
 
+from scalarviz.errors import TypeMismatchError
 from scalarviz.io import parse_csv
-from scalarviz.run.panels import Features, NeuronMaps, PlaneMap
+from scalarviz.run import Moment
+from scalarviz.run.panels import Axis, CurveFit, Features, NeuronMaps, PlaneMap
+from scalarviz.view.panels.curve_fit import CurveFitDrawer
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.window.unseen import Unseen
 
 pytestmark = pytest.mark.gl
+X = Axis("x", -1.0, 1.0)
 TREES = ("ash", "elm", "oak")
 THREE = "leaf\theight\ttree\n" + "".join(
     f"{10 + 4 * (k % 3) + k % 7 / 10:.2f}\t{200 + 30 * (k % 2) + k % 11}\t{TREES[k % 3]}\n" for k in range(90)
@@ -144,3 +148,67 @@ def test_the_file_of_the_scene_says_what_its_panels_are():
     kinds = [type(panel).__name__ for panel in scene.panels]
     assert kinds == ["PlaneMap", "LossCurve", "NeuronMaps", "Features"]
     scene.run.close()
+
+
+HOURS = "hour,temp\n" + "".join(f"{k / 4},{12 + 6 * np.sin(k / 15):.3f}\n" for k in range(96))
+
+
+def test_a_table_of_one_input_is_a_curve(watched, tmp_path):
+    (tmp_path / "hours.csv").write_text(HOURS)
+    watch = watched(csv=tmp_path / "hours.csv", hidden=(4,))
+    run, drawer = watch.scene.run, watch.drawer(CurveFit)
+    panel, frame = drawer.panel, watch.view.shown
+    assert (panel.across.name, panel.up.name) == ("hour", "temp")
+    points = panel.points(Moment(frame, watch.view.bench.subject.source))
+    table, pairs = parse_csv(HOURS), zip(points.x[:, 0], points.target, strict=True)
+    found = sorted((panel.across.units(x), panel.up.units(t)) for x, t in pairs)
+    np.testing.assert_allclose(found, np.column_stack([table.numbers("hour"), table.numbers("temp")]), atol=1e-9)
+    spot = drawer._spots[7]
+    watch.view.move(tuple(spot))
+    watch.view.press(tuple(spot), "left")
+    watch.view.release(tuple(spot))
+    watch.rest()
+    np.testing.assert_allclose(watch.view.bench.subject.probe, points.x[7])
+    assert run.log == []
+
+
+def test_a_curve_that_is_pasted_stands_where_the_plane_was(watched):
+    watch = watched()
+    box = watch.drawer(PlaneMap).box
+    watch.host.clipboard = HOURS
+    watch.view.key("V", "v", ctrl=True)
+    watch.rest()
+    assert watch.drawer(PlaneMap) is None
+    assert watch.drawer(CurveFit).box[:3] == box[:3]
+    watch.view.send("undo")
+    watch.rest()
+    assert watch.drawer(PlaneMap).box[:3] == box[:3]
+    assert watch.drawer(CurveFit) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ((7, X, X, lambda x: x, lambda m: m), TypeMismatchError),
+        (("curve", "x", X, lambda x: x, lambda m: m), TypeMismatchError),
+        (("curve", X, None, lambda x: x, lambda m: m), TypeMismatchError),
+        (("curve", X, X, "x", lambda m: m), TypeMismatchError),
+        (("curve", X, X, lambda x: x, [1]), TypeMismatchError),
+    ],
+)
+def test_curves_that_are_none(given, error):
+    with pytest.raises(error, match="CurveFit"):
+        CurveFit(*given)
+
+
+def test_what_goes_wrong_in_a_scenes_own_functions_stands_in_the_panels_place(watched):
+    watch = watched()
+
+    def broken(moment):
+        raise ValueError("no such points")
+
+    panel = CurveFit("curve", X, X, lambda x: np.stack([x, x], 1), broken)
+    drawer = CurveFitDrawer(panel, watch.view.bench.side.ground)
+    moment = Moment(watch.view.shown, watch.view.bench.subject.source)
+    (said,) = drawer.draw(moment, (0, 0, 300, 200), None)
+    assert "no such points" in said.texts[0].text

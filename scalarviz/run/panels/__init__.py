@@ -7,6 +7,7 @@ A kind of your own is a subclass of :class:`Panel` and a drawer that is register
 from .base import Beside, Panel, Place
 from .colours import ColourCube, Pictures
 from .curve import HeldBack, LossCurve, TestCurve
+from .curve_fit import CurveFit
 from .descent import LineFit, LossOver, TrainingLoop
 from .digits import DigitBoard, DigitPad
 from .graph import GraphPanel, Made
@@ -18,8 +19,8 @@ from .tree import GradientTree
 from .words import Invented, Reading, WordBoard
 
 __all__ = [
-    "Axis", "Beside", "ColourCube", "DigitBoard", "DigitPad", "Features", "GradientTree", "GraphPanel", "HeldBack",
-    "Image", "Invented", "LineFit", "LossCurve", "LossOver", "Made", "NeuronMaps", "Painting", "Panel", "Pictures",
-    "Place", "PlaneMap", "PointEdits", "Points", "Reading", "Table", "TestCurve", "TrainingLoop", "WordBoard",
-    "as_rows", "psnr",
+    "Axis", "Beside", "ColourCube", "CurveFit", "DigitBoard", "DigitPad", "Features", "GradientTree", "GraphPanel",
+    "HeldBack", "Image", "Invented", "LineFit", "LossCurve", "LossOver", "Made", "NeuronMaps", "Painting", "Panel",
+    "Pictures", "Place", "PlaneMap", "PointEdits", "Points", "Reading", "Table", "TestCurve", "TrainingLoop",
+    "WordBoard", "as_rows", "psnr",
 ]  # fmt: skip

@@ -39,7 +39,7 @@ class LineFitDrawer(Drawer[LineFit]):
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """Points, errors and line."""
         sketch, theme = Sketch(), self.ground.theme
-        inputs, targets = (np.asarray(part, np.float64) for part in moment.source.samples())
+        inputs, targets = (np.asarray(part, np.float64) for part in moment.samples())
         if inputs.shape[1:] != (1,) or targets.shape[1:] != (1,):
             return [sentence(box, theme, f"{self.panel.title}: samples of one number each are wanted")]
         self._samples = x, t = inputs[:, 0], targets[:, 0]

@@ -7,6 +7,7 @@ from typing import Any
 from ...errors import TypeMismatchError, listing
 from ...run.panels import (
     ColourCube,
+    CurveFit,
     DigitBoard,
     DigitPad,
     Features,
@@ -28,6 +29,7 @@ from ...run.panels import (
 from .board import BoardDrawer
 from .colour_cube import ColourCubeDrawer
 from .curve import LossDrawer
+from .curve_fit import CurveFitDrawer
 from .drawer import Drawer, Ground
 from .features import FeaturesDrawer
 from .graph import GraphDrawer
@@ -61,6 +63,7 @@ OWN: dict[type[Panel], type[Drawer[Any]]] = {
     LossOver: LossOverDrawer,
     TrainingLoop: LoopDrawer,
     LineFit: LineFitDrawer,
+    CurveFit: CurveFitDrawer,
     GradientTree: TreeDrawer,
 }
 """The kinds that every scene has."""
