@@ -74,6 +74,7 @@ def test_at_rest_all_pixels_are_painted_and_a_new_frame_begins_anew(monkeypatch)
     assert easel.paint("one", 0.02, WANTED, predict) is made
     assert len(asked) == count
     assert not easel.paint("two", 0.02, WANTED, predict).whole
+    assert not easel.paint("two", 0.02, WANTED.copy(), predict).whole
 
 
 @pytest.mark.parametrize(("cost", "way"), [(1e-3, -1), (1e-9, 1)])

@@ -60,7 +60,8 @@ class Easel:
     def __init__(self, live: bool) -> None:
         self._live, self._place = live, _BEGIN
         self._cost = 0.0  # seconds a pixel
-        self._key: object = None
+        self._shown: object = None
+        self._wanted: Pixels | None = None
         self._still = 0.0
         self._done: list[Pixels] = []  # rows of the whole picture that are painted already
         self.painted: Painted | None = None
@@ -70,21 +71,21 @@ class Easel:
         """Whether there is more to paint of the frame that is shown."""
         return self._live and self.painted is not None and not self.painted.whole
 
-    def paint(self, key: object, seconds: float | None, wanted: Pixels, predict: Predict) -> Painted:
+    def paint(self, frame: object, seconds: float | None, wanted: Pixels, predict: Predict) -> Painted:
         """Paint a frame, or go on with it where it is the one of last time.
 
         Parameters
         ----------
-        key : object
-            Another one for another frame or another `wanted`.
+        frame : object
+            Another object for another frame.
         seconds : float or None
             Since the last call; None: nobody waits.
         wanted : ndarray, shape (H, W, 3)
             What is to be painted.
         predict : callable
         """
-        if self.painted is None or key != self._key:
-            self._key, self._still, self._done = key, 0.0, []
+        if self.painted is None or frame is not self._shown or wanted is not self._wanted:
+            self._shown, self._wanted, self._still, self._done = frame, wanted, 0.0, []
             self.painted = self._sketched(seconds, wanted, predict)
         elif self.unfinished:
             self._still += seconds or 0.0

@@ -100,7 +100,7 @@ class PaintingDrawer(Drawer[Painting]):
         if wanted is not self._wanted:
             self._wanted, self._target = wanted, to_bytes(thumbnail(wanted, SHOWN))
             self._aim()
-        made = self._easel.paint((id(moment.frame), id(wanted)), seconds, wanted, moment.predict)
+        made = self._easel.paint(moment.frame, seconds, wanted, moment.predict)
         if made is not self._shown:
             self._shown = made
             error = made.colours - wanted[np.ix_(made.rows, made.columns)]
