@@ -281,7 +281,8 @@ class Touch:
             top = places.size[1] if places.keys is None else places.keys - 15
             banners.append(banner(self.notice, places.size, top, x + width, view.theme, alarm=False))
         if self.pressed is not None:
-            banners.append(pressed_key(*self.pressed, places.strip or places.scene, view.theme))
+            below = places.strip if view.panels else None  # an opened step is told there
+            banners.append(pressed_key(*self.pressed, below or places.scene, view.theme))
         return banners
 
 
