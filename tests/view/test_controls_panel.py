@@ -402,7 +402,7 @@ def test_what_acts_at_once_is_above_the_rule_and_what_starts_anew_below_it() -> 
 def test_a_scenes_control_takes_the_place_of_the_runs_own() -> None:
     mine = Segments("batch", "--batch", "Mine.", choices=(1, 2), value=lambda r: 2, change=nothing)
     rows = held(reader_of(0), controls=[mine])
-    assert [row.items[0].control for row in rows if row.label == "batch"] == [mine]
+    assert [row.items[0].control.does for row in rows if row.label == "batch"] == ["Mine."]
 
 
 def test_a_command_that_is_none_has_no_button() -> None:

@@ -470,6 +470,26 @@ def test_it_opens_and_closes_in_pictures_of_other_sizes(size: tuple[int, int]) -
 # ---- what a scene adds
 
 
+def test_what_a_scenes_own_functions_raise_is_said_once_and_ends_nothing() -> None:
+    def broken(reader: Any) -> float:
+        raise KeyError("noise")
+
+    def refused(value: float, reader: Any) -> None:
+        raise ZeroDivisionError("by hand")
+
+    kept: dict[str, Any] = {"least": 0, "most": 1, "change": refused}
+    one = Slider("one", "", "Does.", value=broken, **kept)
+    other = Slider("other", "", "Does.", value=lambda reader: 0.5, **kept)
+    host = opened(shown(made(controls=(one, other), command=broken)))
+    assert sorted(host.told) == ["one: KeyError: 'noise'", "the command: KeyError: 'noise'"]
+    assert panel(host)._part("one") is None
+    click(host, at_value(host, "other", 0.9))
+    assert host.view.notice() == "other: ZeroDivisionError: by hand"
+    settled(host)
+    assert place(host, "other").item.value == 0.5
+    host.view.close()
+
+
 def test_a_scenes_control_and_its_command() -> None:
     told: list[float] = []
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+from ...errors import InputError, ScalarvizError
 from ...run.controls import MOST_LAYERS, Button, Control, Layers, Reader, Slider, Switch, fewer, more
 from ...run.edits import Edit
 from ...run.layers import LAYERS
@@ -13,6 +14,7 @@ from ...run.own_controls import activation_of, own_controls, tick_values
 from ...run.restarted import seed_shown
 from ..draw.places import LABEL
 from ..draw.text import measure
+from ..panels.image import words_of
 from ..panels.loss import tick_text
 from .item import Item, Row, printed, row_of
 
@@ -82,6 +84,11 @@ class Contents:
         See :attr:`Scene.command <scalarviz.run.scene.Scene.command>`.
     hide : collection of str
         Names of those that are left out.
+
+    Attributes
+    ----------
+    troubles : list of str
+        What functions of the scene raised, each once; to be told and taken out.
     """
 
     def __init__(
@@ -91,11 +98,46 @@ class Contents:
         command: Callable[[Reader], str | None] | None = None,
         hide: Collection[str] = (),
     ) -> None:
-        self._does, self._scene, self._command = does, tuple(controls), command
-        self._hidden = frozenset(hide)
+        self.troubles: list[str] = []
+        self._hidden, self._told = frozenset(hide), set[str]()
+        self._does, self._command = does, None if command is None else self._asking(command, "the command")
+        self._scene = tuple(self._guarded(control) for control in controls)
         self._own: tuple[tuple[object, ...], tuple[Control, ...]] | None = None
         self._bends: dict[str, None] = {}
         self._tools = tuple(self._tool(*tool) for tool in _TOOLS)
+
+    # ---- what a scene's own functions may do
+
+    def _guarded(self, control: Control) -> Control:
+        """The same with functions that never end the window: what they raise is said."""
+        value, change = control.value, control.change
+
+        def changed(new: Any, reader: Reader) -> Edit | None:
+            try:
+                return change(new, reader)
+            except ScalarvizError:
+                raise
+            except Exception as error:  # the scene's own
+                raise InputError(f"{control.label}: {words_of(error)}") from error
+
+        return replace(control, value=self._asking(value, control.label), change=changed)
+
+    def _asking(self, function: Callable[[Reader], Any], what: str) -> Callable[[Reader], Any]:
+        """The same function; where it raises there is nothing, and `troubles` get a line, once."""
+
+        def asked(reader: Reader) -> Any:
+            try:
+                return function(reader)
+            except Exception as error:  # the scene's own
+                line = f"{what}: {words_of(error)}"
+                if line not in self._told:
+                    self._told.add(line)
+                    self.troubles.append(line)
+                return None
+
+        return asked
+
+    # ---- the rows
 
     def rows(self, reader: Reader, wanted: Mapping[str, Any]) -> list[Row]:
         """The rows of a moment; `wanted` are values that a hand has set and that no frame shows yet, by name."""
@@ -193,7 +235,7 @@ class Contents:
     def _layers(self, control: Layers, reader: Reader, wanted: Mapping[str, Any]) -> list[Row]:
         """Buttons for the units of each hidden layer; none where they cannot be changed, or are too many."""
         now = control.value(reader)
-        if now is None or len(now) > MOST_LAYERS:
+        if not isinstance(now, tuple | list) or len(now) > MOST_LAYERS:
             return []
         known, hidden = self._with_flag(control, reader), tuple(wanted.get(control.label, now))
         items = []

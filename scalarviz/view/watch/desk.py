@@ -97,6 +97,10 @@ class Desk:
         now = self._viewer.clock
         self._wanted = {name: kept for name, kept in self._wanted.items() if kept[1] > now}
         rows = self._contents.rows(self._reader(frame), {name: value for name, (value, _) in self._wanted.items()})
+        for line in self._contents.troubles:
+            self._viewer.say(line)
+            self._viewer.tell(line)
+        self._contents.troubles.clear()
         changed = panel.show(rows, running=self._viewer.playback.running)
         moved = stood != (panel.stands, panel.side)
         if moved:
