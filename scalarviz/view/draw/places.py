@@ -162,7 +162,7 @@ def arrange(
     top = (ONE_LINE if presenter else HUD) if hud else MARGIN
     if height - top - strip_high - 8 - MARGIN < 0.6 * height:  # more than legends need there is only where it is spare
         strip_high = STRIP
-    strip = strip and height - top - strip_high - 8 - MARGIN >= 0.3 * height
+    strip = strip and height - top - strip_high - 8 - MARGIN >= (0.45 if presenter else 0.3) * height
     below = (strip_high + 8 if strip else 0) + (KEYS if keys else 0)
     room = height - top - below - MARGIN
     bar = _bar_height(height, room) if time else 0
