@@ -17,6 +17,8 @@ Kind = Literal["op", "leaf", "weight", "row"]
 
 LONG, MANY = 16, 4
 """Weights of a row that are drawn one by one, unless its name is unfolded: in any graph, and in a large one."""
+SUMS = {"identity": "sum", "square": "sum **2", "abs": "sum abs"}
+"""How sums over a row of weights are written, by what is summed of each."""
 
 
 @dataclass(slots=True, eq=False)
@@ -157,7 +159,9 @@ def _node(value: Value | Row, operands: tuple[Node, ...]) -> Node:
     if isinstance(value, Weight):
         return Node("weight", "", value, value.data, name=value.name)
     kind: Kind = "op" if operands else "leaf"
-    return Node(kind, value.op, value, value.data, operands, name=value.label, flows=_flows(value, len(operands)))
+    sign = SUMS[value.how] if isinstance(value, Total) else ""
+    flows = _flows(value, len(operands))
+    return Node(kind, value.op, value, value.data, operands, name=value.label, flows=flows, sign=sign)
 
 
 def _flows(value: Value, count: int) -> tuple[bool, ...]:
