@@ -18,7 +18,7 @@ Ask = Callable[[Moment, Float], Float]
 """``ask(moment, samples)``: rows of numbers (N, k) for samples (N, n_inputs) at the values of the moment."""
 
 BUDGET = 0.05 / 30
-"""Seconds of a frame that a map may take to be worked out: with what is drawn of it less than a tenth, at 30 frames a second."""
+"""Seconds of a frame in which a map may be worked out: with what is drawn of it less than a tenth, at 30 a second."""
 LEVELS = (20, 28, 40, 56, 80, 112)
 """Cells in each direction, from coarse to fine: each has twice as many as the one before.
 
