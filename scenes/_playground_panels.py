@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +57,10 @@ class _Kinds:
 def axes_of(points: PointSet) -> tuple[Axis, Axis]:
     """The two directions of the plane."""
     across, *rest = points.units.inputs
-    return _axis(across), _axis(rest[0] if rest else Column("", -1.0, 1.0))
+    up = rest[0] if rest else Column("", -1.0, 1.0)
+    if points.recipe.own is not None and rest:  # the features of a table are called x, y, x2 ... too
+        across, up = replace(across, name=f"{across.name} (x)"), replace(up, name=f"{up.name} (y)")
+    return _axis(across), _axis(up)
 
 
 def plane(points: PointSet, hand: Hand, *, at: Callable[[Moment], Panel]) -> PlaneMap:

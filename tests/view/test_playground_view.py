@@ -84,14 +84,14 @@ def test_a_table_that_is_pasted_brings_its_axes_classes_and_an_undo(watched):
     view.key("V", "v", ctrl=True)
     watch.rest()
     panel = watch.drawer(PlaneMap).panel
-    assert (panel.across.name, panel.up.name, panel.classes) == ("leaf", "height", ("ash", "elm", "oak"))
+    assert (panel.across.name, panel.up.name, panel.classes) == ("leaf (x)", "height (y)", TREES)
     table = parse_csv(THREE)
     low, high = panel.across.ends
     assert low < table.numbers("leaf").min() < table.numbers("leaf").max() < high
     for kind in (NeuronMaps, Features):
         assert watch.drawer(kind).panel.across == panel.across
     texts = {text.text for sketch in view.bench.side._drawn["plane"] for text in sketch.texts}
-    assert {"ash", "elm", "oak", "height"} <= texts
+    assert {*TREES, "height (y)"} <= texts
     assert any(text.startswith("leaf") for text in texts), texts
     view.send("undo")
     watch.rest()
@@ -212,3 +212,15 @@ def test_what_goes_wrong_in_a_scenes_own_functions_stands_in_the_panels_place(wa
     moment = Moment(watch.view.shown, watch.view.bench.subject.source)
     (said,) = drawer.draw(moment, (0, 0, 300, 200), None)
     assert "no such points" in said.texts[0].text
+
+
+def test_the_wheel_over_the_map_in_the_panel_of_controls_moves_no_cube(watched):
+    watch = watched()
+    view = watch.view
+    view.send("toggle_controls")
+    for _ in range(20):
+        view.advance(0.05)
+        view.tick(0.05)
+    x, y, wide, high = view.bench.controls.side["plane"]
+    assert view.desk.scroll((x + wide / 2, y + high / 2), -3.0)
+    assert not view.desk.scroll((300.0, 300.0), -3.0)

@@ -207,9 +207,13 @@ class ControlsPanel:
 
     # ---- the pointer, in logical pixels
 
+    def covers(self, at: Point) -> bool:
+        """Whether a point is on it, or on a panel of the column that stands in it."""
+        return self.open and self.box is not None and _inside(at, self.box)
+
     def owns(self, at: Point) -> bool:
         """Whether a point is on it, and not on a panel of the column that stands in it."""
-        if not self.open or self.box is None or not _inside(at, self.box):
+        if not self.covers(at):
             return False
         return not (self.stands and any(_inside(at, box) for box in self.side.values()))
 

@@ -151,8 +151,8 @@ class Desk:
         return True
 
     def scroll(self, at: Point, notches: float) -> bool:
-        """The wheel turned; whether that was over the panel."""
-        if not (self.open and self.owns(at)):
+        """The wheel turned; whether that was over the panel, or over what stands in it."""
+        if self.panel.hidden or not self.panel.covers(at):
             return False
         if notches:
             self.panel.scroll(notches)
