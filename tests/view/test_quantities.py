@@ -177,3 +177,27 @@ def test_numbers_of_ones_own_have_gradients_but_no_moments():
     assert render(w, (320, 200), quantity="|gradient|").shape == (200, 320, 3)
     with pytest.raises(UnknownNameError, match="keeps no others"):
         render(w, (320, 200), quantity="exp_avg")
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("key", ["g", "m", "u"])
+def test_the_range_is_of_the_first_numbers_not_of_there_being_none(key):
+    view = Unseen(lambda size: LiveView(Scene("t", run(steps=0)), SIZE, playing=False)).view
+    with offscreen():
+        view.tick(0.0)
+        view.key(key, key)
+        view.tick(0.1)
+        view.send("step")
+        settled(view)
+        colouring = view.bench.colouring
+        assert colouring.range.high == extent(colouring.flat)
+        assert colouring.range.high < 0.5
+        view.close()
+
+
+@pytest.mark.gl
+def test_a_range_that_came_late_in_a_window_is_that_of_its_numbers(live):
+    live.key("m", "m")
+    live.tick(0.02)  # the numbers are on their way
+    settled(live)
+    assert live.bench.colouring.range.high == extent(live.shown.state["exp_avg"])

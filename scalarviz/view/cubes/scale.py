@@ -114,7 +114,10 @@ class Coloring:
         numbers = self.shows.numbers(frame)
         self.flat = np.zeros_like(frame.values) if numbers is None else numbers
         missing = self.missing(frame)
-        self._known = np.isfinite(self.flat) & ~missing
+        known = np.isfinite(self.flat) & ~missing
+        if known.any() and not self._known.any():
+            seconds = None  # the range so far was of nothing
+        self._known = known
         self.untrained = not any(missing[tensor.span].any() for tensor in self._weights)
         wanted = extents(self.flat if whole is None else whole, self._weights or self._tensors)
         now = grown(self._tracker, wanted, seconds)
