@@ -18,6 +18,8 @@ Predict = Callable[[NDArray[np.float32]], NDArray[np.floating]]
 
 BUDGET = 0.008
 """Seconds that painting may take of a frame, a quarter of the thirtieth of a second."""
+AT_REST, FEWEST = 0.016, 2048
+"""The same while a frame stands: nothing else is to be drawn. So many pixels at least, or it would never be done."""
 LADDER = (12, 16, 24, 32, 48, 64, 80, 96, 128, 160, 192, 224, 256, 304)
 """Pixels of the longer side while somebody waits."""
 FILM, STILL = 160, 608
@@ -119,7 +121,7 @@ class Easel:
         """More rows of the whole picture, as many as the time of a frame allows."""
         high, wide = wanted.shape[:2]
         begun = sum(map(len, self._done))
-        count = max(1, int(BUDGET / max(self._cost, 1e-9)) // wide)
+        count = max(1, max(FEWEST, int(AT_REST / max(self._cost, 1e-9))) // wide)
         rows = np.arange(begun, min(high, begun + count))
         self._done.append(_colours(predict, rows, np.arange(wide), (high, wide)))
         if rows[-1] + 1 == high:
