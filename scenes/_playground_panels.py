@@ -18,6 +18,9 @@ from ._playground_maps import features, neurons
 from ._sort import Sort
 from ._units import Column, Units
 
+UP, ACROSS = 9, 24
+"""Characters of a column's name beside the plane, which it makes narrower, and below it."""
+
 
 def panels_of(known: Known, hand: Hand) -> tuple[Panel, ...]:
     """The panels of a scene with these points; axes, colours and words are those of the points of each moment."""
@@ -59,8 +62,13 @@ def axes_of(points: PointSet) -> tuple[Axis, Axis]:
     across, *rest = points.units.inputs
     up = rest[0] if rest else Column("", -1.0, 1.0)
     if points.recipe.own is not None and rest:  # the features of a table are called x, y, x2 ... too
-        across, up = replace(across, name=f"{across.name} (x)"), replace(up, name=f"{up.name} (y)")
+        across = replace(across, name=f"{_cut(across.name, ACROSS)} (x)")
+        up = replace(up, name=f"{_cut(up.name, UP)} (y)")
     return _axis(across), _axis(up)
+
+
+def _cut(name: str, most: int) -> str:
+    return name if len(name) <= most else f"{name[: most - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
 
 
 def plane(points: PointSet, hand: Hand, *, at: Callable[[Moment], Panel]) -> PlaneMap:

@@ -224,3 +224,15 @@ def test_the_wheel_over_the_map_in_the_panel_of_controls_moves_no_cube(watched):
     x, y, wide, high = view.bench.controls.side["plane"]
     assert view.desk.scroll((x + wide / 2, y + high / 2), -3.0)
     assert not view.desk.scroll((300.0, 300.0), -3.0)
+
+
+def test_long_names_of_columns_leave_the_plane_its_room(watched, tmp_path):
+    rows = "".join(f"{k % 7},{k % 5},{k % 2}\n" for k in range(40))
+    (tmp_path / "t.csv").write_text(
+        "the length of every single leaf in cm,its height above the ground in cm,kind\n" + rows
+    )
+    watch = watched(csv=tmp_path / "t.csv")
+    panel = watch.drawer(PlaneMap).panel
+    assert panel.across.name == "the length of every sin\N{HORIZONTAL ELLIPSIS} (x)"
+    assert panel.up.name == "its heig\N{HORIZONTAL ELLIPSIS} (y)"
+    assert watch.drawer(PlaneMap)._parts.map[2] > 200
