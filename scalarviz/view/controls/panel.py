@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from ...run.controls import Button, Segments, Slider, Switch
 from ..draw.places import Box, Wanted
@@ -14,6 +13,7 @@ from ..draw.theme import Theme
 from ..panels.overlay import pointer_label, wrapped
 from .drawing import Touched, draw_bar, draw_ground, draw_row
 from .item import Item, Row
+from .ring import Wish, beside, focused, further, pressed
 from .rows import PAD, Placed, Stood, stood
 from .sharing import shared
 from .turning import turned, value_at
@@ -27,27 +27,6 @@ OPENS = 0.2
 HEAD = 40.0
 """Room for its title."""
 _TIP = 260.0
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """What a hand wants of a control.
-
-    Attributes
-    ----------
-    what : {"set", "type"}
-        A value of its own, or one that is typed into a field of the host's.
-    item : Item
-    value : object
-        None for a button.
-    held : bool
-        Whether the hand goes on: all that it wants until it lets go is one edit.
-    """
-
-    what: Literal["set", "type"]
-    item: Item
-    value: Any = None
-    held: bool = False
 
 
 class ControlsPanel:
@@ -285,70 +264,27 @@ class ControlsPanel:
         """A key: what is wanted by it, True if it only moved the ring, False if it is none of the panel's."""
         if name not in ("Tab", "Space", "Enter", "Left", "Right", "Up", "Down") or not self._stood:
             return False
+        item = self._focused()
         if name == "Tab":
-            self._move(-1 if shift else 1)
+            shown, self._ring = self._ring, True  # the first one shows where it is
+            self._see(further(self._stood, item, -1 if shift else 1) if shown else item)
             return True
         if name == "Space" and not self._ring:  # nothing shows that it would mean what was clicked last
             return False
         self._ring = True
-        row, item = self._focused()
         if name in ("Space", "Enter"):
-            return self._pressed(item, name)
-        way = 1 if name in ("Right", "Up") else -1
+            return pressed(item, name)
         if isinstance(item.control, Button):
-            self._along(row, item, name)
+            self._see(beside(self._stood, item, name))
             return True
-        value = turned(item, way)
+        value = turned(item, 1 if name in ("Right", "Up") else -1)
         return True if value is None else Wish("set", item, value)
 
-    def _pressed(self, item: Item, name: str) -> Wish | bool:
-        if isinstance(item.control, Button):
-            return Wish("set", item)
-        if isinstance(item.control, Switch):
-            return Wish("set", item, item.value is not True)
-        if item.typed and name == "Enter":
-            return Wish("type", item)
-        if isinstance(item.control, Segments):
-            value = turned(item, 1)
-            return Wish("set", item, item.control.choices[0] if value is None else value)
-        return True
-
-    def _order(self) -> list[tuple[int, Row, Item]]:
-        return [(k, one.row, item) for k, one in enumerate(self._stood) for item in one.row.items]
-
-    def _focused(self) -> tuple[Row, Item]:
-        order = self._order()
-        found = next(((row, item) for _, row, item in order if item.name == self._touched.focus), None)
-        if found is None:  # at first, and where what had the keys has gone
-            found = next(((row, item) for _, row, item in order if item.sign == "toggle_run"), order[0][1:])
-            self._touch(focus=found[1].name)
+    def _focused(self) -> Item:
+        """What has the keys; at first, and where that has gone, what runs and pauses."""
+        found = focused(self._stood, self._touched.focus)
+        self._touch(focus=found.name)
         return found
-
-    def _move(self, by: int) -> None:
-        """The ring goes to the next control; the first key shows where it is."""
-        order = self._order()
-        _, item = self._focused()
-        if self._ring:
-            names = [one.name for _, _, one in order]
-            item = order[(names.index(item.name) + by) % len(order)][2]
-        self._ring = True
-        self._see(item)
-
-    def _along(self, row: Row, item: Item, name: str) -> None:
-        """Arrows on a button: to its neighbour, or to the row above or below."""
-        order = self._order()
-        if name in ("Left", "Right"):
-            names = [one.name for one in row.items]
-            place = names.index(item.name) + (1 if name == "Right" else -1)
-            if 0 <= place < len(names):
-                self._see(row.items[place])
-            return
-        firsts = [one for k, (number, _, one) in enumerate(order) if k == 0 or order[k - 1][0] != number]
-        number = next(k for k, (_, _, one) in enumerate(order) if one.name == item.name)
-        rows = [order[k][0] for k in range(len(order)) if order[k][2] in firsts]
-        place = rows.index(order[number][0]) + (1 if name == "Down" else -1)
-        if 0 <= place < len(firsts):
-            self._see(firsts[place])
 
     def _see(self, item: Item) -> None:
         """Give it the keys, and scroll so that it is seen."""

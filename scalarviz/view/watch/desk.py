@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import InputError, ScalarvizError, shown
 from ...run.controls import Reader, Segments, Slider
 from ..controls.contents import Contents
-from ..controls.panel import Wish
+from ..controls.ring import Wish
 from .actions import action_of
 from .playback import SPEEDS
 
