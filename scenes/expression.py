@@ -32,6 +32,7 @@ from .options import SamplingFlag, SceneOptions, ScheduleFlag
 LR = 0.02
 BATCH = 1024
 SMALL = 10_000  # rows of which the loss of all is told after every step
+DRAWN = 2000  # of the rows over two inputs, evenly out of all
 REPORTED = 64  # weights whose numbers the report has
 
 
@@ -156,7 +157,8 @@ def _maps(task: Task) -> tuple[Panel, ...]:
     ends = [(low, high if high > low else low + 1.0) for low, high in map(_ends, task.samples.T)]
     across, up = (Axis(_short(name), *end) for name, end in zip(task.inputs, ends, strict=True))
     low, high = _ends(task.targets)
-    points = Points(task.samples, task.targets[:, 0])
+    some = np.linspace(0, len(task) - 1, min(len(task), DRAWN)).round().astype(int)
+    points = Points(task.samples[some], task.targets[some, 0])
     if low < 0.0 < high:  # what is 0 has the middle of the map
         low, high = -max(-low, high), max(-low, high)
     span = (low, high) if high > low else (low, low + 1.0)

@@ -11,8 +11,12 @@ from scalarviz.scenes._formula_data import task_of
 
 import scalarviz as sv
 from scalarviz.run import Moment
-from scalarviz.run.panels import GraphPanel
+from scalarviz.run.panels import GraphPanel, PlaneMap
 from scalarviz.run.run_source import RunSource
+from scalarviz.view.panels.line_fit import LineFitDrawer
+from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.workbench import Workbench
 
 
 @pytest.fixture
@@ -210,3 +214,22 @@ def test_the_picture_has_the_graph_above_the_cubes():
     violet = np.abs(band - np.array([0xC9, 0xB0, 0xFF])).max(axis=2) < 12  # gradients
     assert violet.sum() > 100
     assert sv.view.render(scene, (640, 360)).shape == (360, 640, 3)
+
+
+def test_of_many_rows_some_are_drawn(tmp_path):
+    pytest.importorskip("vispy")
+    rng = np.random.default_rng(0)
+    for names, expr in (("x,y", "a*x + b"), ("u,v,y", "a*u + b*v")):
+        rows = rng.uniform(-1, 1, (5000, names.count(",") + 1))
+        path = tmp_path / f"{len(names)}.csv"
+        path.write_text(f"{names}\n" + "\n".join(",".join(f"{n:.4f}" for n in row) for row in rows))
+        scene = build(expr=expr, csv=path)
+        subject = subject_of(scene)
+        with offscreen():
+            bench = Workbench(subject, (1280, 720), "dark", None, "weight")
+            bench.update(subject.frame(), "")
+        line = next((d for d in bench.side.drawers.values() if isinstance(d, LineFitDrawer)), None)
+        plane = next((panel for panel in scene.panels if isinstance(panel, PlaneMap)), None)
+        assert (line is None) != (plane is None)
+        drawn = line._spots if line is not None else plane.points(None).x
+        assert drawn.shape == (2000, 2)

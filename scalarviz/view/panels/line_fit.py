@@ -20,6 +20,8 @@ from .slope import LEFT
 Floats = NDArray[np.float64]
 _TOP, _FOOT = 21.0, 20.0
 _PLACES, _NEAR = 65, 9.0
+DRAWN, FEW = 2000, 200
+"""The most points that are drawn, evenly out of all; and up to how many their errors are, and they are large."""
 
 
 class LineFitDrawer(Drawer[LineFit]):
@@ -42,10 +44,14 @@ class LineFitDrawer(Drawer[LineFit]):
         inputs, targets = (np.asarray(part, np.float64) for part in moment.samples())
         if inputs.shape[1:] != (1,) or targets.shape[1:] != (1,):
             return [sentence(box, theme, f"{self.panel.title}: samples of one number each are wanted")]
-        self._samples = x, t = inputs[:, 0], targets[:, 0]
-        title_of(sketch, box, theme, self.panel.title, f"{self.panel.names[1]} over {self.panel.names[0]}")
+        spans = _wide(inputs), _wide(targets)
+        some = np.linspace(0, len(inputs) - 1, min(len(inputs), DRAWN)).round().astype(int)
+        self._samples = x, t = inputs[some, 0], targets[some, 0]
+        said = f"{self.panel.names[1]} over {self.panel.names[0]}"
+        title_of(
+            sketch, box, theme, self.panel.title, said if len(x) == len(inputs) else f"{len(x):,} of {len(inputs):,}"
+        )
         plot = (box[0] + LEFT, box[1] + _TOP + 4, box[2] - LEFT, box[3] - _TOP - 4 - _FOOT)
-        spans = _wide(x), _wide(t)
         across = np.linspace(*spans[0], _PLACES)
         found = np.asarray(moment.predict(np.append(across, x)[:, None]), np.float64)[:, 0]
         sketch.rect(*plot, fill=theme.panel, stroke=theme.border)
@@ -55,15 +61,20 @@ class LineFitDrawer(Drawer[LineFit]):
         self._spots = _pixels(x, t, spans, plot)
         ends = _pixels(x, np.clip(found[_PLACES:], *spans[1]), spans, plot)
         known = np.isfinite(found[_PLACES:])
-        sketch.lines(self._spots[known], ends[known], theme.flow, 1.6)
+        few = len(x) <= FEW
+        if few:  # else they would be one grey plane
+            sketch.lines(self._spots[known], ends[known], theme.flow, 1.6)
         line = found[:_PLACES]
         pieces = _inside(across, line, spans[1])
         starts, stops = (_pixels(part[:, 0], part[:, 1], spans, plot) for part in pieces)
-        sketch.lines(starts, stops, theme.text1, 2.0, round_ends=True)
         chosen = self._chosen()
+        if few:
+            sketch.lines(starts, stops, theme.text1, 2.0, round_ends=True)
         for k, (px, py) in enumerate(self._spots.tolist()):
-            sketch.disc(px, py, 5.0, theme.weight[3], stroke=theme.selection if k == chosen else theme.background,
-                        border=1.6)  # fmt: skip
+            sketch.disc(px, py, 5.0 if few else 2.5, theme.weight[3], border=1.6 if few else 0.8,
+                        stroke=theme.selection if k == chosen else theme.background)  # fmt: skip
+        if not few:  # over what would cover it
+            sketch.lines(starts, stops, theme.text1, 2.0, round_ends=True)
         for at, value, anchor in ((plot[0], spans[0][0], "left"), (plot[0] + plot[2], spans[0][1], "right")):
             text = tick_text(round(value, 2))
             sketch.text(at, plot[1] + plot[3] + 16, text, LABEL, theme.text3, anchor=anchor)  # type: ignore[arg-type]
