@@ -16,8 +16,8 @@ Open `run` first. What belongs to it stands in these files:
   done), `turns`, `asked_call`, `first_start`, `signals`
 * looking: `looking` (``run.frame``, ``run.predict``), `requests` (``run.request_frame``), `frame` (one moment) and
   `reading` (what it is made of), `stages` (and of which others they are `made_of`), `forward` (rows of a sample; which
-  units are dead or saturated), `diagnosis` (what is wrong, in words), `ranges`, `sample_gradient`, `rehearsal` (how a
-  run will go)
+  units are dead or saturated), `diagnosis` (what is wrong, in words), `layer_table`, `ranges`, `sample_gradient`,
+  `rehearsal` (how a run will go)
 * inside a step: ``opened/`` (``run.open``), `naming` (which weight is meant)
 * for a view: `scene`, `story`, `plan`, `controls` and `panels` (descriptions), `source` and `run_source` (what a view
   may ask), `moment`, `settings` (how a run trained then)
