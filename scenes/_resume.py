@@ -45,6 +45,22 @@ def _first_rate(saved: Checkpoint) -> Any:
     return highest[0] if highest else saved.hyperparameters.get("lr")
 
 
+def hidden_behind_features(path: Path) -> tuple[int, ...]:
+    """The units of the hidden layers of a playground in a file: rows of ``1.weight``, ``3.weight``, ... but the last.
+
+    Raises
+    ------
+    FileFormatError
+        The file holds no chain of such layers.
+    """
+    found = {name: array.shape for name, array in load_tensors(path)[0].items() if name.endswith(".weight")}
+    shapes = [found.get(f"{2 * k + 1}.weight", ()) for k in range(len(found))]
+    if not shapes or not all(len(shape) == 2 for shape in shapes):
+        got = ", ".join(f"{name} {shape}" for name, shape in sorted(found.items())) or "no weights"
+        raise FileFormatError(f"{path} holds no network of this scene: wanted 1.weight, 3.weight, ..., got {got}")
+    return tuple(shape[0] for shape in shapes[:-1])
+
+
 def hidden_sizes_in(path: Path, inputs: int, outputs: int) -> tuple[int, ...]:
     """The units of the hidden layers of the network in a file, from the shapes of ``0.weight``, ``2.weight``, ...
 

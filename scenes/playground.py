@@ -38,6 +38,7 @@ from ._playground_edits import table_edit
 from ._playground_net import BETWEEN, MOST_LAYERS, MOST_UNITS, PlayNet, Shape
 from ._playground_panels import Hand, panels_of
 from ._points import KINDS, NOISE
+from ._resume import hidden_behind_features
 from .options import SamplingFlag, SceneOptions, WholeNumbers, one_of
 
 _OF_ONE = tuple(name for name, feature in FEATURES.items() if feature.inputs == 1)
@@ -152,6 +153,8 @@ def build(options: Options) -> sv.Scene:
     InputError, FileFormatError
         For options that contradict each other and files that cannot be used; before anything is written.
     """
+    if options.load is not None and not options.given("hidden"):
+        options = options.model_copy(update={"hidden": hidden_behind_features(options.load)})
     _check_hidden(options.hidden)
     points = points_for(_recipe(options))
     features = _check_features(options, points)

@@ -9,7 +9,7 @@ import pytest
 from scalarviz.scenes import playground
 from scalarviz.scenes._points import KINDS, PEAKS, points_of
 
-from scalarviz.io import load_tensors
+from scalarviz.io import load_tensors, save_tensors
 
 
 @pytest.fixture
@@ -109,6 +109,15 @@ def test_a_split_and_another_seed_of_the_points(play):
     one, other = (play("--steps", 1, "--data-seed", seed, "--json").json for seed in (5, 6))
     assert one["test_loss"] != other["test_loss"]
     assert one["seed"] == other["seed"] == 0
+
+
+def test_a_file_brings_its_hidden_layers(play, tmp_path):
+    assert play("--hidden", "3,5", "--steps", 4, "--save", "w.safetensors").code == 0
+    line = play("--load", "w.safetensors", "--steps", 3, "--json").json
+    assert (line["steps"], line["weights"]) == (7, 9 + 20 + 6)
+    assert "the saved numbers do not fit" in play("--load", "w.safetensors", "--hidden", "2", "--steps", 1).err
+    save_tensors(tmp_path / "other.safetensors", {"0.weight": np.zeros((3, 3))})
+    assert "holds no network of this scene: wanted 1.weight" in play("--load", "other.safetensors").err
 
 
 @pytest.mark.slow
