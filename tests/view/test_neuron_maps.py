@@ -10,7 +10,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import nn, optim
-from scalarviz.run.edits import AddToWeights, Change
+from scalarviz.run.edits import AddToWeights, Change, SetWeights
 from scalarviz.run.panels import Axis, Features, LossCurve, NeuronMaps, PlaneMap
 from scalarviz.run.source import Source
 from scalarviz.view.draw.maps import signed_shades
@@ -204,6 +204,18 @@ def test_outputs_without_a_bound_have_a_round_range_that_the_legend_says():
     assert [rounded_up(v) for v in (0.011, 0.5, 0.51, 3.0, 7.0, 10.0, 0.0, np.nan, np.inf)] == pytest.approx(
         [0.02, 0.5, 1.0, 5.0, 10.0, 10.0, 1.0, 1.0, 1.0]
     )
+
+
+def test_numbers_that_are_too_large_or_none_leave_the_picture_whole():
+    scene = scene_of(4, 3, activation=nn.ReLU)
+    scene.run.do(SetWeights(0, np.array([np.nan, 0.0, 1e30])))
+    bench = bench_of(scene)
+    assert drawer(bench)._largest > 1e28
+    assert all(len(text) < 9 for _, text in drawer(bench).scale.labels)
+    assert len(drawer(bench).boxes) == 7
+    x, y, wide, high = (int(v) for v in drawer(bench).boxes[0, 0])
+    inks = np.unique(picture_of(bench)[y + 3 : y + high - 3, x + 3 : x + wide - 3].reshape(-1, 3), axis=0)
+    assert np.ptp(inks.sum(axis=1)) > 300  # the checkerboard of what is no number
 
 
 @pytest.mark.parametrize("size", [(640, 360), (1280, 720), (2560, 1440), (720, 1080)])

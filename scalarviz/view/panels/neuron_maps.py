@@ -81,8 +81,8 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         """What their colours are."""
         if not self.layers or self._pixels is None or self._side == 0.0:
             return None
-        ends = [number(v, 0, signed=True) if v.is_integer() else short(v, signed=True)
-                for v in (-self._largest, self._largest)]  # fmt: skip
+        whole = self._largest.is_integer() and self._largest < 1e4
+        ends = [number(v, 0, signed=True) if whole else short(v, signed=True) for v in (-self._largest, self._largest)]
         kinds = ", ".join(dict.fromkeys(layer.kind for layer in self.layers if layer.kind != "linear"))
         labels = [(0.0, ends[0]), (0.5, "0"), (1.0, ends[1])]
         return LegendScale("output of a neuron", kinds, get_map("weight", self.ground.theme), labels, np.empty(0))
