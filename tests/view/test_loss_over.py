@@ -29,10 +29,11 @@ from scalarviz.view.window.unseen import Unseen
 from scalarviz.view.workbench import Workbench
 
 NUMBERS = st.floats(-50, 50)
+AT_REST = "too small a move to change the loss", "it stays where it is"
 
 
 def made(**options):
-    return neuron.build(neuron.Options(engine="numpy", dtype="float64", **options))
+    return neuron.build(neuron.Options(**{"engine": "numpy", "dtype": "float64", **options}))
 
 
 def words(bench):
@@ -85,6 +86,24 @@ def test_the_rate_from_which_a_step_lands_higher_is_two_over_the_bend(bend, lowe
     assert (after > before) == (rate > limit)
     wrong = verdict(place, ("w",), (before, after, limit))[2]
     assert wrong == (rate > limit)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("flags", [{}, {"weights": 2}, {"noise": 0.3}])
+def test_a_step_downhill_is_never_said_to_end_higher_however_near_to_the_lowest_point_it_is(dtype, flags):
+    """Of exact numbers each step ends lower with this rate: what rounding makes of the last ones is not told."""
+    scene = made(dtype=dtype, **flags)
+    own = tuple(range(flags.get("weights", 1)))
+    with scene.run as run:
+        data = tuple(run.samples())
+        said = set()
+        for _ in range(450):
+            run.step()
+            frame, place = run.frame(), place_of(run.frame(), own)
+            told = steepness(lambda at, values=frame.values: losses(RunSource(run), values, own, at, data), place)
+            said.add(verdict(place, ("w", "b")[: len(own)], told)[1:])
+        assert said <= {("downhill", False), *((text, False) for text in AT_REST)}
+        assert said & {(text, False) for text in AT_REST}
 
 
 @given(st.tuples(NUMBERS, st.floats(0.1, 50)), st.lists(NUMBERS, max_size=3))

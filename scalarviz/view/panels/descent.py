@@ -17,6 +17,8 @@ Span = tuple[float, float]
 INNER = 0.92
 """Of the half of a span, beyond which it grows."""
 _DOUBLINGS = 120
+_LAST_DIGITS = 64
+"""Of so many machine epsilons is the difference of two losses, or a move, that says nothing of uphill and downhill."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,12 +34,15 @@ class Place:
         There; None where none was computed.
     lr : float
         Of that step.
+    fineness : float
+        Of the numbers that the network computes with: the machine epsilon of their dtype.
     """
 
     here: Floats
     before: Floats | None = None
     gradient: Floats | None = None
     lr: float = float("nan")
+    fineness: float = float(np.finfo(np.float64).eps)
 
 
 def place_of(frame: Frame, weights: Sequence[int]) -> Place:
@@ -47,7 +52,7 @@ def place_of(frame: Frame, weights: Sequence[int]) -> Place:
     if frame.edited or frame.step == 0 or not frame.computed[own].all():
         return Place(here)
     update, gradient = (np.asarray(flat[own], np.float64) for flat in (frame.update, frame.gradient))
-    return Place(here, here - update, gradient, frame.lr)
+    return Place(here, here - update, gradient, frame.lr, float(np.finfo(frame.values.dtype).eps))
 
 
 def grown(span: Span, places: ArrayLike) -> Span:
@@ -125,9 +130,17 @@ def verdict(place: Place, names: Sequence[str], told: tuple[float, float, float]
     else:
         moves = ", ".join(f"{name} {short(float(by), signed=True)}" for name, by in zip(names, step, strict=True))
         first = f"moved by {moves}"
+    if _is_lost_in_the_last_digits(place, step, start, end):
+        return first, "too small a move to change the loss" if step.any() else "it stays where it is", False
     if end > start:
         since = f", as from lr {rate_text(float(f'{limit:.2g}'))} on" if np.isfinite(limit) else ""
         return first, f"too far: it ends higher{since}", True
     if np.isfinite(limit) and place.lr > limit / 2 * 1.001:
         return first, "downhill, past the lowest point", False
-    return first, "downhill" if end < start else "it stays where it is", False
+    return first, "downhill", False
+
+
+def _is_lost_in_the_last_digits(place: Place, step: Floats, start: float, end: float) -> bool:
+    """Whether what the loss did in a step is no more than what rounding does to it."""
+    few = _LAST_DIGITS * place.fineness
+    return bool(abs(end - start) <= few * max(abs(start), abs(end)) or (abs(step) <= few * abs(place.here)).all())
