@@ -58,6 +58,9 @@ class Drawing:
         self.handle: Any = None
         shown = self.shown()
         self.folds, self.of = shown.folds, shown.of
+        # an id is of one object as long as that lives: names are kept of what is in the graph, and that is held
+        self._named = [node.of for node in shown.nodes if id(node.of) in wish.names]
+        self.wish = replace(wish, names={id(one): wish.names[id(one)] for one in self._named})
 
     # ---- what it is made of
 

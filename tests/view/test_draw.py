@@ -153,6 +153,17 @@ def test_variables_give_names_where_there_are_none():
     assert {"first", "mine", "parts[0]", "parts[1]", "result"} <= set(texts(sv.draw(result)))
 
 
+def test_names_are_of_objects_and_not_of_where_they_were():
+    """A function makes other Values at each call, which may stand where a named one stood before."""
+    kept = sv.Weight(2.0)
+    gone = [sv.Value(float(k)) for k in range(64)]
+    picture = sv.draw(lambda x: (x * kept).tanh() + 1.0, 3.0)
+    del gone
+    said = texts(picture)
+    assert "kept" in said
+    assert not any(text.startswith("gone") for text in said)
+
+
 def test_a_constant_exponent_is_part_of_the_sign():
     x = sv.Value(3.0, "x")
     assert "**2" in texts(sv.draw(x**2))
