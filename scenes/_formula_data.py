@@ -144,13 +144,13 @@ def _brief(text: str) -> str:
     return line if len(line) <= 60 else f"{line[:57]}..."
 
 
-def starts_of(given: list[str], task: Task, seed: int) -> Array:
+def starts_of(given: list[str], task: Task, seed: int, dtype: str) -> Array:
     """Where the weights begin, shape (P,): ``w=0.5`` says it, the others are uniform between -1 and 1.
 
     Raises
     ------
     InputError
-        No weight of the formula, or no number.
+        No weight of the formula, or no number that `dtype` has.
     """
     names = task.formula.others
     found: Array = 2.0 * rng.uniform(seed, rng.Stream.WEIGHTS, 0, len(names)).astype(np.float64) - 1.0
@@ -164,4 +164,6 @@ def starts_of(given: list[str], task: Task, seed: int) -> Array:
             raise InputError(f"--start {text!r:.60}: {number!r:.40} is no number") from None
         if not np.isfinite(value):
             raise InputError(f"--start {text!r:.60}: a finite number is wanted")
+        if abs(value) > float(np.finfo(dtype).max):
+            raise InputError(f"--start {text!r:.60}: {dtype} has no number so large; --dtype float64 goes to 1.8e308")
     return found

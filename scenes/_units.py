@@ -8,7 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from scalarviz.errors import FileFormatError
+
 Array = NDArray[np.float64]
+FARTHEST = 1e150
+"""Numbers of a table go so far from 0: their squares are numbers as well."""
+NEAREST = 1e-12
+"""Of that, the least that is a difference and no rounding."""
 AIR = 0.08
 """Share of the reach of the points that a map shows beyond them."""
 
@@ -71,10 +77,27 @@ def plain(reach: float, span: float = 1.0) -> Units:
 
 
 def standardised(name: str, numbers: Array) -> tuple[Array, Column]:
-    """Numbers (N,) with mean 0 and standard deviation 1, and their column; of equal ones 0."""
+    """Numbers (N,) with mean 0 and standard deviation 1, and their column; of equal ones 0.
+
+    Raises
+    ------
+    FileFormatError
+        They are beyond :data:`FARTHEST`, or nearer to each other than float64 can tell.
+    """
+    low, high = float(numbers.min()), float(numbers.max())
+    farthest = max(abs(low), abs(high))
+    if farthest > FARTHEST:
+        raise FileFormatError(
+            f"column {name!r} goes to {farthest:.3g}; allowed: {FARTHEST:g} either side of 0; divide the numbers"
+        )
+    if low == high:
+        return np.zeros_like(numbers), Column(name, -1.0, 1.0, low, 1.0)
     mean, scale = float(numbers.mean()), float(numbers.std())
-    if not np.isfinite(scale) or scale <= 1e-12 * max(1e-300, float(np.abs(numbers).max())):
-        return np.zeros_like(numbers), Column(name, -1.0, 1.0, float(numbers[0]), 1.0)
+    if scale <= NEAREST * max(farthest, 1e-150):
+        raise FileFormatError(
+            f"column {name!r}: its numbers, {low:.6g} to {high:.6g}, are too near to each other to be told apart; "
+            "subtract what they have in common, or multiply them"
+        )
     found: Array = (numbers - mean) / scale
     return found, Column(name, *around(found), mean, scale)
 

@@ -78,7 +78,7 @@ def build(options: Options) -> sv.Scene:
     """
     options = resumed(options, {"adam": (optim.Adam, LR)})
     task = task_of(read_formula(options.expr), options.csv)
-    start = starts_of(options.start, task, options.seed)
+    start = starts_of(options.start, task, options.seed, options.dtype)
     check_start(task, start)
     weights = [sv.Weight(number, name) for name, number in zip(task.formula.others, start.tolist(), strict=True)]
     batch = options.batch if options.sampling == "replacement" else min(options.batch, len(task))

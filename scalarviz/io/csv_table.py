@@ -1,8 +1,8 @@
 """`CsvTable`: a table of text as programs for tables write it, read into columns; numbers of it, or words.
 
-What is read: UTF-8 with or without its mark, UTF-16 with it, else Windows' Latin-1; commas, semicolons or tabs between
-the columns, and behind semicolons and tabs a comma may be the decimal one. The first line names the columns. Every
-error says the line of the text.
+What is read: UTF-8 with or without its mark, UTF-16 and UTF-32 with it, else Windows' Latin-1; commas, semicolons or
+tabs between the columns, and behind semicolons and tabs a comma may be the decimal one. The first line names the
+columns. Every error says the line of the text.
 """
 
 from __future__ import annotations
@@ -80,6 +80,8 @@ class CsvTable:
         """
         cells = self.column(name)
         try:
+            if "_" in self.text and any("_" in cell for cell in cells):
+                raise ValueError  # float takes 1_000 for a number, and no table means one by it
             found = np.array(list(map(float, self._plain(cells))))
         except ValueError:
             found = np.array([self._number(cell) for cell in cells])
@@ -173,13 +175,16 @@ def parse_csv(text: str, what: str = "the table") -> CsvTable:
         line.
     """
     text = check_text(text, "parse_csv: the text").removeprefix("\ufeff")
-    first = next((line for line in io.StringIO(text) if line.strip()), "")
-    if not first:
-        raise FileFormatError(f"{what} is empty; wanted a line with names of columns, such as x,y,kind, and a row each")
+    first = next((line for line in io.StringIO(text) if line.strip(" ,;\t\r\n")), "")
     mark = max(",;\t", key=lambda one: (first.count(one), one == ","))
     with _limit():
         rows = _rows(text, mark, what)
-        names = _names(next(rows), what)
+        head = next(rows, None)
+        if head is None:
+            raise FileFormatError(
+                f"{what} is empty; wanted a line with names of columns, such as x,y,kind, and a row each"
+            )
+        names = _names(head, what)
         found = list(rows)
     if not found:
         raise FileFormatError(f"{what} has names of columns and no rows")
@@ -191,7 +196,7 @@ def parse_csv(text: str, what: str = "the table") -> CsvTable:
         missing = f"column {names[cells]!r} is missing" if cells < len(names) else "there is one too many"
         raise FileFormatError(
             f"{what}, line {table.line(row)}: {cells} {'cell' if cells == 1 else 'cells'}, and the first line names "
-            f"{len(names)} columns: {missing}"
+            f"{len(names)} {'column' if len(names) == 1 else 'columns'}: {missing}"
         )
     return CsvTable(what, names, tuple(zip(*found, strict=True)), text, mark)
 

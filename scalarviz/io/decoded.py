@@ -1,4 +1,4 @@
-"""Bytes of a file as text: UTF-8 with or without its mark, UTF-16 with it, else Windows' Latin-1."""
+"""Bytes of a file as text: UTF-8 with or without its mark, UTF-16 and UTF-32 with it, else Windows' Latin-1."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from ..errors import FileFormatError
 
 LARGEST = 2**30
 """Bytes that are read at most."""
-MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # begins as UTF-16's does
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
 OTHERS = {
     b"PK\x03\x04": "a workbook (.xlsx, .ods) or another zip archive; save its sheet as CSV",
     b"\xd0\xcf\x11\xe0": "an old workbook (.xls); save its sheet as CSV",

@@ -177,6 +177,7 @@ BAD = [
     (["--start", "a"], "allowed: a=0.5", ""),
     (["--start", "a=one"], "'one' is no number", ""),
     (["--start", "a=inf"], "finite", ""),
+    (["--start", "a=1e39"], "float32 has no number so large", ""),
     (["--lr", "0"], "greater than 0", ""),
     (["--batch", "0"], "1", ""),
     (["--noise", "1"], "no such option", ""),

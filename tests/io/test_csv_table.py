@@ -23,6 +23,9 @@ PLAIN = "width,height,kind\n1.5,2,caf\u00e9\n-3e-1,4,tea\n"
         b"\xef\xbb\xbf" + PLAIN.encode(),
         PLAIN.encode("latin-1"),
         PLAIN.encode("utf-16"),
+        PLAIN.encode("utf-32"),
+        b",,,\n" + PLAIN.encode(),
+        b";;;\n" + PLAIN.replace(",", ";").replace(".", ",").encode(),
         PLAIN.replace("\n", "\r\n").encode(),
         PLAIN.replace(",", ";").replace(".", ",").encode(),
         PLAIN.replace(",", "\t").encode(),
@@ -30,9 +33,23 @@ PLAIN = "width,height,kind\n1.5,2,caf\u00e9\n-3e-1,4,tea\n"
         ("\n" + PLAIN.replace("\n", "\n\n") + ",,\n").encode(),
         PLAIN.replace("caf\u00e9", '"caf\u00e9"').encode(),
     ],
-    ids=["utf-8", "mark", "latin-1", "utf-16", "crlf", "semicolons", "tabs", "tabs, decimal comma", "blank", "quoted"],
+    ids=[
+        "utf-8",
+        "mark",
+        "latin-1",
+        "utf-16",
+        "utf-32",
+        "empty row",
+        "empty row, semicolons",
+        "crlf",
+        "semicolons",
+        "tabs",
+        "tabs, decimal comma",
+        "blank",
+        "quoted",
+    ],
 )
-def test_the_same_table_in_ten_ways_of_writing(tmp_path, data):
+def test_the_same_table_in_many_ways_of_writing(tmp_path, data):
     (tmp_path / "t.csv").write_bytes(data)
     table = read_csv(tmp_path / "t.csv")
     assert table.names == ("width", "height", "kind")
@@ -76,6 +93,10 @@ def test_any_bytes_are_a_table_or_refused_in_words(data):
     [
         ("", "the table is empty; wanted a line with names of columns"),
         (" \n\n", "is empty"),
+        (",,,\n,,,\n", "is empty"),
+        ('""\n', "is empty"),
+        ("x,y\n1_000,2\n", "line 2: column 'x' says '1_000', which is no number"),
+        ("x\n1,2\n", "line 2: 2 cells, and the first line names 1 column: there is one too many"),
         ("x,y\n", "has names of columns and no rows"),
         ("1,2,a\n3,4,b\n", "has no column 'x'"),
         ("1,2\n3,4\n", "the first line is '1, 2'; names of the columns are wanted there"),

@@ -15,6 +15,7 @@ from scalarviz.run.panels import Axis, Features, LossCurve, NeuronMaps, PlaneMap
 from scalarviz.run.source import Source
 from scalarviz.view.draw.maps import signed_shades
 from scalarviz.view.draw.text import measure
+from scalarviz.view.panels.neuron_buttons import Button, near
 from scalarviz.view.panels.neuron_maps import rounded_up
 from scalarviz.view.panels.neuron_names import hidden_of
 from scalarviz.view.space.chain import chain_of
@@ -441,3 +442,10 @@ def test_buttons_lie_on_no_map_and_the_last_neuron_stays():
         view.close()
     still = bench_of(scene_of(4, 2, panels=(replace(MAPS, change=lambda hidden: None),)))
     assert drawer(still)._buttons(0) == []  # nobody could press them
+
+
+def test_a_layer_of_one_unit_is_near_where_its_map_is():
+    maps = [(100.0, 50.0, 40.0, 40.0)]
+    assert near((120, 70), maps, ())
+    assert not near((400, 300), maps, ())
+    assert near((400, 300), maps, [Button((390.0, 290.0, 20.0, 20.0), True, (2,), "")])

@@ -87,7 +87,7 @@ def near(at: Point, maps: Sequence[Box], buttons: Sequence[Button]) -> bool:
     middles = np.array([(x + wide / 2, y + high / 2) for x, y, wide, high in maps])
     for button in buttons:  # on the way from the maps to it
         middles = _with(middles, button.box)
-    starts, ends = middles[:-1], middles[1:]
+    starts, ends = (middles[:-1], middles[1:]) if len(middles) > 1 else (middles, middles)
     ways = ends - starts
     along = np.clip(((np.asarray(at) - starts) * ways).sum(axis=1) / np.maximum((ways**2).sum(axis=1), 1e-9), 0.0, 1.0)
     away = np.hypot(*(starts + along[:, None] * ways - np.asarray(at)).T)
