@@ -2,7 +2,7 @@
 
 A picture larger than the grid scales everything; a smaller one keeps type at its size (never below 13 px) and leaves
 out what does not fit. Extra width goes to the scene. Wide pictures have their panels in a column on the right, narrow
-ones in a block at the bottom.
+ones in a block at the bottom; where neither has room, what a scene is all about stands small beside the cubes.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ CUBE = 22
 
 ABOUT = 3
 """Worth of a panel without which a scene says nothing: where only one has room, it is this one."""
+_ASIDE = (180.0, 0.31)  # least width of the panel that stands small beside the cubes, and its share of the picture's
+_ASIDE_FROM = (560, 300)  # logical size of a picture that has room for it
 _SPACE = 24  # between panels one above the other
 _SCENE_LEAST = (380, 240)
 _COLUMN_FROM, _COLUMN_FROM_PRESENTER = 920, 800  # logical width of a picture that has a column
@@ -176,16 +178,17 @@ def arrange(
     if column:
         foot = LEGENDS + _SPACE if spread else 0.0
         panels = _column((width - MARGIN - COLUMN, MARGIN, COLUMN, height - 2 * MARGIN - foot), wanted)
-        left, right, bottom = 0, width - MARGIN - COLUMN - 16, height - MARGIN
+        aside, (left, right, bottom) = False, (0.0, width - MARGIN - COLUMN - 16, float(height - MARGIN))
     else:
         panels = _block(wanted, width, height, height - top - below - MARGIN)
-        left, right = (MARGIN + 4, width - MARGIN + 4) if high > wide and width >= 560 else (0, width)
-        bottom = min((box[1] - GAP for box in panels.values()), default=height - MARGIN)
-    inner = (right if column else width) - 2 * MARGIN
+        if aside := not panels and wide >= high and bool(small := _aside(wanted, width, height, top)):
+            panels = small
+        left, right, bottom = _beside(panels, width, height, high > wide, aside=aside)
+    inner = (right if column or aside else width) - 2 * MARGIN
     strip_top = bottom - below
     return Places(
         (width, height), scale, scene=(float(left), top, right - left, max(strip_top - top - 8, 1.0)),
-        hud=(MARGIN, 16, inner, 36 if presenter else 52) if hud else None,
+        hud=(MARGIN, 16, width - 2 * MARGIN if aside else inner, 36 if presenter else 52) if hud else None,
         strip=(MARGIN, strip_top + 8, inner, strip_high) if strip else None, panels=panels,
         keys=bottom - 4 if keys else None,
         left_out=tuple(w.name for w in wanted if w.name not in panels),
@@ -193,6 +196,25 @@ def arrange(
         legend=(width - MARGIN - COLUMN, height - MARGIN - LEGENDS, COLUMN, LEGENDS) if spread else None,
         time=(MARGIN, strip_top + (strip_high + 16 if strip else 8), inner, bar) if bar else None,
     )  # fmt: skip
+
+
+def _beside(
+    panels: dict[str, Box], width: float, height: float, upright: bool, *, aside: bool
+) -> tuple[float, float, float]:
+    """Left, right and lower end of what the panels leave where they stand in no column."""
+    if aside:
+        return 0.0, min(box[0] for box in panels.values()) - 16, height - MARGIN
+    left, right = (MARGIN + 4, width - MARGIN + 4) if upright and width >= 560 else (0, width)
+    return left, right, min((box[1] - GAP for box in panels.values()), default=height - MARGIN)
+
+
+def _aside(wanted: Sequence[Wanted], width: float, height: float, top: float) -> dict[str, Box]:
+    """What a scene is all about, as high as the picture below the HUD; nothing where there is no such panel or room."""
+    about = next((w for w in wanted if w.worth >= ABOUT), None)
+    if about is None or width < _ASIDE_FROM[0] or height < _ASIDE_FROM[1]:
+        return {}
+    own = max(_ASIDE[0], _ASIDE[1] * width)
+    return {about.name: (width - MARGIN - own, float(top), own, min(about.height, height - top - MARGIN))}
 
 
 def _bar_height(height: float, scene: float) -> int:
