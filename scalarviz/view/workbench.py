@@ -163,6 +163,7 @@ class Workbench(Laying):
     def moving(self) -> bool:
         """Whether the picture goes on changing by itself: camera, range of the colours, text that lags behind."""
         growing = self.colouring.growing or self.activations.growing or self.slab.own_version != LOOKS.version
+        growing |= self.inside.told is None and self.side.counts
         return growing or self._view.gliding or self.text_pace.late or self.side.moving or self.inside.moving
 
     def set_look(
@@ -287,7 +288,8 @@ class Workbench(Laying):
             second = "  ·  ".join([*self.scenery.homeless, pace_text])  # where there is no room at the layer
             outside = inside.told is None
             ahead, whole = (self.side.ground.ahead, self.subject.loss_of_all(frame)) if outside else (None, None)
-            state = state_of(self.subject, frame, second, self.colouring.shows, self.side.headlines, ahead, whole)
+            found = self.side.headlines if outside else ()  # of whole steps
+            state = state_of(self.subject, frame, second, self.colouring.shows, found, ahead, whole)
             about = "  ·  ".join(filter(None, (state.about, self.sizing.words() if outside else "")))
             sketches.append(hud(self.places.hud, self.theme, inside.head(replace(state, about=about))))
         return sketches

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -320,6 +321,24 @@ def test_tab_goes_round_and_shows_where_it_is() -> None:
     assert names == ["rate", "kind", "on", "press", "rate"]
     made.key("Tab", shift=True)
     assert made._touched.focus == "press"
+
+
+def test_the_ring_crosses_no_word() -> None:
+    made = panel(
+        replace(slider(), ticks=((0.001, "0.001"), (0.1, "0.1"), (10.0, "10"))), segments(), switch(), button()
+    )
+    for _ in range(4):
+        made.key("Tab")
+        sketch = made.sketch()
+        assert sketch is not None
+        ring = sketch.shapes[np.isclose(sketch.shapes[:, 7], 2.0) & (sketch.shapes[:, 15] > 0)]
+        left, top = ring[:, :2].min(0) + 2
+        right, bottom = ring[:, :2].max(0) - 2
+        for text in sketch.texts:
+            width = measure(text.text, text.size, text.bold)
+            begin = text.x - width * {"left": 0.0, "middle": 0.5, "right": 1.0}[text.anchor]
+            if begin < right and begin + width > left:
+                assert not any(text.y - 0.7 * text.size < edge < text.y for edge in (top, bottom)), text.text
 
 
 def test_arrows_and_space_do_what_the_pointer_does() -> None:

@@ -11,7 +11,7 @@ from scalarviz.scenes import playground
 from scalarviz.errors import TypeMismatchError
 from scalarviz.io import parse_csv
 from scalarviz.run import Moment
-from scalarviz.run.panels import Axis, CurveFit, Features, NeuronMaps, PlaneMap
+from scalarviz.run.panels import Axis, CurveFit, Features, LossCurve, NeuronMaps, PlaneMap
 from scalarviz.view.panels.curve_fit import CurveFitDrawer
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.offscreen import offscreen
@@ -236,3 +236,23 @@ def test_long_names_of_columns_leave_the_plane_its_room(watched, tmp_path):
     assert panel.across.name == "the length of every sin\N{HORIZONTAL ELLIPSIS} (x)"
     assert panel.up.name == "its heig\N{HORIZONTAL ELLIPSIS} (y)"
     assert watch.drawer(PlaneMap)._parts.map[2] > 200
+
+
+def test_the_accuracy_stays_in_the_head_while_its_curve_has_no_room(watched):
+    """Of the weights that are shown, counted by hand."""
+    watch = watched()
+    run, view = watch.scene.run, watch.view
+    view.send("toggle_controls")
+    watch.rest()
+    for steps in (1, 40):
+        goal = run.frame().step + steps
+        view.send("step", steps)
+        watch.rest(lambda goal=goal: view.shown.step == goal)
+        assert watch.drawer(LossCurve).box is None
+        inputs, targets = watch.scene.known.at(run.frame()).test
+        right = (np.sign(run.predict(inputs)) == targets).mean()
+        assert ("test accuracy", f"{100 * right:.1f} %", True) in view.bench.side.headlines
+    view.send("micro_next")
+    watch.rest()
+    assert view.bench.inside.told is not None
+    assert not any("accuracy" in text.text for sketch in view.bench._numbers for text in sketch.texts)

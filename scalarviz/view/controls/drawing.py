@@ -71,7 +71,7 @@ def draw_row(sketch: Sketch, stood: Stood, theme: Theme, touched: Touched) -> No
         _layers(sketch, stood, theme, touched)
     for part in parts:
         if part.item.name == touched.focus:
-            _ring(sketch, part.box, theme)
+            _ring(sketch, _ringed(stood, part), theme)
 
 
 def _head(sketch: Sketch, stood: Stood, theme: Theme) -> None:
@@ -86,6 +86,14 @@ def _head(sketch: Sketch, stood: Stood, theme: Theme) -> None:
     sketch.text(x + width, y + 13, shown, VALUE, theme.text1, bold=True, anchor="right")
     if row.note and taken + measure(row.note, LABEL) + measure(shown, VALUE, True) + 8 <= width:
         sketch.text(x + taken, y + 13, row.note, LABEL, theme.text3)
+
+
+def _ringed(stood: Stood, part: Placed) -> Box:
+    """What the ring goes around: the item; of a slider also its label and the words below it, which it would cross."""
+    if stood.row.look != "slider":
+        return part.box
+    x, y, width, high = stood.box
+    return x, y - 1, width, high - 5
 
 
 def _ring(sketch: Sketch, box: Box, theme: Theme) -> None:

@@ -84,7 +84,22 @@ class LossDrawer(Drawer[LossCurve]):
             return None
         if share is None and self.losses:
             return Headline("test", loss_text(self.losses[-1]), self.steps[-1] == self._step)
-        return None if share is None else Headline("test accuracy", f"{100 * share:.1f} %", not self._pace.old)
+        if share is None:
+            return None
+        dated = self.box is None and self._pace.old  # else the panel says of which step it is
+        words = f"test accuracy at step {self.steps[-1]:,}" if dated else "test accuracy"
+        return Headline(words, f"{100 * share:.1f} %", not self._pace.old)
+
+    @property
+    def measures(self) -> bool:
+        """Whether the HUD shows the test's number."""
+        return self.panel.test is not None and self.panel.test.headline
+
+    def measure(self, moment: Moment, seconds: float | None) -> None:
+        """Measure what is due."""
+        self._step, self._words_late = moment.frame.step, False
+        if self.panel.test is not None and moment.source.can.predict:
+            self._extend(self.panel.test, moment, seconds)
 
     @property
     def moving(self) -> bool:
@@ -93,10 +108,8 @@ class LossDrawer(Drawer[LossCurve]):
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """Measure what is due, and draw both curves."""
-        frame, test = moment.frame, self.panel.test
-        self._step = frame.step
-        if test is not None and moment.source.can.predict:
-            self._extend(test, moment, seconds)
+        frame = moment.frame
+        self.measure(moment, seconds)
         words = self._write(frame, box)
         switch = self.switch.linear, self.switch.over
         now = (frame, box, self.ground.theme, words, switch, *self.steps[-1:], *self.losses[-1:])

@@ -245,6 +245,14 @@ class Drawer(Generic[P]):
         return ()
 
     @property
+    def measures(self) -> bool:
+        """Whether the HUD shows a number of it also while the panel itself has no place."""
+        return False
+
+    def measure(self, moment: Moment, seconds: float | None) -> None:
+        """Find that number where it is due: instead of `draw` while the panel has no place."""
+
+    @property
     def moving(self) -> bool:
         """Whether it goes on changing while the frame stays."""
         return False

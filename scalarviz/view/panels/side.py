@@ -175,9 +175,14 @@ class SidePanels:
         return any(d.moving for d in self.drawers.values() if d.box is not None or d.setting is not None)
 
     @property
+    def counts(self) -> bool:
+        """Whether the number of a panel without a place is still to come."""
+        return any(d.moving for d in self.drawers.values() if d.box is None and d.measures)
+
+    @property
     def headlines(self) -> list[Headline]:
         """Numbers that the HUD shows too."""
-        found = (drawer.headline for drawer in self._shown().values())
+        found = (d.headline for d in self.drawers.values() if d.box is not None or d.measures)
         return [headline for headline in found if headline is not None]
 
     def _shown(self) -> dict[str, Drawer[Any]]:
@@ -202,13 +207,13 @@ class SidePanels:
         moment = Moment(frame, self.ground.subject.source)
         for name in tuple(self.drawers):
             drawer = self._now(name, moment)
-            if drawer.box is None and drawer.setting is None:
+            if not _is_alive(drawer):
                 continue
             there = name in (self._drawn if drawer.setting is None else self._around)
             if frame is not self._frame or drawer.stale or drawer.moving or not there:
                 drawer.stale = False
                 drawer.look(moment, seconds)
-                self._drawn[name] = self._draw(drawer, moment, seconds) if drawer.box is not None else ()
+                self._drawn[name] = self._draw(drawer, moment, seconds)
                 if drawer.setting is not None:
                     self._around[name] = drawer.around(drawer.setting), drawer.below(drawer.setting.strip)
         self._frame = frame
@@ -231,7 +236,9 @@ class SidePanels:
         return found
 
     def _draw(self, drawer: Drawer[Any], moment: Moment, seconds: float | None) -> Sequence[Sketch]:
-        assert drawer.box is not None
+        if drawer.box is None:
+            drawer.measure(moment, seconds)
+            return ()
         theme, source = self.ground.theme, moment.source
         lacking = [need for need in drawer.needs if not getattr(source.can, need)]
         if lacking:
@@ -384,3 +391,8 @@ class SidePanels:
         turned = iter(order)
         self._column = [next(turned) if name in fixed else name for name in self._column]
         self._turned = True
+
+
+def _is_alive(drawer: Drawer[Any]) -> bool:
+    """Whether something of a panel is to be seen: itself, what it draws among the cubes, or its number in the HUD."""
+    return drawer.box is not None or drawer.setting is not None or drawer.measures
