@@ -82,6 +82,7 @@ def build(options: Options) -> sv.Scene:
             LossCurve("4 samples"),
         ),
         story=Story("They should say whether two bits are equal.", claim=claim),
+        whole_loss=True,  # so that it is that of the four predictions beside it
     )
 
 

@@ -17,7 +17,7 @@ from scalarviz.run.panels import GradientTree
 from scalarviz.run.ranges import Range
 from scalarviz.view.draw.maps import get_map
 from scalarviz.view.draw.sketch import Sketch
-from scalarviz.view.draw.text import short
+from scalarviz.view.draw.text import loss_text, short
 from scalarviz.view.draw.theme import DARK
 from scalarviz.view.panels.tree import PASSES
 from scalarviz.view.panels.tree_cells import draw_cells
@@ -217,3 +217,20 @@ def test_a_number_that_is_none_is_struck_out():
     numbers = np.array([[1.0, np.nan, -1.0]])
     draw_cells(sketch, (0.0, 0.0, 78.0, 17.0), DARK, numbers, Range.symmetric(1.0), get_map("gradient", DARK))
     assert len(sketch.shapes) // 6 == 2 + 1 + 1  # two squares, a stroke, the frame
+
+
+@pytest.mark.gl
+def test_each_loss_is_of_the_weights_that_are_named_beside_it():
+    """By hand from predictions: before the step in the tree, which has its gradients, after it in the head."""
+    scene = made()
+    with scene.run as run:
+        run.step(4)
+        before = 0.5 * np.mean((run.predict(uinn.BITS) - uinn.WANTED) ** 2)
+        run.step()
+        after = 0.5 * np.mean((run.predict(uinn.BITS) - uinn.WANTED) ** 2)
+        bench = bench_of(scene)
+        said = words(bench)
+        assert said[said.index("before step 5") - 1] == loss_text(before)
+        head = [item.text for sketch in bench._numbers for item in sketch.texts]
+        assert loss_text(after) in head
+        assert loss_text(before) not in head

@@ -15,7 +15,7 @@ from ...run.ranges import Range, extent
 from ..draw.maps import get_map
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
-from ..draw.text import loss_text, short
+from ..draw.text import loss_text, measure, short
 from ..draw.theme import mixed
 from .drawer import Drawer, Ground, Point, cut, sentence, title_of
 from .inner import Inner
@@ -39,6 +39,7 @@ class TreeDrawer(Drawer[GradientTree]):
     def __init__(self, panel: GradientTree, ground: Ground) -> None:
         super().__init__(panel, ground)
         self._spots: list[Spot] = []
+        self._when = ""  # of which weights the loss is
         self._over: tuple[Spot, int, int] | None = None
         stages = ground.subject.stages
         if fits(stages):
@@ -56,6 +57,7 @@ class TreeDrawer(Drawer[GradientTree]):
         known = frame.step > 0 and bool(frame.computed.any())
         note = BEFORE if frame.edited else f"gradients of step {frame.step:,}"
         rows = rows_of(stages, frame, deltas_of(stages, frame), seen=known and not frame.edited)
+        self._when = f"before step {frame.step:,}"  # the gradients are of that loss; the HUD tells that after it
         return [self._tree(box, rows, frame, note if known else "no gradients yet", frame.loss if known else np.nan)]
 
     def inside(self, inner: Inner, box: Box) -> Sequence[Sketch]:
@@ -63,7 +65,7 @@ class TreeDrawer(Drawer[GradientTree]):
         stages = inner.source.stages
         if not fits(stages):
             return ()
-        one = len(inner.data[0]) == 1
+        one, self._when = len(inner.data[0]) == 1, ""
         rows = rows_of(stages, inner.frame, inner.deltas, inputs=inner.frame.activations if one else None)
         note = PASSES.get(inner.phase, f"in step {inner.frame.step:,}")
         return [self._tree(box, rows, inner.frame, note, inner.frame.loss, (inner.phase, inner.stage), one=one)]
@@ -120,6 +122,8 @@ class TreeDrawer(Drawer[GradientTree]):
         sketch.text(x + indent, middle + 4.5, cut(row.name, end - indent - 6), LABEL, ink)
         if row.stage == "loss" and loss == loss:
             sketch.text(x + _MODEL, middle + 4.5, loss_text(loss), LABEL, theme.text1)
+            after = x + _MODEL + measure(loss_text(loss), LABEL) + 10
+            sketch.text(after, middle + 4.5, cut(self._when, x + width - after), LABEL, theme.text3)
         model, gradient = (x + _MODEL, y, _WIDE, height), (x + _GRADIENT, y, _WIDE, height)
         if row.values is not None:
             draw_cells(sketch, model, theme, row.values, scales[0], get_map("weight", theme))
