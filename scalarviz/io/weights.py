@@ -63,7 +63,17 @@ def save_tensors(path: StrPath, tensors: Mapping[str, Array], metadata: Mapping[
         encoded = save(arrays, metadata={**text, SUM_KEY: checksum(arrays, text)})
     except UnicodeEncodeError as error:
         raise InputError(f"cannot write {path}: a name or a note is no text that UTF-8 can hold: {error}") from None
-    write_bytes(path, encoded)
+    write_bytes(path, _ordered(encoded))
+
+
+def _ordered(encoded: bytes) -> bytes:
+    """The same file with its text in the order of the alphabet; safetensors takes another order every time."""
+    size = int.from_bytes(encoded[:8], "little")
+    header = json.loads(encoded[8 : 8 + size])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    written = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    written += b" " * (-len(written) % 8)
+    return len(written).to_bytes(8, "little") + written + encoded[8 + size :]
 
 
 def load_tensors(path: StrPath) -> tuple[dict[str, Array], dict[str, str]]:

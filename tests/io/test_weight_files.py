@@ -33,6 +33,15 @@ def test_a_round_trip_is_bit_for_bit(tmp_path_factory, tensors):
     assert metadata["step"] == "7"
 
 
+def test_the_same_numbers_and_text_are_the_same_file(tmp_path):
+    files = []
+    for k in range(8):
+        save_tensors(tmp_path / f"{k}.safetensors", {"w": np.ones(3), "b": np.zeros(2)}, {"step": "7", "a": "\u00e4"})
+        files.append((tmp_path / f"{k}.safetensors").read_bytes())
+    assert len(set(files)) == 1
+    assert int.from_bytes(files[0][:8], "little") % 8 == 0
+
+
 def test_arrays_that_are_not_contiguous_or_of_the_other_byte_order(tmp_path):
     base = np.arange(12.0).reshape(3, 4)
     tensors = {"t": base.T, "s": base[:, ::2], "b": base.astype(">f8"), "scalar": np.float32(3)}

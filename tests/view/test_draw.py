@@ -348,6 +348,13 @@ def test_names_cannot_break_the_svg():
     assert {"<script>&\"'", "w</text>"} <= set(texts(sv.draw(y)))
 
 
+@pytest.mark.parametrize("letter", ["\0", "\x1b", "\ud800", "\uffff"], ids=ascii)
+def test_letters_that_xml_has_not_are_replaced(letter):
+    picture = sv.draw(sv.Value(1.0, f"a{letter}b") * 2.0)
+    assert "a\N{REPLACEMENT CHARACTER}b" in texts(picture)
+    picture.svg.encode()
+
+
 # ---- bad arguments
 
 

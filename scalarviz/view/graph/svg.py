@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from html import escape
 from zlib import crc32
@@ -12,6 +13,7 @@ FONT = "'Open Sans', 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 DARK = ':is([data-jp-theme-light="false"],.vscode-dark,[theme="dark"],[data-theme="dark"])'
 LIGHT = ':is([data-jp-theme-light="true"],.vscode-light,[theme="light"],[data-theme="light"])'
 """How the pages of JupyterLab, Visual Studio Code, Colab and Sphinx say which look they have."""
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 ANCHORS = {"left": "start", "middle": "middle", "right": "end"}
 
 
@@ -33,10 +35,10 @@ def svg_of(ink: Ink, *, dark: Ink | None = None, title: str = "") -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" class="{colours.name}" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" role="img" font-family="{FONT}" style="max-width:100%;height:auto">'
     )
-    parts = [head, f"<title>{escape(title)}</title>", *colours.style()]
+    parts = [head, f"<title>{_plain(title)}</title>", *colours.style()]
     for group in ink.groups:
         inner = "".join(_shape(shape, colours) for shape in group.shapes)
-        said = f"<title>{escape(group.said)}</title>" if group.said else ""
+        said = f"<title>{_plain(group.said)}</title>" if group.said else ""
         parts.append(f"<g>{said}{inner}</g>")
     return "\n".join([*parts, "</svg>"])
 
@@ -111,8 +113,13 @@ def _letters(shape: Letters, colours: _Colours) -> str:
     return (
         f'<text x="{_number(shape.x)}" y="{_number(shape.y)}" font-size="{_number(shape.size)}"{weight} '
         f'text-anchor="{ANCHORS[shape.anchor]}" textLength="{_number(shape.width)}" lengthAdjust="spacingAndGlyphs"'
-        f"{colours.paint(shape, 'fill', shape.colour)}>{escape(shape.text)}</text>"
+        f"{colours.paint(shape, 'fill', shape.colour)}>{_plain(shape.text)}</text>"
     )
+
+
+def _plain(text: str) -> str:
+    """A text as XML has it: a replacement character for each letter that no file of XML may hold, however written."""
+    return escape(_NO_XML.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
 def _frame(shape: Rect, inset: float) -> str:
