@@ -592,3 +592,17 @@ def test_typing_a_value_closes_the_step_whose_column_has_no_field_for_it(live, k
     settle(live)
     wanted = before * 2 if keys else [before[0], 2.0, before[2]]
     np.testing.assert_allclose(live.run.values[:3], wanted, rtol=1e-6)
+
+
+def test_a_sum_without_a_bias_speaks_of_none():
+    net = nn.Sequential(nn.Linear(3, 3, bias=False, seed=1))
+    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (X, 1 - X), engine="numpy")
+    with offscreen():
+        view = view_of(run)
+        view.tick(0.0)
+        said = {}
+        for _ in range(8):
+            press(view, ".")
+            said[told(view).sentence.name] = told(view).sentence.meaning
+        view.close()
+    assert said["sum r"] == "the products"

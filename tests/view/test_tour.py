@@ -22,7 +22,7 @@ STATIONS = (
     Station("first", "Begin", ((0.0, "It stands."), (1.0, "It runs.")), 2.0, (Act(1.0, "toggle_run"),)),
     Station("second", "Steps", ((0.0, "Five back."),), 2.0, again(0.5, 0.1, 5, "back"), trained=40),
     Station("gone", "No such door", ((0.0, "Never seen."),), 2.0),
-    Station("third", "Inside", ((0.0, "Into a step."),), 2.0, again(0.5, 0.1, 3, "micro_next")),
+    Station("third", "Inside", ((0.0, "Into a step."),), 2.0, (*again(0.5, 0.1, 3, "micro_next"), Act(1.5, "step"))),
 )
 
 
@@ -111,6 +111,8 @@ def test_a_step_is_opened_by_itself(host):
     view = host.view.view
     until(host, lambda: view.micro.walk is not None and view.micro.at == 3)
     assert view.bench.inside.told is not None
+    until(host, lambda: host.view._acts == 4)
+    assert view.notice() == ""  # of how many samples the step learns from, as a hand that ends it is told
 
 
 @pytest.mark.parametrize("forward", ["Right", "Space"])

@@ -145,7 +145,8 @@ class Sayings:
         line = next(neuron("sum", terms, float(rows[stage.name][i])))
         left, sign, result = line.removeprefix("sum = ").rpartition(" = " if " = " in line[6:] else " ≈ ")
         numbers = (Word(left), Word(sign, "dim"), Word(result, bold=True))
-        return Sentence(f"sum {self._name(stage, i)}", self._forward("products and bias"), (Formula("", numbers),))
+        summed = "the products" if stage.bias is None else "products and bias"
+        return Sentence(f"sum {self._name(stage, i)}", self._forward(summed), (Formula("", numbers),))
 
     def _of_delta(self, step: MicroStep) -> Sentence:
         stage = self._stages[step.stage]

@@ -120,6 +120,7 @@ class Tour:
             act = acts[self._acts]
             self._acts += 1
             self.view.send(act.action, act.value)
+            self.view.say("", 0.0)  # what a hand is told of that would lie over the strip, and nobody asked here
 
     def go(self, number: int) -> None:
         """Set out for a station; beyond the last one is the wall."""
