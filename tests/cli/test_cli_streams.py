@@ -21,6 +21,7 @@ from scalarviz.cli.console import Progress
 from scalarviz.cli.run import Ending, _report
 from scalarviz.io import load_tensors
 from scalarviz.run.run import Run
+from scalarviz.run.scene import Scene
 
 PROGRAM = [sys.executable, "-m", "scalarviz"]
 RGB = ["rgb", "--headless", "--engine", "numpy", "--steps", "30", "--save", "w.safetensors"]
@@ -115,7 +116,7 @@ def test_a_run_that_did_no_step_says_no_loss(capsys):
     run = Run(net, nn.MSELoss(), optim.SGD(net.parameters()), (np.ones((2, 2)), np.ones((2, 1))), engine="numpy")
     loaded = SimpleNamespace(name="t", report=lambda scene: {})
     for wanted in (r"t: step 0, 0\.0 s in all", r"t: step 1, loss \d\S*, .*0\.0 s in all"):
-        _report(loaded, SimpleNamespace(run=run), False, Ending(seconds=0.0))
+        _report(loaded, Scene("t", run), False, Ending(seconds=0.0))
         said = capsys.readouterr().err
         assert re.fullmatch(wanted, said.strip()), said
         run.step(1)

@@ -22,7 +22,7 @@ WEIGHTS = "w.safetensors"
     ("places", "stays"),
     [
         ([(Film, "add", 2, 4)], []),
-        ([(Film, "add", 1, 4), (film, "_whole", 1, 1)], []),
+        ([(Film, "add", 1, 4), (film, "whole_mp4", 1, 1)], []),
         ([(Film, "add", 1, 4), (Outputs, "pictures", 1, 1)], ["x.mp4"]),
         ([(Film, "add", 1, 4), (Run, "save", 3, 1)], ["x.mp4", "x.png"]),
     ],

@@ -173,10 +173,11 @@ def test_weights_of_another_network_change_nothing_and_say_so(host, tmp_path):
 
 
 def test_what_is_neither_is_refused_in_a_line(host, tmp_path):
-    (tmp_path / "notes.txt").write_text("words")
+    (tmp_path / "notes.doc").write_text("words")
     (tmp_path / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\n....")
-    host.view.open([tmp_path / "notes.txt"])
-    assert host.view.notice() == "notes.txt is neither a picture nor weights (.safetensors)"
+    host.view.open([tmp_path / "notes.doc"])
+    said = "notes.doc is neither a picture nor a table (.csv, .tsv, .txt) nor weights (.safetensors)"
+    assert host.view.notice() == said
     host.view.open([tmp_path / "broken.png"])
     assert "broken.png" in host.view.notice()
     host.view.open([tmp_path / "gone.png"])
