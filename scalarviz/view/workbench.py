@@ -234,6 +234,7 @@ class Workbench(Laying):
         if self._view.stale:
             self._place_scenery(self.scenery)
         self.colouring.update(frame, None if gone else seconds, self.inside.whole)
+        self.side.ground.extent = self.extent_of(0)
         self.activations.update(frame, None if gone else seconds)
         self.slab.sizing = self.sizing if self.inside.told is None else ALL_ALIKE  # formulas stand on large faces
         if paint(self.slab, frame, self.colouring, self.activations, self.subject.source, rows=self._has_rows):

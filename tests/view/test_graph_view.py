@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run.panels import GraphPanel, LossCurve, Made
+from scalarviz.view.draw.maps import get_map
 from scalarviz.view.graph.frame import LEAST, MOST, SEEN, View
-from scalarviz.view.graph.ink import Letters
+from scalarviz.view.graph.ink import Letters, Rect
 from scalarviz.view.graph_view import GraphView
 from scalarviz.view.panels.graph import GraphDrawer
 from scalarviz.view.window.unseen import Unseen
@@ -261,6 +262,31 @@ def test_a_panel_shows_the_graph_of_the_frame():
             values = {b.item.node.name: b.item.node.value for b in drawer._layout.boxes}
             assert values["w"] == float(frame.values[0])
             assert values["y"] == float(frame.values[0]) * 0.5 + float(frame.values[1])
+
+
+def test_a_weight_has_one_colour_as_cube_and_as_node():
+    """The graph holds one of two weights, and the range of the cubes has grown beyond both."""
+    from scalarviz.view.shown.subject import subject_of
+    from scalarviz.view.window.offscreen import offscreen
+
+    def only_w(moment):
+        w = sv.Weight(float(moment.tensor("0.weight").ravel()[0]), "w")
+        return Made([w * sv.Value(0.5, "x")], "")
+
+    shown = scene(only_w)
+    first = shown.run.frame()
+    shown.run.step(5)
+    with offscreen():
+        bench = Workbench(subject_of(shown), (1280, 720), "dark", None, "weight")
+        for frame in (first, shown.run.frame()):
+            for quantity in ("weight", "gradient"):  # a graph shows values whatever the cubes show
+                bench.set_look(quantity=quantity)
+                bench.update(frame, "", seconds=1 / 60)
+                place = float(np.clip(frame.values[0] / bench.extent_of(0), -1, 1))
+                red, green, blue = (round(255 * part) for part in get_map("weight", bench.theme)(place)[:3])
+                fills = {shape.fill for group in drawer_in(bench)._ink.groups for shape in group.shapes
+                         if isinstance(shape, Rect)}  # fmt: skip
+                assert f"#{red:02x}{green:02x}{blue:02x}" in fills
 
 
 @pytest.mark.parametrize("place", ["column", "overlay", "above"])

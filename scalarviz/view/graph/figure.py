@@ -28,14 +28,14 @@ AIR_ABOVE = 16.0
 class Palette:
     """The colours of one look."""
 
-    def __init__(self, theme: Theme, items: Sequence[Item], share: float) -> None:
+    def __init__(self, theme: Theme, items: Sequence[Item], share: float, v: float | None) -> None:
         self.theme, self._share = theme, share
         self.page, self.ground = theme.background, theme.panel
         self.cell = _hex(mixed(theme.text3, theme.panel, 0.28))
         self.stripe = _hex(mixed(theme.text3, theme.panel, 0.4))
         self.frame, self.rule, self.edge = theme.flow, theme.border, theme.text3
         numbers = [node.value for item in items for node in item.members if node.kind == "weight"]
-        self._scale = extent(np.array(numbers, np.float64))
+        self._scale = extent(np.array(numbers, np.float64)) if v is None else v
         self._map = get_map("weight", theme)
 
     def weight(self, value: float) -> tuple[str, str]:
@@ -48,7 +48,13 @@ class Palette:
 
 
 def ink_of(
-    layout: Layout, theme: Theme, of: str, *, said: Callable[[Item], str] = lambda item: "", share: float = SHARE
+    layout: Layout,
+    theme: Theme,
+    of: str,
+    *,
+    said: Callable[[Item], str] = lambda item: "",
+    share: float = SHARE,
+    v: float | None = None,
 ) -> Ink:
     """The figure.
 
@@ -62,8 +68,10 @@ def ink_of(
         What is said of an item where a pointer rests on it.
     share : float
         Of the colour map that the largest weight has.
+    v : float, optional
+        What that weight is: the end of the colours' range; default: the graph's own.
     """
-    palette = Palette(theme, [box.item for box in layout.boxes], share)
+    palette = Palette(theme, [box.item for box in layout.boxes], share, v)
     ends = {id(edge.source) for edge in layout.edges}
     edges = Group([shape for edge in layout.edges for shape in _edge(edge, palette)])
     edges.shapes = list(dict.fromkeys(edges.shapes))  # the common part of edges from one node

@@ -52,6 +52,8 @@ class Ground:
         Lines for the console, to be told and taken out.
     ahead : Ahead or None
         What the coming steps will be, where that is known.
+    extent : float or None
+        V of the colours that weights have as cubes: a panel that colours weights gives them the same.
     writes : bool
         Whether the words of the picture are written in this frame: what a panel says of its step waits for that.
     """
@@ -65,6 +67,7 @@ class Ground:
     again: Callable[[], tuple[ArrayLike, ArrayLike | None]] | None = None
     notes: list[str] = field(default_factory=list)
     ahead: Ahead | None = None
+    extent: float | None = None
     writes: bool = True
 
     @property

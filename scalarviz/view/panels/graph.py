@@ -66,7 +66,8 @@ class GraphDrawer(Drawer[GraphPanel]):
         made = self.panel.made(moment)
         now = shown(made.roots, Wish(self.panel.chains, self._unfold))
         layout = laid_out(now.items)
-        return ink_of(layout, self.ground.theme, now.of, share=1.0), layout, made.note
+        ink = ink_of(layout, self.ground.theme, now.of, share=1.0, v=self.ground.extent)
+        return ink, layout, made.note
 
     def _figure(self, room: Box) -> Sketch:
         """As much of the graph as its room holds."""
