@@ -14,6 +14,7 @@ from scalarviz.run import Moment, Story
 from scalarviz.run.memory import check_run
 from scalarviz.run.panels import DigitBoard, DigitPad, LossCurve, TestCurve
 
+from ._batch import batch_of
 from ._digits_data import CLASSES, Digits, load_digits
 from ._resume import channels_in, settings_in
 from ._schedule import follow
@@ -63,10 +64,8 @@ def build(options: Options) -> sv.Scene:
     check_run(weights, options.dtype, len(optim.Adam.state), options.engine)
     net = network(digits.side, options.channels)
     net.initialize(nn.init.pytorch_default(), seed=options.seed)
-    batch = options.batch if options.sampling == "replacement" else min(options.batch, len(digits.train))
     notes = [f"{len(digits.train):,} digits to learn from, {len(digits.test):,} for the test"]
-    if options.given("batch") and batch < options.batch:
-        notes.append(f"a batch is all {batch:,} digits that there are, not {options.batch:,}")
+    batch = batch_of(options, len(digits.train), "digit", notes)
     adam = optim.Adam(net.parameters(), lr=options.lr)
     follow(options.schedule, adam, options.steps)
     run = sv.Run(

@@ -24,6 +24,7 @@ from scalarviz import nn, optim
 from scalarviz.run import Moment, Story
 from scalarviz.run.panels import Axis, GraphPanel, LineFit, LossCurve, Made, Panel, PlaneMap, Points
 
+from ._batch import batch_of
 from ._formula_data import Task, check_start, read_formula, starts_of, task_of
 from ._resume import resumed
 from ._schedule import follow
@@ -81,9 +82,7 @@ def build(options: Options) -> sv.Scene:
     start = starts_of(options.start, task, options.seed, options.dtype)
     check_start(task, start)
     weights = [sv.Weight(number, name) for name, number in zip(task.formula.others, start.tolist(), strict=True)]
-    batch = options.batch if options.sampling == "replacement" else min(options.batch, len(task))
-    if options.given("batch") and batch < options.batch:
-        task.notes.append(f"a batch is all {batch:,} rows that there are, not {options.batch:,}")
+    batch = batch_of(options, len(task), "row", task.notes)
     adam = optim.Adam(weights, lr=options.lr)
     follow(options.schedule, adam, options.steps)
     run = sv.Run(

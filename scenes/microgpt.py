@@ -15,6 +15,7 @@ from scalarviz.run import Moment, Story
 from scalarviz.run.memory import check_run
 from scalarviz.run.panels import LossCurve, TestCurve
 
+from ._batch import batch_of
 from ._gpt import GPT, next_letter, weights_of
 from ._gpt_looked_at import TEMPERATURE, board, new_word, plan_of
 from ._schedule import follow
@@ -60,7 +61,8 @@ def build(options: Options) -> sv.Scene:
     net = GPT(words.tokens, options.context, options.embd, options.heads, options.layers, options.seed)
     adam = optim.Adam(net.parameters(), lr=options.lr, betas=BETAS)
     follow(options.schedule, adam, options.steps)
-    batch = min(options.batch, len(words.train))
+    notes = _notes(words, options)
+    batch = batch_of(options, len(words.train), "word", notes)
     run = sv.Run(
         net,
         next_letter,
@@ -81,13 +83,13 @@ def build(options: Options) -> sv.Scene:
         probe=probe[0],
         probe_target=target[0],
         panels=(board(words, shown, options.heads, options.layers), LossCurve(f"{batch:,} words", _test_curve(words))),
-        notes=_notes(words, options, batch),
+        notes=notes,
         plan=plan_of(options.layers, options.embd),
         story=Story("They should invent names, letter by letter.", claim=_claim_of(words, options), fall=FALL),
     )
 
 
-def _notes(words: Words, options: Options, batch: int) -> list[str]:
+def _notes(words: Words, options: Options) -> list[str]:
     notes = [
         f"{len(words.train):,} different words to learn from, {len(words.test):,} held back, "
         f"{len(words.letters)} letters"
@@ -95,8 +97,6 @@ def _notes(words: Words, options: Options, batch: int) -> list[str]:
     longer = sum(len(word) >= options.context for word in (*words.train, *words.test))
     if longer:
         notes.append(f"{longer:,} of them are longer than --context {options.context} holds, and are cut")
-    if options.given("batch") and batch < options.batch:
-        notes.append(f"a batch is all {batch:,} words that there are, not {options.batch:,}")
     return notes
 
 

@@ -29,6 +29,7 @@ from scalarviz import optim
 from scalarviz.errors import InputError, listing
 from scalarviz.run import Moment
 
+from ._batch import batch_of
 from ._features import FEATURES
 from ._known_points import Known, PointSet, Recipe, points_for
 from ._own_points import own_points, read_table
@@ -163,10 +164,9 @@ def build(options: Options) -> sv.Scene:
     rule = optimizer(net.parameters(), lr=options.lr or usual_lr)
     own = points.recipe.own
     notes = list(own.notes) if own else []
-    notes += [f"{points.learnt:,} points to learn from, {len(points.inputs) - points.learnt:,} held back"]
-    batch = options.batch if options.sampling == "replacement" else min(options.batch, points.learnt)
-    if options.given("batch") and batch < options.batch:
-        notes.append(f"a batch is all {batch:,} points that there are, not {options.batch:,}")
+    some = f"{points.learnt:,} point{'s' if points.learnt > 1 else ''}"
+    notes += [f"{some} to learn from, {len(points.inputs) - points.learnt:,} held back"]
+    batch = batch_of(options, points.learnt, "point", notes)
     run = sv.Run(
         net,
         points.sort.loss(),

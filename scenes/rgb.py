@@ -14,6 +14,7 @@ from scalarviz.data import TARGETS
 from scalarviz.errors import InputError
 from scalarviz.run.memory import check_run
 
+from ._batch import batch_of
 from ._resume import hidden_sizes_in, settings_in
 from ._rgb_files import check_files, write_files
 from ._rgb_story import story_of
@@ -99,9 +100,7 @@ def build(options: Options) -> sv.Scene:
     net = network(sizes)
     # the per-weight lesson starts its single layer from uniform numbers in 0..1
     net.initialize(nn.init.pytorch_default() if options.hidden else nn.init.uniform(0, 1), seed=options.seed)
-    batch = options.batch if options.sampling == "replacement" else min(options.batch, len(task.inputs))
-    if options.given("batch") and batch < options.batch:
-        task.notes.append(f"a batch is all {batch:,} colours that there are, not {options.batch:,}")
+    batch = batch_of(options, len(task.inputs), "colour", task.notes)
     rule = optimizer(net.parameters(), lr=options.lr or usual_lr)
     follow(options.schedule, rule, options.steps)
     run = sv.Run(

@@ -25,6 +25,7 @@ from scalarviz.run import Moment, Story
 from scalarviz.run.memory import check_run
 from scalarviz.run.panels import HeldBack, LossCurve, Painting, psnr
 
+from ._batch import batch_of
 from ._resume import hidden_sizes_in, settings_in
 from ._schedule import Plan, follow
 from ._texture_live import Studio
@@ -115,7 +116,7 @@ def build(options: Options) -> sv.Scene:
         nn.MSELoss(),
         adam,
         data=(inputs, targets),
-        batch_size=options.batch if options.sampling == "replacement" else min(options.batch, len(inputs)),
+        batch_size=batch_of(options, len(inputs), "pixel", notes),
         sampling=options.sampling,
         l2=options.l2,
         seed=options.seed,
@@ -123,8 +124,6 @@ def build(options: Options) -> sv.Scene:
         dtype=options.dtype,
         threads=options.run_threads,
     )
-    if options.given("batch") and run.problem.batch < options.batch:
-        notes.append(f"a batch is all {run.problem.batch:,} pixels that there are, not {options.batch:,}")
     middle = np.array([[0.5, 0.5]], np.float32)
     return sv.Scene(
         name="texture",
