@@ -137,10 +137,13 @@ def test_the_chosen_one_trains_and_rests_when_another_is_chosen(host):
 def test_a_picture_that_trains_comes_to_its_last_step_and_stands_there(host, monkeypatch):
     monkeypatch.setattr("scalarviz.view.rooms.live_picture.SECONDS", 2.0)
     wall = host.view
-    until(host, lambda: wall._live is not None and wall._live.step == 400, 60.0)
+    until(host, lambda: wall._live is not None and 0 < wall._live.step < 400, 60.0)
+    assert wall._remark() == f"trains, step {wall._live.step:,}"
+    until(host, lambda: wall._live.step == 400, 60.0)
     for _ in range(10):
         host.pass_time(0.1)
     assert wall._live.step == 400
+    assert wall._remark() == "after step 400"
 
 
 @pytest.mark.parametrize("hand", ["Enter", "Space", "click"])

@@ -59,10 +59,15 @@ class LivePicture:
         with offscreen():
             self._bench = Workbench(scene_subject(scene, source), LAID_OUT, theme)
 
+    @property
+    def trains(self) -> bool:
+        """Whether it has not come to its last step."""
+        return self._number < len(self._stops)
+
     def pass_time(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether there are other pixels."""
         self._late += min(seconds, 0.25)  # a picture that takes a while to draw leaps over nothing
-        if self._late < 1 / FPS or self._number >= len(self._stops) or not self._asked.done:
+        if self._late < 1 / FPS or not self.trains or not self._asked.done:
             return False
         self._late = 0.0
         last = self._number == len(self._stops) - 1

@@ -219,7 +219,9 @@ class Wall:
             return "opening"
         if self._building is not None:
             return "starting"
-        return "" if self._live is None else f"trains, step {self._live.step:,}"
+        if self._live is None:
+            return ""
+        return f"{'trains, step' if self._live.trains else 'after step'} {self._live.step:,}"
 
     def overlay(self) -> list[Sketch]:
         """The list of keys, or the news, above everything."""
