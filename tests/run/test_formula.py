@@ -34,6 +34,12 @@ def texts(deepest: int = 4) -> st.SearchStrategy[str]:
     return st.recursive(leaf, more, max_leaves=deepest * 3)
 
 
+def _slope(plain, known, name, step):
+    """A central difference."""
+    up, down = (float(plain.evaluate({**known, name: known[name] + s})) for s in (step, -step))
+    return (up - down) / (2 * step)
+
+
 @settings(max_examples=150, deadline=None)
 @given(texts(), st.lists(st.floats(-1.5, 1.5), min_size=4, max_size=4))
 def test_a_formula_of_values_is_the_expression_of_numpy(text, numbers):
@@ -47,9 +53,9 @@ def test_a_formula_of_values_is_the_expression_of_numpy(text, numbers):
     if result.op:
         result.backward()
         for name in found.known:
-            step = 1e-5
-            up, down = (float(plain.evaluate({**known, name: known[name] + s})) for s in (step, -step))
-            slope = (up - down) / (2 * step)
+            slope, finer = (_slope(plain, known, name, step) for step in (1e-5, 2.5e-6))
+            if not math.isclose(slope, finer, rel_tol=1e-5, abs_tol=1e-6):  # as x**65536 near 1: no limit seen yet
+                continue
             assert math.isclose(values[name].grad, slope, rel_tol=1e-4, abs_tol=1e-5)
 
 
