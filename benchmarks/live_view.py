@@ -15,8 +15,9 @@ from collections.abc import Callable
 from typing import Any
 
 from _timing import Timing, arguments, timing_of, write_report
-from scalarviz.scenes import digits, rgb
 
+from scalarviz.cli.main import scene_names
+from scalarviz.cli.scene import load_scene
 from scalarviz.run.scene import Scene
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.unseen import Unseen
@@ -25,11 +26,17 @@ FRAME = 1 / 30
 SIZE = (1280, 720)
 KEPT, GAP = 0.6, 0.05
 """What is asked for: the share of the undrawn speed, and the seconds that 99 of 100 gaps between frames stay under."""
-SCENES: dict[str, Callable[[], Scene]] = {
-    "rgb": lambda: rgb.build(rgb.Options()),
-    "rgb --hidden 16,16": lambda: rgb.build(rgb.Options(hidden=(16, 16))),
-    "digits": lambda: digits.build(digits.Options()),
-}
+
+
+def built(name: str, **flags: Any) -> Callable[[], Scene]:
+    """What makes a scene of the package with these flags, as the command line does."""
+    loaded = load_scene(name)
+    return lambda: loaded.build(loaded.options(**flags))
+
+
+SCENES: dict[str, Callable[[], Scene]] = {name: built(name) for name in scene_names()}
+SCENES["rgb --hidden 16,16"] = built("rgb", hidden=(16, 16))
+"""All scenes of the package with their defaults, and a network of some hundred weights."""
 
 
 def undrawn(build: Callable[[], Scene], seconds: float) -> float:
