@@ -54,7 +54,8 @@ def pace(
     rest : float
         Share of the frames that rest at the end, where frames are spread by a rehearsal or go steadily.
     steady : int, optional
-        Steps of each frame after the first two seconds, which have one: then the film is as long as that takes.
+        Steps of each frame after the first two seconds, which have one: then the film is as long as that takes. More
+        where it would have more than a million frames.
 
     Returns
     -------
@@ -84,10 +85,8 @@ def pace(
 
 def _steadily(total_steps: int, fps: int, steady: int, rest: float) -> NDArray[np.int64]:
     slow = min(round(SLOW_SECONDS * fps), total_steps)
+    steady = max(steady, -(-total_steps // (_MOST - slow - 1)))
     moving = np.append(np.arange(slow), np.arange(slow, total_steps + steady, steady))
-    if len(moving) > _MOST:
-        raise InputError(f"steady: {steady} of {total_steps:,} steps a frame are {len(moving):,} frames, "
-                         f"a million at most; try {-(-total_steps // 600)}")  # fmt: skip
     moving = np.append(moving, np.zeros(max(0, 2 - len(moving)), int))
     still = round(rest * len(moving))
     steps: NDArray[np.int64] = np.minimum(np.append(moving, np.full(still, total_steps)), total_steps).astype(np.int64)
