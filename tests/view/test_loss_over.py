@@ -17,8 +17,9 @@ from scalarviz.run.panels import LineFit, LossOver, TrainingLoop
 from scalarviz.run.run_source import RunSource
 from scalarviz.view.draw.text import measure, short
 from scalarviz.view.draw.theme import DARK, rgb
+from scalarviz.view.panels import spots
 from scalarviz.view.panels.descent import Losses, Place, grown, losses, place_of, steepness, verdict
-from scalarviz.view.panels.line_fit import LineFitDrawer, _inside
+from scalarviz.view.panels.line_fit import LineFitDrawer
 from scalarviz.view.panels.loop import CALLS
 from scalarviz.view.panels.loss_over import UNKNOWN, LossOverDrawer
 from scalarviz.view.panels.trail import MOST, Trail
@@ -354,7 +355,7 @@ def test_panels_that_cannot_be(kind, given, error):
 def test_a_line_is_cut_at_the_edges_however_steep_it_is(slope, height):
     x = np.linspace(-1, 2, 7)
     y = slope * x + height
-    starts, ends = _inside(x, y, (-1.0, 1.0))
+    starts, ends = spots.inside(x, y, (-1.0, 1.0))
     for points in (starts, ends):
         assert (np.abs(points[:, 1]) <= 1).all()
         assert ((points[:, 0] >= -1) & (points[:, 0] <= 2)).all()

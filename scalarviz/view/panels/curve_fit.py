@@ -13,32 +13,31 @@ from ..draw.maps import signed_shades
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import measure, number
-from .drawer import Drawer, Ground, Point, cut, sentence
+from .drawer import Ground, Point, cut, sentence
 from .image import words_of
-from .line_fit import _inside as inside_of
 from .overlay import pointer_label
+from .spots import SpotsDrawer, inside
 
 Floats = NDArray[np.float64]
 _TOP, _FOOT = 25.0, 20.0
-_PLACES, _NEAR = 129, 8.0
+_PLACES = 129
 LEARNT, BACK = 6.0, 6.4
 """Diameters of points, those that are held back hollow."""
 
 
-class CurveFitDrawer(Drawer[CurveFit]):
+class CurveFitDrawer(SpotsDrawer[CurveFit]):
     """Curve, points, axes with the numbers of before."""
 
     name = "curve"
     height, most = 220.0, 364.0
     worth = 3
     needs = ("predict",)
+    near = 8.0
     choices = (("Click", "a point of the curve: show its way"),)
 
     def __init__(self, panel: CurveFit, ground: Ground) -> None:
         super().__init__(panel, ground)
         self._points: Points | None = None
-        self._spots: Floats = np.zeros((0, 2))
-        self._over: int | None = None
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """The curve of this moment, or what is wrong with the scene's own functions."""
@@ -53,14 +52,14 @@ class CurveFitDrawer(Drawer[CurveFit]):
         sketch = Sketch()
         plot = self._frame(sketch, box)
         span = panel.up.least, panel.up.most
-        starts, stops = (self._pixels(part, plot) for part in inside_of(across, found, span))
+        starts, stops = (self._pixels(part, plot) for part in inside(across, found, span))
         above = Sketch(over=True)
         above.lines(starts, stops, theme.text1, 2.2, round_ends=True)
         x, t, back = np.asarray(points.x)[:, 0], np.asarray(points.target, np.float64), points.back
-        inside = (x >= across[0]) & (x <= across[-1]) & (t >= span[0]) & (t <= span[1])
-        self._spots = np.where(inside[:, None], self._pixels(np.stack([x, t], 1), plot), np.inf)
+        seen = (x >= across[0]) & (x <= across[-1]) & (t >= span[0]) & (t <= span[1])
+        self._spots = np.where(seen[:, None], self._pixels(np.stack([x, t], 1), plot), np.inf)
         inks = np.asarray(signed_shades(t[:, None], span, theme)[:, 0] / 255.0)
-        for some, size, hollow in ((inside & ~back, LEARNT, False), (inside & back, BACK, True)):
+        for some, size, hollow in ((seen & ~back, LEARNT, False), (seen & back, BACK, True)):
             if some.any():
                 sketch.discs(self._spots[some], size, inks[some], rim=theme.ink, border=1.0, hollow=hollow)
         return [sketch, above, *self._ring()]
@@ -105,17 +104,6 @@ class CurveFitDrawer(Drawer[CurveFit]):
         return [sketch]
 
     # ---- hands
-
-    def _point(self, at: Point | None) -> int | None:
-        if at is None or not len(self._spots):
-            return None
-        away = np.hypot(*(self._spots - at).T)
-        return int(away.argmin()) if away.min() <= _NEAR else None
-
-    def hover(self, at: Point | None) -> bool:
-        """A point under the pointer says what it is."""
-        before, self._over = self._over, self._point(at)
-        return before != self._over
 
     def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
         """What a point is, and what the network says there, in the units of before."""

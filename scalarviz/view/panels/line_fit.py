@@ -12,19 +12,20 @@ from ...run.panels import LineFit
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import number
-from .drawer import Drawer, Ground, Point, sentence, title_of
+from .drawer import Ground, Point, sentence, title_of
 from .loss import tick_text
 from .overlay import pointer_label
 from .slope import LEFT
+from .spots import SpotsDrawer, inside
 
 Floats = NDArray[np.float64]
 _TOP, _FOOT = 21.0, 20.0
-_PLACES, _NEAR = 65, 9.0
+_PLACES = 65
 DRAWN, FEW = 2000, 200
 """The most points that are drawn, evenly out of all; and up to how many their errors are, and they are large."""
 
 
-class LineFitDrawer(Drawer[LineFit]):
+class LineFitDrawer(SpotsDrawer[LineFit]):
     """Between each point and the line stands its error."""
 
     name = "points"
@@ -35,8 +36,6 @@ class LineFitDrawer(Drawer[LineFit]):
     def __init__(self, panel: LineFit, ground: Ground) -> None:
         super().__init__(panel, ground)
         self._samples: tuple[Floats, Floats] = (np.zeros(0), np.zeros(0))
-        self._spots: Floats = np.zeros((0, 2))
-        self._over: int | None = None
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """Points, errors and line."""
@@ -65,7 +64,7 @@ class LineFitDrawer(Drawer[LineFit]):
         if few:  # else they would be one grey plane
             sketch.lines(self._spots[known], ends[known], theme.flow, 1.6)
         line = found[:_PLACES]
-        pieces = _inside(across, line, spans[1])
+        pieces = inside(across, line, spans[1])
         starts, stops = (_pixels(part[:, 0], part[:, 1], spans, plot) for part in pieces)
         chosen = self._chosen()
         if few:
@@ -91,17 +90,6 @@ class LineFitDrawer(Drawer[LineFit]):
         return int(same[0]) if len(same) else None
 
     # ---- hands
-
-    def _point(self, at: Point | None) -> int | None:
-        if at is None or not len(self._spots):
-            return None
-        away = np.hypot(*(self._spots - at).T)
-        return int(away.argmin()) if away.min() <= _NEAR else None
-
-    def hover(self, at: Point | None) -> bool:
-        """A point under the pointer says what it is."""
-        before, self._over = self._over, self._point(at)
-        return before != self._over
 
     def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
         """What a point is, what the network says there, and what a click would do."""
@@ -138,19 +126,3 @@ def _pixels(x: Floats, y: Floats, spans: tuple[tuple[float, float], tuple[float,
     (left, right), (low, high) = spans
     across = plot[0] + plot[2] * (x - left) / (right - left)
     return np.stack([across, plot[1] + plot[3] * (1 - (y - low) / (high - low))], axis=-1)
-
-
-def _inside(x: Floats, y: Floats, span: tuple[float, float]) -> tuple[Floats, Floats]:
-    """A line through points, cut where it leaves `span` upwards or downwards: starts and ends, (N, 2) each."""
-    ends = np.stack([np.stack([x[:-1], y[:-1]], 1), np.stack([x[1:], y[1:]], 1)])
-    known = np.isfinite(ends).all(axis=(0, 2))
-    crosses = known & (ends[:, :, 1].max(axis=0) >= span[0]) & (ends[:, :, 1].min(axis=0) <= span[1])
-    ends = ends[:, crosses]
-    (x0, y0), (x1, y1) = ends[0].T, ends[1].T
-    rise = np.where(y1 == y0, 1.0, y1 - y0)
-    found = []
-    for here in (y0, y1):
-        height = np.clip(here, *span)  # where it leaves, exactly there, however steep it is
-        share = np.where(y1 == y0, 0.0 if here is y0 else 1.0, (height - y0) / rise)
-        found.append(np.stack([x0 + np.clip(share, 0.0, 1.0) * (x1 - x0), height], axis=1))
-    return found[0], found[1]
