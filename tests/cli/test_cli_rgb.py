@@ -74,10 +74,12 @@ def test_any_batch(rgb, batch):
 
 
 def test_a_batch_larger_than_the_data_is_said(rgb):
-    result = rgb("--steps", 2, "--pair", "#000:#fff", "--batch", 64)
-    assert result.code == 0
-    assert "all 1 colours that there are, not 64" in result.err
-    assert "that there are" not in rgb("--steps", 2, "--pair", "#000:#fff").err
+    pairs = ["--pair", "#000:#fff", "--pair", "#fff:#000"]
+    for given, said in ((pairs[:2], "the one colour that there is"), (pairs, "all 2 colours that there are")):
+        result = rgb("--steps", 2, *given, "--batch", 64)
+        assert result.code == 0
+        assert f"a batch is {said}, not 64" in result.err
+        assert "a batch is" not in rgb("--steps", 2, *given).err
 
 
 def test_colours_drawn_with_replacement(rgb):
@@ -86,7 +88,7 @@ def test_colours_drawn_with_replacement(rgb):
     lines = [rgb(*flags).json["loss"], rgb(*flags).json["loss"], rgb(*flags[:4], "--json").json["loss"]]
     assert lines[0] == lines[1] != lines[2]
     result = rgb("--steps", 2, "--pair", "#000:#fff", "--batch", 64, "--sampling", "replacement")
-    assert (result.code, "that there are" in result.err) == (0, False)
+    assert (result.code, "a batch is" in result.err) == (0, False)
     result = rgb("--sampling", "twice")
     assert (result.code, "--sampling" in result.err) == (2, True)
 
