@@ -20,16 +20,18 @@ from pydantic import Field
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
-from scalarviz.run import Moment, Story
+from scalarviz.run import Story
 from scalarviz.run.memory import check_run
-from scalarviz.run.panels import GradientTree, LossCurve, Table
+from scalarviz.run.panels import GradientTree, LossCurve
 
 from ._resume import hidden_sizes_in, resumed
 from ._schedule import follow
+from ._two_bits import TwoBits
 from .options import SceneOptions, ScheduleFlag, WholeNumbers
 
 BITS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 WANTED = np.array([[1.0], [0.0], [0.0], [1.0]])
+FOUR = TwoBits(BITS, WANTED, lambda found, wanted: (found > 0.5) == (wanted > 0.5))
 LR = 0.01
 
 
@@ -77,11 +79,11 @@ def build(options: Options) -> sv.Scene:
         input_names=("x", "y"),
         output_names=("equal",),
         panels=(
-            Table("predictions", rows_of, ("x  y", "target", "prediction", "error"), lines=4),
+            FOUR.table("predictions", "target", "prediction"),
             GradientTree(),
             LossCurve("4 samples"),
         ),
-        story=Story("They should say whether two bits are equal.", claim=claim),
+        story=Story("They should say whether two bits are equal.", claim=FOUR.claim),
         whole_loss=True,  # so that it is that of the four predictions beside it
     )
 
@@ -94,34 +96,9 @@ def network(sizes: tuple[int, ...]) -> nn.Sequential:
     return nn.Sequential(*layers[:-1])
 
 
-def rows_of(moment: Moment) -> list[tuple[str, ...]]:
-    """What the table says of a moment."""
-    found = moment.predict(BITS)[:, 0].tolist()
-    return [
-        (f"{x:.0f}  {y:.0f}", f"{wanted:.0f}", _decimals(said), _decimals(said - wanted))
-        for (x, y), wanted, said in zip(BITS, WANTED[:, 0], found, strict=True)
-    ]
-
-
-def _decimals(number: float) -> str:
-    """Four of them, with a real minus."""
-    return f"{number:.4f}".replace("-0.0000", "0.0000").replace("-", "\N{MINUS SIGN}")
-
-
-def right(outputs: np.ndarray) -> int:
-    """How many outputs (4, 1) are on the side of one half that their targets are on."""
-    return int(((outputs > 0.5) == (WANTED > 0.5)).sum())
-
-
-def claim(moment: Moment) -> str:
-    """How many of the four are right."""
-    count = right(moment.predict(BITS))
-    return "All four answers are now right." if count == len(BITS) else f"{count} of four answers are right."
-
-
 def report(scene: sv.Scene) -> dict[str, float]:
     """What the last line and the JSON say beyond what they say of every scene."""
-    return {"right": right(scene.run.predict(BITS))}
+    return {"right": FOUR.right(scene.run)}
 
 
 def _resumed(options: Options) -> Options:

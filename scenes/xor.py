@@ -31,12 +31,13 @@ from pydantic import AfterValidator, Field
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
-from scalarviz.run import Moment, Story
-from scalarviz.run.panels import Axis, LossCurve, PlaneMap, Points, Table, TestCurve
+from scalarviz.run import Story
+from scalarviz.run.panels import Axis, LossCurve, PlaneMap, Points, TestCurve
 
 from ._outputs_log import LogFile, OutputsLog, write_log
 from ._resume import resumed
 from ._schedule import follow
+from ._two_bits import TwoBits
 from .options import SceneOptions, ScheduleFlag
 
 BITS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
@@ -46,6 +47,14 @@ LR = 0.1
 PACE = 100  # steps a frame
 NEAR = 0.3  # an output that is no farther from its target is right
 ACTIVATIONS = {"tanh": nn.Tanh, "sigmoid": nn.Sigmoid}
+
+
+def with_one(points: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Points of the plane (N, 2) with the input that is always 1, (N, 3)."""
+    return np.column_stack([points, np.ones(len(points))])
+
+
+FOUR = TwoBits(BITS, WANTED, lambda found, wanted: np.abs(found - wanted) < NEAR, with_one)
 
 
 def _one_or_all(value: int) -> int:
@@ -128,10 +137,10 @@ def build(options: Options) -> sv.Scene:
                 cells=options.cells,
                 points=lambda moment: Points(BITS, WANTED[:, 0]),
             ),
-            Table("four samples", rows_of, ("x  y", "expected", "computed", "error"), lines=4),
+            FOUR.table("four samples", "expected", "computed"),
             curve,
         ),
-        story=Story("They should say whether exactly one of two bits is 1.", claim=claim),
+        story=Story("They should say whether exactly one of two bits is 1.", claim=FOUR.claim),
         whole_loss=True,
         steps_a_frame=None if options.given("duration") else max(PACE, options.steps // 10**5),
     )
@@ -143,45 +152,15 @@ def network(activation: str) -> nn.Sequential:
     return nn.Sequential(nn.Linear(3, HIDDEN, bias=False), kind(), nn.Linear(HIDDEN, 1, bias=False), kind())
 
 
-def with_one(points: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Points of the plane (N, 2) with the input that is always 1, (N, 3)."""
-    return np.column_stack([points, np.ones(len(points))])
-
-
 def axes(cells: int) -> tuple[Axis, Axis]:
     """The unit square and some room for its corners: of few cells those in the corners are right on the samples."""
     room = max(0.5 / max(cells - 1, 1), 0.06)
     return Axis("x", -room, 1 + room), Axis("y", -room, 1 + room)
 
 
-def rows_of(moment: Moment) -> list[tuple[str, ...]]:
-    """What the table says of a moment."""
-    computed = moment.predict(with_one(BITS))
-    return [
-        (f"{x:.0f}  {y:.0f}", f"{wanted:.0f}", _decimals(found), _decimals(found - wanted))
-        for (x, y), wanted, found in zip(BITS, WANTED[:, 0], computed[:, 0].tolist(), strict=True)
-    ]
-
-
-def _decimals(number: float) -> str:
-    """Four of them, with a real minus."""
-    return f"{number:.4f}".replace("-0.0000", "0.0000").replace("-", "\N{MINUS SIGN}")
-
-
-def right(outputs: NDArray[np.floating]) -> int:
-    """How many outputs (4, 1) are within 0.3 of their targets."""
-    return int((np.abs(outputs - WANTED) < NEAR).sum())
-
-
-def claim(moment: Moment) -> str:
-    """How many of the four are right."""
-    count = right(moment.predict(with_one(BITS)))
-    return "All four answers are now right." if count == len(BITS) else f"{count} of four answers are right."
-
-
 def report(scene: sv.Scene) -> dict[str, float]:
     """What the last line and the JSON say beyond what they say of every scene."""
-    return {"right": right(scene.run.predict(with_one(BITS)))}
+    return {"right": FOUR.right(scene.run)}
 
 
 def finish(scene: sv.Scene, options: Options) -> list[Path]:

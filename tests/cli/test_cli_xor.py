@@ -84,7 +84,7 @@ def test_how_many_seeds_learn_it(activation, batch, factor, learnt):
         options = xor.Options(activation=activation, batch=batch, factor=factor, seed=seed, headless=True)
         with xor.build(options).run as run:
             run.step(options.steps)
-            right += xor.right(run.predict(INPUTS)) == 4
+            right += xor.FOUR.right(run) == 4
     assert abs(right - learnt) <= 1
     assert f"{activation:<10}  {batch:<7}  " in str(xor.__doc__)
 

@@ -1,0 +1,65 @@
+"""Four samples of two bits each: the table of what a network makes of them, and how many it has right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+import scalarviz as sv
+from scalarviz.run import Moment
+from scalarviz.run.panels import Table
+
+Float = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class TwoBits:
+    """What two bits should become, and what a network has made of them.
+
+    Parameters
+    ----------
+    bits : ndarray, shape (4, 2)
+    wanted : ndarray, shape (4, 1)
+    is_right : callable
+        Of outputs (4, 1) and `wanted`: which are right, as bools.
+    inputs : callable
+        The bits as the network takes them.
+    """
+
+    bits: Float
+    wanted: Float
+    is_right: Callable[[Float, Float], NDArray[np.bool_]]
+    inputs: Callable[[Float], Float] = lambda bits: bits
+
+    def table(self, title: str, wanted: str, computed: str) -> Table:
+        """A panel with a row a sample; the columns of targets and outputs have these names."""
+        return Table(title, self.rows, ("x  y", wanted, computed, "error"), lines=len(self.bits))
+
+    def rows(self, moment: Moment) -> list[tuple[str, ...]]:
+        """What the table says of a moment."""
+        found = self.found(moment)[:, 0].tolist()
+        return [
+            (f"{x:.0f}  {y:.0f}", f"{wanted:.0f}", _decimals(said), _decimals(said - wanted))
+            for (x, y), wanted, said in zip(self.bits, self.wanted[:, 0], found, strict=True)
+        ]
+
+    def right(self, source: Moment | sv.Run) -> int:
+        """How many outputs are, at a moment or as a run stands."""
+        return int(self.is_right(self.found(source), self.wanted).sum())
+
+    def found(self, source: Moment | sv.Run) -> Float:
+        """The four outputs (4, 1)."""
+        return source.predict(self.inputs(self.bits))
+
+    def claim(self, moment: Moment) -> str:
+        """How many of the four are right at a moment."""
+        count = self.right(moment)
+        return "All four answers are now right." if count == len(self.bits) else f"{count} of four answers are right."
+
+
+def _decimals(number: float) -> str:
+    """Four of them, with a real minus."""
+    return f"{number:.4f}".replace("-0.0000", "0.0000").replace("-", "\N{MINUS SIGN}")
