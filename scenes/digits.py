@@ -75,10 +75,7 @@ def build(options: Options) -> sv.Scene:
         data=(digits.train, digits.train_labels),
         batch_size=batch,
         sampling=options.sampling,
-        seed=options.seed,
-        engine=options.engine,
-        dtype=options.dtype,
-        threads=options.run_threads,
+        **options.of_run,
     )
     return sv.Scene(
         name="digits",

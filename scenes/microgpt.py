@@ -69,10 +69,7 @@ def build(options: Options) -> sv.Scene:
         adam,
         data=words.samples(words.train),
         batch_size=batch,
-        seed=options.seed,
-        engine=options.engine,
-        dtype=options.dtype,
-        threads=options.run_threads,
+        **options.of_run,
     )
     known = set(SHOWN) <= set(words.letters) and len(SHOWN) < options.context
     shown = SHOWN if known else words.test[0][: options.context - 1]

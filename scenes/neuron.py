@@ -71,10 +71,7 @@ def build(options: Options) -> sv.Scene:
         nn.MSELoss(),
         sgd,
         data=(inputs, targets),
-        seed=options.seed,
-        engine=options.engine,
-        dtype=options.dtype,
-        threads=options.run_threads,
+        **options.of_run,
     )
     own, names = tuple(range(options.weights)), NAMES[: options.weights]
     return sv.Scene(

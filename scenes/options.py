@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypedDict
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -23,6 +23,15 @@ from scalarviz.run.scene import SIDES
 from ._schedule import SCHEDULES, Plan, parse_schedule
 
 WEIGHTS = ".safetensors"
+
+
+class OfRun(TypedDict):
+    """Arguments of :class:`scalarviz.Run` that every scene takes from its flags."""
+
+    seed: int
+    engine: str
+    dtype: str
+    threads: int | None
 
 
 def parse_size(value: Any) -> Any:
@@ -187,9 +196,13 @@ class SceneOptions(BaseModel):
         return self
 
     @property
-    def run_threads(self) -> int | None:
-        """What a Run is to be given: without the flag one beside a picture, else as many as there are."""
-        return self.threads if self.threads or self.headless else 1
+    def of_run(self) -> OfRun:
+        """What the flags say of the run, for ``sv.Run(..., **options.of_run)``.
+
+        Without ``--threads`` one thread beside a picture, else as many as there are.
+        """
+        threads = self.threads if self.threads or self.headless else 1
+        return OfRun(seed=self.seed, engine=self.engine, dtype=self.dtype, threads=threads)
 
     def given(self, name: str) -> bool:
         """Whether the caller set this option, or it has its default."""

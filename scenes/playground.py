@@ -174,12 +174,9 @@ def build(options: Options) -> sv.Scene:
         data=points.train,
         batch_size=batch,
         sampling=options.sampling,
-        seed=options.seed,
-        engine=options.engine,
-        dtype=options.dtype,
-        threads=options.run_threads,
         l1=options.l1,
         l2=options.l2,
+        **options.of_run,
     )
     if options.weights_seed is not None and options.weights_seed != options.seed:
         run.restart(seed=options.weights_seed)  # as a hand does: the order of the points stays that of --seed

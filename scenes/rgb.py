@@ -110,10 +110,7 @@ def build(options: Options) -> sv.Scene:
         data=(task.inputs, task.targets),
         batch_size=batch,
         sampling=options.sampling,
-        seed=options.seed,
-        engine=options.engine,
-        dtype=options.dtype,
-        threads=options.run_threads,
+        **options.of_run,
     )
     return sv.Scene(
         name="rgb",

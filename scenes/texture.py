@@ -119,10 +119,7 @@ def build(options: Options) -> sv.Scene:
         batch_size=batch_of(options, len(inputs), "pixel", notes),
         sampling=options.sampling,
         l2=options.l2,
-        seed=options.seed,
-        engine=options.engine,
-        dtype=options.dtype,
-        threads=options.run_threads,
+        **options.of_run,
     )
     middle = np.array([[0.5, 0.5]], np.float32)
     return sv.Scene(

@@ -66,10 +66,7 @@ def build(options: Options) -> sv.Scene:
         nn.MSELoss(factor=0.5),
         sgd,
         data=(BITS, WANTED),
-        seed=options.seed,
-        engine=options.engine,
-        dtype=options.dtype,
-        threads=options.run_threads,
+        **options.of_run,
     )
     return sv.Scene(
         name="uinn",

@@ -111,10 +111,7 @@ def build(options: Options) -> sv.Scene:
         sgd,
         data=(with_one(BITS), WANTED),
         batch_size=options.batch,
-        seed=options.seed,
-        engine=options.engine,
-        dtype=options.dtype,
-        threads=options.run_threads,
+        **options.of_run,
     )
     if options.log is not None:
         OutputsLog(options.log, options.steps, with_one(BITS), WANTED, names=("x", "y", "1")).follow(run)

@@ -249,8 +249,8 @@ def test_threads_reach_the_run(rgb, monkeypatch, flags, wanted):
 
 def test_one_thread_beside_a_picture():
     options = scene_rgb.Options
-    assert (options().run_threads, options(out=["x.png"]).run_threads) == (1, 1)
-    assert (options(threads=3).run_threads, options(headless=True).run_threads) == (3, None)
+    assert (options().of_run["threads"], options(out=["x.png"]).of_run["threads"]) == (1, 1)
+    assert (options(threads=3).of_run["threads"], options(headless=True).of_run["threads"]) == (3, None)
 
 
 def test_threads_show_in_no_number(cli, monkeypatch):

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...errors import InputError, TypeMismatchError, shown
 from .expression import Expression
 from .formula import Formula, formula
+from .names import distinct_names
 from .parser import Vocabulary, parse
 
 __all__ = ["Expression", "Formula", "Vocabulary", "expression", "formula", "parse"]
@@ -49,11 +49,4 @@ def expression(text: str, names: Iterable[str], what: str = "the formula") -> Ex
     >>> expression("max(x, 0) + y", ["x", "y"]).evaluate({"x": [-1.0, 2.0], "y": 1.0}).tolist()
     [1.0, 3.0]
     """
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        raise TypeMismatchError(f"{what}: the names must be a list of texts, got {shown(names)}")
-    known = list(names)
-    if not all(isinstance(name, str) for name in known):
-        raise TypeMismatchError(f"{what}: the names must be texts, got {shown(known)}")
-    if len(set(known)) < len(known):
-        raise InputError(f"{what}: a name is given twice among {shown(known)}")
-    return parse(text, Vocabulary(tuple(known)), what, "number")
+    return parse(text, Vocabulary(tuple(distinct_names(names, what))), what, "number")

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, SupportsFloat
 
-from ...errors import InputError, TypeMismatchError, UnknownNameError, shown
+from ...errors import UnknownNameError, shown
 from ...scalar import Value, function, ops
 from ...scalar import max as largest
 from ...scalar import min as smallest
 from ...scalar.value import as_value
 from .expression import Apply, Compare, Expression, Instruction, Load, Push
 from .faults import fault, some
+from .names import distinct_names
 from .parser import Vocabulary, parse
 
 Number = Value | SupportsFloat
@@ -124,13 +125,7 @@ def formula(text: str, names: Iterable[str] = (), what: str = "the formula") -> 
     TypeMismatchError
         No text, or names that are none.
     """
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        raise TypeMismatchError(f"{what}: the names must be a list of texts, got {shown(names)}")
-    known = list(names)
-    if not all(isinstance(name, str) for name in known):
-        raise TypeMismatchError(f"{what}: the names must be texts, got {shown(known)}")
-    if len(set(known)) < len(known):
-        raise InputError(f"{what}: a name is given twice among {shown(known)}")
+    known = distinct_names(names, what)
     expression = parse(text, Vocabulary(tuple(known), free=True), what, "number")
     for instruction in expression.instructions:
         _check(text, instruction, what)

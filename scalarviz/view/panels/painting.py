@@ -17,7 +17,7 @@ from .colours import hexed
 from .drawer import Drawer, Ground, Headline, Point, title_of
 from .easel import Easel, Painted
 from .overlay import pointer_label
-from .pictures import thumbnail, to_bytes
+from .pictures import pixel_in, thumbnail, to_bytes
 
 TITLE = 21.0
 SHOWN = 512  # pixels of a side of the target; the column has no more
@@ -151,10 +151,7 @@ class PaintingDrawer(Drawer[Painting]):
         if self.box is None or self._wanted is None:
             return None
         high, wide = self._wanted.shape[:2]
-        for x, y, width, height in easel_boxes(self.box, wide / high):
-            if x <= at[0] < x + width and y <= at[1] < y + height:
-                return min(int((at[1] - y) / height * high), high - 1), min(int((at[0] - x) / width * wide), wide - 1)
-        return None
+        return pixel_in(easel_boxes(self.box, wide / high), at, high, wide)
 
     def hover(self, at: Point | None) -> bool:
         """A pixel under the pointer says what it is."""

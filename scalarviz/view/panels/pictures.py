@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,14 @@ def picture_boxes(box: Box, aspect: float) -> list[Box]:
     wide = min(cell, (height - 21) * aspect)
     high = wide / aspect
     return [(round(x + k * (cell + _GAP)), y + 21.0, round(wide), round(high)) for k in range(3)]
+
+
+def pixel_in(boxes: Iterable[Box], at: Point, high: int, wide: int) -> tuple[int, int] | None:
+    """Row and column of the pixel at a point, whichever of the boxes it is in; None beside them."""
+    for x, y, width, height in boxes:
+        if x <= at[0] < x + width and y <= at[1] < y + height:
+            return min(int((at[1] - y) / height * high), high - 1), min(int((at[0] - x) / width * wide), wide - 1)
+    return None
 
 
 def pictures(box: Box, theme: Theme, images: tuple[NDArray[np.uint8], ...], label: str) -> Sketch:
@@ -117,11 +125,7 @@ class PicturesDrawer(Drawer[Pictures]):
         if self.box is None:
             return None
         high, wide = self._source.shape[:2]
-        for x, y, width, height in picture_boxes(self.box, wide / high):
-            column, row = int((at[0] - x) / width * wide // 1), int((at[1] - y) / height * high // 1)
-            if x <= at[0] < x + width and y <= at[1] < y + height:
-                return min(row, high - 1), min(column, wide - 1)
-        return None
+        return pixel_in(picture_boxes(self.box, wide / high), at, high, wide)
 
     def hover(self, at: Point | None) -> bool:
         """A pixel under the pointer says what it is."""
