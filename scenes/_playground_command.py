@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from scalarviz.run.controls import Reader
-from scalarviz.run.edits import AddSamples, Change, Edit, Refill, SetBatchSize, SetLimits, SetOptimizer, Several
+from scalarviz.run.edits import AddSamples, Change, Edit, Refill, SetBatchSize, SetLimits, SetOptimizer
 from scalarviz.run.restarted import seed_shown
 
+from ._command import command, earlier_steps, lost_on_the_way, plain, short
 from ._known_points import Known, PointSet
 from ._playground_net import Shape
 from ._playground_now import now
@@ -44,11 +43,11 @@ def command_of(known: Known, usual: Options, reader: Reader) -> str | None:
         "hidden": ",".join(map(str, found.shape.hidden)),
         "activation": found.shape.activation,
         "optimizer": _rule(settings.optimizer, settings.numbers),
-        "lr": _short(rate) if isinstance(rate, float | int) else None,
+        "lr": short(rate) if isinstance(rate, float | int) else None,
         "batch": settings.batch_size,
         "sampling": settings.sampling,
-        "l1": _short(settings.limits.l1),
-        "l2": _short(settings.limits.l2),
+        "l1": short(settings.limits.l1),
+        "l2": short(settings.limits.l2),
         "seed": options.seed,
         "weights_seed": seed_shown(reader.frame),
         "engine": options.engine,
@@ -57,20 +56,16 @@ def command_of(known: Known, usual: Options, reader: Reader) -> str | None:
         "hide": ",".join(options.hide),
         "steps": reader.frame.step or None,
     }
-    words = ["scalarviz", "playground"]
-    for name, value in flags.items():
-        if value is not None and str(value) != _usual(name, usual, flags):
-            words += [f"--{name.replace('_', '-')}", str(value)]
     lost = list(_lost(found.points, found.shape, reader))
-    return shlex.join(words) + (f"  # without {' and '.join(lost)}" if lost else "")
+    return command(["scalarviz", "playground"], flags, lambda name: _usual(name, usual, flags), lost)
 
 
 def _points(points: PointSet, options: Options) -> dict[str, Any]:
     recipe = points.recipe
-    seed = {"split": _short(recipe.split), "data_seed": recipe.seed}
+    seed = {"split": short(recipe.split), "data_seed": recipe.seed}
     if recipe.own is not None:
         return {"csv": recipe.data, "columns": ",".join(recipe.columns), **seed}
-    return {"data": recipe.data, "noise": _short(recipe.noise), **seed}
+    return {"data": recipe.data, "noise": short(recipe.noise), **seed}
 
 
 def _usual(name: str, usual: Options, flags: dict[str, Any]) -> str:
@@ -78,11 +73,8 @@ def _usual(name: str, usual: Options, flags: dict[str, Any]) -> str:
     if name in ("data_seed", "weights_seed"):
         return str(flags["seed"])
     if name == "lr":
-        return _short(usual.rate_of(flags["optimizer"]))
-    value = getattr(usual, name)
-    if isinstance(value, tuple):
-        return ",".join(map(str, value))
-    return _short(value) if isinstance(value, float) else str(value)
+        return short(usual.rate_of(flags["optimizer"]))
+    return plain(getattr(usual, name))
 
 
 def _rule(optimizer: str, numbers: Any) -> str:
@@ -95,30 +87,16 @@ def _lost(points: PointSet, shape: Shape, reader: Reader) -> Iterator[str]:
     by_hand = points.recipe.by_hand
     if by_hand:
         yield f"{by_hand} {'point' if by_hand == 1 else 'points'} changed by hand"
-    past = reader.frame.past
-    edits = () if past is None else tuple(done for done in past.edits if done.step <= reader.frame.step)
-    first = 0 if past is None else past.first
-    count = sum(not (done.step == first == 0 and _says(done.edit)) for done in edits)
-    if count:
-        yield f"{count} {'change' if count == 1 else 'changes'} on the way"
+    yield from lost_on_the_way(reader, _says)
     if shape.off:
         yield f"the weights of {', '.join(sorted(shape.off))}"
     if reader.frame.frozen.any() and not shape.off:
         yield "what is frozen"
-    if first:
-        yield f"{first:,} steps before"
+    yield from earlier_steps(reader)
 
 
 def _says(edit: Edit) -> bool:
     """Whether flags say what an edit does before the first step."""
-    if isinstance(edit, Several):
-        return all(map(_says, edit.edits))
     if isinstance(edit, Change):
         return edit.model is None and edit.loss is None
     return isinstance(edit, _SET)
-
-
-def _short(number: float) -> str:
-    """As few digits as bring the same number back, such as 0.03 and not 0.030000000000000002."""
-    short = f"{number:.6g}"
-    return short if math.isclose(float(short), number, rel_tol=1e-15) else repr(float(number))

@@ -66,6 +66,15 @@ class Studio:
         """Whether places are drawn at random."""
         return self._places is not None
 
+    @property
+    def pixels(self) -> int:
+        """Of the first picture."""
+        return self._motifs[0].pixels
+
+    def opened(self, data: Data | None) -> bool:
+        """Whether a run that learns from `data` paints another picture than the first one."""
+        return self.motif(data).rgb is not self._motifs[0].rgb
+
     def data(self, motif: Motif) -> tuple[Any, Any]:
         """What a run learns from: inputs and targets."""
         if self._places is not None:

@@ -51,6 +51,11 @@ class Motif:
     rgb: Float
     transform: str = "identity"
 
+    @property
+    def pixels(self) -> int:
+        """How many it has."""
+        return int(self.rgb.shape[0] * self.rgb.shape[1])
+
     def at(self, places: Float) -> Float:
         """What is to be painted at places (N, 2), shape (N, 3): between the pixels bilinear."""
         return bilinear(self.rgb, TRANSFORMS[self.transform](places))

@@ -28,6 +28,8 @@ from scalarviz.run.panels import HeldBack, LossCurve, Painting, psnr
 from ._batch import batch_of
 from ._resume import hidden_sizes_in, settings_in
 from ._schedule import Plan, follow
+from ._texture_command import Start, command_of
+from ._texture_epochs import counting, steps_in
 from ._texture_live import Studio
 from ._texture_net import ENCODINGS, Painter, encoded_count
 from ._texture_task import TRANSFORMS, Motif, motif_of, pixel_places
@@ -54,6 +56,14 @@ class Options(SceneOptions):
         json_schema_extra={"metavar": "|".join(PHOTOS)},
     )
     steps: int = Field(5000, ge=1, le=10**12, description="training steps")
+    epochs: float | None = Field(
+        None,
+        gt=0,
+        le=1e9,
+        allow_inf_nan=False,
+        description="how often to go through all pixels of the picture, in place of --steps",
+        json_schema_extra={"shown": "as many as --steps are"},
+    )
     encoding: Annotated[str, one_of(ENCODINGS)] = Field(
         "sin",
         description="how a place is told: as waves (sin and cos, or with straight flanks), or as x and y alone",
@@ -99,6 +109,8 @@ def build(options: Options) -> sv.Scene:
     """
     if options.output:
         check_picture_name(options.output)
+    if options.epochs is not None and options.given("steps"):
+        raise InputError("--steps and --epochs both say how long it lasts; give one of them")
     options, notes = _resumed(options), list[str]()
     motif = motif_of(options, notes)
     high, wide = motif.rgb.shape[:2]
@@ -107,21 +119,25 @@ def build(options: Options) -> sv.Scene:
     check_run(weights, options.dtype, len(optim.Adam.state), options.engine)
     net = Painter(options.hidden, options.encoding, options.frequencies)
     net.initialize(nn.init.kaiming_uniform(), seed=options.seed)
-    adam = optim.Adam(net.parameters(), lr=options.lr)
-    follow(options.schedule, adam, options.steps)
     studio = Studio(motif, options.seed if options.random_coordinates else None)
     inputs, targets = studio.data(motif)
+    batch = batch_of(options, len(inputs), "pixel", notes)
+    if options.epochs is not None:
+        options = options.model_copy(update={"steps": steps_in(options.epochs, motif.pixels, batch)})
+    adam = optim.Adam(net.parameters(), lr=options.lr)
+    follow(options.schedule, adam, options.steps)
     run = sv.Run(
         net,
         nn.MSELoss(),
         adam,
         data=(inputs, targets),
-        batch_size=batch_of(options, len(inputs), "pixel", notes),
+        batch_size=batch,
         sampling=options.sampling,
         l2=options.l2,
         **options.of_run,
     )
     middle = np.array([[0.5, 0.5]], np.float32)
+    painting = Painting(studio, (high, wide), other=studio.other, epochs=counting(studio, batch))
     return sv.Scene(
         name="texture",
         run=run,
@@ -129,9 +145,10 @@ def build(options: Options) -> sv.Scene:
         probe_target=motif.at(middle)[0],
         input_names=("x", "y"),
         output_names=("r", "g", "b"),
-        panels=(Painting(studio, (high, wide), other=studio.other), LossCurve("batch", _all_over(studio))),
+        panels=(painting, LossCurve("batch", _all_over(studio))),
         notes=notes,
         controls=(studio.control,),
+        command=partial(command_of, studio, Start.of(run), Options.model_construct()),
         options=options,
         story=Story("They should paint a photograph." if options.picture is None else "They should paint a picture.",
                     f"{weights:,} weights, {high * wide:,} pixels.", partial(_claim, studio=studio)),

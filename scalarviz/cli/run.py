@@ -21,7 +21,7 @@ from ..io.weights import OPTIMIZER, checksum
 from .breaks import AT_A_BREAKPOINT, set_breakpoints, what_stopped
 from .console import Progress, fail, say, tell
 from .pictures import Outputs, check_look, check_moment, plan_outputs
-from .scene import WRITER, LoadedScene
+from .scene import WRITER, LoadedScene, settled
 from .stop import Stop
 from .warmup import warm_up_beside
 from .window import InWindow, wants_window
@@ -73,11 +73,12 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
     window = InWindow(options) if wants_window(options) else None
     outputs = plan_outputs(loaded.name, options) if window is None else None
     scene = built(loaded, options)
+    options = settled(scene, options)
     set_breakpoints(scene.run, options.break_on)
     check_moment(options, scene.run.steps)
     beside = _beside(loaded.name, scene, options)
     if window is not None:
-        window.first_start = bool(beside)
+        window.options, window.first_start = options, bool(beside)
     ending = Ending(outputs=outputs, began=_content(scene.run) if options.save else ())
     with Stop() as stop:
         for line in [*scene.notes, _engine_line(loaded.name, scene, options.threads), *beside]:

@@ -105,6 +105,11 @@ def _line_of(error: Exception, file: str, what: str = "") -> str:
     return f"{place}: {type(error).__name__}: {' '.join(str(error).split())[:400]}"
 
 
+def settled(scene: Scene, options: Any) -> Any:
+    """The options that a scene was built with, where it says so: what it has made of those that were given."""
+    return scene.options if isinstance(scene.options, type(options)) else options
+
+
 def load_scene(name: str) -> LoadedScene:
     """The scene of the package called `name`, or the file of that path.
 

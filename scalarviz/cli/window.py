@@ -34,6 +34,8 @@ class InWindow:
 
     Attributes
     ----------
+    options : SceneOptions
+        Steps, size and look; those of the scene, once it is built.
     first_start : bool
         Whether a process fills numba's cache beside the run, so that it may go on with numba.
     """
@@ -41,7 +43,7 @@ class InWindow:
     def __init__(self, options: Any) -> None:
         from ..view.window.qt_trial import WindowProbe
 
-        self._options, self._probe = options, WindowProbe()
+        self.options, self._probe = options, WindowProbe()
         self.first_start = False
 
     def refusal(self) -> str:
@@ -77,7 +79,7 @@ class InWindow:
     def _show(self, scene: Scene, rescue: Callable[[Exception], object]) -> Handle:
         from ..view.show import show
 
-        options = self._options
+        options = self.options
         say(f"{scene.name}: Space begins and pauses, ? shows the keys, Ctrl+Q closes the window")
         return show(
             scene,

@@ -36,12 +36,15 @@ class Painting(Panel):
         How many times the error is enlarged around mid-grey.
     other : callable or None
         ``other(picture) -> Edit`` to learn another picture (H, W, 3), sRGB in 0..1, that was opened; None: it cannot.
+    epochs : callable or None
+        ``epochs(moment) -> float``: how often the run had been through the picture; None: nobody says.
     """
 
     wanted: Callable[[Moment], Float]
     size: tuple[int, int]
     gain: float = 10.0
     other: Callable[[Float], Edit] | None = None
+    epochs: Callable[[Moment], float] | None = None
 
     def __post_init__(self) -> None:
         Panel.__post_init__(self)
@@ -53,8 +56,9 @@ class Painting(Panel):
             integer(f"Painting: {side}", number, 1)
         if not isinstance(gain, int | float) or not 0 < gain < float("inf"):
             raise InputError(f"Painting: gain must be a finite number > 0, got {shown(gain)}")
-        if self.other is not None:
-            function(self.other, "Painting: other")
+        for what in ("other", "epochs"):
+            if getattr(self, what) is not None:
+                function(getattr(self, what), f"Painting: {what}")
 
 
 def psnr(painted: ArrayLike, wanted: ArrayLike) -> float:

@@ -113,9 +113,9 @@ class PaintingDrawer(Drawer[Painting]):
         assert self._shown is not None
         high, wide = self._wanted.shape[:2]
         places = easel_boxes(box, wide / high)
-        if self.ground.writes or not self._note:
-            self._note = _counted(self._shown, high * wide)
         large, small, last = places
+        if self.ground.writes or not self._note:
+            self._note = self._noted(moment, _counted(self._shown, high * wide), large[2])
         title_of(sketch, (large[0], box[1], large[2], TITLE), theme, "network", self._note)
         ends = (last[0] - GAP if last[1] == small[1] else box[0] + box[2]), box[0] + box[2]
         gain = f"error × {self.panel.gain:g}"
@@ -125,6 +125,15 @@ class PaintingDrawer(Drawer[Painting]):
         for place, image in zip(places, (self._images[0], self._target, self._images[1]), strict=True):
             sketch.image(place, image, linear=image.shape[1] > 8)
         return [sketch]
+
+    def _noted(self, moment: Moment, counted: str, width: float) -> str:
+        """The epoch and how many pixels are painted; where that does not fit the epoch alone."""
+        if self.panel.epochs is None:
+            return counted
+        number = self.panel.epochs(moment)
+        epoch = f"epoch {number:.1f}" if number < 100 else f"epoch {number:,.0f}"
+        both = f"{epoch}  ·  {counted}"
+        return both if measure("network", LABEL, True) + 12 + measure(both, LABEL) <= width else epoch
 
     @property
     def moving(self) -> bool:
