@@ -90,7 +90,7 @@ def plane(points: PointSet, hand: Hand, *, at: Callable[[Moment], Panel]) -> Pla
 def curve(points: PointSet, hand: Hand, *, at: Callable[[Moment], Panel]) -> CurveFit:
     """What is to be found over the one input that there is."""
     (across,), up = points.units.inputs, points.units.target
-    return CurveFit("curve", _axis(across), _axis(up), with_nothing, hand.points, at=at)
+    return CurveFit("", _axis(across), _axis(up), with_nothing, hand.points, at=at)
 
 
 def with_nothing(numbers: NDArray[np.floating]) -> NDArray[np.floating]:

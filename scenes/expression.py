@@ -22,7 +22,7 @@ from pydantic import Field
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run import Moment, Story
-from scalarviz.run.panels import Axis, GraphPanel, LineFit, LossCurve, Made, Panel, PlaneMap, Points
+from scalarviz.run.panels import Axis, CurveFit, GraphPanel, LossCurve, Made, Panel, PlaneMap, Points
 
 from ._batch import batch_of
 from ._formula_data import Task, check_start, read_formula, starts_of, task_of
@@ -147,7 +147,7 @@ def graph_at(task: Task, moment: Moment) -> Made:
 def _maps(task: Task) -> tuple[Panel, ...]:
     """The rows and the formula over one input, or over two."""
     if len(task.inputs) == 1:
-        return (LineFit("the rows and the formula", (_short(task.inputs[0]), _short(task.target))),)
+        return (CurveFit("the rows and the formula", _short(task.inputs[0]), _short(task.target)),)
     if len(task.inputs) != 2:
         return ()
     ends = [(low, high if high > low else low + 1.0) for low, high in map(_ends, task.samples.T)]

@@ -18,7 +18,7 @@ import scalarviz as sv
 from scalarviz import nn, optim, rng
 from scalarviz.errors import InputError
 from scalarviz.run import Moment, Story
-from scalarviz.run.panels import LineFit, LossOver, TrainingLoop
+from scalarviz.run.panels import CurveFit, LossOver, TrainingLoop
 
 from ._resume import resumed
 from ._schedule import follow
@@ -82,7 +82,7 @@ def build(options: Options) -> sv.Scene:
         input_names=("x",),
         output_names=("y",),
         panels=(
-            LineFit("nine points", ("x", "y")),
+            CurveFit("nine points"),
             LossOver(own, names, SPANS[: options.weights]),
             TrainingLoop(own, names),
         ),

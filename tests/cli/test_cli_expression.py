@@ -13,7 +13,7 @@ import scalarviz as sv
 from scalarviz.run import Moment
 from scalarviz.run.panels import GraphPanel, PlaneMap
 from scalarviz.run.run_source import RunSource
-from scalarviz.view.panels.line_fit import LineFitDrawer
+from scalarviz.view.panels.curve_fit import CurveFitDrawer
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
@@ -229,7 +229,7 @@ def test_of_many_rows_some_are_drawn(tmp_path):
         with offscreen():
             bench = Workbench(subject, (1280, 720), "dark", None, "weight")
             bench.update(subject.frame(), "")
-        line = next((d for d in bench.side.drawers.values() if isinstance(d, LineFitDrawer)), None)
+        line = next((d for d in bench.side.drawers.values() if isinstance(d, CurveFitDrawer)), None)
         plane = next((panel for panel in scene.panels if isinstance(panel, PlaneMap)), None)
         assert (line is None) != (plane is None)
         drawn = line._spots if line is not None else plane.points(None).x

@@ -1,4 +1,4 @@
-"""The loss over one weight or two, the four calls of a step and points on a line: their numbers and their pictures."""
+"""The loss over one weight or two, the four calls of a step: their numbers and their pictures."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run.edits import SetWeights
 from scalarviz.run.frame import Frame
-from scalarviz.run.panels import LineFit, LossOver, TrainingLoop
+from scalarviz.run.panels import CurveFit, LossOver, TrainingLoop
 from scalarviz.run.run_source import RunSource
 from scalarviz.view.draw.text import measure, short
 from scalarviz.view.draw.theme import DARK, rgb
-from scalarviz.view.panels import spots
 from scalarviz.view.panels.descent import Losses, Place, grown, losses, place_of, steepness, verdict
-from scalarviz.view.panels.line_fit import LineFitDrawer
 from scalarviz.view.panels.loop import CALLS
 from scalarviz.view.panels.loss_over import UNKNOWN, LossOverDrawer
 from scalarviz.view.panels.trail import MOST, Trail
@@ -303,28 +301,10 @@ def test_the_ball_rolls_and_arrives():
 
 
 @pytest.mark.gl
-def test_a_click_on_a_point_shows_its_way():
-    scene = made()
-    with scene.run:
-        bench = bench_of(scene, keys=(("Space", "run"),))
-        drawer = bench.side.drawers["points"]
-        assert isinstance(drawer, LineFitDrawer)
-        x, y = neuron.points(0.0, 0)
-        spot = tuple(drawer._spots[2])
-        assert not drawer.click((spot[0] + 30, spot[1] - 30))
-        assert drawer.hover(spot)
-        assert drawer.click(spot)
-        assert bench.subject.probe.tolist() == x[2].tolist()
-        assert bench.subject.target.tolist() == y[2].tolist()
-        said = [t.text for sketch in bench.side.label(bench.subject.frame(), (1280, 720)) for t in sketch.texts]
-        assert not said or any("wanted" in line for line in said)
-
-
-@pytest.mark.gl
 def test_a_network_with_too_few_weights_is_said():
     net = nn.Sequential(nn.Linear(1, 1, bias=False))
     with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data=neuron.points(0, 0)) as run:
-        panels = LossOver((0, 1), ("w", "b"), ((-1, 1), (-1, 1))), TrainingLoop((1,), ("b",)), LineFit()
+        panels = LossOver((0, 1), ("w", "b"), ((-1, 1), (-1, 1))), TrainingLoop((1,), ("b",)), CurveFit()
         said = words(bench_of(sv.Scene("mine", run, panels=panels)))
     assert sum("this network has 1 weight" in line for line in said) == 2
 
@@ -341,28 +321,12 @@ def test_a_network_with_too_few_weights_is_said():
         (TrainingLoop, ((0,), ("a", "b")), InputError),
         (TrainingLoop, ((0, 1, 2, 3), ("a",) * 4), InputError),
         (TrainingLoop, ((0,), (3,)), TypeMismatchError),
-        (LineFit, ("points", ("x",)), InputError),
-        (LineFit, (7, ("x", "y")), TypeMismatchError),
     ],
 )
 def test_panels_that_cannot_be(kind, given, error):
-    names = {LossOver: ("weights", "names", "spans"), TrainingLoop: ("weights", "names"), LineFit: ("title", "names")}
+    names = {LossOver: ("weights", "names", "spans"), TrainingLoop: ("weights", "names")}
     with pytest.raises(error, match=kind.__name__):
         kind(**dict(zip(names[kind], given, strict=True)))
-
-
-@given(st.floats(-1e30, 1e30), st.floats(-1e30, 1e30))
-def test_a_line_is_cut_at_the_edges_however_steep_it_is(slope, height):
-    x = np.linspace(-1, 2, 7)
-    y = slope * x + height
-    starts, ends = spots.inside(x, y, (-1.0, 1.0))
-    for points in (starts, ends):
-        assert (np.abs(points[:, 1]) <= 1).all()
-        assert ((points[:, 0] >= -1) & (points[:, 0] <= 2)).all()
-        inside = np.abs(points[:, 1]) < 1
-        scale = max(abs(slope), abs(height), 1.0)
-        np.testing.assert_allclose(points[inside, 1], slope * points[inside, 0] + height, atol=1e-9 * scale)
-    assert (len(starts) > 0) == bool(((np.maximum(y[1:], y[:-1]) >= -1) & (np.minimum(y[1:], y[:-1]) <= 1)).any())
 
 
 @pytest.mark.gl

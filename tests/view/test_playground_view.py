@@ -8,17 +8,14 @@ import numpy as np
 import pytest
 from scalarviz.scenes import playground
 
-from scalarviz.errors import TypeMismatchError
 from scalarviz.io import parse_csv
 from scalarviz.run import Moment
-from scalarviz.run.panels import Axis, CurveFit, Features, LossCurve, NeuronMaps, PlaneMap
-from scalarviz.view.panels.curve_fit import CurveFitDrawer
+from scalarviz.run.panels import CurveFit, Features, LossCurve, NeuronMaps, PlaneMap
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.window.unseen import Unseen
 
 pytestmark = pytest.mark.gl
-X = Axis("x", -1.0, 1.0)
 TREES = ("ash", "elm", "oak")
 THREE = "leaf\theight\ttree\n" + "".join(
     f"{10 + 4 * (k % 3) + k % 7 / 10:.2f}\t{200 + 30 * (k % 2) + k % 11}\t{TREES[k % 3]}\n" for k in range(90)
@@ -184,34 +181,6 @@ def test_a_curve_that_is_pasted_stands_where_the_plane_was(watched):
     watch.rest()
     assert watch.drawer(PlaneMap).box[:3] == box[:3]
     assert watch.drawer(CurveFit) is None
-
-
-@pytest.mark.parametrize(
-    ("given", "error"),
-    [
-        ((7, X, X, lambda x: x, lambda m: m), TypeMismatchError),
-        (("curve", "x", X, lambda x: x, lambda m: m), TypeMismatchError),
-        (("curve", X, None, lambda x: x, lambda m: m), TypeMismatchError),
-        (("curve", X, X, "x", lambda m: m), TypeMismatchError),
-        (("curve", X, X, lambda x: x, [1]), TypeMismatchError),
-    ],
-)
-def test_curves_that_are_none(given, error):
-    with pytest.raises(error, match="CurveFit"):
-        CurveFit(*given)
-
-
-def test_what_goes_wrong_in_a_scenes_own_functions_stands_in_the_panels_place(watched):
-    watch = watched()
-
-    def broken(moment):
-        raise ValueError("no such points")
-
-    panel = CurveFit("curve", X, X, lambda x: np.stack([x, x], 1), broken)
-    drawer = CurveFitDrawer(panel, watch.view.bench.side.ground)
-    moment = Moment(watch.view.shown, watch.view.bench.subject.source)
-    (said,) = drawer.draw(moment, (0, 0, 300, 200), None)
-    assert "no such points" in said.texts[0].text
 
 
 def test_the_wheel_over_the_map_in_the_panel_of_controls_moves_no_cube(watched):

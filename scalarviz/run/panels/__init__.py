@@ -8,7 +8,7 @@ from .base import Beside, Panel, Place
 from .colours import ColourCube, Pictures
 from .curve import HeldBack, LossCurve, TestCurve
 from .curve_fit import CurveFit
-from .descent import LineFit, LossOver, TrainingLoop
+from .descent import LossOver, TrainingLoop
 from .digits import DigitBoard, DigitPad
 from .graph import GraphPanel, Made
 from .neurons import Features, NeuronMaps
@@ -20,7 +20,7 @@ from .words import Invented, Reading, WordBoard
 
 __all__ = [
     "Axis", "Beside", "ColourCube", "CurveFit", "DigitBoard", "DigitPad", "Features", "GradientTree", "GraphPanel",
-    "HeldBack", "Image", "Invented", "LineFit", "LossCurve", "LossOver", "Made", "NeuronMaps", "Painting", "Panel",
+    "HeldBack", "Image", "Invented", "LossCurve", "LossOver", "Made", "NeuronMaps", "Painting", "Panel",
     "Pictures", "Place", "PlaneMap", "PointEdits", "Points", "Reading", "Table", "TestCurve", "TrainingLoop",
     "WordBoard", "as_rows", "psnr",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Panels of the smallest networks: the loss over one weight or two, the four calls of a step, a line through points."""
+"""Panels of the smallest networks: the loss over one weight or two, and the four calls of a step."""
 
 from __future__ import annotations
 
@@ -67,28 +67,6 @@ class TrainingLoop(Panel):
         _weights(self.weights, self.names, "TrainingLoop")
         if len(self.weights) > 3:
             raise InputError(f"TrainingLoop: one to three weights, got {len(self.weights)}")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LineFit(Panel):
-    """Samples of one number with one target as points, and what the network says of every number as a line.
-
-    In a window a click on a point shows its way through the network.
-
-    Attributes
-    ----------
-    title : str
-    names : (str, str)
-        Of the input and of the target.
-    """
-
-    title: str = "points"
-    names: tuple[str, str] = ("x", "y")
-
-    def __post_init__(self) -> None:
-        Panel.__post_init__(self)
-        text(self.title, "LineFit: the title")
-        _names(self.names, 2, "LineFit")
 
 
 def _weights(weights: Any, names: Any, what: str) -> None:

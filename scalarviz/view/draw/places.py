@@ -210,11 +210,18 @@ def _beside(
 
 def _aside(wanted: Sequence[Wanted], width: float, height: float, top: float) -> dict[str, Box]:
     """What a scene is all about, as high as the picture below the HUD; nothing where there is no such panel or room."""
-    about = next((w for w in wanted if w.worth >= ABOUT), None)
+    about = _about(wanted)
     if about is None or width < _ASIDE_FROM[0] or height < _ASIDE_FROM[1]:
         return {}
     own = max(_ASIDE[0], _ASIDE[1] * width)
-    return {about.name: (width - MARGIN - own, float(top), own, min(about.height, height - top - MARGIN))}
+    return {
+        about.name: (width - MARGIN - own, float(top), own, min(max(about.height, about.most), height - top - MARGIN))
+    }
+
+
+def _about(wanted: Sequence[Wanted]) -> Wanted | None:
+    """What a scene is all about; the first of the worthiest."""
+    return max((w for w in wanted if w.worth >= ABOUT), key=lambda w: w.worth, default=None)
 
 
 def _bar_height(height: float, scene: float) -> int:
@@ -237,7 +244,7 @@ def _column(box: Box, wanted: Sequence[Wanted]) -> dict[str, Box]:
     """
     x, y, width, height = box
     kept, reserved, used = set[str](), 0.0, 0.0
-    about = next((w for w in wanted if w.worth >= ABOUT), None)
+    about = _about(wanted)
     for panel in (*filter(None, (about,)), *(w for w in wanted if w.first and w is not about)):
         if reserved + panel.height <= height:
             kept.add(panel.name)

@@ -141,7 +141,7 @@ class Sketch:
         )
 
     def cells(self, boxes: ArrayLike, fills: ArrayLike, radius: float = 0.0) -> None:
-        """Many filled rectangles (N, 4) in colours of their own (N, 3)."""
+        """Many filled rectangles (N, 4) in colours of their own (N, 3); of an infinite radius: discs."""
         own = np.asarray(boxes, np.float32).reshape(-1, 4)
         colours = np.asarray(fills, np.float32).reshape(-1, 3)
         if not len(own):
@@ -149,8 +149,10 @@ class Sketch:
         axis = np.tile(np.array([1.0, 0.0], np.float32), (len(own), 1))
         half: Float = (own[:, 2:] / 2).astype(np.float32)
         centre: Float = (own[:, :2] + half).astype(np.float32)
-        self._boxes(centre, half, axis, min(radius, float(half.min())), (0.0, 0.0, 0.0), None, 0.0)
-        self._chunks[-1].reshape(len(own), 6, VERTEX)[:, :, 8:11] = colours[:, None]
+        self._boxes(centre, half, axis, 0.0, (0.0, 0.0, 0.0), None, 0.0)
+        corners = self._chunks[-1].reshape(len(own), 6, VERTEX)
+        corners[:, :, 6] = np.minimum(radius, half.min(axis=1))[:, None]
+        corners[:, :, 8:11] = colours[:, None]
 
     def disc(
         self,

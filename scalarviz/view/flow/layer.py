@@ -362,9 +362,9 @@ class FewFlow:
                     self._swatch(sketch, round(x + middle - at.width / 2), round(y + 36), at.width, 40, colour)
             below = y + 76
         fits = self._below and below + 24 < self._box[1] + self._box[3] + 12
-        if loss is not None and fits:
-            text = loss_line(self._sample, loss)
-            sketch.text(x + self._end, below + 20, text, LABEL, self._theme.text1, anchor="right")
+        said = () if loss is None or not fits else (loss_line(self._sample, loss), f"sample loss {loss_text(loss)}")
+        text = next((text for text in said if measure(text, LABEL) <= self._end), "")  # beside the cubes, not on them
+        sketch.text(x + self._end, below + 20, text, LABEL, self._theme.text1, anchor="right")
 
     def _swatch(self, sketch: Sketch, x: float, y: float, wide: float, high: float, colour: ArrayLike) -> None:
         sketch.rect(x, y, wide, high, radius=5, fill=displayed(colour), stroke=self._theme.flow)

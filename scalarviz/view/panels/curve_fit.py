@@ -7,116 +7,187 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import InputError
 from ...run.moment import Moment
 from ...run.panels import Axis, CurveFit, Points
 from ..draw.maps import signed_shades
-from ..draw.places import LABEL, Box
+from ..draw.places import ABOUT, Box
 from ..draw.sketch import Sketch
-from ..draw.text import measure, number
-from .drawer import Ground, Point, cut, sentence
+from ..draw.text import number
+from .curve_paper import Paper, around, dots, inside, paper_in
+from .drawer import Drawer, Ground, Point, sentence, title_of
 from .image import words_of
 from .overlay import pointer_label
-from .spots import SpotsDrawer, inside
+from .point_kinds import kind_of_points, shortened
 
 Floats = NDArray[np.float64]
-_TOP, _FOOT = 25.0, 20.0
+DRAWN = 2000
+"""The most points that are drawn, evenly out of all."""
+ERRORS = 4.0
+"""Logical pixels from one point to the next, on average, from which on their errors are drawn: nearer ones would be one
+grey plane."""
+APART = 12.0
+"""And those from which on points are large, and above the curve: nearer ones would cover it."""
 _PLACES = 129
-LEARNT, BACK = 6.0, 6.4
-"""Diameters of points, those that are held back hollow."""
+_LARGE, _SMALL, _MANY = 10.0, 6.4, 5.0  # diameters of points: apart, near to each other, and more than 200
+_TOP = 25.0
+_NEAR = 9.0  # logical pixels within which a point is meant
+_FAINTEST = 0.5  # share of the range from which on a colour can be told from the ground
 
 
-class CurveFitDrawer(SpotsDrawer[CurveFit]):
-    """Curve, points, axes with the numbers of before."""
+class CurveFitDrawer(Drawer[CurveFit]):
+    """Curve, points and their errors, axes."""
 
     name = "curve"
-    height, most = 220.0, 364.0
-    worth = 3
+    height, most = 150.0, 364.0
+    worth = ABOUT
     needs = ("predict",)
-    near = 8.0
     choices = (("Click", "a point of the curve: show its way"),)
 
     def __init__(self, panel: CurveFit, ground: Ground) -> None:
         super().__init__(panel, ground)
+        self._learnt: tuple[object, Points, int] | None = None  # data, its points, how many there are in all
         self._points: Points | None = None
+        self._spots: Floats = np.zeros((0, 2))
+        self._over: int | None = None
+
+    # ---- what it looks like
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """The curve of this moment, or what is wrong with the scene's own functions."""
-        panel, theme = self.panel, self.ground.theme
-        across = np.linspace(panel.across.least, panel.across.most, _PLACES)
         try:
-            points = self._points = panel.points(moment)
-            found = np.asarray(moment.predict(panel.inputs(across)), np.float64)[:, 0]
+            points, count = self._points_of(moment)
+            across, up = self._axes(points)
+            places = np.linspace(across.least, across.most, _PLACES)
+            asked = np.append(places, np.asarray(points.x, np.float64)[:, 0])
+            found = np.asarray(moment.predict(self.panel.inputs(asked)), np.float64)[:, 0]
         except Exception as error:  # the scene's own: its place says so, and the picture goes on
-            self.ground.notes.append(f"panel {panel.title!r}: {words_of(error)}")
-            return [sentence(box, theme, words_of(error))]
-        sketch = Sketch()
-        plot = self._frame(sketch, box)
-        span = panel.up.least, panel.up.most
-        starts, stops = (self._pixels(part, plot) for part in inside(across, found, span))
-        above = Sketch(over=True)
-        above.lines(starts, stops, theme.text1, 2.2, round_ends=True)
-        x, t, back = np.asarray(points.x)[:, 0], np.asarray(points.target, np.float64), points.back
-        seen = (x >= across[0]) & (x <= across[-1]) & (t >= span[0]) & (t <= span[1])
-        self._spots = np.where(seen[:, None], self._pixels(np.stack([x, t], 1), plot), np.inf)
-        inks = np.asarray(signed_shades(t[:, None], span, theme)[:, 0] / 255.0)
-        for some, size, hollow in ((seen & ~back, LEARNT, False), (seen & back, BACK, True)):
-            if some.any():
-                sketch.discs(self._spots[some], size, inks[some], rim=theme.ink, border=1.0, hollow=hollow)
-        return [sketch, above, *self._ring()]
+            self._points, self._spots = None, np.zeros((0, 2))
+            self.ground.notes.append(f"panel {self._title!r}: {words_of(error)}")
+            return [sentence(box, self.ground.theme, words_of(error))]
+        self._points, sketch = points, Sketch()
+        paper = paper_in((box[0], box[1] + _TOP, box[2], box[3] - _TOP), across, up)
+        self._say(sketch, box, points, count)
+        paper.frame(sketch, self.ground.theme)
+        self._draw(sketch, paper, places, found)
+        return [sketch]
 
-    def _frame(self, sketch: Sketch, box: Box) -> Box:
-        """Title, axes and their ends; returns the box of the plot."""
-        x, y, width, height = box
-        theme, panel = self.ground.theme, self.panel
-        low, high = (_end(value, panel.up) for value in panel.up.ends)
-        gutter = max(measure(low, LABEL), measure(high, LABEL)) + 8
-        plot = (x + gutter, y + _TOP, width - gutter, height - _TOP - _FOOT)
-        sketch.text(x, y + 14, cut(f"{panel.up.name} over {panel.across.name}", width - 110, bold=True), LABEL,
-                    theme.text1, bold=True)  # fmt: skip
-        sketch.text(x + width, y + 14, "hollow: test", LABEL, theme.text3, anchor="right")
-        sketch.rect(*plot, fill=theme.panel, stroke=theme.border)
-        foot, left = plot[1] + plot[3], plot[0] - 7
-        sketch.text(plot[0], foot + 15, _end(panel.across.ends[0], panel.across), LABEL, theme.text3)
-        sketch.text(x + width, foot + 15, _end(panel.across.ends[1], panel.across), LABEL, theme.text3, anchor="right")
-        sketch.text(left, plot[1] + 10, high, LABEL, theme.text3, anchor="right")
-        sketch.text(left, foot, low, LABEL, theme.text3, anchor="right")
-        return plot
+    def _draw(self, sketch: Sketch, paper: Paper, places: Floats, found: Floats) -> None:
+        """Errors, curve and points; where points are near to each other the curve is above them."""
+        assert self._points is not None
+        theme, points, up = self.ground.theme, self._points, paper.up
+        x, t = np.asarray(points.x, np.float64)[:, 0], np.asarray(points.target, np.float64)
+        seen = paper.holds(x, t)
+        self._spots = np.where(seen[:, None], paper.places(x, t), np.inf)
+        apart = paper.plot[2] / max(len(x), 1)
+        size = _LARGE if apart >= APART else _SMALL if len(x) <= 200 else _MANY
+        if apart >= ERRORS:
+            said = np.clip(found[len(places) :], up.least, up.most)
+            known = seen & np.isfinite(said)
+            sketch.lines(self._spots[known], paper.places(x, said)[known], theme.flow, 1.6)
+        pieces = [paper.places(*part.T) for part in inside(places, found[: len(places)], (up.least, up.most))]
+        if apart >= APART:
+            sketch.lines(pieces[0], pieces[1], theme.text1, 2.2, round_ends=True)
+        inks = self._inks(t, up)
+        for some, hole in ((seen & ~points.back, None), (seen & points.back, theme.panel)):
+            dots(sketch, self._spots[some], size, inks[some], theme.ink, hole)
+        if apart < APART:
+            sketch.lines(pieces[0], pieces[1], theme.text1, 2.2, round_ends=True)
+        self._ring(sketch, size)
 
-    def _pixels(self, places: Floats, plot: Box) -> Floats:
-        across, up = self.panel.across, self.panel.up
-        x = plot[0] + plot[2] * (places[:, 0] - across.least) / (across.most - across.least)
-        return np.stack([x, plot[1] + plot[3] * (1 - (places[:, 1] - up.least) / (up.most - up.least))], axis=1)
+    def _inks(self, targets: Floats, up: Axis) -> Floats:
+        """Colours (N, 3) of the signed map, strong enough for a dot to be seen."""
+        most = max(abs(up.least), abs(up.most))
+        share = np.sign(targets) * np.maximum(np.abs(targets) / most, _FAINTEST)
+        return np.asarray(signed_shades(share[:, None], (-1.0, 1.0), self.ground.theme)[:, 0] / 255.0, np.float64)
 
-    def _ring(self) -> Sequence[Sketch]:
+    def _ring(self, sketch: Sketch, size: float) -> None:
         """Around the point whose way is drawn."""
         probe, points = self.ground.subject.probe, self._points
-        if probe is None or points is None:
-            return ()
+        if probe is None or points is None or not len(points.x):
+            return
         samples = np.asarray(self.panel.inputs(np.asarray(points.x, np.float64)[:, 0]))
         if samples.shape[1:] != probe.shape:
-            return ()
+            return
         same = np.flatnonzero(np.isclose(samples, probe).all(axis=1))
         if not len(same) or not np.isfinite(self._spots[same[0]]).all():
-            return ()
-        sketch, theme = Sketch(over=True), self.ground.theme
+            return
         x, y = self._spots[same[0]].tolist()
-        sketch.disc(x, y, 7.6, stroke=theme.selection, border=2.2)
-        return [sketch]
+        sketch.disc(x, y, size / 2 + 3.6, stroke=self.ground.theme.background, border=4.4)
+        sketch.disc(x, y, size / 2 + 2.6, stroke=self.ground.theme.selection, border=2.2)
+
+    @property
+    def _names(self) -> tuple[str, str]:
+        across, up = (axis if isinstance(axis, str) else axis.name for axis in (self.panel.across, self.panel.up))
+        return across, up
+
+    @property
+    def _title(self) -> str:
+        across, up = self._names
+        return self.panel.title or f"{up} over {across}"
+
+    def _say(self, sketch: Sketch, box: Box, points: Points, count: int) -> None:
+        """The title, the names of the axes, and what is hollow; or how many there are of which these are some."""
+        x, y, width, height = box
+        across, up = self._names
+        right = x + width
+        if points.back.any():
+            right = kind_of_points(sketch, right, y + 14, "test", self.ground.theme, hollow=True)
+            right = kind_of_points(sketch, right, y + 14, "train", self.ground.theme)
+        note = f"{up} over {across}" if self.panel.title else ""
+        note = f"{len(points.x):,} of {count:,}" if count > len(points.x) else note
+        title_of(sketch, (x, y, right - x, height), self.ground.theme, shortened(self._title, right - x), note)
+
+    # ---- numbers
+
+    def _points_of(self, moment: Moment) -> tuple[Points, int]:
+        """What is drawn of a moment, and out of how many."""
+        if self.panel.points is not None:
+            return _some(self.panel.points(moment))
+        data = moment.frame.data
+        if self._learnt is None or data is None or self._learnt[0] is not data:
+            inputs, targets = (np.asarray(part) for part in moment.samples())
+            if inputs.shape[1:] != (1,) or targets.shape[1:] != (1,):
+                raise InputError(f"{self._title}: wanted are samples of one number")
+            points, count = _some(Points(np.repeat(inputs, 2, axis=1), targets[:, 0]))
+            self._learnt = data, points, count
+        return self._learnt[1:]
+
+    def _axes(self, points: Points) -> tuple[Axis, Axis]:
+        """Those of the panel, or as long as the points need."""
+        given = self.panel.across, self.panel.up
+        needs = np.asarray(points.x)[:, 0], np.asarray(points.target)
+        across, up = (around(one, own) if isinstance(one, str) else one for one, own in zip(given, needs, strict=True))
+        return across, up
 
     # ---- hands
 
+    def _point(self, at: Point | None) -> int | None:
+        if at is None or not len(self._spots):
+            return None
+        away = np.hypot(*(self._spots - at).T)
+        return int(away.argmin()) if away.min() <= _NEAR else None
+
+    def hover(self, at: Point | None) -> bool:
+        """A point under the pointer says what it is."""
+        before, self._over = self._over, self._point(at)
+        return before != self._over
+
     def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
-        """What a point is, and what the network says there, in the units of before."""
+        """What a point is, what the network says there, in the units at the axes, and what a click would do."""
         points = self._points
         if self._over is None or points is None or self._over >= len(self._spots):
             return ()
-        panel, x, t = self.panel, float(points.x[self._over][0]), float(points.target[self._over])
-        found = float(moment.predict(panel.inputs(np.array([x])))[0, 0])
-        said = f"is now {number(panel.up.units(found), 2)}"
-        more = [f"{'held back' if points.back[self._over] else 'learnt from'}: {number(panel.up.units(t), 2)}"]
+        across, up = self._axes(points)
+        x, t = float(points.x[self._over][0]), float(points.target[self._over])
+        found = float(moment.predict(self.panel.inputs(np.array([x])))[0, 0])
+        kind = f" ({'test' if points.back[self._over] else 'train'})" if points.back.any() else ""
+        wanted, said = up.units(t), up.units(found)
+        more = [f"wanted {number(wanted, 2)}{kind}, error {number(said - wanted, 2)}"]
+        more += ["click: show its way"] if self.ground.chooses() else []
         at = float(self._spots[self._over, 0]), float(self._spots[self._over, 1])
-        head = f"{panel.across.name} {number(panel.across.units(x), 2)}"
-        return [pointer_label(at, size, head, said, more, self.ground.theme)]
+        head = f"{across.name} {number(across.units(x), 2)}"
+        return [pointer_label(at, size, head, f"is now {number(said, 2)}", more, self.ground.theme)]
 
     def click(self, at: Point) -> bool:
         """The way of a point is drawn."""
@@ -124,14 +195,15 @@ class CurveFitDrawer(SpotsDrawer[CurveFit]):
         if index is None or points is None or not self.ground.chooses():
             return False
         sample = np.asarray(self.panel.inputs(np.asarray(points.x, np.float64)[index : index + 1, 0]), np.float64)[0]
-        target = np.asarray(points.target[index : index + 1], np.float64)
-        self.ground.choose_by(lambda: (sample, target))
+        self.ground.choose(sample, np.asarray(points.target[index : index + 1], np.float64))
         self.stale = True
         return True
 
 
-def _end(value: float, axis: Axis) -> str:
-    """A number at the end of an axis: as many digits as its length needs."""
-    low, high = axis.ends
-    digits = max(0, 2 - int(np.floor(np.log10(max(high - low, 1e-300)))))
-    return f"{value:,.{min(digits, 6)}f}".replace("-", "\N{MINUS SIGN}")
+def _some(points: Points) -> tuple[Points, int]:
+    """At most so many as are drawn, evenly out of all."""
+    count = len(points.x)
+    if count <= DRAWN:
+        return points, count
+    some = np.linspace(0, count - 1, DRAWN).round().astype(int)
+    return Points(points.x[some], points.target[some], points.back[some]), count

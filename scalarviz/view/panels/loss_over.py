@@ -12,7 +12,7 @@ from ...run.moment import Moment
 from ...run.panels import LossOver
 from ...run.source import Source
 from ...run.weight_record import weight_record
-from ..draw.places import LABEL, Box
+from ..draw.places import ABOUT, LABEL, Box
 from ..draw.sketch import Sketch
 from .descent import At, Data, Losses, Place, grown, losses, place_of, steepness, verdict
 from .drawer import Drawer, Ground, cut, sentence, title_of
@@ -34,6 +34,7 @@ class LossOverDrawer(Drawer[LossOver]):
 
     name = "loss over weights"
     height, most, within, first = 232.0, 360.0, 208.0, True
+    worth = ABOUT + 1  # where there is room for one, rather this than the points
     needs = ("predict",)
 
     def __init__(self, panel: LossOver, ground: Ground) -> None:

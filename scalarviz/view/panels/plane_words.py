@@ -15,6 +15,7 @@ from ..draw.sketch import Sketch
 from ..draw.text import measure, number, short
 from ..draw.theme import Theme
 from .drawer import cut
+from .point_kinds import kind_of_points, shortened
 from .toggle import Toggle
 
 TOP, AXIS, LINE = 21.0, 19.0, 20.0
@@ -103,25 +104,12 @@ def _title(
         if toggle is not None:
             toggle.draw(sketch, right, base, theme)
             right -= toggle.width + _AIR
-        right = _kind(sketch, right, base, "test", theme, hollow=True, dim=toggle is not None and not toggle.on)
+        right = kind_of_points(
+            sketch, right, base, "test", theme, hollow=True, dim=toggle is not None and not toggle.on
+        )
     if train:
-        right = _kind(sketch, right, base, "train", theme)
-    sketch.text(x, base, cut(panel.title, right - x, bold=True), LABEL, theme.text1, bold=True)
-
-
-def _kind(
-    sketch: Sketch, right: float, base: float, word: str, theme: Theme, *, hollow: bool = False, dim: bool = False
-) -> float:
-    """A kind of points, ending at `right`; returns where what is left of it may end."""
-    ink = theme.text3 if dim else theme.text2
-    left = right - measure(word, LABEL)
-    sketch.text(left, base, word, LABEL, ink)
-    middle = left - 9
-    if hollow:
-        sketch.disc(middle, base - 4.5, 4.3, stroke=ink, border=1.6)
-    else:
-        sketch.disc(middle, base - 4.5, 4.0, ink)
-    return middle - 4.3 - _BETWEEN
+        right = kind_of_points(sketch, right, base, "train", theme)
+    sketch.text(x, base, shortened(panel.title, right - x), LABEL, theme.text1, bold=True)
 
 
 def _axes(sketch: Sketch, panel: PlaneMap, parts: Parts, theme: Theme, age: str) -> None:

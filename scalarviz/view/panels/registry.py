@@ -14,7 +14,6 @@ from ...run.panels import (
     GradientTree,
     GraphPanel,
     Image,
-    LineFit,
     LossCurve,
     LossOver,
     NeuronMaps,
@@ -34,7 +33,6 @@ from .drawer import Drawer, Ground
 from .features import FeaturesDrawer
 from .graph import GraphDrawer
 from .image import ImageDrawer
-from .line_fit import LineFitDrawer
 from .loop import LoopDrawer
 from .loss_over import LossOverDrawer
 from .neuron_maps import NeuronMapsDrawer
@@ -62,7 +60,6 @@ OWN: dict[type[Panel], type[Drawer[Any]]] = {
     GraphPanel: GraphDrawer,
     LossOver: LossOverDrawer,
     TrainingLoop: LoopDrawer,
-    LineFit: LineFitDrawer,
     CurveFit: CurveFitDrawer,
     GradientTree: TreeDrawer,
 }
