@@ -57,6 +57,19 @@ def test_every_tensor_and_row_stands_once_and_apart(graph, size):
     assert (flat.max(0) <= np.array(size) + 1).all()
 
 
+@pytest.mark.parametrize("count", [2, 5])
+def test_what_enters_a_function_goes_to_a_frame_round_its_numbers_not_to_the_first(count):
+    numbers = [Tensor(f"w{k}", (), k, "value") for k in range(count)]
+    stages = [Stage("f", "function", 1, None, None, (1,), (1,), ("input",)), Stage("g", "tanh", 1, sources=("f",))]
+    layout = layout_for(numbers, stages, (1280, 720))
+    cubes = np.concatenate([layout.plate(number.name).corners for number in numbers])
+    ends = layout.flow.reshape(-1, 3)[:, 1:]  # in the plane in which all stands
+    least, most = cubes[:, 1:].min(0), cubes[:, 1:].max(0)
+    assert not ((ends > least) & (ends < most)).all(1).any()  # no line ends at a number
+    corners = {tuple(end) for end in ends if (ends == end).all(1).sum() == 2 and ((end < least) | (end > most)).all()}
+    assert len(corners) == 4
+
+
 def test_a_line_for_every_source_and_one_that_skips_goes_over_the_others():
     weight = Tensor("a.weight", (4, 4), 0)
     stages = [

@@ -24,6 +24,7 @@ _BETWEEN = 1.0  # pitches between the parts of a stage
 _ROOM = 3.4  # between columns: lines, and the names of rows
 _APART = 4.5  # between stages of a column: a name has two lines
 _LANE = 1.1  # between lines that go over columns
+_RIM, _NAMED = 0.34, 0.7  # round the cubes of a function; above them stand their names
 
 
 @dataclass(slots=True)
@@ -73,7 +74,12 @@ class _Group:
     @property
     def entry(self) -> Floats:
         """Where lines come in (across, down)."""
-        return np.array([self.left, self.middle])
+        return np.array([self.left - (_RIM if self.framed else 0.0), self.middle])
+
+    @property
+    def framed(self) -> bool:
+        """Whether it has loose numbers alone, and several: x goes to all of them, and not to the first."""
+        return len(self.tensors) > 1 and all(tensor.shape == () for tensor in self.tensors)
 
     @property
     def exit(self) -> Floats:
@@ -105,7 +111,7 @@ def graph(tensors: Sequence[Tensor], stages: Sequence[Stage], size: Size, box: R
             down += group.height + _APART
         left += max((g.width for g in column), default=0.0) + _ROOM
     plates = [plate for group in groups.values() for plate in group.plates]
-    lines = _lines(groups, depth)
+    lines = [*_lines(groups, depth), *(frame for group in groups.values() for frame in _frame(group))]
     seen = np.concatenate([*(plate.corners for plate in plates), *(line.reshape(-1, 3) for line in lines)])
     camera = fit(seen, size, inner(box, 60, 60, 60, 20), azimuth=AZIMUTH, elevation=ELEVATION)
     return Arrangement(camera, plates, False, lines)
@@ -156,6 +162,18 @@ def _lines(groups: Mapping[str, _Group], depth: Mapping[str, int]) -> list[Float
             lines.append([start, np.array([out, start[1]]), np.array([out, over]), np.array([into, over]),
                           np.array([into, end[1]]), end])  # fmt: skip
     return [_segments(line) for line in lines]
+
+
+def _frame(group: _Group) -> list[Floats]:
+    """The frame round the numbers of a function, and the line from there to what it makes."""
+    if not group.framed:
+        return []
+    count = len(group.tensors)
+    left, right = group.left - _RIM, group.left + count + (count - 1) * _BETWEEN + _RIM
+    up, down = group.middle - 0.5 - _NAMED, group.middle + 0.5 + _RIM
+    corners = [(left, up), (right, up), (right, down), (left, down), (left, up)]
+    on = [(right, group.middle), (right + _BETWEEN - _RIM, group.middle)] if group.count else []
+    return [_segments([np.array(point) for point in line]) for line in (corners, on) if line]
 
 
 def _segments(points: Sequence[Floats]) -> Floats:
