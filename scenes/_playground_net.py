@@ -6,6 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from scalarviz import nn
 from scalarviz.errors import InputError
 from scalarviz.run.edits import Change, Edit, Several
@@ -17,8 +19,8 @@ from ._sort import Sort
 
 BETWEEN = ("tanh", "relu", "sigmoid", "identity")
 """Activations of the hidden layers."""
-SPREAD = 0.5
-"""Weights begin between minus this and this, biases at 0: the same start in every layer, as in the best-known one."""
+SPREAD, BIAS = 0.5, 0.1
+"""Weights begin within the first of 0, biases at the second: in every layer, as in the best-known one."""
 MOST_LAYERS, MOST_UNITS = 6, 64
 
 
@@ -71,7 +73,7 @@ class PlayNet(nn.Sequential):
         if len(shape.sort.classes) == 2:
             layers.append(nn.Tanh())
         super().__init__(*layers)
-        self.initialize(nn.init.uniform(-SPREAD, SPREAD), seed=shape.seed)
+        self.initialize(_start(), seed=shape.seed)
         self._shape = shape
 
     @property
@@ -98,6 +100,12 @@ class PlayNet(nn.Sequential):
         shape = self.shape
         names = tuple(name for name in FEATURES if name in on or name in shape.features)
         return PlayNet(replace(shape, features=names, off=frozenset(names).difference(on)))
+
+
+def _start() -> nn.init.Initializer:
+    """How weights begin, and biases."""
+    spread = nn.init.uniform(-SPREAD, SPREAD)
+    return replace(spread, bias=lambda shape, *_: np.full(shape, BIAS), title=f"{spread}, biases {BIAS:g}")
 
 
 def net_of(hands: Hands) -> PlayNet:
