@@ -88,6 +88,9 @@ def _lost(points: PointSet, shape: Shape, reader: Reader) -> Iterator[str]:
     if by_hand:
         yield f"{by_hand} {'point' if by_hand == 1 else 'points'} changed by hand"
     yield from lost_on_the_way(reader, _says)
+    momentum = reader.settings.numbers.get("momentum", 0.0) if reader.settings else 0.0
+    if momentum not in (0.0, MOMENTUM):
+        yield f"a momentum of {short(momentum)}"
     if shape.off:
         yield f"the weights of {', '.join(sorted(shape.off))}"
     if reader.frame.frozen.any() and not shape.off:

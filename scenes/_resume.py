@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,19 +17,24 @@ from .options import SceneOptions
 Resumed = TypeVar("Resumed", bound=SceneOptions)
 
 
-def settings_in(path: Path, optimizers: Mapping[str, tuple[type, float]]) -> dict[str, Any]:
-    """Seed, dtype, optimiser and learning rate of the run that wrote `path`; empty for another program's file."""
+def settings_in(path: Path, optimizers: Mapping[str, tuple[Any, float]]) -> dict[str, Any]:
+    """Seed, dtype, optimiser and learning rate of the run that wrote `path`; empty for another program's file.
+
+    An optimiser is a class, or a partial of one with numbers by which it is told from the others of that class.
+    """
     saved = read_checkpoint(path)
     if not saved.optimizer:
         return {}
     found: dict[str, Any] = {"seed": saved.seed, "dtype": saved.dtype}
     for name, (kind, _) in optimizers.items():
-        if kind.__name__ == saved.optimizer:
+        own = kind.keywords if isinstance(kind, partial) else {}
+        known = (kind.func if isinstance(kind, partial) else kind).__name__ == saved.optimizer
+        if known and all(saved.hyperparameters.get(what) == number for what, number in own.items()):
             found |= {"optimizer": name, "lr": _first_rate(saved)}
     return found
 
 
-def resumed(options: Resumed, optimizers: Mapping[str, tuple[type, float]]) -> Resumed:
+def resumed(options: Resumed, optimizers: Mapping[str, tuple[Any, float]]) -> Resumed:
     """With ``--load``: the file's seed, dtype and learning rate for flags that were not given."""
     if options.load is None:
         return options

@@ -110,6 +110,7 @@ def build(options: Options) -> sv.Scene:
         story=Story(
             f"The formula should give {_short(task.target)} in {len(task):,} rows.", claim=partial(_claim, task)
         ),
+        hide=("seed",),  # where a weight begins is asked for by name
         whole_loss=len(task) <= SMALL,
         options=options,
     )

@@ -87,6 +87,7 @@ def build(options: Options) -> sv.Scene:
             TrainingLoop(own, names),
         ),
         story=story(options.weights),
+        hide=("seed",),  # every start is the same
         whole_loss=True,
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +14,9 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.data import TARGETS
 from scalarviz.errors import InputError
+from scalarviz.run.layers import layers_begun
 from scalarviz.run.memory import check_run
+from scalarviz.run.rule_controls import USUAL_MOMENTUM
 
 from ._batch import batch_of
 from ._resume import hidden_sizes_in, settings_in
@@ -22,8 +26,9 @@ from ._rgb_task import task_of
 from ._schedule import follow
 from .options import SamplingFlag, SceneOptions, ScheduleFlag, WholeNumbers, one_of
 
-OPTIMIZERS: dict[str, tuple[type[optim.Optimizer], float]] = {  # with their usual learning rate
+OPTIMIZERS: dict[str, tuple[Callable[..., optim.Optimizer], float]] = {  # with their usual learning rate
     "sgd": (optim.SGD, 0.5),
+    "momentum": (partial(optim.SGD, momentum=USUAL_MOMENTUM), 0.5),
     "adam": (optim.Adam, 0.01),
     "adamw": (optim.AdamW, 0.01),
 }
@@ -81,6 +86,11 @@ class Options(SceneOptions):
     batch: int = Field(1024, ge=1, le=10**7, description="colours a step")
     sampling: SamplingFlag = "epochs"
 
+    @staticmethod
+    def rate_of(optimizer: str) -> float:
+        """The usual learning rate of an optimiser."""
+        return OPTIMIZERS[optimizer][1]
+
 
 def build(options: Options) -> sv.Scene:
     """Put the scene together: data, network, loss, optimiser, and what to show.
@@ -96,12 +106,12 @@ def build(options: Options) -> sv.Scene:
     optimizer, usual_lr = OPTIMIZERS[options.optimizer]
     sizes = (3, *options.hidden, 3)
     weights = sum((n_in + 1) * n_out for n_in, n_out in pairwise(sizes))
-    check_run(weights, options.dtype, len(optimizer.state), options.engine)
+    states = {"sgd": 0, "momentum": 1}.get(options.optimizer, len(optim.Adam.state))
+    check_run(weights, options.dtype, states, options.engine)
     net = network(sizes)
-    # the per-weight lesson starts its single layer from uniform numbers in 0..1
-    net.initialize(nn.init.pytorch_default() if options.hidden else nn.init.uniform(0, 1), seed=options.seed)
-    batch = batch_of(options, len(task.inputs), "colour", task.notes)
     rule = optimizer(net.parameters(), lr=options.lr or usual_lr)
+    net.initialize(first_weights(options.hidden), seed=options.seed)
+    batch = batch_of(options, len(task.inputs), "colour", task.notes)
     follow(options.schedule, rule, options.steps)
     run = sv.Run(
         net,
@@ -121,8 +131,14 @@ def build(options: Options) -> sv.Scene:
         output_names=("r", "g", "b"),
         panels=task.panels,
         notes=task.notes,
+        controls=(layers_begun(first_weights),),
         story=story_of(options, task),
     )
+
+
+def first_weights(hidden: Sequence[int]) -> nn.init.Initializer:
+    """How weights begin: those of a single layer, in which each is looked at, uniform in 0..1."""
+    return nn.init.pytorch_default() if hidden else nn.init.uniform(0, 1)
 
 
 def network(sizes: tuple[int, ...]) -> nn.Sequential:

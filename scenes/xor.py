@@ -32,6 +32,9 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
 from scalarviz.run import Story
+from scalarviz.run.controls import Reader, Segments
+from scalarviz.run.edits import Change, Edit, SetBatchSize, Several
+from scalarviz.run.own_controls import is_sequence
 from scalarviz.run.panels import Axis, LossCurve, PlaneMap, Points, TestCurve
 
 from ._outputs_log import LogFile, OutputsLog, write_log
@@ -138,6 +141,7 @@ def build(options: Options) -> sv.Scene:
             curve,
         ),
         story=Story("They should say whether exactly one of two bits is 1.", claim=FOUR.claim),
+        controls=(BATCH, ACTIVATION),
         whole_loss=True,
         steps_a_frame=None if options.given("duration") else max(PACE, options.steps // 10**5),
     )
@@ -147,6 +151,29 @@ def network(activation: str) -> nn.Sequential:
     """Three inputs, three hidden units, one output; no biases."""
     kind = ACTIVATIONS[activation]
     return nn.Sequential(nn.Linear(3, HIDDEN, bias=False), kind(), nn.Linear(HIDDEN, 1, bias=False), kind())
+
+
+def _activation_of(reader: Reader) -> str | None:
+    kinds = {stage.kind for stage in reader.stages if stage.weight is None}
+    return kinds.pop() if len(kinds) == 1 and kinds <= set(ACTIVATIONS) and is_sequence(reader) else None
+
+
+def _other_activation(value: str, reader: Reader) -> Edit | None:
+    """The same weights with another bend behind both layers, as ``--activation`` sets it."""
+    if value == _activation_of(reader):
+        return None
+    return Several((Change(model=network(value)),), f"activation = {value}")
+
+
+BATCH = Segments(
+    "batch", "--batch", "Samples whose gradients a step takes: one is quick and noisy, all four are smooth.",
+    choices=(1, len(BITS)), value=lambda reader: reader.settings and reader.settings.batch_size,
+    change=lambda value, reader: SetBatchSize(value),
+)  # fmt: skip
+ACTIVATION = Segments(
+    "activation", "--activation", "What bends the sums: with tanh nearly all starts learn, with sigmoid half of them.",
+    choices=tuple(ACTIVATIONS), value=_activation_of, change=_other_activation,
+)  # fmt: skip
 
 
 def axes(cells: int) -> tuple[Axis, Axis]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from .. import nn
-from ..nn.init import rule_of
+from ..nn.init import Initializer, rule_of
 from .controls import MOST_LAYERS, MOST_UNITS, Layers, Reader
 from .edits import Change, Edit
 
@@ -76,10 +78,13 @@ def hidden_of(reader: Reader) -> tuple[int, ...] | None:
     return None if chain is None else chain.sizes[1:-1]
 
 
-def hidden_edit(hidden: tuple[int, ...], reader: Reader) -> Edit | None:
+def hidden_edit(
+    hidden: tuple[int, ...], reader: Reader, begin: Callable[[Sequence[int]], Initializer] | None = None
+) -> Edit | None:
     """Other hidden layers: those of equal shapes go on, the others begin as those of a new network of the run's seed.
 
-    None where nothing changes, or layers cannot be changed.
+    `begin` says of hidden layers what draws the weights; None: what drew those that there are. None is returned where
+    nothing changes, or layers cannot be changed.
     """
     kept = tuple(min(max(int(units), 1), MOST_UNITS) for units in hidden[:MOST_LAYERS])
     chain = chain_of(reader)
@@ -91,7 +96,7 @@ def hidden_edit(hidden: tuple[int, ...], reader: Reader) -> Edit | None:
     del parts[len(parts) - len(chain.between) :]
     model = nn.Sequential(*parts, *chain.last)
     seed = 0 if reader.settings is None else reader.settings.seed
-    model.initialize(chain.rule, seed=seed)  # type: ignore[arg-type] # None is the usual one
+    model.initialize(chain.rule if begin is None else begin(kept), seed=seed)  # type: ignore[arg-type] # None: as usual
     return Change(model=model)
 
 
@@ -100,3 +105,8 @@ LAYERS = Layers(
     anew=True, value=hidden_of, change=hidden_edit,
 )  # fmt: skip
 """Those of a network of plain layers."""
+
+
+def layers_begun(begin: Callable[[Sequence[int]], Initializer]) -> Layers:
+    """The same where what draws the first weights hangs on the hidden layers: ``begin(hidden)``."""
+    return replace(LAYERS, change=lambda value, reader: hidden_edit(value, reader, begin))

@@ -10,33 +10,32 @@ from ..engine.limits import Limits
 from ..nn import Sequential
 from .controls import Button, Control, Reader, Segments, Slider
 from .edits import Change, Edit, SetBatchSize, SetLimits, SetOptimizer
-from .edits.change import ACTIVATIONS, OPTIMIZERS
+from .edits.change import ACTIVATIONS
+from .rule_controls import MOMENTUM_CONTROL, Had, rule_control
 
 RATES = (1e-4, 10.0)
 """Ends of the learning rate's track; a rate that is typed may lie outside."""
 PENALTIES = (1e-5, 1.0)
 USUAL_PENALTY = 1e-3
-MOMENTUM = "momentum"
-_MOMENTUM = 0.9
-_RULES = ("SGD", MOMENTUM, "Adam", "AdamW")
-_RATE = {"SGD": 0.1, MOMENTUM: 0.1, "Adam": 0.01, "AdamW": 0.01}  # where the rule before was of another family
 _CLOSE = ("tanh", "relu", "gelu", "sigmoid")
 _BATCHES = (1, 16, 128, 1024)
 _NONE, _L1, _L2 = "none", "L1", "L2"
+_FLAGS = {_L1: "--l1", _L2: "--l2"}
 
 
-def own_controls(reader: Reader, bends: Sequence[str] = ()) -> tuple[Control, ...]:
+def own_controls(reader: Reader, bends: Sequence[str] = (), had: Had | None = None) -> tuple[Control, ...]:
     """Those of the run of a moment, from top to bottom: which there are follows from how many samples there are.
 
-    `bends` are activations that are offered beside the usual ones. None where nothing is trained. Each says itself
-    whether it can be had at a moment: its value is None where not.
+    `bends` are activations that are offered beside the usual ones, `had` what optimisers had that come back. None where
+    nothing is trained. Each says itself whether it can be had at a moment: its value is None where not.
     """
     settings = reader.settings
     if settings is None:
         return ()
     rates = reader.frame.curve.lr
     first = float(rates[0]) if len(rates) else settings.numbers.get("lr")
-    return (_rate(first), _batch(settings.samples), _RULE, *_PENALTY, _activation(bends))
+    rule = rule_control({} if had is None else had)
+    return (_rate(first), _batch(settings.samples), rule, MOMENTUM_CONTROL, *_penalty(reader), _activation(bends))
 
 
 # ---- the learning rate
@@ -83,39 +82,6 @@ def _batch(samples: int) -> Control:
     return Segments("batch", "--batch", does, choices=(*sizes, samples), value=_batch_of, change=_batch_edit)
 
 
-# ---- the optimiser
-
-
-def _rule_of(reader: Reader) -> str | None:
-    settings = reader.settings
-    if settings is None:
-        return None
-    return MOMENTUM if settings.optimizer == "SGD" and settings.numbers.get("momentum") else settings.optimizer
-
-
-def _rule_edit(value: str, reader: Reader) -> Edit | None:
-    """Momentum is a number of SGD's and keeps what it has; another family begins with a rate that is usual for it."""
-    now = _rule_of(reader)
-    if value == now:
-        return None
-    momentum = (("momentum", _MOMENTUM if value == MOMENTUM else 0.0),)
-    plain = ("SGD", MOMENTUM)
-    if value in plain and now in plain:
-        return SetOptimizer(momentum)
-    rate = _rate_of(reader)
-    same = (value in plain) == (now in plain) and now in OPTIMIZERS
-    numbers = (("lr", rate if same and rate is not None else _RATE[value]),)
-    if value in plain:
-        return Change(optimizer="SGD", numbers=(*numbers, *momentum))
-    return Change(optimizer=value, numbers=numbers)
-
-
-_RULE = Segments(
-    "optimiser", "--optimizer", "What a step makes of the gradient: Adam gives every weight a stride of its own.",
-    choices=_RULES, value=_rule_of, change=_rule_edit,
-)  # fmt: skip
-
-
 # ---- penalties
 
 
@@ -153,16 +119,22 @@ def _penalty_edit(value: float, reader: Reader) -> Edit | None:
     return None if limits is None else _penalised(limits, _L1 if limits.l1 else _L2, float(value))
 
 
-_PENALTY = (
-    Segments(
-        "regularisation", "", "Pulls weights towards 0: L1 makes many of them exactly small, L2 all of them smaller.",
-        choices=(_NONE, _L1, _L2), value=_kind_of, change=_kind_edit,
-    ),
-    Slider(
-        "regularisation rate", "", "How hard the weights are pulled, beside what the data asks for.",
-        least=PENALTIES[0], most=PENALTIES[1], log=True, usual=USUAL_PENALTY, value=_penalty_of, change=_penalty_edit,
-    ),
-)  # fmt: skip
+def _penalty(reader: Reader) -> tuple[Control, ...]:
+    """Which penalty, and its size, whose flag is that of the penalty there is."""
+    limits = _limits(reader)
+    flag = _FLAGS.get("" if limits is None else _kind_of(reader) or "", "")
+    return (
+        Segments(
+            "regularisation", ", ".join(_FLAGS.values()),
+            "Pulls weights towards 0: L1 makes many of them exactly small, L2 all of them smaller.",
+            choices=(_NONE, _L1, _L2), value=_kind_of, change=_kind_edit,
+        ),
+        Slider(
+            "regularisation rate", flag, "How hard the weights are pulled, beside what the data asks for.",
+            least=PENALTIES[0], most=PENALTIES[1], log=True, usual=USUAL_PENALTY, value=_penalty_of,
+            change=_penalty_edit,
+        ),
+    )  # fmt: skip
 
 
 # ---- between the layers

@@ -16,6 +16,7 @@ from scalarviz.run.edits import Change, Refill, SetBatchSize, SetLimits, SetOpti
 from scalarviz.run.layers import LAYERS, chain_of, hidden_edit, hidden_of
 from scalarviz.run.own_controls import own_controls, tick_values
 from scalarviz.run.restarted import seed_shown
+from scalarviz.run.rule_controls import keep_rule, rule_control, rule_of
 from scalarviz.run.run_source import RunSource
 
 RNG = np.random.default_rng(0)
@@ -23,14 +24,14 @@ X = RNG.random((200, 2))
 Y = X[:, :1] * X[:, 1:]
 
 
-def run(*hidden: int, rule: str = "SGD", **others: Any) -> sv.Run:
+def run(*hidden: int, rule: str = "SGD", numbers: Any = None, **others: Any) -> sv.Run:
     sizes = (2, *hidden, 1)
     parts: list[nn.Module] = []
     for n_in, n_out in pairwise(sizes):
         parts += [nn.Linear(n_in, n_out), nn.Tanh()]
     net = nn.Sequential(*parts[:-1])
     net.initialize(nn.init.pytorch_default(), seed=0)
-    held: Any = getattr(optim, rule)(net.parameters(), lr=0.05)
+    held: Any = getattr(optim, rule)(net.parameters(), **({"lr": 0.05} if numbers is None else numbers))
     return sv.Run(net, nn.MSELoss(), held, (X, Y), batch_size=16, engine="numpy", dtype="float64", **others)
 
 
@@ -49,8 +50,8 @@ def values(of: sv.Run) -> dict[str, Any]:
 
 def test_they_read_what_is_set() -> None:
     assert values(run(3)) == {
-        "learning rate": 0.05, "batch": 16, "optimiser": "SGD", "regularisation": "none", "regularisation rate": None,
-        "activation": "tanh",
+        "learning rate": 0.05, "batch": 16, "optimiser": "SGD", "momentum": None, "regularisation": "none",
+        "regularisation rate": None, "activation": "tanh",
     }  # fmt: skip
     other = values(run(l2=0.01, rule="RMSprop"))
     assert (other["optimiser"], other["regularisation"], other["regularisation rate"]) == ("RMSprop", "L2", 0.01)
@@ -252,3 +253,89 @@ def test_the_seed_is_that_of_the_line_that_is_shown() -> None:
     a.restart()
     assert seed_shown(a.frame()) == 7  # begun anew from the same weights
     a.undo()
+
+
+# ---- an optimiser that comes back
+
+
+def switched(of: sv.Run, had: dict[str, Any], *rules: str) -> None:
+    for rule in rules:
+        keep_rule(had, reader(of))
+        edit = rule_control(had).change(rule, reader(of))
+        assert edit is not None
+        of.do(edit)
+
+
+@pytest.mark.parametrize("first", ["SGD", "momentum", "Adam", "AdamW", "RMSprop", "Adagrad"])
+@pytest.mark.parametrize("other", ["SGD", "momentum", "Adam", "AdamW"])
+def test_there_and_back_at_the_first_step_is_as_if_nothing_had_been(first: str, other: str) -> None:
+    if first == other:
+        return
+    special: dict[str, Any] = {
+        "SGD": {"lr": 0.3, "weight_decay": 0.01}, "momentum": {"lr": 0.02, "momentum": 0.8, "nesterov": False},
+        "Adam": {"lr": 0.07, "betas": (0.85, 0.99)}, "AdamW": {"lr": 0.03, "weight_decay": 0.2},
+        "RMSprop": {"lr": 0.02, "alpha": 0.9}, "Adagrad": {"lr": 0.2},
+    }[first]  # fmt: skip
+    rule = "SGD" if first == "momentum" else first
+    one, plain = run(3, rule=rule, numbers=special), run(3, rule=rule, numbers=special)
+    switched(one, {}, other, first)
+    assert dict(one.optimizer.hyperparameters()) == dict(plain.optimizer.hyperparameters())
+    for each in (one, plain):
+        each.step(4)
+    assert one.values.tobytes() == plain.values.tobytes()
+
+
+def test_a_rule_that_comes_back_has_the_rate_it_had_last() -> None:
+    a = run(3)
+    had: dict[str, Any] = {}
+    a.do(SetOptimizer((("lr", 0.7),)))
+    switched(a, had, "Adam")
+    assert a.lr == 0.01  # usual, as it was not there yet
+    a.do(SetOptimizer((("lr", 0.002),)))
+    switched(a, had, "SGD")
+    assert a.lr == 0.7
+    switched(a, had, "Adam")
+    assert a.lr == 0.002
+    switched(a, had, "AdamW")
+    assert a.lr == 0.002  # of the same family
+
+
+class OfScene:
+    @staticmethod
+    def rate_of(rule: str) -> float:
+        return {"sgd": 0.5, "momentum": 0.4, "adam": 0.03, "adamw": 0.02}[rule]
+
+
+def test_a_rule_that_was_not_there_begins_with_the_rate_of_the_scene() -> None:
+    a = run(3, rule="Adam")
+    for rule, rate in (("SGD", 0.5), ("AdamW", 0.02), ("momentum", 0.4)):
+        edit = rule_control({}).change(rule, Reader(a.frame(), RunSource(a), OfScene()))
+        assert edit is not None
+        a.do(edit)
+        assert (a.lr, rule_of(reader(a))) == (rate, rule)
+
+
+def test_another_rule_that_there_was_is_offered_again() -> None:
+    a = run(3, rule="RMSprop")
+    had: dict[str, Any] = {}
+    switched(a, had, "Adam")
+    assert rule_control(had).choices == ("SGD", "momentum", "Adam", "AdamW", "RMSprop")
+    switched(a, had, "RMSprop")
+    assert rule_of(reader(a)) == "RMSprop"
+
+
+def test_the_momentum_has_a_slider_where_there_is_one() -> None:
+    a = run(3)
+    assert values(a)["momentum"] is None
+    switched(a, {}, "momentum")
+    assert values(a)["momentum"] == 0.9
+    a.do(controls(a)["momentum"].change(0.5, reader(a)))  # type: ignore[arg-type]
+    assert (values(a)["momentum"], values(a)["optimiser"]) == (0.5, "momentum")
+    other = run(3, numbers={"lr": 0.05, "momentum": 0.5})
+    for each in (a, other):
+        each.step(4)
+    assert a.values.tobytes() == other.values.tobytes()
+    a.do(controls(a)["momentum"].change(0.0, reader(a)))  # type: ignore[arg-type]
+    assert (values(a)["momentum"], values(a)["optimiser"]) == (None, "SGD")
+    with pytest.raises(InputError):
+        a.do(controls(a)["momentum"].change(-0.1, reader(a)))  # type: ignore[arg-type]

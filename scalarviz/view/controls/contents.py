@@ -12,10 +12,10 @@ from ...run.edits import Edit
 from ...run.layers import LAYERS
 from ...run.own_controls import activation_of, own_controls, tick_values
 from ...run.restarted import seed_shown
+from ...run.rule_controls import keep_rule
 from ..draw.places import LABEL
 from ..draw.text import measure
 from ..panels.image import words_of
-from ..panels.loss import tick_text
 from .item import Item, Row, printed, row_of
 
 ANEW = "what no longer fits starts anew"
@@ -26,6 +26,7 @@ _TOOLS = (
     ("step", "one step", "One batch forward, its gradient back, and one small change of every weight."),
     ("micro_next", "into a step", "Walks through the coming step: forward, loss, backward, update."),
 )
+_HEAD = ("learning rate", "batch", "optimiser", "momentum")
 _KEYS = {"learning rate": ("lower_rate", "raise_rate"), "pace": ("slower", "faster")}
 _PACE = "How fast you see it: steps between two pictures. It changes nothing of what is learnt."
 _FEWER = "One unit less, which may be one pattern less that the layer can tell."
@@ -104,6 +105,7 @@ class Contents:
         self._scene = tuple(self._guarded(control) for control in controls)
         self._own: tuple[tuple[object, ...], tuple[Control, ...]] | None = None
         self._bends: dict[str, None] = {}
+        self._had: dict[str, Mapping[str, Any]] = {}  # the numbers of optimisers that there were
         self._tools = tuple(self._tool(*tool) for tool in _TOOLS)
 
     # ---- what a scene's own functions may do
@@ -146,7 +148,7 @@ class Contents:
         mine = {control.label: control for control in self._scene if control.label not in self._hidden}
         merged = [mine.pop(label, control) for label, control in own.items()]
         now = [one for one in merged if not (one.anew or isinstance(one, Layers))]
-        head = [one for one in now if one.label in ("learning rate", "batch", "optimiser")]
+        head = [one for one in now if one.label in _HEAD]
         rest = [one for one in now if one not in head]
         later = [one for one in mine.values() if not one.anew and not isinstance(one, Layers)]
         found += self._filled(head, reader, wanted)
@@ -164,10 +166,16 @@ class Contents:
         settings = reader.settings
         bend = activation_of(reader)
         self._bends |= {} if bend is None else {bend: None}  # what there was once can be had again
-        known = (None if settings is None else settings.samples, len(self._bends), *reader.frame.curve.lr[:1].tolist())
+        self.notice(reader)
+        set_now = () if settings is None else (settings.samples, bool(settings.limits.l1), bool(settings.limits.l2))
+        known = (*set_now, len(self._bends), len(self._had), *reader.frame.curve.lr[:1].tolist())
         if self._own is None or self._own[0] != known:
-            self._own = known, own_controls(reader, tuple(self._bends))
+            self._own = known, own_controls(reader, tuple(self._bends), self._had)
         return self._own[1]
+
+    def notice(self, reader: Reader) -> None:
+        """What is set at a moment and can be had again, asked at every one: an optimiser's numbers."""
+        keep_rule(self._had, reader)
 
     # ---- rows of controls
 
@@ -192,16 +200,18 @@ class Contents:
         value = wanted.get(control.label, value)
         shown, ticks = "", tuple[tuple[float, str], ...]()
         if isinstance(control, Slider):
-            shown, ticks = printed(value), tuple((tick, tick_text(tick)) for tick in tick_values(control))
+            shown, ticks = printed(value), tuple((tick, printed(tick)) for tick in tick_values(control))
         elif not isinstance(control, Switch | Button) and value not in control.choices:  # type: ignore[attr-defined]
             shown = printed(value)
         return Item(self._with_flag(control, reader), value, self._key(control.label), shown, ticks)
 
     def _with_flag(self, control: Control, reader: Reader) -> Control:
-        """Without a flag that the scene's command line has not."""
-        name = control.flag.removeprefix("--").replace("-", "_")
-        known = control in self._scene or not control.flag or hasattr(reader.options, name)
-        return control if known else replace(control, flag="")
+        """Without flags that the scene's command line has not."""
+        if control in self._scene:
+            return control
+        flags = [one for one in control.flag.split(", ") if hasattr(reader.options, one[2:].replace("-", "_"))]
+        known = ", ".join(flags)
+        return control if known == control.flag else replace(control, flag=known)
 
     def _key(self, label: str) -> str:
         return ", ".join(self._does.keys_of(action) for action in _KEYS.get(label, ()))
@@ -253,7 +263,7 @@ class Contents:
     def _seed(self, reader: Reader) -> Row:
         """Which first weights, and a way to others."""
         seed = seed_shown(reader.frame)
-        flag = "--seed" if hasattr(reader.options, "seed") else ""
+        flag = "--weights-seed" if hasattr(reader.options, "weights_seed") else ""  # --seed is that of the samples too
 
         def other(value: object, reader: Reader) -> None:
             self._does.reseed(seed + 1)

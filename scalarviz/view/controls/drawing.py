@@ -18,6 +18,7 @@ SMALL = 12
 """Of ticks and of what stands below a button."""
 KNOB, TRACK = 8.0, 4.0
 VALUE = 15
+_BETWEEN = 4.0  # logical pixels between two words below a track
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,11 +191,7 @@ def _slider(sketch: Sketch, part: Placed, theme: Theme, touched: Touched) -> Non
     assert isinstance(slider, Slider)
     left, right, y = track_of(part)
     at = left + (right - left) * slider.share(_number(part.item))
-    for value, words in part.item.ticks:
-        tick = left + (right - left) * slider.share(value)
-        sketch.line((tick, y + 9), (tick, y + 13), theme.text3)
-        anchor = "left" if tick < left + 8 else "right" if tick > right - 8 else "middle"
-        sketch.text(tick, y + 25, words, SMALL, theme.text3, anchor=anchor)  # type: ignore[arg-type]
+    _ticks(sketch, part, theme)
     sketch.lines([(left, y)], [(right, y)], theme.border, TRACK, round_ends=True)
     sketch.lines([(left, y)], [(at, y)], theme.text2, TRACK, round_ends=True)
     if slider.usual is not None:
@@ -202,6 +199,21 @@ def _slider(sketch: Sketch, part: Placed, theme: Theme, touched: Touched) -> Non
         sketch.disc(usual, y, TRACK / 2, theme.text1 if usual > at else theme.panel)
     near = part.item.name in (touched.over, touched.held)
     sketch.disc(min(max(at, left + KNOB - 2), right - KNOB + 2), y, KNOB + near, theme.text1)
+
+
+def _ticks(sketch: Sketch, part: Placed, theme: Theme) -> None:
+    """Values below the track: both ends, and of those between them the ones that have room."""
+    slider, (left, right, y) = part.item.control, track_of(part)
+    assert isinstance(slider, Slider)
+    taken: list[tuple[float, float]] = []
+    ticks = list(part.item.ticks)
+    for value, words in [*ticks[:1], *ticks[:0:-1][:1], *ticks[1:-1]]:
+        tick, wide = left + (right - left) * slider.share(value), measure(words, SMALL)
+        sketch.line((tick, y + 9), (tick, y + 13), theme.text3)
+        begin = tick if tick < left + 8 else tick - wide if tick > right - 8 else tick - wide / 2
+        if all(begin > other + _BETWEEN or begin + wide < first - _BETWEEN for first, other in taken):
+            sketch.text(begin, y + 25, words, SMALL, theme.text3)
+            taken.append((begin, begin + wide))
 
 
 def _number(item: Item) -> float:

@@ -97,13 +97,13 @@ def row_of(item: Item) -> Row:
 
 
 def printed(value: Any) -> str:
-    """A value as the panel prints it: ``1,024``, ``0.03``, ``tanh``."""
+    """A value as the panel prints it, below a track too: ``1,024``, ``0.03``, ``5e−5``, ``tanh``."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, int):
         return f"{value:,}".replace("-", "\N{MINUS SIGN}")
     if isinstance(value, float):
-        return f"{value:.4g}".replace("-", "\N{MINUS SIGN}")
+        return f"{value:.4g}".replace("e-0", "e-").replace("e+0", "e").replace("-", "\N{MINUS SIGN}")
     return str(value)
 
 

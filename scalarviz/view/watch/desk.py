@@ -91,6 +91,7 @@ class Desk:
         """`seconds` have passed and `frame` is shown; returns whether the panel has changed."""
         panel, bench = self.panel, self._viewer.bench
         if not panel.open:
+            self._contents.notice(self._reader(frame))
             return False
         stood = panel.stands, panel.side
         panel.pass_time(seconds)

@@ -1,0 +1,189 @@
+"""A control sets what its flag sets: with the flag, or with the control moved at step 0, a run has the same bits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from scalarviz.cli.here import scene_names
+from scalarviz.cli.scene import load_scene
+from scalarviz.run import Run, Scene
+from scalarviz.run.controls import Reader, Segments
+from scalarviz.run.run_source import RunSource
+from scalarviz.view.controls.contents import Contents
+from scalarviz.view.controls.item import Item
+
+Values = list[tuple[Any, dict[str, Any]]]
+RATES: Values = [(0.003, {"lr": 0.003}), (0.25, {"lr": 0.25})]
+RULES: Values = [(rule, {"optimizer": rule.lower()}) for rule in ("momentum", "Adam", "AdamW")]
+WEIGHTS_SEED: Values = [(None, {"weights_seed": 1})]
+
+
+def same(name: str, *values: Any) -> Values:
+    return [(value, {name: value}) for value in values]
+
+
+MOVED: dict[str, dict[str, Values]] = {
+    "neuron": {"learning rate": RATES},
+    "rgb": {
+        "learning rate": RATES, "batch": same("batch", 1, 128), "optimiser": RULES,
+        "add a layer": [(None, {"hidden": (8,)})],
+    },
+    "digits": {"learning rate": RATES, "batch": same("batch", 1, 128)},
+    "xor": {"learning rate": RATES, "batch": same("batch", 4), "activation": same("activation", "sigmoid")},
+    "playground": {
+        "learning rate": RATES, "batch": same("batch", 1, 37), "optimiser": RULES,
+        "activation": same("activation", "relu", "sigmoid", "identity"),
+        "regularisation": [("L1", {"l1": 1e-3}), ("L2", {"l2": 1e-3})],
+        "data": same("data", "xor", "gauss", "spiral", "plane", "regress-gauss"),
+        "noise": same("noise", 0.25), "learnt from": same("split", 0.7), "new points": [(None, {"data_seed": 1})],
+        "layer 1: fewer units": [(None, {"hidden": (3, 2)})], "layer 1: more units": [(None, {"hidden": (5, 2)})],
+        "layer 2: fewer units": [(None, {"hidden": (4, 1)})], "layer 2: more units": [(None, {"hidden": (4, 3)})],
+        "other first weights": WEIGHTS_SEED,
+    },
+    "texture": {
+        "learning rate": RATES, "batch": same("batch", 1, 16), "transform": same("transform", "transpose", "zoom"),
+        "regularisation": [("L2", {"l2": 1e-3})],
+    },
+    "uinn": {
+        "learning rate": RATES,
+        "layer 1: fewer units": [(None, {"hidden": (7, 8)})], "layer 1: more units": [(None, {"hidden": (9, 8)})],
+        "layer 2: fewer units": [(None, {"hidden": (8, 7)})], "layer 2: more units": [(None, {"hidden": (8, 9)})],
+    },
+    "expression": {"learning rate": RATES, "batch": same("batch", 1, 16)},
+    "microgpt": {"learning rate": RATES, "batch": same("batch", 1, 16)},
+}  # fmt: skip
+"""Of every scene the controls that name a flag, values for them, and the same said by flags."""
+FITS: dict[str, dict[str, Values]] = {
+    "playground": {
+        "add a layer": [(None, {"hidden": (4, 2, 2)})],
+        "x": [], "y": [],  # switched off a column stays, as an input of 0
+        **{title: [(True, {"features": ("x", "y", name)})] for title, name in (
+            ("x²", "x2"), ("y²", "y2"), ("x·y", "xy"), ("sin x", "sinx"), ("sin y", "siny"))},
+    },
+    "uinn": {"add a layer": [(None, {"hidden": (8, 8, 8)})]},
+}  # fmt: skip
+"""Those after which weights that still fit go on, where the flag draws them all anew."""
+
+
+class Does:
+    """Who does what is no edit."""
+
+    speed, speeds = 1.0, (0.5, 1.0, 2.0, float("inf"))
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    def keys_of(self, action: str) -> str:
+        return action
+
+    def send(self, action: str) -> None: ...
+
+    def hurry(self, speed: float) -> None: ...
+
+    def copy(self, words: str) -> None: ...
+
+    def reseed(self, seed: int) -> None:
+        self.run.restart(seed=seed)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """What makes large scenes small."""
+    folder: Path = tmp_path_factory.mktemp("small")
+    picture, words = folder / "picture.png", folder / "words.txt"
+    Image.fromarray(np.random.default_rng(0).integers(0, 255, (9, 11, 3), np.uint8)).save(picture)
+    words.write_text("\n".join(f"{a}{b}{c}" for a in "abcde" for b in "aeiou" for c in "lmnr"))
+    return {
+        "texture": {"picture": picture, "hidden": (4,), "batch": 32},
+        "microgpt": {"text": words, "embd": 4, "heads": 2, "context": 5, "batch": 8},
+    }
+
+
+def made(name: str, more: dict[str, dict[str, Any]], **given: Any) -> Scene:
+    loaded = load_scene(name)
+    return loaded.build(loaded.options(engine="numpy", **{**more.get(name, {}), **given}))
+
+
+def reader(scene: Scene) -> Reader:
+    return Reader(scene.run.frame(), RunSource(scene.run), scene.options)
+
+
+def items(scene: Scene) -> dict[str, Item]:
+    contents = Contents(Does(scene.run), scene.controls, scene.command, scene.hide)
+    rows = contents.rows(reader(scene), {})
+    assert contents.troubles == []
+    return {item.name: item for row in rows for item in row.items if row.look != "tools"}
+
+
+def moved(scene: Scene, label: str, value: Any) -> Run:
+    control = items(scene)[label].control
+    edit = control.change(control.taken(value), reader(scene))
+    if edit is not None:
+        scene.run.do(edit)
+    return scene.run
+
+
+def cases(table: dict[str, dict[str, Values]]) -> list[Any]:
+    return [
+        pytest.param(name, label, value, given, id=f"{name}-{label}-{value or next(iter(given.values()))}")
+        for name, controls in table.items()
+        for label, values in controls.items()
+        for value, given in values
+    ]
+
+
+def test_all_scenes_are_there() -> None:
+    assert set(MOVED) == set(scene_names())
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_every_control_that_names_a_flag_is_looked_at(name: str, small: dict[str, Any]) -> None:
+    named = {label for label, item in items(made(name, small)).items() if item.control.flag}
+    assert named == set(MOVED[name]) | set(FITS.get(name, {}))
+
+
+@pytest.mark.parametrize(("name", "label", "value", "given"), cases(MOVED))
+def test_a_control_at_step_0_is_its_flag(
+    name: str, label: str, value: Any, given: dict[str, Any], small: dict[str, Any]
+) -> None:
+    by_flag, by_hand = made(name, small, **given).run, moved(made(name, small), label, value)
+    for run in (by_flag, by_hand):
+        run.step(3)
+    assert by_hand.values.shape == by_flag.values.shape
+    assert by_hand.values.tobytes() == by_flag.values.tobytes()
+    plain = made(name, small).run
+    plain.step(3)
+    assert plain.values.tobytes() != by_flag.values.tobytes()  # it is a value that changes something
+    one, other = by_hand.frame().settings, by_flag.frame().settings
+    assert one is not None
+    assert other is not None
+    assert (one.optimizer, dict(one.numbers), one.batch_size, one.samples, one.limits) == (
+        other.optimizer, dict(other.numbers), other.batch_size, other.samples, other.limits)  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "label", "value", "given"), cases(FITS))
+def test_what_fits_goes_on_and_the_rest_is_that_of_the_flag(
+    name: str, label: str, value: Any, given: dict[str, Any], small: dict[str, Any]
+) -> None:
+    before, by_flag = made(name, small).run.frame().values, made(name, small, **given).run
+    by_hand = moved(made(name, small), label, value)
+    assert [tensor.shape for tensor in by_hand.tensors] == [tensor.shape for tensor in by_flag.tensors]
+    now, drawn = by_hand.frame().values, by_flag.frame().values
+    assert len(now) > len(before)
+    assert set(before.tolist()) <= set(now.tolist())
+    assert (np.isin(now, before) | (now == drawn)).all()
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_each_choice_is_one_of_the_flag(name: str, small: dict[str, Any]) -> None:
+    options = load_scene(name).options
+    for item in items(made(name, small)).values():
+        control = item.control
+        if isinstance(control, Segments) and control.flag and control.label != "regularisation":
+            for choice in control.choices:
+                options(**{control.flag[2:]: choice.lower() if isinstance(choice, str) else choice})
