@@ -82,7 +82,7 @@ def plane(points: PointSet, hand: Hand, *, at: Callable[[Moment], Panel]) -> Pla
         says=(says[0], says[-1]),
         points=hand.points,
         classes=classes if len(classes) > 2 else (),
-        edits=PointEdits(hand.add, hand.remove),
+        edits=PointEdits(hand.add, hand.remove, hand.adds),
         at=at,
     )
 
@@ -137,6 +137,11 @@ class Hand:
         points = self._shown = self._known.at(moment.frame)
         some = points.drawn()
         return Points(points.inputs[some], points.targets[some], points.held_back[some])
+
+    def adds(self) -> str:
+        """What it will be, and where another kind is chosen."""
+        words = self.words(self._shown)
+        return f"{words[self.chosen % len(words)]}; P: others"
 
     def add(self, at: tuple[float, float]) -> Edit:
         """One more there."""

@@ -12,6 +12,7 @@ import scalarviz as sv
 from scalarviz.run import Moment
 from scalarviz.run.panels import Table
 
+COUNTS = ("None", "One", "Two", "Three")
 Float = NDArray[np.floating]
 
 
@@ -57,7 +58,13 @@ class TwoBits:
     def claim(self, moment: Moment) -> str:
         """How many of the four are right at a moment."""
         count = self.right(moment)
-        return "All four answers are now right." if count == len(self.bits) else f"{count} of four answers are right."
+        if count == len(self.bits):
+            return "All four answers are now right."
+        return f"{COUNTS[count]} of the four answers {'is' if count == 1 else 'are'} right."
+
+    def solved(self, moment: Moment) -> bool:
+        """Whether all four are right: the loss falls by half as well where only some are."""
+        return self.right(moment) == len(self.bits)
 
 
 def _decimals(number: float) -> str:

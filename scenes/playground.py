@@ -190,7 +190,7 @@ def build(options: Options) -> sv.Scene:
         output_names=points.sort.classes if points.sort.outputs > 1 else (points.units.target.name,),
         panels=panels_of(known, hand),
         notes=notes,
-        story=sv.run.Story(f"They should {_aim(points)}.", claim=partial(_claim, known=known)),
+        story=sv.run.Story(_sentence(points), claim=partial(_claim, known=known), anew=partial(_anew, known=known)),
         whole_loss=points.learnt <= MOST_TOLD,
         controls=controls_of(known, hand),
         command=partial(command_of, known, Options.model_construct()),
@@ -211,6 +211,15 @@ class Playground(sv.Scene):
     """
 
     known: Known = field(kw_only=True)
+
+
+def _sentence(points: PointSet) -> str:
+    return f"They should {_aim(points)}."
+
+
+def _anew(moment: Moment, *, known: Known) -> str:
+    """The sentence where other points were chosen before the first step."""
+    return _sentence(known.at(moment.frame))
 
 
 def _aim(points: PointSet) -> str:

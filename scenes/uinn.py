@@ -80,7 +80,7 @@ def build(options: Options) -> sv.Scene:
             GradientTree(),
             LossCurve("4 samples"),
         ),
-        story=Story("They should say whether two bits are equal.", claim=FOUR.claim),
+        story=Story("They should say whether two bits are equal.", claim=FOUR.claim, reached=FOUR.solved),
         whole_loss=True,  # so that it is that of the four predictions beside it
     )
 

@@ -140,7 +140,7 @@ def build(options: Options) -> sv.Scene:
             FOUR.table("four samples", "expected", "computed"),
             curve,
         ),
-        story=Story("They should say whether exactly one of two bits is 1.", claim=FOUR.claim),
+        story=Story("They should say whether exactly one of two bits is 1.", claim=FOUR.claim, reached=FOUR.solved),
         controls=(BATCH, ACTIVATION),
         whole_loss=True,
         steps_a_frame=None if options.given("duration") else max(PACE, options.steps // 10**5),

@@ -33,11 +33,17 @@ class Story:
         rises."), or an empty text where none is. Asked once, after the last step, if the loss has fallen.
     fall : float
         Share of the loss of its beginning by which it must have fallen, more than 0 and less than 1.
+    reached : callable or None
+        ``reached(moment)`` returns whether it has learnt what it should; default: the loss has fallen. With it the
+        claim is said of what stopped short too.
+    anew : callable or None
+        ``anew(moment)`` returns the sentence of a first moment that a hand has changed: its points, its network;
+        default: the sentence.
 
     Raises
     ------
     TypeMismatchError
-        Texts that are none, a claim that cannot be called, a fall that is no number.
+        Texts that are none, a claim (reached, anew) that cannot be called, a fall that is no number.
     InputError
         No sentence, or one that is longer than 120 characters or a line; another fall.
     """
@@ -46,6 +52,8 @@ class Story:
     headline: str = ""
     claim: Callable[[Moment], str] | None = None
     fall: float = 0.5
+    reached: Callable[[Moment], bool] | None = None
+    anew: Callable[[Moment], str] | None = None
 
     def __post_init__(self) -> None:
         for what, words in (("sentence", self.sentence), ("headline", self.headline)):
@@ -54,17 +62,18 @@ class Story:
                 raise InputError(f"Story: the {what} has {len(words)} characters; allowed: one line of {LONGEST}")
         if not self.sentence.strip():
             raise InputError("Story: the sentence is empty; try 'They should turn every colour into its opposite.'")
-        if self.claim is not None:
-            function(self.claim, "Story: the claim")
+        for what, asked in (("the claim", self.claim), ("reached", self.reached), ("anew", self.anew)):
+            if asked is not None:
+                function(asked, f"Story: {what}")
         fall: Any = self.fall
         if isinstance(fall, bool) or not isinstance(fall, int | float):
             raise TypeMismatchError(f"Story: fall is a share of the loss, got {type(fall).__name__} {shown(fall)}")
         if not 0 < fall < 1:
             raise InputError(f"Story: fall must be more than 0 and less than 1, got {shown(fall)}; try 0.5")
 
-    def opening(self, run: Run) -> str:
-        """The headline over the sentence."""
-        return self.headline or weights_text(run.n_weights)
+    def opening(self, weights: int) -> str:
+        """The headline over the sentence, of so many weights."""
+        return self.headline or weights_text(weights)
 
 
 def weights_text(count: int) -> str:

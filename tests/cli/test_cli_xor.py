@@ -9,6 +9,8 @@ import pytest
 from scalarviz.scenes import xor
 
 from scalarviz.io import load_tensors
+from scalarviz.run import Moment
+from scalarviz.run.run_source import RunSource
 
 INPUTS = np.array([[0.0, 0, 1], [0, 1, 1], [1, 0, 1], [1, 1, 1]])
 WANTED = np.array([0.0, 1, 1, 0])
@@ -137,3 +139,13 @@ def test_what_it_refuses(scene, tmp_path, flags, says):
     assert says.lower() in result.err.lower()
     assert len(result.err.splitlines()) <= 2
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("steps", "said"), [(0, " of the four answers "), (2000, "All four answers are now right.")])
+def test_it_has_learnt_when_all_four_are_right(steps, said):
+    """The loss of a seed that is stuck falls by half as well."""
+    made = xor.build(xor.Options(engine="numpy"))
+    made.run.step(steps)
+    moment = Moment(made.run.frame(), RunSource(made.run))
+    assert made.story.reached(moment) == (steps == 2000)
+    assert said in made.story.claim(moment)

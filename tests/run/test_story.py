@@ -48,7 +48,7 @@ def test_a_scene_without_a_story_says_what_is_true_of_any_run(
     run = run_of(outputs, samples)
     scene = Scene("s", run)
     assert scene.story is None
-    assert (scene.told.opening(run), scene.told.sentence, scene.told.claim) == (headline, sentence, None)
+    assert (scene.told.opening(run.n_weights), scene.told.sentence, scene.told.claim) == (headline, sentence, None)
 
 
 def test_a_story_of_ones_own_is_told() -> None:
@@ -56,7 +56,7 @@ def test_a_story_of_ones_own_is_told() -> None:
     story = Story("It should double a number.", "One weight, by hand.")
     scene = Scene("s", run, story=story)
     assert scene.told is story
-    assert story.opening(run) == "One weight, by hand."
+    assert story.opening(run.n_weights) == "One weight, by hand."
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_scene_takes_only_a_story() -> None:
 )  # fmt: skip
 def test_the_sentence_of_rgb_is_that_of_its_flags(options: dict[str, Any], headline: str, sentence: str) -> None:
     scene = rgb(**options)
-    assert scene.told.opening(scene.run) == headline
+    assert scene.told.opening(scene.run.n_weights) == headline
     assert scene.told.sentence == sentence
     assert f"{scene.run.n_weights:,}" in headline
 
@@ -177,3 +177,10 @@ def test_digits_count_what_they_read_rightly() -> None:
     board = scene.panels[0]
     right = int((scene.run.predict(board.inputs).argmax(axis=1) == board.labels).sum())
     assert claim(moment_of(scene)) == f"They now read {right} of {len(board.labels)} digits that they never saw."
+
+
+@pytest.mark.parametrize("name", ["reached", "anew"])
+def test_what_else_a_story_asks_is_a_function(name: str) -> None:
+    asked: dict[str, Any] = {name: "yes"}
+    with pytest.raises(TypeMismatchError, match=f"Story: {name}"):
+        Story("It should double a number.", **asked)

@@ -10,6 +10,7 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run.scene import Scene
+from scalarviz.view.cubes.scale import share_text
 from scalarviz.view.draw.text import CAP_HEIGHT, measure
 from scalarviz.view.draw.theme import DARK, LIGHT
 from scalarviz.view.panels.marks import ICONS, WORDS, marks_line
@@ -160,3 +161,10 @@ def test_each_icon_is_drawn_and_the_line_fits(theme: object) -> None:
         assert (len(sketch.shapes) > 0) == bool(sketch.texts)
     full = marks_line((0.0, 700.0, 2000.0, 0.0), theme, tuple(WORDS))  # type: ignore[arg-type]
     assert [t.text for t in full.texts] == [long for long, _ in WORDS.values()]
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(0.0, "0 %"), (0.0001, "<0.1 %"), (0.026, "2.6 %"), (0.996, "100 %"), (1.0, "100 %")]
+)
+def test_a_share_is_said_without_a_power_of_ten(share: float, text: str) -> None:
+    assert share_text(share) == text

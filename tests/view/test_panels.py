@@ -95,7 +95,30 @@ def test_a_thinned_curve_keeps_means_extremes_and_its_ends() -> None:
     assert np.array_equal(high, groups.max(1))
     assert np.allclose(middle[1:-1], steps.reshape(50, 20).mean(1)[1:-1])
     assert (middle[0], mean[0]) == (1.0, losses[0])
-    assert (middle[-1], mean[-1]) == (1000.0, losses[-1])
+    assert middle[-1] == 1000.0
+    assert mean[-1] == pytest.approx(groups[-1].mean())  # the loss of one batch would be a cliff at its end
+
+
+@pytest.mark.gl
+def test_dashes_are_seen_where_they_run_along_the_other_curve() -> None:
+    steps, losses = np.arange(1, 161), 0.1 * np.exp(-np.arange(1, 161) / 60)
+    line, same = Line("batch", steps, losses), Line("test", steps, losses, dashed=True)
+    alone = _painted(loss_panel((20, 10, 304, 280), DARK, [line]), size=(360, 300)).astype(int)
+    both = _painted(loss_panel((20, 10, 304, 280), DARK, [same, line]), size=(360, 300)).astype(int)
+    line_only = (slice(90, 262), slice(70, 320))
+    changed = np.abs(both - alone)[line_only].max(axis=2)[alone[line_only].min(axis=2) > 200]
+    assert 0.3 < (changed > 30).mean() < 0.8
+
+
+def test_names_stand_on_no_spread_where_a_corner_is_free() -> None:
+    """Losses of single batches reach far below their mean: both lower corners are theirs."""
+    rng = np.random.default_rng(0)
+    steps = np.arange(20_000)
+    losses = np.exp(-steps / 5000) * 10.0 ** -rng.uniform(0, 6, len(steps))
+    sketch = loss_panel((20, 10, 304, 280), DARK, [Line("batches", steps, losses)])
+    name = next(text for text in sketch.texts if text.text == "batches")
+    assert name.x > 180
+    assert name.y < 80
 
 
 @pytest.mark.gl

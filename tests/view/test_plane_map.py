@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import scalarviz as sv
 from scalarviz import nn, optim
+from scalarviz.errors import TypeMismatchError
 from scalarviz.run.edits import AddSamples, Refill
 from scalarviz.run.moment import Moment
 from scalarviz.run.panels import Axis, LossCurve, PlaneMap, PointEdits, Points
@@ -20,6 +21,7 @@ from scalarviz.view.draw.maps import class_colours, get_map, signed_shades
 from scalarviz.view.draw.theme import DARK, LIGHT, rgb
 from scalarviz.view.panels.plane import HARD, TEST
 from scalarviz.view.panels.plane_picture import SHARE, boundary, shades
+from scalarviz.view.panels.plane_points import BACK as HELD_BACK
 from scalarviz.view.panels.plane_work import BUDGET, LEVELS, PlaneWork
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.offscreen import offscreen
@@ -459,7 +461,7 @@ def test_pointing_says_where_and_what_and_switches_switch():
         assert hard[0] < 0.6
         assert hard[1] > 0.72
         shown = [p for s in view.bench.sketches for p in s.points]
-        assert not any(p.hollow for p in shown)
+        assert not any(p.hollow and p.diameter == HELD_BACK for p in shown)
         view.close()
 
 
@@ -472,3 +474,36 @@ def test_what_the_scenes_own_functions_do_wrong_stands_in_the_place():
     assert bench.side.ground.notes == ["panel 'the plane': ValueError: no such plane"]
     assert not bench.side.moving
     assert "loss" in words(bench)
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+@pytest.mark.parametrize("back", [False, True])
+def test_the_point_whose_way_is_drawn_is_ringed_above_all_points_around_it(theme, back):
+    """Four hundred points lie over it, painted later than it."""
+    crowd = np.vstack([[0.1, 0.1], RNG.normal(0.1, 0.03, (400, 2))])
+    scene = scene_of(replace(PANEL, points=lambda moment: Points(crowd, np.ones(401), np.full(401, back))))
+    scene = replace(scene, probe=crowd[0])
+    with offscreen():
+        bench = Workbench(scene, (1280, 720), theme, keys=(("?", "all keys"),))
+        bench.update(bench.subject.frame())
+    y, x = pixel(bench, crowd[0])
+    picture = picture_of(bench)
+    chosen = np.array(rgb((DARK if theme == "dark" else LIGHT).selection)) * 255
+    angles = np.linspace(0, 2 * np.pi, 64, endpoint=False)
+    around = [
+        min(np.abs(picture[round(y + r * np.sin(a)), round(x + r * np.cos(a))] - chosen).max() for r in (6, 7, 8))
+        for a in angles
+    ]
+    assert np.mean(np.array(around) < 60) > 0.9
+
+
+def test_the_pointer_says_what_a_click_would_add():
+    edits = PointEdits(lambda at: AddSamples(np.array([at]), np.array([[1.0]])), lambda index: None, lambda: "right")
+    with offscreen():
+        view = playing(replace(PANEL, points=given_points, edits=edits))
+        view.move(at_plane(view, -1.15, 0.93))
+        view.tick(0.02)
+        assert any("click: add a point (right)" in word for word in words(view.bench))
+        view.close()
+    with pytest.raises(TypeMismatchError, match="PointEdits: adds"):
+        PointEdits(edits.add, edits.remove, "right")

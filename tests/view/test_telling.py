@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import nn, optim
-from scalarviz.run import Story
+from scalarviz.run import Moment, Story
 from scalarviz.run.edits import SetWeights
 from scalarviz.run.panels import ColourCube, LossCurve
 from scalarviz.run.scene import Scene
@@ -486,3 +487,32 @@ def test_a_weight_that_is_exactly_nothing_prints_a_plain_zero(opened: Callable[.
     made.run.do(SetWeights(0, [0.0, 0.001, -0.001]))
     host = opened(made)
     assert [item.text for item in host.view.bench._numbers[0].texts][:3] == ["0", "0.00", "0.00"]
+
+
+@pytest.mark.parametrize(("reached", "headline"), [(True, "Learnt."), (False, "Stopped at loss ")])
+def test_a_scene_that_knows_what_is_right_says_whether_it_has_learnt(
+    opened: Callable[..., Unseen], reached: bool, headline: str
+) -> None:
+    """The loss has fallen by half and more in both."""
+    made = scene()
+    made.story = Story(SENTENCE, claim=lambda moment: "Three of four.", reached=lambda moment: reached)
+    host = opened(made)
+    run_to_the_end(host)
+    assert any(word.startswith(headline) for word in words(host))
+    assert "Three of four." in words(host)
+
+
+def test_the_opening_follows_what_a_hand_changes_before_the_first_step(opened: Callable[..., Unseen]) -> None:
+    module = importlib.import_module("scalarviz.scenes.playground")
+    made = module.build(module.Options(engine="numpy"))
+    host = opened(made, wait=None)
+    assert {"25 weights.", "They should tell the disc from the ring around it."} <= set(words(host))
+    source = host.view.bench.subject.source
+    controls = {control.label: control for control in made.controls}
+    for name, value in (("x\N{SUPERSCRIPT TWO}", True), ("data", "spiral")):
+        source.edit(controls[name].change(value, Moment(host.view.worker.latest, source)))
+        host.view.worker.settle()
+        pass_time(host, 0.3)
+    assert made.run.n_weights == 29
+    assert "29 weights." in words(host)
+    assert "They should tell two spirals apart that wind around each other." in words(host)

@@ -132,7 +132,8 @@ def test_the_curve_has_a_point_a_pixel_and_keeps_its_ends():
     losses = np.random.default_rng(0).random(len(steps))
     places, means = reduced(Curve(steps, losses, losses), StepScale(0, 10**6, 0.0, 600.0))
     assert 100 < len(places) <= 600
-    assert (means[0], means[-1]) == (losses[0], losses[-1])
+    assert means[0] == losses[0]
+    assert means[-1] == pytest.approx(0.5, abs=0.03)  # a mean as everywhere: the loss of one batch would be a cliff
     assert np.all(np.diff(places) > 0)
     assert abs(means[-200:-1].mean() - 0.5) < 0.01
 

@@ -118,6 +118,8 @@ class PointEdits:
         ``add((across, up)) -> Edit | None``: one more point there.
     remove : callable
         ``remove(index) -> Edit | None``: without the point of that number (of :class:`Points`).
+    adds : callable or None
+        ``adds() -> str``: what the next point will be, which the pointer says over an empty place.
 
     Raises
     ------
@@ -127,10 +129,13 @@ class PointEdits:
 
     add: Callable[[tuple[float, float]], Edit | None]
     remove: Callable[[int], Edit | None]
+    adds: Callable[[], str] | None = None
 
     def __post_init__(self) -> None:
         function(self.add, "PointEdits: add")
         function(self.remove, "PointEdits: remove")
+        if self.adds is not None:
+            function(self.adds, "PointEdits: adds")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

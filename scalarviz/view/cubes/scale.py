@@ -214,11 +214,13 @@ def grown(tracker: RangeTracker, target: Mapping[str, float], seconds: float | N
 
 
 def share_text(share: float) -> str:
-    """``0 %``, ``2.6 %``; what would round to zero but is not is ``<0.1 %``."""
+    """``0 %``, ``2.6 %``, ``100 %``; what would round to zero but is not is ``<0.1 %``."""
     percent = 100.0 * share
     if percent == 0:
         return "0 %"
-    return "<0.1 %" if percent < 0.1 else f"{percent:.2g} %"
+    if percent < 0.1:
+        return "<0.1 %"
+    return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %"
 
 
 class ActivationScale:

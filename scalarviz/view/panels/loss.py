@@ -117,8 +117,9 @@ def thin_out(steps: Array, losses: Array, columns: int) -> tuple[Array, Array, A
     sizes = np.diff(np.append(begin, count))
     mean = np.add.reduceat(losses, begin) / sizes
     middle = np.add.reduceat(steps, begin) / sizes
-    for end in (0, -1):  # the ends are the first and the last step's own loss
-        mean[end], middle[end] = losses[end], steps[end]
+    # It begins with the first step's own loss. It ends at the last step, but with a mean as everywhere: the loss of one
+    # batch would be a cliff at its end.
+    mean[0], middle[0], middle[-1] = losses[0], steps[0], steps[-1]
     return middle, mean, np.minimum.reduceat(losses, begin), np.maximum.reduceat(losses, begin)
 
 
@@ -167,8 +168,8 @@ def loss_panel(
     switch.draw(sketch, x + width, y + 14, theme, log=scale.log, free=can_be_log(every))
     _grid(sketch, plot, theme, scale, (first, said))
     paths = []
-    for curve, data in sorted(zip(curves, reduced, strict=True), key=lambda pair: not pair[0].dashed):
-        paths.append(_draw_curve(sketch, plot, theme, scale, curve, data, (first, last), older=bool(before)))
+    for curve, data in sorted(zip(curves, reduced, strict=True), key=lambda pair: pair[0].dashed):
+        paths += _draw_curve(sketch, plot, theme, scale, curve, data, (first, last), older=bool(before))
     ending = f"end: {before}"
     if before and measure(ending, LABEL) + 90 <= plot[2]:  # between the numbers of the steps
         sketch.text(plot[0] + plot[2] / 2, plot[1] + plot[3] + 18, ending, LABEL, theme.text2, anchor="middle")
@@ -210,11 +211,11 @@ def _draw_curve(
     span: tuple[float, float],
     *,
     older: bool = False,
-) -> Float:
-    """Returns the points of its line (N, 2)."""
+) -> list[Float]:
+    """Returns the points (N, 2) of its line, and of the ends of its spread where that is drawn."""
     steps, mean, low, high = data
     if not len(steps):
-        return np.zeros((0, 2), np.float32)
+        return []
     x, y, width, height = plot
     across = x + (width - END) * (steps - span[0]) / max(span[1] - span[0], 1.0)
 
@@ -222,10 +223,15 @@ def _draw_curve(
         up = np.clip(scale.place(losses), 0.0, 1.0)
         return np.stack([across, y + height * (1 - up)], axis=1).astype(np.float32)
 
-    if low is not mean and not curve.dashed:  # the spread that the mean hides
-        sketch.lines(points(low), points(high), theme.flow, 1.0)
     colour = theme.text2 if curve.dashed else theme.text1
     path = points(mean)
+    drawn = [path]
+    if curve.dashed:  # seen where it runs along the other one too
+        sketch.polyline(path, theme.background, 4.4, dash=(6, 4))
+    elif low is not mean:  # the spread that the mean hides
+        least, most = points(low), points(high)
+        drawn += [least, most]
+        sketch.lines(least, most, theme.flow, 1.0)
     sketch.polyline(path, colour, 1.6 if curve.dashed else 2.0, dash=(6, 4) if curve.dashed else None)
     if curve.dashed and len(path) == 1:  # measured once: a ring
         sketch.disc(float(path[0, 0]), float(path[0, 1]), 4.5, stroke=colour, border=1.6)
@@ -235,7 +241,7 @@ def _draw_curve(
             sketch.disc(*end, 4.5, theme.background, stroke=theme.text3, border=1.6)
         else:
             sketch.disc(*end, 4.5, colour)
-    return path
+    return drawn
 
 
 def _names(sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[Line], paths: Sequence[Float]) -> None:

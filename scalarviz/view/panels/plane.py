@@ -154,13 +154,10 @@ class PlaneDrawer(Drawer[PlaneMap]):
         if self._ringed is None or self._ringed[0] is not over or not np.array_equal(self._ringed[1], probe):
             self._ringed = over, probe.copy(), _number_of(self.panel, over.points, probe)
         index = self._ringed[2]
-        centre = None if index is None else over.centre(index)
-        if index is None or centre is None or (over.points.back[index] and not self.toggles[TEST].on):
+        if index is None or (over.points.back[index] and not self.toggles[TEST].on):
             return ()
-        sketch, theme = Sketch(over=True), self.ground.theme
-        sketch.disc(*centre, 8.6, stroke=theme.background, border=4.4)
-        sketch.disc(*centre, 7.6, stroke=theme.selection, border=2.2)
-        return [sketch]
+        ring = over.ringed(index)
+        return () if ring is None else [ring]
 
     def _wrong(self, box: Box, error: Exception) -> Sketch:
         said = words_of(error)
@@ -264,8 +261,14 @@ class PlaneDrawer(Drawer[PlaneMap]):
             learnt = self._edits and not self._points.points.back[index]
             more += ["right click: take it away"] if learnt else []
         elif self._edits:
-            more.append("click: add a point")
+            more.append(f"click: add a point{self._kind()}")
         return [pointer_label(at, size, where.strip(), self._says(moment, place), more, self.ground.theme)]
+
+    def _kind(self) -> str:
+        """What a new point will be."""
+        adds = None if self.panel.edits is None else self.panel.edits.adds
+        word = "" if adds is None else adds()
+        return f" ({word})" if word else ""
 
     def _says(self, moment: Moment, place: Point) -> str:
         """What the network makes of a place."""

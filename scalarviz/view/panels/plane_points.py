@@ -10,13 +10,16 @@ from numpy.typing import NDArray
 from ...run.panels import PlaneMap, Points
 from ..draw.maps import class_colours, signed_shades
 from ..draw.places import Box
-from ..draw.sketch import Sketch
+from ..draw.sketch import Sketch, rgba
 from ..draw.theme import Theme
 
 MOST = 2000
 """Points that are drawn at most."""
 LEARNT, BACK = 7.6, 8.6
 """Diameters with their rims: of points that are learnt from, and of hollow ones that are held back."""
+RING = 19.5
+"""Diameter, with its edges, of the ring around the point whose way is drawn."""
+_RINGED = 1.45
 _REACH = 6.0  # from the middle of a point, in which it is under the pointer
 _RIM = 1.0
 
@@ -80,6 +83,18 @@ class PlanePoints:
             sketch.discs(self.centres[hollow], BACK, self._colours[hollow], rim=ink, border=_RIM, hollow=True)
         return [sketch]
 
+    def ringed(self, number: int) -> Sketch | None:
+        """One of those that are drawn once more, above all others and in a ring; None where it is not drawn."""
+        sketch, theme = Sketch(), self._theme
+        found = np.flatnonzero(self.kept == number)
+        if not len(found):
+            return None
+        held, size = bool(self._back[found[0]]), BACK if self._back[found[0]] else LEARNT
+        ring = np.array([rgba(theme.selection)[:3]], np.float32)
+        sketch.discs(self.centres[found], RING, ring, rim=theme.background, border=_RINGED, hollow=True)
+        sketch.discs(self.centres[found], size, self._colours[found], rim=theme.ink, border=_RIM, hollow=held)
+        return sketch
+
     def at(self, point: tuple[float, float], *, back: bool) -> int | None:
         """Number of the point that is seen there, those that are held `back` or without them; None beside all."""
         away = np.hypot(self.centres[:, 0] - point[0], self.centres[:, 1] - point[1])
@@ -87,14 +102,6 @@ class PlanePoints:
         if not len(away) or away.min() > _REACH:
             return None
         return int(self.kept[int(np.argmin(away))])
-
-    def centre(self, number: int) -> tuple[float, float] | None:
-        """Where a point is drawn; None where it is not."""
-        found = np.flatnonzero(self.kept == number)
-        if not len(found):
-            return None
-        x, y = self.centres[found[0]]
-        return float(x), float(y)
 
 
 def _colours(panel: PlaneMap, targets: NDArray[np.number], theme: Theme) -> Float:

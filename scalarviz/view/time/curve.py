@@ -54,7 +54,7 @@ class Losses:
 
 
 def reduced(curve: Curve, scale: StepScale) -> tuple[Array, Array]:
-    """Places and mean losses (N,), one for each pixel at most; the first and the last are those steps' own."""
+    """Places and mean losses (N,), one for each pixel at most; the first is that step's own."""
     steps, losses = np.asarray(curve.step), np.asarray(curve.loss, float)
     finite = np.isfinite(losses)
     if not finite.all():
@@ -69,8 +69,7 @@ def reduced(curve: Curve, scale: StepScale) -> tuple[Array, Array]:
         sizes = np.diff(np.append(begin, len(steps)))
         mean = np.add.reduceat(losses, begin) / sizes
         middle = np.asarray(steps[begin + sizes // 2], float)
-        for end in (0, -1):
-            mean[end], middle[end] = losses[end], steps[end]
+        mean[0], middle[0], middle[-1] = losses[0], steps[0], steps[-1]
         steps, losses = middle, mean
     return scale.place(steps), losses
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -29,6 +30,7 @@ BREATH, LEVELS = 2.0, 24
 """Seconds of a breath of the first key cap, and how many different pictures of it are drawn."""
 BREATHING = 60.0
 """Seconds after which it rests: a window in which nothing happens draws nothing."""
+Answer = TypeVar("Answer")
 _LONGEST_TICK = 0.25  # a window that takes a while to come up has not waited meanwhile
 
 
@@ -96,7 +98,9 @@ class Telling:
         self._touches = 0
         self._begun: float | None = None  # the clock when it began
         self._stood: tuple[Frame, float] | None = None  # the frame at the end, and since when
-        self._opening = Told(self._story.opening(scene.run), self._story.sentence, opening_caps(here))
+        self._opening = Told(self._story.opening(scene.run.n_weights), self._story.sentence, opening_caps(here))
+        self._weights = scene.run.n_weights
+        self._opened_with: Frame | None = None  # the frame of which the opening speaks
         self._ending: Told | None = None
         self._end_caps = ending_caps(here)
         self.told: Told | None = self._opening
@@ -109,6 +113,8 @@ class Telling:
         if self._begun is None and (now.running or now.frame.step != self._first):
             self._begun = self._clock
         begins = self._begun is None and self._due(min(seconds, _LONGEST_TICK), now)
+        if self._begun is None:
+            self._keep_true(now.frame)
         opened, ended = self._opened(), self._ended(now)
         self.told = opened or ended
         return begins
@@ -119,6 +125,17 @@ class Telling:
         untouched, self._touches = now.touches == self._touches, now.touches
         self._waited = self._waited + seconds if now.quiet and untouched else 0.0
         return self._waited >= self._wait
+
+    def _keep_true(self, frame: Frame) -> None:
+        """What a hand changes before the first step the opening says too."""
+        if self._opened_with is None or frame is self._opened_with:
+            self._opened_with = frame
+            return
+        old, story = self._opening, self._story
+        self._weights += len(frame.values) - len(self._opened_with.values)
+        self._opened_with = frame
+        sentence = self._asked(story.anew, frame, "anew", old.sentence)
+        self._opening = Told(story.opening(self._weights), sentence or old.sentence, old.caps)
 
     def _opened(self) -> Told | None:
         """The lines before the first step; they fade when it has begun."""
@@ -153,20 +170,23 @@ class Telling:
         batches = 1 if facts is None else -(-facts.samples // max(facts.batch_size, 1))
         if self._whole:
             losses, batches = np.array([*self._whole, Moment(frame, self._source).whole_loss()]), 1
-        if not learnt(losses, batches, self._story.fall):
-            return Told(f"Stopped at loss {loss_text(float(losses[-1]))}.", "", self._end_caps)
+        story = self._story
+        reached = bool(self._asked(story.reached, frame, "reached", learnt(losses, batches, story.fall)))
+        said = str(self._asked(story.claim, frame, "claim", "")) if reached or story.reached is not None else ""
+        if not reached:
+            return Told(f"Stopped at loss {loss_text(float(losses[-1]))}.", said, self._end_caps)
         fall = loss_text(float(losses[0])), loss_text(float(losses[-1]))
-        return Told("Learnt.", self._claim(frame), self._end_caps, fall)
+        return Told("Learnt.", said, self._end_caps, fall)
 
-    def _claim(self, frame: Frame) -> str:
-        """The scene's sentence about this moment, where it holds."""
-        if self._story.claim is None:
-            return ""
+    def _asked(self, function: Callable[[Moment], Answer] | None, frame: Frame, name: str, other: Answer) -> Answer:
+        """What a function of the story says of a moment; `other` where there is none, or where it raises."""
+        if function is None:
+            return other
         try:
-            return str(self._story.claim(Moment(frame, self._source)))
+            return function(Moment(frame, self._source))
         except Exception as error:  # a scene's own code: the window goes on without the sentence
-            self._note(f"the story's claim: {words_of(error)}")
-            return ""
+            self._note(f"the story's {name}: {words_of(error)}")
+            return other
 
 
 def learnt(losses: np.ndarray, batches: int = 1, fall: float = 0.5) -> bool:
