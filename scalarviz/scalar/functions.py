@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence, Sized
 from functools import partial, reduce
-from typing import SupportsFloat
+from typing import Any, SupportsFloat
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from .dot import dot
 from .kernel import kernel
 from .largest import MAX
 from .many import Many
+from .single import Single
 from .value import Value, apply, as_value, binary, unary
 
 Operand = Value | SupportsFloat
@@ -140,32 +141,40 @@ def mean(xs: Iterable[Operand]) -> Value:
     return sum(values) / len(values)
 
 
-def max(xs: Iterable[Operand]) -> Value:
-    """The largest of `xs`; the gradient goes to the first one that is largest (to all of them if one is NaN).
+def max(xs: Iterable[Operand] | Any, *others: Operand) -> Value:
+    """The largest of `xs`, or of several operands; the gradient goes to the first one that is largest.
+
+    If one is NaN, so is the result, and the gradient goes to all of them.
 
     Raises
     ------
     InputError
         `xs` is empty.
     TypeMismatchError
-        `xs` is no sequence of Values and numbers.
+        `xs` is no sequence of Values and numbers, or one of several operands is a sequence.
     """
+    if others:
+        xs = _several("max", (xs, *others))
     if isinstance(xs, Many):
         return xs.reduced("max")  # type: ignore[no-any-return]
     values = _values("max", xs)
     return apply(MAX, *values) if len(values) > 2 else reduce(partial(apply, kernel("first_max")), values)
 
 
-def min(xs: Iterable[Operand]) -> Value:
-    """The smallest of `xs`; the gradient goes to the first one that is smallest (to all of them if one is NaN).
+def min(xs: Iterable[Operand] | Any, *others: Operand) -> Value:
+    """The smallest of `xs`, or of several operands; the gradient goes to the first one that is smallest.
+
+    If one is NaN, so is the result, and the gradient goes to all of them.
 
     Raises
     ------
     InputError
         `xs` is empty.
     TypeMismatchError
-        `xs` is no sequence of Values and numbers.
+        `xs` is no sequence of Values and numbers, or one of several operands is a sequence.
     """
+    if others:
+        xs = _several("min", (xs, *others))
     if isinstance(xs, Many):
         return xs.reduced("min")  # type: ignore[no-any-return]
     return -max([-x for x in _values("min", xs)])
@@ -184,6 +193,22 @@ def logsumexp(xs: Iterable[Operand]) -> Value:
         `xs` is no sequence of Values and numbers.
     """
     return reduce(partial(apply, kernel("logaddexp")), _values("logsumexp", xs))
+
+
+def _several(name: str, operands: Sequence[Any]) -> list[Operand]:
+    """The operands of ``max(a, b)``: numbers, as Python's takes them."""
+    for x in operands:
+        if not _alone(x) and isinstance(x, Iterable | Sized):
+            raise TypeMismatchError(
+                f"{name}(a, b) takes numbers and Values, {name}(xs) one sequence; got {type(x).__name__} as one of "
+                f"several; sv.{name}imum(p, q) goes through two arrays number by number"
+            )
+    return list(operands)
+
+
+def _alone(x: Any) -> bool:
+    """Whether it is one number, although it may have a length."""
+    return isinstance(x, Value | Single) or (isinstance(x, np.ndarray) and x.ndim == 0)
 
 
 def _values(name: str, xs: Iterable[Operand]) -> list[Value]:

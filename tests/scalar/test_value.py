@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import scalarviz as sv
 from scalarviz import Value, Weight
-from scalarviz.errors import StateError
+from scalarviz.errors import StateError, TypeMismatchError
 
 NUMBERS = st.floats(-5, 5, allow_subnormal=False)
 
@@ -339,6 +339,29 @@ def test_what_takes_many_takes_a_generator_like_pythons_own_sum(name):
     fold = getattr(sv, name)
     xs = [Value(0.5), Value(-1.0), 2.0]
     assert fold(x for x in xs).data == fold(xs).data == fold(tuple(xs)).data
+
+
+@pytest.mark.parametrize(("ours", "pythons"), [(sv.max, max), (sv.min, min)])
+@pytest.mark.parametrize("numbers", [(3.0, -4.0), (-4.0, 3.0), (2.0, 2.0), (1.0, 5.0, -2.0), (5.0, 5.0, 1.0, 5.0)])
+def test_largest_and_smallest_take_several_as_pythons_own_do(ours, pythons, numbers):
+    """The gradient goes to the first that is chosen; numbers may stand among the Values."""
+    leaves = [Value(x) for x in numbers]
+    found = ours(*leaves)
+    found.backward()
+    assert found.data == pythons(numbers)
+    first = numbers.index(pythons(numbers))
+    assert [leaf.grad for leaf in leaves] == [float(k == first) for k in range(len(numbers))]
+    assert ours(leaves[0], *numbers[1:]).data == pythons(numbers)
+
+
+@pytest.mark.parametrize("wrong", [[1.0], (), np.ones(3), "x", {}])
+def test_one_of_several_is_no_sequence(wrong):
+    for fold in (sv.max, sv.min):
+        with pytest.raises(TypeMismatchError, match=r"sequence; got .*imum"):
+            fold(Value(1.0), wrong)
+        with pytest.raises(TypeMismatchError, match=r"sequence; got .*imum"):
+            fold(wrong, Value(1.0))
+    assert sv.max(np.array(3.0), Value(1.0)).data == 3.0
 
 
 class TestLabels:
