@@ -22,11 +22,12 @@ UP, ACROSS = 9, 24
 """Characters of a column's name beside the plane, which it makes narrower, and below it."""
 
 
-def panels_of(known: Known, hand: Hand) -> tuple[Panel, ...]:
+def panels_of(known: Known, hand: Hand, batch: int) -> tuple[Panel, ...]:
     """The panels of a scene with these points; axes, colours and words are those of the points of each moment."""
+    step = f"{batch:,} points a step" if batch > 1 else "one point a step"
     kinds = _Kinds(known, hand)
     flat, neuron_maps, switches = kinds.of(known.first)
-    return flat, LossCurve("points to learn from", held_back(known)), neuron_maps, switches
+    return flat, LossCurve(step, held_back(known)), neuron_maps, switches
 
 
 class _Kinds:
@@ -156,7 +157,7 @@ class Hand:
 def held_back(known: Known) -> HeldBack:
     """The second curve: of the points that belong to those of the moment."""
     return HeldBack(
-        "held back",
+        "test",
         lambda moment: known.at(moment.frame).test,
         lambda moment, outputs, targets: known.at(moment.frame).sort.right(outputs, targets),
     )

@@ -86,7 +86,7 @@ def build(options: Options) -> sv.Scene:
         panels=(
             DigitBoard(digits.test.reshape(len(digits.test), -1), digits.test_labels, digits.side),
             DigitPad(digits.side),
-            LossCurve("digits to learn from", _test_curve(digits)),
+            LossCurve(f"{batch:,} digits a step", _test_curve(digits)),
         ),
         notes=notes,
         story=Story("They should read handwritten digits.", claim=partial(_claim, digits=digits)),

@@ -79,7 +79,10 @@ def build(options: Options) -> sv.Scene:
         run=run,
         probe=probe[0],
         probe_target=target[0],
-        panels=(board(words, shown, options.heads, options.layers), LossCurve(f"{batch:,} words", _test_curve(words))),
+        panels=(
+            board(words, shown, options.heads, options.layers),
+            LossCurve(f"{batch:,} words a step", _test_curve(words)),
+        ),
         notes=notes,
         plan=plan_of(options.layers, options.embd),
         story=Story("They should invent names, letter by letter.", claim=_claim_of(words, options), fall=FALL),

@@ -188,7 +188,7 @@ def build(options: Options) -> sv.Scene:
         run=run,
         input_names=points.units.names,
         output_names=points.sort.classes if points.sort.outputs > 1 else (points.units.target.name,),
-        panels=panels_of(known, hand),
+        panels=panels_of(known, hand, batch),
         notes=notes,
         story=sv.run.Story(_sentence(points), claim=partial(_claim, known=known), anew=partial(_anew, known=known)),
         whole_loss=points.learnt <= MOST_TOLD,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..tape import Tape
+from .look_back import again_within, visited
 from .optimizer import starts
 
 if TYPE_CHECKING:
@@ -48,10 +49,10 @@ def weight_record(run: Run, index: int) -> WeightRecord:
     """
     run.timeline.enter()
     first, newest = run.timeline.span
-    measured = run.timeline.keyframes.clock  # seconds of the engine for all branches
     same = _Same(run._tape, index)
-    if newest == first or min(measured, (newest - first) * run._training.seconds_a_step) <= SECONDS:
-        found = _replayed(run, same, _places(run, first, newest))
+    if newest == first or again_within(run, SECONDS):
+        looks = visited(run, _places(run, first, newest), same.now)
+        found = {step: value for step, value in looks.items() if value is not None}
     else:
         found = _kept(run, same)
     found[run.steps] = float(run._store.value[index])
@@ -75,26 +76,17 @@ class _Same:
             self._known[id(tape)] = None if start is None else start + self._offset
         return self._known[id(tape)]
 
+    def now(self, run: Run) -> float | None:
+        """Its value in a run; None where it is not there."""
+        index = self.at(run._tape)
+        return None if index is None else float(run._store.value[index])
+
 
 def _places(run: Run, first: int, newest: int) -> list[int]:
     places = {int(step) for step in np.linspace(first, newest, POINTS)}
     for edit in run.timeline.line.edits[-_EDITS:]:
         places |= {edit.step - 1, edit.step}
     return sorted(step for step in places if first <= step <= newest)
-
-
-def _replayed(run: Run, same: _Same, places: list[int]) -> dict[int, float]:
-    timeline, here, found = run.timeline, run.steps, dict[int, float]()
-    try:
-        timeline.to(places[0])
-        for step in places:
-            while run.steps < step:
-                timeline.advance(step - run.steps)
-            if (index := same.at(run._tape)) is not None:
-                found[step] = float(run._store.value[index])
-    finally:
-        timeline.to(here)
-    return found
 
 
 def _kept(run: Run, same: _Same) -> dict[int, float]:

@@ -16,7 +16,8 @@ from scalarviz.view.draw.theme import DARK
 from scalarviz.view.panels.colours import CubePlaces, colours_discs
 from scalarviz.view.panels.hud import HudState, fitted, hud
 from scalarviz.view.panels.legend import bar_pixels, legend
-from scalarviz.view.panels.loss import Line, axis, loss_panel, thin_out, tick_text
+from scalarviz.view.panels.loss import Line, axis, loss_panel, tick_text
+from scalarviz.view.panels.loss_mean import thin_out
 from scalarviz.view.panels.pictures import picture_boxes, thumbnail, to_bytes
 from scalarviz.view.window.offscreen import render
 

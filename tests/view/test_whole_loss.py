@@ -167,5 +167,5 @@ def test_another_batch_by_hand_is_said_beside_the_curve_and_in_the_bar():
         bench.update(bench.subject.frame())
         said = [item.text for sketch in bench.sketches for item in sketch.texts]
         assert "single samples" not in said
-        assert "4 samples" in said
+        assert "4 samples a step" in said
         assert not bench.bar.partly

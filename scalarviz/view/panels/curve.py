@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
 
+from ...errors import StateError
 from ...run.frame import Frame
+from ...run.look_back import looked_back
 from ...run.moment import Moment
 from ...run.panels import HeldBack, LossCurve, TestCurve
+from ...run.run import Run
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import loss_text, measure
@@ -22,6 +26,7 @@ from .switch import AxisSwitch
 from .wording import BEFORE, noun
 
 _SHARE = 1 / 200  # the dashed curve gets a new point when the run is this much longer
+_BEFORE = 32  # points that a still has of the steps before
 _PAUSE = 0.25  # seconds from one measurement of the accuracy to the next in a window, and at rest; a film: every frame
 
 
@@ -99,6 +104,8 @@ class LossDrawer(Drawer[LossCurve]):
         """Measure what is due."""
         self._step, self._words_late = moment.frame.step, False
         if self.panel.test is not None and moment.source.can.predict:
+            if seconds is None and not self.steps:  # a still: the frames before it were not seen
+                self._look_back(self.panel.test, moment)
             self._extend(self.panel.test, moment, seconds)
 
     @property
@@ -131,7 +138,9 @@ class LossDrawer(Drawer[LossCurve]):
         coming = None if ahead is None or len(frame.curve.step) else ahead.coming(frame)
         ahead = holding(ahead, frame)
         label = self._label()
-        curves = [Line(label, frame.curve.step, frame.curve.loss)]
+        facts = self.ground.subject.source.facts
+        noisy = facts is not None and not facts.whole
+        curves = [Line(label, frame.curve.step, frame.curve.loss, noisy=noisy)]
         if coming is not None:  # before the first step the loss of it is known already: one dot
             curves = [Line(label, np.array([frame.step]), np.array([coming]))]
         if test is not None and self.steps:
@@ -146,7 +155,7 @@ class LossDrawer(Drawer[LossCurve]):
         facts = self.ground.subject.source.facts
         if facts is None or facts.batch_size == self._batch:
             return self.panel.label
-        return f"{facts.batch_size:,} {noun(self.ground.subject, facts.batch_size)}"
+        return f"{facts.batch_size:,} {noun(self.ground.subject, facts.batch_size)} a step"
 
     # ---- hands
 
@@ -207,6 +216,25 @@ class LossDrawer(Drawer[LossCurve]):
             self._values, self._data = frame.values, frame.data
             self.losses.append(moment.evaluate(inputs, targets))
             self._accuracies.append(test.share(moment))
+
+    def _look_back(self, test: TestCurve | HeldBack, moment: Moment) -> None:
+        """The losses of the steps before, of who knows; not where one had to wait for it."""
+        if not moment.source.can.open or not len(moment.frame.curve.step):
+            return
+
+        def lost(run: Run) -> float:
+            inputs, targets = test.of(Moment(run.frame(), moment.source))
+            return run.evaluate(inputs, targets) if len(inputs) else float("nan")
+
+        asked = moment.source.ask(lambda run: looked_back(run, lost, _BEFORE, moment.frame.step))
+        if not asked.done.is_set():
+            asked.forget()
+            return
+        with suppress(StateError):  # others have changed the data since: what was cannot be done again
+            for step, loss in asked.answer().items():
+                self.steps.append(step)
+                self.losses.append(loss)
+                self._accuracies.append(None)
 
     def _edited(self, frame: Frame) -> bool:
         """Whether the end of the dashed curve was measured at this step, but before weights or data were changed."""

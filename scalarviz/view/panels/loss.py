@@ -9,26 +9,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..draw.places import LABEL, Box
-from ..draw.sketch import Float, Sketch
+from ..draw.sketch import Float, Sketch, dashes
 from ..draw.text import measure, short
 from ..draw.theme import Theme
 from ..shown.ahead import Ahead
+from .loss_mean import Reduced, averaged, thin_out
 from .step_axis import END, StepAxis
 from .switch import AxisSwitch
 
 Array = NDArray[np.floating]
+DASHES = 6.0, 4.0
+"""Logical pixels on and off, of a curve of another data set."""
 _AXIS = 40  # room for the numbers on the left
 _MANTISSAS = ((1, 1.5, 2, 3, 4, 5, 7), (1, 2, 5), (1, 3), (1,))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """One curve: label, steps and losses of the same length (not finite: left out)."""
+    """One curve.
+
+    Attributes
+    ----------
+    label : str
+    steps, losses : ndarray
+        Of the same length; what is not finite is left out.
+    dashed : bool
+        Whether it is that of another data set: over the others, apart from them.
+    noisy : bool
+        Whether each loss is of a few samples only: the line is their mean then, their own are thin and grey.
+    """
 
     label: str
     steps: NDArray[np.integer] | Array
     losses: Array
     dashed: bool = False
+    noisy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,21 +123,6 @@ def tick_text(value: float) -> str:
     return short(value).replace(".0e", "e")
 
 
-def thin_out(steps: Array, losses: Array, columns: int) -> tuple[Array, Array, Array, Array]:
-    """Mean, least and largest loss of at most `columns` groups of neighbouring steps: (steps, mean, low, high)."""
-    count = len(steps)
-    if count <= columns:
-        return steps.astype(float), losses, losses, losses
-    begin = np.linspace(0, count, columns + 1).astype(np.intp)[:-1]
-    sizes = np.diff(np.append(begin, count))
-    mean = np.add.reduceat(losses, begin) / sizes
-    middle = np.add.reduceat(steps, begin) / sizes
-    # It begins with the first step's own loss. It ends at the last step, but with a mean as everywhere: the loss of one
-    # batch would be a cliff at its end.
-    mean[0], middle[0], middle[-1] = losses[0], steps[0], steps[-1]
-    return middle, mean, np.minimum.reduceat(losses, begin), np.maximum.reduceat(losses, begin)
-
-
 def loss_panel(
     box: Box,
     theme: Theme,
@@ -167,9 +167,13 @@ def loss_panel(
         steps.plot, steps.first, steps.last = plot, first, last
     switch.draw(sketch, x + width, y + 14, theme, log=scale.log, free=can_be_log(every))
     _grid(sketch, plot, theme, scale, (first, said))
-    paths = []
+    paths, ends = list[Float](), list[tuple[Line, Float]]()
     for curve, data in sorted(zip(curves, reduced, strict=True), key=lambda pair: pair[0].dashed):
-        paths += _draw_curve(sketch, plot, theme, scale, curve, data, (first, last), older=bool(before))
+        if drawn := _draw_curve(sketch, plot, theme, scale, curve, data, (first, last)):
+            paths += drawn
+            ends.append((curve, drawn[0][-1]))
+    for curve, end in reversed(ends):
+        _draw_end(sketch, theme, curve, end, older=bool(before))
     ending = f"end: {before}"
     if before and measure(ending, LABEL) + 90 <= plot[2]:  # between the numbers of the steps
         sketch.text(plot[0] + plot[2] / 2, plot[1] + plot[3] + 18, ending, LABEL, theme.text2, anchor="middle")
@@ -177,12 +181,13 @@ def loss_panel(
     return sketch
 
 
-def _reduced(curve: Line, columns: int) -> tuple[Array, Array, Array, Array]:
+def _reduced(curve: Line, columns: int) -> Reduced:
     steps, losses = np.asarray(curve.steps), np.asarray(curve.losses, float)
     finite = np.isfinite(losses)
     if not finite.all():  # a million steps are copied only if they must be
         steps, losses = steps[finite], losses[finite]
-    return thin_out(steps, losses, columns)
+    found = thin_out(steps, losses, columns)
+    return averaged(found) if curve.noisy else found
 
 
 def _grid(sketch: Sketch, plot: Box, theme: Theme, scale: Axis, span: tuple[float, float]) -> None:
@@ -207,41 +212,45 @@ def _draw_curve(
     theme: Theme,
     scale: Axis,
     curve: Line,
-    data: tuple[Array, Array, Array, Array],
+    data: Reduced,
     span: tuple[float, float],
-    *,
-    older: bool = False,
 ) -> list[Float]:
     """Returns the points (N, 2) of its line, and of the ends of its spread where that is drawn."""
-    steps, mean, low, high = data
-    if not len(steps):
+    if not len(data.steps):
         return []
     x, y, width, height = plot
-    across = x + (width - END) * (steps - span[0]) / max(span[1] - span[0], 1.0)
+    across = x + (width - END) * (data.steps - span[0]) / max(span[1] - span[0], 1.0)
 
     def points(losses: Array) -> Float:
         up = np.clip(scale.place(losses), 0.0, 1.0)
         return np.stack([across, y + height * (1 - up)], axis=1).astype(np.float32)
 
-    colour = theme.text2 if curve.dashed else theme.text1
-    path = points(mean)
-    drawn = [path]
-    if curve.dashed:  # seen where it runs along the other one too
-        sketch.polyline(path, theme.background, 4.4, dash=(6, 4))
-    elif low is not mean:  # the spread that the mean hides
-        least, most = points(low), points(high)
-        drawn += [least, most]
-        sketch.lines(least, most, theme.flow, 1.0)
-    sketch.polyline(path, colour, 1.6 if curve.dashed else 2.0, dash=(6, 4) if curve.dashed else None)
-    if curve.dashed and len(path) == 1:  # measured once: a ring
-        sketch.disc(float(path[0, 0]), float(path[0, 1]), 4.5, stroke=colour, border=1.6)
-    if not curve.dashed:
-        end = float(path[-1, 0]), float(path[-1, 1])
-        if older:
-            sketch.disc(*end, 4.5, theme.background, stroke=theme.text3, border=1.6)
-        else:
-            sketch.disc(*end, 4.5, colour)
-    return drawn
+    path = points(data.line)
+    if curve.dashed:  # over the other curve, which shows between the dashes: each has a little ground around it
+        sketch.lines(*dashes(path, *DASHES), theme.background, 5.0)
+        sketch.polyline(path, theme.text2, 1.8, dash=DASHES)
+        return [path]
+    beside: list[Float] = []
+    if data.low is not data.high:  # the spread that the mean hides
+        beside = [points(data.low), points(data.high)]
+        sketch.lines(beside[0], beside[1], theme.flow, 1.0)
+    elif data.spread:  # every step has a place of its own
+        beside = [points(data.low)]
+        sketch.polyline(beside[0], theme.flow, 1.0)
+    sketch.polyline(path, theme.text1, 2.0)
+    return [path, *beside]
+
+
+def _draw_end(sketch: Sketch, theme: Theme, curve: Line, end: Float, *, older: bool) -> None:
+    """The disc at the end of a line; a ring around it for a dashed one, so that both are seen."""
+    x, y = end.tolist()
+    if curve.dashed:
+        sketch.disc(x, y, 7.6, stroke=theme.background, border=3.4)
+        sketch.disc(x, y, 6.6, stroke=theme.text2, border=1.8)
+    elif older:
+        sketch.disc(x, y, 4.5, theme.background, stroke=theme.text3, border=1.6)
+    else:
+        sketch.disc(x, y, 4.5, theme.text1)
 
 
 def _names(sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[Line], paths: Sequence[Float]) -> None:
@@ -261,12 +270,8 @@ def _names(sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[Line], path
     for row, curve in enumerate(curves):
         middle = first + 9.0 + 19 * row
         colour = theme.text2 if curve.dashed else theme.text1
-        sketch.polyline(
-            [(at, middle), (at + 24, middle)],
-            colour,
-            1.6 if curve.dashed else 2.0,
-            dash=(6, 4) if curve.dashed else None,
-        )
+        dash = DASHES if curve.dashed else None
+        sketch.polyline([(at, middle), (at + 24, middle)], colour, 1.8 if curve.dashed else 2.0, dash=dash)
         sketch.text(at + 32, middle + 4.5, curve.label, LABEL, colour)
 
 
