@@ -320,19 +320,19 @@ class Workbench(Laying):
         self._outdated |= changed
         return changed
 
-    def click(self, at: Point, *, shift: bool = False) -> None:
-        """A panel answers, or else the cube at a point in device pixels is selected, or nothing."""
-        point = self.to_logical(at)
-        if self.inside.click(point):
-            pass
-        elif self.side.on_more(point):
+    def click(self, at: Point, *, shift: bool = False) -> bool:
+        """A panel answers, or else the cube at a point in device pixels is selected, or nothing: whether one was."""
+        point, self._outdated = self.to_logical(at), True
+        inside = self.inside.click(point)
+        if not inside and self.side.on_more(point):
             self.side.turn_page()
             self.lay_out()
-        elif not self.side.click(point, shift=shift) and not self.side.covers(point):
-            index = self.pick(at)
+        elif not (inside or self.side.click(point, shift=shift) or self.side.covers(point)):
+            index, before = self.pick(at), self.selected
             if index is not None or not self.swatch.click(point):
                 self.select(index)
-        self._outdated = True
+                return index is not None or before is not None
+        return True
 
     def let_go(self) -> bool:
         """Give up what is selected or begun; returns whether there was something."""

@@ -309,6 +309,48 @@ def test_the_wheel_scrolls_rows_that_have_no_room_and_stops_at_both_ends() -> No
     assert made._part("s0") is not None
 
 
+def test_rows_that_scroll_leave_no_place_empty_and_none_is_cut() -> None:
+    rows = [row_of(one) for k in range(9) for one in (replaced(slider(), f"a{k}"), replaced(segments(), f"b{k}"))]
+    made = ControlsPanel(DARK)
+    made.toggle()
+    for high in range(330, 720, 30):
+        made.place((940.0, 12.0, 328.0, float(high)), [Wanted("loss", 88.0, 150.0)])
+        made.show(rows, running=False)
+        made.pass_time(OPENS)
+        while True:
+            seen = made._seen
+            bottom = seen[-1].box[1] + seen[-1].box[3]
+            assert bottom == pytest.approx(12 + HEAD + made._height, abs=1)
+            assert all(a.box[1] + a.box[3] <= b.box[1] + 0.01 for a, b in pairwise(seen))
+            if not made.scroll(-1):
+                break
+        assert seen[-1].row.label == "b8"
+        while made.scroll(1):
+            pass
+
+
+def replaced(item: Item, label: str) -> Item:
+    return replace(item, control=replace(item.control, label=label))
+
+
+def test_a_touch_pad_turns_by_parts_of_a_notch() -> None:
+    made = panel(*(replaced(slider(), f"s{k}") for k in range(30)))
+    assert [made.scroll(-0.25) for _ in range(8)] == [False, False, False, True] * 2
+
+
+def test_the_bar_is_dragged_to_both_ends() -> None:
+    made = panel(*(replaced(slider(), f"s{k}") for k in range(30)))
+    edge = BOX[0] + BOX[2] - 5
+    for y, name in ((BOX[1] + BOX[3] - 15, "s29"), (BOX[1] + HEAD, "s0")):
+        assert made.press((edge, BOX[1] + 200)) is None
+        assert made.drag((edge, y)) is None
+        assert made._part(name) is not None
+        assert made.release((edge, y)) is None
+        first = made._first
+        made.drag((edge, BOX[1] + 300))
+        assert made._first == first
+
+
 # ---- keys
 
 
@@ -357,7 +399,7 @@ def test_arrows_and_space_do_what_the_pointer_does() -> None:
     assert made.key("Space") == made.key("Enter") == Wish("set", button())
     assert made.key("Up") is True
     assert made._touched.focus == "on"
-    assert made.key("W") is made.key("Home") is made.key("5") is False
+    assert made.key("W") is made.key("5") is False
 
 
 def test_arrows_go_along_a_row_of_buttons() -> None:

@@ -304,7 +304,9 @@ def test_a_rate_that_flies_apart_pauses_names_itself_and_offers_the_last_good_st
     host.view.close()
 
 
-@pytest.mark.parametrize("text", ["", "fast", "1,5", "nan", "inf", "-1", "0x10", "9" * 5000, "1e999"])
+@pytest.mark.parametrize(
+    "text", ["", " ", "fast", "1,5,5", "nan", "inf", "-1", "0x10", "9" * 5000, "1e999", "0,05,", ","]
+)
 def test_what_is_typed_and_is_no_rate_is_refused_in_words(host: Unseen, text: str) -> None:
     opened(host)
     desk = live(host).desk
@@ -323,6 +325,129 @@ def test_a_number_is_read_as_people_write_it(host: Unseen) -> None:
         desk.typed(place(host, "batch").item, text)
         settled(host)
         assert live(host).run.batch_size == batch
+
+
+def test_a_comma_is_a_decimal_one_where_a_number_need_not_be_whole(host: Unseen) -> None:
+    opened(host)
+    desk = live(host).desk
+    assert desk is not None
+    for text, rate in (("0,125", 0.125), ("1,5", 1.5), ("2,5e-3", 2.5e-3), ("0.25", 0.25), ("1,250", 1.25)):
+        desk.typed(place(host, "learning rate").item, text)
+        settled(host)
+        assert live(host).run.lr == rate
+
+
+# ---- layers are dragged out
+
+
+def two_layers() -> Unseen:
+    net = nn.Sequential(nn.Linear(3, 6, seed=1), nn.Tanh(), nn.Linear(6, 5, seed=2), nn.Tanh(), nn.Linear(5, 3, seed=3))
+    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (X, 1 - X), batch_size=16, engine="numpy")
+    host = shown(Scene("t", run, panels=(LossCurve("64 samples"),)))
+    host.pass_time()
+    return opened(host)
+
+
+def hidden(host: Unseen) -> list[int]:
+    return [tensor.shape[0] for tensor in live(host).run.tensors if tensor.role == "weight"][:-1]
+
+
+@pytest.mark.parametrize("grip", ["layer 1", "layer 1: fewer units", "layer 1: more units"])
+def test_a_layer_that_is_dragged_out_is_taken_away_as_one_edit(grip: str) -> None:
+    host = two_layers()
+    at = middle(place(host, grip).box)
+    away = (at[0] - 300, at[1] - 120)
+    with offscreen():
+        host.view.press(at)
+        host.view.move((at[0], at[1] - 40))
+        host.view.move(away)
+    host.pass_time()
+    words = [text.text for layer in host.view.bench.overlays for sketch in layer for text in sketch.texts]
+    assert {"layer 1 taken out", "let go", "6"} <= set(words)
+    assert hidden(host) == [6, 5]
+    with offscreen():
+        host.view.release(away)
+    settled(host)
+    assert hidden(host) == [5]
+    assert len(log(host)) == 1
+    assert panel(host).stands
+    key(host, "z", "", ctrl=True)
+    assert hidden(host) == [6, 5]
+    host.view.close()
+
+
+def test_a_layer_that_is_brought_back_or_let_go_of_by_escape_stays() -> None:
+    host = two_layers()
+    at = middle(place(host, "layer 2").box)
+    for escape in (False, True):
+        with offscreen():
+            host.view.press(at)
+            host.view.move((at[0], at[1] - 200))
+        if escape:
+            key(host, "Escape")
+            assert panel(host).open
+        else:
+            host.view.move(at)
+        with offscreen():
+            host.view.release(at if not escape else (at[0], at[1] - 200))
+        settled(host)
+        assert hidden(host) == [6, 5]
+    assert log(host) == []
+    host.view.close()
+
+
+def test_units_of_a_layer_are_typed_and_delete_takes_it_away() -> None:
+    host = two_layers()
+    for _ in range(2):
+        click(host, middle(place(host, "layer 2").box))
+    title, text, then = host.fields.pop()
+    assert (title, text) == ("layer 2", "5")
+    then("12")
+    settled(host)
+    assert hidden(host) == [6, 12]
+    for wrong in ("0", "1.5", "100000", "", "nan"):
+        desk = live(host).desk
+        assert desk is not None
+        desk.typed(place(host, "layer 2").item, wrong)
+        settled(host)
+        assert hidden(host) == [6, 12]
+        assert host.view.notice()
+    key(host, "Tab")
+    while panel(host)._touched.focus != "layer 1: fewer units":
+        key(host, "Tab")
+    key(host, "Delete")
+    assert hidden(host) == [12]
+    host.view.close()
+
+
+# ---- a click on the scene
+
+
+def test_a_click_on_nothing_closes_it_and_one_on_a_cube_does_not(host: Unseen) -> None:
+    stepped(host, 2)
+    opened(host)
+    bench = host.view.bench
+    cube = bench.project(bench.layout.plates[0].corners.mean(0, keepdims=True))[0]
+    nothing = (400.0, 90.0)
+    assert bench.pick(nothing) is None
+    click(host, (float(cube[0]), float(cube[1])))
+    assert bench.selected is not None
+    assert panel(host).open
+    click(host, nothing)  # what was selected is let go of first
+    assert bench.selected is None
+    assert panel(host).open
+    with offscreen():
+        host.view.press(nothing)
+        host.view.move((nothing[0] + 60, nothing[1]))
+        host.view.release((nothing[0] + 60, nothing[1]))
+    assert panel(host).open  # it was turned
+    with offscreen():
+        host.view.press(nothing, "right")
+        host.view.release(nothing)
+    assert panel(host).open
+    click(host, nothing)
+    assert not panel(host).open
+    assert not host.closed
 
 
 # ---- keys while it is open
@@ -345,6 +470,32 @@ def test_its_keys_are_its_own_and_are_given_back(host: Unseen) -> None:
     assert panel(host).open
     key(host, "p", "p")
     assert not panel(host).open
+
+
+def test_keys_of_the_focused_control_do_not_reach_the_scene(host: Unseen) -> None:
+    stepped(host, 4)
+    opened(host)
+    sent: list[str] = []
+    former = host.view.send
+    host.view.send = lambda name, value=None: sent.append(name) or former(name, value)  # type: ignore[assignment,method-assign]
+    key(host, "Tab")
+    while panel(host)._touched.focus != "learning rate":
+        key(host, "Tab")
+    for name, rate in (
+        ("Home", 1e-4), ("End", 10.0), ("PageDown", 1.0), ("Left", 0.5), ("Down", 0.2), ("Right", 0.5), ("Up", 1.0),
+        ("PageUp", 10.0), ("Space", 10.0), ("Delete", 10.0), ("Backspace", 10.0),
+    ):  # fmt: skip
+        key(host, name, " " if name == "Space" else "")
+        assert live(host).run.lr == rate, name
+    key(host, "Tab")
+    for name, batch in (("Home", 1), ("End", 64), ("Left", 16), ("Up", 64), ("PageDown", 1)):
+        key(host, name)
+        assert live(host).run.batch_size == batch, name
+    assert sent == []
+    assert host.view.shown.step == 4
+    key(host, "Escape")
+    key(host, "Home")
+    assert host.view.shown.step == 0
 
 
 def test_space_runs_and_pauses_when_it_has_just_been_opened(host: Unseen) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from ...errors import InputError, ScalarvizError
-from ...run.controls import MOST_LAYERS, Button, Control, Layers, Reader, Slider, Switch, fewer, more
+from ...run.controls import MOST_LAYERS, MOST_UNITS, Button, Control, Layers, Reader, Slider, Switch, fewer, more
 from ...run.edits import Edit
 from ...run.layers import LAYERS
 from ...run.own_controls import activation_of, own_controls, tick_values
@@ -31,6 +31,8 @@ _KEYS = {"learning rate": ("lower_rate", "raise_rate"), "pace": ("slower", "fast
 _PACE = "How fast you see it: steps between two pictures. It changes nothing of what is learnt."
 _FEWER = "One unit less, which may be one pattern less that the layer can tell."
 _MORE = "One unit more: another weighted sum that the layers behind can build on."
+_UNITS = "How many weighted sums the layer makes of what comes before it."
+_OUT = "Takes the layer away: what one layer cannot tell apart, the others have to."
 _ADD = "One more layer between input and output: sums of bent sums, for shapes that are less simple."
 _SEED = "Begins anew with other first weights: whether it learns should not hang on their luck."
 USUAL_UNITS = 8
@@ -248,17 +250,21 @@ class Contents:
         if not isinstance(now, tuple | list) or len(now) > MOST_LAYERS:
             return []
         known, hidden = self._with_flag(control, reader), tuple(wanted.get(control.label, now))
-        items = []
+        items, middles = list[Item](), list[Item]()
         for k, units in enumerate(hidden):
-            less = (*hidden[:k], *((fewer(units),) if fewer(units) else ()), *hidden[k + 1 :])
-            items.append(_units(known, f"layer {k + 1}: fewer units", _FEWER, less, printed(units)))
-            grown = (*hidden[:k], more(units), *hidden[k + 1 :])
-            items.append(_units(known, f"layer {k + 1}: more units", _MORE, grown, printed(units)))
+            name, before, after = f"layer {k + 1}", hidden[:k], hidden[k + 1 :]
+            out = _units(known, f"{name} taken out", _OUT, (*before, *after))
+            less = (*before, *((fewer(units),) if fewer(units) else ()), *after)
+            grown, shown = (*before, more(units), *after), printed(units)
+            items.append(_units(known, f"{name}: fewer units", _FEWER, less, shown, out))
+            items.append(_units(known, f"{name}: more units", _MORE, grown, shown, out))
+            middles.append(_number(known, name, k, hidden, out))
         if len(hidden) < MOST_LAYERS:
-            items.append(_units(known, "add a layer", _ADD, (*hidden, hidden[-1] if hidden else USUAL_UNITS), ""))
+            items.append(_units(known, "add a layer", _ADD, (*hidden, hidden[-1] if hidden else USUAL_UNITS)))
         weights = [stage.weight.shape for stage in reader.stages if stage.weight is not None]
         ends = (printed(weights[0][1]), printed(weights[-1][0])) if weights else ("", "")
-        return [Row("layers", tuple(items), control.label, "that no longer fit start anew", ends=ends)]
+        return [Row("layers", tuple(items), control.label, "that no longer fit start anew", ends=ends,
+                    middles=tuple(middles))]  # fmt: skip
 
     def _seed(self, reader: Reader) -> Row:
         """Which first weights, and a way to others."""
@@ -293,13 +299,27 @@ def _short(item: Item) -> bool:
     return isinstance(item.control, Switch) and measure(item.name, LABEL) <= _HALF
 
 
-def _units(control: Control, label: str, does: str, sizes: tuple[int, ...], shown: str) -> Item:
+def _units(
+    control: Control, label: str, does: str, sizes: tuple[int, ...], shown: str = "", out: Item | None = None
+) -> Item:
     """A button that makes the hidden layers those of `sizes`."""
 
     def change(value: object, reader: Reader) -> Edit | None:
         return control.change(control.taken(sizes), reader)
 
-    return Item(Button(label, control.flag, does, change=change), sizes, shown=shown, part_of=control.label)
+    return Item(Button(label, control.flag, does, change=change), sizes, shown=shown, part_of=control.label, out=out)
+
+
+def _number(control: Control, label: str, place: int, sizes: tuple[int, ...], out: Item) -> Item:
+    """How many units the layer at a place has, to be typed, or dragged out."""
+
+    def change(value: int, reader: Reader) -> Edit | None:
+        return control.change(control.taken((*sizes[:place], int(value), *sizes[place + 1 :])), reader)
+
+    units = sizes[place]
+    number = Slider(label, control.flag, _UNITS, least=1, most=max(units, MOST_UNITS), log=True, whole=True,
+                    value=lambda reader: units, change=change)  # fmt: skip
+    return Item(number, units, shown=printed(units), out=out)
 
 
 def _done(what: object) -> None:

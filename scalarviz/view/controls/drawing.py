@@ -35,6 +35,8 @@ class Touched:
         Where keys go, as far as a key was used; empty: no ring is drawn.
     held : str
         What the button went down on.
+    out : str
+        What letting go would do to that, which is dragged out of its row; empty: it is not.
     running : bool
         Whether time goes on.
     """
@@ -43,6 +45,7 @@ class Touched:
     cell: int = -1
     focus: str = ""
     held: str = ""
+    out: str = ""
     running: bool = False
 
 
@@ -133,7 +136,7 @@ def _tool(sketch: Sketch, part: Placed, theme: Theme, touched: Touched) -> None:
 def _layers(sketch: Sketch, stood: Stood, theme: Theme, touched: Touched) -> None:
     """Boxes in a row: inputs, a number between - and + for each layer, one that adds a layer, outputs."""
     row, (x, _, width, _), parts = stood
-    layers = len(row.items) // 2
+    layers, parts = len(row.items) // 2, parts[: len(row.items)]
     top, high = parts[0].box[1], parts[0].box[3]
     if ends_shown(layers):
         for left, words in ((x, f"{row.ends[0]} in"), (x + width - ENDS + 4, f"{row.ends[1]} out")):
@@ -142,6 +145,9 @@ def _layers(sketch: Sketch, stood: Stood, theme: Theme, touched: Touched) -> Non
     for k in range(layers):
         less, more = parts[2 * k], parts[2 * k + 1]
         left, right = less.box[0], more.box[0] + more.box[2]
+        if less.item.out is not None and less.item.out.name == touched.out:  # it is in the hand
+            _dashed(sketch, (left, top, right - left, high), theme.flow)
+            continue
         sketch.rect(left, top, right - left, high, radius=5, stroke=theme.flow)
         sketch.text((left + right) / 2, top + 19, less.item.shown, LABEL, theme.text1, bold=True, anchor="middle")
         for part, up in ((less, False), (more, True)):
@@ -167,14 +173,27 @@ def _add(sketch: Sketch, part: Placed, theme: Theme, touched: Touched, words: st
     lit = part.item.name == touched.over
     if lit:
         sketch.rect(*part.box, radius=5, fill=_fill(theme, 0.2))
-    ring = [(x, y), (x + width, y), (x + width, y + high), (x, y + high), (x, y)]
-    sketch.polyline(ring, theme.text2 if lit else theme.flow, 1.2, dash=(5, 3))
+    _dashed(sketch, part.box, theme.text2 if lit else theme.flow)
     if words == "+":
         at, middle = x + width / 2, y + high / 2
         sketch.line((at - 4, middle), (at + 4, middle), theme.text1, 1.6)
         sketch.line((at, middle - 4), (at, middle + 4), theme.text1, 1.6)
     else:
         sketch.text(x + width / 2, y + 19, words, LABEL, theme.text1, bold=True, anchor="middle")
+
+
+def _dashed(sketch: Sketch, box: Box, colour: str) -> None:
+    x, y, width, high = box
+    ring = [(x, y), (x + width, y), (x + width, y + high), (x, y + high), (x, y)]
+    sketch.polyline(ring, colour, 1.2, dash=(5, 3))
+
+
+def draw_carried(sketch: Sketch, at: tuple[float, float], shown: str, theme: Theme) -> None:
+    """A layer in the hand."""
+    wide, high = max(measure(shown, LABEL, True) + 24, 56.0), 28.0
+    x, y = at[0] - wide / 2, at[1] - high / 2
+    sketch.rect(x, y, wide, high, radius=5, fill=_fill(theme, 0.3), stroke=theme.text2)
+    sketch.text(at[0], y + 19, shown, LABEL, theme.text1, bold=True, anchor="middle")
 
 
 # ---- sliders
@@ -261,8 +280,9 @@ def draw_ground(sketch: Sketch, box: Box, theme: Theme, key: str) -> None:
                 anchor="right")  # fmt: skip
 
 
-def draw_bar(sketch: Sketch, box: Box, theme: Theme, first: float, last: float) -> None:
+def draw_bar(sketch: Sketch, box: Box, theme: Theme, first: float, last: float, *, held: bool = False) -> None:
     """Which part of all rows is seen, as shares."""
     x, y, width, high = box
     sketch.rect(x, y, width, high, radius=width / 2, fill=theme.border)
-    sketch.rect(x, y + high * first, width, max(high * (last - first), 8.0), radius=width / 2, fill=theme.text3)
+    own = theme.text1 if held else theme.text3
+    sketch.rect(x, y + high * first, width, max(high * (last - first), 8.0), radius=width / 2, fill=own)

@@ -32,6 +32,8 @@ class Item:
         Where alone a slider can stand; empty: anywhere.
     part_of : str
         The control of which a button sets the value of the item; empty: it is one of its own.
+    out : Item or None
+        What is wanted when it is dragged out of its row; None: it stays there.
     """
 
     control: Control = field(compare=False)
@@ -42,6 +44,7 @@ class Item:
     sign: str = ""
     stops: tuple[float, ...] = ()
     part_of: str = ""
+    out: Item | None = None
     _kind: tuple[object, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -78,6 +81,8 @@ class Row:
         How many inputs and outputs stand at the ends of layers.
     typed : Item or None
         What is typed after a double click; None: the first item, if that is a number.
+    middles : tuple of Item
+        Of layers their numbers, between - and +: they are typed and dragged out, and no key goes to them.
     """
 
     look: Look
@@ -86,6 +91,7 @@ class Row:
     note: str = ""
     ends: tuple[str, str] = ("", "")
     typed: Item | None = None
+    middles: tuple[Item, ...] = ()
 
 
 def row_of(item: Item) -> Row:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...run.controls import Button, Segments, Slider, Switch
@@ -11,12 +12,13 @@ from ..draw.places import Box, Wanted
 from ..draw.sketch import Sketch
 from ..draw.theme import Theme
 from ..panels.overlay import pointer_label, wrapped
-from .drawing import Touched, draw_bar, draw_ground, draw_row
+from .drawing import Touched, draw_bar, draw_carried, draw_ground, draw_row
 from .item import Item, Row
 from .ring import Wish, beside, focused, further, pressed
 from .rows import PAD, Placed, Stood, stood
+from .seen import most_first, seen
 from .sharing import shared
-from .turning import turned, value_at
+from .turning import turned, turned_far, value_at
 
 Point = tuple[float, float]
 
@@ -26,7 +28,12 @@ OPENS = 0.2
 """Seconds in which it slides in."""
 HEAD = 40.0
 """Room for its title."""
+KEYS = ("Tab", "Space", "Enter", "Left", "Right", "Up", "Down")
+"""Those that are its own while it is open."""
+FAR = ("Home", "End", "PageUp", "PageDown", "Delete", "Backspace")
+"""Those that are its own too while a ring shows where keys go."""
 _TIP = 260.0
+_LOOSE = 14.0  # logical pixels from a layer's box within which it is not dragged out
 
 
 class ControlsPanel:
@@ -60,7 +67,10 @@ class ControlsPanel:
         self._rows: tuple[Row, ...] = ()
         self._wanted: Sequence[Wanted] = ()
         self._stood: list[Stood] = []
-        self._height = self._first = self._slid = 0.0
+        self._height, self._first, self._slid = 0.0, 0, 0.0
+        self._on_bar = False  # whether a hand drags the bar that scrolls
+        self._turned = 0.0  # of the wheel, what is left of a whole notch
+        self._carried: Point | None = None  # where that is what a hand drags out of its row
         self._touched = Touched()
         self._ring = False  # whether a key was used: then it is shown where keys go
         self._pointer: Point | None = None
@@ -80,8 +90,9 @@ class ControlsPanel:
         return self.open and self.box is not None and self._slid < 1.0
 
     def toggle(self) -> None:
-        """Open or close it; keys go to what runs and pauses at first."""
-        self.open, self._slid, self._first, self._ring = not self.open, 0.0, 0, False
+        """Open or close it; keys go to what runs and pauses at first, and the rows that were seen are so again."""
+        self.open, self._slid, self._ring = not self.open, 0.0, False
+        self.let_go()
         self._touched, self._pointer = Touched(running=self._touched.running), None
 
     def pass_time(self, seconds: float) -> None:
@@ -111,33 +122,19 @@ class ControlsPanel:
         if self.box is None:
             self._stood, self.side = [], {}
             return
-        x, y, width, high = self.box
-        inner = (x + PAD, y + HEAD, width - 2 * PAD, high - HEAD - PAD)
+        inner = _inner(self.box)
         self._stood = stood(self._rows, inner)
         total = sum(one.box[3] for one in self._stood)
         self._height, self.side = shared(inner, total, self._wanted)
         self._first = min(self._first, self._most_first())
 
     def _most_first(self) -> int:
-        """The row that is the first one seen when the last one is seen whole."""
-        room = self._height
-        for number in range(len(self._stood) - 1, -1, -1):
-            room -= self._stood[number].box[3]
-            if room < -0.5:
-                return number + 1
-        return 0
+        return most_first(self._stood, self._height)
 
     @property
     def _seen(self) -> list[Stood]:
         """Rows that are seen, whole, where they stand now."""
-        first, box = int(self._first), self.box
-        if box is None or first >= len(self._stood):
-            return []
-        inner = (box[0] + PAD, box[1] + HEAD, box[2] - 2 * PAD, box[3])
-        rows = [one.row for one in self._stood[first:]]
-        found = stood(rows, inner)
-        seen = [one for one in found if one.box[1] + one.box[3] <= inner[1] + self._height + 0.5]
-        return seen[:-1] if seen and seen[-1].row.look == "rule" else seen  # it parts nothing there
+        return [] if self.box is None else seen(self._stood, self._first, _inner(self.box), self._height)
 
     # ---- what it looks like
 
@@ -162,27 +159,47 @@ class ControlsPanel:
             draw_row(sketch, one, self.theme, touched)
         if len(seen) < len(self._stood):
             total = sum(one.box[3] for one in self._stood)
-            above = sum(one.box[3] for one in self._stood[: int(self._first)])
+            above = sum(one.box[3] for one in self._stood[: self._first])
             here = sum(one.box[3] for one in seen)
-            x, y, width, _ = self.box
-            draw_bar(sketch, (x + width - 7, y + HEAD, 3.0, self._height - 4), self.theme, above / total,
-                     (above + here) / total)  # fmt: skip
+            draw_bar(sketch, self._bar(), self.theme, above / total, (above + here) / total, held=self._on_bar)
         if self.side and self.stands:
             top = min(box[1] for box in self.side.values()) - 7
             sketch.line((self.box[0] + PAD, top), (self.box[0] + self.box[2] - PAD, top), self.theme.border)
         self.box = kept
         return sketch
 
+    def _bar(self) -> Box:
+        """Where the bar stands that says which rows are seen."""
+        assert self.box is not None
+        x, y, width, _ = self.box
+        return x + width - 7, y + HEAD, 3.0, self._height - 4
+
     def label(self, size: tuple[float, float]) -> list[Sketch]:
         """What stands beside the pointer: what the control does, and what else changes the same."""
+        if self._carried is not None and not self.hidden:
+            return self._in_hand(self._carried, size)
         part = self._part(self._touched.over)
         if part is None or self._pointer is None or self._touched.held or self.hidden or not self._said:
             return []
         item = part.item
         ways = [f"key {item.keys}"] * bool(item.keys) + [item.control.flag] * bool(item.control.flag)
         ways += ["double click types it"] * item.typed
+        ways += ["drag it out: away"] * (item.out is not None and item.typed) + ["Delete: away"] * (
+            item.out is not None and not item.typed
+        )
         more = wrapped(item.control.does, _TIP) + ["  \N{MIDDLE DOT}  ".join(ways)] * bool(ways)
         return [pointer_label(self._pointer, size, item.name, item.shown, more, self.theme)]
+
+    def _in_hand(self, at: Point, size: tuple[float, float]) -> list[Sketch]:
+        """What is dragged out, at the pointer, and what letting go would do."""
+        part = self._part(self._touched.held)
+        if part is None or part.item.out is None:
+            return []
+        sketch = Sketch()
+        draw_carried(sketch, at, part.item.shown, self.theme)
+        words = wrapped(part.item.out.control.does, _TIP)
+        below = (at[0], at[1] + 14)
+        return [sketch, pointer_label(below, size, part.item.out.name, "let go", words, self.theme)]
 
     # ---- the pointer, in logical pixels
 
@@ -209,29 +226,40 @@ class ControlsPanel:
 
     def press(self, at: Point) -> Wish | None:
         """A button went down on it."""
-        part = self._at(at)
+        part, self._on_bar = self._at(at), self._over_bar(at)
         self._touch(held="" if part is None else part.item.name)
         self._ring = self._said = False
         self._rested = -math.inf  # who clicks knows what it does, until something else is pointed at
         if part is None:
             return None
         self._touch(focus=part.item.name)
-        if isinstance(part.item.control, Slider):
+        if isinstance(part.item.control, Slider) and part.item.out is None:
             return Wish("set", part.item, value_at(part, at[0]), held=True)
         return None
 
     def drag(self, at: Point) -> Wish | None:
         """The pointer moved with the button held."""
+        if self._on_bar:
+            _, top, _, high = self._bar()
+            self._first = round(min(max((at[1] - top) / max(high, 1.0), 0.0), 1.0) * self._most_first())
         part = self._part(self._touched.held)
+        if part is not None and part.item.out is not None:
+            away = not _inside(at, _around(part.box))
+            self._carried = at if away else None
+            self._touch(out=part.item.out.name if away else "")
+            return None
         if part is None or not isinstance(part.item.control, Slider):
             return None
         return Wish("set", part.item, value_at(part, at[0]), held=True)
 
     def release(self, at: Point) -> Wish | None:
         """The button went up: what it is over is meant, if it went down there too."""
-        held, part = self._touched.held, self._at(at)
-        self._touch(held="")
-        if part is None or part.item.name != held:
+        held, part, carried = self._part(self._touched.held), self._at(at), self._carried is not None
+        name = self._touched.held
+        self.let_go()
+        if carried and held is not None and held.item.out is not None:
+            return Wish("set", held.item.out)
+        if part is None or part.item.name != name:
             return None
         control = part.item.control
         if isinstance(control, Segments):
@@ -241,9 +269,31 @@ class ControlsPanel:
             return Wish("set", part.item, part.item.value is not True)
         return Wish("set", part.item) if isinstance(control, Button) else None
 
+    def let_go(self) -> bool:
+        """What is held is not held any more, and nothing comes of it; returns whether something was dragged out."""
+        carried = self._carried is not None
+        self._touch(held="", out="")
+        self._on_bar, self._carried = False, None
+        return carried
+
+    @property
+    def carries(self) -> bool:
+        """Whether a hand has something out of its row."""
+        return self._carried is not None
+
+    def _over_bar(self, at: Point) -> bool:
+        """Whether a point is on the bar that scrolls, or beside it at the edge, while there are more rows."""
+        if self.box is None or not self._most_first():
+            return False
+        x, y, _, high = self._bar()
+        return _inside(at, (x - 2, y, PAD, high))
+
     def number_at(self, at: Point) -> Item | None:
         """The item of which a number stands at a point, to be typed after a double click."""
         for one in self._seen:
+            middle = next((part for part in one.parts if part.item in one.row.middles and _inside(at, part.box)), None)
+            if middle is not None and self._at(at) == middle:
+                return middle.item
             x, y, width, _ = one.box
             item = one.row.typed or (one.row.items[0] if one.row.items else None)
             where = (x, y, width / 3, 28.0) if one.row.typed else (x + width / 2, y, width / 2, 19.0)
@@ -254,7 +304,10 @@ class ControlsPanel:
     def scroll(self, notches: float) -> bool:
         """The wheel turned over it; returns whether there was more to see."""
         before = self._first
-        self._first = min(max(0, self._first - (1 if notches > 0 else -1)), self._most_first())
+        self._turned = self._turned + notches if self._turned * notches > 0 else notches
+        whole = math.trunc(self._turned)  # a touch pad turns by parts of a notch
+        self._turned -= whole
+        self._first = min(max(0, self._first - whole), self._most_first())
         self._touch(over="", cell=-1)
         return before != self._first
 
@@ -262,7 +315,8 @@ class ControlsPanel:
 
     def key(self, name: str, *, shift: bool = False) -> Wish | bool:
         """A key: what is wanted by it, True if it only moved the ring, False if it is none of the panel's."""
-        if name not in ("Tab", "Space", "Enter", "Left", "Right", "Up", "Down") or not self._stood:
+        known = name in KEYS or (self._ring and name in FAR)
+        if not known or not self._stood:
             return False
         item = self._focused()
         if name == "Tab":
@@ -274,10 +328,12 @@ class ControlsPanel:
         self._ring = True
         if name in ("Space", "Enter"):
             return pressed(item, name)
+        if name in ("Delete", "Backspace"):
+            return True if item.out is None else Wish("set", item.out)
         if isinstance(item.control, Button):
             self._see(beside(self._stood, item, name))
             return True
-        value = turned(item, 1 if name in ("Right", "Up") else -1)
+        value = turned(item, 1 if name in ("Right", "Up") else -1) if name in KEYS else turned_far(item, name)
         return True if value is None else Wish("set", item, value)
 
     def _focused(self) -> Item:
@@ -297,9 +353,7 @@ class ControlsPanel:
     # ---- what is where
 
     def _touch(self, **changes: Any) -> None:
-        now = self._touched
-        parts = {name: getattr(now, name) for name in ("over", "cell", "focus", "held", "running")} | changes
-        self._touched = Touched(**parts)
+        self._touched = replace(self._touched, **changes)
 
     def _at(self, at: Point) -> Placed | None:
         return next((part for one in self._seen for part in one.parts if _inside(at, part.box)), None)
@@ -317,5 +371,17 @@ def _inside(point: Point, box: Box) -> bool:
     return x <= point[0] < x + width and y <= point[1] < y + height
 
 
+def _inner(box: Box) -> Box:
+    """Where rows and panels stand."""
+    x, y, width, high = box
+    return x + PAD, y + HEAD, width - 2 * PAD, high - HEAD - PAD
+
+
+def _around(box: Box) -> Box:
+    """A box and the air around it: what leaves that is dragged out."""
+    x, y, width, high = box
+    return x - _LOOSE, y - _LOOSE, width + 2 * _LOOSE, high + 2 * _LOOSE
+
+
 def _without_ring(touched: Touched) -> Touched:
-    return Touched(touched.over, touched.cell, "", touched.held, touched.running)
+    return replace(touched, focus="")

@@ -61,9 +61,14 @@ def further(rows: Sequence[Stood], item: Item, by: int) -> Item:
 
 
 def beside(rows: Sequence[Stood], item: Item, key: str) -> Item:
-    """Where an arrow leads from a button: to its neighbour, or to the row above or below; at an end nowhere."""
+    """Where an arrow leads from a button: to its neighbour, or to the row above or below; at an end nowhere.
+
+    Home and End lead to the first and the last one of its row, PageUp and PageDown nowhere.
+    """
     lines = [one.row.items for one in rows if one.row.items]
     line = next(k for k, items in enumerate(lines) if any(one.name == item.name for one in items))
+    if key not in ("Left", "Right", "Up", "Down"):
+        return {"Home": lines[line][0], "End": lines[line][-1]}.get(key, item)
     by = 1 if key in ("Right", "Down") else -1
     if key in ("Left", "Right"):
         place = _place(lines[line], item) + by

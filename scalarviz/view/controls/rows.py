@@ -70,15 +70,15 @@ def lines_of(item: Item, width: float) -> int:
     return len(words)
 
 
-def stood(rows: Sequence[Row], box: Box) -> list[Stood]:
-    """Rows one below the other, from the top of `box` on, however far they reach."""
+def stood(rows: Sequence[Row], box: Box, air: float = 0.0) -> list[Stood]:
+    """Rows one below the other, from the top of `box` on, however far they reach, with `air` between them."""
     x, y, width, _ = box
     found = []
     for row in rows:
         high = height_of(row, width)
         place = (x, y, width, high)
         found.append(Stood(row, place, tuple(_parts(row, place))))
-        y += high
+        y += high + air
     return found
 
 
@@ -101,7 +101,7 @@ def _parts(row: Row, box: Box) -> list[Placed]:
     if row.look == "buttons":
         return _buttons(row, box)
     if row.look == "layers":
-        return _layers(row.items, (x, y + _UNDER, width, BOX))
+        return _layers(row, (x, y + _UNDER, width, BOX))
     return []
 
 
@@ -158,9 +158,9 @@ def ends_shown(layers: int) -> bool:
     return layers <= 3
 
 
-def _layers(items: Sequence[Item], box: Box) -> list[Placed]:
-    """Pairs of - and + for each layer around its number, and one that adds a layer, between the two ends."""
-    x, y, width, high = box
+def _layers(row: Row, box: Box) -> list[Placed]:
+    """Pairs of - and + for each layer, and one that adds a layer, between the two ends; then numbers, whole layers."""
+    (x, y, width, high), items = box, row.items
     layers = len(items) // 2
     if ends_shown(layers):
         x, width = x + ENDS, width - 2 * ENDS
@@ -176,4 +176,7 @@ def _layers(items: Sequence[Item], box: Box) -> list[Placed]:
     if adds:
         left = x + layers * pitch + (5 if layers else 8)
         found.append(Placed(items[-1], (left, y, (x + width - left) - (4 if layers else 8), high)))
+    for k, item in enumerate(row.middles):
+        (left, _, _, _), (last, _, wide, _) = found[2 * k].box, found[2 * k + 1].box
+        found.append(Placed(item, (left, y, last + wide - left, high)))
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from ...run.controls import Segments, Slider, Switch
@@ -47,6 +48,23 @@ def turned(item: Item, way: int) -> Any:
     found = _on_ladder(float(value), way) if control.log else _further(control, float(value), way)
     found = min(max(found, control.least), control.most)
     return None if found == value else control.taken(round(found) if control.whole else found)
+
+
+def turned_far(item: Item, key: str) -> Any:
+    """What Home and End make of a value: the ends; PageUp and PageDown: a decade, or a quarter; None for nothing."""
+    control, way = item.control, 1 if key in ("End", "PageUp") else -1
+    if key in ("Home", "End") and isinstance(control, Slider):
+        ends = (min(item.stops), max(item.stops)) if item.stops else (control.least, control.most)
+        return control.taken(ends[way > 0])
+    if key in ("Home", "End") and isinstance(control, Segments):
+        return control.choices[-1 if way > 0 else 0]
+    if isinstance(control, Switch):
+        return None
+    found, last = None, item
+    for _ in range(3 if isinstance(control, Slider) and control.log else _NOTCHES // 4):
+        value = turned(last, way)
+        found, last = (found, last) if value is None else (value, replace(last, value=value))
+    return found
 
 
 def _on_ladder(value: float, way: int) -> float:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from ...errors import InputError, ScalarvizError, shown
+from ...errors import ScalarvizError
 from ...run.controls import Reader, Segments, Slider
 from ..controls.contents import Contents
 from ..controls.ring import Wish
+from ..controls.typed import number_of
 from .actions import action_of
 from .playback import SPEEDS
 
@@ -29,7 +29,6 @@ WAITS = 0.6
 DOUBLE = 0.4
 """Seconds within which a second click on a number types it."""
 _gestures = count(1)
-_THOUSANDS = re.compile(r"[+-]?(\d{1,3}(,\d{3}){1,5}|\d{1,18})")
 
 
 class Desk:
@@ -67,6 +66,11 @@ class Desk:
         self.panel.toggle()
         self._viewer.bench.make_room()
         self._viewer.refresh()
+
+    def close(self) -> None:
+        """Close the panel if it is open."""
+        if self.open and not self.panel.hidden:
+            self.toggle()
 
     @property
     def open(self) -> bool:
@@ -129,16 +133,17 @@ class Desk:
             return False
         self._pressed = True
         item = self.panel.number_at(at)
-        if button == "left" and item is None:
-            self._do(self.panel.press(at))
-        elif button == "left" and item is not None and self._again(item.name):
+        if button == "left" and item is not None and self._again(item.name):
             self.type(item)
+        elif button == "left":
+            self._do(self.panel.press(at))
         return True
 
     def drag(self, at: Point) -> bool:
         """The pointer moved; whether the panel holds it."""
         if self._pressed:
             self._do(self.panel.drag(at))
+            self._clicked = None if self.panel.carries else self._clicked  # what was dragged was not clicked
         return self._pressed
 
     def release(self, at: Point) -> bool:
@@ -164,7 +169,8 @@ class Desk:
         if not self.open:
             return False
         if pressed == "Escape":
-            self.toggle()
+            if not self.panel.let_go():  # what is dragged out goes back
+                self.toggle()
             return True
         found = self.panel.key(pressed, shift=shift)
         if isinstance(found, Wish):
@@ -241,8 +247,8 @@ class Desk:
         """What was typed for a control."""
         viewer = self._viewer
         try:
-            value: Any = _number(text, item.name)
             control = item.control
+            value: Any = number_of(text, item.name, whole=isinstance(control, Segments) or control.whole)  # type: ignore[attr-defined]
             edit = control.change(control.taken(value) if isinstance(control, Slider) else value, self._reader())
             if edit is not None:
                 viewer.change(edit)
@@ -287,14 +293,3 @@ class Desk:
         if host is not None and words:
             host.copy(words)
             self._viewer.say(f"copied: {words}")
-
-
-def _number(text: str, name: str) -> int | float:
-    """A number as people type it: ``0.03``, ``1e-3``, ``1,024``, ``1_024``."""
-    plain = text.strip().replace("\N{MINUS SIGN}", "-")
-    if _THOUSANDS.fullmatch(plain):
-        return int(plain.replace(",", ""))
-    try:
-        return float(plain)
-    except ValueError:
-        raise InputError(f"{name}: {shown(text)} is no number; such as 0.03 or 1e-3") from None

@@ -183,6 +183,7 @@ class Hands:
             self._viewer.refresh()
             return
         taken, clicked = self._taken, self._pressed is not None and not self._dragging
+        left = self._pressed is not None and self._pressed[1] == "left"
         self._pressed, self._number, self._dragging, self._taken = None, None, False, False
         self._viewer.refresh()
         self.let_go()
@@ -197,11 +198,14 @@ class Hands:
             self._viewer.send(cap.action) if cap.action else self._viewer.say(cap.says)
         elif clicked and bench.touch.inspector_at(point):
             self._click_inspector(point)
-        elif clicked:
-            self._click(at)
+        elif clicked and not self._click(at) and left and self._viewer.desk is not None:
+            self._viewer.desk.close()
 
-    def _click(self, at: Point) -> None:
-        """A cube, a panel or nothing: with Ctrl a cube more or less, and at the second click its neuron."""
+    def _click(self, at: Point) -> bool:
+        """A cube, a panel or nothing: with Ctrl a cube more or less, and at the second click its neuron.
+
+        Returns whether something was there, or something that was selected before is not so any more.
+        """
         bench, acts = self._viewer.bench, self._viewer.acts
         index = None if bench.side.covers(bench.to_logical(at)) else bench.pick(at)
         again = self._again(("cube", index))
@@ -210,7 +214,8 @@ class Hands:
         elif index is not None and again and not self._shift:
             acts.select_part("neuron", index)
         else:
-            bench.click(at, shift=self._shift)
+            return bench.click(at, shift=self._shift)
+        return True
 
     def _click_inspector(self, point: Point) -> None:
         """What stands at the place; a value is typed after the second click."""
