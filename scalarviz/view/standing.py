@@ -6,6 +6,7 @@ from abc import abstractmethod
 
 from ..run.frame import Frame
 from .aim import Aim
+from .cubes.quantity import Quantity
 from .cubes.scale import ActivationScale, Coloring
 from .draw.theme import Theme
 from .micro.inside import Inside
@@ -42,7 +43,7 @@ class Standing(Aim):
         self._view = Viewpoint(self.layout)
         self._stand()
 
-    def _make(self, quantity: str) -> None:
+    def _make(self, quantity: str | Quantity) -> None:
         """What belongs to the tensors and stages that there are."""
         subject, look = self.subject, self.theme
         self._made_for = subject.tensors, subject.stages
@@ -68,7 +69,7 @@ class Standing(Aim):
             self.subject, ahead = subject, self.side.ground.ahead
             self.side = SidePanels(subject, self.theme, hints=bool(self._keys))
             self.side.ground.ahead, self.swatch = ahead, InputSwatch(self.side.ground)
-        self._make(self.colouring.quantity)
+        self._make(self.colouring.shows)
         self.touch.table, self.touch.asks, self.touch.help = touch.table, touch.asks, touch.help
         self.inside.forget()
         self._set_up()

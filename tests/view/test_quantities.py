@@ -9,6 +9,7 @@ import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.errors import TypeMismatchError, UnknownNameError
 from scalarviz.run import Scene
+from scalarviz.run.edits import Change
 from scalarviz.run.frame import Frame
 from scalarviz.run.ranges import extent
 from scalarviz.view.draw.maps import get_map
@@ -153,6 +154,36 @@ def test_a_rule_without_memory_says_so(live):
     live.key("m", "m")
     assert live.notice() == "M: the optimiser here keeps nothing of a weight"
     assert live.bench.colouring.quantity == "weight"
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("live", [lambda p: optim.SGD(p, lr=0.1, momentum=0.5)], indirect=True)
+@pytest.mark.parametrize("opened", [False, True])
+@pytest.mark.parametrize("wider", [False, True])
+def test_what_was_shown_and_is_kept_no_more_is_said_and_stops_nothing(live, opened, wider):
+    live.key("m", "m")
+    settled(live)
+    if opened:
+        live.send("micro_next")
+        settled(live)
+    net = nn.Sequential(nn.Linear(3, 4, seed=1), nn.Tanh(), nn.Linear(4, 3, seed=2)) if wider else None
+    live.change(Change(optimizer="adam", model=net))
+    live.send("step")
+    for _ in range(20):
+        live.worker.settle()
+        live.tick(0.05)
+    live.key("l", "l")
+    assert "not known" not in live.notice()
+    assert live.bench.theme.name == "light"
+    assert live.bench.inside.told is None
+    assert live.bench.colouring.quantity == "momentum_buffer"
+    live.tick(0.2)
+    texts = [item.text for sketch in live.bench.sketches for item in sketch.texts]
+    assert "the optimiser here keeps none" in texts
+    live.key("m", "m")
+    assert live.bench.colouring.quantity == "exp_avg"
+    live.tick(0.2)
+    assert "the optimiser here keeps none" not in [i.text for sketch in live.bench.sketches for i in sketch.texts]
 
 
 @pytest.mark.gl

@@ -101,7 +101,8 @@ def quantity_of(name: object, moments: Mapping[str, bool]) -> Quantity:
 
     Parameters
     ----------
-    name : str
+    name : str or Quantity
+        One that was shown already stays, although the optimiser may have become one that does not keep it.
     moments : mapping of str to bool
         What the optimiser keeps for each weight, and whether it has signs.
 
@@ -110,6 +111,8 @@ def quantity_of(name: object, moments: Mapping[str, bool]) -> Quantity:
     TypeMismatchError, UnknownNameError
         It is no name, or none that there is.
     """
+    if isinstance(name, Quantity):
+        return name
     given = text(name, "the quantity")
     if given in OWN:
         return OWN[given]

@@ -21,7 +21,7 @@ from ..draw.theme import Theme
 from ..space.conv import NEW_MAPS
 from ..space.layout import FEW
 from .own import LOOKS
-from .quantity import RATIO, quantity_of
+from .quantity import RATIO, Quantity, quantity_of
 
 if TYPE_CHECKING:
     from .slab import SlabVisual
@@ -37,8 +37,9 @@ class Coloring:
 
     Parameters
     ----------
-    quantity : str
-        A name of `quantity.OWN`, or of what the optimiser keeps.
+    quantity : str or Quantity
+        A name of `quantity.OWN`, or of what the optimiser keeps; one that was shown before is known for good: the
+        optimiser may be another one since.
     cmap : str, optional
         Name of a colour map; default: the quantity's own.
     moments : callable
@@ -66,12 +67,13 @@ class Coloring:
         self,
         tensors: Sequence[Tensor],
         theme: Theme,
-        quantity: str = "weight",
+        quantity: str | Quantity = "weight",
         cmap: str | None = None,
         moments: Callable[[], Mapping[str, bool]] = dict,
     ) -> None:
         self._moments = moments
         self.shows = quantity_of(quantity, moments())
+        self._seen = {self.shows.name: self.shows}
         self.cmap: Colormap = get_map(self.shows.cmap if cmap is None else cmap, theme)
         self.range = self.shows.range(1.0)
         self.flat: Float = np.zeros(0)
@@ -96,10 +98,10 @@ class Coloring:
         UnknownNameError
             For unknown names; nothing is changed then.
         """
-        wanted = quantity_of(quantity, self._moments())
+        wanted = self._seen.get(quantity) or quantity_of(quantity, self._moments())
         self.cmap = get_map(wanted.cmap if cmap is None else cmap, theme)
         if quantity != self.quantity:
-            self.shows = wanted
+            self.shows = self._seen[wanted.name] = wanted
             self.refit()
 
     def refit(self) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...run.frame import Frame
+from ..cubes.quantity import OWN
 from ..shown.subject import Subject
 
 BEFORE = "before the change"
@@ -65,6 +66,8 @@ def said_of(quantity: str, subject: Subject, frame: Frame) -> str:
     """The same for whatever the cubes show; nothing for the weights, which are always those of now."""
     if quantity in ("gradient", "|gradient|"):
         return gradient_words(subject, frame)
+    if quantity not in OWN and quantity not in subject.source.moments:
+        return "the optimiser here keeps none"
     return BEFORE if quantity in ("update", "update/value") and frame.edited and frame.computed.any() else ""
 
 
