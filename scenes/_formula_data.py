@@ -150,14 +150,18 @@ def starts_of(given: list[str], task: Task, seed: int, dtype: str) -> Array:
     Raises
     ------
     InputError
-        No weight of the formula, or no number that `dtype` has.
+        No weight of the formula, one that is there twice, or no number that `dtype` has.
     """
     names = task.formula.others
     found: Array = 2.0 * rng.uniform(seed, rng.Stream.WEIGHTS, 0, len(names)).astype(np.float64) - 1.0
+    said = set[str]()
     for text in given:
         name, sign, number = (part.strip() for part in text.partition("="))
         if not sign or name not in names:
             raise InputError(f"--start {text!r:.60}: allowed: {names[0]}=0.5, for the weights {listing(names[:12])}")
+        if name in said:
+            raise InputError(f"--start {text!r:.60}: {name[:40]!r} was given a start already")
+        said.add(name)
         try:
             found[names.index(name)] = value = float(number)
         except ValueError:

@@ -77,6 +77,8 @@ def build(options: Options) -> sv.Scene:
     InputError, FileFormatError
         For formulas and tables that cannot be used, and options that contradict each other.
     """
+    if options.load is not None:
+        options.refuse(["start"], "the weights are those of the file of --load")
     options = resumed(options, {"adam": (optim.Adam, LR)})
     task = task_of(read_formula(options.expr), options.csv)
     start = starts_of(options.start, task, options.seed, options.dtype)

@@ -60,6 +60,10 @@ def build(options: Options) -> sv.Scene:
     InputError, FileFormatError
         For options and files that cannot be used; before anything is written.
     """
+    if options.weights == 1:
+        options.refuse(["b"], "one weight has no bias; try --weights 2")
+    if options.load is not None:
+        options.refuse(["w", "b"], "the weights are those of the file of --load")
     options = resumed(options, {"sgd": (optim.SGD, LR)})
     inputs, targets = points(options.noise, options.seed)
     net = nn.Sequential(nn.Linear(1, 1, bias=options.weights == 2))

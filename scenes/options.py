@@ -208,6 +208,17 @@ class SceneOptions(BaseModel):
         """Whether the caller set this option, or it has its default."""
         return name in self.model_fields_set
 
+    def refuse(self, names: Iterable[str], because: str) -> None:
+        """Refuse flags that would do nothing beside others: what was given and is not heard is a mistake somewhere.
+
+        Raises
+        ------
+        InputError
+            One of them was given.
+        """
+        for name in filter(self.given, names):
+            raise InputError(f"--{name.replace('_', '-')} does nothing here: {because}")
+
     def kept(self, names: Iterable[str]) -> list[str]:
         """Of the names of what a file holds those that flags were given for: they are not the file's then."""
         return [name for name in names if self.given(name)]

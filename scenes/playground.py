@@ -155,6 +155,8 @@ def build(options: Options) -> sv.Scene:
     InputError, FileFormatError
         For options that contradict each other and files that cannot be used; before anything is written.
     """
+    if options.load is not None:
+        options.refuse(["weights_seed"], "the weights are those of the file of --load")
     if options.load is not None and not options.given("hidden"):
         options = options.model_copy(update={"hidden": hidden_behind_features(options.load)})
     _check_hidden(options.hidden)

@@ -107,6 +107,10 @@ def build(options: Options) -> sv.Scene:
     MissingDependencyError
         No picture was named, and the photograph is not installed.
     """
+    if options.picture is not None:
+        options.refuse(["photo"], f"{options.picture} is painted; leave one of the two out")
+    if options.encoding == "none":
+        options.refuse(["frequencies"], "--encoding none has no waves")
     if options.output:
         check_picture_name(options.output)
     if options.epochs is not None and options.given("steps"):
