@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -72,11 +72,17 @@ def check_target(path: StrPath) -> Path:
 
 
 @contextmanager
-def replacing(path: StrPath) -> Iterator[Path]:
+def replacing(path: StrPath, put: Callable[[Path, Path], object] | None = None) -> Iterator[Path]:
     """Give a new file's name beside `path`; what was written there becomes `path` when the block ends well.
 
     Missing folders are made. After an error the new file is gone and an old `path` is untouched. What a process that
     was killed while it wrote the same `path` has left behind is removed.
+
+    Parameters
+    ----------
+    path : path-like
+    put : callable, optional
+        ``put(new, path)`` gives the new file a name; default: that of `path`, in place of an old one.
 
     Yields
     ------
@@ -97,7 +103,7 @@ def replacing(path: StrPath) -> Iterator[Path]:
         yield fresh
         with open(fresh, "rb+") as written:
             os.fsync(written.fileno())
-        os.replace(fresh, target)
+        (put or os.replace)(fresh, target)
     except OSError as error:
         raise _refusal(path, error) from error
     finally:

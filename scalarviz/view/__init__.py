@@ -8,8 +8,8 @@ from .panels.drawer import Drawer
 from .panels.registry import register_panel
 from .render import render
 from .show import Handle, show
+from .still import save_png
 from .watch.pace import pace
-from .window.files import save_png
 from .workbench import Workbench
 
 __all__ = [

@@ -136,7 +136,7 @@ class Drawing:
         if ending not in (".svg", ".png"):
             raise InputError(f"a drawing is written as .svg or .png, got {written(str(path))}; try graph.svg")
         if ending == ".png":
-            from .window.files import save_png
+            from .still import save_png
 
             return save_png(target, self.pixels())
         with replacing(target) as temporary:

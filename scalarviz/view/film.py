@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import struct
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Self
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from ..errors import InputError, MissingDependencyError, shown
 from ..io import replacing
+from .still import check_picture
 from .watch.pace import FPS
-from .window.files import check_picture
 
 ROOM = 1 << 16
 """Bytes: a disk that has less is full, as encoders see it."""
@@ -43,18 +43,26 @@ class Film:
         Width and height of the frames. Odd sizes get one more column or row, a copy of the last: the codec needs
         even ones and would otherwise rescale.
     fps : int
+    put : callable, optional
+        ``put(new, path)`` gives the file a name when it is whole; default: `path`, in place of an old one.
     """
 
     suffix: ClassVar[str] = ".mp4"
 
-    def __init__(self, path: str | os.PathLike[str], size: tuple[int, int], fps: int = FPS) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        size: tuple[int, int],
+        fps: int = FPS,
+        put: Callable[[Path, Path], object] | None = None,
+    ) -> None:
         check_video()
         self.path = Path(path)
         if self.path.suffix.lower() != self.suffix:
             raise InputError(f"film: got {shown(self.path.name)}; allowed: a name that ends in {self.suffix}")
         self.size, self.fps, self.frames = size, fps, 0
         self._even = (size[0] + size[0] % 2, size[1] + size[1] % 2)
-        self._target = replacing(path)
+        self._target = replacing(path, put)
         self._file = Path(path)  # the name that is written under until it is whole
         self._writer: Generator[None, Any, None] | None = None
 

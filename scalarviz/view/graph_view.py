@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from ..errors import ScalarvizError
@@ -64,7 +65,7 @@ class GraphView:
             "up": lambda: self._move(0, STEP), "down": lambda: self._move(0, -STEP), "fit": self.fit,
             "fold": self.fold, "escape": self._escape, "toggle_theme": self._toggle_theme,
             "toggle_help": self._toggle_help, "toggle_full_screen": self._full_screen,
-            "screenshot": self._screenshot, "close": self._close,
+            "screenshot": self._screenshot, "film": self._film, "close": self._close,
         }  # fmt: skip
         self._does = {key: own[action.name] for action in GRAPH for key in action.keys}
         self._does |= {key: own[name] for name in SHARED for key in action_of(name).keys}
@@ -175,6 +176,10 @@ class GraphView:
 
     def _table(self) -> list[tuple[str, str]]:
         return [*lines(GRAPH), *((" or ".join(action_of(name).keys), action_of(name).does) for name in SHARED)]
+
+    def for_file(self) -> AbstractContextManager[bool]:
+        """While the block runs the picture is one for stills and films; gives whether that is another one."""
+        return nullcontext(False)
 
     def resize(self, size: tuple[int, int]) -> None:
         """Another size in device pixels; what was all of it is all of it again."""
@@ -312,6 +317,10 @@ class GraphView:
     def _screenshot(self) -> None:
         if self.host is not None:
             self.host.screenshot()
+
+    def _film(self) -> None:
+        if self.host is not None:
+            self.host.film()
 
     def _close(self) -> None:
         if self.host is not None:

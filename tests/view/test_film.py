@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scalarviz.errors import InputError
 from scalarviz.io import replacing
 from scalarviz.view.film import Film
+from scalarviz.view.still import save_png
 from scalarviz.view.watch.pace import pace
-from scalarviz.view.window.files import save_png
 
 
 @settings(max_examples=60, deadline=None)

@@ -464,12 +464,12 @@ def test_drawn_and_undrawn_runs_end_in_the_same_bits(live):
 
 
 def test_screenshots_are_numbered_files(live, tmp_path):
-    live.window._shots = tmp_path / "shots"
+    live.window._taking.folder = tmp_path / "shots"
     live.key("s", "s")
     live.until(lambda: len(list((tmp_path / "shots").glob("test-*.png"))) == 2)
-    live.window._shots = tmp_path / "shots" / "test-1.png"  # a file, no folder
+    live.window._taking.folder = tmp_path / "shots" / "test-1.png"  # a file, no folder
     notes = []
-    live.window._note = notes.append
+    live.window._taking._note = notes.append
     assert live.window.screenshot() is None
     assert notes[0].startswith("no screenshot")
 

@@ -64,6 +64,10 @@ class Stage:
         """Of the whole."""
         return self._host.screenshot()
 
+    def film(self) -> object:
+        """Of the whole."""
+        return self._host.film()
+
     def ask_file(self, title: str, endings: Sequence[str], then: Callable[[Path], object]) -> None:
         """By the whole."""
         self._host.ask_file(title, endings, then)

@@ -7,6 +7,7 @@ and trained as far as that one says, in a thread while the present one is shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,7 +83,7 @@ class Tour:
         own: dict[str, Callable[[], object]] = {
             "next": lambda: self._on(1), "before": lambda: self._on(-1), "end": self._escape,
             "toggle_theme": self._toggle_theme, "toggle_help": self._toggle_help, "close": self._close,
-            "toggle_full_screen": self._full_screen, "screenshot": self._screenshot,
+            "toggle_full_screen": self._full_screen, "screenshot": self._screenshot, "film": self._film,
         }  # fmt: skip
         self._does = {key: own[a.name] for a in TOUR for key in a.keys}
         self._does |= {key: own[name] for name in SHARED for key in action_of(name).keys}
@@ -213,6 +214,10 @@ class Tour:
         if self._help:
             above.draw([help_panel(below.size, self._table(), theme, self._help)])
 
+    def for_file(self) -> AbstractContextManager[bool]:
+        """While the block runs the picture is one for stills and films; gives whether that is another one."""
+        return nullcontext(False) if self.view is None else self.view.for_file()
+
     def resize(self, size: tuple[int, int]) -> None:
         """Lay out for another size in device pixels."""
         self._size = size
@@ -260,6 +265,10 @@ class Tour:
     def _screenshot(self) -> None:
         if self._host is not None:
             self._host.screenshot()
+
+    def _film(self) -> None:
+        if self._host is not None:
+            self._host.film()
 
     def _close(self) -> None:
         if self._host is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,7 +65,7 @@ class Wall:
             "left": lambda: self.go(-1, 0), "right": lambda: self.go(1, 0), "up": lambda: self.go(0, -1),
             "down": lambda: self.go(0, 1), "enter": self.enter, "tour": self._tour, "escape": self._escape,
             "open": self._ask_file, "toggle_theme": self._toggle_theme, "toggle_help": self._toggle_help,
-            "toggle_full_screen": self._full_screen, "screenshot": self._screenshot,
+            "toggle_full_screen": self._full_screen, "screenshot": self._screenshot, "film": self._film,
             "close": self._close,
         }  # fmt: skip
         self._does = {key: own[a.name] for a in WALL for key in a.keys}
@@ -245,6 +246,10 @@ class Wall:
         if over := self.overlay():
             above.draw(over)
 
+    def for_file(self) -> AbstractContextManager[bool]:
+        """While the block runs the picture is one for stills and films; gives whether that is another one."""
+        return nullcontext(False)
+
     def resize(self, size: tuple[int, int]) -> None:
         """Lay out for another size in device pixels."""
         self._size = size
@@ -294,6 +299,10 @@ class Wall:
     def _screenshot(self) -> None:
         if self.host is not None:
             self.host.screenshot()
+
+    def _film(self) -> None:
+        if self.host is not None:
+            self.host.film()
 
     def _close(self) -> None:
         if self.host is not None:

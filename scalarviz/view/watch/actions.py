@@ -226,6 +226,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("layer_after", "view", ("PageDown",), "the next layer alone, in the end all", missing=no_layers),
     Action("layer_before", "view", ("PageUp",), "the layer before alone", missing=no_layers),
     Action("screenshot", "file", ("S",), "save a screenshot", missing=no_host),
+    Action("film", "file", ("Ctrl+S",), "begin a film of what is shown; again: end it", missing=no_host),
     Action("open", "file", ("Ctrl+O",), "open a picture or weights (or drop them here)", missing=nothing_to_open),
     Action("paste", "edit", ("Ctrl+V",), "learn the table on the clipboard (or drop a .csv here)", missing=no_table),
     Action("toggle_panels", "view", ("Tab",), "hide or show all panels", "hide panels"),

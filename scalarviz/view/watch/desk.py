@@ -78,14 +78,20 @@ class Desk:
         return self.panel.open
 
     @contextmanager
-    def put_away(self) -> Iterator[None]:
-        """While the block runs the picture is that without the panel: a still never shows it."""
+    def put_away(self) -> Iterator[bool]:
+        """While the block runs the picture is that without the panel: no still and no film shows it.
+
+        Gives whether that is another one.
+        """
         bench = self._viewer.bench
+        if not self.panel.open:
+            yield False
+            return
         was, self.panel.hidden = self.panel.hidden, True
         bench.make_room()
         bench.refresh()
         try:
-            yield
+            yield True
         finally:
             self.panel.hidden = was
             bench.make_room()

@@ -6,6 +6,7 @@ The other half of `host`: a host tells its guest what happens and lets it paint;
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
@@ -22,6 +23,10 @@ class Guest(Protocol):
 
     def draw(self, viewport: tuple[int, int] | None = None) -> None:
         """Paint the picture into the bound framebuffer."""
+        ...
+
+    def for_file(self) -> AbstractContextManager[bool]:
+        """While the block runs the picture is one for stills and films; gives whether that is another one."""
         ...
 
     def resize(self, size: tuple[int, int]) -> None:

@@ -61,6 +61,10 @@ class Host(Protocol):
         """Save what is shown."""
         ...
 
+    def film(self) -> object:
+        """Begin a film of what is shown, or end the one that is made."""
+        ...
+
     def ask_file(self, title: str, endings: Sequence[str], then: Callable[[Path], object]) -> None:
         """Let the user choose a file whose name has one of the endings; `then` gets it, later or never."""
         ...

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-SHARED = ("toggle_theme", "toggle_full_screen", "screenshot", "toggle_help", "close")
+SHARED = ("toggle_theme", "toggle_full_screen", "screenshot", "film", "toggle_help", "close")
 """Names of actions of `actions` that rooms have too, with their keys."""
 
 

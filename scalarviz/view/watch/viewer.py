@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -87,7 +87,7 @@ class Viewer:
         self.handlers: dict[str, Callable[..., None]] = {
             "toggle_help": self.toggle_help, "escape": self.escape, "paste": partial(paste, self),
             **Looks(bench).handlers, **self.acts.handlers, **WordKeys(self).handlers, **Views(self).handlers,
-            **{name: partial(self._of_host, name) for name in ("screenshot", "open", "toggle_full_screen", "close")},
+            **{n: partial(self._of_host, n) for n in ("screenshot", "film", "open", "toggle_full_screen", "close")},
         }  # fmt: skip
 
     # ---- what a subclass says
@@ -226,6 +226,10 @@ class Viewer:
         """Paint the picture into the bound framebuffer."""
         self.bench.draw(viewport)
 
+    def for_file(self) -> AbstractContextManager[bool]:
+        """While the block runs the picture is one for stills and films; gives whether that is another one."""
+        return nullcontext(False) if self.desk is None else self.desk.put_away()
+
     def refresh(self) -> None:
         """Draw at the next tick whatever happened."""
         self._dirty = True
@@ -357,9 +361,9 @@ class Viewer:
         """Actions that the host does."""
         host = self.host
         assert host is not None  # the table says that they need one
-        if name == "screenshot":
-            with nullcontext() if self.desk is None else self.desk.put_away():
-                host.screenshot()
+        if name in ("screenshot", "film"):
+            self.bench.refresh()  # texts that wait for their time to change are of this moment, too
+            getattr(host, name)()
         elif name == "toggle_full_screen":
             host.show_full_screen(not host.full_screen)
         elif name == "open":

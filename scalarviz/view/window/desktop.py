@@ -6,23 +6,24 @@ window manager may be missing, so the window asks for the keyboard itself; closi
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any, Self
 from weakref import WeakSet
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...errors import MissingDependencyError, StateError
-from ...run.signals import ending_signals
 from ..draw.gl import require_vispy
 from ..draw.places import SMALLEST
 from ..watch.guest import Guest
 from ..watch.host import TICK
 from .dialogue import accept_drops, ask_file, ask_text
 from .display import DisplayWatch, application, connection_lost, qt_core, survive_lost_display
-from .files import save_png
+from .ending import signals
+from .taking import Taking
 
 BESIDE = 32
 """Logical pixels from a window to the next one that would lie exactly over it."""
@@ -40,7 +41,7 @@ class Window:
     size : (int, int)
         Logical pixels of the window's inside.
     shots : path
-        Folder of the screenshots.
+        Folder of screenshots and films.
     on_note : callable, optional
         Told in one line what happened ("wrote shot.png").
 
@@ -71,7 +72,8 @@ class Window:
         gloo.gl.use_gl("gl2")
         if not gloo.gl.glGetParameter(gloo.gl.GL_VERSION):
             raise MissingDependencyError("no OpenGL context for a window; update the graphics driver or use --headless")
-        self._name, self._shots, self._note = name, Path(shots), on_note
+        self._name, self._note = name, on_note
+        self._taking = Taking(shots, on_note)
         self._calls: list[Callable[[float], None]] = []
         self._last = time.perf_counter()
         self.closed = self.display_lost = self._closing = False
@@ -117,7 +119,7 @@ class Window:
     def run(self) -> None:
         """Serve the window until it is closed; Ctrl-C, SIGTERM and SIGHUP close it."""
         self.show()
-        with _signals(self.close_soon):
+        with signals(self.close_soon):
             self._serving = True
             with DisplayWatch(self.application.native, self._rescue):
                 self.application.run()
@@ -222,6 +224,7 @@ class Window:
         self.timer.stop()
         self._let_go()
         self.canvas.native.hide()
+        self._taking.close()
         if self._serving:
             self.application.quit()
         return True
@@ -249,6 +252,8 @@ class Window:
         self.canvas.set_current()
         for call in self._calls:
             call(seconds)
+        if self._taking.pass_time(seconds):
+            self.repaint()
         if self._closing:
             self.close()
         elif self._next is not None:
@@ -289,28 +294,43 @@ class Window:
         self.closed = self.display_lost = True
         self._note("the display went away; training has stopped")
         self._let_go()
+        self._taking.close()
 
     def screenshot(self) -> Path | None:
         """Save what is shown as a PNG; returns the file, or None if it could not be written (and says so)."""
-        from vispy import gloo
-
-        self.canvas.set_current()
-        self._on_draw()
-        image = gloo.read_pixels(alpha=False)
-        for number in range(1, 10_000):
-            path = self._shots / f"{self._name.replace(' ', '-')}-{number}.png"
-            if not path.exists():
-                break
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            save_png(path, image)
-        except (OSError, ValueError) as error:
-            self._note(f"no screenshot: {error}")
-            return None
-        self._note(f"wrote {path}")
+        path = self._taking.still(self._name, self._picture())
+        self.repaint()
         return path
 
+    def film(self) -> None:
+        """Begin a film of what is shown, or end it."""
+        self._taking.begin_or_end(self._name, self._picture)
+        self.repaint()
+
+    def _picture(self) -> NDArray[np.uint8]:
+        """What is shown, as it stands in files."""
+        self.canvas.set_current()
+        with self.view.for_file():
+            return self._painted()
+
+    def _painted(self) -> NDArray[np.uint8]:
+        from vispy import gloo
+
+        self._paint()
+        image: NDArray[np.uint8] = gloo.read_pixels(alpha=False)
+        return image
+
     def _on_draw(self, event: Any = None) -> None:
+        again = True
+        if self._taking.due():
+            with self.view.for_file() as again:
+                self._taking.take(self._painted())
+        if again:
+            self._paint()
+        self._taking.draw(self.size, self.pixel_ratio)
+
+    def _paint(self) -> None:
+        """Let the guest paint its picture."""
         from vispy import gloo
 
         width, height = (int(n) for n in self.canvas.physical_size)
@@ -321,6 +341,7 @@ class Window:
             self.view.draw((width, height))
 
     def _on_resize(self, event: Any) -> None:
+        self._taking.resized(self.size)
         if min(self.canvas.physical_size) >= SMALLEST:
             self.canvas.set_current()
             self.view.resize(self.size)
@@ -374,25 +395,3 @@ def _unnamed(event: Any) -> str | None:
 def _modifiers(event: Any) -> set[str]:
     """Names of the keys that are held down besides."""
     return {str(getattr(key, "name", key)) for key in event.modifiers}
-
-
-class _signals:
-    """Ctrl-C, SIGTERM and SIGHUP call `stop` while the block runs (only in the main thread, where signals arrive)."""
-
-    def __init__(self, stop: Callable[[], None]) -> None:
-        self._stop = stop
-        self._former: dict[int, Any] = {}
-
-    def __enter__(self) -> None:
-        def handle(number: int, frame: FrameType | None) -> None:
-            self._stop()
-
-        for number in ending_signals():
-            try:
-                self._former[number] = signal.signal(number, handle)
-            except ValueError:
-                return
-
-    def __exit__(self, *_: object) -> None:
-        for number, former in self._former.items():
-            signal.signal(number, former)

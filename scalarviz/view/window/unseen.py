@@ -35,6 +35,8 @@ class Unseen:
     clipboard : str
     drawings : int
         How often the picture was to be drawn.
+    films : int
+        How often a film was to begin or to end.
     closed : bool
     """
 
@@ -49,7 +51,7 @@ class Unseen:
         self.asked: list[tuple[str, Callable[[Path], object]]] = []
         self.fields: list[tuple[str, str, Callable[[str], object]]] = []
         self.clipboard = ""
-        self.drawings = 0
+        self.drawings = self.films = 0
         self.full_screen = self.closed = False
         self.name = ""
         self._calls: list[Callable[[float], None]] = []
@@ -91,7 +93,12 @@ class Unseen:
 
     def screenshot(self) -> None:
         """Keep the picture."""
-        self.shots.append(self.picture())
+        with self.view.for_file():
+            self.shots.append(self.picture())
+
+    def film(self) -> None:
+        """Nobody makes one: `films` counts how often it was to begin or to end."""
+        self.films += 1
 
     def ask_file(self, title: str, endings: Sequence[str], then: Callable[[Path], object]) -> None:
         """Nobody chooses: `asked` holds the question."""

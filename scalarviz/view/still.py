@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError
-from ...io import replacing
+from ..errors import InputError
+from ..io import replacing
 
 
 def save_png(path: str | os.PathLike[str], picture: NDArray[np.uint8]) -> Path:
@@ -28,3 +29,9 @@ def check_picture(picture: NDArray[np.uint8]) -> None:
         raise InputError(
             f"picture: got {picture.dtype} {picture.shape}; allowed: uint8 (height, width, 3); try sv.view.render(...)"
         )
+
+
+def free(folder: Path, name: str, suffix: str) -> Path:
+    """``folder/name-1.png``, or the first number that no file has."""
+    stem = name.replace(" ", "-")
+    return next(path for number in count(1) if not (path := folder / f"{stem}-{number}{suffix}").exists())
