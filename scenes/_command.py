@@ -19,7 +19,7 @@ def command(words: list[str], flags: Mapping[str, Any], usual: Callable[[str], s
     words : list of str
         What comes before the flags ("scalarviz", the scene, its arguments).
     flags : mapping of str to object
-        By the names of options; None leaves one out, True stands alone.
+        By the names of options; None leaves one out, True stands alone, a list is written once for each of its texts.
     usual : callable
         ``usual(name)``: what an option is without being given, as it would be written.
     lost : list of str
@@ -27,8 +27,11 @@ def command(words: list[str], flags: Mapping[str, Any], usual: Callable[[str], s
     """
     line = list(words)
     for name, value in flags.items():
-        if value is not None and str(value) != usual(name):
-            line += [f"--{name.replace('_', '-')}"] + ([] if value is True else [str(value)])
+        flag = f"--{name.replace('_', '-')}"
+        if isinstance(value, list):
+            line += [word for text in value for word in (flag, str(text))]
+        elif value is not None and str(value) != usual(name):
+            line += [flag] + ([] if value is True else [str(value)])
     return shlex.join(line) + (f"  # without {' and '.join(lost)}" if lost else "")
 
 

@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from scalarviz import rng
+from scalarviz.errors import InputError
 from scalarviz.run.frame import Frame
 
+from ._hand_points import point_of, written
 from ._own_points import OwnPoints
 from ._points import KINDS, ORDER, points_of
 from ._sort import Sort
@@ -43,8 +45,12 @@ class Recipe:
         The share that is learnt from.
     seed : int
         Of the points and of their order.
-    by_hand : int
-        How many were added or taken away since.
+    added : tuple of str
+        Those that a hand added behind those that are learnt from, as :func:`._hand_points.written`.
+    without : tuple of int
+        Numbers of those to learn from that it took away, as they were made.
+    foreign : int
+        How many somebody else gave, whom no flags make again.
     own : OwnPoints or None
         The table that they are from, where they are no kind.
     columns : tuple of str
@@ -55,7 +61,9 @@ class Recipe:
     noise: float
     split: float
     seed: int
-    by_hand: int = 0
+    added: tuple[str, ...] = ()
+    without: tuple[int, ...] = ()
+    foreign: int = 0
     own: OwnPoints | None = field(default=None, compare=False)
     columns: tuple[str, ...] = ()
 
@@ -108,22 +116,44 @@ class PointSet:
         first = max(1, round(MOST_DRAWN * self.learnt / count))
         return np.concatenate([np.arange(first), self.learnt + np.arange(MOST_DRAWN - first)])
 
+    @property
+    def _made(self) -> NDArray[np.intp]:
+        """Numbers, as they were made, of those learnt from that are left of them."""
+        made = self.learnt - len(self.recipe.added)
+        numbers = np.arange(made + len(self.recipe.without))
+        return np.setdiff1d(numbers, self.recipe.without)[:made]
+
     def with_point(self, at: ArrayLike, target: float) -> PointSet:
-        """One more to learn from, behind the others of those."""
-        k = self.learnt
-        recipe = replace(self.recipe, by_hand=self.recipe.by_hand + 1)
+        """One more to learn from, behind the others of those, at a place that a flag can say."""
+        x, y = np.asarray(at, float).tolist()
+        return self._with(written((x, y), target, self.units, self.sort))
+
+    def _with(self, text: str) -> PointSet:
+        at, target = point_of(text, self.units, self.sort)
+        k, recipe = self.learnt, replace(self.recipe, added=(*self.recipe.added, text))
         inputs, targets = np.insert(self.inputs, k, at, axis=0), np.insert(self.targets, k, target)
         return PointSet(recipe, inputs, targets, k + 1, self.sort, self.units)
 
     def without(self, index: int) -> PointSet:
-        """All but one."""
-        recipe = replace(self.recipe, by_hand=self.recipe.by_hand + 1)
+        """All but one of those that are learnt from."""
+        added, made = self.recipe.added, self._made
+        if index < len(made):
+            recipe = replace(self.recipe, without=tuple(sorted((*self.recipe.without, int(made[index])))))
+        else:
+            k = index - len(made)
+            recipe = replace(self.recipe, added=added[:k] + added[k + 1 :])
         inputs, targets = np.delete(self.inputs, index, axis=0), np.delete(self.targets, index)
-        return PointSet(recipe, inputs, targets, self.learnt - (index < self.learnt), self.sort, self.units)
+        return PointSet(recipe, inputs, targets, self.learnt - 1, self.sort, self.units)
 
 
 def points_for(recipe: Recipe) -> PointSet:
-    """The points of a recipe: the first of them are learnt from, the others held back."""
+    """The points of a recipe: the first of them are learnt from, the others held back.
+
+    Raises
+    ------
+    InputError
+        A point cannot be added, or one that is to be left out is not there, or none is left.
+    """
     own = recipe.own
     if own is None:
         kind = KINDS[recipe.data]
@@ -134,7 +164,16 @@ def points_for(recipe: Recipe) -> PointSet:
         order = rng.permute(np.arange(count), count, recipe.seed, ORDER)
         inputs, targets, sort, units = own.inputs[order], own.targets[order], own.sort, own.units
     learnt = min(max(1, round(recipe.split * len(inputs))), len(inputs) - 1)
-    return PointSet(recipe, inputs, targets, learnt, sort, units)
+    points = PointSet(replace(recipe, added=(), without=()), inputs, targets, learnt, sort, units)
+    wrong = [number for number in recipe.without if number >= learnt]
+    if wrong or learnt + len(recipe.added) - len(set(recipe.without)) < 1:
+        what = f"there is no point {wrong[0]}" if wrong else "none would be left"
+        raise InputError(f"--without: {what}; {learnt:,} are learnt from, 0 to {learnt - 1}, and one has to stay")
+    for text in recipe.added:
+        points = points._with(text)
+    for number in sorted(set(recipe.without), reverse=True):
+        points = points.without(number)
+    return points
 
 
 class Known:
@@ -168,7 +207,7 @@ class Known:
         inputs, targets = np.asarray(data[:2].T), np.asarray(data[2:3].T)
         found = self._sets.get(self._print_of(inputs, targets))
         if found is None:  # given by somebody else
-            recipe = replace(self.first.recipe, by_hand=len(inputs))
+            recipe = replace(self.first.recipe, foreign=len(inputs), added=(), without=())
             places, wanted = inputs.astype(np.float64), targets[:, 0].astype(np.float64)
             found = PointSet(recipe, places, wanted, len(inputs), self.first.sort, self.first.units)
         self._last = data, found

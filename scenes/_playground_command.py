@@ -62,10 +62,15 @@ def command_of(known: Known, usual: Options, reader: Reader) -> str | None:
 
 def _points(points: PointSet, options: Options) -> dict[str, Any]:
     recipe = points.recipe
-    seed = {"split": short(recipe.split), "data_seed": recipe.seed}
+    same = {
+        "split": short(recipe.split),
+        "data_seed": recipe.seed,
+        "point": list(recipe.added),
+        "without": ",".join(map(str, recipe.without)),
+    }
     if recipe.own is not None:
-        return {"csv": recipe.data, "columns": ",".join(recipe.columns), **seed}
-    return {"data": recipe.data, "noise": short(recipe.noise), **seed}
+        return {"csv": recipe.data, "columns": ",".join(recipe.columns), **same}
+    return {"data": recipe.data, "noise": short(recipe.noise), **same}
 
 
 def _usual(name: str, usual: Options, flags: dict[str, Any]) -> str:
@@ -84,9 +89,9 @@ def _rule(optimizer: str, numbers: Any) -> str:
 
 def _lost(points: PointSet, shape: Shape, reader: Reader) -> Iterator[str]:
     """What the flags cannot say."""
-    by_hand = points.recipe.by_hand
-    if by_hand:
-        yield f"{by_hand} {'point' if by_hand == 1 else 'points'} changed by hand"
+    foreign = points.recipe.foreign
+    if foreign:
+        yield f"{foreign} {'point' if foreign == 1 else 'points'} of somebody else"
     yield from lost_on_the_way(reader, _says)
     momentum = reader.settings.numbers.get("momentum", 0.0) if reader.settings else 0.0
     if momentum not in (0.0, MOMENTUM):

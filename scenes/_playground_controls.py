@@ -108,7 +108,7 @@ class _Data:
         found = self._now(reader)
         if found is None:
             return None
-        recipe = replace(found.points.recipe, by_hand=0, **changes)
+        recipe = replace(found.points.recipe, added=(), without=(), foreign=0, **changes)
         if recipe == found.points.recipe:
             return None
         return OtherPoints(self._known.add(points_for(recipe)), said)

@@ -17,7 +17,7 @@ with batches of 10 it is 15.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -70,6 +70,16 @@ def parse_columns(value: object) -> object:
     return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
 
 
+def parse_numbers(value: object) -> object:
+    """``3,17`` as (3, 17), each once and in order."""
+    if not isinstance(value, str):
+        return value
+    parts = [part.strip() for part in value.split(",") if part.strip()]
+    if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+        raise InputError(f"wanted whole numbers from 0 on with commas between, got {value[:80]!r}")
+    return tuple(sorted(set(map(int, parts))))
+
+
 def parse_hide(value: object) -> object:
     """``lr,batch`` as a tuple of names."""
     if not isinstance(value, str):
@@ -106,6 +116,16 @@ class Options(SceneOptions):
     )
     data_seed: int | None = Field(
         None, ge=0, lt=2**64, description="of the points alone", json_schema_extra={"shown": "that of --seed"}
+    )
+    point: list[str] = Field(
+        [],
+        description="one more point to learn from, as a click on the map adds it; may be repeated",
+        json_schema_extra={"metavar": "X,Y,TARGET"},
+    )
+    without: Annotated[tuple[int, ...], BeforeValidator(parse_numbers)] = Field(
+        (),
+        description="points to leave out, as the right button takes them away: their numbers from 0 on",
+        json_schema_extra={"metavar": "N,N", "shown": "none"},
     )
     features: Annotated[tuple[str, ...], BeforeValidator(parse_features)] = Field(
         ("x", "y"),
@@ -259,16 +279,17 @@ def report(scene: Playground) -> dict[str, float]:
 
 def _recipe(options: Options) -> Recipe:
     """Where the points come from: a formula, or a table."""
-    seed = options.seed if options.data_seed is None else options.data_seed
+    seed, added = options.seed if options.data_seed is None else options.data_seed, tuple(options.point)
     if options.csv is None:
         if options.columns:
             raise InputError("--columns chooses among those of a table: give --csv FILE too")
-        return Recipe(options.data, options.noise, options.split, seed)
+        return Recipe(options.data, options.noise, options.split, seed, added=added, without=options.without)
     for name in ("data", "noise"):
         if options.given(name):
             raise InputError(f"--{name} and --csv contradict each other: the points are those of the table")
     own = own_points(read_table(options.csv), options.columns)
-    return Recipe(str(options.csv), 0.0, options.split, seed, own=own, columns=options.columns)
+    recipe = Recipe(str(options.csv), 0.0, options.split, seed, own=own, columns=options.columns)
+    return replace(recipe, added=added, without=options.without)
 
 
 def _check_features(options: Options, points: PointSet) -> tuple[str, ...]:

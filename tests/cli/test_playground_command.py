@@ -10,11 +10,13 @@ from scalarviz.scenes import playground
 from scalarviz.scenes._playground_controls import HIDDEN
 from scalarviz.scenes._playground_edits import AddPoint, SwitchFeature
 from scalarviz.scenes._playground_net import SetHidden
+from scalarviz.scenes._playground_panels import Hand
 
 from scalarviz.cli.flags import command_from
 from scalarviz.cli.main import main
 from scalarviz.errors import InputError
 from scalarviz.io import load_tensors
+from scalarviz.run import Moment
 from scalarviz.run.controls import Button, Reader
 from scalarviz.run.edits import Change, SetBatchSize, SetLimits, SetOptimizer, SetWeights
 from scalarviz.run.run_source import RunSource
@@ -28,6 +30,10 @@ def reader_of(scene):
     source, frame = RunSource(scene.run), scene.run.frame()
     source.follow(frame)
     return Reader(frame, source, scene.options)
+
+
+def moment_of(scene):
+    return Moment(scene.run.frame(), RunSource(scene.run))
 
 
 def told(scene):
@@ -124,12 +130,73 @@ def test_after_a_restart_layers_and_features_are_in_it_too(tmp_path, monkeypatch
     assert all(np.array_equal(weights[name], array) for name, array in scene.run.state_dict().items())
 
 
+@pytest.mark.parametrize("source", ["circle", "regress-gauss", "classes", "curve"])
+def test_points_added_and_taken_away_by_hand_are_flags_that_make_the_same_bits(source, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    flags = {"data": source}
+    rows = [(k / 7, 100 + k % 13, k % 3) for k in range(60)]
+    if source == "classes":  # the words of classes have minus signs, commas and spaces
+        words = ("\N{MINUS SIGN}one", "two, or so", "three")
+        (tmp_path / "t.csv").write_text("a,b,c\n" + "".join(f'{a},{b},"{words[c]}"\n' for a, b, c in rows))
+        flags = {"csv": tmp_path / "t.csv"}
+    if source == "curve":
+        (tmp_path / "t.csv").write_text("a,b\n" + "".join(f"{a},{b}\n" for a, b, _ in rows))
+        flags = {"csv": tmp_path / "t.csv", "features": "x"}
+    scene = made(**flags)
+    hand, rng = Hand(scene.known), np.random.default_rng(3)
+    before = {array.tobytes() for array in scene.run.samples()[0]}
+    for k in range(12):
+        points = hand.points(moment_of(scene))
+        hand.chosen = k
+        learnt = np.flatnonzero(~points.back)
+        edit = hand.remove(int(rng.choice(learnt))) if k % 3 == 2 else hand.add(tuple(rng.uniform(-1.5, 1.5, 2)))
+        scene.run.do(edit)
+    scene.run.do(hand.remove(int(np.flatnonzero(~hand.points(moment_of(scene)).back)[-1])))  # one that was added
+    scene.run.step(40)
+    command = told(scene)
+    assert command.count("--point") == 7
+    assert "--without" in command
+    assert "#" not in command
+    weights = typed(command, tmp_path, monkeypatch)
+    assert all(np.array_equal(weights[name], array) for name, array in scene.run.state_dict().items())
+    assert len({array.tobytes() for array in scene.run.samples()[0]} - before) == 7
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        ({"point": ["1,2"]}, "wanted x,y,label"),
+        ({"point": ["1,2,7"]}, "there is no class '7'; allowed: -1, 1"),
+        ({"point": ["1,two,1"]}, "y is a number, got 'two'"),
+        ({"point": ["1e400,2,1"]}, "x is a number"),
+        ({"point": ["1,nan,1"]}, "y is a number"),
+        ({"point": [""]}, "wanted x,y,label"),
+        ({"data": "plane", "point": ["1,2,blue"]}, "label is a number, got 'blue'"),
+        ({"without": (250,)}, "there is no point 250; 250 are learnt from, 0 to 249"),
+        ({"without": tuple(range(250))}, "none would be left"),
+    ],
+)
+def test_points_that_cannot_be(flags, says):
+    with pytest.raises(InputError) as raised:
+        made(**flags)
+    assert says in str(raised.value)
+
+
+@pytest.mark.parametrize("given", ["1;2", "-1", "1.5", "x", "9999999999"])
+def test_numbers_of_points_that_are_none(given):
+    with pytest.raises(InputError, match="whole numbers"):
+        playground.parse_numbers(given)
+
+
 @pytest.mark.parametrize(
     ("edit", "says"),
     [
         (lambda scene: SetWeights(0, np.ones(1)), "# without 1 change on the way"),
         (lambda scene: SetOptimizer({"lr": 0.5}), "# without 1 change on the way"),
-        (lambda scene: AddPoint(scene.known, (0.0, 0.0), 1.0), "# without 1 point changed by hand and 1 change on"),
+        (
+            lambda scene: AddPoint(scene.known, (0.0, 0.0), 1.0),
+            "--point 0,0,1 --engine numpy --steps 10  # without 1 change on",
+        ),
         (lambda scene: SwitchFeature("x", False), "# without 1 change on the way and the weights of x"),
         (lambda scene: Change(model=scene.run.model.with_hidden((4,))), "# without 1 change on the way"),
     ],

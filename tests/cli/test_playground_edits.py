@@ -108,10 +108,10 @@ def test_a_point_that_is_added_and_taken_away_leaves_the_points_as_they_were():
     scene.run.do(AddPoint(scene.known, (3.0, 3.0), 1.0))
     assert len(scene.run.samples()[0]) == 251
     points = scene.known.at(scene.run.frame())
-    assert points.recipe.by_hand == 1
+    assert points.recipe.added == ("3,3,1",)
     scene.run.do(RemovePoint(scene.known, points, 250))
     assert seen(scene) == before
-    assert scene.known.at(scene.run.frame()).recipe.by_hand == 0
+    assert scene.known.at(scene.run.frame()).recipe.added == ()
 
 
 def test_points_that_are_clicked_are_those_that_are_learnt_from():

@@ -140,6 +140,23 @@ def test_hands_on_the_map_and_the_features(watched):
     assert [done.what for done in run.log] == ["one point more", "one point less"]
 
 
+def test_a_point_that_is_held_back_says_under_the_pointer_that_it_stays(watched):
+    watch = watched()
+    run, view = watch.scene.run, watch.view
+    points = watch.drawer(PlaneMap).panel.points(Moment(view.shown, view.bench.subject.source))
+    for number, says in ((3, "right click: take it away"), (400, "held back: it stays")):
+        crowd = np.hypot(*(points.x - points.x[number]).T)
+        assert np.sort(crowd)[1] > 0.08, "it stands apart from others"
+        at = watch.at(points.x[number])
+        view.move(at)
+        (label,) = watch.drawer(PlaneMap).label(Moment(view.shown, view.bench.subject.source), (1280, 720))
+        assert says in [item.text for item in label.texts]
+    view.press(at, "right")
+    view.release(at)
+    watch.rest()
+    assert run.log == []
+
+
 def test_the_file_of_the_scene_says_what_its_panels_are():
     scene = playground.build(playground.Options(engine="numpy"))
     kinds = [type(panel).__name__ for panel in scene.panels]

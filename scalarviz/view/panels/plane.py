@@ -258,8 +258,8 @@ class PlaneDrawer(Drawer[PlaneMap]):
         if index is not None and self._points is not None:
             more.append(self._wanted(self._points.points, index))
             more += ["click: show its way"] if self.ground.chooses() else []
-            learnt = self._edits and not self._points.points.back[index]
-            more += ["right click: take it away"] if learnt else []
+            away = "held back: it stays" if self._points.points.back[index] else "right click: take it away"
+            more += [away] if self._edits else []
         elif self._edits:
             more.append(f"click: add a point{self._kind()}")
         return [pointer_label(at, size, where.strip(), self._says(moment, place), more, self.ground.theme)]
