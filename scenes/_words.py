@@ -57,13 +57,16 @@ class Words:
 
         Behind a word's end the shares are 0. Those of a word add up to 1.
         """
-        inputs, targets = np.zeros((len(words), self.context)), np.zeros((len(words), 2 * self.context))
-        for row, word in enumerate(words):
-            line = [self.end, *self.ids(word), self.end]
-            n = min(self.context, len(line) - 1)
-            inputs[row, :n], targets[row, :n] = line[:n], line[1 : n + 1]
-            targets[row, self.context : self.context + n] = 1.0 / n
-        return inputs, targets
+        cut = [word[: self.context] for word in words]
+        lengths = np.array([len(word) for word in cut], np.int64)
+        rows = np.repeat(np.arange(len(words)), lengths)
+        places = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        lines = np.full((len(words), self.context + 2), float(self.end))  # each word between two ends
+        lines[rows, 1 + places] = np.searchsorted(_codes(self.letters), _codes("".join(cut)))
+        n = np.minimum(self.context, lengths + 1)[:, None]
+        inside = np.arange(self.context) < n
+        inputs, follow = np.where(inside, lines[:, :-2], 0.0), np.where(inside, lines[:, 1:-1], 0.0)
+        return inputs, np.hstack([follow, np.where(inside, 1.0 / n, 0.0)])
 
 
 def load_words(path: Path | None, context: int) -> Words:
@@ -78,7 +81,7 @@ def load_words(path: Path | None, context: int) -> Words:
     lines = _read(where).splitlines()
     words = [line.strip() for line in lines]
     for number, word in enumerate(words, 1):
-        if any(letter.isspace() or not letter.isprintable() for letter in word):
+        if " " in word or not word.isprintable():  # the one space that can be printed
             raise FileFormatError(
                 f"{where}, line {number}: {word[:40]!r} is no word; wanted one a line, without spaces"
             )
@@ -92,6 +95,11 @@ def load_words(path: Path | None, context: int) -> Words:
     order = rng.permute(np.arange(len(words)), len(words), SPLIT_SEED, 0).tolist()
     test, train = ([words[k] for k in part] for part in (order[:held], order[held:]))
     return Words(letters, train, test, context)
+
+
+def _codes(text: str) -> NDArray[np.uint32]:
+    """The numbers that letters have in Unicode."""
+    return np.frombuffer(text.encode("utf-32-le"), np.uint32)
 
 
 def _read(path: Path) -> str:

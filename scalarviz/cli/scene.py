@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from ..collecting import collection_paused
 from ..errors import FileFormatError, InputError, ScalarvizError
 from ..io.atomic import path_text
 
@@ -48,6 +49,7 @@ class LoadedScene:
         """The first line of its docstring, for help."""
         return (self.module.__doc__ or self.name).strip().partition("\n")[0]
 
+    @collection_paused()
     def build(self, options: Any) -> Scene:
         """Call the module's ``build``; FileFormatError, which names the file, if it returns no scene."""
         from ..run.scene import Scene
@@ -110,6 +112,7 @@ def settled(scene: Scene, options: Any) -> Any:
     return scene.options if isinstance(scene.options, type(options)) else options
 
 
+@collection_paused()
 def load_scene(name: str) -> LoadedScene:
     """The scene of the package called `name`, or the file of that path.
 

@@ -159,17 +159,16 @@ class _Writer:
         self.names, self.dialect, self.where = names, dialect, where
         self.lines: list[str] = []
         self.temporaries: dict[str, str] = {}
-        self.uses: Counter[str] = Counter()
+        self.twice: dict[ast.AST, str] = {}
 
     def run(self, trees: list[ast.expr]) -> tuple[list[str], list[str]]:
-        for tree in trees:
-            self.uses.update(ast.dump(n) for n in ast.walk(tree) if isinstance(n, ast.Call | ast.BinOp))
+        self.twice = _twice(trees)
         results = [_bare(self.write(tree)) for tree in trees]
         return self.lines, results
 
     def write(self, node: ast.expr) -> str:
-        key = ast.dump(node)
-        if self.uses[key] < 2:
+        key = self.twice.get(node)
+        if key is None:
             return self.compound(node)
         if key not in self.temporaries:
             source = self.compound(node)  # first: its own parts may be hoisted before it
@@ -215,6 +214,28 @@ class _Writer:
             f"{self.where} uses {shown(ast.unparse(node))}; allowed are numbers, {listing(self.names)}, + - * / **, "
             f"one comparison at a time, and {listing(FUNCTIONS)}"
         )
+
+
+def _twice(trees: list[ast.expr]) -> dict[ast.AST, str]:
+    """The calls and sums that occur more than once, each with what those that are equal have in common.
+
+    Writing out a node takes longer than everything else here, so only those of a kind that others have are.
+    """
+    found = [n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Call | ast.BinOp)]
+    kinds = [_kind(node) for node in found]
+    often = Counter(kinds)
+    keys = {node: ast.dump(node) for node, kind in zip(found, kinds, strict=True) if often[kind] > 1}
+    uses = Counter(keys.values())
+    return {node: key for node, key in keys.items() if uses[key] > 1}
+
+
+def _kind(node: ast.expr) -> object:
+    """What equal nodes share, and others may."""
+    if isinstance(node, ast.BinOp):
+        return type(node.op), type(node.left), type(node.right)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return node.func.id, len(node.args)
+    return type(node)
 
 
 def _bare(source: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..collecting import collection_paused
 from ..scalar.mask import UNITS
 from .columns import columns
 from .gathers import gather_instruction
@@ -24,6 +25,7 @@ from .together import sums, together
 from .totals import CODES, in_front, shifted
 
 
+@collection_paused()
 def lower(tape: Tape, *, encode: bool = True) -> Plan:
     """Split by dependence, recognise weighted sums and layers, order by level.
 

@@ -173,6 +173,17 @@ def test_asking_whether_the_cache_is_warm_loads_no_numba():
     assert result.stdout.split() == ["False", "False"]
 
 
+def test_training_loads_no_scipy_and_other_peoples_numba_still_finds_it():
+    code = (
+        "import sys, numba, numpy as np; from scalarviz.engine.cpu.cache import loader; "
+        "loader.row_addresses('tanh', 'float32'); print('scipy.linalg' in sys.modules); "
+        "dot = numba.njit(lambda a, b: np.vdot(a, b)); print(float(dot(np.arange(3.0), np.arange(3.0)))); "
+        "print('scipy.linalg' in sys.modules)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert result.stdout.split() == ["False", "5.0", "True"]
+
+
 def test_a_new_operation_compiles_its_own_rows_alone(tmp_path, monkeypatch):
     monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(loader, "_LOADED", {})

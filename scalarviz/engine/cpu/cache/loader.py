@@ -22,8 +22,11 @@ from . import units
 from .key import key
 from .locator import kept_in, trouble
 from .place import PLACE, closed, folder, make_folder
+from .unneeded import arrays_without_scipy
 
 T = TypeVar("T")
+
+arrays_without_scipy()
 
 _LOCK = threading.RLock()
 _LOADED: dict[str, dict[str, Any]] = {}
