@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ HERE = Path(__file__).parent
 SCALARVIZ = (sys.executable, "-m", "scalarviz")
 FIRST_STEP = (sys.executable, str(HERE / "_first_step.py"))
 PROBE = (sys.executable, str(HERE / "_probe.py"))
+NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 KILOBYTE = 1 if sys.platform == "darwin" else 1024
 """Unit of the system's peak of memory."""
 
@@ -53,12 +55,17 @@ class Ended:
 def fresh(command: Sequence[str], environment: Mapping[str, str] | None = None, folder: Path | None = None) -> Ended:
     """Run a command to its end, with no kernels compiled in the background.
 
+    Python keeps what it makes of sources, as it does unless it is told not to (``PYTHONDONTWRITEBYTECODE``): for the
+    length of one script, in a folder of its own. `environment` may say otherwise.
+
     Raises
     ------
     SystemExit
         It failed.
     """
-    around = {**os.environ, "SCALARVIZ_WARMUP": "0", "JAX_PLATFORMS": "cpu", **(environment or {})}
+    around = {name: value for name, value in os.environ.items() if name != NO_BYTECODE}
+    around |= {"PYTHONPYCACHEPREFIX": _bytecode().name, "SCALARVIZ_WARMUP": "0", "JAX_PLATFORMS": "cpu"}
+    around |= environment or {}
     with tempfile.TemporaryFile("w+") as errors:
         start = time.perf_counter()
         process = subprocess.Popen(command, env=around, cwd=folder, stdout=subprocess.PIPE, stderr=errors, text=True)
@@ -73,6 +80,12 @@ def fresh(command: Sequence[str], environment: Mapping[str, str] | None = None, 
             errors.seek(0)
             raise SystemExit(f"{errors.read()}\n{' '.join(command)} failed with exit code {process.returncode}")
     return Ended(seconds, usage.ru_maxrss * KILOBYTE, first.strip())
+
+
+@cache
+def _bytecode() -> tempfile.TemporaryDirectory[str]:
+    """Goes when this process ends."""
+    return tempfile.TemporaryDirectory(prefix="scalarviz-bytecode-")
 
 
 def in_turns(
