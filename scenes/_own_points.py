@@ -88,12 +88,12 @@ def own_points(table: CsvTable, columns: Sequence[str] = ()) -> OwnPoints:
         )
     *inputs, target = names
     made = [standardised(name, table.numbers(name)) for name in inputs]
-    notes = tuple(f"{name} is the same in every row" for name, (numbers, _) in zip(inputs, made, strict=True)
-                  if not numbers.any())  # fmt: skip
+    same = tuple(f"{name} is the same in every row" for name, (numbers, _) in zip(inputs, made, strict=True)
+                 if not numbers.any())  # fmt: skip
     places = [numbers for numbers, _ in made] + [np.zeros(len(table))] * (2 - len(made))
     units = tuple(column for _, column in made)
     wanted, sort, last = _targets(table, target, curve=len(inputs) == 1)
-    return OwnPoints(table.what, np.stack(places, axis=1), wanted, sort, Units(units, last), notes)
+    return OwnPoints(table.what, np.stack(places, axis=1), wanted, sort, Units(units, last), (*table.notes, *same))
 
 
 def _targets(table: CsvTable, name: str, *, curve: bool) -> tuple[Array, Sort, Column]:

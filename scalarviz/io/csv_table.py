@@ -2,7 +2,8 @@
 
 What is read: UTF-8 with or without its mark, UTF-16 and UTF-32 with it, else Windows' Latin-1; commas, semicolons or
 tabs between the columns, and behind semicolons and tabs a comma may be the decimal one. The first line names the
-columns. Every error says the line of the text.
+columns; a first one without a name that numbers the rows, as pandas and R write it, is left out. Every error says the
+line of the text.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ class CsvTable:
         All of it.
     mark : str
         What stands between two columns.
+    notes : tuple of str
+        What is to be said of it.
     """
 
     what: str
@@ -54,6 +57,7 @@ class CsvTable:
     columns: tuple[Sequence[str], ...]
     text: str
     mark: str
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.columns[0])
@@ -87,7 +91,7 @@ class CsvTable:
             found = np.array([self._number(cell) for cell in cells])
         bad = np.flatnonzero(~np.isfinite(found))
         if len(bad):
-            raise self._no_number(name, int(bad[0]))
+            raise self._no_number(name, bad)
         return found
 
     def are_numbers(self, name: str) -> bool:
@@ -106,7 +110,8 @@ class CsvTable:
         """
         cells = [cell.strip() for cell in self.column(name)]
         if "" in cells:
-            raise FileFormatError(f"{self.what}, line {self.line(cells.index(''))}: column {name!r} is empty")
+            place = f"{self.what}, line {self.line(cells.index(''))}: column {name!r}"
+            raise FileFormatError(f"{place} is empty{_others(cells.count('') - 1)}")
         return cells
 
     def line(self, row: int) -> int:
@@ -130,11 +135,14 @@ class CsvTable:
         except ValueError:
             return math.nan
 
-    def _no_number(self, name: str, row: int) -> FileFormatError:
-        cell = self.column(name)[row].strip()
-        place = f"{self.what}, line {self.line(row)}: column {name!r}"
+    def _no_number(self, name: str, rows: NDArray[np.intp]) -> FileFormatError:
+        cells = self.column(name)
+        cell = cells[int(rows[0])].strip()
+        place = f"{self.what}, line {self.line(int(rows[0]))}: column {name!r}"
         if not cell:
-            return FileFormatError(f"{place} is empty; every row needs a number there, or leave the row out")
+            more = sum(not cells[int(row)].strip() for row in rows[1:])
+            rest = f"{'them' if more else 'the row'} out"
+            return FileFormatError(f"{place} is empty{_others(more)}; every row needs a number there, or leave {rest}")
         if _says_nan(cell):
             return FileFormatError(f"{place} says {shown(cell)}; a finite number is wanted, or leave the row out")
         return FileFormatError(f"{place} says {shown(cell)}, which is no number; only the last column may be words")
@@ -198,7 +206,18 @@ def parse_csv(text: str, what: str = "the table") -> CsvTable:
             f"{what}, line {table.line(row)}: {cells} {'cell' if cells == 1 else 'cells'}, and the first line names "
             f"{len(names)} {'column' if len(names) == 1 else 'columns'}: {missing}"
         )
-    return CsvTable(what, names, tuple(zip(*found, strict=True)), text, mark)
+    columns = tuple(zip(*found, strict=True))
+    if names[0]:
+        return CsvTable(what, names, columns, text, mark)
+    if len(names) == 1 or not _are_row_numbers(columns[0]):
+        raise FileFormatError(f"{what}: column 1 has no name in the first line")
+    return CsvTable(what, names[1:], columns[1:], text, mark, ("the first column, which numbers the rows, is left out",))
+
+
+def _are_row_numbers(cells: Sequence[str]) -> bool:
+    """Whole numbers, none of them twice."""
+    found = {cell.strip() for cell in cells}
+    return len(found) == len(cells) and all(cell.isascii() and cell.isdigit() for cell in found)
 
 
 @contextmanager
@@ -234,11 +253,15 @@ def _names(cells: list[str], what: str) -> tuple[str, ...]:
             "x,y,kind"
         )
     for k, name in enumerate(names):
-        if not name:
+        if not name and k:
             raise FileFormatError(f"{what}: column {k + 1} has no name in the first line")
         if name in names[:k]:
             raise FileFormatError(f"{what}: two columns are called {name!r}; each needs a name of its own")
     return names
+
+
+def _others(count: int) -> str:
+    return f", as in {count:,} other {'row' if count == 1 else 'rows'}" if count else ""
 
 
 def _is_number(cell: Any) -> bool:

@@ -103,6 +103,7 @@ def test_what_the_last_column_is(target, outputs):
         ("x,kind\n1,u\n3,v\n", "line 2: column 'kind' says 'u'"),
         ("x,y,n\n1,2,1.5\n3,4,oops\n5,6,2.5\n7,8,4\n", "line 3: column 'n' says 'oops'"),
         ("x,y,kind\n1,2,\n3,4,v\n", "line 2: column 'kind' is empty"),
+        ("x,y,kind\n1,2,\n3,4,v\n5,6,\n", "line 2: column 'kind' is empty, as in 1 other row"),
         ("x,y,kind\n" + "".join(f"1,2,w{k}\n" for k in range(9)), "9 different words (w0, w1, w2, w3, ...)"),
         ("x,y,kind\n-1e308,2,u\n1e308,4,v\n", "column 'x' goes to 1e+308; allowed: 1e+150 either side of 0"),
         ("x,n\n1,1e200\n2,2e200\n3,0\n", "column 'n' goes to 2e+200"),

@@ -59,6 +59,19 @@ def test_the_same_table_in_many_ways_of_writing(tmp_path, data):
     assert len(table) == 2
 
 
+@pytest.mark.parametrize("numbers", [(0, 1, 2), (1, 2, 3), (17, 4, 250)])
+@pytest.mark.parametrize("form", ["{}", '"{}"'])
+def test_the_numbers_of_the_rows_are_left_out(numbers, form):
+    """pandas' `to_csv` writes them before the columns, without a name; after a shuffle in any order; R in quotes."""
+    rows = "".join(f"{form.format(number)},{k},{k * k}\n" for k, number in enumerate(numbers))
+    table = parse_csv(form.format("") + ",x,y\n" + rows)
+    assert table.names == ("x", "y")
+    assert table.numbers("x").tolist() == [0, 1, 2]
+    assert table.numbers("y").tolist() == [0, 1, 4]
+    assert table.notes == ("the first column, which numbers the rows, is left out",)
+    assert parse_csv("n,x,y\n" + rows).notes == ()
+
+
 def test_a_cell_may_hold_the_mark_a_quotation_or_a_line_end():
     table = parse_csv('name,n\n"a, b",1\n"say ""no""",2\n"two\nlines",3\nlast,x\n')
     assert list(table.words("name")) == ["a, b", 'say "no"', "two\nlines", "last"]
@@ -104,7 +117,12 @@ def test_any_bytes_are_a_table_or_refused_in_words(data):
         ("x,,z\n1,2,3\n", "column 2 has no name"),
         ("x,y,kind\n1,2,a\n3,b\n", "line 3: 2 cells, and the first line names 3 columns: column 'kind' is missing"),
         ("x,y\n1,2\n\n3,4,5\n", "line 4: 3 cells, and the first line names 2 columns: there is one too many"),
-        ("x,y\n1,2\n,4\n", "line 3: column 'x' is empty"),
+        ("x,y\n1,2\n,4\n", "line 3: column 'x' is empty; every row needs a number there, or leave the row out"),
+        ("x,y\n1,2\n,4\n ,\n5,6\n,3\n", "line 3: column 'x' is empty, as in 1 other row; every row needs a number"),
+        ("x,y\n,1\n,2\nn/a,3\n,4\n5,6\n", "line 2: column 'x' is empty, as in 2 other rows; every row"),
+        (",x,y\na,1,2\nb,3,4\n", "column 1 has no name"),
+        (",x,y\n0,1,2\n0,3,4\n", "column 1 has no name"),
+        (",x,y\n0.5,1,2\n1.5,3,4\n", "column 1 has no name"),
         ("x,y\n1,2\nNaN,4\n", "line 3: column 'x' says 'NaN'; a finite number is wanted"),
         ("x,y\n1,2\n-inf,4\n", "line 3: column 'x' says '-inf'"),
         ("x,y\n1,2\n3.4.5,4\n", "line 3: column 'x' says '3.4.5', which is no number"),
