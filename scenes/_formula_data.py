@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 OWN_ROWS = 60
 """Rows of the table that comes with the scene."""
-FLAG = "--expr"
+FLAG, TARGET = "--expr", "--target"
 MOST_WEIGHTS = 1000
 
 
@@ -73,7 +73,7 @@ def read_formula(text: str) -> str:
     return decoded(data, path.name).strip()
 
 
-def task_of(text: str, path: Path | None) -> Task:
+def task_of(text: str, path: Path | None, target: str | None = None) -> Task:
     """What is to be learnt.
 
     Parameters
@@ -82,19 +82,27 @@ def task_of(text: str, path: Path | None) -> Task:
         The formula.
     path : Path or None
         A table; None: the one that comes with the scene.
+    target : str or None
+        The column that the formula should give; None: the last one.
 
     Raises
     ------
     InputError, FileFormatError
-        The text is no formula, or the table no table; a column is no numbers; there is nothing to learn.
+        The text is no formula, or the table no table; a column that is used is no numbers; there is nothing to learn.
     """
-    names, columns, what = _own() if path is None else _table(path)
-    *inputs, target = names
+    table = _own() if path is None else read_table(path)
+    names, what = table.names, table.what
+    if len(names) < 2:
+        raise FileFormatError(f"{what} has one column; wanted inputs and, as the last column, what is to be learnt")
+    said = "" if target is not None else f" (the last one of {what}; {TARGET} chooses another)"
+    target = names[-1] if target is None else target
+    wanted = table.numbers(target, f"; {TARGET} names the column that is to be learnt")
+    inputs = [name for name in names if name != target]
     found = formula(text, names, FLAG)
     if target in found.known:
         raise InputError(
-            f"{FLAG}: {target!r} is the column that is to be learnt (the last one of {what}), and the formula uses it; "
-            f"inputs are {listing(inputs)}"
+            f"{FLAG}: {target!r} is the column that is to be learnt{said}, and the formula uses it; inputs are "
+            f"{listing(inputs)}"
         )
     if not found.others:
         raise InputError(f"{FLAG} {shown(text, 72)}: there is no weight in it; every name but {listing(inputs)} is one")
@@ -102,28 +110,33 @@ def task_of(text: str, path: Path | None) -> Task:
         raise InputError(f"{FLAG} has {len(found.others):,} weights; allowed: {MOST_WEIGHTS:,}")
     used = found.known or (inputs[0],)
     left = [name for name in inputs if name not in used]
-    notes = [f"{len(columns[0]):,} rows of {what}: {target} = {_brief(text)}"]
+    notes = [*table.notes, f"{len(wanted):,} rows of {what}: {target} = {_brief(text)}"]
     if left:
         notes.append(f"not in the formula: {listing(left[:6])}{' ...' * (len(left) > 6)}")
-    table = dict(zip(names, columns, strict=True))
-    samples = np.stack([table[name] for name in used], axis=1)
-    return Task(found, what, used, target, samples, table[target][:, None], notes)
+    samples = np.stack([table.numbers(name) for name in used], axis=1)
+    return Task(found, what, used, target, samples, wanted[:, None], notes)
 
 
-def _own() -> tuple[tuple[str, ...], list[Array], str]:
+@dataclass(frozen=True, slots=True)
+class _Numbers:
+    """Columns that are numbers already."""
+
+    names: tuple[str, ...]
+    columns: tuple[Array, ...]
+    what: str
+    notes: tuple[str, ...] = ()
+
+    def numbers(self, name: str, hint: str = "") -> Array:
+        if name not in self.names:
+            raise InputError(f"{self.what} has no column {shown(name)}; it has {listing(self.names)}")
+        return self.columns[self.names.index(name)]
+
+
+def _own() -> _Numbers | CsvTable:
     """A curve that bends twice, with a little noise."""
     x = np.linspace(-3.0, 3.0, OWN_ROWS)
     noise = rng.uniform(0, rng.Stream.DATA, 0, OWN_ROWS) - 0.5
-    return ("x", "y"), [x, 1.5 * np.tanh(1.2 * x - 0.6) + 0.4 + 0.1 * noise], "the scene's own table"
-
-
-def _table(path: Path) -> tuple[tuple[str, ...], list[Array], str]:
-    table: CsvTable = read_table(path)
-    if len(table.names) < 2:
-        raise FileFormatError(
-            f"{table.what} has one column; wanted inputs and, as the last column, what is to be learnt"
-        )
-    return table.names, [table.numbers(name) for name in table.names], table.what
+    return _Numbers(("x", "y"), (x, 1.5 * np.tanh(1.2 * x - 0.6) + 0.4 + 0.1 * noise), "the scene's own table")
 
 
 def check_start(task: Task, start: Array) -> None:

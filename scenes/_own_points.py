@@ -87,7 +87,7 @@ def own_points(table: CsvTable, columns: Sequence[str] = ()) -> OwnPoints:
             f"one or two inputs and the target behind them; choose them as --columns {_example(table.names)}"
         )
     *inputs, target = names
-    made = [standardised(name, table.numbers(name)) for name in inputs]
+    made = [standardised(name, table.numbers(name, "; only the last column may be words")) for name in inputs]
     same = tuple(f"{name} is the same in every row" for name, (numbers, _) in zip(inputs, made, strict=True)
                  if not numbers.any())  # fmt: skip
     places = [numbers for numbers, _ in made] + [np.zeros(len(table))] * (2 - len(made))

@@ -1,9 +1,10 @@
 """A formula of your own learns a table; every weight in it is a cube, and its graph stands beside them.
 
 ``scalarviz expression --expr "a*sin(f*x + p)" --csv tides.csv --start f=0.5`` fits a sine to a table whose last column
-is what the formula should give; its other columns are inputs by their names, and every other name in the formula is a
-weight. The formula has numbers, names, ``+ - * / **``, comparisons, parentheses and the functions of the operations
-table (``scalarviz doctor --ops`` lists them), with ``where(a > b, x, y)`` to choose. Nothing of it is run as Python.
+(or that of ``--target``) is what the formula should give; its other columns are inputs by their names, and every other
+name in the formula is a weight. The formula has numbers, names, ``+ - * / **``, comparisons, parentheses and the
+functions of the operations table (``scalarviz doctor --ops`` lists them), with ``where(a > b, x, y)`` to choose.
+Nothing of it is run as Python.
 
 The scene's own table is a bent curve, which ``a*tanh(w*x + b) + c`` follows to within its noise: from each of the seeds
 0 to 19 the root of the mean square error is below 0.035 after 2,000 steps.
@@ -48,9 +49,14 @@ class Options(SceneOptions):
     )
     csv: Path | None = Field(
         None,
-        description="a table with a line of names; its last column is what the formula should give; - is the standard "
-        "input",
+        description="a table with a line of names; its last column is what the formula should give, unless --target "
+        "names another; - is the standard input",
         json_schema_extra={"metavar": "FILE", "shown": "60 rows of a bent curve, x and y"},
+    )
+    target: str | None = Field(
+        None,
+        description="which column of the table the formula should give",
+        json_schema_extra={"metavar": "COLUMN", "shown": "the last one"},
     )
     start: list[str] = Field(
         [],
@@ -80,7 +86,7 @@ def build(options: Options) -> sv.Scene:
     if options.load is not None:
         options.refuse(["start"], "the weights are those of the file of --load")
     options = resumed(options, {"adam": (optim.Adam, LR)})
-    task = task_of(read_formula(options.expr), options.csv)
+    task = task_of(read_formula(options.expr), options.csv, options.target)
     start = starts_of(options.start, task, options.seed, options.dtype)
     check_start(task, start)
     weights = [sv.Weight(number, name) for name, number in zip(task.formula.others, start.tolist(), strict=True)]

@@ -74,8 +74,14 @@ class CsvTable:
             raise InputError(f"{self.what} has no column {shown(name)}; it has {listing(self.names)}")
         return self.columns[self.names.index(name)]
 
-    def numbers(self, name: str) -> NDArray[np.float64]:
+    def numbers(self, name: str, hint: str = "") -> NDArray[np.float64]:
         """A column as numbers (N,).
+
+        Parameters
+        ----------
+        name : str
+        hint : str
+            What is added where a cell is a word.
 
         Raises
         ------
@@ -91,7 +97,7 @@ class CsvTable:
             found = np.array([self._number(cell) for cell in cells])
         bad = np.flatnonzero(~np.isfinite(found))
         if len(bad):
-            raise self._no_number(name, bad)
+            raise self._no_number(name, bad, hint)
         return found
 
     def are_numbers(self, name: str) -> bool:
@@ -135,7 +141,7 @@ class CsvTable:
         except ValueError:
             return math.nan
 
-    def _no_number(self, name: str, rows: NDArray[np.intp]) -> FileFormatError:
+    def _no_number(self, name: str, rows: NDArray[np.intp], hint: str) -> FileFormatError:
         cells = self.column(name)
         cell = cells[int(rows[0])].strip()
         place = f"{self.what}, line {self.line(int(rows[0]))}: column {name!r}"
@@ -145,7 +151,7 @@ class CsvTable:
             return FileFormatError(f"{place} is empty{_others(more)}; every row needs a number there, or leave {rest}")
         if _says_nan(cell):
             return FileFormatError(f"{place} says {shown(cell)}; a finite number is wanted, or leave the row out")
-        return FileFormatError(f"{place} says {shown(cell)}, which is no number; only the last column may be words")
+        return FileFormatError(f"{place} says {shown(cell)}, which is no number{hint}")
 
 
 def read_csv(path: StrPath) -> CsvTable:
@@ -211,7 +217,9 @@ def parse_csv(text: str, what: str = "the table") -> CsvTable:
         return CsvTable(what, names, columns, text, mark)
     if len(names) == 1 or not _are_row_numbers(columns[0]):
         raise FileFormatError(f"{what}: column 1 has no name in the first line")
-    return CsvTable(what, names[1:], columns[1:], text, mark, ("the first column, which numbers the rows, is left out",))
+    return CsvTable(
+        what, names[1:], columns[1:], text, mark, ("the first column, which numbers the rows, is left out",)
+    )
 
 
 def _are_row_numbers(cells: Sequence[str]) -> bool:

@@ -141,6 +141,25 @@ def test_between_the_rows_there_is_no_error_to_draw():
 
 # ---- bad input
 
+
+def test_another_column_is_learnt_beside_columns_of_words(run, tmp_path):
+    """The line through a table of R's, whose last column is words: numpy's least squares."""
+    x = np.linspace(1.5, 5.0, 40)
+    y = 2.0 * x - 3.0 + 0.3 * np.sin(17 * x)
+    rows = "".join(
+        f'"{k + 1}",{b!r},{a!r},{"long" if a > 3 else "short"}\n'
+        for k, (a, b) in enumerate(zip(x.tolist(), y.tolist(), strict=True))
+    )
+    (tmp_path / "geyser.csv").write_text('"","waiting","duration","kind"\n' + rows)
+    said = run(
+        "--csv", "geyser.csv", "--target", "waiting", "--expr", "a*duration + b", "--dtype", "float64", "--lr", "0.05"
+    )
+    assert "the first column, which numbers the rows, is left out" in said.err
+    slope, offset = np.polyfit(x, y, 1)
+    assert said.json["weight a"] == pytest.approx(slope, abs=1e-4)
+    assert said.json["weight b"] == pytest.approx(offset, abs=1e-4)
+
+
 TABLES = {
     "one.csv": "y\n1\n2\n",
     "text.csv": "x,y\n1,2\nabc,3\n",
@@ -167,7 +186,11 @@ BAD = [
     (["--csv", "none.csv"], "there is no table none.csv", ""),
     (["--csv", "one.csv"], "has one column", ""),
     (["--csv", "text.csv"], "line 3: column 'x' says 'abc'", ""),
-    (["--csv", "words.csv"], "no number", ""),
+    (["--csv", "words.csv"], "no number; --target names the column that is to be learnt", ""),
+    (["--target", "z"], "has no column 'z'; it has x, y", ""),
+    (["--target", ""], "has no column ''", ""),
+    (["--csv", "good.csv", "--target", "x"], "'x' is the column that is to be learnt, and the formula uses it", ""),
+    (["--csv", "words.csv", "--target", "x", "--expr", "k*y"], "column 'y' says 'red', which is no number", ""),
     (["--csv", "nan.csv"], "a finite number is wanted", ""),
     (["--csv", "missing.csv"], "column 'y' is missing", ""),
     (["--csv", "empty.csv"], "is empty", ""),
