@@ -242,3 +242,39 @@ def test_the_accuracy_stays_in_the_head_while_its_curve_has_no_room(watched):
     watch.rest()
     assert view.bench.inside.told is not None
     assert not any("accuracy" in text.text for sketch in view.bench._numbers for text in sketch.texts)
+
+
+def head_of(watch):
+    """The first line of the picture, word by word."""
+    return [item.text for item in watch.view.bench._numbers[-1].texts]
+
+
+def test_the_held_back_loss_of_numbers_is_of_the_weights_shown_also_after_a_change_by_hand(watched):
+    watch = watched(data="regress-gauss")
+    view, run = watch.view, watch.scene.run
+    view.send("step", 3)
+    watch.rest(lambda: run.steps == 3)
+    for weight in (3, 10, 20):  # sooner after one another than it is measured
+        view.bench.select(weight)
+        view.send("zero")
+        view.worker.settle()
+        view.tick(0.01)
+    watch.rest(lambda: len(run.log) == 3)
+    inputs, targets = watch.scene.known.at(view.shown).test
+    wanted = float(np.mean((run.predict(inputs) - targets) ** 2) / 2)
+    head = head_of(watch)
+    assert float(head[head.index("test") + 1]) == pytest.approx(wanted, abs=6e-5)
+
+
+def test_a_held_back_loss_of_another_step_says_of_which_one(watched):
+    watch = watched(data="regress-gauss")
+    drawer, view = watch.drawer(LossCurve), watch.view
+    view.send("step", 3)
+    watch.rest(lambda: watch.scene.run.steps == 3)
+    assert (drawer.headline.words, drawer.headline.fresh) == ("test", True)
+    view.send("step", 2)
+    view.worker.settle()
+    view.tick(0.01)  # too soon for another measurement
+    assert (drawer.headline.words, drawer.headline.fresh) == ("test at step 3", False)
+    watch.rest()
+    assert (drawer.headline.words, drawer.headline.fresh) == ("test", True)

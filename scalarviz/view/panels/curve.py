@@ -88,7 +88,10 @@ class LossDrawer(Drawer[LossCurve]):
         if test is None or not test.headline:
             return None
         if share is None and self.losses:
-            return Headline("test", loss_text(self.losses[-1]), self.steps[-1] == self._step)
+            there = self.steps[-1] == self._step
+            fresh = there and not (test.accuracy and self._pace.late)
+            words = "test" if there else f"test at step {self.steps[-1]:,}"
+            return Headline(words, loss_text(self.losses[-1]), fresh)
         if share is None:
             return None
         dated = self.box is None and self._pace.old  # else the panel says of which step it is
@@ -111,7 +114,8 @@ class LossDrawer(Drawer[LossCurve]):
     @property
     def moving(self) -> bool:
         """Whether the accuracy is older than the cubes, or the words than the curve."""
-        return self._words_late or (self.accuracy is not None and (self._pace.late or self._pace.old))
+        paced = self.panel.test is not None and self.panel.test.accuracy
+        return self._words_late or (paced and (self._pace.late or self._pace.old))
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """Measure what is due, and draw both curves."""
