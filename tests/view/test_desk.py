@@ -362,8 +362,9 @@ def test_a_layer_that_is_dragged_out_is_taken_away_as_one_edit(grip: str) -> Non
         host.view.move((at[0], at[1] - 40))
         host.view.move(away)
     host.pass_time()
-    words = [text.text for layer in host.view.bench.overlays for sketch in layer for text in sketch.texts]
-    assert {"layer 1 taken out", "let go", "6"} <= set(words)
+    texts = [text for layer in host.view.bench.overlays for sketch in layer for text in sketch.texts]
+    assert {"layer 1 taken out", "let go"} <= {text.text for text in texts}
+    assert any(text.text == "6" and text.x == pytest.approx(away[0]) for text in texts)  # it is where the hand is
     assert hidden(host) == [6, 5]
     with offscreen():
         host.view.release(away)

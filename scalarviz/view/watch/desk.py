@@ -149,7 +149,9 @@ class Desk:
         """The pointer moved; whether the panel holds it."""
         if self._pressed:
             self._do(self.panel.drag(at))
-            self._clicked = None if self.panel.carries else self._clicked  # what was dragged was not clicked
+            if self.panel.carries:
+                self._clicked = None  # what was dragged was not clicked
+                self._viewer.refresh()
         return self._pressed
 
     def release(self, at: Point) -> bool:
