@@ -24,7 +24,7 @@ from scalarviz.view.controls.ring import Wish
 from scalarviz.view.controls.rows import Placed
 from scalarviz.view.controls.sharing import shared
 from scalarviz.view.controls.turning import MAGNET, turned, value_at
-from scalarviz.view.draw.places import Wanted, arrange
+from scalarviz.view.draw.places import ABOUT, Wanted, arrange
 from scalarviz.view.draw.text import measure
 from scalarviz.view.draw.theme import DARK, LIGHT
 from scalarviz.view.touched.covering import column_of
@@ -116,6 +116,12 @@ def test_in_an_upright_picture_it_lies_over_the_block_of_panels() -> None:
     assert box[1] >= places.scene[1] + places.scene[3]
     assert box[0] + box[2] <= 720
     assert box[1] + box[3] <= 1080
+
+
+def test_where_a_panel_stands_beside_the_cubes_it_does_not_lie_over_both() -> None:
+    places = arrange((640, 360), [Wanted("map", 150, worth=ABOUT)], keys=True, time=True)
+    assert places.panels
+    assert over_column(places, column_of(places)) is None
 
 
 @given(st.integers(160, 1100), st.integers(160, 900), st.floats(0, 1))

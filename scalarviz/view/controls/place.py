@@ -22,6 +22,8 @@ def over_column(places: Places, column: Box | None) -> Box | None:
     if not places.panels:
         return None
     top = min(box[1] for box in places.panels.values()) - _EDGE
+    if top < places.scene[1] + places.scene[3] - _EDGE:  # they stand beside the cubes, which would be covered
+        return None
     high = height - _EDGE - top
     wide = min(width - 2 * _EDGE, 1.4 * WIDE)
     return (width - _EDGE - wide, top, wide, high) if high >= BLOCK_LEAST else None
