@@ -60,7 +60,20 @@ class StateError(ScalarvizError, RuntimeError):
 
 
 class DivergedError(ScalarvizError, ArithmeticError):
-    """Training produced a NaN or an infinity; names the step and the first weight."""
+    """Training produced a NaN or an infinity; names the step and the first weight.
+
+    Attributes
+    ----------
+    good : int or None
+        The last step after which the loss was no larger than at first; None where going back there alone does not help.
+    """
+
+    good: int | None = None
+
+    @staticmethod
+    def way_back(good: int) -> str:
+        """What Python is told of it; who has no Python at hand is told something else."""
+        return f"go back with run.to({good}), the last good step,"
 
 
 class DeviceError(ScalarvizError, RuntimeError):

@@ -306,8 +306,11 @@ class Training:
             if not _finite(trainer, losses):
                 break
         self._book(losses, lr)
-        said = self._first() + self._advice(given, float(self.lr if self.lr is not None else math.nan))
-        raise DivergedError(f"training diverged at step {self.steps}: the loss is {losses[-1]:g}{said}")
+        advice, good = self._advice(given, float(self.lr if self.lr is not None else math.nan))
+        said = f"training diverged at step {self.steps}: the loss is {losses[-1]:g}{self._first()}{advice}"
+        error = DivergedError(said)
+        error.good = good
+        raise error
 
     def _first(self) -> str:
         """The first number that is not finite: a weight, or, where all are finite, one that follows the batches."""
@@ -321,8 +324,8 @@ class Training:
         found = f"{name} has become {values[wrong[0]]:g}"
         return f"; the weights are finite, {found}: what it follows is too large for {values.dtype} (scale the inputs)"
 
-    def _advice(self, given: NDArray[Any], lr: float) -> str:
-        """What to do after a step that was taken at the weights `given`.
+    def _advice(self, given: NDArray[Any], lr: float) -> tuple[str, int | None]:
+        """What to do after a step that was taken at the weights `given`, and the step to go back to, if that is all.
 
         A gradient that is a NaN makes NaNs of the optimiser's state, which setting a weight to a number does not mend.
         """
@@ -332,12 +335,13 @@ class Training:
         if len(wrong):
             said = f". {self._name_of(int(wrong[0]))} was {given[wrong[0]]:g} before it"
             if spoilt.any():
-                return f"{said}; the optimiser's state is spoilt by it: {back}"
-            return f"{said}: set it to a number, or load others"
+                return f"{said}; the optimiser's state is spoilt by it: {back}", None
+            return f"{said}: set it to a number, or load others", None
         before = np.flatnonzero(spoilt & np.isfinite(problem.store.grad))
         if len(before):
-            return f". The optimiser's state of {self._name_of(int(before[0]))} was nan before it: {back}"
-        return f". lr is {lr:g}; go back with run.to({self._last_good()}), the last good step, and try a tenth"
+            return f". The optimiser's state of {self._name_of(int(before[0]))} was nan before it: {back}", None
+        good = self._last_good()
+        return f". lr is {lr:g}; {DivergedError.way_back(good)} and try a tenth", good
 
     def _last_good(self) -> int:
         """The last step after which the loss was no larger than at first: before the last finite one it may be huge."""

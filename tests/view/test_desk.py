@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -297,10 +298,40 @@ def test_a_rate_that_flies_apart_pauses_names_itself_and_offers_the_last_good_st
         settled(host)
     said = host.view.message()
     assert "diverged at step" in said
-    assert "last good step" in said
+    assert "lr is " in said
+    good = re.search(r"click here to go back to step (\d+), the last good one", said)
+    assert good is not None
+    assert "run.to" not in said
     assert host.view.bench.touch.message == said
     assert not live(host).playback.running
     assert panel(host).stands
+    words = next(t for layer in host.view.bench.overlays for s in layer for t in s.texts if "diverged" in t.text)
+    click(host, (words.x + 20, words.y))
+    assert host.view.shown.step == int(good[1])
+    assert host.view.message() == ""
+    assert np.isfinite(live(host).run.values).all()
+    before = list(live(host).run.history.loss)
+    click(host, at_value(host, "learning rate", 0.01))
+    stepped(host, 5)
+    assert live(host).run.history.loss[-1] < before[0]
+    host.view.close()
+
+
+@pytest.mark.parametrize("size", [(640, 360), (1280, 720)])
+def test_what_is_wrong_is_said_beside_the_panel_and_whole(size: tuple[int, int]) -> None:
+    host = shown(made(50.0, end=False), size)
+    host.pass_time()
+    opened(host)
+    with offscreen():
+        host.view.send("step", 400)
+    for _ in range(3):
+        settled(host)
+    box, said = panel(host).box, host.view.message()
+    assert box is not None
+    layer = next(s for layer in host.view.bench.overlays for s in layer if any("diverged" in t.text for t in s.texts))
+    assert " ".join(text.text for text in layer.texts if text.text != "!") == said
+    assert layer.shapes[:, 0].max() <= box[0]
+    assert max(text.x + measure(text.text, text.size, text.bold) for text in layer.texts[1:]) <= box[0]
     host.view.close()
 
 

@@ -118,6 +118,7 @@ class Touch:
         self.inspector: Inspector | None = None
         self.asks = self._in_column = self.column_taken = False
         self.message = self.notice = ""
+        self._alarm: Sketch | None = None  # what says the message, where that is said
         self.pressed: tuple[str, str] | None = None
         self.help = 0
         self.table: tuple[tuple[str, str], ...] = ()
@@ -140,6 +141,14 @@ class Touch:
         """Whether the inspector's value stands at a point, and a drag would change it."""
         number = None if self.inspector is None else self.inspector.number
         return number is not None and self._subject.source.can.edit and _inside(point, number)
+
+    def on_alarm(self, point: tuple[float, float]) -> bool:
+        """Whether a point is on the banner that says what is wrong."""
+        if self._alarm is None or not len(self._alarm.shapes):
+            return False
+        corners = self._alarm.shapes[:, :2]
+        (left, top), (right, bottom) = corners.min(0), corners.max(0)
+        return bool(left <= point[0] < right and top <= point[1] < bottom)
 
     def inspector_at(self, point: tuple[float, float]) -> bool:
         """Whether the inspector covers a point."""
@@ -273,13 +282,16 @@ class Touch:
         In a low picture there is room for one: news, which go by themselves.
         """
         places, banners = view.places, []
-        x, _, width, _ = places.scene
+        right = places.scene[0] + places.scene[2]
+        right = right if places.limit is None else min(right, places.limit)  # what lies over the picture is not covered
+        self._alarm = None
         if self.message and not (self.notice and places.size[1] < _BOTH_FROM):
             top = places.hud[1] + 60 if places.hud is not None else 12.0
-            banners.append(banner(self.message, places.size, top, x + width, view.theme))
+            banners.append(banner(self.message, places.size, top, right, view.theme))
+            self._alarm = banners[-1]
         if self.notice:
             top = places.size[1] if places.keys is None else places.keys - 15
-            banners.append(banner(self.notice, places.size, top, x + width, view.theme, alarm=False))
+            banners.append(banner(self.notice, places.size, top, right, view.theme, alarm=False))
         if self.pressed is not None:
             below = places.strip if view.panels else None  # an opened step is told there
             banners.append(pressed_key(*self.pressed, below or places.scene, view.theme))

@@ -194,6 +194,9 @@ class Hands:
             bench.help, self._over_help = 0, False
         elif taken:
             bench.side.release(point)
+        elif clicked and left and bench.touch.on_alarm(point):
+            if self._viewer.travels is not None:
+                self._viewer.travels.rescue()
         elif clicked and (cap := bench.story.at(point)) is not None:
             self._viewer.send(cap.action) if cap.action else self._viewer.say(cap.says)
         elif clicked and bench.touch.inspector_at(point):

@@ -25,6 +25,7 @@ from .live_source import LiveSource
 from .microsteps import MicroSteps
 from .playback import Playback, speed_text
 from .reasons import Here
+from .stopped import stopped_by
 from .telling import Now, Telling
 from .travels import Travels
 from .units_pace import UnitsPace
@@ -225,7 +226,7 @@ class LiveView(Viewer):
 
     def message(self) -> str:
         """What stopped the training."""
-        return str(self.worker.error) if self.worker.error is not None else ""
+        return stopped_by(self.worker.error)
 
     def _changed(self, change: Change) -> None:
         """Another thread tells: the next tick shows it."""

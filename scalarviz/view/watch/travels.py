@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ScalarvizError
 from ..time.target import Target
+from .stopped import last_good
 
 if TYPE_CHECKING:
     from ...run.asked_call import AskedCall
@@ -170,6 +171,12 @@ class Travels:
         self._guide.give_up()
         self.goal, self._plays_then = None, False
         return True
+
+    def rescue(self) -> None:
+        """After a divergence go back to the last good step."""
+        good = last_good(getattr(self._guide, "error", None))
+        if good is not None:
+            self.go(good)
 
     # ---- the time bar
 
