@@ -147,4 +147,4 @@ class Drawing:
         now = self.shown()
         folded = sum(item.folded for item in now.items)
         more = f", {folded} folded" if folded else ""
-        return f"Drawing({self.of + ': ' if self.of else ''}{len(now.nodes)} nodes, {len(now.items)} drawn{more})"
+        return f"Drawing({self.of + ': ' if self.of else ''}{now.count} nodes, {len(now.items)} drawn{more})"

@@ -2,7 +2,8 @@
 
 Open `shown` first, the whole way from objects to what is drawn of them. Its stations:
 
-* `nodes` (the objects as a plain table), `trial` (a call that leaves no trace), `names` (what nodes are called)
+* `walk` (the objects), `far` (what no picture of a huge graph can show), `nodes` (the rest as a plain table)
+* `trial` (a call that leaves no trace), `names` (what nodes are called)
 * `reached` (which gradients were computed), `chains` (sums of sums as one node)
 * `modules` (whose nodes they are), `folds` and `quotient` (above 60 nodes those of a module become one)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..draw.text import measure
-from .folds import Item
+from .folds import Item, counted
 from .signs import SIGNS, constant_text, figure_of
 
 SIZE = 13
@@ -84,8 +84,8 @@ def card_of(item: Item, *, computed: bool) -> Card:
 
 def _many(item: Item, high: float) -> Card:
     """A fold or a row: its name and class, and below how many it holds."""
-    weights = sum(node.count for node in item.members if node.kind in ("weight", "row"))
-    count, what = (weights, "weight") if weights else (len(item.members), "number" if item.node.leaf else "node")
+    count, what = (item.weights, "weight") if item.weights else (
+        counted(item.members), "number" if item.node.leaf else "node")  # fmt: skip
     said = f"{count:,} {what}{'' if count == 1 else 's'}"
     name = item.name or item.node.name
     return Card(name, "", "", 0.0, item.title, said, 2, True, max(NARROW, _width(name, item.title, said)), high)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from ...errors import InputError, UnknownNameError, listing, shown
+from .chains import LONGEST
 from .modules import Kinds, prefixes
 from .nodes import LONG, Node
 from .quotient import Quotient
@@ -54,6 +55,26 @@ class Item:
     def node(self) -> Node:
         """The one, or the last one."""
         return self.members[-1]
+
+    @property
+    def weights(self) -> int:
+        """How many weights it stands for."""
+        return sum(node.count for node in self.members if node.kind in ("weight", "row"))
+
+
+def counted(nodes: Sequence[Node]) -> int:
+    """How many nodes of a graph they are: what is far is many, and so are the numbers that it takes."""
+    return sum(1 if node.kind == "row" else node.count for node in nodes)
+
+
+def kept_of(unfold: Collection[str]) -> int:
+    """How many of the last results of a large graph have to be there as nodes, however many of them are joined."""
+    return (PIECE * _pieces(unfold) + LONG + 4) * LONGEST
+
+
+def _pieces(unfold: Collection[str]) -> int:
+    """How often what is earlier was unfolded, and once."""
+    return 1 + sum(name.partition(" ")[0] == EARLIER for name in unfold)
 
 
 def names_of(nodes: Sequence[Node], kinds: Kinds) -> list[str]:
@@ -140,13 +161,14 @@ def _fold_earlier(
     graph: Quotient, nodes: Sequence[Node], unfold: Collection[str], titles: dict[int, tuple[str, str]]
 ) -> None:
     """Where modules do not fold enough: of the nodes of no module the last ones, and the others as one."""
+    far = [one for one in graph.order if one not in titles and nodes[one].kind == "far"]
     loose = [one for one in graph.order if one not in titles and graph.below[one] and not nodes[one].path]
-    if len(graph.order) <= MOST or len(loose) <= PIECE + LONG:
+    if len(graph.order) <= MOST or (len(loose) <= PIECE + LONG and not far):
         return
-    more = sum(name.partition(" ")[0] == EARLIER for name in unfold)
-    late = set(loose[-PIECE * (more + 1) :])
-    if len(late) >= len(loose) - 2:
+    pieces = _pieces(unfold)
+    late = set(loose[-PIECE * pieces :])
+    if len(late) >= len(loose) - 2 and not far:
         return
-    early = graph.closed_below(set(loose) - late)
+    early = graph.closed_below(set(loose).difference(late).union(far))
     for piece in graph.contract(early):
-        titles[piece] = (EARLIER if not more else f"{EARLIER} {more + 1}", "")
+        titles[piece] = (EARLIER if pieces == 1 else f"{EARLIER} {pieces}", "")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...nn import Module
 from ...scalar.dot import Dot, Row
 from ...scalar.nested import flatten
 from ...scalar.value import Value
 from ...scalar.weight import Weight
-from .nodes import Node, key_of
+from .nodes import Node
+from .walk import Key, Walk, key_of
 
 Kinds = dict[str, str]
 """Paths of modules, and what each is."""
@@ -35,38 +36,55 @@ def last_calls(model: Module) -> Calls:
     return {id(part): Call(part._books.inputs, part._books.outputs) for part in parts}
 
 
-def find_owners(nodes: Sequence[Node], model: Module | None = None, calls: Calls | None = None) -> Kinds:
-    """Give each node the path of the module that made it in its last call; empty where none did.
+class Owners(NamedTuple):
+    """Whose the nodes of a graph are.
+
+    Attributes
+    ----------
+    kinds : dict of str to str
+        The class of every module that has nodes, by its path.
+    paths : dict of Key to str
+        The paths of results that a module made in its last call.
+    """
+
+    kinds: Kinds
+    paths: dict[Key, str]
+
+
+def owners_of(walk: Walk, model: Module | None = None, calls: Calls | None = None) -> Owners:
+    """Which modules made what of a graph.
 
     Parameters
     ----------
-    nodes : sequence of Node
+    walk : Walk
     model : Module, optional
         The whole; default: what the weights of the graph belong to.
     calls : mapping of int to Call, optional
         Of its parts; default: their last ones.
-
-    Returns
-    -------
-    dict of str to str
-        The class of every module that has nodes, by its path.
     """
-    roots = [model] if model is not None else _roots(nodes)
-    by_key = {key_of(node.of): node for node in nodes}
+    roots = [model] if model is not None else _roots(walk)
     kinds: Kinds = {}
+    paths: dict[Key, str] = {}
     for number, root in enumerate(roots, 1):
         prefix = _prefix(root, number, len(roots))
         called = last_calls(root) if calls is None else calls
         for path, module in root.named_modules(prefix):
             if path and id(module) in called:
                 kinds[path] = type(module).__name__
-                _claim(called[id(module)], path, by_key)
-        _claim_by_weights(nodes, {id(m): path for path, m in root.named_modules(prefix)})
+                _claim(called[id(module)], path, walk, paths)
+        _claim_by_weights(walk, {id(m): path for path, m in root.named_modules(prefix)}, paths)
+    used = {prefix for path in set(paths.values()) for prefix in prefixes(path)}
+    return Owners({path: kind for path, kind in kinds.items() if path in used}, paths)
+
+
+def place_nodes(nodes: Sequence[Node], paths: Mapping[Key, str]) -> None:
+    """Give each node the path of the module that it belongs to: a leaf without a name to that of all its users."""
+    for node in nodes:
+        if node.operands and node.kind == "op":
+            node.path = paths.get(key_of(node.of), "")
     for node in nodes:
         if node.leaf and (node.kind != "leaf" or not node.name):
             node.path = _shared([user.path for user in node.users])
-    used = {prefix for path in {node.path for node in nodes} for prefix in prefixes(path)}
-    return {path: kind for path, kind in kinds.items() if path in used}
 
 
 def prefixes(path: str) -> list[str]:
@@ -83,33 +101,35 @@ def _prefix(root: Module, number: int, count: int) -> str:
     return name if number == 1 else f"{name}{number}"
 
 
-def _claim(call: Call, path: str, by_key: dict[Any, Node]) -> None:
-    """The nodes between the inputs and the outputs of a call; parts of a module claim theirs after it."""
+def _claim(call: Call, path: str, walk: Walk, paths: dict[Key, str]) -> None:
+    """The results between the inputs and the outputs of a call; parts of a module claim theirs after it."""
     ends = {key_of(value) for value in flatten(call.inputs)}
-    stack = [by_key[key] for key in map(key_of, flatten(call.outputs)) if key in by_key]
-    seen = set(map(id, stack))
+    stack = [key for key in map(key_of, flatten(call.outputs)) if key in walk.below]
+    seen = set(stack)
     while stack:
-        node = stack.pop()
-        if node.leaf or key_of(node.of) in ends:
+        key = stack.pop()
+        if not walk.below[key] or key in ends:
             continue
-        node.path = path
-        for operand in node.operands:
-            if id(operand) not in seen:
-                seen.add(id(operand))
+        paths[key] = path
+        for operand in walk.below[key]:
+            if operand not in seen:
+                seen.add(operand)
                 stack.append(operand)
 
 
-def _claim_by_weights(nodes: Sequence[Node], paths: dict[int, str]) -> None:
+def _claim_by_weights(walk: Walk, modules: Mapping[int, str], paths: dict[Key, str]) -> None:
     """Weighted sums of earlier calls: by whoever holds their weights."""
-    for node in nodes:
-        if not node.path and isinstance(node.of, Dot) and isinstance(node.of.weights, Row):
-            owners = [ref() for ref in node.of.weights.block.owners]
-            node.path = next((paths[id(owner)] for owner in owners if id(owner) in paths), "")
+    for key, value in walk.objects.items():
+        if isinstance(value, Dot) and key not in paths and isinstance(value.weights, Row):
+            owners = [ref() for ref in value.weights.block.owners]
+            path = next((modules[id(owner)] for owner in owners if id(owner) in modules), "")
+            if path:
+                paths[key] = path
 
 
-def _roots(nodes: Sequence[Node]) -> list[Module]:
+def _roots(walk: Walk) -> list[Module]:
     """The modules that hold the weights of a graph, each up to the one that nobody holds."""
-    blocks = {id(b): b for b in (_block(node.of) for node in nodes) if b is not None}
+    blocks = {id(b): b for b in map(_block, walk.objects.values()) if b is not None}
     found: dict[int, Module] = {}
     for block in blocks.values():
         for owner in (ref() for ref in block.owners):
@@ -121,6 +141,8 @@ def _roots(nodes: Sequence[Node]) -> list[Module]:
 
 
 def _block(value: Value | Row) -> Any:
+    if type(value) is Value:  # nearly all are, in a large graph
+        return None
     if isinstance(value, Weight):
         return value._block
     return value.block if isinstance(value, Row) else None
@@ -140,7 +162,7 @@ def _shared(paths: Sequence[str]) -> str:
     """The longest path that all of them begin with, whole parts only."""
     if not paths:
         return ""
-    parts = [path.split(".") if path else [] for path in paths]
+    parts = [path.split(".") if path else [] for path in dict.fromkeys(paths)]
     common = parts[0]
     for other in parts[1:]:
         length = next((k for k, (a, b) in enumerate(zip(common, other, strict=False)) if a != b),

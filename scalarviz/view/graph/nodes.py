@@ -1,19 +1,21 @@
-"""`Node`: one number of a graph as a plain record, and the walk that makes them of the objects."""
+"""`Node`: one number of a graph as a plain record, made of what a walk found."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import math
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
-from ...scalar.dot import Dot, Row
+from ...scalar.dot import Row
 from ...scalar.total import Total
 from ...scalar.value import Value
 from ...scalar.weight import Weight
+from .walk import Key, Walk, row_name
 
-Kind = Literal["op", "leaf", "weight", "row"]
+Kind = Literal["op", "leaf", "weight", "row", "far"]
 
 LONG, MANY = 16, 4
 """Weights of a row that are drawn one by one, unless its name is unfolded: in any graph, and in a large one."""
@@ -27,14 +29,14 @@ class Node:
 
     Attributes
     ----------
-    kind : {"op", "leaf", "weight", "row"}
-        A result, a number from outside, a weight, or many neighbouring weights.
+    kind : {"op", "leaf", "weight", "row", "far"}
+        A result, a number from outside, a weight, many neighbouring weights, or all that is far below the results.
     op : str
         Name of the operation; empty where there is none.
     operands : tuple of Node
         In their order; one that is taken twice stands there twice.
     value : float
-        NaN for a row.
+        NaN for a row, and for what is far.
     grad : float or None
         None: not computed.
     name : str
@@ -72,85 +74,37 @@ class Node:
         return not self.operands
 
 
-def key_of(value: Value | Row) -> Hashable:
-    """Equal for what is one node: a Weight is made anew whenever somebody asks for it."""
-    if isinstance(value, Weight):
-        return id(value._block), value._index
-    if isinstance(value, Row):
-        return id(value.block), value.start, value.length
-    return id(value)
-
-
-def row_name(row: Row) -> str:
-    """``0.weight[3]``, or the name of the block where the row is all of it."""
-    if row.length == row.block.size:
-        return row.block.name
-    first = row.block.weight_name(row.start)
-    return first.rpartition("[")[0] if first.endswith("]") else first
-
-
-def nodes_of(roots: Sequence[Value], unfold: frozenset[str] = frozenset(), long: int = LONG) -> list[Node]:
-    """Every node that leads to `roots`, operands before results; the numbers as they are now.
-
-    Parameters
-    ----------
-    roots : sequence of Value
-    unfold : set of str
-        Names of rows of weights that are wanted one by one.
-    long : int
-        More weights of a row than this are one node.
+def nodes_of(walk: Walk, far: Collection[Key] = frozenset()) -> list[Node]:
+    """A record of every object, operands before results, with the numbers of now; all results that are `far` are one.
 
     Raises
     ------
     TracingError
         The graph is being recorded: there are no numbers.
     """
-    parents: dict[Hashable, tuple[Value | Row, ...]] = {}
-    objects: dict[Hashable, Value | Row] = {}
-    order: list[Hashable] = []
-    stack: list[tuple[Value | Row, bool]] = [(root, False) for root in reversed(roots)]
-    while stack:
-        value, done = stack.pop()
-        key = key_of(value)
-        if done:
-            order.append(key)
-            continue
-        if key in parents:
-            continue
-        objects[key] = value
-        below = parents[key] = _below(value, unfold, long)
-        stack.append((value, True))
-        stack += [(parent, False) for parent in reversed(below) if key_of(parent) not in parents]
-    made: dict[Hashable, Node] = {}
-    for key in order:
-        node = _node(objects[key], tuple(made[key_of(parent)] for parent in parents[key]))
-        made[key] = node
+    made = _far_nodes(walk, far) if far else {}
+    for key in [key for key in walk.objects if key not in made] if far else walk.objects:
+        made[key] = _node(walk.objects[key], tuple([made[k] for k in walk.below[key]]))
+    nodes = list(dict.fromkeys(made.values()))
+    for node in nodes:
         for operand in dict.fromkeys(node.operands):
             operand.users[node] = None
-    return list(made.values())
+    return nodes
 
 
-def _below(value: Value | Row, unfold: frozenset[str], long: int) -> tuple[Value | Row, ...]:
-    """The operands; many neighbouring weights are one."""
-    if isinstance(value, Row):
-        return ()
-    if isinstance(value, Dot):
-        bias = (
-            _each(value.bias, unfold, long)
-            if isinstance(value.bias, Row)
-            else ()
-            if value.bias is None
-            else (value.bias,)
-        )
-        weights = value.weights
-        return (*(_each(weights, unfold, long) if isinstance(weights, Row) else weights), *value.xs, *bias)
-    if isinstance(value, Total):
-        return _each(value.row, unfold, long)
-    return value.parents
-
-
-def _each(row: Row, unfold: frozenset[str], long: int) -> tuple[Value | Row, ...]:
-    return tuple(row.weights()) if row.length <= long or row_name(row) in unfold else (row,)
+def _far_nodes(walk: Walk, far: Collection[Key]) -> dict[Key, Node]:
+    """Two nodes, for the results and for the numbers among them, after those of all else that they take."""
+    results = [key for key in walk.objects if key in far and walk.below[key]]
+    numbers = [key for key in walk.objects if key in far and not walk.below[key]]
+    taken = dict.fromkeys(k for key in results for k in walk.below[key])
+    made = {key: _node(walk.objects[key], ()) for key in taken if key not in far}
+    if numbers:
+        made |= dict.fromkeys(numbers, Node("leaf", "", walk.objects[numbers[-1]], math.nan, count=len(numbers)))
+    operands = tuple(dict.fromkeys(made.values()))
+    reached = any(walk.objects[key].grad for key in results)  # type: ignore[union-attr]
+    one = Node("far", "", walk.objects[results[-1]], math.nan, operands, math.nan if reached else None,
+               flows=(True,) * len(operands), count=len(results))  # fmt: skip
+    return made | dict.fromkeys(results, one)
 
 
 def _node(value: Value | Row, operands: tuple[Node, ...]) -> Node:

@@ -15,6 +15,10 @@ def find_gradients(nodes: Sequence[Node]) -> None:
     """
     lit: set[int] = set()
     for node in reversed(nodes):
+        if node.kind == "far":
+            if node.grad is not None:
+                lit.update(map(id, node.operands))
+            continue
         found = gradient_of(node)
         if node.kind in ("weight", "row"):
             node.grad = found

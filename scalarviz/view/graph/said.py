@@ -5,16 +5,15 @@ from __future__ import annotations
 from ...scalar.dot import Row
 from ...scalar.value import Value
 from ..draw.text import MINUS
-from .folds import Item
+from .folds import Item, counted
 from .nodes import Node
 
 
 def said_of(item: Item) -> str:
     """Lines of words about a node or a fold."""
     if item.folded:
-        weights = sum(node.count for node in item.members if node.kind in ("weight", "row"))
         said = f"{item.name} {item.title}".strip()
-        return f"{said}: {len(item.members):,} nodes" + (f", {weights:,} weights" if weights else "")
+        return f"{said}: {counted(item.members):,} nodes" + (f", {item.weights:,} weights" if item.weights else "")
     node = item.node
     return "\n".join(filter(None, [_head(node), *_numbers(node), *_formulas(node)]))
 

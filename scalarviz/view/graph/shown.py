@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ...collecting import collection_paused
 from ...nn import Module
 from ...scalar.value import Value
 from .chains import joined, with_powers
-from .folds import MOST, Item, check_names, items_of, names_of
-from .modules import Calls, find_owners
+from .far import far_below
+from .folds import MOST, Item, check_names, counted, items_of, kept_of, names_of
+from .modules import Calls, owners_of, place_nodes
 from .names import name_nodes
-from .nodes import MANY, Node, nodes_of
+from .nodes import LONG, MANY, Node, nodes_of
 from .reached import find_gradients
+from .walk import walked
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,11 @@ class Shown:
     folds: tuple[str, ...]
 
     @property
+    def count(self) -> int:
+        """How many nodes the graph has."""
+        return counted(self.nodes)
+
+    @property
     def of(self) -> str:
         """The name of the one item that nothing takes; empty where there are several, or it has none."""
         used = {operand for item in self.items for operand in item.operands}
@@ -62,6 +70,7 @@ class Shown:
         return ends[0].node.name if len(ends) == 1 else ""
 
 
+@collection_paused()
 def shown(roots: Sequence[Value], wish: Wish, model: Module | None = None, calls: Calls | None = None) -> Shown:
     """What is drawn of the graph that leads to `roots`, with the numbers of now.
 
@@ -84,13 +93,16 @@ def shown(roots: Sequence[Value], wish: Wish, model: Module | None = None, calls
         The graph is being recorded.
     """
     unfold = frozenset(wish.unfold)
-    nodes = nodes_of(roots, unfold)
-    large = len(nodes) > MOST and not wish.whole
-    if large:
-        nodes = nodes_of(roots, unfold, MANY)
+    walk = walked(roots, unfold, LONG, None if wish.whole else MOST)
+    large = walk is None
+    if walk is None:
+        walk = walked(roots, unfold, MANY)
+        assert walk is not None
+    kinds, paths = owners_of(walk, model, calls)
+    nodes = nodes_of(walk, far_below(walk, roots, paths, kept_of(unfold)) if large else ())
     find_gradients(nodes)
     name_nodes(nodes, wish.names)
-    kinds = find_owners(nodes, model, calls)
+    place_nodes(nodes, paths)
     if not wish.chains:
         ends = set(map(id, roots))
         nodes = joined(nodes, [node for node in nodes if id(node.of) in ends])
