@@ -27,6 +27,8 @@ MAX_SIDE = SIDES[1]
 """Pixels of a picture's side."""
 FRAMEBUFFER = 8192
 """Pixels of a framebuffer's side: what OpenGL 2 hardware and Mesa both offer. A larger picture is drawn in tiles."""
+DEPTH = 0x81A6  # GL_DEPTH_COMPONENT24, which vispy has no name for
+"""As fine as that of windows: with vispy's own 16 bits another cube may lie in front at an edge."""
 TILE = 4000
 """Pixels of their side: a multiple of the period of every pattern that is drawn by the pixel."""
 
@@ -132,7 +134,7 @@ class Offscreen:
                 self._framebuffers.pop(next(iter(self._framebuffers))).delete()
             shape = (height, width)
             self._framebuffers[width, height] = gloo.FrameBuffer(
-                color=gloo.RenderBuffer(shape), depth=gloo.RenderBuffer(shape)
+                color=gloo.RenderBuffer(shape), depth=gloo.RenderBuffer(shape, DEPTH)
             )
         return self._framebuffers[width, height]
 

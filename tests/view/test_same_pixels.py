@@ -1,0 +1,144 @@
+"""What a window shows, its still, its film and what is drawn without a display are the same pixels."""
+
+from __future__ import annotations
+
+import time
+from contextlib import nullcontext
+from functools import partial
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import scalarviz as sv
+from scalarviz.cli.painter import Painter
+from scalarviz.cli.scene import load_scene
+from scalarviz.io import load_picture
+from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.watch.live import LiveView
+from scalarviz.view.window import taking
+from scalarviz.view.window.desktop import Window
+from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.window.recorder import Recorder
+from scalarviz.view.window.unseen import Unseen
+from scalarviz.view.workbench import Workbench
+
+pytestmark = [
+    pytest.mark.gl,
+    pytest.mark.filterwarnings("ignore:.*is marked as deprecated:DeprecationWarning"),  # vispy's use of Qt
+]
+
+SCENES = ("rgb", "playground", "texture", "xor")
+SIZE = (960, 600)
+
+
+class Encoder:
+    """Keeps the frames of a film as they are before they are encoded."""
+
+    def __init__(self, kept, path, size, fps, put):
+        self.add = lambda picture: kept.append(picture.copy())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+
+@pytest.fixture
+def built(tmp_path, monkeypatch):
+    """A scene after some steps; what its pace is depends on the machine, and says the same always."""
+    monkeypatch.setattr(LiveView, "pace_text", lambda self, frame=None: "the pace")
+    pixels = np.random.default_rng(3).integers(0, 256, (12, 16, 3)).astype(np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "small.png")
+
+    def build(name, steps):
+        loaded = load_scene(name)
+        more = {"picture": tmp_path / "small.png", "hidden": (16, 16)} if name == "texture" else {}
+        options = loaded.options(engine="numpy", size=SIZE, **more)
+        scene = loaded.build(options)
+        if steps:
+            scene.run.step(steps)
+        return scene, options
+
+    return build
+
+
+def live(scene, options, size):
+    return LiveView(scene, size, steps=options.steps, playing=False)
+
+
+def settled(view, go_on):
+    """Turn it a little; let what becomes finer while nothing trains become as fine as it will."""
+    view.bench.orbit(37.0, -12.0)
+    end = time.monotonic() + 30
+    still = 0
+    while still < 5:
+        assert time.monotonic() < end
+        go_on()
+        still = 0 if view.bench.moving else still + 1
+    view.bench.refresh()
+
+
+@pytest.mark.parametrize("steps", [1, 37])  # at step 0 a key breathes
+@pytest.mark.parametrize("name", SCENES)
+def test_window_still_film_and_the_unseen_are_the_same(screen, tmp_path, monkeypatch, built, name, steps):
+    scene, options = built(name, steps)
+    frames = []
+    monkeypatch.setattr(taking, "Recorder", partial(Recorder, encoder=partial(Encoder, frames)))
+    window = Window(partial(live, scene, options), name, SIZE, shots=tmp_path / "shots").show()
+
+    def serve():
+        window.serve()
+        time.sleep(0.01)
+
+    settled(window.view, serve)
+    shown = window._picture()
+    window.film()
+    for _ in range(10):
+        serve()
+    window.film()
+    still = np.rint(load_picture(window.screenshot()).rgb * 255).astype(np.uint8)
+    window.close()
+    again, options = built(name, steps)
+    with offscreen():
+        unseen = Unseen(partial(live, again, options), SIZE)
+    settled(unseen.view, partial(unseen.pass_time, 0.02))
+    np.testing.assert_array_equal(still, shown)
+    assert frames
+    for frame in frames:
+        np.testing.assert_array_equal(frame, shown)
+    np.testing.assert_array_equal(unseen.picture(), shown)
+    unseen.close_soon()
+
+
+class Bare:
+    """A guest that shows a workbench as a film does: nothing of hands."""
+
+    def __init__(self, scene, size):
+        self.bench = Workbench(subject_of(scene), size)
+        self.bench.update(self.bench.subject.frame(), "the pace", None)
+        self.draw = self.bench.draw
+
+    def attach(self, host):
+        pass
+
+    def for_file(self):
+        return nullcontext(False)
+
+    def resize(self, size):
+        self.bench.resize(size)
+
+    def close(self):
+        pass
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_a_frame_of_the_command_line_is_what_a_window_would_show_of_the_same(screen, tmp_path, built, name):
+    scene, options = built(name, 37)
+    frame = Painter(scene, options).picture("the pace", None)
+    np.testing.assert_array_equal(sv.view.render(scene, SIZE, pace_text="the pace"), frame)
+    window = Window(partial(Bare, scene), name, SIZE, shots=tmp_path).show()
+    window.serve()
+    np.testing.assert_array_equal(window._picture(), frame)
+    window.close()
