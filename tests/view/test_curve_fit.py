@@ -90,6 +90,8 @@ def test_a_line_is_cut_at_the_edges_however_steep_it_is(slope, height):
         ("output over the plane", 400, "output over the plane"),
         ("output over the plane", 110, "output"),
         ("temp over hour", 70, "temp"),
+        ("output over the unit square", 150, "output"),
+        ("the rows and the formula", 100, "the rows"),
         ("a_name_that_has_no_end_at_all", 60, "a_na"),
     ],
 )

@@ -7,9 +7,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scalarviz.scenes import playground
 
 import scalarviz as sv
 from scalarviz import nn, optim
+from scalarviz.run import Moment
 from scalarviz.run.edits import AddToWeights, Change, SetWeights
 from scalarviz.run.panels import Axis, Features, LossCurve, NeuronMaps, PlaneMap
 from scalarviz.run.source import Source
@@ -23,6 +25,7 @@ from scalarviz.view.space.layout import layout_for
 from scalarviz.view.space.turning import WAYS, Turns
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.window.unseen import Unseen
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl
@@ -449,3 +452,33 @@ def test_a_layer_of_one_unit_is_near_where_its_map_is():
     assert near((120, 70), maps, ())
     assert not near((400, 300), maps, ())
     assert near((400, 300), maps, [Button((390.0, 290.0, 20.0, 20.0), True, (2,), "")])
+
+
+@pytest.mark.parametrize("size", [(640, 360), (1280, 720)])
+@pytest.mark.parametrize("hidden", [(4, 2), (8, 8), (6,)])
+def test_the_card_leaves_its_neuron_and_the_buttons_free_and_no_word_half_covered(size, hidden):
+    scene = playground.build(playground.Options(engine="numpy", hidden=hidden))
+    host = Unseen(lambda size: LiveView(scene, size, playing=False), size)
+    view = host.view
+    try:
+        host.pass_time(0.5)
+        drawer = view.bench.side.drawer(NeuronMaps)
+        words = [item for item in view.bench.scenery.reserved if item[3] < 20]
+        assert words or size[0] < 1000  # over the arrow that leaves the last layer, where there is room for it
+        for key, (x, y, wide, high) in drawer.boxes.items():
+            drawer.hover((x + wide / 2, y + high / 2))
+            (first, *_) = drawer.label(Moment(view.shown, view.bench.subject.source), size)
+            corners = first.shapes[:6]
+            left, top = corners[:, :2].min(axis=0) + 1
+            right, foot = corners[:, :2].max(axis=0) - 1
+            assert 0 <= left < right <= size[0]
+            assert 0 <= top < foot <= size[1]
+            for box in [drawer.boxes[key], *(button.box for button in drawer._buttons(key[0]))]:
+                apart = box[0] + box[2] <= left or right <= box[0] or box[1] + box[3] <= top or foot <= box[1]
+                assert apart, (key, box)
+            for box in words:
+                apart = box[0] + box[2] <= left or right <= box[0] or box[1] + box[3] <= top or foot <= box[1]
+                assert apart or (left <= box[0] and box[0] + box[2] <= right), key
+    finally:
+        view.close()
+        scene.run.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -14,6 +16,7 @@ from scalarviz.view.draw.sketch import Sketch
 from scalarviz.view.draw.text import loss_text, measure, rate_text
 from scalarviz.view.draw.theme import DARK
 from scalarviz.view.panels.colours import CubePlaces, colours_discs
+from scalarviz.view.panels.drawer import Headline
 from scalarviz.view.panels.hud import HudState, fitted, hud
 from scalarviz.view.panels.legend import bar_pixels, legend
 from scalarviz.view.panels.loss import Line, axis, loss_panel, tick_text
@@ -368,3 +371,23 @@ def test_an_upright_scene_keeps_the_margin(size: tuple[int, int]) -> None:
     assert x + width <= places.size[0] - 20
     assert places.hud is not None
     assert places.hud[0] + places.hud[2] == places.size[0] - 24
+
+
+@pytest.mark.parametrize(
+    ("width", "first", "second"),
+    [
+        (900.0, ["cubes show", "test accuracy", "86.8 %", "lr 0.03", "SGD", "batch 10"], "paused"),
+        (592.0, ["weight", "test accuracy", "86.8 %"], "lr 0.03  \N{MIDDLE DOT}  SGD  \N{MIDDLE DOT}  batch 10"),
+    ],
+)
+def test_what_has_no_room_in_the_first_line_stands_in_the_second(width: float, first: list[str], second: str) -> None:
+    more = (Headline("test accuracy", "86.8 %"),)
+    state = HudState(1500, 0.0558, 0.03, "SGD", 10, "paused", "weight", more=more)
+    sketch = hud((24.0, 16.0, width, 52.0), DARK, state)
+    line = [t for t in sketch.texts if t.y == 40.0]
+    assert set(first) <= {t.text for t in line}
+    assert any(t.text.startswith(second) for t in sketch.texts if t.y == 64.0)
+    ends = sorted((t.x - {"left": 0, "right": 1}[t.anchor] * measure(t.text, t.size, t.bold), t) for t in line)
+    for (_, one), (left, _) in pairwise(ends):
+        right = one.x + (one.anchor == "left") * measure(one.text, one.size, one.bold)
+        assert right < left, one.text

@@ -148,7 +148,8 @@ class Scenery:
     @property
     def reserved(self) -> list[Box]:
         """Boxes on which nothing else should stand."""
-        return [] if self._outcome is None else [self._outcome]
+        words = self._labels.way_out if isinstance(self._labels, TurnLabels) else []
+        return words if self._outcome is None else [self._outcome, *words]
 
     @property
     def swatch(self) -> Box | None:

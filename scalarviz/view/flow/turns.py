@@ -117,10 +117,16 @@ class TurnLabels:
         for way in self._arrow:
             sketch.polyline(way[:2], theme.flow, _LINE)
             sketch.arrow(way[1], way[2], theme.flow, _LINE)
-            wide = measure(self._last, LABEL)
-            if way[2][0] - way[1][0] > wide + 40.0:
-                sketch.text(way[2][0] - wide - 10.0, way[2][1] - 7.0, self._last, LABEL, theme.text2)
+        for x, y, _, high in self.way_out:
+            sketch.text(x, y + high - 4.0, self._last, LABEL, theme.text2)
         return sketch
+
+    @property
+    def way_out(self) -> list[Box]:
+        """Where the word over the arrow stands that leaves the last layer, if it is long enough for one."""
+        wide = measure(self._last, LABEL)
+        return [(float(way[2][0]) - wide - 10.0, float(way[2][1]) - 19.0, wide, 16.0)
+                for way in self._arrow if self._last and way[2][0] - way[1][0] > wide + 40.0]  # fmt: skip
 
     def ranges(self, extents: Mapping[str, float], theme: Theme, bound: str = "±") -> Sketch:
         """Nothing: one range holds for all, as the legend says."""

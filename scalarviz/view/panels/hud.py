@@ -96,16 +96,17 @@ def state_of(
 
 
 def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
-    """Both lines inside `box`; what does not fit in the width is left out from the right. A hall sees the first."""
+    """Both lines inside `box`; what does not fit into the first goes down to the second. A hall sees the first."""
     sketch = Sketch()
     x, y, width, _ = box
     baseline, right = y + 24, x + width
-    shown = _quantity(sketch, right, baseline, theme, state.quantity) if width >= 480 else right
-    end = x
     old = state.before if state.loss == state.loss else ""
     beyond = f"of {state.newest:,}" if state.newest else ""
     large = [("step", f"{state.step:,}", beyond, True), ("loss", loss_text(state.loss), old, not old)]
     large += [(found.words, found.value, "", found.fresh) for found in state.more]
+    wide = sum(measure(word, TITLE) + 8 + measure(value, BIG, True) + 26 for word, value, *_ in large)
+    shown = _quantity(sketch, right, baseline, theme, state.quantity, wide, x) if width >= 480 else right
+    end = x
     for word, value, when, fresh in large:
         value_x = end + measure(word, TITLE) + 8
         if value_x + measure(value, BIG, True) > shown:
@@ -120,27 +121,32 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
     rate = f"lr {rate_text(state.lr)}" if state.lr == state.lr else ""
     if state.lr == 0 and state.done_lr > 0:
         rate += f" (was {rate_text(state.done_lr)})"
-    for part in filter(None, (rate, state.optimiser, f"batch {state.batch:,}" if state.batch else "")):
-        if end + measure(part, TITLE) > shown:
-            break
-        sketch.text(end, baseline, part, TITLE, theme.text2)
-        end += measure(part, TITLE) + 15
+    parts = [part for part in (rate, state.optimiser, f"batch {state.batch:,}" if state.batch else "") if part]
+    while parts and end + measure(parts[0], TITLE) <= shown:
+        sketch.text(end, baseline, parts[0], TITLE, theme.text2)
+        end += measure(parts.pop(0), TITLE) + 15
     if theme.presenter:
         return sketch
     room = width
     if state.about and width >= 480:
         sketch.text(right, y + 48, state.about, LABEL, theme.text2, anchor="right")
         room -= measure(state.about, LABEL) + 16
-    sketch.text(x, y + 48, fitted(state.pace, room), LABEL, theme.text3)
+    below = "  ·  ".join([*(parts if width >= 480 else ()), *filter(None, (state.pace,))])
+    sketch.text(x, y + 48, fitted(below, room), LABEL, theme.text3)
     return sketch
 
 
-def _quantity(sketch: Sketch, right: float, baseline: float, theme: Theme, quantity: str) -> float:
-    """Returns where the line's left part has to end."""
+def _quantity(
+    sketch: Sketch, right: float, baseline: float, theme: Theme, quantity: str, wide: float, left: float
+) -> float:
+    """Returns where the line's left part has to end; that is `wide`, and may need the room of two words."""
     sketch.text(right, baseline, quantity, TITLE, theme.text1, bold=True, anchor="right")
     right -= measure(quantity, TITLE, True) + 8
+    end = right - measure("cubes show", TITLE) - 16
+    if left + wide - 26 > end and left + wide - 26 <= right - 8:
+        return right - 8
     sketch.text(right, baseline, "cubes show", TITLE, theme.text3, anchor="right")
-    return right - measure("cubes show", TITLE) - 16
+    return end
 
 
 def fitted(line: str, width: float, separator: str = "  ·  ") -> str:

@@ -101,6 +101,14 @@ def _with(middles: Floats, box: Box) -> Floats:
     return np.concatenate([place, middles] if ends[0] < ends[1] else [middles, place])
 
 
+def boxes_of(buttons: Sequence[Button]) -> list[Box]:
+    """What they take of the picture, with the word over those of the layer."""
+    left, right = buttons[-2].box, buttons[-1].box
+    wide = max(right[0] + right[2] - left[0], measure("layer", LABEL))
+    middle = (left[0] + right[0] + right[2]) / 2
+    return [*(button.box for button in buttons), (middle - wide / 2, left[1] - _WORDS, wide, _WORDS)]
+
+
 def draw(buttons: Sequence[Button], over: Button | None, theme: Theme) -> Sketch:
     """All of them, and the word over those of the layer."""
     sketch = Sketch()

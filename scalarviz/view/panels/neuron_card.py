@@ -21,16 +21,18 @@ from .plane_work import PlaneWork
 
 CELLS = 44
 SIDE, WIDE, PAD = 110.0, 306.0, 14.0
-MOST = 4
-"""Weights that are named; of more, those that are largest."""
+MOST, FEW = 4, 1
+"""Weights that are named, in a low picture; of more, those that are largest."""
+LOW = 480.0
+"""Logical pixels below which a picture is low."""
 _STEP = 20.0
 
 
 def card(
-    panel: NeuronMaps, moment: Moment, ground: Ground, layers: tuple[Hidden, Hidden | None], unit: int, box: Box,
-    setting: Setting, largest: float,
+    panel: NeuronMaps, moment: Moment, ground: Ground, layers: tuple[Hidden, Hidden | None], unit: int,
+    free: Sequence[Box], setting: Setting, size: tuple[float, float], largest: float,
 ) -> Sequence[Sketch]:  # fmt: skip
-    """It stands in the upper right corner of the scene, or in another one where that would hide its neuron.
+    """It stands in the upper right corner of the scene, or in another place where that would hide its neuron.
 
     Parameters
     ----------
@@ -38,18 +40,20 @@ def card(
     layers : (Hidden, Hidden or None)
         Whose unit it is, and the one before.
     unit : int
-    box : Box
-        Of its small map.
+    free : sequence of Box
+        Of its small map, and of the buttons of its layer: they stay seen.
     setting : Setting
+    size : (float, float)
+        Of the whole picture.
     largest : float
         The output that is wholly blue.
     """
     layer, theme = layers[0], ground.theme
-    lines = _weights(moment, ground, layers, unit)
+    lines = _weights(moment, ground, layers, unit, MOST if size[1] >= LOW else FEW)
     high = max(SIDE + 2 * PAD, PAD + 24 + _STEP * (len(lines) + 1.5))
-    place = _place(setting.window, (WIDE, high), box)
+    place = _place(setting, size, (WIDE, high), free)
     for other in setting.taken:  # what lies below is covered as a whole, or not at all
-        place = _joined(place, other, box)
+        place = _joined(place, other, free)
     x, y = place[0], place[1]
     sketch = Sketch()
     sketch.rect(*place, fill=theme.panel, stroke=theme.flow, radius=6)
@@ -67,27 +71,25 @@ def card(
     return [sketch, line]
 
 
-def _place(window: Box, size: tuple[float, float], box: Box) -> Box:
-    """The upper right corner of the scene, or the next one that leaves the small map free."""
-    left, top, wide, high = window
-    places = [
-        (left + wide - size[0] - 16, top + 10), (left + 16, top + 10),
-        (left + wide - size[0] - 16, top + high - size[1] - 10), (left + 16, top + high - size[1] - 10),
-    ]  # fmt: skip
-
-    x, y = next((place for place in places if not _meet((*place, *size), box, 12.0)), places[0])
-    return round(max(x, 4.0)), round(max(y, 4.0)), *size
+def _place(setting: Setting, picture: tuple[float, float], size: tuple[float, float], free: Sequence[Box]) -> Box:
+    """The upper right corner of the scene, or the next one that leaves `free` what has to be; or over the strip."""
+    left, top, wide, high = setting.window
+    right, foot = left + wide - size[0] - 16, top + high - size[1] - 10
+    strip = min(top + high + 4, picture[1] - size[1] - 4)
+    corners = [(right, top + 10), (left + 16, top + 10), (right, foot), (left + 16, foot), (left + 16, strip)]
+    places = [(round(max(x, 4.0)), round(max(y, 4.0)), *size) for x, y in corners]
+    return min(places, key=lambda place: sum(_meet(place, box, 4.0) for box in free))  # the first of the best
 
 
-def _joined(place: Box, other: Box, box: Box) -> Box:
-    """A box that covers both, where they meet and it does not lie on a third."""
+def _joined(place: Box, other: Box, free: Sequence[Box]) -> Box:
+    """A box that covers both, where they meet and it does not lie on what is to be left free."""
     if not _meet(place, other, 8.0):
         return place
     left, top = min(place[0], other[0] - 12), min(place[1], other[1] - 8)
     right = max(place[0] + place[2], other[0] + other[2] + 12)
     bottom = max(place[1] + place[3], other[1] + other[3] + 8)
     both = (left, top, right - left, bottom - top)
-    return place if _meet(both, box, 4.0) else both
+    return place if any(_meet(both, box, 4.0) for box in free) else both
 
 
 def _meet(one: Box, other: Box, air: float) -> bool:
@@ -102,16 +104,16 @@ def _now(moment: Moment, layer: Hidden, unit: int) -> float | None:
 
 
 def _weights(
-    moment: Moment, ground: Ground, layers: tuple[Hidden, Hidden | None], unit: int
+    moment: Moment, ground: Ground, layers: tuple[Hidden, Hidden | None], unit: int, most: int
 ) -> list[tuple[float | None, str]]:
     """The weights that lead into a unit with what each is multiplied by, the largest of many; at last its bias."""
     layer, before = layers
     row = moment.tensor(layer.weight.name)[unit]
     names = _names(moment, ground, before, len(row))
-    order = np.arange(len(row)) if len(row) <= MOST else np.sort(np.argsort(-np.abs(row), kind="stable")[:MOST])
+    order = np.arange(len(row)) if len(row) <= most + 1 else np.sort(np.argsort(-np.abs(row), kind="stable")[:most])
     lines: list[tuple[float | None, str]] = [(float(row[k]), f"· {names[k]}") for k in order]
-    if len(row) > MOST:
-        lines.append((None, f"and {len(row) - MOST} smaller"))
+    if len(order) < len(row):
+        lines.append((None, f"and {len(row) - len(order)} smaller"))
     if layer.bias is not None:
         lines.append((float(moment.tensor(layer.bias.name)[unit]), "bias"))
     return lines

@@ -18,7 +18,7 @@ from ..draw.text import number, short
 from ..draw.theme import Theme
 from .drawer import Drawer, Ground, Point, Setting
 from .image import words_of
-from .neuron_buttons import Button, buttons_of, draw, near
+from .neuron_buttons import Button, boxes_of, buttons_of, draw, near
 from .neuron_card import card
 from .neuron_names import Hidden, hidden_of
 from .neuron_places import SMALL, NeuronPlaces
@@ -258,13 +258,14 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
     def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
         """The card of the unit that is pointed at, and the buttons of its layer."""
         found: list[Sketch] = []
+        buttons = [] if self._layer is None or self._layer >= len(self.layers) else self._buttons(self._layer)
         box = None if self._over is None else self.boxes.get(self._over)
         if self._over is not None and box is not None and self.setting is not None:
             index, unit = self._over
             above = self.layers[index - 1] if index else None
-            found += card(self.panel, moment, self.ground, (self.layers[index], above), unit, box, self.setting,
+            free = [box, *(boxes_of(buttons) if buttons else ())]
+            found += card(self.panel, moment, self.ground, (self.layers[index], above), unit, free, self.setting, size,
                           self._largest)  # fmt: skip
-        buttons = [] if self._layer is None or self._layer >= len(self.layers) else self._buttons(self._layer)
         if buttons:
             over = next((button for button in buttons if button.at(self._pointer)), None)
             found.append(draw(buttons, over, self.ground.theme))

@@ -9,7 +9,7 @@ from ..draw.theme import Theme
 from .drawer import cut
 
 _BETWEEN = 14.0
-_JOINING = ("over", "of", "the", "a", "and", "at", "in")
+_JOINING = ("over", "of", "and", "at", "in")
 
 
 def kind_of_points(
@@ -28,8 +28,8 @@ def kind_of_points(
 
 
 def shortened(title: str, width: float) -> str:
-    """A bold title as far as it fits: without its last words, or where that does not suffice with an ellipsis."""
+    """A bold title as far as it fits: up to a word that joins something to it, else with an ellipsis."""
     words = title.split()
-    while words and (measure(" ".join(words), LABEL, True) > width or words[-1] in _JOINING):
-        words.pop()
-    return " ".join(words) or cut(title, width, bold=True)
+    ends = [len(words), *(k for k in range(len(words) - 1, 0, -1) if words[k] in _JOINING)]
+    found = (" ".join(words[:end]) for end in ends)
+    return next((part for part in found if measure(part, LABEL, True) <= width), cut(title, width, bold=True))
