@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ SECONDS = 5.0
 MARKS = 200
 """Places at which the weights are looked at."""
 _SURE = 0.1  # of the time, after which the rest of it is known well enough
+_TOO_LONG = 1.5  # times the time: it may yet become quicker
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +48,12 @@ class Rehearsal:
 
 
 def rehearse(
-    run: Run, steps: int, seconds: float = SECONDS, *, stopped: Callable[[], bool] = lambda: False
+    run: Run,
+    steps: int,
+    seconds: float = SECONDS,
+    *,
+    speed: float = math.inf,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Rehearsal | None:
     """Do the next `steps` steps of a run on copies of its numbers; the run itself stays where it is, bit for bit.
 
@@ -56,6 +63,8 @@ def rehearse(
     steps : int
     seconds : float
         That it may take; as soon as they are seen not to be enough, it is given up.
+    speed : float
+        Steps a second that the run's engine does not exceed: where they are not enough, no step is done.
     stopped : callable
         Asked now and then whether to give it up.
 
@@ -69,9 +78,9 @@ def rehearse(
     -----
     A run on objects is rehearsed by the NumPy engine: it has no other numbers than those of the objects.
     """
-    if not 1 <= steps <= LIMIT:
-        return None
     objects = run.engine.name == "objects"
+    if not 1 <= steps <= LIMIT or (not objects and steps > _TOO_LONG * seconds * speed):
+        return None
     try:
         twin = run._training.twin(lambda problem: run._trainer("numpy" if objects else run.engine.name, problem))
     except DeviceError:  # no memory for a second one; or the run itself will find out, and say so
@@ -86,7 +95,7 @@ def rehearse(
                 twin.advance(int(first + mark) - twin.steps)
                 spent = time.perf_counter() - start
                 expected = spent / (twin.steps - first) * steps
-                if stopped() or spent > seconds or (spent > _SURE * seconds and expected > 1.5 * seconds):
+                if stopped() or spent > seconds or (spent > _SURE * seconds and expected > _TOO_LONG * seconds):
                     return None
             now = values.astype(np.float64)
             size = float(np.linalg.norm(now)) or 1.0

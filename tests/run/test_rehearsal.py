@@ -74,6 +74,19 @@ def test_what_takes_too_long_is_given_up_soon() -> None:
         assert time.perf_counter() - start < 2.0
 
 
+def test_what_is_known_to_take_too_long_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    with a_run() as run:
+        made = []
+        monkeypatch.setattr(run, "_trainer", lambda *given, kept=run._trainer: made.append(given) or kept(*given))
+        assert rehearse(run, 1000, 2.0, speed=300.0) is None
+        assert not made
+        assert rehearse(run, 1000, 60.0, speed=300.0) is not None
+        assert rehearse(run, 1000, 60.0, speed=float("nan")) is not None  # not known
+        assert len(made) == 2
+    with a_run("objects") as run:  # rehearsed by another engine, whose speed that is not
+        assert rehearse(run, 5, 60.0, speed=1e-3) is not None
+
+
 def test_it_can_be_stopped() -> None:
     asked = []
 

@@ -1,7 +1,9 @@
 """The wall: where its pictures stand, what keys and pointer do there, and that no thread stays behind."""
 
+import gc
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -190,6 +192,23 @@ def test_a_scene_that_was_left_goes_on_where_it_was(host):
     until(host, lambda: isinstance(host.view, LiveView))
     assert host.view.run is run
     assert (run.steps, host.view.playback.end) == (7, 400)
+
+
+def test_of_scenes_that_were_left_the_last_one_stays_in_memory(host):
+    """The others go, with their windows and what these hold of the graphics library."""
+    views, runs = [], []
+    for number in (0, 1, 0, 1):
+        host.view.enter(number)
+        until(host, lambda: isinstance(host.view, LiveView))
+        host.picture()
+        views.append(weakref.ref(host.view))
+        runs.append(weakref.ref(host.view.run))
+        host.view.way_out()
+        until(host, lambda: isinstance(host.view, Wall))
+        host.picture()
+    gc.collect()
+    assert [view() is not None for view in views] == [False] * 4
+    assert [run() is not None for run in runs] == [False, False, False, True]
 
 
 def test_what_is_missing_is_said_and_not_built(host):

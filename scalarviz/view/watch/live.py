@@ -92,7 +92,7 @@ class LiveView(Viewer):
         }  # fmt: skip
         self.scene, self.run = scene, scene.run
         self._full_speed = self.run.full_speed  # before the thread starts: it reads the numbers
-        rehearsal = rehearse(self.run, steps, REHEARSAL_SECONDS)
+        rehearsal = rehearse(self.run, steps, REHEARSAL_SECONDS, speed=self._full_speed)
         self.worker = Worker(self.run).start()
         self._asked = self.worker.request()
         self.playback = Playback(self.worker, steps, duration, rehearsal, scene.steps_a_frame)
