@@ -63,9 +63,14 @@ def axes_of(points: PointSet) -> tuple[Axis, Axis]:
     across, *rest = points.units.inputs
     up = rest[0] if rest else Column("", -1.0, 1.0)
     if points.recipe.own is not None and rest:  # the features of a table are called x, y, x2 ... too
-        across = replace(across, name=f"{_cut(across.name, ACROSS)} (x)")
-        up = replace(up, name=f"{_cut(up.name, UP)} (y)")
+        across = replace(across, name=_as_feature(across.name, "x", ACROSS))
+        up = replace(up, name=_as_feature(up.name, "y", UP))
     return _axis(across), _axis(up)
+
+
+def _as_feature(name: str, letter: str, most: int) -> str:
+    """``length (x)``; a column that is called x itself is not said twice."""
+    return name if name == letter else f"{_cut(name, most)} ({letter})"
 
 
 def _cut(name: str, most: int) -> str:

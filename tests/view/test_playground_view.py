@@ -278,3 +278,11 @@ def test_a_held_back_loss_of_another_step_says_of_which_one(watched):
     assert (drawer.headline.words, drawer.headline.fresh) == ("test at step 3", False)
     watch.rest()
     assert (drawer.headline.words, drawer.headline.fresh) == ("test", True)
+
+
+def test_columns_that_are_called_x_and_y_are_not_said_twice(watched, tmp_path):
+    rows = "".join(f"{k % 7},{k % 5},{k % 2}\n" for k in range(40))
+    for head, wanted in (("x,y,kind", ("x", "y")), ("y,x,kind", ("y (x)", "x (y)"))):
+        (tmp_path / "t.csv").write_text(f"{head}\n{rows}")
+        panel = watched(csv=tmp_path / "t.csv").drawer(PlaneMap).panel
+        assert (panel.across.name, panel.up.name) == wanted
