@@ -111,6 +111,9 @@ def task_of(text: str, path: Path | None, target: str | None = None) -> Task:
     used = found.known or (inputs[0],)
     left = [name for name in inputs if name not in used]
     notes = [*table.notes, f"{len(wanted):,} rows of {what}: {target} = {_brief(text)}"]
+    constants = [f"{name} is {number:.6g}" for name, number in found.constants.items()]
+    if constants:
+        notes.append(f"in the formula {' and '.join(constants)}; a weight needs another name")
     if left:
         notes.append(f"not in the formula: {listing(left[:6])}{' ...' * (len(left) > 6)}")
     samples = np.stack([table.numbers(name) for name in used], axis=1)
@@ -171,7 +174,11 @@ def starts_of(given: list[str], task: Task, seed: int, dtype: str) -> Array:
     for text in given:
         name, sign, number = (part.strip() for part in text.partition("="))
         if not sign or name not in names:
-            raise InputError(f"--start {text!r:.60}: allowed: {names[0]}=0.5, for the weights {listing(names[:12])}")
+            constant = task.formula.constants.get(name)
+            why = "" if constant is None else f"{name} is {constant:.6g}, no weight; "
+            raise InputError(
+                f"--start {text!r:.60}: {why}allowed: {names[0]}=0.5, for the weights {listing(names[:12])}"
+            )
         if name in said:
             raise InputError(f"--start {text!r:.60}: {name[:40]!r} was given a start already")
         said.add(name)

@@ -142,6 +142,13 @@ def test_between_the_rows_there_is_no_error_to_draw():
 # ---- bad input
 
 
+def test_names_that_are_numbers_are_no_weights_and_that_is_said(run):
+    result = run("--expr", "a*x + b*sin(pi*x) + e", "--steps", "2")
+    assert "in the formula pi is 3.14159 and e is 2.71828; a weight needs another name" in result.err
+    assert result.json["weights"] == 2
+    assert "another name" not in run("--expr", "a*x + b", "--steps", "2").err
+
+
 def test_another_column_is_learnt_beside_columns_of_words(run, tmp_path):
     """The line through a table of R's, whose last column is words: numpy's least squares."""
     x = np.linspace(1.5, 5.0, 40)
@@ -198,6 +205,7 @@ BAD = [
     (["--csv", "."], "folder", ""),
     (["--start", "z=1"], "allowed: a=0.5", ""),
     (["--start", "a"], "allowed: a=0.5", ""),
+    (["--expr", "w*x + e", "--start", "e=1"], "e is 2.71828, no weight; allowed: w=0.5", ""),
     (["--start", "a=one"], "'one' is no number", ""),
     (["--start", "a=inf"], "finite", ""),
     (["--start", "a=1e39"], "float32 has no number so large", ""),

@@ -183,3 +183,18 @@ def test_wrong_names_are_refused(names):
         formula("x", names)
     with pytest.raises(sv.ScalarvizError):
         formula(3)
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "wanted"),
+    [
+        ("a*x + e*y", ["x", "y"], {"e": math.e}),
+        ("sin(pi*x) + pi", ["x"], {"pi": math.pi}),
+        ("-e**x + 2e3*b + pi2 + e1", ["x"], {"e": math.e}),
+        ("min(w, inf)*x", ["x"], {"inf": math.inf}),
+        ("w*e + pie*x", ["x", "e"], {}),
+        ("w*x + 3 + .5", ["x"], {}),
+    ],
+)
+def test_names_that_are_numbers_are_told(text, names, wanted):
+    assert formula(text, names).constants == wanted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, SupportsFloat
@@ -14,7 +15,7 @@ from ...scalar.value import as_value
 from .expression import Apply, Compare, Expression, Instruction, Load, Push
 from .faults import fault, some
 from .names import distinct_names
-from .parser import Vocabulary, parse
+from .parser import CONSTANTS, Vocabulary, parse
 
 Number = Value | SupportsFloat
 
@@ -24,6 +25,7 @@ _SIGNS = {
 }  # fmt: skip
 """Operators and the operations that they are, by how many operands they have."""
 _MANY: Mapping[str, Callable[[Sequence[Number]], Value]] = {"max": largest, "min": smallest}
+_WORD = re.compile("[a-z]+")
 _NO = "a formula has none; where(a > b, x, y) chooses one of two numbers"
 _BACK = "'before', 'changes' and 'crosses' look back, and a formula knows nothing of the step before"
 _REFUSED = {
@@ -62,6 +64,13 @@ class Formula:
     def text(self) -> str:
         """As it was written."""
         return self.expression.text
+
+    @property
+    def constants(self) -> dict[str, float]:
+        """The numbers in it that were written as names: ``pi``, ``e``, ``inf``."""
+        starts = [one.start for one in self.expression.instructions if isinstance(one, Push)]
+        words = [found[0] for start in starts if (found := _WORD.match(self.text, start))]
+        return {word: CONSTANTS[word] for word in words if word in CONSTANTS}
 
     def __call__(self, numbers: Mapping[str, Number]) -> Value:
         """The result, with its graph.
