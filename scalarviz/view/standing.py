@@ -61,7 +61,11 @@ class Standing(Aim):
         return way is None or (way.tensors, way.stages) == self._made_for
 
     def follow(self, frame: Frame) -> bool:
-        """Stand anew for a frame of another network; returns whether it is one. What was selected is let go of."""
+        """Stand anew for a frame of another network; returns whether it is one. What was selected is let go of.
+
+        No cube flies: a layer that has other units begins with other weights, and one that flew would be taken for the
+        one that it was. The new network stands in its place at once, and the camera glides to where all of it is seen.
+        """
         subject, touch = self.subject.after(frame), self.touch
         if (subject.tensors, subject.stages) == self._made_for:
             return False
@@ -72,5 +76,7 @@ class Standing(Aim):
         self._make(self.colouring.shows)
         self.touch.table, self.touch.asks, self.touch.help = touch.table, touch.asks, touch.help
         self.inside.forget()
-        self._set_up()
+        self._arrange()
+        self._view.follow(self.layout)
+        self._stand()
         return True

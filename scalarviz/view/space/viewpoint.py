@@ -177,6 +177,18 @@ class Viewpoint:
             return
         self._set(camera_of(self._again(pose, was, same), layout.camera.size, self._points), moved=True)
 
+    def follow(self, layout: Layout) -> None:
+        """Another network: from where the one before was seen it glides to where all of this one is.
+
+        Where its plates stand in the same places it is seen as the one before. Views that were kept are so of this one.
+        """
+        was, same = self.pose, _same_places(self._layout, layout)
+        self.relaid(layout)
+        if same:
+            return
+        self._glide = (was, None, 0.0)
+        self._set(camera_of(between(was, self._fitted, 0.0), layout.camera.size, self._points), moved=True)
+
     def _again(self, pose: Pose, was: Pose, same: bool) -> Pose:
         """A pose of before, when `was` was the fitted one; `same`: the plates stand in the same places."""
         new = self._fitted
