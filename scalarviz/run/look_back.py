@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .run import Run
 
 T = TypeVar("T")
-SECONDS = 4.0
+SECONDS = 2.0
 """What doing steps again may take where nobody waits; where it would take longer, only keyframes are visited."""
 
 
