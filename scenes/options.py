@@ -51,7 +51,9 @@ def parse_whole_numbers(value: Any) -> Any:
         return value
     parts = [part.strip() for part in value.split(",")] if value.strip() else []
     if not all(re.fullmatch(r"[0-9]{1,5}", part) and int(part) > 0 for part in parts):
-        raise InputError(f"wanted whole numbers from 1 to 99999 with commas between, as 16,16, got {value!r}")
+        raise InputError(
+            f'wanted whole numbers from 1 to 99999 with commas between, as 16,16 ("" is none), got {value!r}'
+        )
     return tuple(int(part) for part in parts)
 
 

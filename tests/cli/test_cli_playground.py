@@ -104,6 +104,13 @@ def test_a_slope_is_found_and_has_no_accuracy(play):
     assert "accuracy" not in line
 
 
+def test_no_hidden_layer_is_one_neuron(play):
+    """The published page's easiest state: the squares of x and y, and nothing between."""
+    line = play("--hidden", "", "--features", "x2,y2", "--lr", 0.1, "--steps", 1500, "--json").json
+    assert line["weights"] == 3
+    assert line["accuracy"] > 0.97
+
+
 def test_a_split_and_another_seed_of_the_points(play):
     assert "150 points to learn from, 350 held back" in play("--split", "0.3", "--steps", 1).err
     one, other = (play("--steps", 1, "--data-seed", seed, "--json").json for seed in (5, 6))
@@ -159,6 +166,7 @@ def test_what_the_file_says_of_twenty_seeds():
         (["--features", ""], "wanted some of"),
         (["--features", "x,x"], "each once"),
         (["--hidden", "4,0"], "wanted whole numbers"),
+        (["--hidden", "none"], 'as 16,16 ("" is none), got'),
         (["--hidden", "65"], "at most 6 layers of at most 64 units"),
         (["--hidden", "1,1,1,1,1,1,1"], "at most 6 layers"),
         (["--activation", "step"], "--activation: there is no 'step'; allowed: tanh, relu"),
