@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run import panels as described
@@ -212,3 +213,33 @@ def test_an_accuracy_that_has_come_is_no_longer_dim():
             colours = [t.colour for s in bench._numbers for t in s.texts if re.fullmatch(r"\d+\.\d %", t.text)]
         assert colours == [rgba(bench.theme.text1)], pause
     run.close()
+
+
+def test_words_of_a_panel_are_of_the_frame_that_the_hud_speaks_of():
+    """A table, the four calls of a step and a graph: all say the step of the HUD, at every frame that runs."""
+    shown = scene()
+    table = described.Table("mine", lambda moment: [(f"table of {moment.step}",)], lines=1)
+    loop = described.TrainingLoop((0,), ("w",))
+
+    def made(moment):
+        return described.Made((sv.Value(float(moment.step), label="s"),), f"graph of {moment.step}")
+
+    shown = replace(shown, panels=(table, loop, described.GraphPanel("graph", made)))
+    with offscreen():
+        bench = Workbench(shown, (1280, 900), text_hz=10.0, keys=(("?", "all keys"),))
+        seen = set()
+        for _ in range(40):
+            shown.run.step()
+            bench.update(shown.run.frame(shown.probe), "", FRAME)
+            texts = said(bench.sketches)
+            step = texts[texts.index("step") + 1]
+            assert f"table of {step}" in texts
+            assert f"all four happened in step {step}" in texts
+            aged = any(text.startswith("step ") for text in texts)  # it is dear: else it says of which step it is
+            assert f"graph of {step}" in texts or aged
+            seen.add(step)
+        assert 5 < len(seen) < 12
+        assert bench.moving
+        bench.update(shown.run.frame(shown.probe), "", 0.1)
+        assert "table of 40" in said(bench.sketches)
+        assert not bench.moving

@@ -219,6 +219,7 @@ class Told:
     def headline(self) -> str:
         """The HUD's second line: where in the step this is."""
         mode = "a trial step, leaving it changes nothing" if self.trial else "the real step"
-        place = f"{self.adding:,} samples added up" if self.adding else f"micro-step {self.at} of {self.count}"
+        some = f"{self.adding:,} sample{'' if self.adding == 1 else 's'} added up"
+        place = some if self.adding else f"micro-step {self.at} of {self.count}"
         where = f"paused inside step {self.step:,}  \N{MIDDLE DOT}  {place}"
         return f"{where}  \N{MIDDLE DOT}  {self.samples}: {mode}"

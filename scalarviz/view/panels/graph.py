@@ -38,7 +38,7 @@ class GraphDrawer(Drawer[GraphPanel]):
 
     def __init__(self, panel: GraphPanel, ground: Ground) -> None:
         super().__init__(panel, ground)
-        self._asked = Asked(panel.title, ground)
+        self._asked = Asked(panel.title, ground, words=True)
         self._unfold: tuple[str, ...] = ()
         self._ink: Ink | None = None
         self._layout: Layout | None = None
@@ -123,12 +123,12 @@ class GraphDrawer(Drawer[GraphPanel]):
         if box is None or not box.item.unfolds:
             return False
         self._unfold = (*self._unfold, box.item.unfolds)
-        self._asked = Asked(self.panel.title, self.ground)
+        self._asked = Asked(self.panel.title, self.ground, words=True)
         self.stale = True
         return True
 
     def fit(self) -> None:
         """Folded and in its place, as it was at first."""
         self._unfold, self._moved = (), (0.0, 0.0)
-        self._asked = Asked(self.panel.title, self.ground)
+        self._asked = Asked(self.panel.title, self.ground, words=True)
         self.stale = True

@@ -16,7 +16,7 @@ from ...run.panels import Image
 from ..draw.places import COLUMN, Box
 from ..draw.sketch import Sketch
 from .drawer import Drawer, Ground, sentence, title_of
-from .pace import Pace
+from .pace import Pace, Written
 from .pictures import thumbnail, to_bytes
 
 LARGEST = 512
@@ -64,10 +64,13 @@ class Asked:
     title : str
         Of the panel, for the console.
     ground : Ground
+    words : bool
+        Whether words and numbers are made, which are of the same frame as all others of the picture.
     """
 
-    def __init__(self, title: str, ground: Ground) -> None:
+    def __init__(self, title: str, ground: Ground, *, words: bool = False) -> None:
         self._title, self._ground = title, ground
+        self._written = Written() if words else None
         self._pace = Pace(ground.hints)
         self._made: Any = None
         self._error = ""
@@ -76,7 +79,8 @@ class Asked:
     @property
     def moving(self) -> bool:
         """Whether the answer is of a frame before, or its age was said until a moment ago."""
-        return self._pace.late or self._pace.old
+        held = self._written is not None and self._written.late
+        return held or self._pace.late or self._pace.old
 
     @property
     def age(self) -> str:
@@ -85,7 +89,10 @@ class Asked:
 
     def ask(self, moment: Moment, seconds: float | None, make: Callable[[], Made]) -> tuple[Made | None, str]:
         """What `make` made of this moment or, where that is too dear, of a former one; or else what went wrong."""
-        if self._pace.due(moment.frame, seconds):
+        frame = moment.frame
+        if self._written is not None:
+            frame = self._written.of(frame, writes=self._ground.writes)
+        if self._pace.due(frame, seconds) and frame is moment.frame:
             start = time.perf_counter()
             try:
                 self._made, self._error = make(), ""

@@ -15,8 +15,9 @@ from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import loss_text, short
 from ..draw.theme import mixed
-from .drawer import Drawer, cut, sentence, title_of
+from .drawer import Drawer, Ground, cut, sentence, title_of
 from .inner import Inner
+from .pace import Written
 from .wording import BEFORE
 
 CALLS = ("zero_grad()", "forward()", "backward()", "step()")
@@ -39,9 +40,18 @@ class LoopDrawer(Drawer[TrainingLoop]):
     height = _TOP + 4 * _LINE + 4
     within = height
 
+    def __init__(self, panel: TrainingLoop, ground: Ground) -> None:
+        super().__init__(panel, ground)
+        self._written = Written()
+
+    @property
+    def moving(self) -> bool:
+        """Whether the words are of a frame before, as those of the HUD are."""
+        return self._written.late
+
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """The step that was done last."""
-        frame, own = moment.frame, np.array(self.panel.weights)
+        frame, own = self._written.of(moment.frame, writes=self.ground.writes), np.array(self.panel.weights)
         if own.max() >= len(frame.values):
             return [sentence(box, self.ground.theme, f"one step: this network has {len(frame.values)} weights")]
         done = frame.step > 0 and bool(frame.computed[own].all())

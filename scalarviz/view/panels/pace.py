@@ -1,9 +1,11 @@
 """`Pace`: when something too dear for every frame is worked out anew, and whether it is of the frame shown.
 
-`TextPace`: when words and numbers are written anew.
+`TextPace`: when words and numbers are written anew. `Written`: of which frame those of a panel are.
 """
 
 from __future__ import annotations
+
+from ...run.frame import Frame
 
 SHARE = 0.25
 """Part of the time that such work may take."""
@@ -58,6 +60,27 @@ class Pace:
         if self._lagged and not self.late and self._still >= SETTLE:
             self._lagged = False
         return self._live and (self.late or self._lagged)
+
+
+class Written:
+    """Of which frame a panel's words are: that of the other words of the picture.
+
+    Attributes
+    ----------
+    late : bool
+        Whether that is another one than the one shown, so that they are to be written soon.
+    """
+
+    def __init__(self) -> None:
+        self._frame: Frame | None = None
+        self.late = False
+
+    def of(self, frame: Frame, *, writes: bool) -> Frame:
+        """The frame whose numbers are said while `frame` is shown and the picture `writes` its words, or does not."""
+        if writes or self._frame is None or frame.step < self._frame.step:
+            self._frame = frame
+        self.late = frame is not self._frame
+        return self._frame
 
 
 class TextPace:

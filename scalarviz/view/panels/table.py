@@ -24,7 +24,7 @@ class TableDrawer(Drawer[Table]):
 
     def __init__(self, panel: Table, ground: Ground) -> None:
         super().__init__(panel, ground)
-        self._asked = Asked(panel.title, ground)
+        self._asked = Asked(panel.title, ground, words=True)
         lines = panel.lines if callable(panel.rows) else len(panel.rows)
         self.height = _TOP + LINE * (min(lines, 12) + bool(panel.heads)) + 4
 
