@@ -143,3 +143,19 @@ def test_keys_that_are_pressed_are_shown_for_a_while(hall):
     host.pass_time(0.1)
     assert "W" not in shown()
     view.close()
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("size", [(1280, 720), (1920, 1080)])
+def test_a_pressed_key_covers_no_sentence(size):
+    """It stands where the time bar does, which the opening's sentence leaves free."""
+    host = Unseen(lambda size: LiveView(scene_of(), size, theme=presenting("dark", True), wait=None), size)
+    view = host.view
+    host.pass_time(0.1)
+    said = {item.text: item for sketch in view.bench.story.sketches for item in sketch.texts}
+    assert any("weights." in text for text in said)
+    view.key("w")
+    host.pass_time(0.1)
+    cap = next(item for layer in view.bench.overlays for sketch in layer for item in sketch.texts if item.text == "W")
+    assert cap.y - 26 > max(item.y for item in said.values()) + 4
+    view.close()

@@ -293,7 +293,7 @@ class Touch:
             top = places.size[1] if places.keys is None else places.keys - 15
             banners.append(banner(self.notice, places.size, top, right, view.theme, alarm=False))
         if self.pressed is not None:
-            below = places.strip if view.panels else None  # an opened step is told there
+            below = (places.time or places.strip) if view.panels else None  # sentences and formulas stay readable
             banners.append(pressed_key(*self.pressed, below or places.scene, view.theme))
         return banners
 
