@@ -131,7 +131,7 @@ class Studio:
         return Segments(
             "transform",
             "--transform",
-            "what is painted; the weights stay, so you see how a network learns something new from something old",
+            "What is painted; the weights stay, so that something new is learnt from something old.",
             choices=tuple(TRANSFORMS),
             value=lambda reader: self.motif(reader.data).transform,
             change=change,

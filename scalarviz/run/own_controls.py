@@ -126,7 +126,7 @@ def _penalty(reader: Reader) -> tuple[Control, ...]:
     return (
         Segments(
             "regularisation", ", ".join(_FLAGS.values()),
-            "Pulls weights towards 0: L1 makes many of them exactly small, L2 all of them smaller.",
+            "Pulls weights towards 0: L1 brings many of them close to it, L2 makes all of them smaller.",
             choices=(_NONE, _L1, _L2), value=_kind_of, change=_kind_edit,
         ),
         Slider(
@@ -170,7 +170,7 @@ def tick_values(slider: Slider, most: int = 6) -> tuple[float, ...]:
     """Values that are printed below a track: decades, or the ends and what lies between them."""
     if not slider.log:
         middle = (slider.least + slider.most) / 2
-        return (slider.least, middle, slider.most)
+        return (slider.least, float(f"{middle:.2g}"), slider.most)
     first, last = math.ceil(math.log10(slider.least) - 1e-9), math.floor(math.log10(slider.most) + 1e-9)
     every = max(1, -(-(last - first + 1) // most))
     return tuple(10.0**power for power in range(first, last + 1, every))

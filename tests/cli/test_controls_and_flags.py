@@ -16,6 +16,10 @@ from scalarviz.run.controls import Reader, Segments
 from scalarviz.run.run_source import RunSource
 from scalarviz.view.controls.contents import Contents
 from scalarviz.view.controls.item import Item
+from scalarviz.view.controls.panel import OPENS
+from scalarviz.view.watch.live import LiveView
+from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.window.unseen import Unseen
 
 Values = list[tuple[Any, dict[str, Any]]]
 RATES: Values = [(0.003, {"lr": 0.003}), (0.25, {"lr": 0.25})]
@@ -177,6 +181,39 @@ def test_what_fits_goes_on_and_the_rest_is_that_of_the_flag(
     assert len(now) > len(before)
     assert set(before.tolist()) <= set(now.tolist())
     assert (np.isin(now, before) | (now == drawn)).all()
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("name", MOVED)
+def test_no_pixel_outside_of_the_panel_changes_when_it_opens(name: str, small: dict[str, Any]) -> None:
+    host = Unseen(lambda size: LiveView(made(name, small), size, playing=False), (1280, 720))
+    host.pass_time()
+    with offscreen():
+        live = host.view
+        assert isinstance(live, LiveView)
+        live.step(2)
+    live.worker.settle()
+    host.pass_time(0.2)
+    while live.bench.moving:  # the range of the colours grows, numbers in words lag behind
+        host.pass_time(0.2)
+    before = host.picture().astype(int)
+    with offscreen():
+        live.key("p", "p")
+    for _ in range(4):
+        host.pass_time(OPENS)
+    box = live.bench.controls.box
+    assert box is not None
+    assert live.bench.controls.stands
+    changed = np.abs(host.picture().astype(int) - before).max(axis=2)
+    assert changed[:, : int(box[0]) - 1].max() <= 2
+    assert (changed[:, int(box[0]) + 1 :] > 8).any()
+    with offscreen():
+        live.key("Escape", "")
+    host.pass_time(0.2)
+    while live.bench.moving:
+        host.pass_time(0.2)
+    assert np.abs(host.picture().astype(int) - before).max() <= 2
+    live.close()
 
 
 @pytest.mark.parametrize("name", MOVED)

@@ -265,6 +265,27 @@ def test_a_drag_while_it_trains_is_one_edit_and_training_goes_on_after_it() -> N
     host.view.close()
 
 
+def test_two_hundred_movements_of_a_drag_are_undone_at_once(host: Unseen) -> None:
+    stepped(host, 3)
+    opened(host)
+    with offscreen():
+        host.view.press(at_value(host, "learning rate", 0.01))
+        for k in range(200):
+            host.view.move(at_value(host, "learning rate", 0.01 * 1.03**k))
+            if k % 20 == 0:
+                host.pass_time(0.05)
+        host.view.release((5000.0, -300.0))  # outside of the window
+    settled(host)
+    assert live(host).run.lr == pytest.approx(0.01 * 1.03**199, rel=0.01)
+    assert len(log(host)) == 1
+    mark = [text.text for sketch in host.view.bench.sketches for text in sketch.texts if text.text.startswith("lr = ")]
+    assert mark  # the time bar says it, too
+    key(host, "z", "", ctrl=True)
+    assert live(host).run.lr == 0.5
+    assert log(host) == []
+    assert place(host, "learning rate").item.value == 0.5
+
+
 def test_a_value_belongs_to_the_step_that_is_shown_and_an_edit_there_begins_a_branch(host: Unseen) -> None:
     stepped(host, 4)
     key(host, "Up")

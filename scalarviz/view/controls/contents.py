@@ -92,6 +92,8 @@ class Contents:
     ----------
     troubles : list of str
         What functions of the scene raised, each once; to be told and taken out.
+    arrived : set of str
+        Controls that were set by hand, of which a frame shows what was set; to be taken out.
     """
 
     def __init__(
@@ -102,6 +104,7 @@ class Contents:
         hide: Collection[str] = (),
     ) -> None:
         self.troubles: list[str] = []
+        self.arrived: set[str] = set()
         self._hidden, self._told = frozenset(hide), set[str]()
         self._does, self._command = does, None if command is None else self._asking(command, "the command")
         self._scene = tuple(self._guarded(control) for control in controls)
@@ -199,13 +202,20 @@ class Contents:
         value = control.value(reader)
         if value is None:
             return None
-        value = wanted.get(control.label, value)
+        value = self._put(control, value, wanted)
         shown, ticks = "", tuple[tuple[float, str], ...]()
         if isinstance(control, Slider):
             shown, ticks = printed(value), tuple((tick, printed(tick)) for tick in tick_values(control))
         elif not isinstance(control, Switch | Button) and value not in control.choices:  # type: ignore[attr-defined]
             shown = printed(value)
         return Item(self._with_flag(control, reader), value, self._key(control.label), shown, ticks)
+
+    def _put(self, control: Control, value: Any, wanted: Mapping[str, Any]) -> Any:
+        """What a hand has set, as long as no frame shows it."""
+        found = wanted.get(control.label, value)
+        if control.label in wanted and found == value:
+            self.arrived.add(control.label)
+        return found
 
     def _with_flag(self, control: Control, reader: Reader) -> Control:
         """Without flags that the scene's command line has not."""
@@ -249,7 +259,7 @@ class Contents:
         now = control.value(reader)
         if not isinstance(now, tuple | list) or len(now) > MOST_LAYERS:
             return []
-        known, hidden = self._with_flag(control, reader), tuple(wanted.get(control.label, now))
+        known, hidden = self._with_flag(control, reader), tuple(self._put(control, tuple(now), wanted))
         items, middles = list[Item](), list[Item]()
         for k, units in enumerate(hidden):
             name, before, after = f"layer {k + 1}", hidden[:k], hidden[k + 1 :]

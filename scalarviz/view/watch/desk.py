@@ -108,6 +108,9 @@ class Desk:
         now = self._viewer.clock
         self._wanted = {name: kept for name, kept in self._wanted.items() if kept[1] > now}
         rows = self._contents.rows(self._reader(frame), {name: value for name, (value, _) in self._wanted.items()})
+        for name in self._contents.arrived:  # from now on it is what the frames show, whoever changes it
+            self._wanted.pop(name, None)
+        self._contents.arrived.clear()
         for line in self._contents.troubles:
             self._viewer.say(line)
             self._viewer.tell(line)
