@@ -50,6 +50,8 @@ def made(run: Run, change: Change) -> Made:
     carried, fresh = _weights(run, graph, old, fitting)
     words = "" if change.model is None else said_of(graph, old, fitting)
     anew = change.optimizer is not None
+    if anew and run.optimizer.lr_schedule is not None and optimizer.lr_schedule is None:  # it was of the one before
+        words = ", ".join(filter(None, (words, "schedule = None")))
     pace = optimizer.lr_pace.begun() if anew else None
     given = optimizer.checked({"lr": dict(change.numbers)["lr"]})["lr"] if "lr" in dict(change.numbers) else None
     return Made(graph, old, carried, fresh, numbers, anew, given, pace, change.batch_size, change.sampling, words)

@@ -67,7 +67,7 @@ def _edit(value: str, reader: Reader, had: Had) -> Edit | None:
     kind = "SGD" if value in _PLAIN else value
     if not ((value in _PLAIN) == (now in _PLAIN) and now in OPTIMIZERS and rate is not None):
         rate = before.get("lr", usual_rate(value, reader))
-    numbers = {"lr": rate, **_special(kind, before), **(dict(momentum) if value in _PLAIN else {})}
+    numbers = {"lr": rate, **_special(kind, before), **(dict(momentum) if value == MOMENTUM else {})}
     return Change(optimizer=kind, numbers=tuple(numbers.items()))
 
 

@@ -12,7 +12,7 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
 from scalarviz.run.controls import MOST_LAYERS, MOST_UNITS, Control, Reader, Slider, fewer, more
-from scalarviz.run.edits import Change, Refill, SetBatchSize, SetLimits, SetOptimizer
+from scalarviz.run.edits import Change, Refill, SetBatchSize, SetLimits, SetOptimizer, SetSchedule
 from scalarviz.run.layers import LAYERS, chain_of, hidden_edit, hidden_of
 from scalarviz.run.own_controls import own_controls, tick_values
 from scalarviz.run.restarted import seed_shown
@@ -304,6 +304,18 @@ class OfScene:
     @staticmethod
     def rate_of(rule: str) -> float:
         return {"sgd": 0.5, "momentum": 0.4, "adam": 0.03, "adamw": 0.02}[rule]
+
+
+def test_a_schedule_that_ends_with_its_optimiser_is_said() -> None:
+    a = run(3)
+    a.do(SetSchedule(optim.lr_scheduler.LinearLR(a.optimizer, 1.0, 0.0, total_iters=100)))
+    a.step(10)
+    had: dict[str, Any] = {}
+    switched(a, had, "Adam")
+    assert a.log[-1].what == "optimizer = Adam, lr = 0.01, schedule = None"
+    switched(a, had, "SGD")
+    assert a.log[-1].what == "optimizer = SGD, lr = 0.045"
+    assert a.lr == pytest.approx(0.045)  # that of the moment at which it was left
 
 
 def test_a_rule_that_was_not_there_begins_with_the_rate_of_the_scene() -> None:
