@@ -138,7 +138,7 @@ def _layers(sketch: Sketch, stood: Stood, theme: Theme, touched: Touched) -> Non
     row, (x, _, width, _), parts = stood
     layers, parts = len(row.items) // 2, parts[: len(row.items)]
     top, high = parts[0].box[1], parts[0].box[3]
-    if ends_shown(layers):
+    if ends_shown(layers, width):
         for left, words in ((x, f"{row.ends[0]} in"), (x + width - ENDS + 4, f"{row.ends[1]} out")):
             sketch.rect(left, top, ENDS - 4, high, radius=5, stroke=theme.border)
             sketch.text(left + (ENDS - 4) / 2, top + 19, cut(words, ENDS - 6), SMALL, theme.text3, anchor="middle")
@@ -162,9 +162,10 @@ def _sign_of_step(sketch: Sketch, part: Placed, theme: Theme, touched: Touched, 
     if lit:
         sketch.rect(x + 1, y + 1, width - 2, high - 2, radius=4, fill=_fill(theme, 0.3))
     at, middle, colour = x + width / 2, y + high / 2, theme.text1 if lit else theme.text2
-    sketch.line((at - 4, middle), (at + 4, middle), colour, 1.6)
+    half = min(4.0, width / 2 - 0.5)
+    sketch.line((at - half, middle), (at + half, middle), colour, 1.6)
     if up:
-        sketch.line((at, middle - 4), (at, middle + 4), colour, 1.6)
+        sketch.line((at, middle - half), (at, middle + half), colour, 1.6)
 
 
 def _add(sketch: Sketch, part: Placed, theme: Theme, touched: Touched, words: str) -> None:

@@ -184,10 +184,9 @@ class ControlsPanel:
         item = part.item
         ways = [f"key {item.keys}"] * bool(item.keys) + [item.control.flag] * bool(item.control.flag)
         ways += ["double click types it"] * item.typed
-        ways += ["drag it out: away"] * (item.out is not None and item.typed) + ["Delete: away"] * (
-            item.out is not None and not item.typed
-        )
         more = wrapped(item.control.does, _TIP) + ["  \N{MIDDLE DOT}  ".join(ways)] * bool(ways)
+        if item.out is not None:
+            more.append(f"{'dragged out of its row' if item.typed else 'Delete, with the ring here,'} takes it away")
         return [pointer_label(self._pointer, size, item.name, item.shown, more, self.theme)]
 
     def _in_hand(self, at: Point, size: tuple[float, float]) -> list[Sketch]:

@@ -150,27 +150,30 @@ def _buttons(row: Row, box: Box) -> list[Placed]:
 
 _STEP = 20.0  # width of + and -
 ENDS = 46.0
-"""Width of the boxes that say how many inputs and outputs there are; with more than three layers they make way."""
+"""Width of the boxes that say how many inputs and outputs there are; with many layers they make way."""
+_ADD = 26.0  # width of what adds a layer, beside others
+_ROOMY = 56.0  # of a layer beside which they stand
 
 
-def ends_shown(layers: int) -> bool:
-    """Whether inputs and outputs stand beside so many layers."""
-    return layers <= 3
+def ends_shown(layers: int, width: float) -> bool:
+    """Whether inputs and outputs stand beside so many layers, in a panel so wide inside."""
+    return layers == 0 or (width - 2 * ENDS - _ADD) / layers >= _ROOMY
 
 
 def _layers(row: Row, box: Box) -> list[Placed]:
     """Pairs of - and + for each layer, and one that adds a layer, between the two ends; then numbers, whole layers."""
     (x, y, width, high), items = box, row.items
     layers = len(items) // 2
-    if ends_shown(layers):
+    if ends_shown(layers, width):
         x, width = x + ENDS, width - 2 * ENDS
     adds = len(items) % 2 == 1
-    last = 0.0 if not adds else width if layers == 0 else 26.0
+    last = 0.0 if not adds else width if layers == 0 else _ADD
     pitch = (width - last) / max(layers, 1)
     found = []
     for k in range(layers):
         left, wide = x + k * pitch + 5, pitch - 5
-        step = min(_STEP, (wide - 4) / 2)
+        number = measure(row.middles[k].shown, LABEL, True) if row.middles else 0.0
+        step = min(_STEP, (wide - max(number, 4.0)) / 2)
         found.append(Placed(items[2 * k], (left, y, step, high)))
         found.append(Placed(items[2 * k + 1], (left + wide - step, y, step, high)))
     if adds:
