@@ -72,7 +72,7 @@ class Drawing:
 
     def layout(self, more: Sequence[str] = ()) -> Layout:
         """Where everything stands now."""
-        return laid_out(self.shown(more).items)
+        return laid_out(self.shown(more).items, self.wish.digits)
 
     def ink(self, theme: str, layout: Layout | None = None) -> Ink:
         """The figure in one look."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import flag, one_of
+from ..checks import flag, integer, one_of
 from ..errors import InputError, TypeMismatchError, shown
 from ..nn import Module, Parameter
 from ..scalar import Value
@@ -19,13 +19,14 @@ from .graph.names import variables
 from .graph.shown import Wish
 from .graph.trial import called
 
+MOST_DIGITS = 12
 WINDOW = (1280, 720)
 """Logical pixels of a window at first."""
 
 
 def draw(
     z: Any, *inputs: Any, chains: bool = False, unfold: str | Iterable[str] | bool = (), theme: Theme = "auto",
-    window: bool = False,
+    window: bool = False, digits: int | None = None,
 ) -> Drawing:  # fmt: skip
     """Draw the graph of `z`: operations, data, gradients and names.
 
@@ -45,6 +46,8 @@ def draw(
         Auto follows the notebook, or the system.
     window : bool
         Show it in a window, which follows the numbers. In a script this returns when the window is closed.
+    digits : int, optional
+        Decimals of the numbers, 0 to 12; default: two, and fewer for large ones.
 
     Returns
     -------
@@ -55,7 +58,7 @@ def draw(
     ------
     TypeMismatchError, InputError, UnknownNameError
         Something that has no graph; a module without inputs, not called yet; inputs of what is computed already; more
-        than 2,000 nodes; a name that nothing can be unfolded by, another theme.
+        than 2,000 nodes; a name that nothing can be unfolded by, another theme, too many digits.
     MissingDependencyError
         A window, and there is no Qt or no OpenGL.
 
@@ -75,12 +78,17 @@ def draw(
     caller = sys._getframe(1)
     names = {**variables(caller.f_globals), **variables(caller.f_locals)}
     one_of(theme, THEMES, "draw: the theme")
-    wanted = _unfold(unfold)
-    wish = Wish(flag(chains, "draw: chains"), () if isinstance(wanted, bool) else wanted, wanted is True, names)
-    drawing = Drawing(*_asked(z, inputs), wish, theme)
+    drawing = Drawing(*_asked(z, inputs), _wish(chains, unfold, names, digits), theme)
     if flag(window, "draw: window"):
         _open(drawing)
     return drawing
+
+
+def _wish(chains: bool, unfold: str | Iterable[str] | bool, names: dict[int, str], digits: int | None) -> Wish:
+    """How a graph is wanted."""
+    wanted = _unfold(unfold)
+    places = None if digits is None else integer("draw: digits", digits, 0, MOST_DIGITS)
+    return Wish(flag(chains, "draw: chains"), () if isinstance(wanted, bool) else wanted, wanted is True, names, places)
 
 
 def _open(drawing: Drawing) -> None:

@@ -89,7 +89,7 @@ class GraphView:
         """The graph with the numbers of now."""
         begin = time.perf_counter()
         shown = self.drawing.shown(self.unfolded)
-        self.layout: Layout = laid_out(shown.items)
+        self.layout: Layout = laid_out(shown.items, self.drawing.wish.digits)
         self.ink: Ink = ink_of(self.layout, self.theme, shown.of)
         self._pause = max(LOOK, (time.perf_counter() - begin) / SHARE)
 

@@ -104,6 +104,7 @@ TABLE = {
         *of(partial(sv.draw, net()), None, "a", [1.0], [1.0, 2.0, "a"]),
         *of(lambda x: sv.draw(Value(1.0), theme=x), None, 3, "blue"),
         *of(lambda x: sv.draw(Value(1.0), chains=x), None, 3, "yes"),
+        *of(lambda x: sv.draw(Value(1.0), digits=x), "4", -1, 13, 2.5, True, [4]),
         *of(lambda x: sv.draw(Value(1.0), unfold=x), None, 3, "0", ["0"], [3]),
         *of(lambda x: sv.draw(Value(1.0)).save(x), None, 3, "a.jpg", "a"),
     ],

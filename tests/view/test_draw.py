@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 
 import scalarviz as sv
 from scalarviz import nn
+from scalarviz.errors import InputError
 from scalarviz.view.draw.advances import ADVANCES
-from scalarviz.view.draw.text import asked_advance
+from scalarviz.view.draw.text import asked_advance, measure
+from scalarviz.view.graph.cards import SIZE
 from scalarviz.view.graph.ink import Letters
 from scalarviz.view.graph.signs import constant_text, figure_of
 from scalarviz.view.graph.svg import svg_of
@@ -249,6 +251,52 @@ def test_a_number_is_the_nearest_of_those_that_can_be_written_so(value):
     assert bool(e) == (value != 0 and not 0.005 < abs(value) < 9999.5)
     place = int(power) if e else -len(mantissa.partition(".")[2])  # of its last digit
     assert abs(Decimal(said) - Decimal(value)) <= Decimal("0.5") * Decimal(10) ** place
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.floats(allow_nan=False, allow_infinity=False), st.integers(0, 12))
+def test_a_number_has_as_many_decimals_as_asked_for(value, digits):
+    said = figure_of(value, digits).replace("\N{MINUS SIGN}", "-")
+    assert (said == "0") == (value == 0)
+    mantissa, e, power = said.partition("e")
+    decimals = len(mantissa.partition(".")[2])
+    if not e and value:
+        assert decimals == digits
+    assert float(mantissa) != 0 or value == 0
+    place = (int(power) if e else 0) - decimals
+    assert abs(Decimal(said) - Decimal(value)) <= Decimal("0.5") * Decimal(10) ** place
+
+
+def test_four_decimals_are_those_of_micrograds_drawing():
+    """The neuron of its lecture, as `draw_dot` writes it: ``data %.4f | grad %.4f``."""
+    x1, x2 = sv.Value(2.0, label="x1"), sv.Value(0.0, label="x2")
+    w1, w2 = sv.Value(-3.0, label="w1"), sv.Value(1.0, label="w2")
+    n = x1 * w1 + x2 * w2 + sv.Value(6.8813735870195432, label="b")
+    e = (2 * n).exp()
+    o = (e - 1) / (e + 1)
+    o.backward()
+    picture = sv.draw(o, digits=4, chains=True)
+    said = [text.lstrip("+") for text in texts(picture)]
+    for wanted in (
+        "0.7071",
+        "6.8814",
+        "0.8814",
+        "5.8284",
+        "-6.0000",
+        "-1.5000",
+        "1.0000",
+        "0.5000",
+        "0.0429",
+        "-0.1036",
+    ):
+        assert wanted in said
+    assert "+0.04" in texts(sv.draw(o))
+    for box in picture.layout().boxes:
+        longest = max(measure(text, SIZE, True) for text in (box.card.value, box.card.gradient or ""))
+        assert longest < box.card.width - box.card.cell
+    for wrong in (-1, 13, 2.0, True, "4"):
+        with pytest.raises(InputError, match="draw: digits"):
+            sv.draw(o, digits=wrong)
 
 
 def test_special_numbers_are_written_as_what_they_are():

@@ -63,13 +63,14 @@ class Card:
         return measure(self.above, SIZE + 1, True) if self.above else 0.0
 
 
-def card_of(item: Item, *, computed: bool) -> Card:
-    """The card of an item; `computed`: whether any gradient of the graph was."""
+def card_of(item: Item, *, computed: bool, digits: int | None = None) -> Card:
+    """The card of an item; `computed`: whether any gradient of the graph was; `digits`: decimals, by default few."""
     node = item.node
     high = max(HIGH, 2 * AIR + (PORT - 1) * (len(item.operands) - 1))
     if item.folded or node.kind == "row":
         return _many(item, high)
-    value, gradient = figure_of(node.value), None if node.grad is None else figure_of(node.grad)
+    value = figure_of(node.value, digits)
+    gradient = None if node.grad is None else figure_of(node.grad, digits)
     if not node.leaf:
         sign = node.sign or SIGNS.get(node.op, node.op)
         cell = max(CELL, measure(sign, SIZE, True) + 12)

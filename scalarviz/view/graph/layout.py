@@ -96,10 +96,10 @@ class Layout:
         return next((box for box in self.boxes if box.holds(point)), None)
 
 
-def laid_out(items: Sequence[Item]) -> Layout:
-    """Where the items stand (operands before results)."""
+def laid_out(items: Sequence[Item], digits: int | None = None) -> Layout:
+    """Where the items stand (operands before results), their numbers with so many decimals."""
     computed = any(node.grad is not None for item in items for node in item.members)
-    cards = {item: card_of(item, computed=computed) for item in items}
+    cards = {item: card_of(item, computed=computed, digits=digits) for item in items}
     columns = placed(items)
     found = heights(columns.stops, lambda stop: _extent(stop, cards), GAP, MARGIN)
     lefts, widths = _across(columns, cards, found)

@@ -32,12 +32,15 @@ class Wish:
         Whether nothing is.
     names : mapping of int to str
         Names of Values by their ids, for those that have none.
+    digits : int or None
+        Decimals of the numbers; None: two or fewer.
     """
 
     chains: bool = False
     unfold: tuple[str, ...] = ()
     whole: bool = False
     names: Mapping[int, str] = field(default_factory=dict)
+    digits: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,19 +18,22 @@ HUGE = 9999.5
 """From here on as well."""
 
 
-def figure_of(value: float, *, signed: bool = True) -> str:
-    """A number on a node: two decimals or fewer, ``−2e−3`` where they would say nothing, ``0``, ``NaN``, ``+∞``."""
+def figure_of(value: float, digits: int | None = None, *, signed: bool = True) -> str:
+    """A number on a node: two decimals or fewer, ``−2e−3`` where they would say nothing, ``0``, ``NaN``, ``+∞``.
+
+    With `digits` there are that many decimals.
+    """
     if not math.isfinite(value):
         return number(value)
     size = abs(value)
     if size == 0.0:
         return "0"
-    if size <= TINY or size >= HUGE:
-        mantissa, power = f"{size:.0e}".split("e")
+    if size >= HUGE or (size <= TINY if digits is None else not float(f"{size:.{digits}f}")):
+        mantissa, power = f"{size:.{max(0, (digits or 2) - 2)}e}".split("e")
         exponent = int(power)
         sign = MINUS if value < 0 else "+" if signed else ""
         return f"{sign}{mantissa}e{MINUS if exponent < 0 else ''}{abs(exponent)}"
-    return number(value, chip_digits(value), signed=signed)
+    return number(value, chip_digits(value) if digits is None else digits, signed=signed)
 
 
 def constant_text(value: float) -> str:
