@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import ScalarvizError
@@ -19,11 +18,10 @@ from .graph.ink import Ink, Letters
 from .graph.inked import sketched
 from .graph.layout import Box, Layout, Point, laid_out
 from .graph.said import said_of
-from .panels.overlay import banner, help_pages, help_panel, pointer_label
-from .watch.actions import action_of
+from .panels.overlay import banner, help_panel, pointer_label
 from .watch.host import TICK, Host
-from .watch.keys import normalised
-from .watch.room_actions import GRAPH, SHARED, lines
+from .watch.room import Room, table_of
+from .watch.room_actions import GRAPH
 
 FOOT = 30.0
 """Height of the line of keys."""
@@ -31,12 +29,11 @@ NOTCH, STEP = 1.15, 80.0
 """What a notch of the wheel enlarges by, and what an arrow moves by."""
 LOOK, SHARE = 0.25, 0.1
 """Seconds between two looks at the objects, and the part of the time that they may take."""
-AGAIN_SECONDS, NOTICE_SECONDS = 2.0, 6.0
 STILL = 4.0
 """Pixels by which a click may move."""
 
 
-class GraphView:
+class GraphView(Room):
     """A guest of a host.
 
     Parameters
@@ -48,27 +45,20 @@ class GraphView:
     """
 
     def __init__(self, drawing: Drawing, size: tuple[int, int]) -> None:
-        self.drawing, self.host = drawing, None  # type: Drawing, Host | None
+        self.drawing = drawing
         self.theme: Theme = get_theme("dark" if drawing.theme == "auto" else drawing.theme)
         self._device, self._ratio = size, 1.0
         self.unfolded: list[str] = []
         self._at: Point | None = None
         self._pressed: Point | None = None
         self._dragged = False
-        self._clock, self._look, self._pause = 0.0, 0.0, LOOK
-        self._notice, self._until, self._escape_until, self._help = "", 0.0, 0.0, 0
-        self._dirty = True
+        self._look, self._pause = 0.0, LOOK
         self._painters: list[Painter] = []
-        own: dict[str, Callable[[], object]] = {
+        super().__init__(GRAPH, {
             "closer": lambda: self._zoom(NOTCH**2), "farther": lambda: self._zoom(NOTCH**-2),
             "left": lambda: self._move(STEP, 0), "right": lambda: self._move(-STEP, 0),
-            "up": lambda: self._move(0, STEP), "down": lambda: self._move(0, -STEP), "fit": self.fit,
-            "fold": self.fold, "escape": self._escape, "toggle_theme": self._toggle_theme,
-            "toggle_help": self._toggle_help, "toggle_full_screen": self._full_screen,
-            "screenshot": self._screenshot, "film": self._film, "close": self._close,
-        }  # fmt: skip
-        self._does = {key: own[action.name] for action in GRAPH for key in action.keys}
-        self._does |= {key: own[name] for name in SHARED for key in action_of(name).keys}
+            "up": lambda: self._move(0, STEP), "down": lambda: self._move(0, -STEP), "fit": self.fit, "fold": self.fold,
+        })  # fmt: skip
         self._read()
         self._lay_out()
         self.fit()
@@ -79,6 +69,15 @@ class GraphView:
     def size(self) -> tuple[float, float]:
         """Logical pixels."""
         return self._device[0] / self._ratio, self._device[1] / self._ratio
+
+    @property
+    def page(self) -> tuple[float, float]:
+        """The same, for what stands above the graph."""
+        return self.size
+
+    def table(self) -> list[tuple[str, str]]:
+        """The list of keys."""
+        return table_of(GRAPH)
 
     @property
     def room(self) -> tuple[float, float]:
@@ -124,22 +123,14 @@ class GraphView:
 
     def _beat(self, seconds: float) -> None:
         assert self.host is not None
-        self._clock += seconds
+        self.pass_time(seconds)
         if self.host.visible and self._clock - self._look >= self._pause and self._pressed is None:
             self._look = self._clock
             try:
                 self._again()
             except ScalarvizError as error:
-                self.say(str(error))
-        if self._notice and self._clock >= self._until:
-            self._notice, self._dirty = "", True
-        if self._dirty:
-            self._dirty = False
-            self.host.repaint()
-
-    def say(self, line: str, seconds: float = NOTICE_SECONDS) -> None:
-        """Show a line of news for a while."""
-        self._notice, self._until, self._dirty = line.partition("\n")[0], self._clock + seconds, True
+                self.say(str(error).partition("\n")[0])
+        self.repaint()
 
     # ---- picture
 
@@ -157,7 +148,7 @@ class GraphView:
         if self._notice:
             over.append(banner(self._notice, self.size, 12.0, self.size[0], theme, alarm=False))
         if self._help:
-            over.append(help_panel(self.size, self._table(), theme, self._help))
+            over.append(help_panel(self.size, self.table(), theme, self._help))
         above.draw(over)
 
     def _foot(self) -> Sketch:
@@ -173,13 +164,6 @@ class GraphView:
                 sketch.text(words.x, words.y, line, LABEL, theme.text3)
                 break
         return sketch
-
-    def _table(self) -> list[tuple[str, str]]:
-        return [*lines(GRAPH), *((" or ".join(action_of(name).keys), action_of(name).does) for name in SHARED)]
-
-    def for_file(self) -> AbstractContextManager[bool]:
-        """While the block runs the picture is one for stills and films; gives whether that is another one."""
-        return nullcontext(False)
 
     def resize(self, size: tuple[int, int]) -> None:
         """Another size in device pixels; what was all of it is all of it again."""
@@ -235,7 +219,7 @@ class GraphView:
         except ScalarvizError as error:
             self.unfolded = was
             self._read()
-            self.say(str(error))
+            self.say(str(error).partition("\n")[0])
             return
         figure = self.ink.width, self.ink.height
         if box is None:
@@ -271,60 +255,14 @@ class GraphView:
     def _move(self, across: float, down: float) -> None:
         self.view, self._dirty = self.view.moved((across, down)), True
 
-    def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
-        """A key was pressed; returns whether it means something."""
-        pressed = normalised(name, text, ctrl=ctrl)
-        does = self._does.get(pressed)
-        if does is None:
-            if pressed:
-                self.say(f"{pressed} does nothing here; ? shows the keys")
-            return False
-        if pressed != "Escape":
-            self._escape_until = 0.0
-        does()
-        self._dirty = True
-        return True
-
     def open(self, paths: Sequence[Path]) -> None:
         """Files were dropped: there is no use for them."""
         self.say("a file is of no use to a graph")
 
-    # ---- of the window
-
-    def _escape(self) -> None:
-        if self._help:
-            self._help = 0
-        elif self.host is not None and self.host.full_screen:
-            self.host.show_full_screen(False)
-        elif self._clock < self._escape_until:
-            self._close()
-        else:
-            self._escape_until = self._clock + AGAIN_SECONDS
-            self.say("Escape again closes the window", AGAIN_SECONDS)
-
-    def _toggle_theme(self) -> None:
+    def toggle_theme(self) -> None:
+        """Light or dark."""
         self.theme = get_theme("light" if self.theme.name == "dark" else "dark")
         self._read()
-
-    def _toggle_help(self) -> None:
-        pages = help_pages(self.size, self._table())
-        self._help = self._help + 1 if self._help < len(pages) else 0
-
-    def _full_screen(self) -> None:
-        if self.host is not None:
-            self.host.show_full_screen(not self.host.full_screen)
-
-    def _screenshot(self) -> None:
-        if self.host is not None:
-            self.host.screenshot()
-
-    def _film(self) -> None:
-        if self.host is not None:
-            self.host.film()
-
-    def _close(self) -> None:
-        if self.host is not None:
-            self.host.close_soon()
 
     def close(self) -> None:
         """Nothing is to be let go of."""

@@ -211,7 +211,7 @@ def test_every_size_is_drawn_and_the_line_is_above_the_scene(host, size):
 
 def test_it_begins_from_the_wall_too(rooms):
     host = Unseen(rooms.wall, (960, 540))
-    assert any("tour" in words for _, words in host.view._table())
+    assert any("tour" in words for _, words in host.view.table())
     host.view.key("T", "t")
     host.pass_time(0.0)
     at(host, 0)

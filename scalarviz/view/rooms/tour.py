@@ -6,7 +6,7 @@ and trained as far as that one says, in a thread while the present one is shown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -16,12 +16,13 @@ from ...errors import ScalarvizError
 from ..draw.gl import gloo
 from ..draw.painter import Painter
 from ..panels.overlay import help_panel
-from ..watch.actions import action_of, find
+from ..watch.actions import find
 from ..watch.hands import Point
 from ..watch.host import TICK, Host
 from ..watch.keys import normalised
 from ..watch.live import LiveView
-from ..watch.room_actions import SHARED, TOUR, lines
+from ..watch.room import Hosted, table_of
+from ..watch.room_actions import TOUR
 from .building import Building
 from .door import Door, Opened
 from .stage import Stage
@@ -52,7 +53,7 @@ class StationView(LiveView):
         return BETWEEN.join(part for part in parts if part.split(" ")[0] not in _TAKEN)
 
 
-class Tour:
+class Tour(Hosted):
     """The tour in one window.
 
     Parameters
@@ -74,32 +75,28 @@ class Tour:
     def __init__(self, rooms: Rooms, stations: Sequence[tuple[Door, Station]], size: tuple[int, int]) -> None:
         self.rooms, self.stations, self._size = rooms, tuple(stations), size
         self.number, self.view = 0, None  # type: int, StationView | None
-        self._host: Host | None = None
         self._stage: Stage | None = None
         self._goal: int | None = 0
         self._built: dict[int, Building[Opened]] = {}
         self._time, self._acts = 0.0, 0
         self._help, self._said, self._drawn = 0, "", None  # type: int, str, object
-        own: dict[str, Callable[[], object]] = {
+        self._does = self.keys_of(TOUR, {
             "next": lambda: self._on(1), "before": lambda: self._on(-1), "end": self._escape,
-            "toggle_theme": self._toggle_theme, "toggle_help": self._toggle_help, "close": self._close,
-            "toggle_full_screen": self._full_screen, "screenshot": self._screenshot, "film": self._film,
-        }  # fmt: skip
-        self._does = {key: own[a.name] for a in TOUR for key in a.keys}
-        self._does |= {key: own[name] for name in SHARED for key in action_of(name).keys}
+            "toggle_theme": self._toggle_theme, "toggle_help": self._toggle_help,
+        })  # fmt: skip
         self._lay_out()
 
     # ---- time
 
     def attach(self, host: Host) -> None:
         """Appear in `host`."""
-        self._host = host
+        self.host = host
         self.rooms.attach(host)
         host.every(TICK, self._beat)
         self._prepare(0)
 
     def _beat(self, seconds: float) -> None:
-        host, stage = self._host, self._stage
+        host, stage = self.host, self._stage
         assert host is not None
         if self._goal is not None and self._ready(self._goal):
             self._arrive(self._goal)
@@ -152,10 +149,10 @@ class Tour:
             self._failed(number, building.error)
             return
         self._leave()
-        assert self._host is not None
+        assert self.host is not None
         opened = building.made
         size = self._size[0], max(self._size[1] - self._bar, 160)
-        self._stage = Stage(self._host, size, self._bar)
+        self._stage = Stage(self.host, size, self._bar)
         look = self.rooms.theme.name
         self.view = StationView(
             opened.scene, size, steps=opened.steps, duration=opened.duration, theme=look, playing=False,
@@ -168,8 +165,8 @@ class Tour:
 
     def _failed(self, number: int, error: Exception | None) -> None:
         """A station that cannot be shown is said, and passed by."""
-        assert self._host is not None
-        self._host.tell(f"tour: {self.stations[number][0].name}: {error}")
+        assert self.host is not None
+        self.host.tell(f"tour: {self.stations[number][0].name}: {error}")
         if error is not None and not isinstance(error, ScalarvizError):
             raise error
         self.number = number
@@ -212,7 +209,7 @@ class Tour:
         stations = [station for _, station in self.stations]
         below.draw([line(below.size, theme, stations, self.number, self._time, done, waits=waits)])
         if self._help:
-            above.draw([help_panel(below.size, self._table(), theme, self._help)])
+            above.draw([help_panel(below.size, table_of(TOUR), theme, self._help)])
 
     def for_file(self) -> AbstractContextManager[bool]:
         """While the block runs the picture is one for stills and films; gives whether that is another one."""
@@ -227,10 +224,6 @@ class Tour:
             self.view.resize(self._stage.size)
 
     # ---- keys and pointer
-
-    def _table(self) -> list[tuple[str, str]]:
-        shared = [(" or ".join(action_of(name).keys), action_of(name).does) for name in SHARED]
-        return [*lines(TOUR), *shared]
 
     def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
         """A key was pressed; returns whether it means something here. Looks are the scene's."""
@@ -257,22 +250,6 @@ class Tour:
         self.rooms.toggle_theme()
         if self.view is not None:
             self.view.send("toggle_theme")
-
-    def _full_screen(self) -> None:
-        if self._host is not None:
-            self._host.show_full_screen(not self._host.full_screen)
-
-    def _screenshot(self) -> None:
-        if self._host is not None:
-            self._host.screenshot()
-
-    def _film(self) -> None:
-        if self._host is not None:
-            self._host.film()
-
-    def _close(self) -> None:
-        if self._host is not None:
-            self._host.close_soon()
 
     def _below(self, at: Point) -> Point:
         """A point in the scene's own pixels."""

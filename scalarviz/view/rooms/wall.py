@@ -7,8 +7,7 @@ second; what is dropped here is data that some door takes, and nothing dropped i
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,12 +15,12 @@ from ...errors import MissingDependencyError, ScalarvizError
 from ...run.rehearsal import Rehearsal
 from ..draw.painter import Painter
 from ..draw.sketch import Sketch
-from ..panels.overlay import banner, help_pages, help_panel
+from ..panels.overlay import banner, help_panel
 from ..watch.actions import action_of
 from ..watch.hands import Point
 from ..watch.host import TICK, Host
-from ..watch.keys import normalised
-from ..watch.room_actions import SHARED, WALL, lines
+from ..watch.room import Room, table_of
+from ..watch.room_actions import WALL
 from .building import Building
 from .door import Door, Opened
 from .grid import grid_of
@@ -33,11 +32,9 @@ if TYPE_CHECKING:
 
 REST = 0.25
 """Seconds that the pointer rests on a picture before it trains."""
-NOTICE_SECONDS = 8.0
-AGAIN_SECONDS = 2.0
 
 
-class Wall:
+class Wall(Room):
     """The wall of one window.
 
     Parameters
@@ -49,7 +46,7 @@ class Wall:
     """
 
     def __init__(self, rooms: Rooms, size: tuple[int, int]) -> None:
-        self.rooms, self.host = rooms, None  # type: Rooms, Host | None
+        self.rooms = rooms
         self._size = size
         self._stills = {number: picture for number, door in enumerate(rooms.doors)
                         if not door.missing and (picture := still_of(door)) is not None}  # fmt: skip
@@ -58,18 +55,11 @@ class Wall:
         self._opening: Building[Opened] | None = None
         self._live: LivePicture | None = None
         self._rested, self._tried = 0.0, False
-        self._clock, self._notice, self._until, self._escape_until = 0.0, "", 0.0, 0.0
-        self._help, self._pressed = 0, None  # type: int, int | None
-        self._dirty = True
-        own: dict[str, Callable[[], object]] = {
+        self._pressed: int | None = None
+        super().__init__(WALL, {
             "left": lambda: self.go(-1, 0), "right": lambda: self.go(1, 0), "up": lambda: self.go(0, -1),
-            "down": lambda: self.go(0, 1), "enter": self.enter, "tour": self._tour, "escape": self._escape,
-            "open": self._ask_file, "toggle_theme": self._toggle_theme, "toggle_help": self._toggle_help,
-            "toggle_full_screen": self._full_screen, "screenshot": self._screenshot, "film": self._film,
-            "close": self._close,
-        }  # fmt: skip
-        self._does = {key: own[a.name] for a in WALL for key in a.keys}
-        self._does |= {key: own[name] for name in SHARED for key in action_of(name).keys}
+            "down": lambda: self.go(0, 1), "enter": self.enter, "tour": self._tour, "open": self._ask_file,
+        })  # fmt: skip
         self._lay_out()
 
     # ---- time
@@ -82,16 +72,12 @@ class Wall:
 
     def _beat(self, seconds: float) -> None:
         assert self.host is not None
-        self._clock += seconds
+        self.pass_time(seconds)
         self._rested += seconds
         self._open_when_built()
         if self.host.visible:
             self._train(seconds)
-        if self._notice and self._clock >= self._until:
-            self._notice, self._dirty = "", True
-        if self._dirty:
-            self._dirty = False
-            self.host.repaint()
+        self.repaint()
 
     def _train(self, seconds: float) -> None:
         """The chosen scene goes on in its picture; it is built when it has been chosen for a moment."""
@@ -128,10 +114,6 @@ class Wall:
             self.host.tell("".join(traceback.format_exception(error)).rstrip())
         kind = "" if isinstance(error, ScalarvizError) else f"{type(error).__name__}: "
         self.say(f"{kind}{error}" if not isinstance(error, MissingDependencyError) else str(error))
-
-    def say(self, line: str) -> None:
-        """Show a line of news for a while."""
-        self._notice, self._until, self._dirty = line, self._clock + NOTICE_SECONDS, True
 
     # ---- choosing and entering
 
@@ -228,15 +210,10 @@ class Wall:
         """The list of keys, or the news, above everything."""
         theme, size = self.rooms.theme, self.grid.size
         if self._help:
-            return [help_panel(size, self._table(), theme, self._help)]
+            return [help_panel(size, self.table(), theme, self._help)]
         if self._notice:
             return [banner(self._notice, size, size[1], size[0], theme, alarm=False)]
         return []
-
-    def _table(self) -> list[tuple[str, str]]:
-        shared = [(" or ".join(action_of(name).keys), action_of(name).does) for name in SHARED]
-        own = [a for a in WALL if a.name != "tour" or self.rooms.has_tour]
-        return [*lines(own), *shared]
 
     def draw(self, viewport: tuple[int, int] | None = None) -> None:
         """Paint it into the bound framebuffer."""
@@ -246,10 +223,6 @@ class Wall:
         if over := self.overlay():
             above.draw(over)
 
-    def for_file(self) -> AbstractContextManager[bool]:
-        """While the block runs the picture is one for stills and films; gives whether that is another one."""
-        return nullcontext(False)
-
     def resize(self, size: tuple[int, int]) -> None:
         """Lay out for another size in device pixels."""
         self._size = size
@@ -257,56 +230,27 @@ class Wall:
 
     # ---- keys and pointer
 
-    def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
-        """A key was pressed; returns whether it means something here."""
-        pressed = normalised(name, text, ctrl=ctrl)
-        does = self._does.get(pressed)
-        if does is None:
-            if pressed:
-                self.say(f"{pressed} does nothing here; ? shows the keys")
+    @property
+    def page(self) -> tuple[float, float]:
+        """Logical pixels."""
+        return self.grid.size
+
+    def table(self) -> list[tuple[str, str]]:
+        """The list of keys."""
+        return table_of([action for action in WALL if action.name != "tour" or self.rooms.has_tour])
+
+    def give_up(self) -> bool:
+        """A scene that is being opened is not, after all."""
+        if self._opening is None:
             return False
-        does()
-        self._dirty = True
+        self._opening, self._notice = None, ""
+        self._tried, self._rested = False, 0.0
         return True
 
-    def _escape(self) -> None:
-        if self._help:
-            self._help = 0
-        elif self._opening is not None:
-            self._opening, self._notice = None, ""
-            self._tried, self._rested = False, 0.0
-        elif self.host is not None and self.host.full_screen:
-            self.host.show_full_screen(False)
-        elif self._clock < self._escape_until and self.host is not None:
-            self.host.close_soon()
-        else:
-            self._escape_until = self._clock + AGAIN_SECONDS
-            self.say("Escape again closes the window")
-            self._until = self._escape_until
-
-    def _toggle_help(self) -> None:
-        pages = help_pages(self.grid.size, self._table())
-        self._help = self._help + 1 if self._help < len(pages) else 0
-
-    def _toggle_theme(self) -> None:
+    def toggle_theme(self) -> None:
+        """Light or dark."""
         self.rooms.toggle_theme()
         self._rest()
-
-    def _full_screen(self) -> None:
-        if self.host is not None:
-            self.host.show_full_screen(not self.host.full_screen)
-
-    def _screenshot(self) -> None:
-        if self.host is not None:
-            self.host.screenshot()
-
-    def _film(self) -> None:
-        if self.host is not None:
-            self.host.film()
-
-    def _close(self) -> None:
-        if self.host is not None:
-            self.host.close_soon()
 
     def _ask_file(self) -> None:
         if self.host is not None:
