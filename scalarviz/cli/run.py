@@ -214,7 +214,11 @@ def _stopped_by(error: Exception, scene: Scene, options: Any, ending: Ending) ->
     if not isinstance(error, ScalarvizError):
         traceback.print_exception(error)  # a defect, of a scene or of ours
         error = RuntimeError(f"training stopped after step {step:,}: {type(error).__name__}: {error}")
-    elif not isinstance(error, DivergedError):  # that one names its step
+    elif isinstance(error, DivergedError):  # which names its step
+        if error.good is not None and hasattr(options, "lr") and scene.run.lr:
+            back = f"{DivergedError.way_back(error.good)} and try a tenth"
+            error = DivergedError(str(error).replace(back, f"try a tenth of it, as --lr {scene.run.lr / 10:.3g}"))
+    else:
         error = ScalarvizError(f"training stopped after step {step:,}: {error}")
     if not ending.saved:
         _keep(scene, options, ending, diverged=isinstance(error, DivergedError))

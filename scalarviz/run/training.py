@@ -20,6 +20,8 @@ from ..scalar.store import Store
 from .history import History
 from .signals import Whole
 
+WAYS_BACK = "run.to(a step before), run.undo() or run.load(a file)"
+"""How numbers that are spoilt are left behind, in Python."""
 CALL_SECONDS = 0.05
 """Wall time that one engine call should take when nobody watches: Ctrl-C and progress are served between calls."""
 
@@ -331,7 +333,7 @@ class Training:
         """
         wrong, problem = np.flatnonzero(~np.isfinite(given)), self.problem
         spoilt = np.any([np.isnan(array) for array in problem.state], axis=0) & problem.trained
-        back = "go back with run.to(a step before), run.undo() or run.load(a file)"
+        back = f"go back with {WAYS_BACK}"
         if len(wrong):
             said = f". {self._name_of(int(wrong[0]))} was {given[wrong[0]]:g} before it"
             if spoilt.any():

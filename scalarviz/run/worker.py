@@ -330,8 +330,10 @@ class Worker(Serving):
                     return
             try:
                 self._boundary()
-                if self.busy and not self._closing:
-                    self.run.step(self._target - self.run.steps, progress=self._after_call)
+                with self._condition:  # what was asked for before these steps is done before them
+                    steps = self._target - self.run.steps if self.busy and not self._waiting else 0
+                if steps and not self._closing:
+                    self.run.step(steps, progress=self._after_call)
                     self._stopped = self.run.stopped_by
                     self._publish()  # where it comes to rest is always shown
             except BaseException as error:  # whatever it is, the viewer shows it; the thread stays for edits

@@ -55,6 +55,8 @@ def test_two_weights_diverge_in_words(scene):
     result = scene("--weights", 2, "--lr", 1.1, "--save", "w.safetensors")
     assert result.code == 2
     assert "training diverged at step" in result.err
+    assert result.err.endswith("lr is 1.1; try a tenth of it, as --lr 0.11\n")
+    assert "run.to" not in result.err
     assert "w.safetensors was not written" in result.err
 
 

@@ -52,6 +52,14 @@ def test_after_a_good_time_the_step_before_it_went_wrong_is_named():
     assert run.loss < losses[0]
 
 
+def test_a_weight_that_was_lost_before_is_not_blamed_on_the_rate():
+    run = make(lr=0.1)
+    run.set_weights(0, np.array([np.nan]))
+    with pytest.raises(DivergedError, match="before it") as caught:
+        run.step()
+    assert caught.value.good is None
+
+
 def test_numbers_that_are_lost_at_once_leave_the_step_before():
     run = make(lr=0.1)
     run.step(50)

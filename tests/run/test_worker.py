@@ -11,6 +11,7 @@ import pytest
 import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.errors import DivergedError, StateError
+from scalarviz.run.edits import SetOptimizer
 from scalarviz.run.worker import Worker
 
 X = np.random.default_rng(0).random((64, 3))
@@ -105,6 +106,29 @@ def test_an_edit_while_paused_shows_at_once_and_leaves_the_last_update():
         wait(lambda: worker.latest.values[0] == -2.0)
         np.testing.assert_allclose(worker.latest.update, before.update, atol=1e-6)
         assert run.steps == 3
+
+
+def test_what_was_asked_for_before_steps_is_done_before_them(monkeypatch):
+    _, run = make()
+    worker, before = Worker(run), run.values.copy()
+    drained, asked = worker._boundary, []
+
+    def boundary():
+        """Between what waited and the steps somebody asks for a rate, and then for steps with it."""
+        drained()
+        if asked == ["now"]:
+            asked.append("done")
+            worker.do(SetOptimizer((("lr", 0.0),)))
+            worker.train_to(5)
+
+    monkeypatch.setattr(worker, "_boundary", boundary)
+    with worker:
+        asked.append("now")
+        worker.request().result(5)
+        wait(lambda: run.steps == 5)
+        worker.settle()
+    np.testing.assert_array_equal(run.values, before)
+    assert run.history.lr.tolist() == [0.0] * 5
 
 
 def test_edits_replay_to_the_same_bits():

@@ -52,7 +52,9 @@ def place_of(frame: Frame, weights: Sequence[int]) -> Place:
     if frame.edited or frame.step == 0 or not frame.computed[own].all():
         return Place(here)
     update, gradient = (np.asarray(flat[own], np.float64) for flat in (frame.update, frame.gradient))
-    return Place(here, here - update, gradient, frame.lr, float(np.finfo(frame.values.dtype).eps))
+    with np.errstate(invalid="ignore"):  # of a weight that is lost nothing is known of before either
+        before = here - update
+    return Place(here, before, gradient, frame.lr, float(np.finfo(frame.values.dtype).eps))
 
 
 def grown(span: Span, places: ArrayLike) -> Span:

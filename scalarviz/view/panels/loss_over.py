@@ -113,7 +113,8 @@ class LossOverDrawer(Drawer[LossOver]):
         start, end = self._rolls
         share = min(1.0, self._since / max(self._time, 1e-9))
         eased = share * share * (3 - 2 * share)
-        return (1 - eased) * start + eased * end  # at its end it is there exactly, from however far
+        with np.errstate(invalid="ignore", over="ignore"):  # where it is lost it rolls nowhere
+            return (1 - eased) * start + eased * end  # at its end it is there exactly, from however far
 
     def _picture(
         self, box: Box, source: Source, frame: Frame, place: Place, ball: Floats, data: Data, trail: Floats,

@@ -118,7 +118,8 @@ def deltas_of(stages: Sequence[Stage], frame: Frame) -> dict[str, Floats]:
     found: dict[str, Floats] = {}
     if frame.step == 0 or frame.edited:
         return found
-    values = np.asarray(frame.values, np.float64) - frame.update
+    with np.errstate(invalid="ignore"):
+        values = np.asarray(frame.values, np.float64) - frame.update
     for number, stage in enumerate(stages):
         if stage.bias is not None and frame.computed[stage.bias.span].all():
             found[stage.name] = np.asarray(stage.bias.of(frame.gradient), np.float64)

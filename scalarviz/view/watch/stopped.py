@@ -1,8 +1,10 @@
-"""What stopped the training, as a window says it: the way back is a click there, and no line of Python."""
+"""What stopped the training, as a window says it: the way back is a click there or a key, and no line of Python."""
 
 from __future__ import annotations
 
 from ...errors import DivergedError
+from ...run.training import WAYS_BACK
+from .actions import action_of
 
 
 def stopped_by(error: Exception | None) -> str:
@@ -11,8 +13,9 @@ def stopped_by(error: Exception | None) -> str:
         return ""
     good = last_good(error)
     if good is None:
-        return str(error)
-    back = f"click here to go back to step {good:,}, the last good one,"
+        undo = f"press {action_of('undo').keys[0]} for the moment before the last change"
+        return str(error).replace(f"go back with {WAYS_BACK}", undo)
+    back = f"click here or press {action_of('back').keys[0]} to go back to step {good:,}, the last good one,"
     return str(error).replace(DivergedError.way_back(good), back)
 
 

@@ -126,12 +126,13 @@ class Travels:
         return True
 
     def back(self, count: int = 1) -> None:
-        """So many steps back."""
-        past = self._kept()
+        """So many steps back; after a divergence at least to the last good one: those between are lost too."""
+        past, good = self._kept(), last_good(getattr(self._guide, "error", None))
         if past is not None:
             if self.here <= past.first:
                 self._viewer.say(f"step {past.first:,} is the first")
-            self.go(max(past.first, self.here - count))
+            step = self.here - count
+            self.go(max(past.first, step if good is None else min(step, good)))
 
     def forward(self, count: int) -> bool:
         """So many steps on, if they were done before; returns whether they were."""
