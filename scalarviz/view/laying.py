@@ -11,7 +11,7 @@ from .controls.panel import ControlsPanel
 from .controls.place import at_the_edge, beside_cubes, narrowed, over_column, written_beside
 from .cubes.picking import Picker
 from .draw.painter import Painter
-from .draw.places import OPENED, SPREAD, STRIP, Box, Places, arrange
+from .draw.places import OPENED, SPREAD, STRIP, Box, arrange
 from .flow.scenery import Scenery, cubes_box, window_of
 from .panels.drawer import Setting
 from .space.apart import Apart, layers_of
@@ -82,7 +82,7 @@ class Laying(Standing):
             self._narrow = True
             self._lay(planned=False)
             box = at_the_edge(places)
-        panel.place(box, self.side.smaller() if self.panels_shown and column_of(places) is not None else ())
+        panel.place(box, self.side.column.smaller() if self.panels_shown and column_of(places) is not None else ())
 
     def take_apart(self, apart: Apart) -> None:
         """Plates further from each other, or one layer alone; a selected weight that is not drawn then is let go of."""
@@ -113,16 +113,10 @@ class Laying(Standing):
 
     def _lay(self, *, planned: bool) -> None:
         """Places, and the layout in them: the scene's own plan, where it is `planned`."""
-        shown, opened, hall = self.panels_shown, self.inside.told is not None, self.theme.presenter
-        hands = shown and bool(self._keys)
-        self.places: Places = arrange(self._output, self.side.wanted(spread=self.spread) if shown else (),
-                                      hud=shown and self.subject.source.counted, strip=shown,
-                                      strip_high=OPENED if opened else SPREAD if self.spread else STRIP,
-                                      keys=hands and not hall, time=hands and self.subject.source.can.go and not opened,
-                                      spread=self.spread, presenter=hall)  # fmt: skip
-        if self._narrow:
-            self.places = narrowed(self.places)
-        above = self.side.put_above(self.places.scene if shown and not opened else None)
+        shown, opened = self.panels_shown, self.inside.told is not None
+        above = self._lay_panels(shown, opened)
+        if shown and not opened and self.side.lodge():
+            above = self._lay_panels(shown, opened)
         if above is not None:
             self.places = replace(self.places, scene=above)
         logical = self.places.size
@@ -141,6 +135,18 @@ class Laying(Standing):
         self.layer_names = layers_of(whole)
         self.layout: Layout = whole if opened else self.apart.of(whole)
         self._ratio = ratio
+
+    def _lay_panels(self, shown: bool, opened: bool) -> Box | None:
+        """Places of all that is no cube; returns what panels above the cubes leave of their scene."""
+        hall, hands = self.theme.presenter, shown and bool(self._keys)
+        self.places = arrange(self._output, self.side.column.wanted(spread=self.spread) if shown else (),
+                              hud=shown and self.subject.source.counted, strip=shown,
+                              strip_high=OPENED if opened else SPREAD if self.spread else STRIP,
+                              keys=hands and not hall, time=hands and self.subject.source.can.go and not opened,
+                              spread=self.spread, presenter=hall)  # fmt: skip
+        if self._narrow:
+            self.places = narrowed(self.places)
+        return self.side.put_above(self.places.scene if shown and not opened else None)
 
     def place_side(self) -> None:
         """Panels in their places but for those below the inspector; none where an opened step has their column."""

@@ -324,8 +324,8 @@ class Workbench(Laying):
         """A panel answers, or else the cube at a point in device pixels is selected, or nothing: whether one was."""
         point, self._outdated = self.to_logical(at), True
         inside = self.inside.click(point)
-        if not inside and self.side.on_more(point):
-            self.side.turn_page()
+        if not inside and self.side.column.on_more(point):
+            self.side.column.turn_page()
             self.lay_out()
         elif not (inside or self.side.click(point, shift=shift) or self.side.covers(point)):
             index, before = self.pick(at), self.selected

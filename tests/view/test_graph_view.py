@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import scalarviz as sv
 from scalarviz import nn, optim
+from scalarviz.run import Moment
 from scalarviz.run.panels import GraphPanel, LossCurve, Made
 from scalarviz.view.draw.maps import get_map
 from scalarviz.view.graph.frame import LEAST, MOST, SEEN, View
@@ -293,6 +294,105 @@ def test_a_weight_has_one_colour_as_cube_and_as_node():
 @pytest.mark.parametrize("size", [(1280, 720), (640, 360), (2560, 1440)])
 def test_a_panel_stands_where_it_has_room(place, size):
     assert sv.view.render(scene(line_of, place), size).std() > 3
+
+
+def long_line(moment):
+    """A chain that no panel shows whole in letters that can be read."""
+    y = sv.Weight(float(moment.tensor("0.weight").ravel()[0]), "w")
+    for k in range(20):
+        y = (y * sv.Value(float(k), f"x{k}")).tanh()
+    y.label = "y"
+    return y
+
+
+@pytest.fixture
+def bench_of():
+    from scalarviz.view.shown.subject import subject_of
+    from scalarviz.view.window.offscreen import offscreen
+
+    def made(make, size=(1280, 720)) -> Workbench:
+        shown = scene(make)
+        with offscreen():
+            bench = Workbench(subject_of(shown), size, "dark", None, "weight")
+            bench.update(shown.run.frame(), "")
+        return bench
+
+    return made
+
+
+def middle_of(drawer: GraphDrawer) -> tuple[float, float]:
+    x, y, wide, high = drawer.box
+    return x + wide / 2, y + high / 2 + 11
+
+
+def redrawn(drawer: GraphDrawer, bench: Workbench) -> None:
+    frame = bench.subject.source.frame()
+    drawer.draw(Moment(frame, bench.subject.source), drawer.box, None)
+
+
+def test_the_wheel_enlarges_a_panel_about_the_pointer_and_two_clicks_put_it_back(bench_of):
+    bench = bench_of(long_line)
+    drawer = drawer_in(bench)
+    first, at = drawer._view, middle_of(drawer)
+    below = first.on(drawer._in_room(at))
+    assert bench.side.zoom(at, 1.5)
+    redrawn(drawer, bench)
+    assert drawer._view.scale == pytest.approx(1.5 * first.scale)
+    assert drawer._view.on(drawer._in_room(at)) == pytest.approx(below)  # what was under it still is
+    assert not bench.side.press(at, "left")  # a click on it is one: it may unfold
+    assert bench.side.drag(at, (-200.0, 0.0), "left")
+    redrawn(drawer, bench)
+    moved = drawer._view
+    assert moved.left < first.left
+    assert moved.left + moved.figure[0] * moved.scale >= moved.window[0] - 1e-6
+    assert bench.side.double_click(at)
+    redrawn(drawer, bench)
+    assert drawer._view == first
+    assert not bench.side.double_click(at)  # nothing to put back
+
+
+def test_the_wheel_makes_a_panel_no_smaller_than_all_of_its_graph(bench_of):
+    bench = bench_of(long_line)
+    drawer = drawer_in(bench)
+    for _ in range(60):
+        bench.side.zoom(middle_of(drawer), 1 / 1.15)
+    redrawn(drawer, bench)
+    assert drawer._view.scale == pytest.approx(drawer._view.fitting)
+    assert not bench.side.zoom((2.0, 2.0), 2.0)  # no panel is there: the wheel is the scene's
+
+
+def test_the_fit_key_puts_a_panel_back(bench_of):
+    bench = bench_of(long_line)
+    drawer = drawer_in(bench)
+    first = drawer._view
+    bench.side.zoom(middle_of(drawer), 2.0)
+    bench.side.fit()
+    redrawn(drawer, bench)
+    assert drawer._view == first
+
+
+def test_a_graph_without_room_above_the_cubes_is_a_page_beside_them(bench_of):
+    from scalarviz.view.window.offscreen import offscreen
+
+    bench = bench_of(line_of, (640, 360))
+    drawer = drawer_in(bench)
+    for _ in range(2):
+        if drawer.box is not None:
+            break
+        x, y = bench.side.column._more[:2]
+        with offscreen():
+            bench.click((x + 4, y + 10))
+    assert drawer.box is not None
+    x, y, wide, high = drawer.box
+    assert x >= 0
+    assert y >= 0
+    assert x + wide <= 640
+    assert y + high <= 360
+    assert wide > 0.4 * 640
+    with offscreen():
+        bench.resize((1280, 720))
+    assert drawer.box[0] < 100
+    assert drawer.box[2] > 800
 
 
 def test_what_goes_wrong_in_make_stands_in_its_place():

@@ -35,6 +35,7 @@ CUBE = 22
 ABOUT = 3
 """Worth of a panel without which a scene says nothing: where only one has room, it is this one."""
 _ASIDE = (180.0, 0.31)  # least width of the panel that stands small beside the cubes, and its share of the picture's
+_ASIDE_WIDE = 0.5  # that of one which is wide
 _ASIDE_FROM = (560, 300)  # logical size of a picture that has room for it
 _SPACE = 24  # between panels one above the other
 _SCENE_LEAST = (380, 240)
@@ -56,6 +57,8 @@ class Wanted:
         Where a narrow picture has room for some only, those of higher worth are kept.
     first : bool
         Kept before all others; in a narrow picture it stands beside them.
+    wide : bool
+        Read from left to right: small beside the cubes it has half of the picture's width.
     """
 
     name: str
@@ -63,6 +66,7 @@ class Wanted:
     most: float = 0.0
     worth: int = 0
     first: bool = False
+    wide: bool = False
 
     @property
     def grows(self) -> bool:
@@ -213,7 +217,7 @@ def _aside(wanted: Sequence[Wanted], width: float, height: float, top: float) ->
     about = _about(wanted)
     if about is None or width < _ASIDE_FROM[0] or height < _ASIDE_FROM[1]:
         return {}
-    own = max(_ASIDE[0], _ASIDE[1] * width)
+    own = max(_ASIDE[0], (_ASIDE_WIDE if about.wide else _ASIDE[1]) * width)
     return {
         about.name: (width - MARGIN - own, float(top), own, min(max(about.height, about.most), height - top - MARGIN))
     }

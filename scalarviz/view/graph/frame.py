@@ -40,6 +40,25 @@ class View:
         left, top = ((room - scale * side) / 2 for room, side in zip(window, figure, strict=True))
         return cls(figure, window, scale, left, top)
 
+    @classmethod
+    def readable(cls, figure: tuple[float, float], window: tuple[float, float], least: float) -> View:
+        """All of it, never enlarged; of a figure that would be smaller than `least` the upper left part."""
+        scale = max(min(window[0] / figure[0], window[1] / figure[1], 1.0), least)
+        return cls(figure, window, scale, 0.0, 0.0).within()
+
+    @property
+    def fitting(self) -> float:
+        """The scale at which all of it is seen."""
+        return min(room / side for room, side in zip(self.window, self.figure, strict=True))
+
+    def within(self, by: Point = (0.0, 0.0)) -> View:
+        """Moved without showing more of what is beside it than there is: in the middle where there is room."""
+        kept = []
+        for at, move, side, room in zip((self.left, self.top), by, self.figure, self.window, strict=True):
+            free = room - side * self.scale
+            kept.append(free / 2 if free > 0 else min(max(at + move, free), 0.0))
+        return replace(self, left=kept[0], top=kept[1])
+
     def on(self, at: Point) -> Point:
         """A point of the window in the figure's own pixels."""
         return (at[0] - self.left) / self.scale, (at[1] - self.top) / self.scale

@@ -35,13 +35,15 @@ def sketched(
     ground : bool
         Whether the page behind it is painted too.
     window : (x, y, width, height), optional
-        What is not wholly inside is left out; lines are cut.
+        Letters that are not wholly inside are left out; frames and lines are cut.
     """
     sketch = Sketch()
     left, top = at
     for group in ink.groups[0 if ground else 1 :]:
         for shape in group.shapes:
             if window is not None and not isinstance(shape, Path) and not _inside(shape, scale, at, window):
+                if isinstance(shape, Rect):
+                    _cut(sketch, shape, scale, at, window)
                 continue
             match shape:
                 case Rect(x, y, width, height, fill, stroke, border, radius):
@@ -52,7 +54,7 @@ def sketched(
                 case Polygon(points, colour):
                     sketch.polygon([(left + x * scale, top + y * scale) for x, y in points], colour)
                 case Path(pieces, colour, width):
-                    path = np.concatenate([points_of(piece, scale) for piece in pieces])
+                    path = np.concatenate([points_of(piece, scale, cut=window is not None) for piece in pieces])
                     points = path * scale + np.array([left, top])
                     for part in [points] if window is None else _parts(points, window):
                         sketch.polyline(part, colour, width * scale)
@@ -74,6 +76,27 @@ def _inside(shape: Rect | Letters | Polygon, scale: float, at: tuple[float, floa
     return left >= x - 0.5 and top >= y - 0.5 and right <= x + width + 0.5 and bottom <= y + height + 0.5
 
 
+def _cut(sketch: Sketch, shape: Rect, scale: float, at: tuple[float, float], window: Window) -> None:
+    """What of a rectangle is in a window: its fill, and the lines of its frame, with corners that are not round."""
+    x, y, width, height = window
+    left, right = (at[0] + across * scale for across in (shape.x, shape.x + shape.width))
+    top, bottom = (at[1] + down * scale for down in (shape.y, shape.y + shape.height))
+    inner = max(left, x), max(top, y), min(right, x + width), min(bottom, y + height)
+    if inner[0] >= inner[2] or inner[1] >= inner[3]:
+        return
+    if shape.fill is not None:
+        sketch.rect(inner[0], inner[1], inner[2] - inner[0], inner[3] - inner[1], fill=shape.fill)
+    if shape.stroke is None:
+        return
+    thick = shape.border * scale
+    for across in (left, right - thick):
+        if x <= across <= x + width - thick:
+            sketch.rect(across, inner[1], thick, inner[3] - inner[1], fill=shape.stroke)
+    for down in (top, bottom - thick):
+        if y <= down <= y + height - thick:
+            sketch.rect(inner[0], down, inner[2] - inner[0], thick, fill=shape.stroke)
+
+
 def _parts(points: NDArray[np.floating], window: Window) -> Iterator[NDArray[np.floating]]:
     """The stretches of a path that run inside a window."""
     x, y, width, height = window
@@ -83,10 +106,10 @@ def _parts(points: NDArray[np.floating], window: Window) -> Iterator[NDArray[np.
             yield points[stretch]
 
 
-def points_of(piece: Cubic, scale: float = 1.0) -> Float:
-    """Points of a cubic, its ends among them; a straight one has these alone."""
+def points_of(piece: Cubic, scale: float = 1.0, *, cut: bool = False) -> Float:
+    """Points of a cubic, its ends among them; a straight one has these alone, unless it may be `cut`."""
     p = np.array(piece, np.float64)
-    if piece[0][1] == piece[3][1]:
+    if piece[0][1] == piece[3][1] and not cut:
         return p[[0, 3]].astype(np.float32)
     count = max(8, ceil(float(np.hypot(*(p[3] - p[0]))) * scale / STRAIGHT))
     t = np.linspace(0.0, 1.0, count + 1)[:, None]

@@ -174,6 +174,8 @@ class Drawer(Generic[P]):
         Height above the cubes.
     beside : (float, float) or None
         Width and height beside a stage; None: it cannot stand there.
+    wide : bool
+        Whether it is read from left to right, and needs width rather than height.
     worth : int
         In a narrow picture kinds of higher worth are kept.
     first : bool
@@ -207,6 +209,7 @@ class Drawer(Generic[P]):
     spread: float | None = None
     within = 0.0
     turns = False
+    wide = False
     worth = 0
     first = False
     needs: tuple[str, ...] = ()
@@ -301,6 +304,14 @@ class Drawer(Generic[P]):
 
     def shift_click(self, at: Point) -> bool:
         """The same while Shift is held: what a mere look must not do, such as to teach."""
+        return False
+
+    def double_click(self, at: Point) -> bool:
+        """The second click on one point, which comes instead of one; returns whether it meant something."""
+        return False
+
+    def zoom(self, at: Point, factor: float) -> bool:
+        """The wheel turned over the panel; returns whether that is its own, or else the scene's."""
         return False
 
     def hover(self, at: Point | None) -> bool:

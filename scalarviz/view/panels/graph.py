@@ -1,16 +1,19 @@
-"""The drawer of a graph of Values: as large as it fits, moved by dragging, unfolded by clicks."""
+"""The drawer of a graph of Values: as large as it fits, moved and enlarged by hands, unfolded by clicks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ...run.moment import Moment
 from ...run.panels import GraphPanel
 from ..draw.places import Box
 from ..draw.sketch import Sketch
 from ..graph.figure import ink_of
+from ..graph.frame import View
 from ..graph.ink import Ink
 from ..graph.inked import sketched
+from ..graph.layout import Box as Node
 from ..graph.layout import Layout, laid_out
 from ..graph.said import said_of
 from ..graph.shown import Wish, shown
@@ -21,7 +24,7 @@ from .overlay import pointer_label
 TOP = 22.0
 """The line of the title."""
 SMALLEST = 0.62
-"""Letters are not drawn smaller than this share of their size: a larger graph is cut, and can be moved."""
+"""By itself it draws letters no smaller than this share of their size: a larger graph is cut, and can be moved."""
 
 
 class GraphDrawer(Drawer[GraphPanel]):
@@ -31,9 +34,12 @@ class GraphDrawer(Drawer[GraphPanel]):
     height, most = 190.0, 420.0
     overlay = (440.0, 260.0)
     worth = 4
+    wide = True
     gestures = (
         ("Drag", "a graph that is larger than its place: move it"),
         ("Click", "a folded node of a graph: unfold it"),
+        ("Wheel", "over a graph: larger or smaller"),
+        ("Double click", "a graph: in its place again, as large as at first"),
     )
 
     def __init__(self, panel: GraphPanel, ground: Ground) -> None:
@@ -42,8 +48,8 @@ class GraphDrawer(Drawer[GraphPanel]):
         self._unfold: tuple[str, ...] = ()
         self._ink: Ink | None = None
         self._layout: Layout | None = None
-        self._moved = (0.0, 0.0)
-        self._place = (0.0, 0.0, 1.0)  # left, top and scale of what is drawn
+        self._view: View | None = None
+        self._by_hand = False  # whether a hand has moved or enlarged it
         self._over: Point | None = None
 
     @property
@@ -72,23 +78,34 @@ class GraphDrawer(Drawer[GraphPanel]):
     def _figure(self, room: Box) -> Sketch:
         """As much of the graph as its room holds."""
         assert self._ink is not None
-        x, y, width, height = room
-        scale = max(min(width / self._ink.width, height / self._ink.height, 1.0), SMALLEST)
-        free = width - self._ink.width * scale, height - self._ink.height * scale
-        self._moved = tuple(  # type: ignore[assignment]
-            min(max(by, min(left, 0.0)), max(left, 0.0)) for by, left in zip(self._moved, free, strict=True)
-        )
-        left, top = (start + (left / 2 if left > 0 else by)
-                     for start, left, by in zip((x, y), free, self._moved, strict=True))  # fmt: skip
-        self._place = left, top, scale
-        return sketched(self._ink, scale=scale, at=(left, top), ground=False, window=room)
+        view = self._view = self._seen((self._ink.width, self._ink.height), room)
+        at = room[0] + view.left, room[1] + view.top
+        return sketched(self._ink, scale=view.scale, at=at, ground=False, window=room)
+
+    def _seen(self, figure: Point, room: Box) -> View:
+        """All of it as long as no hand has moved it; else what was seen before, in this room."""
+        window = room[2], room[3]
+        if self._view is None or not self._by_hand:
+            return View.readable(figure, window, SMALLEST)
+        return replace(self._view, figure=figure, window=window).within()
 
     # ---- hands
 
-    def _on(self, at: Point) -> Point:
-        """A point in the figure's own pixels."""
-        left, top, scale = self._place
-        return (at[0] - left) / scale, (at[1] - top) / scale
+    def _in_room(self, at: Point) -> Point:
+        """A point in the pixels of the graph's room."""
+        assert self.box is not None
+        return at[0] - self.box[0], at[1] - self.box[1] - TOP
+
+    def _under(self, at: Point) -> Node | None:
+        """The node at a point."""
+        if self._layout is None or self._view is None or self.box is None or self._in_room(at)[1] < 0:
+            return None
+        return self._layout.at(self._view.on(self._in_room(at)))
+
+    def _look(self, view: View) -> bool:
+        """See this part from now on."""
+        self._view, self._by_hand, self.stale = view, True, True
+        return True
 
     def hover(self, at: Point | None) -> bool:
         """What the node under the pointer is stands beside it."""
@@ -98,28 +115,28 @@ class GraphDrawer(Drawer[GraphPanel]):
 
     def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
         """Its operation, its numbers and its derivative."""
-        box = None if self._over is None or self._layout is None else self._layout.at(self._on(self._over))
+        box = None if self._over is None else self._under(self._over)
         if box is None or self._over is None:
             return ()
         head, *more = said_of(box.item).splitlines()
         return [pointer_label(self._over, size, head, "", more, self.ground.theme)]
 
-    def press(self, at: Point, button: str) -> bool:
-        """A graph that is larger than its room is moved by dragging."""
-        if self._ink is None or self.box is None or button != "left":
-            return False
-        scale = self._place[2]
-        return self._ink.width * scale > self.box[2] + 1 or self._ink.height * scale > self.box[3] - TOP + 1
-
     def drag(self, at: Point, by: Point, button: str) -> bool:
-        """Move it."""
-        self._moved = self._moved[0] + by[0], self._moved[1] + by[1]
-        self.stale = True
+        """A graph that is larger than its room is moved; one that is not stays, and so does the scene."""
+        if self._view is not None and (moved := self._view.within(by)) != self._view:
+            self._look(moved)
         return True
+
+    def zoom(self, at: Point, factor: float) -> bool:
+        """Larger or smaller, what is under the pointer where it is; never smaller than all of it."""
+        if self._view is None or self.box is None:
+            return False
+        least = min(self._view.fitting, SMALLEST)
+        return self._look(self._view.zoomed(max(factor, least / self._view.scale), self._in_room(at)).within())
 
     def click(self, at: Point) -> bool:
         """Unfold what is folded there."""
-        box = None if self._layout is None else self._layout.at(self._on(at))
+        box = self._under(at)
         if box is None or not box.item.unfolds:
             return False
         self._unfold = (*self._unfold, box.item.unfolds)
@@ -127,8 +144,16 @@ class GraphDrawer(Drawer[GraphPanel]):
         self.stale = True
         return True
 
+    def double_click(self, at: Point) -> bool:
+        """In its place and size, as at first; what is unfolded stays so."""
+        box = self._under(at)
+        if self._view is None or not self._by_hand or (box is not None and box.item.unfolds):
+            return False
+        self._by_hand, self.stale = False, True
+        return True
+
     def fit(self) -> None:
         """Folded and in its place, as it was at first."""
-        self._unfold, self._moved = (), (0.0, 0.0)
+        self._unfold, self._by_hand = (), False
         self._asked = Asked(self.panel.title, self.ground, words=True)
         self.stale = True

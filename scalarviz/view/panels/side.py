@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,13 +12,13 @@ from ...run.frame import Frame
 from ...run.moment import Moment
 from ...run.panels import Panel
 from ..cubes.scale import LegendScale
-from ..draw.places import ABOUT, GAP, LABEL, Box, Wanted
+from ..draw.places import GAP, Box
 from ..draw.sketch import Sketch
-from ..draw.text import measure
 from ..draw.theme import Theme
 from ..shown.subject import Subject
 from ..space.layout import Layout
 from ..space.turning import Turns
+from .column import Column
 from .drawer import Drawer, Ground, Headline, Point, Setting, sentence
 from .floating import GROUND_MARGIN, Project, above_boxes, backed, beside_boxes, check_places, overlay_boxes
 from .image import words_of
@@ -38,6 +37,8 @@ class SidePanels:
         What the drawers share.
     drawers : dict of str to Drawer
         By name, in the order of the scene.
+    column : Column
+        Those of the side column.
     strip_shown : bool
         Whether what panels draw in the strip is to be seen, and touched.
     """
@@ -48,11 +49,9 @@ class SidePanels:
         for panel in subject.panels:
             self._take(panel)
         check_places(subject, self.drawers)
-        self._column = [name for name, drawer in self.drawers.items() if drawer.panel.place == "column"]
+        self.column = Column(self.drawers, self.ground)
         self._above: dict[str, Box] = {}
-        self._turned = False  # whether another page than the first is shown
-        self._left_out: tuple[str, ...] = ()
-        self._more: Box | None = None
+        self._homeless: tuple[str, ...] = ()  # those without room above the cubes
         self._drawn: dict[str, Sequence[Sketch]] = {}
         self._around: dict[str, tuple[Sequence[Sketch], Sequence[Sketch]]] = {}  # among the cubes, and in the strip
         self.strip_shown = True
@@ -70,7 +69,7 @@ class SidePanels:
 
     def add(self, panel: Panel) -> None:
         """One more panel in the column; lay out again after it."""
-        self._column.append(self._take(panel))
+        self.column.names.append(self._take(panel))
 
     def drawer(self, kind: type[Panel]) -> Drawer[Any] | None:
         """The first drawer whose panel is of a kind; None without one."""
@@ -81,34 +80,28 @@ class SidePanels:
     @property
     def spreads(self) -> bool:
         """Whether a panel of the column can draw among the cubes of a planned picture."""
-        return any(self.drawers[name].spread is not None for name in self._column)
-
-    def wanted(self, *, spread: bool = False) -> list[Wanted]:
-        """What the column is to hold, those of this page first; `spread`: those that can draw among the cubes do."""
-        drawers = [(name, self.drawers[name]) for name in self._column]
-        found = [Wanted(name, (d.spread if spread else None) or d.height, d.most, d.worth, d.first)
-                 for name, d in drawers]  # fmt: skip
-        return [replace(w, worth=0) for w in found] if self._turned else found
-
-    def smaller(self) -> list[Wanted]:
-        """The same as small as they can still be read, for a place beside the controls.
-
-        First what shows the answer at a glance, so that it is seen what a knob does, then what is to be kept.
-        """
-        drawers = [(name, self.drawers[name]) for name in self._column]
-        drawers.sort(key=lambda one: (one[1].worth < ABOUT, not one[1].first))
-        return [Wanted(name, d.least or d.height, max(d.most, d.height), d.worth, d.first) for name, d in drawers]
+        return any(self.drawers[name].spread is not None for name in self.column)
 
     def place(self, boxes: Mapping[str, Box], left_out: Sequence[str] = (), more: Box | None = None) -> None:
         """Put the panels of the column into `boxes`; of those `left_out` a line at `more` tells."""
-        self._left_out, self._more = tuple(left_out), more
-        for name in self._column:
+        self.column.leave_out(left_out, more)
+        for name in self.column:
             self._put(name, boxes.get(name))
 
     def put_above(self, scene: Box | None) -> Box | None:
         """Give the panels above the cubes their part of a scene; returns the rest of it."""
         self._above, rest = ({}, None) if scene is None else above_boxes(self.drawers, scene)
+        self._homeless = () if scene is None else tuple(
+            name for name, drawer in self.drawers.items() if drawer.panel.place == "above" and name not in self._above
+        )  # fmt: skip
         return rest
+
+    def lodge(self) -> bool:
+        """Give those without room above the cubes a place in the column; returns whether that is to be laid out anew.
+
+        Others that were there have their own place again.
+        """
+        return self.column.lodge(self._homeless)
 
     def float_over(self, layout: Layout, project: Project, scene: Box | None, taken: Sequence[Box] = ()) -> None:
         """Put the panels over the scene (None: nowhere) where there is room; called again when the camera moves.
@@ -116,11 +109,11 @@ class SidePanels:
         Those beside a stage keep off the boxes that are `taken`.
         """
         boxes: dict[str, Box] = {}
-        if scene is not None and len(self._column) < len(self.drawers):
+        if scene is not None and len(self.column) < len(self.drawers):
             boxes = self._above | overlay_boxes(self.drawers, scene)
             boxes |= beside_boxes(self.drawers, layout, project, scene, [*boxes.values(), *taken])
         for name, drawer in self.drawers.items():
-            if name not in self._column and not drawer.panel.among and drawer.box != boxes.get(name):
+            if name not in self.column and not drawer.panel.among and drawer.box != boxes.get(name):
                 self._put(name, boxes.get(name))
 
     def stand(self, setting: Setting | None, among: Setting | None = None) -> None:
@@ -217,10 +210,7 @@ class SidePanels:
                 if drawer.setting is not None:
                     self._around[name] = drawer.around(drawer.setting), drawer.below(drawer.setting.strip)
         self._frame = frame
-        sketches = [sketch for name in self._column for sketch in self._drawn.get(name, ())]
-        if self._left_out and self._more is not None and (self.ground.hints or not self.ground.theme.presenter):
-            sketches.append(self._more_line(self._more))
-        return sketches
+        return [*(sketch for name in self.column for sketch in self._drawn.get(name, ())), *self.column.told()]
 
     def spread_out(self) -> list[Sketch]:
         """Sketches of what panels draw among the cubes and in the strip."""
@@ -231,7 +221,7 @@ class SidePanels:
         """Sketches of the panels over the scene, each on a ground of its own."""
         found: list[Sketch] = []
         for name, drawer in self._shown().items():
-            if name not in self._column and drawer.box is not None:
+            if name not in self.column and drawer.box is not None:
                 found += [backed(drawer.box, self.ground.theme), *self._drawn.get(name, ())]
         return found
 
@@ -249,15 +239,6 @@ class SidePanels:
             if is_own(drawer.panel):
                 raise
             return [sentence(drawer.box, theme, f"{drawer.name}: {words_of(error)}")]
-
-    def _more_line(self, box: Box) -> Sketch:
-        """How many panels have no room, and how to see them."""
-        sketch, count = Sketch(), len(self._left_out)
-        line = f"+{count} panel{'s' if count > 1 else ''}"
-        if self.ground.hints:
-            line += " (click)"
-        sketch.text(box[0], box[1] + box[3] - 4, line, LABEL, self.ground.theme.text3)
-        return sketch
 
     def inside(self, inner: Inner, box: Box) -> tuple[list[Sketch], float]:
         """What panels draw of an opened step into the column of that, as far as there is room; and where they end."""
@@ -295,9 +276,9 @@ class SidePanels:
     def at(self, point: Point) -> str | None:
         """The panel under a point, those over the scene first."""
         shown = self._shown()
-        for name in sorted(shown, key=lambda n: n in self._column):
+        for name in sorted(shown, key=lambda n: n in self.column):
             x, y, width, height = shown[name].box or (0.0, 0.0, 0.0, 0.0)
-            air = 0.0 if name in self._column else GROUND_MARGIN
+            air = 0.0 if name in self.column else GROUND_MARGIN
             if x - air <= point[0] < x + width + air and y - air <= point[1] < y + height + air:
                 return name
         return next((name for name, d in self.drawers.items() if self._drawn_at(d, point)), None)
@@ -310,7 +291,7 @@ class SidePanels:
     def covers(self, point: Point) -> bool:
         """Whether a panel lies over the scene there."""
         name = self.at(point)
-        return name is not None and (name not in self._column or self._drawn_at(self.drawers[name], point))
+        return name is not None and (name not in self.column or self._drawn_at(self.drawers[name], point))
 
     def hover(self, point: Point | None) -> bool:
         """The pointer is over a point (None: gone, or over a cube); returns whether the picture changes."""
@@ -347,6 +328,16 @@ class SidePanels:
         drawer = self.drawers[name]
         return drawer.shift_click(point) if shift else drawer.click(point)
 
+    def double_click(self, point: Point) -> bool:
+        """The second click of two on a panel; whether it meant something else than one."""
+        name = self.at(point)
+        return name is not None and self.drawers[name].double_click(point)
+
+    def zoom(self, point: Point, factor: float) -> bool:
+        """The wheel turned; whether a panel takes it."""
+        name = self.at(point)
+        return name is not None and self.drawers[name].zoom(point, factor)
+
     def key(self, name: str, text: str) -> bool:
         """A key; whether the panel takes it into which something is typed, or the one under the pointer."""
         if any(drawer.typing and drawer.key(name, text) for drawer in self.drawers.values()):
@@ -376,21 +367,6 @@ class SidePanels:
         """All panels as they were at first."""
         for drawer in self.drawers.values():
             drawer.fit()
-
-    def on_more(self, point: Point) -> bool:
-        """Whether a point is on the line that tells of panels without room."""
-        if self._more is None or not self._left_out:
-            return False
-        x, y, width, height = self._more
-        return x <= point[0] < x + min(width, measure("+99 panels (click)", LABEL)) and y <= point[1] < y + height
-
-    def turn_page(self) -> None:
-        """Those without room come first; lay out again after it."""
-        fixed = [name for name in self._column if not self.drawers[name].first]
-        order = [n for n in fixed if n in self._left_out] + [n for n in fixed if n not in self._left_out]
-        turned = iter(order)
-        self._column = [next(turned) if name in fixed else name for name in self._column]
-        self._turned = True
 
 
 def _is_alive(drawer: Drawer[Any]) -> bool:

@@ -210,8 +210,11 @@ class Hands:
         Returns whether something was there, or something that was selected before is not so any more.
         """
         bench, acts = self._viewer.bench, self._viewer.acts
-        index = None if bench.side.covers(bench.to_logical(at)) else bench.pick(at)
-        again = self._again(("cube", index))
+        point = bench.to_logical(at)
+        index = None if bench.side.covers(point) else bench.pick(at)
+        again = self._again(("cube", index, bench.side.at(point)))
+        if index is None and again and not self._shift and bench.side.double_click(point):
+            return True
         if index is not None and self._ctrl:
             acts.toggle(index)
         elif index is not None and again and not self._shift:
@@ -244,7 +247,7 @@ class Hands:
             self._viewer.refresh()
 
     def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
-        """The wheel turned by `notches` across and up: it zooms; with Shift it changes the weight below the pointer.
+        """The wheel turned by `notches` across and up: it, or a panel, zooms; with Shift it changes a weight.
 
         With Shift the notches may come in either direction: macOS and browsers turn the wheel on its side then.
         """
@@ -257,7 +260,7 @@ class Hands:
             viewer.refresh()
             return
         if not shift:
-            if up:
+            if up and not bench.side.zoom(bench.to_logical(at), ZOOM**up):
                 bench.zoom(ZOOM**up, at)
         elif reason := no_edits(viewer.here()):
             viewer.say(f"Shift+wheel: {reason}")
