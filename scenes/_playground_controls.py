@@ -171,7 +171,10 @@ def _click(known: Known, hand: Hand) -> Segments:
     words = hand.words(known.first)
 
     def value(reader: Reader) -> str | None:
-        found = hand.words(known.at(reader.frame))
+        points = known.at(reader.frame)
+        if len(points.units.inputs) == 1:  # the height of the place says it
+            return None
+        found = hand.words(points)
         return found[hand.chosen % len(found)] if found == words else None
 
     def change(value: str, reader: Reader) -> None:

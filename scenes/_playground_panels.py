@@ -96,7 +96,8 @@ def plane(points: PointSet, hand: Hand, *, at: Callable[[Moment], Panel]) -> Pla
 def curve(points: PointSet, hand: Hand, *, at: Callable[[Moment], Panel]) -> CurveFit:
     """What is to be found over the one input that there is."""
     (across,), up = points.units.inputs, points.units.target
-    return CurveFit("", _axis(across), _axis(up), with_nothing, hand.points, at=at)
+    edits = PointEdits(hand.put, hand.remove)
+    return CurveFit("", _axis(across), _axis(up), with_nothing, hand.points, edits, at=at)
 
 
 def with_nothing(numbers: NDArray[np.floating]) -> NDArray[np.floating]:
@@ -152,6 +153,10 @@ class Hand:
     def add(self, at: tuple[float, float]) -> Edit:
         """One more there."""
         return AddPoint(self._known, at, self.target(self._shown))
+
+    def put(self, at: tuple[float, float]) -> Edit:
+        """One more over the only input, with the second number to be found there."""
+        return AddPoint(self._known, (at[0], 0.0), at[1])
 
     def remove(self, index: int) -> Edit | None:
         """Without one of those that are drawn; what is held back stays."""

@@ -198,6 +198,7 @@ def test_a_click_on_a_point_shows_its_way():
         {"up": 3.0},
         {"inputs": "x"},
         {"points": [1]},
+        {"edits": 3},
     ],
 )
 def test_panels_that_cannot_be(given):

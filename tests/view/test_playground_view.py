@@ -186,6 +186,38 @@ def test_a_table_of_one_input_is_a_curve(watched, tmp_path):
     assert run.log == []
 
 
+def test_hands_on_the_points_of_a_curve(watched, tmp_path):
+    (tmp_path / "hours.csv").write_text(HOURS)
+    watch = watched(csv=tmp_path / "hours.csv", hidden=(4,))
+    run, view, drawer = watch.scene.run, watch.view, watch.drawer(CurveFit)
+    before = run.samples()
+    x, y, wide, high = drawer._paper.plot
+    at = x + 0.5 * wide, y + 0.05 * high  # above all points
+    view.move(at)
+    panel = drawer.panel
+    hour, temp = (axis.ends[0] + share * (axis.ends[1] - axis.ends[0])
+                  for axis, share in ((panel.across, 0.5), (panel.up, 0.95)))  # fmt: skip
+    (label,) = drawer.label(Moment(view.shown, view.bench.subject.source), (1280, 720))
+    head, _, does = (item.text for item in label.texts)
+    assert head.startswith("hour ")
+    assert does.startswith("click: add temp ")
+    said = [float(text.split()[-1]) for text in (head, does)]
+    assert said == pytest.approx([hour, temp], abs=0.011)
+    view.press(at, "left")
+    view.release(at)
+    watch.rest(lambda: len(run.samples()[0]) == len(before[0]) + 1)
+    inputs, targets = run.samples()
+    assert panel.across.units(float(inputs[-1, 0])) == pytest.approx(hour, abs=0.01)
+    assert panel.up.units(float(targets[-1, 0])) == pytest.approx(temp, abs=0.01)
+    (point,) = watch.scene.known.at(view.shown).recipe.added
+    assert [float(part) for part in point.split(",")] == pytest.approx([hour, temp], abs=0.01)
+    view.move(at)
+    view.press(at, "right")
+    view.release(at)
+    watch.rest(lambda: len(run.samples()[0]) == len(before[0]))
+    assert all(np.array_equal(now, then) for now, then in zip(run.samples(), before, strict=True))
+
+
 def test_a_curve_that_is_pasted_stands_where_the_plane_was(watched):
     watch = watched()
     box = watch.drawer(PlaneMap).box

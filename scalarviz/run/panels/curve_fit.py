@@ -13,7 +13,7 @@ from ...checks import function, text
 from ...errors import TypeMismatchError, shown
 from ..moment import Moment
 from .base import Panel
-from .plane import Axis, Points
+from .plane import Axis, PointEdits, Points, check_edits
 
 Float = NDArray[np.floating]
 
@@ -28,7 +28,7 @@ class CurveFit(Panel):
     """The curve of a network of one input over the points that it learns from, at the moment that is shown.
 
     Between the curve and each of a few points stands its error. In a window a click on a point shows its way through
-    the network.
+    the network; a click on an empty place adds a point and the right button takes one away, where the scene says how.
 
     Attributes
     ----------
@@ -42,6 +42,8 @@ class CurveFit(Panel):
     points : callable or None
         ``points(moment) -> Points``: the first number of each place is its input, its target what is to be found there.
         None: the samples that are learnt from, of one number and one target each.
+    edits : PointEdits or None
+        What a hand may do with the points; the second number of a place is what is to be found there.
 
     Raises
     ------
@@ -54,6 +56,7 @@ class CurveFit(Panel):
     up: Axis | str = "y"
     inputs: Callable[[Float], Float] = alone
     points: Callable[[Moment], Points] | None = None
+    edits: PointEdits | None = None
 
     def __post_init__(self) -> None:
         Panel.__post_init__(self)
@@ -67,3 +70,4 @@ class CurveFit(Panel):
         function(self.inputs, "CurveFit: inputs")
         if self.points is not None:
             function(self.points, "CurveFit: points")
+        check_edits(self, self.edits)

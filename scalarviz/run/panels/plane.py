@@ -197,12 +197,22 @@ class PlaneMap(Panel):
             integer("PlaneMap: cells", self.cells, 1, MOST_CELLS)
         if self.points is not None:
             function(self.points, "PlaneMap: points")
-        edits: Any = self.edits
-        if edits is not None and not isinstance(edits, PointEdits):
-            raise TypeMismatchError(
-                f"PlaneMap: edits is a PointEdits or None, got {type(edits).__name__} {shown(edits)}; "
-                "try PointEdits(add, remove)"
-            )
+        check_edits(self, self.edits)
+
+
+def check_edits(panel: Panel, edits: Any) -> None:
+    """Refuse what is neither PointEdits nor None.
+
+    Raises
+    ------
+    TypeMismatchError
+        It is something else.
+    """
+    if edits is not None and not isinstance(edits, PointEdits):
+        raise TypeMismatchError(
+            f"{type(panel).__name__}: edits is a PointEdits or None, got {type(edits).__name__} {shown(edits)}; "
+            "try PointEdits(add, remove)"
+        )
 
 
 def check_axes(panel: Panel, across: Any, up: Any) -> None:

@@ -32,6 +32,10 @@ _PLACES = 129
 _LARGE, _SMALL, _MANY = 10.0, 6.4, 5.0  # diameters of points: apart, near to each other, and more than 200
 _TOP = 25.0
 _NEAR = 9.0  # logical pixels within which a point is meant
+_LESSONS = (
+    ("Click", "an empty place of the curve: add a point"),
+    ("Right click", "a point of the curve: take it away"),
+)
 _FAINTEST = 0.5  # share of the range from which on a colour can be told from the ground
 
 
@@ -50,6 +54,11 @@ class CurveFitDrawer(Drawer[CurveFit]):
         self._points: Points | None = None
         self._spots: Floats = np.zeros((0, 2))
         self._over: int | None = None
+        self._paper: Paper | None = None
+        self._pointer: tuple[float, float] | None = None  # over an empty place, as numbers
+        self._pressed = False
+        self._removes: int | None = None
+        self.lessons = _LESSONS if panel.edits else ()
 
     # ---- what it looks like
 
@@ -62,11 +71,11 @@ class CurveFitDrawer(Drawer[CurveFit]):
             asked = np.append(places, np.asarray(points.x, np.float64)[:, 0])
             found = np.asarray(moment.predict(self.panel.inputs(asked)), np.float64)[:, 0]
         except Exception as error:  # the scene's own: its place says so, and the picture goes on
-            self._points, self._spots = None, np.zeros((0, 2))
+            self._points, self._paper, self._spots = None, None, np.zeros((0, 2))
             self.ground.notes.append(f"panel {self._title!r}: {words_of(error)}")
             return [sentence(box, self.ground.theme, words_of(error))]
         self._points, sketch = points, Sketch()
-        paper = paper_in((box[0], box[1] + _TOP, box[2], box[3] - _TOP), across, up)
+        paper = self._paper = paper_in((box[0], box[1] + _TOP, box[2], box[3] - _TOP), across, up)
         self._say(sketch, box, points, count)
         paper.frame(sketch, self.ground.theme)
         self._draw(sketch, paper, places, found)
@@ -168,35 +177,83 @@ class CurveFitDrawer(Drawer[CurveFit]):
         away = np.hypot(*(self._spots - at).T)
         return int(away.argmin()) if away.min() <= _NEAR else None
 
+    @property
+    def _edits(self) -> bool:
+        return self.panel.edits is not None and self.ground.teaches
+
+    def _number(self, at: Point | None) -> tuple[float, float] | None:
+        return None if at is None or self._paper is None else self._paper.number(at)
+
     def hover(self, at: Point | None) -> bool:
-        """A point under the pointer says what it is."""
-        before, self._over = self._over, self._point(at)
-        return before != self._over
+        """A point under the pointer says what it is, an empty place what a click would do."""
+        before = self._over, self._pointer
+        self._over = self._point(at)
+        self._pointer = self._number(at) if self._over is None and self._edits else None
+        return before != (self._over, self._pointer)
 
     def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
         """What a point is, what the network says there, in the units at the axes, and what a click would do."""
-        points = self._points
-        if self._over is None or points is None or self._over >= len(self._spots):
+        points, paper, index = self._points, self._paper, self._over
+        if points is None or paper is None or (index is None and self._pointer is None):
             return ()
-        across, up = self._axes(points)
-        x, t = float(points.x[self._over][0]), float(points.target[self._over])
-        found = float(moment.predict(self.panel.inputs(np.array([x])))[0, 0])
-        kind = f" ({'test' if points.back[self._over] else 'train'})" if points.back.any() else ""
-        wanted, said = up.units(t), up.units(found)
-        more = [f"wanted {number(wanted, 2)}{kind}, error {number(said - wanted, 2)}"]
-        more += ["click: show its way"] if self.ground.chooses() else []
-        at = float(self._spots[self._over, 0]), float(self._spots[self._over, 1])
-        head = f"{across.name} {number(across.units(x), 2)}"
-        return [pointer_label(at, size, head, f"is now {number(said, 2)}", more, self.ground.theme)]
+        if index is not None and index < len(self._spots):
+            x, t = float(points.x[index][0]), float(points.target[index])
+        elif self._pointer is not None:
+            index, (x, t) = None, self._pointer
+        else:
+            return ()
+        wanted = paper.up.units(t)
+        said = paper.up.units(float(moment.predict(self.panel.inputs(np.array([x])))[0, 0]))
+        ((px, py),) = paper.places(np.array([x]), np.array([t])).tolist()
+        if index is None:
+            more = [f"click: add {paper.up.name} {number(wanted, 2)}"]
+        else:
+            kind = f" ({'test' if points.back[index] else 'train'})" if points.back.any() else ""
+            more = [f"wanted {number(wanted, 2)}{kind}, error {number(said - wanted, 2)}"]
+            more += ["click: show its way"] if self.ground.chooses() else []
+            away = "held back: it stays" if points.back[index] else "right click: take it away"
+            more += [away] if self._edits else []
+        head = f"{paper.across.name} {number(paper.across.units(x), 2)}"
+        return [pointer_label((px, py), size, head, f"is now {number(said, 2)}", more, self.ground.theme)]
+
+    def press(self, at: Point, button: str) -> bool:
+        """The right button on a point takes it away when it is let go there."""
+        self._pressed = self._number(at) is not None
+        mine = self._pressed and button == "right"  # a click of the left one means other things
+        self._removes = self._point(at) if mine and self._edits else None
+        return mine
+
+    def drag(self, at: Point, by: Point, button: str) -> bool:
+        """Nothing behind it turns."""
+        return self._pressed
+
+    def release(self, at: Point) -> None:
+        """Without the point that the right button was pressed on."""
+        index, self._removes = self._removes, None
+        if index is not None and self._point(at) == index and self.panel.edits is not None:
+            edit = self.panel.edits.remove(index)
+            if edit is not None:
+                self.ground.subject.source.edit(edit)
 
     def click(self, at: Point) -> bool:
-        """The way of a point is drawn."""
+        """The way of a point is drawn; an empty place gets one more."""
         index, points = self._point(at), self._points
-        if index is None or points is None or not self.ground.chooses():
+        if index is None:
+            return self._add(self._number(at))
+        if points is None or not self.ground.chooses():
             return False
         sample = np.asarray(self.panel.inputs(np.asarray(points.x, np.float64)[index : index + 1, 0]), np.float64)[0]
         self.ground.choose(sample, np.asarray(points.target[index : index + 1], np.float64))
         self.stale = True
+        return True
+
+    def _add(self, place: tuple[float, float] | None) -> bool:
+        """One more point there."""
+        if place is None or not self._edits or self.panel.edits is None:
+            return False
+        edit = self.panel.edits.add(place)
+        if edit is not None:
+            self.ground.subject.source.edit(edit)
         return True
 
 

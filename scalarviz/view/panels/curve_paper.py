@@ -38,6 +38,15 @@ class Paper:
         along = left + width * (x - self.across.least) / (self.across.most - self.across.least)
         return np.stack([along, top + height * (1 - (y - self.up.least) / (self.up.most - self.up.least))], axis=-1)
 
+    def number(self, at: tuple[float, float]) -> tuple[float, float] | None:
+        """The input and the height at a point of the picture; None beside the plot."""
+        left, top, width, height = self.plot
+        along, up = (at[0] - left) / width, 1 - (at[1] - top) / height
+        if not (0 <= along <= 1 and 0 <= up <= 1):
+            return None
+        across, over = self.across, self.up
+        return across.least + along * (across.most - across.least), over.least + up * (over.most - over.least)
+
     def holds(self, x: Floats, y: Floats) -> NDArray[np.bool_]:
         """Which of them are inside, shape (N,)."""
         across, up = self.across, self.up
