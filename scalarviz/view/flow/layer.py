@@ -361,10 +361,13 @@ class FewFlow:
                 if colour is not None and np.isfinite(colour).all():
                     self._swatch(sketch, round(x + middle - at.width / 2), round(y + 36), at.width, 40, colour)
             below = y + 76
-        fits = self._below and below + 24 < self._box[1] + self._box[3] + 12
-        said = () if loss is None or not fits else (loss_line(self._sample, loss), f"sample loss {loss_text(loss)}")
-        text = next((text for text in said if measure(text, LABEL) <= self._end), "")  # beside the cubes, not on them
-        sketch.text(x + self._end, below + 20, text, LABEL, self._theme.text1, anchor="right")
+        if loss is None or not self._below:
+            return
+        ways = ([loss_line(self._sample, loss)], short_lines(self._sample, loss))  # beside the cubes, not on them
+        lines: Sequence[str] = next((w for w in ways if max(measure(line, LABEL) for line in w) <= self._end), ())
+        for line, text in enumerate(lines):
+            if (down := below + 20 + 18 * line) < self._box[1] + self._box[3] + 8:
+                sketch.text(x + self._end, down, text, LABEL, self._theme.text1, anchor="right")
 
     def _swatch(self, sketch: Sketch, x: float, y: float, wide: float, high: float, colour: ArrayLike) -> None:
         sketch.rect(x, y, wide, high, radius=5, fill=displayed(colour), stroke=self._theme.flow)
@@ -379,3 +382,9 @@ def loss_line(sample: Sample, loss: float) -> str:
     """The loss of the one sample that is drawn, after the class that is wanted where the target is one."""
     wanted = f"wanted {sample.outputs[sample.label]} \N{MIDDLE DOT} " if sample.label is not None else ""
     return f"{wanted}loss of this {'colour' if sample.colours else 'sample'} {loss_text(loss)}"
+
+
+def short_lines(sample: Sample, loss: float) -> list[str]:
+    """The same where there is no room for one line."""
+    wanted = [] if sample.label is None else [f"wanted {sample.outputs[sample.label]}"]
+    return [*wanted, f"sample loss {loss_text(loss)}"]
