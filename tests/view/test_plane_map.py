@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import TypeMismatchError
+from scalarviz.io import parse_csv
 from scalarviz.run.edits import AddSamples, Refill
 from scalarviz.run.moment import Moment
 from scalarviz.run.panels import Axis, LossCurve, PlaneMap, PointEdits, Points
@@ -507,3 +509,19 @@ def test_the_pointer_says_what_a_click_would_add():
         view.close()
     with pytest.raises(TypeMismatchError, match="PointEdits: adds"):
         PointEdits(edits.add, edits.remove, "right")
+
+
+def test_outputs_are_called_as_the_classes_of_the_table_that_is_learnt_now():
+    """A table that is pasted names its classes; one that is pasted after it, of as many, names others."""
+    playground = importlib.import_module("scalarviz.scenes.playground")
+    scene = playground.build(playground.Options(engine="numpy"))
+    with offscreen():
+        view = LiveView(scene, (1280, 720), playing=False)
+        for part, names in ((7, ("Ara", "cat", "dog")), (5, ("ash", "elm", "oak"))):
+            rows = [f"{k}\t{k * k % part}\t{names[k % 3]}" for k in range(24)]
+            view.bench.subject.source.edit(scene.table(parse_csv("\n".join(["a\tb\tkind", *rows]))))
+            view.worker.settle()
+            view.tick(0.02)
+            assert view.bench.subject.sample.outputs == names
+            assert set(names) <= set(words(view.bench))
+        view.close()

@@ -14,7 +14,7 @@ from ...io import CsvTable
 from ...run.edits import Edit
 from ...run.frame import Frame, Stage, Tensor
 from ...run.moment import Moment
-from ...run.panels import Panel
+from ...run.panels import Panel, PlaneMap
 from ...run.plan import Plan
 from ...run.requests import FrameRequest
 from ...run.run import Run
@@ -121,10 +121,20 @@ class Subject:
         """The subject of a frame: itself, or one whose sample fits a network that has become another one."""
         self.source.follow(frame)
         count = self.stages[-1].outputs if self.stages else 0
-        if count == len(self.sample.outputs):
+        fits = count == len(self.sample.outputs)
+        outputs = self._classes(frame, count) or (self.sample.outputs if fits else _names((), count, "y"))
+        if outputs == self.sample.outputs:
             return self
-        outputs, sample = _names((), count, "y"), self.sample
-        return replace(self, sample=replace(sample, outputs=outputs, colours=False))
+        return replace(self, sample=replace(self.sample, outputs=outputs, colours=self.sample.colours and fits))
+
+    def _classes(self, frame: Frame, count: int) -> tuple[str, ...]:
+        """What outputs are called of which a panel knows the classes, as of the points of that frame; else nothing."""
+        for panel in self.panels:
+            if isinstance(panel, PlaneMap) and panel.at is not None:
+                now = panel.at(Moment(frame, self.source))
+                if isinstance(now, PlaneMap) and len(now.classes) == count:
+                    return now.classes
+        return ()
 
     def frame(self, *, state: bool = False) -> Frame:
         """The numbers as they are now, with the activations of the sample; with `state` the optimiser's too."""
