@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,6 +17,7 @@ from scalarviz.run.panels import LossCurve, Table
 from scalarviz.view.draw.places import ABOUT, LABEL, PRESENTER, Wanted, arrange
 from scalarviz.view.draw.theme import DARK, LIGHT, presenting
 from scalarviz.view.flow.clean import clean_rows, clean_titles
+from scalarviz.view.panels.colours import cube_boxes
 from scalarviz.view.render import render
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.viewer import PRESSED_SECONDS
@@ -152,10 +155,73 @@ def test_a_pressed_key_covers_no_sentence(size):
     host = Unseen(lambda size: LiveView(scene_of(), size, theme=presenting("dark", True), wait=None), size)
     view = host.view
     host.pass_time(0.1)
-    said = {item.text: item for sketch in view.bench.story.sketches for item in sketch.texts}
+    caps = {part for cap in view.bench.story.told.caps for part in (cap.key, cap.does)}
+    texts = [item for sketch in view.bench.story.sketches for item in sketch.texts]
+    said = {item.text: item for item in texts if item.text not in caps}
     assert any("weights." in text for text in said)
     view.key("w")
     host.pass_time(0.1)
     cap = next(item for layer in view.bench.overlays for sketch in layer for item in sketch.texts if item.text == "W")
     assert cap.y - 26 > max(item.y for item in said.values()) + 4
     view.close()
+
+
+@pytest.mark.parametrize(("size", "hall"), [((1024, 768), True), ((800, 600), False)])
+def test_a_picture_of_four_to_three_keeps_its_panels_beside_the_cubes(size, hall):
+    """Also of a scene whose panels are all alike; before only the cubes were left."""
+    alike = tuple(replace(w, worth=min(w.worth, ABOUT - 1)) for w in WANTED)
+    places = arrange(size, alike, time=True, presenter=hall)
+    assert "loss" in places.panels
+    assert len(places.panels) >= 2
+    assert all(x >= places.scene[0] + places.scene[2] for x, *_ in places.panels.values())
+    assert places.scene[2] > 0.55 * places.size[0]
+
+
+@settings(max_examples=150, deadline=None)
+@given(width=st.integers(160, 4000), height=st.integers(160, 4000), hall=st.booleans())
+def test_small_columns_overlap_nothing_either(width, height, hall):
+    alike = tuple(replace(w, worth=0) for w in WANTED)
+    places = arrange((width, height), alike, time=True, presenter=hall)
+    boxes = [places.scene, *places.panels.values(), *(b for b in (places.hud, places.strip, places.time) if b)]
+    for k, (x, y, w, h) in enumerate(boxes):
+        assert x + w <= places.size[0] + 0.01
+        assert y + h <= places.size[1] + 0.01
+        for ox, oy, ow, oh in boxes[:k]:
+            assert x + w <= ox + 0.01 or ox + ow <= x + 0.01 or y + h <= oy + 0.01 or oy + oh <= y + 0.01
+
+
+@pytest.mark.parametrize("width", [200.0, 304.0])
+def test_two_colour_cubes_never_overlap(width):
+    near, far = cube_boxes((10.0, 20.0, width, 166.0))
+    assert near[0] == 10.0
+    assert near[0] + near[2] + 10 < far[0]
+    assert far[0] + far[2] == pytest.approx(10.0 + width)
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (1024, 768)])
+def test_before_the_first_step_a_hall_is_told_which_key_begins(size):
+    host = Unseen(lambda size: LiveView(scene_of(), size, theme=presenting("dark"), playing=True, wait=None), size)
+    host.pass_time(0.1)
+    story = host.view.bench.story
+    said = [item for sketch in story.sketches for item in sketch.texts]
+    assert {"Space", "begin"} <= {item.text for item in said}
+    assert all(item.y < host.view.bench.places.size[1] - 4 for item in said)
+    host.close_soon()
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (1024, 768)])
+def test_the_key_that_was_pressed_hides_no_legend(size):
+    host = Unseen(lambda size: LiveView(scene_of(), size, theme=presenting("dark"), playing=False), size)
+    host.pass_time(0.1)
+    with offscreen():
+        host.view.step(3)
+    for _ in range(20):
+        host.pass_time(0.1)
+    with offscreen():
+        host.view.key("g", "g")
+    host.pass_time(0.1)
+    strip = host.view.bench.places.strip
+    (mark,) = [sketch for layer in host.view.bench.overlays for sketch in layer
+               if any(item.text == "G" for item in sketch.texts)]  # fmt: skip
+    assert min(item.y - 30 for item in mark.texts) >= strip[1] + strip[3] - 1
+    host.close_soon()

@@ -37,6 +37,7 @@ ABOUT = 3
 _ASIDE = (180.0, 0.31)  # least width of the panel that stands small beside the cubes, and its share of the picture's
 _ASIDE_WIDE = 0.5  # that of one which is wide
 _ASIDE_FROM = (560, 300)  # logical size of a picture that has room for it
+_SMALL_COLUMN_FROM = 450  # logical height of a picture in which all panels may stand small beside the cubes
 _SPACE = 24  # between panels one above the other
 _SCENE_LEAST = (380, 240)
 _COLUMN_FROM, _COLUMN_FROM_PRESENTER = 920, 800  # logical width of a picture that has a column
@@ -213,14 +214,20 @@ def _beside(
 
 
 def _aside(wanted: Sequence[Wanted], width: float, height: float, top: float) -> dict[str, Box]:
-    """What a scene is all about, as high as the picture below the HUD; nothing where there is no such panel or room."""
-    about = _about(wanted)
-    if about is None or width < _ASIDE_FROM[0] or height < _ASIDE_FROM[1]:
+    """What a scene is all about, as high as the picture below the HUD; nothing where there is no room.
+
+    Of a scene that is about nothing in particular, as many panels as stand there one above the other.
+    """
+    if width < _ASIDE_FROM[0] or height < _ASIDE_FROM[1]:
         return {}
-    own = max(_ASIDE[0], (_ASIDE_WIDE if about.wide else _ASIDE[1]) * width)
-    return {
-        about.name: (width - MARGIN - own, float(top), own, min(max(about.height, about.most), height - top - MARGIN))
-    }
+    about, high = _about(wanted), height - top - MARGIN
+    share = _ASIDE_WIDE if about is not None and about.wide else _ASIDE[1]
+    own = max(_ASIDE[0], share * width)
+    if about is not None:
+        return {about.name: (width - MARGIN - own, float(top), own, min(max(about.height, about.most), high))}
+    if height < _SMALL_COLUMN_FROM:
+        return {}
+    return _column((width - MARGIN - own, float(top), own, high), wanted)
 
 
 def _about(wanted: Sequence[Wanted]) -> Wanted | None:

@@ -16,6 +16,7 @@ from ..space.pose import camera_of, pose_of, turn_by, zoomed
 Colours = NDArray[np.floating]
 _CORNERS = np.array([[r, g, b] for r in (0, 1) for g in (0, 1) for b in (0, 1)], dtype=float)
 _CUBE = 146.0  # width of one cube
+_APART = 12.0  # between the two at least
 _LARGEST = 24.0  # diameter of a disc
 _DISTANCE = 3.6
 Turn = tuple[float, float]
@@ -133,8 +134,9 @@ def _uncovered(flat: NDArray[np.float64], diameter: float) -> NDArray[np.bool_]:
 def cube_boxes(box: Box) -> tuple[Box, Box]:
     """Where the network's and the target's cube stand in the panel."""
     x, y, width, height = box
-    cube = (_CUBE, height - 22)
-    return (x, y + 22, *cube), (x + width - _CUBE, y + 22, *cube)
+    wide = min(_CUBE, (width - _APART) / 2)
+    cube = (wide, height - 22)
+    return (x, y + 22, *cube), (x + width - wide, y + 22, *cube)
 
 
 def colours_title(box: Box, theme: Theme, count: int, places: tuple[CubePlaces, CubePlaces]) -> Sketch:

@@ -115,7 +115,10 @@ class StoryLines:
         self._caps, self.sketches, self.beside = [], [], None
         if self.told is not None and free and places.strip is not None:
             between = places.time if bar else None
-            self.sketches = [self._sketch(self.told, places.strip, places.keys, between, theme)]
+            keys = places.keys
+            if keys is None and places.time is not None and not bar:  # a hall, where no line of keys is kept free
+                keys = places.time[1] + places.time[3] - 6.0
+            self.sketches = [self._sketch(self.told, places.strip, keys, between, theme)]
 
     def _sketch(self, told: Told, strip: Box, keys: float | None, bar: Box | None, theme: Theme) -> Sketch:
         sketch = Sketch()
