@@ -28,7 +28,7 @@ HIDDEN: dict[str, tuple[str, ...]] = {
     "batch": ("batch",),
     "activation": ("activation",),
     "lr": ("learning rate",),
-    "optimizer": ("optimiser",),
+    "optimizer": ("optimiser", "momentum"),
     "regularisation": ("regularisation", "regularisation rate"),
     "hidden": ("layers",),
     "seed": ("seed",),

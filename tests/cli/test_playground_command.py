@@ -236,7 +236,8 @@ def test_a_table_is_in_it_by_its_name(tmp_path, monkeypatch):
 def test_every_name_that_can_be_hidden_is_a_control():
     scene = made()
     own = {one.label for one in scene.controls}
-    of_runs = {"learning rate", "optimiser", "regularisation", "regularisation rate", "layers", "seed", "pace"}
+    penalties = {"regularisation", "regularisation rate"}
+    of_runs = {"learning rate", "optimiser", "momentum", "layers", "seed", "pace"} | penalties
     assert {label for labels in HIDDEN.values() for label in labels} == own | of_runs | {"copy as command"}
 
 
@@ -259,3 +260,11 @@ def test_a_control_that_is_unknown_is_refused():
         playground.parse_hide("lr,rate")
     command = command_from(playground.Options, lambda options: 0)
     assert command(hide="lr, batch") == 0
+
+
+def test_a_momentum_that_no_flag_says_stands_behind_the_command():
+    scene = made(optimizer="momentum")
+    assert "--optimizer momentum" in told(scene)
+    assert "#" not in told(scene)
+    scene.run.do(SetOptimizer((("momentum", 0.8),)))
+    assert "a momentum of 0.8" in told(scene).partition("#")[2]

@@ -12,7 +12,7 @@ import pytest
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.run.controls import Slider
-from scalarviz.run.edits import SetBatchSize, SetOptimizer
+from scalarviz.run.edits import Change, SetBatchSize, SetOptimizer
 from scalarviz.run.panels import LossCurve
 from scalarviz.view.controls.drawing import track_of
 from scalarviz.view.controls.panel import OPENS, ControlsPanel
@@ -176,6 +176,32 @@ def test_a_batch_by_control_is_that_of_its_edit(host: Unseen) -> None:
     plain.do(SetBatchSize(1))
     plain.step(4)
     assert plain.values.tobytes() == live(host).run.values.tobytes()
+
+
+@pytest.mark.parametrize("by", ["panel", "code while it was closed"])
+def test_an_optimiser_that_comes_back_has_the_rate_that_it_had(host: Unseen, by: str) -> None:
+    stepped(host, 2)
+    if by == "panel":
+        opened(host)
+        click(host, middle(place(host, "optimiser").cells[2]))
+        assert live(host).run.lr == 0.01
+    else:
+        with offscreen():
+            host.view.change(Change(optimizer="Adam", numbers=(("lr", 0.2),)))
+        settled(host)
+        opened(host)
+    assert place(host, "optimiser").item.value == "Adam"
+    click(host, middle(place(host, "optimiser").cells[0]))
+    assert live(host).run.lr == 0.5
+    assert place(host, "learning rate").item.value == 0.5
+    click(host, middle(place(host, "optimiser").cells[1]))
+    assert place(host, "momentum").item.value == 0.9
+    click(host, at_value(host, "momentum", 0.99))
+    assert live(host).run.optimizer.momentum == 0.99
+    click(host, middle(place(host, "optimiser").cells[0]))
+    assert panel(host)._part("momentum") is None
+    click(host, middle(place(host, "optimiser").cells[1]))
+    assert place(host, "momentum").item.value == 0.99
 
 
 @pytest.mark.parametrize(
