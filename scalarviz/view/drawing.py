@@ -147,4 +147,5 @@ class Drawing:
         now = self.shown()
         folded = sum(item.folded for item in now.items)
         more = f", {folded} folded" if folded else ""
-        return f"Drawing({self.of + ': ' if self.of else ''}{now.count} nodes, {len(now.items)} drawn{more})"
+        count = f"{now.count} node{'s' if now.count > 1 else ''}"
+        return f"Drawing({self.of + ': ' if self.of else ''}{count}, {len(now.items)} drawn{more})"

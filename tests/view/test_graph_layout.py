@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 import scalarviz as sv
 from scalarviz import nn
 from scalarviz.view.draw.theme import get_theme
-from scalarviz.view.graph.cards import ABOVE
+from scalarviz.view.graph.cards import ABOVE, AIR, BEHIND
 from scalarviz.view.graph.columns import columns_of
 from scalarviz.view.graph.figure import ink_of
 from scalarviz.view.graph.ink import Letters
 from scalarviz.view.graph.inked import points_of
 from scalarviz.view.graph.layout import Layout
+from scalarviz.view.graph.said import said_of
 
 UNARY = ("tanh", "exp", "sin", "relu", "sigmoid", "square", "neg", "abs", "softplus")
 BINARY = ("add", "sub", "mul", "div", "pow", "maximum")
@@ -155,3 +156,41 @@ def test_names_of_any_width_leave_room_for_the_arrow(letters):
     c = (b + a).tanh()
     c.label = "wii" * letters
     check(sv.draw(c).layout())
+
+
+def test_a_long_name_keeps_its_beginning_and_its_end_and_a_pointer_is_told_all_of_it():
+    long = sv.Value(2.0, label="layers.3.attention.query.weight[3][14]")
+    lines = sv.Value(3.0, label="two\n\tlines")
+    layout = sv.draw(long * lines).layout()
+    cards = {box.item.node.name: box for box in layout.boxes}
+    box = cards[long.label]
+    assert box.card.left == "layers.3.att…weight[3][14]"
+    assert box.width < 300
+    assert said_of(box.item).startswith(long.label)
+    assert cards[lines.label].card.left == "two lines"
+
+
+def test_what_is_written_on_a_fold_keeps_off_its_frame():
+    nn.init.manual_seed(0)
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 1))
+    drawing = sv.draw(net, [2.0, 3.0, -1.0])
+    layout = drawing.layout()
+    ink = ink_of(layout, get_theme("light"), "")
+    words = [shape for shape in ink if isinstance(shape, Letters)]
+    for box in (box for box in layout.boxes if box.item.folded):
+        mine = [w for w in words if box.x <= w.left <= box.x + box.width and box.y < w.y < box.y + box.height]
+        assert len(mine) == 3  # name, class, how many
+        assert all(w.left >= box.x + AIR - 0.5 for w in mine)
+        assert all(w.left + w.width <= box.x + box.width - BEHIND - AIR + 0.5 for w in mine)
+
+
+def test_the_end_of_a_long_chain_stands_beside_the_rest_of_it():
+    """All results take the folded inputs, whose line runs along the chain: its last nodes stayed behind, high above."""
+    z = sv.Value(0.5)
+    for k in range(300):
+        z = (z * 1.0001).sin() if k % 3 == 0 else z + 0.1
+    *_, before, last = (box for box in sv.draw(z).layout().boxes if not box.item.node.leaf)
+    earlier = next(box for box in sv.draw(z).layout().boxes if box.item.name == "earlier")
+    assert abs(before.y - last.y) < 30
+    heights = [box.y for box in sv.draw(z).layout().boxes if box.item.node.op]
+    assert max(heights) - min(heights) < 6 * earlier.height

@@ -18,6 +18,10 @@ CELL, BODY, AIR = 24.0, 46.0, 7.0
 """The cell of an operation and the room of its numbers, at least; between a text and the edge."""
 ABOVE = 22.0
 """Height of the name over a result."""
+BEHIND = 4.0
+"""By how much the frame behind a fold stands out at the right and above."""
+LONGEST_NAME = 26
+"""Letters of a name that are written; a pointer is told all of them."""
 PORT = 7.0
 """Between two edges into one node."""
 
@@ -69,18 +73,26 @@ def card_of(item: Item, *, computed: bool, digits: int | None = None) -> Card:
     high = max(HIGH, 2 * AIR + (PORT - 1) * (len(item.operands) - 1))
     if item.folded or node.kind == "row":
         return _many(item, high)
+    name = short(node.name)
     value = figure_of(node.value, digits)
     gradient = None if node.grad is None else figure_of(node.grad, digits)
     if not node.leaf:
         sign = node.sign or SIGNS.get(node.op, node.op)
         cell = max(CELL, measure(sign, SIZE, True) + 12)
         body = max(BODY, measure(value, SIZE, True) + 2 * AIR, measure(gradient or "", SIZE) + 2 * AIR)
-        return Card("", node.name, sign, cell, value, gradient, 2, False, cell + body, high)
+        return Card("", name, sign, cell, value, gradient, 2, False, cell + body, high)
     if node.kind == "leaf" and (not node.name or (computed and node.grad is None)):
         value = constant_text(node.value)
-        return Card(node.name, "", "", 0.0, value, None, 1, False, _width(node.name, value, ""), LOW)
-    return Card(node.name, "", "", 0.0, value, gradient, 2, False,
-                max(NARROW, _width(node.name, value, gradient or "")), HIGH)  # fmt: skip
+        return Card(name, "", "", 0.0, value, None, 1, False, _width(name, value, ""), LOW)
+    return Card(name, "", "", 0.0, value, gradient, 2, False,
+                max(NARROW, _width(name, value, gradient or "")), HIGH)  # fmt: skip
+
+
+def short(name: str) -> str:
+    """A name in one line; where it is long, how it begins and how it ends."""
+    line = " ".join(name.split())
+    half = LONGEST_NAME // 2
+    return line if len(line) <= LONGEST_NAME else f"{line[: half - 1]}…{line[-half:]}"
 
 
 def _many(item: Item, high: float) -> Card:
@@ -88,8 +100,9 @@ def _many(item: Item, high: float) -> Card:
     count, what = (item.weights, "weight") if item.weights else (
         counted(item.members), "number" if item.node.leaf else "node")  # fmt: skip
     said = f"{count:,} {what}{'' if count == 1 else 's'}"
-    name = item.name or item.node.name
-    return Card(name, "", "", 0.0, item.title, said, 2, True, max(NARROW, _width(name, item.title, said)), high)
+    name, title = short(item.name or item.node.name), short(item.title)
+    width = max(NARROW, _width(name, title, said)) + BEHIND
+    return Card(name, "", "", 0.0, title, said, 2, True, width, high)
 
 
 def _width(left: str, right: str, below: str) -> float:

@@ -11,7 +11,7 @@ from ...run.ranges import extent
 from ..draw.maps import get_map, text_colour
 from ..draw.text import measure
 from ..draw.theme import Theme, mixed
-from .cards import AIR, SIZE, Card
+from .cards import AIR, BEHIND, SIZE, Card
 from .folds import Item
 from .ink import Group, Ink, Letters, Path, Polygon, Rect, Shape
 from .layout import HEAD, MARGIN, Box, Edge, Layout, Point
@@ -97,8 +97,8 @@ def _node(box: Box, palette: Palette, *, root: bool) -> list[Shape]:
     shapes: list[Shape] = []
     x, y, width, height = box.x, box.y, box.width, box.height
     if card.folded:
-        shapes.append(Rect(x + 4, y - 4, width - 4, height, palette.ground, palette.frame, 1.0, RADIUS))
-        width -= 4
+        width -= BEHIND
+        shapes.append(Rect(x + BEHIND, y - BEHIND, width, height, palette.ground, palette.frame, 1.0, RADIUS))
     shapes.append(Rect(x, y, width, height, palette.ground, None, 0.0, RADIUS))
     ink = theme.text1
     if box.item.node.kind == "weight" and not card.folded:

@@ -44,20 +44,22 @@ def heights(stops: Sequence[Sequence[Stop]], extent: Extent, gap: float, top: fl
                 _towards(column, found, extent, gap, lambda stop: [*stop.before, *stop.after])
     for _ in range(STRAIGHT):
         _straighten(stops, found, extent, gap)
+    for column in stops:  # what was left behind when lanes moved
+        _towards(column, found, extent, gap, lambda stop: [] if stop.lane else [*stop.before, *stop.after], RIGID)
     least = min((found[stop] - extent(stop)[0] for stop in found), default=0.0)
     return {stop: height - least + top for stop, height in found.items()}
 
 
 def _towards(
     column: Sequence[Stop], found: dict[Stop, float], extent: Extent, gap: float,
-    near: Callable[[Stop], Sequence[Stop]],
+    near: Callable[[Stop], Sequence[Stop]], stiff: float = STIFF,
 ) -> None:  # fmt: skip
     """Move a column towards the medians of the neighbours of its stops."""
     wanted = []
     for stop in column:
         others = sorted(found[other] for other in near(stop))
         wanted.append(median(others) if others else found[stop])
-    _stand(column, wanted, extent, gap, found)
+    _stand(column, wanted, extent, gap, found, stiff)
 
 
 def _straighten(stops: Sequence[Sequence[Stop]], found: dict[Stop, float], extent: Extent, gap: float) -> None:
