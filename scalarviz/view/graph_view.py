@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from .graph.inked import sketched
 from .graph.layout import Box, Layout, Point, laid_out
 from .graph.said import said_of
 from .panels.overlay import banner, help_panel, pointer_label
+from .watch.hands import DOUBLE
 from .watch.host import TICK, Host
 from .watch.room import Room, table_of
 from .watch.room_actions import GRAPH
@@ -52,6 +54,7 @@ class GraphView(Room):
         self._at: Point | None = None
         self._pressed: Point | None = None
         self._dragged = False
+        self._clicked = -math.inf  # when a click last meant nothing: a second one soon is a double click
         self._look, self._pause = 0.0, LOOK
         self._painters: list[Painter] = []
         super().__init__(GRAPH, {
@@ -209,6 +212,10 @@ class GraphView(Room):
             self._help = 0
         elif box is not None and box.item.unfolds:
             self._fold_to([*self.unfolded, box.item.unfolds], box)
+        elif self._clock - self._clicked <= DOUBLE:
+            self.fit()
+        else:
+            self._clicked = self._clock
 
     def _fold_to(self, names: list[str], box: Box | None = None) -> None:
         """Unfold exactly these; what was clicked is shown whole."""

@@ -87,6 +87,19 @@ def test_the_wheel_enlarges_what_is_under_the_pointer(host):
     assert view.view == View.whole(view.view.figure, view.room)
 
 
+def test_two_clicks_on_no_fold_show_all_of_it_again(host):
+    view = host.view
+    at = place(view, next(box for box in view.layout.boxes if not box.item.unfolds))
+    view.scroll(at, (0.0, 3.0))
+    enlarged = view.view
+    click(view, at)
+    view.pass_time(1.0)
+    click(view, at)  # too late: a first one again
+    assert view.view == enlarged
+    click(view, at)
+    assert view.view == View.whole(view.view.figure, view.room)
+
+
 def test_a_drag_moves_and_does_not_unfold(host):
     view = host.view
     at = place(view, fold(view, "0"))

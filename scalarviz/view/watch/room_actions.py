@@ -60,7 +60,7 @@ GRAPH = (
     RoomAction("right", ("Right",), "what is right of it"),
     RoomAction("up", ("Up",), "what is above it"),
     RoomAction("down", ("Down",), "what is below it"),
-    RoomAction("fit", ("Home",), "all of it", "all of it"),
+    RoomAction("fit", ("Home",), "all of it", "all of it", "Double click"),
     RoomAction("unfold", (), "unfold a folded module", "", "Click"),
     RoomAction("fold", ("Backspace",), "fold what was unfolded last", "fold again"),
     RoomAction("escape", ("Escape",), "close what is open; twice: the window"),
