@@ -12,10 +12,8 @@ from dataclasses import replace
 from ..run.frame import Frame
 from ..run.ranges import extent
 from ..run.scene import Scene
-from .aim import Point
 from .controls.panel import ControlsPanel
 from .cubes.own import LOOKS
-from .cubes.picking import Hit
 from .cubes.scale import paint
 from .cubes.sizes import ALL_ALIKE, Sizing
 from .cubes.slab import SlabVisual
@@ -26,7 +24,6 @@ from .draw.sketch import Sketch
 from .draw.theme import Theme, get_theme, presenting
 from .flow.scenery import Scenery
 from .flow.values import Small
-from .laying import Laying
 from .micro.inside import Inside
 from .panels.hud import hud, keys, state_of
 from .panels.layers import LayerTable
@@ -39,11 +36,11 @@ from .panels.wording import changed_by_hand, newest_beyond, went
 from .shown.subject import Subject, subject_of
 from .time.bar import TimeBar
 from .touched.input_swatch import InputSwatch
-from .touched.selection import Selection
 from .touched.touch import View
+from .touching import Touching
 
 
-class Workbench(Laying):
+class Workbench(Touching):
     """Cubes, flow, panels and HUD of one subject at one size. Make it, and use it, with a GL context current.
 
     Parameters
@@ -294,82 +291,6 @@ class Workbench(Laying):
             about = "  ·  ".join(filter(None, (state.about, self.sizing.words() if outside else "")))
             sketches.append(hud(self.places.hud, self.theme, inside.head(replace(state, about=about))))
         return sketches
-
-    # touching
-
-    def pick(self, at: Point) -> int | None:
-        """Flat index of the weight or bias whose cube is under a point in device pixels."""
-        x, y = self.to_logical(at)
-        left, top, width, height = self._window
-        hit = self._hit((x, y)) if left <= x < left + width and top <= y < top + height else None
-        return None if hit is None else hit.flat
-
-    def _hit(self, at: Point) -> Hit | None:
-        """The cube under a point in logical pixels."""
-        camera, (across, down) = self._view.camera, self._ratio
-        return self._picker.pick(camera, (float(at[0] * across), float(at[1] * down)), self.size[0] / camera.size[0],
-                                 self.slab.shares)  # fmt: skip
-
-    def hover(self, at: Point | None) -> bool:
-        """The pointer is over a point in device pixels (None: gone); returns whether the picture changes."""
-        point = None if at is None else self.to_logical(at)
-        index = None if at is None or point is None or self.side.covers(point) else self.pick(at)
-        free = point if index is None else None
-        beside = self.side.hover(free) | self.bar.hover(point) | self.swatch.hover(free)
-        changed = self.touch.hover(index, point or (0.0, 0.0)) or beside
-        self._outdated |= changed
-        return changed
-
-    def click(self, at: Point, *, shift: bool = False) -> bool:
-        """A panel answers, or else the cube at a point in device pixels is selected, or nothing: whether one was."""
-        point, self._outdated = self.to_logical(at), True
-        inside = self.inside.click(point)
-        if not inside and self.side.column.on_more(point):
-            self.side.column.turn_page()
-            self.lay_out()
-        elif not (inside or self.side.click(point, shift=shift) or self.side.covers(point)):
-            index, before = self.pick(at), self.selected
-            if index is not None or not self.swatch.click(point):
-                self.select(index)
-                return index is not None or before is not None
-        return True
-
-    def let_go(self) -> bool:
-        """Give up what is selected or begun; returns whether there was something."""
-        there = self.layers.close() or self.side.let_go() or self.selected is not None
-        self.select(None)
-        self._outdated |= there
-        return there
-
-    @property
-    def selected(self) -> int | None:
-        """Flat index of the weight in the inspector."""
-        return None if self.touch.inspector is None else self.touch.inspector.index
-
-    def select(self, selection: Selection | int | None) -> None:
-        """Look into a weight by its flat index, or into several; None closes the inspector."""
-        if self.touch.select(selection, self._frame):
-            self.place_side()
-            self.refresh()
-
-    @property
-    def help(self) -> int:
-        """Which page of the list of keys is shown, 0 for none; may be set."""
-        return self.touch.help
-
-    @help.setter
-    def help(self, page: int) -> None:
-        self.touch.help, self._outdated = page, True
-
-    @property
-    def message(self) -> str:
-        """What the banner says; may be set, empty for none."""
-        return self.touch.message
-
-    @message.setter
-    def message(self, text: str) -> None:
-        self._outdated |= text != self.touch.message
-        self.touch.message = text
 
     # drawing
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ from .lesson import Lesson
 from .live_source import LiveSource
 from .microsteps import MicroSteps
 from .playback import Playback, speed_text
+from .rate import Rate
 from .reasons import Here
 from .stopped import stopped_by
 from .telling import Now, Telling
@@ -98,7 +98,7 @@ class LiveView(Viewer):
         self.playback = Playback(self.worker, steps, duration, rehearsal, scene.steps_a_frame)
         if rehearsal is not None:
             bench.side.ground.ahead = Ahead.of(rehearsal, self.worker.latest)
-        self._frames, self._steps = _Rate(), _Rate()
+        self._frames, self._steps = Rate(), Rate()
         may_change = first_start and self.run.engine.provisional
         self._first_start = FirstStart(self.worker, self._changed) if may_change else None
         self._change: Change | None = None
@@ -371,27 +371,3 @@ class LiveView(Viewer):
         self.refresh()
         if said:
             self.say(said, LESSON_SECONDS)
-
-
-class _Rate:
-    """Events a second, or a counter's increase, over the last half second."""
-
-    def __init__(self) -> None:
-        self._marks: list[tuple[float, float]] = []
-        self._count = 0.0
-
-    def mark(self, value: float | None = None) -> None:
-        """One more event, or the counter stands at `value`."""
-        self._count = self._count + 1 if value is None else value
-        now = time.perf_counter()
-        self._marks.append((now, self._count))
-        while len(self._marks) > 2 and now - self._marks[0][0] > 0.5:
-            self._marks.pop(0)
-
-    @property
-    def value(self) -> float:
-        """The rate, 0 before the second event."""
-        if len(self._marks) < 2:
-            return 0.0
-        (start, first), (end, last) = self._marks[0], self._marks[-1]
-        return max(0.0, (last - first) / max(end - start, 1e-9))
