@@ -121,3 +121,31 @@ def test_its_keys_come_through_the_desktop(hand: Hand) -> None:
     hand.until(lambda: not view.bench.controls.open)
     hand.xdo("key", "Right")
     hand.until(lambda: view.run.steps == 2)
+
+
+def test_a_layer_is_added_and_dragged_out_of_the_window_and_a_click_on_nothing_closes(hand: Hand) -> None:
+    run, panel = hand.view.run, hand.view.bench.controls
+
+    def middle(name: str) -> tuple[float, float]:
+        x, y, wide, high = hand.part(name).box
+        return x + wide / 2, y + high / 2
+
+    hand.to(*middle("add a layer"))
+    hand.until(lambda: panel._touched.over == "add a layer")
+    hand.xdo("click", 1)
+    hand.until(lambda: len(run.tensors) == 4 and hand.part("layer 1") is not None)
+    hand.to(*middle("layer 1"))
+    hand.until(lambda: panel._touched.over == "layer 1")
+    hand.xdo("mousedown", 1)
+    hand.until(lambda: panel._touched.held == "layer 1")
+    hand.to(640, 300)
+    hand.until(lambda: panel.carries)
+    hand.to(640, 790)  # below the window, whose pointer it still is
+    hand.xdo("mouseup", 1)
+    hand.until(lambda: len(run.tensors) == 2)
+    assert len(run.log) == 2
+    assert panel.open
+    hand.to(400, 90)
+    hand.until(lambda: panel._touched.over == "")
+    hand.xdo("click", 1)
+    hand.until(lambda: not panel.open)
