@@ -128,6 +128,7 @@ def plan_outputs(name: str, options: Any) -> Outputs:
         A film that was asked for by name, without the ``video`` extra.
     """
     outputs = _named(options) if options.out or options.headless else _usual(name, options)
+    outputs.notes += _even_sides(outputs.films, options.size)
     if (outputs.films or outputs.stills) and (reason := _no_drawing(options)):
         outputs.films, outputs.stills = [], []
         if options.out:
@@ -152,6 +153,19 @@ def _named(options: Any) -> Outputs:
         for path in films:
             check_fps(path, options.fps)
     return Outputs(films, stills, options)
+
+
+def _even_sides(films: list[Path], size: tuple[int, int]) -> list[str]:
+    """What is said of a film that cannot have the size that was asked for."""
+    if not films or not any(side % 2 for side in size):
+        return []
+    from ..view.film import even
+
+    said, asked = ("{}x{}".format(*sides) for sides in (even(size), size))
+    return [
+        f"{path} has {said} pixels: an MP4 has even sides, its last row or column stands twice; a .gif has {asked}"
+        for path in films if path.suffix.lower() == FILM
+    ]  # fmt: skip
 
 
 def _usual(name: str, options: Any) -> Outputs:

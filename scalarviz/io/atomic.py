@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
@@ -59,9 +60,11 @@ def check_target(path: StrPath) -> Path:
             raise InputError(f"cannot write {path_text(path)}: it is a folder; give a file name")
         if target.exists() and not target.is_file():
             raise InputError(f"cannot write {path_text(path)}: it is not a regular file")
-        parent = target.absolute().parent
+        parent, made = target.absolute().parent, [target.name]
         while not parent.exists():
-            parent = parent.parent
+            parent, made = parent.parent, [*made, parent.name]
+        if not target.parent.exists():  # the system cannot know yet that it will refuse these names
+            _check_lengths(parent, made)
     except OSError as error:
         raise _refusal(path, error) from None
     if not parent.is_dir():
@@ -149,6 +152,14 @@ def _sync_folder(folder: Path) -> None:
 
 def _refusal(path: StrPath, error: OSError) -> InputError:
     return InputError(f"cannot write {path_text(path)}: {(error.strerror or str(error)).lower()}")
+
+
+def _check_lengths(folder: Path, names: list[str]) -> None:
+    """OSError if a name is too long for `folder`, where the system says how long they may be."""
+    if hasattr(os, "pathconf"):
+        most = os.pathconf(folder, "PC_NAME_MAX")
+        if any(len(os.fsencode(name)) > most > 0 for name in names):
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
 
 
 def _check_name(path: Path) -> None:

@@ -61,7 +61,7 @@ class Film:
         if self.path.suffix.lower() != self.suffix:
             raise InputError(f"film: got {shown(self.path.name)}; allowed: a name that ends in {self.suffix}")
         self.size, self.fps, self.frames = size, fps, 0
-        self._even = (size[0] + size[0] % 2, size[1] + size[1] % 2)
+        self._even = even(size)
         self._target = replacing(path, put)
         self._file = Path(path)  # the name that is written under until it is whole
         self._writer: Generator[None, Any, None] | None = None
@@ -111,8 +111,18 @@ class Film:
 
     def _why(self) -> str:
         """Why the encoder has ended, as far as can be seen."""
-        full = shutil.disk_usage(self._file.parent).free < ROOM
-        return "no space left on device" if full else "the encoder stopped; is the disk full?"
+        if not self._written.parent.is_dir():
+            return "its folder was removed meanwhile"
+        if shutil.disk_usage(self._written.parent).free < ROOM:
+            return "no space left on device"
+        if not self._written.exists():
+            return "the encoder stopped, and what it had written is gone; was the folder removed?"
+        return "the encoder stopped; is the disk full?"
+
+    @property
+    def _written(self) -> Path:
+        """Where the frames are meanwhile."""
+        return self._file
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -128,6 +138,11 @@ class Film:
             self._target.__exit__(type(own), own, own.__traceback__)
             raise
         self._target.__exit__(kind, error, trace)
+
+
+def even(size: tuple[int, int]) -> tuple[int, int]:
+    """The size of an MP4 of such frames: its colours stand for two by two pixels."""
+    return size[0] + size[0] % 2, size[1] + size[1] % 2
 
 
 def whole_mp4(path: Path) -> bool:

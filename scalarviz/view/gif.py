@@ -79,6 +79,11 @@ class Gif(Film):
             colours.unlink(missing_ok=True)
         return painted and _ends(self._file)
 
+    @property
+    def _written(self) -> Path:
+        """Where the frames are meanwhile."""
+        return self._frames
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:

@@ -239,3 +239,17 @@ def test_a_moment_that_no_picture_shows_is_refused(rgb, flags, said):
     assert result.code == 2
     assert said in result.err
     assert not Path("x.png").exists()
+
+
+def test_a_film_whose_sides_cannot_be_odd_says_so(cli, tmp_path):
+    named = ["--out", "x.mp4", "--out", "x.gif", "--out", "x.png"]
+    result = cli("rgb", "--engine", "numpy", "--steps", 3, "--duration", 0.1, "--size", "321x181", *named)
+    assert result.code == 0
+    said = [line for line in result.err.splitlines() if "even sides" in line]
+    assert said == ["x.mp4 has 322x182 pixels: an MP4 has even sides, its last row or column stands twice; a .gif has "
+                    "321x181"]  # fmt: skip
+    for name in ("x.gif", "x.png"):
+        with Image.open(name) as image:
+            assert image.size == (321, 181)
+    assert "even sides" not in cli("rgb", "--engine", "numpy", "--steps", 3, "--duration", 0.1, "--size", "320x180",
+                                   "--out", "x.mp4").err  # fmt: skip

@@ -44,6 +44,8 @@ REFUSED = [
     (["--save", f"{LONG}.safetensors"], "file name too long"),
     (["--save", "x\0y.safetensors"], "null"),
     (["--out", f"{LONG}.png"], "file name too long"),
+    (["--out", f"new/{LONG}.png"], "file name too long"),
+    (["--save", f"{LONG}/x.safetensors"], "file name too long"),
     (["--export-lut", f"{LONG}.cube"], "file name too long"),
     ([LONG], "file name too long"),
     (["/dev/zero"], "device or a pipe"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 from scalarviz.errors import InputError
 from scalarviz.io import replacing
 from scalarviz.view.film import Film
+from scalarviz.view.gif import film_of
 from scalarviz.view.still import save_png
 from scalarviz.view.watch.pace import pace
 
@@ -112,6 +115,25 @@ def test_an_encoder_that_stops_is_said_in_words(tmp_path: Path, monkeypatch, fre
         next(f._writer)
         f.add(np.zeros((48, 64, 3), np.uint8))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ending", ["mp4", "gif"])
+@pytest.mark.parametrize("again", [False, True])
+def test_a_folder_that_is_removed_meanwhile_is_said(tmp_path: Path, ending: str, again: bool) -> None:
+    pytest.importorskip("imageio_ffmpeg")
+    folder = tmp_path / "gone"
+    says = "gone; was the folder removed" if again else "its folder was removed meanwhile"
+    with (
+        pytest.raises(InputError, match=f"cannot write .*film.{ending}: .*{says}"),
+        film_of(folder / f"film.{ending}", (64, 48)) as film,
+    ):
+        film.add(np.zeros((48, 64, 3), np.uint8))
+        while not list(folder.iterdir()):  # the encoder begins when it likes
+            time.sleep(0.01)
+        shutil.rmtree(folder)
+        if again:  # the weights of the same run made it anew
+            folder.mkdir()
+    assert not folder.exists() or list(folder.iterdir()) == []
 
 
 def test_a_film_without_frames_or_with_wrong_ones_is_refused(tmp_path: Path) -> None:
