@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import os
+import select
 import sys
 import threading
 from collections.abc import Callable
@@ -89,6 +90,7 @@ def _xcb() -> Any:
     try:
         library = ctypes.CDLL(name)
         library.xcb_connection_has_error.argtypes = [ctypes.c_void_p]
+        library.xcb_get_file_descriptor.argtypes = [ctypes.c_void_p]
     except (OSError, AttributeError):
         return None
     return library
@@ -132,12 +134,23 @@ class DisplayWatch:
                     os._exit(2)
 
 
+def hung_up(descriptor: int) -> bool:
+    """Whether the other end of a connection is gone; xcb itself learns that only when it next reads or writes."""
+    asked = select.poll()
+    asked.register(descriptor, getattr(select, "POLLRDHUP", 0))
+    return any(found & ~select.POLLIN for _, found in asked.poll(0))
+
+
 def connection_lost(native_application: Any) -> bool:
     """Whether the X server behind a Qt application has gone; Qt itself would paint into nothing for ever."""
     try:
         ask: Any = getattr(native_application, "nativeInterface", None)
         connection: Any = getattr(ask(), "connection", None) if ask is not None else None
         library = _xcb() if connection is not None else None
-        return library is not None and library.xcb_connection_has_error(connection()) != 0
+        if library is None:
+            return False
+        return library.xcb_connection_has_error(connection()) != 0 or hung_up(
+            library.xcb_get_file_descriptor(connection())
+        )
     except RuntimeError:  # the application ended while another thread looked at it: nobody waits for it any more
         return False
