@@ -226,7 +226,7 @@ class LiveView(Viewer):
 
     def message(self) -> str:
         """What stopped the training."""
-        return stopped_by(self.worker.error)
+        return stopped_by(self.worker.error, keys=self.desk is None or not self.desk.open)
 
     def _changed(self, change: Change) -> None:
         """Another thread tells: the next tick shows it."""
