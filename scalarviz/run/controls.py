@@ -236,7 +236,7 @@ class Slider(Control):
                 continue
             if isinstance(number, bool) or not isinstance(number, int | float | np.integer | np.floating):
                 raise TypeMismatchError(f"{said}: {what} must be a number, got {shown(number)}")
-            if not math.isfinite(number):
+            if not _finite(number):
                 raise InputError(f"{said}: {what} must be a finite number, got {shown(number)}")
         flag(self.log, f"{said}: log")
         flag(self.whole, f"{said}: whole")
@@ -275,7 +275,7 @@ class Slider(Control):
         """`value` as a finite number, whole where it has to be."""
         if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
             raise TypeMismatchError(f"{self.label}: got {shown(value)}; allowed: a number")
-        if not math.isfinite(value):
+        if not _finite(value):
             raise InputError(f"{self.label}: got {shown(value)}; allowed: a finite number")
         if not self.whole:
             return float(value)
@@ -307,6 +307,14 @@ def more(units: int) -> int:
 def fewer(units: int) -> int:
     """What a touch of - makes of it: the way back; 0 takes the layer away."""
     return next((k for k in range(units - 1, 0, -1) if more(k) <= units), 0)
+
+
+def _finite(number: Any) -> bool:
+    """Whether it is a number that float64 has."""
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # a whole one that is larger
+        return False
 
 
 def _rounded(value: float, log: bool, span: float) -> float:

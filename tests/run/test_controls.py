@@ -223,3 +223,13 @@ def test_a_control_reads_and_changes_a_run() -> None:
     a.do(edit)
     assert rate.value(reader_of(a)) == a.lr == 0.125
     assert replace(rate, anew=True).anew
+
+
+@pytest.mark.parametrize("end", ["least", "most", "usual"])
+def test_a_whole_number_beyond_all_floats_is_refused_in_words(end):
+    ends = {"least": 0.0, "most": 1.0, end: 10**400}
+    with pytest.raises(InputError, match=f"{end} must be a finite number"):
+        Slider("a", "", "does", value=lambda reader: 0.5, change=lambda value, reader: None, **ends)
+    slider = Slider("a", "", "does", value=lambda reader: 0.5, change=lambda value, reader: None, least=0.0, most=1.0)
+    with pytest.raises(InputError, match="a finite number"):
+        slider.taken(10**400)
