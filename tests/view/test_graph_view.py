@@ -13,9 +13,11 @@ from scalarviz.run import Moment
 from scalarviz.run.panels import GraphPanel, LossCurve, Made
 from scalarviz.view.draw.maps import get_map
 from scalarviz.view.graph.frame import LEAST, MOST, SEEN, View
-from scalarviz.view.graph.ink import Letters, Rect
+from scalarviz.view.graph.ink import Ink, Letters, Rect
+from scalarviz.view.graph.inked import sketched
+from scalarviz.view.graph.layout import MARGIN
 from scalarviz.view.graph_view import GraphView
-from scalarviz.view.panels.graph import GraphDrawer
+from scalarviz.view.panels.graph import SMALLEST, GraphDrawer
 from scalarviz.view.window.unseen import Unseen
 from scalarviz.view.workbench import Workbench
 
@@ -372,6 +374,32 @@ def test_the_wheel_makes_a_panel_no_smaller_than_all_of_its_graph(bench_of):
     redrawn(drawer, bench)
     assert drawer._view.scale == pytest.approx(drawer._view.fitting)
     assert not bench.side.zoom((2.0, 2.0), 2.0)  # no panel is there: the wheel is the scene's
+
+
+def test_a_legend_is_seen_whole_or_not_at_all():
+    ink = sv.draw(sv.Value(2.0, label="a") * sv.Value(3.0, label="b")).ink("dark")
+    nodes = Ink(ink.width, ink.height, ink.groups[:-1])
+    for missing in (3.0, 60.0):  # of the picture's right edge, where the legend ends
+        window = 0.0, 0.0, ink.width - MARGIN - missing, ink.height
+        cut, rest = (sketched(one, window=window, ground=False) for one in (ink, nodes))
+        np.testing.assert_array_equal(cut.shapes, rest.shapes)
+        assert len(cut.texts) == len(rest.texts)
+    whole = sketched(ink, window=(0.0, 0.0, ink.width, ink.height), ground=False)
+    assert len(whole.texts) == len(sketched(nodes, ground=False).texts) + 2
+
+
+def test_in_a_hall_a_graph_is_whole_as_long_as_it_can_be_read(bench_of):
+    from scalarviz.view.draw.theme import presenting
+    from scalarviz.view.shown.subject import subject_of
+    from scalarviz.view.window.offscreen import offscreen
+
+    shown = scene(line_of)
+    with offscreen():
+        bench = Workbench(subject_of(shown), (1280, 720), presenting("dark"), None, "weight")
+        bench.update(shown.run.frame(), "")
+    drawer = drawer_in(bench)
+    assert drawer._view.scale == min(1.0, drawer._view.fitting)
+    assert drawer._least == pytest.approx(SMALLEST / 1.5)
 
 
 def test_the_fit_key_puts_a_panel_back(bench_of):

@@ -78,7 +78,7 @@ def ink_of(
     nodes = [Group(_node(box, palette, root=id(box) not in ends), said(box.item)) for box in layout.boxes]
     corner, size = _corner(layout)
     computed = any(box.item.node.grad is not None for box in layout.boxes)
-    legend = Group(_legend(corner, palette, of, computed))
+    legend = Group(_legend(corner, palette, of, computed), cut=False)  # its frame comes first
     ink = Ink(math.ceil(size[0] + MARGIN), math.ceil(size[1] + MARGIN))
     ground = Group([Rect(0.0, 0.0, ink.width, ink.height, fill=palette.page)])
     ink.groups = [ground, edges, *nodes, legend]

@@ -69,10 +69,14 @@ Shape = Rect | Path | Polygon | Letters
 
 @dataclass(slots=True)
 class Group:
-    """Shapes that belong together, and what is said of them where a pointer rests on them."""
+    """Shapes that belong together, and what is said of them where a pointer rests on them.
+
+    One that is not to be `cut` is left out where not all of it can be seen.
+    """
 
     shapes: list[Shape] = field(default_factory=list)
     said: str = ""
+    cut: bool = True
 
 
 @dataclass(slots=True)

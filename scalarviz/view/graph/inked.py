@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..draw.sketch import Float, Sketch
-from .ink import Ink, Letters, Path, Polygon, Rect
+from .ink import Ink, Letters, Path, Polygon, Rect, Shape
 from .layout import Cubic
 
 STRAIGHT = 4.0
@@ -40,7 +40,8 @@ def sketched(
     sketch = Sketch()
     left, top = at
     for group in ink.groups[0 if ground else 1 :]:
-        for shape in group.shapes:
+        seen = window is None or group.cut or _inside(group.shapes[0], scale, at, window)
+        for shape in group.shapes if seen else ():
             if window is not None and not isinstance(shape, Path) and not _inside(shape, scale, at, window):
                 if isinstance(shape, Rect):
                     _cut(sketch, shape, scale, at, window)
@@ -61,7 +62,7 @@ def sketched(
     return sketch
 
 
-def _inside(shape: Rect | Letters | Polygon, scale: float, at: tuple[float, float], window: Window) -> bool:
+def _inside(shape: Shape, scale: float, at: tuple[float, float], window: Window) -> bool:
     """Whether all of a shape is in a window."""
     match shape:
         case Rect(x, y, width, height):
@@ -70,6 +71,9 @@ def _inside(shape: Rect | Letters | Polygon, scale: float, at: tuple[float, floa
             box = shape.left, shape.y - shape.size, shape.left + shape.width, shape.y
         case Polygon(points):
             across, down = zip(*points, strict=True)
+            box = min(across), min(down), max(across), max(down)
+        case Path(pieces):
+            across, down = zip(*(point for piece in pieces for point in piece), strict=True)
             box = min(across), min(down), max(across), max(down)
     left, top, right, bottom = (at[k % 2] + part * scale for k, part in enumerate(box))
     x, y, width, height = window

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ...run.moment import Moment
 from ...run.panels import GraphPanel
-from ..draw.places import Box
+from ..draw.places import PRESENTER, Box
 from ..draw.sketch import Sketch
 from ..graph.figure import ink_of
 from ..graph.frame import View
@@ -23,7 +23,7 @@ from .overlay import pointer_label
 
 TOP = 22.0
 """The line of the title."""
-SMALLEST = 0.62
+SMALLEST = 0.5
 """By itself it draws letters no smaller than this share of their size: a larger graph is cut, and can be moved."""
 
 
@@ -86,8 +86,13 @@ class GraphDrawer(Drawer[GraphPanel]):
         """All of it as long as no hand has moved it; else what was seen before, in this room."""
         window = room[2], room[3]
         if self._view is None or not self._by_hand:
-            return View.readable(figure, window, SMALLEST)
+            return View.readable(figure, window, self._least)
         return replace(self._view, figure=figure, window=window).within()
+
+    @property
+    def _least(self) -> float:
+        """The smallest scale that it has by itself: in a hall all type is larger."""
+        return SMALLEST / (PRESENTER if self.ground.theme.presenter else 1.0)
 
     # ---- hands
 
@@ -131,7 +136,7 @@ class GraphDrawer(Drawer[GraphPanel]):
         """Larger or smaller, what is under the pointer where it is; never smaller than all of it."""
         if self._view is None or self.box is None:
             return False
-        least = min(self._view.fitting, SMALLEST)
+        least = min(self._view.fitting, self._least)
         return self._look(self._view.zoomed(max(factor, least / self._view.scale), self._in_room(at)).within())
 
     def click(self, at: Point) -> bool:
