@@ -19,9 +19,10 @@ from ..panels.overlay import help_panel
 from ..watch.actions import find
 from ..watch.hands import Point
 from ..watch.host import TICK, Host
+from ..watch.hosted import Hosted
 from ..watch.keys import normalised
 from ..watch.live import LiveView
-from ..watch.room import Hosted, table_of
+from ..watch.room import keys_of, table_of
 from ..watch.room_actions import TOUR
 from .building import Building
 from .door import Door, Opened
@@ -80,7 +81,7 @@ class Tour(Hosted):
         self._built: dict[int, Building[Opened]] = {}
         self._time, self._acts = 0.0, 0
         self._help, self._said, self._drawn = 0, "", None  # type: int, str, object
-        self._does = self.keys_of(TOUR, {
+        self._does = keys_of(self, TOUR, {
             "next": lambda: self._on(1), "before": lambda: self._on(-1), "end": self._escape,
             "toggle_theme": self._toggle_theme, "toggle_help": self._toggle_help,
         })  # fmt: skip

@@ -11,48 +11,20 @@ from contextlib import AbstractContextManager, nullcontext
 
 from ..panels.overlay import help_pages
 from .actions import action_of
-from .host import Host
+from .hosted import AGAIN_SECONDS, Hosted
 from .keys import normalised
 from .room_actions import SHARED, RoomAction, lines
 
-NOTICE_SECONDS, AGAIN_SECONDS = 8.0, 2.0
-"""How long news stand, and how soon Escape has to come again to close the window."""
+NOTICE_SECONDS = 8.0
+"""How long news stand."""
 Does = Callable[[], object]
 
 
-class Hosted:
-    """A guest whose keys ask its host for what a window can do.
-
-    Attributes
-    ----------
-    host : Host or None
-        None until it appears in one.
-    """
-
-    host: Host | None = None
-
-    def keys_of(self, actions: Sequence[RoomAction], own: Mapping[str, Does]) -> dict[str, Does]:
-        """What each key does: `actions`, and those that all windows share; `own` has them by name."""
-        does = {**own, "toggle_full_screen": self._full_screen, "screenshot": self._screenshot, "film": self._film,
-                "close": self._close}  # fmt: skip
-        keys = {key: does[action.name] for action in actions for key in action.keys}
-        return keys | {key: does[name] for name in SHARED for key in action_of(name).keys}
-
-    def _full_screen(self) -> None:
-        if self.host is not None:
-            self.host.show_full_screen(not self.host.full_screen)
-
-    def _screenshot(self) -> None:
-        if self.host is not None:
-            self.host.screenshot()
-
-    def _film(self) -> None:
-        if self.host is not None:
-            self.host.film()
-
-    def _close(self) -> None:
-        if self.host is not None:
-            self.host.close_soon()
+def keys_of(guest: Hosted, actions: Sequence[RoomAction], own: Mapping[str, Does]) -> dict[str, Does]:
+    """What each key does: `actions`, and those that all windows share; `own` has them by name."""
+    does = {**own, **guest.asks}
+    keys = {key: does[action.name] for action in actions for key in action.keys}
+    return keys | {key: does[name] for name in SHARED for key in action_of(name).keys}
 
 
 def table_of(actions: Sequence[RoomAction]) -> list[tuple[str, str]]:
@@ -73,7 +45,7 @@ class Room(Hosted, ABC):
 
     def __init__(self, actions: Sequence[RoomAction], own: Mapping[str, Does]) -> None:
         shared = {"escape": self._escape, "toggle_help": self._toggle_help, "toggle_theme": self.toggle_theme}
-        self._does = self.keys_of(actions, {**own, **shared})
+        self._does = keys_of(self, actions, {**own, **shared})
         self._clock, self._notice, self._until, self._escape_until = 0.0, "", 0.0, 0.0
         self._help = 0
         self._dirty = True

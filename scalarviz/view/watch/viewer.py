@@ -27,6 +27,7 @@ from .desk import Desk
 from .differs import differs
 from .hands import Hands, Point
 from .host import TICK, Host
+from .hosted import AGAIN_SECONDS, Hosted
 from .keys import normalised
 from .looks import Looks
 from .opening import PICTURES, TITLE, WEIGHTS, open_files, paste
@@ -43,11 +44,9 @@ NOTICE_SECONDS = 4.0
 """How long a notice stays."""
 PRESSED_SECONDS = 1.6
 """How long a hall sees which key was pressed."""
-AGAIN_SECONDS = 2.0
-"""Within which Escape closes the window when it is pressed again."""
 
 
-class Viewer:
+class Viewer(Hosted):
     """Keys, pointer and redrawing around one workbench. Use it with the workbench's GL context current.
 
     Parameters
@@ -74,7 +73,6 @@ class Viewer:
         self.bench = bench
         bench.bar.told = told
         bench.touch.table = (*help_lines(self.here(in_general=True)), *bench.side.gestures)
-        self.host: Host | None = None
         self.way_out: Callable[[], None] | None = None
         self._shown: Frame | None = None
         self._dirty = True
@@ -87,7 +85,7 @@ class Viewer:
         self.handlers: dict[str, Callable[..., None]] = {
             "toggle_help": self.toggle_help, "escape": self.escape, "paste": partial(paste, self),
             **Looks(bench).handlers, **self.acts.handlers, **WordKeys(self).handlers, **Views(self).handlers,
-            **{n: partial(self._of_host, n) for n in ("screenshot", "film", "open", "toggle_full_screen", "close")},
+            **self.asks, "open": self._ask_file,
         }  # fmt: skip
 
     # ---- what a subclass says
@@ -350,26 +348,24 @@ class Viewer:
         elif self.way_out is not None:
             self.way_out()
         elif self.clock < self._escape_until:
-            self._of_host("close")
+            self._close()
         elif self.host is not None:
             self._escape_until = self.clock + AGAIN_SECONDS
             self.say("Escape again closes the window", AGAIN_SECONDS)
             return
         self._escape_until = 0.0
 
-    def _of_host(self, name: str) -> None:
-        """Actions that the host does."""
-        host = self.host
-        assert host is not None  # the table says that they need one
-        if name in ("screenshot", "film"):
-            self.bench.refresh()  # texts that wait for their time to change are of this moment, too
-            getattr(host, name)()
-        elif name == "toggle_full_screen":
-            host.show_full_screen(not host.full_screen)
-        elif name == "open":
-            host.ask_file(TITLE, (*PICTURES, *WEIGHTS), lambda path: self.open([path]))
-        else:
-            host.close_soon()
+    def _screenshot(self) -> None:
+        self.bench.refresh()  # texts that wait for their time to change are of this moment, too
+        super()._screenshot()
+
+    def _film(self) -> None:
+        self.bench.refresh()
+        super()._film()
+
+    def _ask_file(self) -> None:
+        if self.host is not None:
+            self.host.ask_file(TITLE, (*PICTURES, *WEIGHTS), lambda path: self.open([path]))
 
     # ---- pointer, in device pixels
 
