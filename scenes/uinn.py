@@ -93,7 +93,7 @@ def network(sizes: tuple[int, ...]) -> nn.Sequential:
     return nn.Sequential(*layers[:-1])
 
 
-def report(scene: sv.Scene) -> dict[str, float]:
+def report(scene: sv.Scene) -> dict[str, int]:
     """What the last line and the JSON say beyond what they say of every scene."""
     return {"right": FOUR.right(scene.run)}
 

@@ -182,7 +182,7 @@ def axes(cells: int) -> tuple[Axis, Axis]:
     return Axis("x", -room, 1 + room), Axis("y", -room, 1 + room)
 
 
-def report(scene: sv.Scene) -> dict[str, float]:
+def report(scene: sv.Scene) -> dict[str, int]:
     """What the last line and the JSON say beyond what they say of every scene."""
     return {"right": FOUR.right(scene.run)}
 

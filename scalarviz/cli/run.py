@@ -296,7 +296,7 @@ def _report(loaded: LoadedScene, scene: Scene, as_json: bool, ending: Ending) ->
     except ScalarvizError as error:
         more = {}
         ending.failures.append(str(error))
-    told = "".join(f", {what} {number:.4g}" for what, number in more.items())
+    told = "".join(f", {what} {_said(number)}" for what, number in more.items())
     paced = "" if math.isnan(rate) else f", {rate:,.0f} steps/s"  # none yet, or none since another engine took over
     lost = f", loss {_loss(scene):.5g}" if len(run.history) else ""  # none of these numbers yet: NaN would be a lie
     say(f"{name}: step {run.steps:,}{lost}{told}{paced}, {ending.seconds:.1f} s in all")
@@ -329,8 +329,15 @@ def _loss(scene: Scene) -> float:
     return RunSource(scene.run).whole_loss() if scene.whole_loss else scene.run.loss
 
 
+def _said(number: float) -> str:
+    """A count in full, any other number in four digits."""
+    return f"{number:,}" if isinstance(number, int) else f"{number:.4g}"
+
+
 def _number(value: float, digits: int | None = None) -> float | None:
-    """JSON has no NaN."""
+    """JSON has no NaN; a count stays one."""
+    if isinstance(value, int):
+        return value
     if not math.isfinite(value):
         return None
     return float(value) if digits is None else round(float(value), digits)

@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -73,13 +74,16 @@ class LoadedScene:
         with self._told("finish(scene, options)"):
             return [Path(path) for path in own(scene, options)]
 
-    def report(self, scene: Scene) -> dict[str, float]:
-        """Call the module's ``report``, if it has one; FileFormatError, which names the line, if that fails."""
+    def report(self, scene: Scene) -> dict[str, int | float]:
+        """Call the module's ``report``, if it has one; FileFormatError, which names the line, if that fails.
+
+        What it counts as whole numbers stays so: ``"right": 3``.
+        """
         own = getattr(self.module, "report", None)
         if own is None:
             return {}
         with self._told("report(scene)"):
-            return {str(what): float(number) for what, number in own(scene).items()}
+            return {str(what): _plain(number) for what, number in own(scene).items()}
 
     @contextmanager
     def _told(self, what: str) -> Iterator[None]:
@@ -92,6 +96,11 @@ class LoadedScene:
             if self.module.__name__.startswith("scalarviz.") or _is_ours(error):
                 raise
             raise FileFormatError(_line_of(error, str(self.module.__file__), what)) from error
+
+
+def _plain(number: Any) -> int | float:
+    """A number as JSON writes it, whatever type of which library it has."""
+    return int(number) if isinstance(number, Integral) else float(number)
 
 
 def _is_ours(error: Exception) -> bool:
