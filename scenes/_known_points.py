@@ -7,8 +7,6 @@ whatever is on screen is of one data set at every moment of every branch.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,8 +17,10 @@ from scalarviz import rng
 from scalarviz.errors import InputError
 from scalarviz.run.frame import Frame
 
+from ._fingerprint import fingerprint
 from ._hand_points import point_of, written
 from ._own_points import OwnPoints
+from ._playground_net import shape_of
 from ._points import KINDS, ORDER, points_of
 from ._sort import Sort
 from ._units import Units, plain
@@ -66,6 +66,11 @@ class Recipe:
     foreign: int = 0
     own: OwnPoints | None = field(default=None, compare=False)
     columns: tuple[str, ...] = ()
+
+    @property
+    def table(self) -> str:
+        """What tells the table from every other one; empty of those that are made."""
+        return "" if self.own is None else self.own.identity
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,42 +194,37 @@ class Known:
 
     def __init__(self, first: PointSet, dtype: str) -> None:
         self._dtype = np.dtype(dtype)
-        self._sets: dict[bytes, PointSet] = {}
-        self._last: tuple[Any, PointSet] | None = None
+        self._sets: dict[tuple[str, bytes], PointSet] = {}
+        self._last: tuple[Any, str, PointSet] | None = None
         self.add(first)
         self.first = first
 
     def add(self, points: PointSet) -> PointSet:
         """From now on it is known; returns it, or the one that is learnt from in the same way and was there before."""
         self._last = None
-        return self._sets.setdefault(self._print_of(*points.train), points)
+        return self._sets.setdefault((points.recipe.table, self._print_of(*points.train)), points)
 
-    def of(self, data: Any) -> PointSet:
-        """The points of what a run learns from: its data, shape (numbers of a sample, N)."""
+    def of(self, data: Any, table: str) -> PointSet:
+        """The points of what a run learns from: its data, shape (numbers of a sample, N), and which table they are of.
+
+        Two tables of other words may have the same numbers, so that these alone do not tell.
+        """
         last = self._last
-        if last is not None and last[0] is data:
-            return last[1]
+        if last is not None and last[0] is data and last[1] == table:
+            return last[2]
         inputs, targets = np.asarray(data[:2].T), np.asarray(data[2:3].T)
-        found = self._sets.get(self._print_of(inputs, targets))
+        found = self._sets.get((table, self._print_of(inputs, targets)))
         if found is None:  # given by somebody else
             recipe = replace(self.first.recipe, foreign=len(inputs), added=(), without=())
             places, wanted = inputs.astype(np.float64), targets[:, 0].astype(np.float64)
             found = PointSet(recipe, places, wanted, len(inputs), self.first.sort, self.first.units)
-        self._last = data, found
+        self._last = data, table, found
         return found
 
     def at(self, frame: Frame) -> PointSet:
         """The points of a frame: those that were learnt from at its moment."""
-        return self.first if frame.data is None else self.of(frame.data)
+        shape = shape_of(frame)
+        return self.first if frame.data is None or shape is None else self.of(frame.data, shape.table)
 
     def _print_of(self, *arrays: NDArray[Any]) -> bytes:
         return fingerprint(np.ascontiguousarray(array, self._dtype) for array in arrays)
-
-
-def fingerprint(arrays: Iterable[NDArray[Any]]) -> bytes:
-    """Something short that two rows of arrays share only if every bit is the same."""
-    made = hashlib.blake2b(digest_size=16)
-    for array in arrays:
-        made.update(repr(array.shape).encode())
-        made.update(array.tobytes())
-    return made.digest()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from scalarviz.errors import FileFormatError, InputError, listing, shown
 from scalarviz.io import CsvTable, decoded, parse_csv, read_csv
 from scalarviz.io.decoded import LARGEST
 
+from ._fingerprint import fingerprint
 from ._sort import Sort
 from ._units import Column, Units, standardised
 
@@ -23,7 +25,7 @@ MOST_CLASSES = 8
 STANDARD_INPUT = Path("-")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class OwnPoints:
     """A table as points.
 
@@ -47,6 +49,12 @@ class OwnPoints:
     sort: Sort
     units: Units
     notes: tuple[str, ...] = ()
+
+    @cached_property
+    def identity(self) -> str:
+        """What no other table has: its file, its numbers, the names of its columns and classes, their units."""
+        made = fingerprint((self.inputs, self.targets)).hex()
+        return f"{made} {(self.what, self.units, self.sort.classes)!r}"
 
 
 def read_table(path: Path) -> CsvTable:

@@ -86,9 +86,11 @@ class OtherPoints(Edit):
         inputs = len(points.units.inputs)
         fits = all(FEATURES[name].inputs <= inputs for name in net.shape.features)
         old, new = net.shape.sort, points.sort
-        if old.kind == new.kind and fits:
+        table = points.recipe.table
+        if old.kind == new.kind and fits and net.shape.table == table:
             return Several((refill,), self.said).resolved(hands)
-        change = Change(model=net.with_sort(new, inputs), loss=new.loss())
+        model = net.with_sort(new, inputs, table)
+        change = Change(model=model) if old.kind == new.kind else Change(model=model, loss=new.loss())
         first = new.outputs > 1 and (old.outputs == 1 or new.outputs <= old.outputs)  # what the loss can use at once
         return Several((refill, change) if first else (change, refill), self.said).resolved(hands)
 
@@ -111,7 +113,7 @@ class AddPoint(Edit):
 
     def resolved(self, hands: Hands) -> Edit:
         """The sample that it is."""
-        points = self.known.of(_data(hands))
+        points = self.known.of(_data(hands), net_of(hands).shape.table)
         at = self.at if len(points.units.inputs) == 2 else (self.at[0], 0.0)
         more = self.known.add(points.with_point(at, self.target))
         inputs, targets = more.train
@@ -132,7 +134,7 @@ class RemovePoint(Edit):
 
     def resolved(self, hands: Hands) -> Edit:
         """The others, as other samples."""
-        points = self.known.of(_data(hands))
+        points = self.known.of(_data(hands), net_of(hands).shape.table)
         inputs, targets = points.train
         same = (inputs == self.shown.inputs[self.index]).all(axis=1) & (targets[:, 0] == self.shown.targets[self.index])
         found = np.flatnonzero(same)

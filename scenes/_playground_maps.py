@@ -15,8 +15,7 @@ from scalarviz.run.panels import Axis, Features, NeuronMaps, Panel
 from ._features import FEATURES
 from ._known_points import PointSet
 from ._playground_edits import SwitchFeature
-from ._playground_net import MOST_LAYERS, MOST_UNITS, SetHidden
-from ._playground_now import shape_of
+from ._playground_net import MOST_LAYERS, MOST_UNITS, SetHidden, shape_of
 
 Float = NDArray[np.floating]
 

@@ -13,6 +13,7 @@ from scalarviz.errors import InputError
 from scalarviz.run.edits import Change, Edit, Several
 from scalarviz.run.edits.base import Hands, Names, numbered
 from scalarviz.run.edits.change import ACTIVATIONS
+from scalarviz.run.frame import Frame, Stage
 
 from ._features import FEATURES, Features
 from ._sort import Sort
@@ -40,6 +41,9 @@ class Shape:
         Draws its weights: those of a layer of one place and shape are always the same.
     off : frozenset of str
         Features that are 0.
+    table : str
+        Which table it learns from (:attr:`._own_points.OwnPoints.identity`); empty for points that are made. Of two
+        tables with the same numbers only this says whose names are shown, at every moment of every branch.
     """
 
     features: tuple[str, ...]
@@ -48,6 +52,7 @@ class Shape:
     sort: Sort
     seed: int
     off: frozenset[str] = frozenset()
+    table: str = ""
 
     @property
     def on(self) -> tuple[str, ...]:
@@ -89,11 +94,11 @@ class PlayNet(nn.Sequential):
         """The network with other hidden layers, as it would begin."""
         return PlayNet(replace(self.shape, hidden=tuple(hidden)))
 
-    def with_sort(self, sort: Sort, inputs: int = 2) -> PlayNet:
+    def with_sort(self, sort: Sort, inputs: int = 2, table: str = "") -> PlayNet:
         """The same for other points: with another output, and of one input with its features alone."""
         shape = self.shape
         fits = tuple(name for name in shape.features if FEATURES[name].inputs <= inputs) or ("x",)
-        return PlayNet(replace(shape, sort=sort, features=fits, off=shape.off.intersection(fits)))
+        return PlayNet(replace(shape, sort=sort, features=fits, off=shape.off.intersection(fits), table=table))
 
     def with_features(self, on: Collection[str]) -> PlayNet:
         """The same with these features: a new one has a column more, one that is left out is 0."""
@@ -114,6 +119,25 @@ def net_of(hands: Hands) -> PlayNet:
     if not isinstance(found, PlayNet):
         raise InputError("this edit is for the network of the scene playground")
     return found
+
+
+def shape_of(frame: Frame) -> Shape | None:
+    """The shape of the network of a frame, which may be another one than that of now."""
+    if frame.forward is None:
+        return None
+    net = next((module for module, _ in frame.forward.tape.taps if isinstance(module, PlayNet)), None)
+    if net is None:
+        return None
+    return replace(net.shape, activation=_between(frame.forward.stages) or net.shape.activation)
+
+
+def _between(stages: Sequence[Stage]) -> str:
+    """The activation behind the first hidden layer; empty where there is none to be seen."""
+    layers = [k for k, stage in enumerate(stages) if stage.weight is not None]
+    if len(layers) < 2:
+        return ""
+    kinds = [stage.kind for stage in stages[layers[0] + 1 : layers[1]]]
+    return kinds[0] if kinds else "identity"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

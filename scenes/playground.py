@@ -182,7 +182,8 @@ def build(options: Options) -> sv.Scene:
     _check_hidden(options.hidden)
     points = points_for(_recipe(options))
     features = _check_features(options, points)
-    net = PlayNet(Shape(features, options.hidden, options.activation, points.sort, options.seed))
+    table = points.recipe.table
+    net = PlayNet(Shape(features, options.hidden, options.activation, points.sort, options.seed, table=table))
     optimizer, usual_lr = OPTIMIZERS[options.optimizer]
     rule = optimizer(net.parameters(), lr=options.lr or usual_lr)
     own = points.recipe.own
