@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +25,29 @@ UP, ACROSS = 9, 24
 
 def panels_of(known: Known, hand: Hand, batch: int) -> tuple[Panel, ...]:
     """The panels of a scene with these points; axes, colours and words are those of the points of each moment."""
-    step = f"{batch:,} points a step" if batch > 1 else "one point a step"
     kinds = _Kinds(known, hand)
     flat, neuron_maps, switches = kinds.of(known.first)
-    return flat, LossCurve(step, held_back(known)), neuron_maps, switches
+    return flat, _Curves(held_back(known)).of(batch), neuron_maps, switches
+
+
+class _Curves:
+    """Loss curves, one for each size of a batch that there was: the label says it of every moment."""
+
+    def __init__(self, test: HeldBack) -> None:
+        self._test = test
+        self._made: dict[int, LossCurve] = {}
+
+    def of(self, batch: int) -> LossCurve:
+        """The curve of steps of so many points."""
+        if batch not in self._made:
+            label = f"{batch:,} points a step" if batch > 1 else "one point a step"
+            now = partial(self._at, before=batch)
+            self._made[batch] = LossCurve(label, self._test, at=now)
+        return self._made[batch]
+
+    def _at(self, moment: Moment, *, before: int) -> LossCurve:
+        settings = moment.frame.settings
+        return self.of(before if settings is None else settings.batch_size)
 
 
 class _Kinds:

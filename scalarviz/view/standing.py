@@ -11,6 +11,7 @@ from .cubes.scale import ActivationScale, Coloring
 from .draw.theme import Theme
 from .micro.inside import Inside
 from .panels.side import SidePanels
+from .shown.probed import Probed
 from .shown.subject import Subject
 from .space.layout import Layout
 from .space.viewpoint import Viewpoint
@@ -26,6 +27,7 @@ class Standing(Aim):
     cmap_name: str
     inside: Inside
     layout: Layout
+    probed: Probed
     swatch: InputSwatch
     _keys: tuple[tuple[str, str], ...]
 
@@ -39,6 +41,7 @@ class Standing(Aim):
 
     def _set_up(self) -> None:
         """Everything in its place, seen as a whole."""
+        self.probed = Probed(self.subject)
         self._arrange()
         self._view = Viewpoint(self.layout)
         self._stand()
@@ -60,6 +63,15 @@ class Standing(Aim):
         way = frame.forward
         return way is None or (way.tensors, way.stages) == self._made_for
 
+    def taken(self, frame: Frame) -> Frame:
+        """Follow a frame; returns it with the rows of the sample that is drawn at its moment."""
+        before = self.side.ground.probes
+        self.follow(frame)
+        probe, way = self.subject.probe, frame.forward
+        if self.side.ground.probes == before or probe is None or way is None:
+            return frame
+        return frame.with_activations(way.activations(probe, frame.values))
+
     def follow(self, frame: Frame) -> bool:
         """Stand anew for a frame of another network; returns whether it is one. What was selected is let go of.
 
@@ -67,12 +79,14 @@ class Standing(Aim):
         one that it was. The new network stands in its place at once, and the camera glides to where all of it is seen.
         """
         subject, touch = self.subject.after(frame), self.touch
+        self.side.ground.probes += self.probed.follow(subject, frame)
         called = subject.sample.outputs == self.subject.sample.outputs  # other classes have other names
         if called and (subject.tensors, subject.stages) == self._made_for:
             return False
         if subject is not self.subject:
             self.subject, ahead = subject, self.side.ground.ahead
-            self.side = SidePanels(subject, self.theme, hints=bool(self._keys))
+            before, self.side = self.side, SidePanels(subject, self.theme, hints=bool(self._keys))
+            self.side.keep(before)
             self.side.ground.ahead, self.swatch = ahead, InputSwatch(self.side.ground)
         self._make(self.colouring.shows)
         self.touch.table, self.touch.asks, self.touch.help = touch.table, touch.asks, touch.help

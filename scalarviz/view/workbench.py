@@ -222,7 +222,7 @@ class Workbench(Touching):
         seconds : float, optional
             Since the last update, on the viewer's clock: colour ranges grow slowly. None fits them to this frame.
         """
-        self.follow(frame)
+        frame = self.taken(frame)
         gone = went(self._frame, frame)  # then the range of the colours is that of the step, whatever was before
         by_hand = changed_by_hand(self._frame, frame) or (gone and not self.bar.running)
         waits = None if by_hand else seconds  # what a hand does is written at once

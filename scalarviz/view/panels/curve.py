@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -76,6 +76,14 @@ class LossDrawer(Drawer[LossCurve]):
         facts = ground.subject.source.facts
         self._batch = None if facts is None else facts.batch_size
 
+    def keep(self, other: Drawer[Any]) -> None:
+        """How the axis is divided, what has been measured, and of which batch the scene's label speaks."""
+        if not isinstance(other, LossDrawer):
+            return
+        self.switch, self.steps, self.losses = other.switch, other.steps, other.losses
+        self._accuracies, self._values, self._data = other._accuracies, other._values, other._data
+        self._pace, self._batch = other._pace, other._batch
+
     @property
     def accuracy(self) -> float | None:
         """Share of the test's samples read rightly, when last measured."""
@@ -141,7 +149,7 @@ class LossDrawer(Drawer[LossCurve]):
         ahead = self.ground.ahead
         coming = None if ahead is None or len(frame.curve.step) else ahead.coming(frame)
         ahead = holding(ahead, frame)
-        label = self._label()
+        label = self._label(frame)
         facts = self.ground.subject.source.facts
         noisy = facts is not None and not facts.whole
         curves = [Line(label, frame.curve.step, frame.curve.loss, noisy=noisy)]
@@ -154,12 +162,15 @@ class LossDrawer(Drawer[LossCurve]):
         return loss_panel(box, theme, curves, words.note, before, note_old=words.old, until=words.step,
                           switch=self.switch, ahead=ahead, steps=self.step_axis)  # fmt: skip
 
-    def _label(self) -> str:
-        """What a step's loss is of: what the scene says, until a hand has changed the size of the batch."""
+    def _label(self, frame: Frame) -> str:
+        """What a step's loss is of: what the scene says, or where a hand has changed the batch, so many samples."""
         facts = self.ground.subject.source.facts
-        if facts is None or facts.batch_size == self._batch:
+        if self.panel.at is not None or facts is None:  # the scene says it of every moment
             return self.panel.label
-        return f"{facts.batch_size:,} {noun(self.ground.subject, facts.batch_size)} a step"
+        batch = facts.batch_size if frame.settings is None else frame.settings.batch_size
+        if batch == self._batch:
+            return self.panel.label
+        return f"{batch:,} {noun(self.ground.subject, batch)} a step"
 
     # ---- hands
 

@@ -79,12 +79,13 @@ def state_of(
     facts = subject.source.facts
     coming = None if ahead is None or frame.loss == frame.loss else ahead.coming(frame)
     own = frame.loss if coming is None else coming
+    of_then = frame.settings  # of the moment shown: the run may train otherwise by now
     return HudState(
         frame.step,
         own if whole is None else whole,
         frame.lr if frame.next_lr is None else frame.next_lr,
-        "" if facts is None else facts.optimizer,
-        0 if facts is None else facts.batch_size,
+        "" if facts is None else facts.optimizer if of_then is None else of_then.optimizer,
+        0 if facts is None else facts.batch_size if of_then is None else of_then.batch_size,
         pace,
         quantity.words,
         said_of(quantity.name, subject, frame),

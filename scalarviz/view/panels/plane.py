@@ -14,6 +14,7 @@ from ...run.panels import PlaneMap, Points
 from ..draw.places import COLUMN, Box
 from ..draw.sketch import Sketch
 from ..draw.text import number, short
+from ..shown.probed import number_of
 from .drawer import Drawer, Ground, Point, sentence
 from .image import words_of
 from .overlay import pointer_label
@@ -152,7 +153,8 @@ class PlaneDrawer(Drawer[PlaneMap]):
         if probe is None or over is None or not len(over.kept):
             return ()
         if self._ringed is None or self._ringed[0] is not over or not np.array_equal(self._ringed[1], probe):
-            self._ringed = over, probe.copy(), _number_of(self.panel, over.points, probe)
+            samples = np.asarray(self.panel.inputs(np.asarray(over.points.x, float)), float)
+            self._ringed = over, probe.copy(), number_of(samples, probe)
         index = self._ringed[2]
         if index is None or (over.points.back[index] and not self.toggles[TEST].on):
             return ()
@@ -296,16 +298,6 @@ _LESSONS = (
     ("Click", "an empty place of the map: add a point"),
     ("Right click", "a point of the map: take it away"),
 )
-
-
-def _number_of(panel: PlaneMap, points: Points, probe: NDArray[np.floating]) -> int | None:
-    """Number of the point whose sample is the probe; None where it is none of them."""
-    samples = np.asarray(panel.inputs(np.asarray(points.x, float)), float)
-    if samples.shape[1:] != probe.shape:
-        return None
-    away = np.abs(samples - probe).max(axis=1)
-    index = int(np.argmin(away))
-    return index if away[index] <= 1e-6 * (1 + np.abs(probe).max()) else None
 
 
 def _same(one: Points, other: Points) -> bool:

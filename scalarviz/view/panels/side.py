@@ -67,6 +67,13 @@ class SidePanels:
         self.drawers[name] = drawer
         return name
 
+    def keep(self, before: SidePanels) -> None:
+        """What hands have set at the same panels of a picture before, and what they have measured."""
+        self.ground.probes = before.ground.probes
+        for name, drawer in self.drawers.items():
+            if type(before.drawers.get(name)) is type(drawer):
+                drawer.keep(before.drawers[name])
+
     def add(self, panel: Panel) -> None:
         """One more panel in the column; lay out again after it."""
         self.column.names.append(self._take(panel))

@@ -96,6 +96,8 @@ class Subject:
         Whether the loss that is told is that of all samples, at the numbers shown.
     table : callable or None
         How it learns a table that is pasted or dropped; see :class:`~scalarviz.run.scene.Scene`.
+    of_data : bool
+        Whether nobody gave the sample: it is one of the data.
     """
 
     source: Source
@@ -106,6 +108,7 @@ class Subject:
     plan: Plan | None = None
     whole_loss: bool = False
     table: Callable[[CsvTable], Edit] | None = None
+    of_data: bool = False
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -242,7 +245,8 @@ def scene_subject(scene: Scene, source: Source) -> Subject:
     wanted = None if target is None else np.array(target, np.float64).ravel()  # changes when a hand chooses another
     sample = Sample(inputs, outputs, wanted, colours, "sheet" in speaks_of)
     given = None if own is None else own.copy()
-    return Subject(source, own, sample, scene.panels, given, scene.plan, scene.whole_loss, scene.table)
+    of_data = first is not None
+    return Subject(source, own, sample, scene.panels, given, scene.plan, scene.whole_loss, scene.table, of_data)
 
 
 def _names(given: tuple[str, ...], count: int, letter: str) -> tuple[str, ...]:
