@@ -7,6 +7,7 @@ Nothing heavy is imported at the top: ``scalarviz --help`` answers at once.
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -106,7 +107,7 @@ def _app(arguments: list[str]) -> tuple[Any, str]:
     if asked in scene_names() or asked.endswith(".py"):
         _add_scene(app, asked)
     app.command("scenes", help=COMMANDS["scenes"])(_scenes)
-    app.command("tour", help=COMMANDS["tour"])(_tour)
+    app.command("tour", help=COMMANDS["tour"])(_tour_with_flags() if asked == "tour" else _unasked)
     _add_tools(app)
     return app, asked
 
@@ -200,7 +201,17 @@ def _scenes() -> None:
         tell(f"{name:{width}}  {summary}")
 
 
-def _tour() -> int:
+def _tour_with_flags() -> Callable[..., int]:
+    """The tour with those flags of the scenes that are of the picture alone."""
+    from pydantic import create_model
+
+    from .flags import command_from
     from .rooms import open_tour
 
-    return _interruptible(open_tour)
+    known = importlib.import_module("scalarviz.scenes.options").SceneOptions.model_fields
+    flags: dict[str, Any] = {name: (known[name].annotation, known[name]) for name in ("theme", "presenter")}
+
+    def run(options: Any) -> int:
+        return _interruptible(lambda: open_tour(**dict(options)))
+
+    return command_from(create_model("TourOptions", **flags), run)

@@ -17,6 +17,7 @@ from .here import scene_files, summary_of
 from .scene import WRITER, load_scene
 
 if TYPE_CHECKING:
+    from ..view.draw.theme import Theme
     from ..view.rooms.door import Door, Opened, Way
     from ..view.rooms.rooms import Rooms
     from ..view.rooms.station import Station
@@ -59,16 +60,17 @@ def open_wall(help_instead: Callable[[], int]) -> int:
     return walk(found, found.wall, WALL)
 
 
-def open_tour() -> int:
+def open_tour(theme: str = "dark", presenter: bool = False) -> int:
     """Show the tour, then the wall, until the window is closed; returns the exit code."""
     if not wants_window():
         return fail("the tour needs a window, and there is no display (DISPLAY and WAYLAND_DISPLAY are not set)")
     from ..view.window.qt_trial import WindowProbe
 
     probe = WindowProbe()
+    from ..view.draw.theme import presenting
     from ..view.rooms.rooms import TOUR
 
-    found = rooms()
+    found = rooms(presenting(theme, presenter))
     if reason := probe.reason():
         return fail(f"the tour needs a window: {reason}")
     say("scalarviz: Space or Right leads on, Left back, Escape ends the tour on the wall of all scenes")
@@ -94,13 +96,13 @@ def walk(found: Rooms, first: Callable[[tuple[int, int]], Guest], name: str) -> 
         return stop.code
 
 
-def rooms() -> Rooms:
+def rooms(theme: Theme | str = "dark") -> Rooms:
     """The way through a window of all scenes."""
     from ..view.rooms.rooms import Rooms
     from ..view.watch.opening import PICTURES, WEIGHTS
 
     doors = [door_of(name, path) for name, path in scene_files().items()]
-    return Rooms(doors, lambda path: way_of(path, doors), (*PICTURES, *TABLES, *WEIGHTS), stations=_stations)
+    return Rooms(doors, lambda path: way_of(path, doors), (*PICTURES, *TABLES, *WEIGHTS), theme, _stations)
 
 
 def _stations() -> Sequence[Station]:

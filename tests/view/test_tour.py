@@ -9,6 +9,7 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
+from scalarviz.view.draw.theme import presenting
 from scalarviz.view.rooms.door import Door, Opened
 from scalarviz.view.rooms.rooms import Rooms
 from scalarviz.view.rooms.station import Act, Station, again
@@ -207,6 +208,26 @@ def test_every_size_is_drawn_and_the_line_is_above_the_scene(host, size):
     assert host.view.view.bench.size == (size[0], max(size[1] - host.view._bar, 160))
     line = picture[: host.view._bar - 4]
     assert (line.reshape(-1, 3) == line[0, 0]).all(axis=1).mean() > 0.3  # one plain ground
+
+
+def test_in_a_hall_its_line_is_larger_and_has_no_small_print(rooms):
+    plain = Unseen(rooms.tour, (1280, 720))
+    at(plain, 0)
+    usual, bar = line_of(plain), plain.view._bar
+    plain.close_soon()
+    rooms.theme = presenting("light")
+    host = Unseen(rooms.tour, (1280, 720))
+    at(host, 0)
+    words = line_of(host)
+    assert "Begin" in words
+    assert set(words) < set(usual)  # the keys are not there
+    assert host.view._painters[0].scale == 1.5 * plain.view._painters[0].scale
+    assert host.view._bar >= bar
+    assert host.view.view.bench.theme.presenter
+    host.view.key("L", "l")
+    toggled = rooms.theme
+    assert (toggled.name, toggled.presenter) == ("dark", True)
+    host.close_soon()
 
 
 def test_it_begins_from_the_wall_too(rooms):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from ..draw.theme import get_theme
+from ..draw.theme import Theme, get_theme, presenting
 from ..watch.actions import action_of
 from ..watch.live import LiveView
 from ..watch.telling import WAIT
@@ -37,7 +37,7 @@ class Rooms:
         Says for a file that was dropped which door it opens and how; raises ScalarvizError where none does.
     endings : sequence of str
         Of the names of files that some door takes.
-    theme : str
+    theme : str or Theme
     stations : callable, optional
         Says what the tour shows; without it there is none.
 
@@ -52,7 +52,7 @@ class Rooms:
         doors: Sequence[Door],
         receive: Callable[[Path], Way],
         endings: Sequence[str] = (),
-        theme: str = "dark",
+        theme: str | Theme = "dark",
         stations: Callable[[], Sequence[Station]] | None = None,
     ) -> None:
         self._stations = stations
@@ -88,7 +88,7 @@ class Rooms:
             size,
             steps=opened.steps,
             duration=opened.duration,
-            theme=self.theme.name,
+            theme=self.theme,
             wait=WAIT,
             first_start=opened.first_start,
         )
@@ -126,7 +126,7 @@ class Rooms:
 
     def toggle_theme(self) -> None:
         """Light or dark."""
-        self.theme = get_theme("light" if self.theme.name == "dark" else "dark")
+        self.theme = presenting("light" if self.theme.name == "dark" else "dark", self.theme.presenter)
 
     # ---- scenes that are made
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from ...errors import ScalarvizError
 from ..draw.gl import gloo
 from ..draw.painter import Painter
+from ..draw.places import PRESENTER
 from ..panels.overlay import help_panel
 from ..watch.actions import find
 from ..watch.hands import Point
@@ -154,7 +155,7 @@ class Tour(Hosted):
         opened = building.made
         size = self._size[0], max(self._size[1] - self._bar, 160)
         self._stage = Stage(self.host, size, self._bar)
-        look = self.rooms.theme.name
+        look = self.rooms.theme
         self.view = StationView(
             opened.scene, size, steps=opened.steps, duration=opened.duration, theme=look, playing=False,
             first_start=opened.first_start,
@@ -182,9 +183,9 @@ class Tour(Hosted):
     # ---- picture
 
     def _lay_out(self) -> None:
-        self._scale = scale_of(self._size)
-        self._bar = round(line_height(self._size) * self._scale)
+        self._scale = scale_of(self._size) * (PRESENTER if self.rooms.theme.presenter else 1.0)
         logical = self._size[0] / self._scale, self._size[1] / self._scale
+        self._bar = round(line_height(logical) * self._scale)
         self._painters = [Painter(logical, self._scale) for _ in range(2)]
         self._drawn = None
 

@@ -22,8 +22,8 @@ def scale_of(size: tuple[int, int]) -> float:
     return max(1.0, min(size[0] / USUAL[0], size[1] / USUAL[1]))
 
 
-def line_height(size: tuple[int, int]) -> float:
-    """Logical pixels of the line in a window of so many device pixels."""
+def line_height(size: tuple[float, float]) -> float:
+    """Logical pixels of the line in a window of so many."""
     return SMALL if size[0] < 900 or size[1] < 500 else HEIGHT
 
 
@@ -50,14 +50,14 @@ def line(
     waits : bool
         Whether the coming one is still being built.
     """
-    small = line_height((int(size[0]), int(size[1]))) == SMALL
+    small = line_height(size) == SMALL
     margin, head, text, high = (12.0, 16, LABEL, SMALL) if small else (24.0, 20, TITLE, HEIGHT)
     station, sketch = stations[number], Sketch()
     sketch.rect(0, 0, size[0], high, fill=theme.panel)
     _progress(sketch, size[0], high, theme, len(stations), number, done)
     first = 20.0 if small else 31.0
     right = size[0] - margin
-    for action in reversed(TOUR):
+    for action in () if theme.presenter else reversed(TOUR):  # no small print in a hall
         for words, colour, bold in ((action.words, theme.text3, False), (action.keys[0], theme.text2, True)):
             sketch.text(right, first, words, LABEL, colour, bold=bold, anchor="right")
             right -= measure(words, LABEL, bold) + (5 if not bold else 14)
