@@ -482,3 +482,20 @@ def test_the_card_leaves_its_neuron_and_the_buttons_free_and_no_word_half_covere
     finally:
         view.close()
         scene.run.close()
+
+
+@pytest.mark.parametrize("size", [(1024, 768), (1280, 720), (1920, 1080)])
+@pytest.mark.parametrize("hands", [False, True])
+def test_all_neurons_of_the_default_playground_are_named(size, hands):
+    """Beside their maps, of which none lies on a name."""
+    scene = playground.build(playground.Options(engine="numpy"))
+    bench = bench_of(scene, size, hands=hands)
+    places = bench.side.drawer(NeuronMaps)._places
+    names = {item.text: item for sketch in bench.side.spread_out() for item in sketch.texts}
+    assert {"h1", "h2", "h3", "h4", "k1", "k2"} <= set(names)
+    for name in places.names.values():
+        item = names[name]
+        right = item.x + measure(name, item.size, True)
+        for x, y, wide, high in places.boxes.values():
+            assert right < x - 1 or item.x > x + wide or item.y < y or item.y - 12 > y + high
+    scene.run.close()

@@ -18,6 +18,7 @@ MOST = 32
 """Units of a layer of which each has its map beside it; of more, only the one that is pointed at is drawn."""
 _LEAST = 13.0  # a smaller one shows nothing
 _SHARE = 0.72  # of the distance of two units that a map takes
+_YIELDS = 0.1  # the share of its side that a map gives up for the names
 _HOT = 12.0  # side of the place of a unit without a map
 
 
@@ -47,7 +48,9 @@ class NeuronPlaces:
     def __init__(self, layers: Sequence[Hidden], setting: Setting) -> None:
         self.setting = setting
         places = [_middles(layer, setting) for layer in layers]
-        self.side = side = _side_of([p for p in places if 0 < len(p) <= MOST], large=setting.turns)
+        few = [(layer, row) for layer, row in zip(layers, places, strict=True) if 0 < len(row) <= MOST]
+        side = _side_of([row for _, row in few], large=setting.turns)
+        self.side = side = _named_side(few, side) if setting.turns else side
         self.boxes: dict[tuple[int, int], Box] = {}
         self.drawn: list[tuple[int, int]] = []
         self.names: dict[tuple[int, int], str] = {}
@@ -65,7 +68,7 @@ class NeuronPlaces:
                     self.drawn.append((index, unit))
                     numbers.append(start + unit)
                     name = layer.name(unit)
-                    if setting.turns and room >= measure(name, LABEL, True) + 6:
+                    if setting.turns and room >= _wanted(name):
                         self.names[index, unit] = name
             start += layer.units
         self.numbers = np.array(numbers, np.intp)
@@ -91,6 +94,20 @@ def _side_of(places: Sequence[NDArray[np.float64]], *, large: bool) -> float:
     step = min([1e3, *(float(np.hypot(*np.diff(row, axis=0).T).min()) for row in places if len(row) > 1)])
     side = min(LARGE if large else SMALL, max(_SHARE * step, min(SMALL, step - 3.0)))
     return float(np.floor(side)) if side >= _LEAST else 0.0
+
+
+def _named_side(few: Sequence[tuple[Hidden, NDArray[np.float64]]], side: float) -> float:
+    """A little less than `side`, where names have room then that had none."""
+    for layer, row in few:
+        short = max(_wanted(layer.name(unit)) for unit in range(len(row))) - _room(row, side)
+        if 0 < short <= _YIELDS * side:
+            return float(np.floor(side - short))
+    return side
+
+
+def _wanted(name: str) -> float:
+    """Pixels that a name takes beside a map."""
+    return measure(name, LABEL, True) + 6
 
 
 def _room(row: NDArray[np.float64], side: float) -> float:
