@@ -523,5 +523,8 @@ def test_outputs_are_called_as_the_classes_of_the_table_that_is_learnt_now():
             view.worker.settle()
             view.tick(0.02)
             assert view.bench.subject.sample.outputs == names
-            assert set(names) <= set(words(view.bench))
+            said = set(words(view.bench))
+            assert set(names) <= said
+            assert "logits" in said  # what the loss takes are no probabilities
+            assert "output" not in said
         view.close()

@@ -290,7 +290,8 @@ class FewFlow:
         if "target" in self._columns:
             self._chip(sketch, x + self._at.target, y, self._at.width, strong=False)
         if first:
-            for name, at in zip(self._columns, (self._at.sum, self._at.output, self._at.target), strict=False):
+            called = [self._sample.called(self._last) if name == "output" else name for name in self._columns]
+            for name, at in zip(called, (self._at.sum, self._at.output, self._at.target), strict=False):
                 sketch.text(x + at, y - CHIP[1] / 2 - 10, name, LABEL, theme.text2, anchor="middle")
 
     def _output_swatch_lines(self, sketch: Sketch) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.frame import Frame
+from ...run.frame import Frame, Stage
 from ..draw.maps import displayed
 from ..draw.places import CHANNEL, LABEL, Box
 from ..draw.sketch import Sketch
@@ -41,16 +41,16 @@ def input_swatch(box: Box) -> Box:
     return box[0], box[1] + 20, _SWATCH, _SWATCH
 
 
-def outcome(box: Box, theme: Theme, sample: Sample, frame: Frame, last: str, loss: float | None) -> Sketch:
-    """The panel for one frame; `last` names the stage whose row is the output."""
+def outcome(box: Box, theme: Theme, sample: Sample, frame: Frame, last: Stage, loss: float | None) -> Sketch:
+    """The panel for one frame; `last` is the stage whose row is the output."""
     sketch = Sketch()
     if "input" not in frame.activations:
         return sketch
-    output = frame.activations[last]
+    output = frame.activations[last.name]
     if sample.colours and sample.wanted is not None:
         _swatches(sketch, box, theme, (frame.activations["input"], output, sample.wanted))
     else:
-        _numbers(sketch, box, theme, sample, output)
+        _numbers(sketch, box, theme, sample, output, sample.called(last))
     if loss is not None:
         sketch.text(box[0] + box[2], box[1] + box[3] - 4, loss_line(sample, loss), LABEL, theme.text1, anchor="right")
     return sketch
@@ -69,9 +69,9 @@ def _swatches(sketch: Sketch, box: Box, theme: Theme, colours: tuple[NDArray[np.
     sketch.arrow((x + _SWATCH + 4, middle), (places[1] - 4, middle), theme.flow, 1.4)
 
 
-def _numbers(sketch: Sketch, box: Box, theme: Theme, sample: Sample, output: NDArray[np.floating]) -> None:
+def _numbers(sketch: Sketch, box: Box, theme: Theme, sample: Sample, output: NDArray[np.floating], called: str) -> None:
     x, y = box[0] + box[2] - len(sample.outputs) * (_CHIP + 6) + 6, box[1] + 20
-    rows = [("output", output)] if sample.wanted is None else [("output", output), ("target", sample.wanted)]
+    rows = [(called, output)] if sample.wanted is None else [(called, output), ("target", sample.wanted)]
     for row, (title, values) in enumerate(rows):
         top = y + 34 * row
         sketch.text(x - 10, top + 19, title, LABEL, theme.text2, anchor="right")

@@ -216,8 +216,8 @@ class Scenery:
             sketches.append(self.flow.numbers(frame, loss, reached))
         if self._labels is not None:
             sketches.append(self._labels.ranges(colouring.extents(), self._theme, colouring.bound))
-        last = self._subject.stages[-1].name if self._subject.stages else ""
-        if self._outcome is not None and (reached is None or reached[last].all()):
+        last = self._subject.stages[-1] if self._subject.stages else None
+        if self._outcome is not None and last is not None and (reached is None or reached[last.name].all()):
             sketches.append(outcome(self._outcome, self._theme, self._subject.sample, frame, last, loss))
         return sketches
 

@@ -70,6 +70,10 @@ class Sample:
         number = float(self.target[0])
         return int(number) if number.is_integer() and 0 <= number < len(self.outputs) else None
 
+    def called(self, last: Stage) -> str:
+        """What the row of the last stage is called: of a loss over classes that takes plain sums they are logits."""
+        return "logits" if self.label is not None and last.kind == "linear" else "output"
+
 
 NOTHING = Sample((), ())
 
