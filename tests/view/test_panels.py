@@ -44,7 +44,9 @@ def test_a_log_axis_holds_the_values_between_few_nice_ticks(values: list[float],
     assert scale.log
     assert scale.low <= min(values) <= max(values) <= scale.high
     assert 2 <= len(scale.ticks) <= most
-    assert (scale.low, scale.high) == (scale.ticks[0], scale.ticks[-1])
+    assert scale.low <= scale.ticks[0] < scale.ticks[-1] <= scale.high
+    span = max(np.log(max(values) / min(values)) + 2 * np.log(1.02), 2 * np.log(1.7))  # a flat curve has some air
+    assert np.log(scale.high / scale.low) <= 1.6 * span + 1e-9  # most of the height is the curve's
     for tick in scale.ticks:
         mantissa = float(f"{tick:.6e}".split("e")[0])
         assert mantissa in (1, 1.5, 2, 3, 4, 5, 7)
@@ -73,6 +75,9 @@ def test_known_axes() -> None:
     assert axis(np.array([0.1, 0.0367]), most=6).ticks == (0.03, 0.04, 0.05, 0.07, 0.1, 0.15)
     assert axis(np.array([0.1, 0.012]), most=6).ticks == (0.01, 0.02, 0.05, 0.1, 0.2)
     assert axis(np.array([0.09, 0.0012]), most=6).ticks == (0.001, 0.003, 0.01, 0.03, 0.1)
+    low = axis(np.array([3.0, 0.1]), most=3)  # in a low panel; not 0.01, 1 and 100
+    assert low.ticks == (0.1, 1)
+    assert (low.low, low.high) == pytest.approx((0.1, 3), rel=0.03)
 
 
 @pytest.mark.parametrize(

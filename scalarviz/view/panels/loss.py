@@ -22,6 +22,7 @@ DASHES = 6.0, 4.0
 """Logical pixels on and off, of a curve of another data set."""
 _AXIS = 40  # room for the numbers on the left
 _MANTISSAS = ((1, 1.5, 2, 3, 4, 5, 7), (1, 2, 5), (1, 3), (1,))
+_ROOM = 1.6  # of the values' own span: what a logarithmic axis takes at most for ends that are ticks
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +49,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The vertical axis: `low`..`high`, gridlines at `ticks`."""
+    """The vertical axis: `low`..`high`, gridlines at `ticks`, which need not be its ends."""
 
     low: float
     high: float
@@ -69,7 +70,10 @@ def can_be_log(values: Array) -> bool:
 
 
 def axis(values: Array, most: int = 6, *, linear: bool = False) -> Axis:
-    """An axis with nice ends that holds every finite value; logarithmic unless a value is negative, or `linear`."""
+    """An axis that holds every finite value, logarithmic unless a value is negative, or `linear`.
+
+    Its ends are ticks where that costs little of the height; a linear one's always are.
+    """
     finite = np.asarray(values, float)[np.isfinite(values)]
     if not linear and can_be_log(finite):
         return _log_axis(float(finite[finite > 0].min()), float(finite.max()), most)
@@ -82,15 +86,16 @@ def _log_axis(low: float, high: float, most: int) -> Axis:
     if high / low < 3:  # a flat curve keeps some air around it
         middle = np.sqrt(low * high)
         low, high = middle / 1.7, middle * 1.7
+    most_room = _ROOM * np.log(high / low)
     for mantissas in _MANTISSAS:
         ticks = _log_ticks(low, high, mantissas)
-        if len(ticks) <= most:
+        if len(ticks) <= most and np.log(ticks[-1] / ticks[0]) <= most_room:
             return Axis(ticks[0], ticks[-1], ticks, True)
-    decades = _log_ticks(low, high, (1,))
-    every = -(-(len(decades) - 1) // (most - 1))
-    first = decades[0]
-    kept = tuple(first * 10.0 ** (every * k) for k in range(-(-(len(decades) - 1) // every) + 1))
-    return Axis(kept[0], kept[-1], kept, True)
+    # Before the curve is pressed into a part of the height: ends that are no ticks.
+    inside = [tuple(t for t in _log_ticks(low, high, mantissas) if low <= t <= high) for mantissas in _MANTISSAS]
+    fitting = (ticks for ticks in inside if 2 <= len(ticks) <= most)
+    ticks = next(fitting, inside[-1] if len(inside[-1]) > most else inside[0])
+    return Axis(low, high, ticks[:: -(-len(ticks) // most)], True)
 
 
 def _log_ticks(low: float, high: float, mantissas: Sequence[float]) -> tuple[float, ...]:
