@@ -125,7 +125,7 @@ class Workbench(Touching):
                             single=self.scenery.flow is not None, density=self.scale)  # fmt: skip
         self.strip.sizing = self.sizing
         self._numbers, self._moving, self._touched = list[Sketch](), list[Sketch](), list[list[Sketch]]()
-        self._time = list[Sketch]()
+        self._time, self._on_cubes = list[Sketch](), list[Sketch]()
 
     def show_keys(self, table: Sequence[tuple[str, str]]) -> None:
         """Another line of keys, in an opened step too; an empty one says nothing."""
@@ -248,6 +248,8 @@ class Workbench(Touching):
         room = explained and not self.touch.below(self.places) and not self.side.takes_strip
         self.story.update(self.places, self.theme, bar=bool(self._time), free=room)
         self.side.strip_shown = self.story.beside is None
+        small = None if self.slab.shares is None else Small(self.slab.shares, self._hit, self.slab.own)
+        self._on_cubes = self.inside.on_cubes(frame, small)  # at every frame, as the colours below them
         if self.text_pace.due(frame, (pace_text, *self.side.headlines), waits):
             if explained:
                 self.touch.explain(frame)
@@ -268,20 +270,16 @@ class Workbench(Touching):
         self._touched = [part for part in [self.side.floating()] if part] + above
 
     def _texts(self, frame: Frame, pace_text: str) -> list[Sketch]:
-        inside = self.inside
-        scale = inside.scale(self.activations)
-        small = None if self.slab.shares is None else Small(self.slab.shares, self._hit, self.slab.own)
-        sketches = self.scenery.cubes(inside.rows(frame), self.colouring, scale, inside.skip, small) + inside.texts()
+        inside, sketches = self.inside, self.inside.texts()
+        marks = marks_on(self.slab, self.colouring, self.camera, self.size[0] / self.camera.size[0])
         if self.places.legend is not None and self.spread:
-            marks = marks_on(self.slab, self.colouring, self.camera, self.size[0] / self.camera.size[0])
             sketches += self.strip.foot(self.places.legend, frame, marks)
         elif self.places.strip is not None and inside.told is None:
-            marks = marks_on(self.slab, self.colouring, self.camera, self.size[0] / self.camera.size[0])
             selected, beside = self.selected if self.touch.below(self.places) else None, self.story.beside
             sketches += self.strip.sketches(self.places.strip, frame, selected=selected, marks=marks, beside=beside,
                                             other=self.side.scale)  # fmt: skip
         sketches += self.scenery.around(frame, self.colouring, inside.loss(frame), inside.reached)
-        sketches.append(self.scenery.trouble(frame, [*self._static, *sketches]))
+        sketches.append(self.scenery.trouble(frame, [*self._static, *self._on_cubes, *sketches]))
         if self.places.hud is not None:
             second = "  ·  ".join([*self.scenery.homeless, pace_text])  # where there is no room at the layer
             outside = inside.told is None
@@ -298,7 +296,7 @@ class Workbench(Touching):
     def sketches(self) -> list[Sketch]:
         """Everything flat that is on the picture now: labels, panels, numbers."""
         still = [*self.scenery.static, *self.story.sketches] if self.story.sketches else self._static
-        return [*still, *self.side.spread_out(), *self._moving, *self._time, *self._numbers]
+        return [*still, *self.side.spread_out(), *self._moving, *self._time, *self._on_cubes, *self._numbers]
 
     @property
     def overlays(self) -> list[list[Sketch]]:

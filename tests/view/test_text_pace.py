@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scalarviz.scenes import neuron
 
 import scalarviz as sv
 from scalarviz import Run, nn, optim
@@ -14,7 +15,7 @@ from scalarviz.run import Scene
 from scalarviz.run import panels as described
 from scalarviz.run.panels import LossCurve
 from scalarviz.view.draw.sketch import rgba
-from scalarviz.view.draw.text import MINUS
+from scalarviz.view.draw.text import MINUS, chip_text, short
 from scalarviz.view.panels.wording import BEFORE
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.offscreen import offscreen
@@ -243,3 +244,51 @@ def test_words_of_a_panel_are_of_the_frame_that_the_hud_speaks_of():
         bench.update(shown.run.frame(shown.probe), "", 0.1)
         assert "table of 40" in said(bench.sketches)
         assert not bench.moving
+
+
+def test_a_number_on_a_cube_is_of_the_moment_of_its_colour():
+    """A weight that jumps over its lowest point has another sign at every step: orange is below 0, blue above."""
+    shown = neuron.build(neuron.Options(engine="numpy", lr=1.1))
+    signs = set()
+    with shown.run as run, offscreen() as canvas:
+        bench = Workbench(shown, (1280, 720), text_hz=10.0)
+        run.step(20)
+        bench.update(bench.subject.frame(), "", 0.2)
+        for _ in range(5):  # within a tenth of a second
+            run.step(1)
+            bench.update(bench.subject.frame(), "", 0.01)
+            plate = bench.layout.plates[0]
+            value = float(run.values[0])
+            assert chip_text(value, signed=True) in said(bench._on_cubes)
+            red, _, blue = face(canvas.render(bench.draw, bench.size), bench, plate)
+            assert (red > blue) == (value < 0)
+            signs.add(value < 0)
+    assert signs == {True, False}
+
+
+def face(pixels, bench, plate):
+    """The colour of the first cube's main face, beside its number."""
+    corner = plate.cell_corners(0, 0)[4:]
+    x, y = bench.project([0.9 * corner[0] + 0.1 * plate.cell_centre_top(0, 0)])[0]
+    return pixels[round(y), round(x), :3].astype(int)
+
+
+def test_what_is_said_of_a_step_is_of_the_step_that_the_hud_names():
+    """The slope and the move beneath the loss over a weight, the calls beside it, and the HUD: one step."""
+    shown = neuron.build(neuron.Options(engine="numpy", lr=0.3))
+    with shown.run as run, offscreen():
+        bench = Workbench(shown, (1280, 720), text_hz=10.0)
+        run.step(3)
+        frame = bench.subject.frame()
+        bench.update(frame, "", 0.2)
+        gradient = short(float(frame.gradient[0]), signed=True)
+        run.step(1)
+        bench.update(bench.subject.frame(), "", 0.01)
+        texts = said(bench.sketches)
+        assert texts[texts.index("step") + 1] == "3"
+        assert any(f"× slope {gradient} =" in text for text in texts)
+        assert bench.moving
+        bench.update(bench.subject.frame(), "", 0.1)
+        texts = said(bench.sketches)
+        assert texts[texts.index("step") + 1] == "4"
+        assert any(f"× slope {short(float(run.frame().gradient[0]), signed=True)} =" in text for text in texts)

@@ -194,6 +194,8 @@ class Scenery:
         small: Small | None = None,
     ) -> list[Sketch]:
         """The numbers on the cubes: weights but for those to `skip` (P,), and rows of activations."""
+        if not self._values.size:  # too many of them, or too small
+            return []
         missing = None
         if (nowhere := colouring.missing(frame)).any():
             weights = np.where(nowhere, frame.values, np.nan)

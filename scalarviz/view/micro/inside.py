@@ -14,6 +14,7 @@ from ..cubes.scale import ActivationScale
 from ..draw.maps import get_map
 from ..draw.places import MARGIN, Box
 from ..draw.sketch import Sketch
+from ..flow.values import Small
 from ..panels.hud import HudState
 from ..panels.wording import noun
 from .bench import Bench
@@ -254,6 +255,11 @@ class Inside:
         return self.told.samples if self._bench.colouring.quantity == "gradient" else ""
 
     # ---- what is drawn
+
+    def on_cubes(self, frame: Frame, small: Small | None) -> list[Sketch]:
+        """The numbers on the cubes of a frame; of an opened step those that have come and have no lines of their own."""
+        bench = self._bench
+        return bench.scenery.cubes(self.rows(frame), bench.colouring, self.scale(bench.activations), self.skip, small)
 
     def head(self, state: HudState) -> HudState:
         """The HUD's lines: whose numbers they are."""

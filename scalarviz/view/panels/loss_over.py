@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,10 @@ from ...run.source import Source
 from ...run.weight_record import weight_record
 from ..draw.places import ABOUT, LABEL, Box
 from ..draw.sketch import Sketch
-from .descent import At, Data, Losses, Place, grown, losses, place_of, steepness, verdict
+from .descent import Data, Losses, Place, grown, losses, place_of, steepness, verdict
 from .drawer import Drawer, Ground, cut, sentence, title_of
 from .inner import Inner
+from .pace import Written
 from .slope import draw_slope
 from .trail import Trail
 from .valley import SIDE, draw_valley
@@ -27,6 +29,8 @@ UNKNOWN = "the slope here is not known before backward()"
 _POINTS = 129
 _TOP, _LINES = 21.0, 40.0
 Floats = NDArray[np.float64]
+Words = tuple[tuple[str, str, bool], ...]
+"""Lines, their colours, and whether they are bold."""
 
 
 class LossOverDrawer(Drawer[LossOver]):
@@ -43,11 +47,12 @@ class LossOverDrawer(Drawer[LossOver]):
         self._trail = Trail()
         self._rolls: tuple[Floats, Floats] | None = None  # from, to
         self._since, self._apart = ROLL, ROLL
+        self._written = Written()
 
     @property
     def moving(self) -> bool:
-        """Whether the ball is on its way."""
-        return self._rolls is not None and self._since < self._time
+        """Whether the ball is on its way, or the words are of a frame before."""
+        return self._written.late or (self._rolls is not None and self._since < self._time)
 
     @property
     def _time(self) -> float:
@@ -64,7 +69,11 @@ class LossOverDrawer(Drawer[LossOver]):
         if seconds is None and self._trail.begins > source.span[0]:  # a still: the frames before it were not seen
             self._ask(source)
         ball = self._rolling(place.here, seconds)
-        return self._picture(box, source, frame, place, ball, source.samples(), self._trail.until(frame.step))
+        data = source.samples()
+        sketch = self._picture(box, source, frame, place, ball, data, self._trail.until(frame.step))
+        said = self._written.of(frame, writes=self.ground.writes)  # of the step that the HUD names
+        self._write(sketch, box, self._said(place_of(said, self.panel.weights), said, source, data))
+        return [sketch]
 
     def inside(self, inner: Inner, box: Box) -> Sequence[Sketch]:
         """The same of an opened step: the tangent when the gradient has come, the ball moves with the update."""
@@ -78,7 +87,9 @@ class LossOverDrawer(Drawer[LossOver]):
         if inner.moved[own].all():
             place = Place(np.asarray(inner.frame.values[own], np.float64), now, gradient, inner.frame.lr)
         trail = self._trail.until(inner.before.step)
-        return self._picture(box, inner.source, inner.before, place, place.here, inner.data, trail, inner.samples)
+        sketch = self._picture(box, inner.source, inner.before, place, place.here, inner.data, trail, inner.samples)
+        self._write(sketch, box, self._said(place, inner.before, inner.source, inner.data))
+        return [sketch]
 
     def _ask(self, source: Source) -> None:
         """Where the weights were, of who knows; not where one had to wait for it."""
@@ -119,7 +130,7 @@ class LossOverDrawer(Drawer[LossOver]):
     def _picture(
         self, box: Box, source: Source, frame: Frame, place: Place, ball: Floats, data: Data, trail: Floats,
         samples: str = "",
-    ) -> list[Sketch]:  # fmt: skip
+    ) -> Sketch:  # fmt: skip
         sketch, theme, (x, y, width, height) = Sketch(), self.ground.theme, box
         names = self.panel.names
         note = samples or (f"all {len(data[0]):,} samples" if len(data[0]) > 1 else "")
@@ -128,9 +139,7 @@ class LossOverDrawer(Drawer[LossOver]):
         near = [place.here] if place.before is None else [place.here, place.before]
         spans = [grown(span, [at[k] for at in near]) for k, span in enumerate(self.panel.spans)]
 
-        def losses_at(places: Floats) -> Floats:
-            return losses(source, frame.values, self.panel.weights, places, data)
-
+        losses_at = partial(self._losses_of, source, frame, data)
         if len(names) == 1:
             places = np.linspace(*spans[0], _POINTS)[:, None]
             found = self._losses.at(source, frame.values, self.panel.weights, places, data)
@@ -139,17 +148,23 @@ class LossOverDrawer(Drawer[LossOver]):
             grid = np.stack(np.meshgrid(*(np.linspace(*span, SIDE) for span in spans)), axis=-1).reshape(-1, 2)
             found = self._losses.at(source, frame.values, self.panel.weights, grid, data)
             draw_valley(sketch, plot, theme, names, spans, found.reshape(SIDE, SIDE), place, ball, trail)
-        self._words(sketch, (x, y + height - _LINES, width, _LINES), place, losses_at)
-        return [sketch]
+        return sketch
 
-    def _words(self, sketch: Sketch, box: Box, place: Place, losses_at: At) -> None:
-        theme, (x, y, width, _) = self.ground.theme, box
-        if place.before is None or place.gradient is None:
-            if place.gradient is None:
-                sketch.text(x, y + 16, cut(UNKNOWN, width), LABEL, theme.text3)
-            return
-        first, second, wrong = verdict(place, self.panel.names, steepness(losses_at, place))
-        sketch.text(x, y + 16, cut(first, width), LABEL, theme.text2)
-        sketch.text(
-            x, y + 34, cut(second, width, bold=wrong), LABEL, theme.weight[0] if wrong else theme.text1, bold=wrong
-        )
+    def _losses_of(self, source: Source, frame: Frame, data: Data, places: Floats) -> Floats:
+        return losses(source, frame.values, self.panel.weights, places, data)
+
+    def _said(self, place: Place, frame: Frame, source: Source, data: Data) -> Words:
+        """How the step went, in two lines; what the losses are of is `frame`."""
+        theme = self.ground.theme
+        if place.gradient is None:
+            return ((UNKNOWN, theme.text3, False),)
+        if place.before is None:
+            return ()
+        told = steepness(partial(self._losses_of, source, frame, data), place)
+        first, second, wrong = verdict(place, self.panel.names, told)
+        return (first, theme.text2, False), (second, theme.weight[0] if wrong else theme.text1, wrong)
+
+    def _write(self, sketch: Sketch, box: Box, words: Words) -> None:
+        x, y, width, height = box
+        for row, (line, ink, bold) in enumerate(words):
+            sketch.text(x, y + height - _LINES + 16 + 18 * row, cut(line, width, bold=bold), LABEL, ink, bold=bold)
