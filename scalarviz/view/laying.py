@@ -64,7 +64,8 @@ class Laying(Standing):
         self._above: list[Painter] = []
         self.place_side()
         self._picker = Picker(self.layout)
-        self.bar.place(self.places.time)
+        below = [] if self.places.strip is None else [self.places.strip]
+        self.bar.place(self.places.time, [*below, *self.places.panels.values()])
 
     def _stand_controls(self) -> None:
         """The panel of controls over the side column; where there is none and cubes leave no room, the scene does."""

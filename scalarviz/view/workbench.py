@@ -226,7 +226,7 @@ class Workbench(Touching):
         gone = went(self._frame, frame)  # then the range of the colours is that of the step, whatever was before
         by_hand = changed_by_hand(self._frame, frame) or (gone and not self.bar.running)
         waits = None if by_hand else seconds  # what a hand does is written at once
-        self._frame, self._pace, self.bar.partly = frame, pace_text, self.subject.partly
+        self._frame, self._pace, self.bar.step_loss = frame, pace_text, self.subject.step_loss
         self._view.tick(seconds)
         if self._view.stale:
             self._place_scenery(self.scenery)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scalarviz.scenes import neuron
 
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
@@ -233,6 +234,48 @@ def test_beside_the_pointer_stand_step_loss_and_edits():
     assert said == ["step 1,500", f"loss {curve(0, 3000).loss[1499]:.4f}", "lr = 0.25", "batch size = 32"]
     assert bar.hover(None)
     assert bar.label((1280, 720)) == []
+
+
+def test_a_loss_that_is_another_one_than_that_of_the_hud_says_which_it_is():
+    bar, _ = bar_of(past(FORK), 412)
+    bar.step_loss = "before it"
+    bar.place((*BOX[:2], 1200.0, BOX[3]))
+    left = [item.text for item in texts(bar.update(Moment(412, past(FORK))))]
+    assert any(line.startswith("left at 2,100, loss ") and line.endswith(", before it") for line in left)
+    assert f"{curve(0, 3000).loss[-1]:.4f}" not in left
+    bar.place(BOX)
+    assert "left at 2,100" in [item.text for item in texts(bar.update(Moment(412, past(FORK))))]  # no room for more
+    bar.hover((600.0, 640.0))
+    assert texts(bar.label((1280, 720)))[1].text.endswith(", before it")
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("size", [(1280, 720), (1000, 600), (720, 1080)])
+def test_nothing_beside_the_pointer_lies_on_a_legend_or_a_panel(size):
+    """Wherever the pointer is on the bar: its step, and what its buttons do."""
+    made = neuron.build(neuron.Options(engine="numpy"))
+    with made.run as run, offscreen():
+        run.step(40)
+        bench = Workbench(made, size, keys=(("Space", "run"),))
+        bench.update(bench.subject.frame())
+        x, y, wide, high = bench.bar.box
+        others = [*bench._numbers, *bench._moving]
+        boxes = [box_of(item) for sketch in others for item in sketch.texts]
+        for at in np.arange(x + 2.0, x + wide, 7.0):
+            bench.bar.hover((float(at), y + min(high - 12, 30)))
+            for label in bench.bar.label(bench.places.size)[-1:]:
+                own = [box_of(item) for item in label.texts if item.text]
+                low, top = min(b[0] for b in own) - 10, min(b[1] for b in own) - 6
+                right, end = max(b[0] + b[2] for b in own) + 10, max(b[1] + b[3] for b in own) + 6
+                hidden = [b for b in boxes if b[0] < right and low < b[0] + b[2] and b[1] < end and top < b[1] + b[3]]
+                assert not hidden, (at, hidden)
+
+
+def box_of(item):
+    """Left, top, width and height of a text."""
+    wide = measure(item.text, item.size, item.bold)
+    left = item.x - {"left": 0.0, "middle": wide / 2, "right": wide}[item.anchor]
+    return left, item.y - 0.75 * item.size, wide, item.size
 
 
 def test_without_a_past_there_is_nothing():

@@ -257,7 +257,7 @@ class Inside:
     # ---- what is drawn
 
     def on_cubes(self, frame: Frame, small: Small | None) -> list[Sketch]:
-        """The numbers on the cubes of a frame; of an opened step those that have come and have no lines of their own."""
+        """The numbers on the cubes of a frame; of an opened step those that have come, but for what `texts` writes."""
         bench = self._bench
         return bench.scenery.cubes(self.rows(frame), bench.colouring, self.scale(bench.activations), self.skip, small)
 

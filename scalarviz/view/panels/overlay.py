@@ -13,6 +13,7 @@ from ..draw.theme import Theme
 
 _PAD = 12.0
 _LINE = 19.0
+_APART = 14.0  # a name and its value beside the pointer
 
 
 def wrapped(text: str, width: float, size: float = LABEL, bold: bool = False) -> list[str]:
@@ -80,24 +81,33 @@ def pressed_key(key: str, does: str, box: Box, theme: Theme) -> Sketch:
     return sketch
 
 
-def pointer_label(
-    at: tuple[float, float], size: tuple[float, float], name: str, value: str, more: Sequence[str], theme: Theme
-) -> Sketch:
-    """Name and value of a cube beside the pointer, inside the picture whatever corner it is in."""
-    sketch = Sketch()
-    gap = 14.0
-    first = measure(name, LABEL, True) + gap + measure(value, LABEL)
-    width = max([first, *(measure(line, LABEL) for line in more)]) + 20
+def beside_pointer(
+    at: tuple[float, float], size: tuple[float, float], name: str, value: str, more: Sequence[str]
+) -> Box:
+    """Where the name and the value of a cube stand: inside the picture whatever corner the pointer is in."""
+    width = max([_label_line(name, value), *(measure(line, LABEL) for line in more)]) + 20
     height = 12 + 18.0 * (1 + len(more))
     x, y = at[0] + 16, at[1] + 18
     if x + width > size[0] - 4:
         x = max(4.0, at[0] - 12 - width)
     if y + height > size[1] - 4:
         y = max(4.0, at[1] - 10 - height)
-    _panel(sketch, (round(x), round(y), round(width), round(height)), theme, theme.flow)
-    x, y = round(x) + 10, round(y) + 19.0
+    return round(x), round(y), round(width), round(height)
+
+
+def _label_line(name: str, value: str) -> float:
+    return measure(name, LABEL, True) + _APART + measure(value, LABEL)
+
+
+def pointer_label(
+    at: tuple[float, float], size: tuple[float, float], name: str, value: str, more: Sequence[str], theme: Theme
+) -> Sketch:
+    """Name and value of a cube beside the pointer."""
+    sketch, box = Sketch(), beside_pointer(at, size, name, value, more)
+    _panel(sketch, box, theme, theme.flow)
+    x, y = box[0] + 10, box[1] + 19.0
     sketch.text(x, y, name, LABEL, theme.text1, bold=True)
-    sketch.text(x + measure(name, LABEL, True) + gap, y, value, LABEL, theme.text1)
+    sketch.text(x + measure(name, LABEL, True) + _APART, y, value, LABEL, theme.text1)
     for row, line in enumerate(more, start=1):
         sketch.text(x, y + 18 * row, line, LABEL, theme.text2)
     return sketch

@@ -158,10 +158,12 @@ class Subject:
         return float(self.source.evaluate(self.probe[None], self.target[None], frame.values))
 
     @property
-    def partly(self) -> bool:
-        """Whether the loss of a step is that of a few samples now, where that of all of them is told."""
+    def step_loss(self) -> str:
+        """Which loss a step has, in words, where that of all samples at the numbers shown is told; else empty."""
         facts = self.source.facts
-        return self.whole_loss and facts is not None and not facts.whole
+        if not self.whole_loss or facts is None or not self.source.can.predict:
+            return ""
+        return "before it" if facts.whole else "of its batch"
 
     def loss_of_all(self, frame: Frame) -> float | None:
         """The loss of all samples at the values of a frame, where that is the one that is told; else None."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from ..draw.places import LABEL, RAIL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import loss_text, measure
 from ..draw.theme import Theme
-from ..panels.overlay import pointer_label
+from ..panels.overlay import beside_pointer, pointer_label
 from ..shown.ahead import Ahead
 from .buttons import WIDE, Button, buttons_in, draw_buttons
 from .curve import TICK, Losses, draw_losses, losses_of
@@ -70,25 +70,27 @@ class TimeBar:
         Whether time goes on by itself: the button in the middle is a pause then.
     ahead : Ahead or None
         The steps to come: there is room for them, so that nothing moves while the run fills it.
-    partly : bool
-        Whether the loss of a step is that of a few samples, where elsewhere that of all of them is told: its number is
-        left out then, and the pointer says whose it is.
+    step_loss : str
+        Which loss a step has (``"before it"``), where elsewhere that of all samples after it is told: the number at the
+        end of the curve is left out then, and the pointer says which it is. Empty: the one that is told elsewhere.
     """
 
     def __init__(self, theme: Theme, told: Told = lambda action: ("", action)) -> None:
         self.theme, self.running, self.told = theme, False, told
         self.ahead: Ahead | None = None
-        self.partly = False
+        self.step_loss = ""
         self.box: Box | None = None
+        self._clear: tuple[Box, ...] = ()
         self._plan: _Plan | None = None
         self._known: tuple[object, ...] = ()
         self._drawn: tuple[tuple[object, ...], list[Sketch]] | None = None
         self._step = 0
         self._pointer: Point | None = None
 
-    def place(self, box: Box | None) -> None:
-        """Where it stands from now on; None: nowhere."""
+    def place(self, box: Box | None, clear: Sequence[Box] = ()) -> None:
+        """Where it stands from now on; None: nowhere. What stands beside the pointer is kept off the boxes `clear`."""
         self.box, self._plan, self._drawn = box, None, None
+        self._clear = tuple(clear)
 
     # ---- what it looks like
 
@@ -105,7 +107,7 @@ class TimeBar:
             self._plan, self._known, self._drawn = _planned(past, self.box, self.ahead), known, None
         self._step = frame.step
         over = self._over_action()
-        now = (frame.step, self.running, over, self.theme.name, self.partly)
+        now = (frame.step, self.running, over, self.theme.name, self.step_loss)
         if self._drawn is None or self._drawn[0] != now:
             self._drawn = now, [self._sketch(self._plan, self.box, frame.step, over), self._cursor(self._plan)]
         return self._drawn[1]
@@ -131,7 +133,7 @@ class TimeBar:
     def _last_loss(self, sketch: Sketch, losses: Losses, past: Past) -> None:
         """The loss of the newest step, where the curve ends."""
         if (
-            self.partly
+            self.step_loss
             or losses.scale is None
             or not len(losses.path)
             or losses.path[-1, 0] < losses.plot[0] + losses.plot[2] - 4
@@ -154,14 +156,12 @@ class TimeBar:
             sketch.polyline([*rise.tolist(), (max(end, start + bend), high)], theme.flow, 2.0)
             end = max(end, start + bend)
             sketch.disc(end, high, _RING, theme.panel, stroke=theme.text3, border=1.8)
-            words = f"{len(rail.branches)} more" if rail.folded else _left_words(rail)
-            until = end + 14 + measure(words, TICK)
-            if (
-                plan.losses is not None
-                and until <= scale.right
-                and not any(end < x + 12 and x < until for x in upright)
-            ):
-                sketch.text(end + 9, high + 4, words, TICK, theme.text3)
+            ways = [f"{len(rail.branches)} more"] if rail.folded else _left_words(rail, self.step_loss)
+            for words in ways if plan.losses is not None else ():
+                until = end + 14 + measure(words, TICK)
+                if until <= scale.right and not any(end < x + 12 and x < until for x in upright):
+                    sketch.text(end + 9, high + 4, words, TICK, theme.text3)
+                    break
 
     def _cursor(self, plan: _Plan) -> Sketch:
         """The disc on the rail, and the step in a flag above it."""
@@ -253,13 +253,31 @@ class TimeBar:
         line.line((x, top + 26), (x, plan.rail), self.theme.text2, 1.0)  # from below the flag
         words = [text for mark in plan.marks if mark.step == found.step for text in mark.words]
         loss = loss_at(plan.past, found.step)
-        loss += ", of its batch" if loss and self.partly else ""
+        loss += f", {self.step_loss}" if loss and self.step_loss else ""
         return [line, self._said(at, size, f"step {found.step:,}", loss, words[-6:])]
 
     def _said(self, at: Point, size: tuple[float, float], name: str, value: str, more: list[str]) -> Sketch:
-        """Above the bar, of which nothing is to be hidden."""
-        top = 0.0 if self.box is None else self.box[1]
-        return pointer_label((at[0], top - 36 - 18.0 * (1 + len(more))), size, name, value, more, self.theme)
+        """Above the bar, of which nothing is to be hidden, no further right than it; below it where a legend is above.
+
+        Where neither has room it stands above the legend.
+        """
+        left, top, wide, high = self.box or (0.0, 0.0, *size)
+        room = min(left + wide + 4, size[0]), size[1]
+        own = beside_pointer((at[0], 0.0), room, name, value, more)
+        above, below = top - 6 - own[3], top + high + 4
+        covered = [box[1] for box in self._clear if _touch(box, _moved(own, above))]
+        tops = [above, *([below] if below + own[3] <= size[1] - 4 else []), min(covered, default=top) - 6 - own[3]]
+        free = (y for y in tops if not any(_touch(box, _moved(own, y)) for box in self._clear))
+        return pointer_label((at[0], next(free, above) - 18), room, name, value, more, self.theme)
+
+
+def _moved(box: Box, top: float) -> Box:
+    return box[0], top, box[2], box[3]
+
+
+def _touch(one: Box, other: Box) -> bool:
+    (x, y, wide, high), (left, top, across, down) = one, other
+    return x < left + across and left < x + wide and y < top + down and top < y + high
 
 
 def loss_at(past: Past, step: int) -> str:
@@ -270,10 +288,12 @@ def loss_at(past: Past, step: int) -> str:
     return ""
 
 
-def _left_words(rail: Rail) -> str:
+def _left_words(rail: Rail, which: str) -> list[str]:
+    """Longest first; what is left out is the loss, with the words that say which it is."""
     losses = rail.branches[0].curve.loss
     said = f"left at {rail.newest:,}"
-    return f"{said}, loss {loss_text(float(losses[-1]))}" if len(losses) else said
+    longest = [", ".join(filter(None, [said, f"loss {loss_text(float(losses[-1]))}", which]))] if len(losses) else []
+    return [*longest, said]
 
 
 def _worth(past: Past) -> bool:
