@@ -234,3 +234,28 @@ def test_each_loss_is_of_the_weights_that_are_named_beside_it():
         head = [item.text for sketch in bench._numbers for item in sketch.texts]
         assert loss_text(after) in head
         assert loss_text(before) not in head
+
+
+@pytest.mark.gl
+def test_while_samples_are_added_up_the_tree_says_how_many_its_leaf_holds():
+    """The derivatives by the outputs are whole by then; the leaf on its way holds the outer products so far."""
+    scene = uinn.build(uinn.Options(engine="numpy"))
+    unseen = Unseen(lambda size: LiveView(scene, size, steps=20, playing=False))
+    view, notes = unseen.view, set()
+    try:
+        for name in ("micro_next", "whose", "add_samples"):
+            view.send(name)
+            unseen.pass_time(0.1)
+        for _ in range(12):
+            told = view.bench.inside.told
+            opened = view.micro.walk.opened
+            assert not told.trial
+            note = f"{told.adding} of 4 samples so far"
+            assert (note in words(view.bench)) == (0 < told.adding < 4)
+            notes |= {told.adding}
+            last = view.bench.subject.stages[-1]
+            assert told.deltas[last.name] == pytest.approx(opened.deltas[last.name].sum(axis=1))
+            unseen.pass_time(0.1)
+    finally:
+        view.close()
+    assert notes & {1, 2, 3}

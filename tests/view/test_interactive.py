@@ -187,11 +187,11 @@ def test_a_gradient_that_was_not_computed_is_no_number_on_the_cube() -> None:
     scene = make_scene(steps=0)
     bench = bench_of(scene, quantity="gradient")
     values = scene.run.frame().values
-    said = words(bench._numbers[:1])
+    said = words(bench._on_cubes[:1])
     assert said == [f"w {v:+.2f}".replace("-", MINUS).replace("w +0.00", "w 0.00") for v in values]
     scene.run.step(1)
     tick(bench, scene.run.frame(scene.probe), 1.0)
-    assert not any(text.startswith("w") for text in words(bench._numbers[:1]))
+    assert not any(text.startswith("w") for text in words(bench._on_cubes[:1]))
     scene.run.close()
 
 
@@ -298,13 +298,14 @@ def numbers_on_their_cubes(bench: Workbench, values: np.ndarray) -> int:
     """Every number that is printed is that of the cube picked at its place, at both its ends; returns how many."""
     picture_of(bench)
     size = bench.scenery._values.size
-    for item in bench._numbers[0].texts:
+    printed = [item for sketch in bench._on_cubes[:1] for item in sketch.texts]
+    for item in printed:
         wide = measure(item.text, item.size, item.bold) / 2 - 2
         for dx in (-wide, 0.0, wide):
             index = bench.pick(((item.x + dx) * bench.scale, (item.y - 0.357 * size) * bench.scale))
             assert index is not None
             assert item.text.lstrip("+").replace(MINUS, "-") == f"{values[index]:.2f}".replace("-0.00", "0.00")
-    return len(bench._numbers[0].texts)
+    return len(printed)
 
 
 def test_a_small_turn_moves_labels_and_chips_a_little(single: Scene) -> None:

@@ -365,6 +365,8 @@ def test_samples_are_added_up_to_the_gradient_of_the_batch(live):
     assert first.frame.gradient[weight.span].reshape(3, 3) == pytest.approx(
         np.outer(one.deltas["0"][:, 0], one.inputs[:, 0])
     )
+    for name, delta in told(live).deltas.items():  # they had come before: they are those of the batch, not of one in 16
+        assert delta == pytest.approx(one.deltas[name].sum(axis=1))
     assert "sum ÷ 16" in words(live)  # what stands there is no mean of one, and 16 times less than δ · x
     assert "sum of δ · x ÷ 16" in words(live)
     for _ in range(8):

@@ -486,7 +486,7 @@ def test_a_weight_that_is_exactly_nothing_prints_a_plain_zero(opened: Callable[.
     made = scene()
     made.run.do(SetWeights(0, [0.0, 0.001, -0.001]))
     host = opened(made)
-    assert [item.text for item in host.view.bench._numbers[0].texts][:3] == ["0", "0.00", "0.00"]
+    assert [item.text for item in host.view.bench._on_cubes[0].texts][:3] == ["0", "0.00", "0.00"]
 
 
 @pytest.mark.parametrize(("reached", "headline"), [(True, "Learnt."), (False, "Stopped at loss ")])

@@ -259,7 +259,7 @@ def test_nothing_beside_the_pointer_lies_on_a_legend_or_a_panel(size):
         bench = Workbench(made, size, keys=(("Space", "run"),))
         bench.update(bench.subject.frame())
         x, y, wide, high = bench.bar.box
-        others = [*bench._numbers, *bench._moving]
+        others = [*bench._on_cubes, *bench._numbers, *bench._moving]
         boxes = [box_of(item) for sketch in others for item in sketch.texts]
         for at in np.arange(x + 2.0, x + wide, 7.0):
             bench.bar.hover((float(at), y + min(high - 12, 30)))

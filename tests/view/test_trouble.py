@@ -86,7 +86,7 @@ def test_it_covers_no_cube_and_no_word(dead: Scene, size: tuple[int, int]) -> No
     without = offscreen().render(bench.draw, bench.size).astype(int)
     changed = np.abs(with_note - without).max(axis=2) > 0
     assert changed.sum() > 100
-    bench._static, bench._numbers, bench._moving = [], [], []
+    bench._static, bench._on_cubes, bench._numbers, bench._moving = [], [], [], []
     cubes = offscreen().render(bench.draw, bench.size).astype(int)
     hidden = bench.slab
     bench.slab = _Nothing()  # type: ignore[assignment]

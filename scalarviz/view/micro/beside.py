@@ -47,7 +47,7 @@ def _panels(bench: Bench, told: Told, box: Box) -> tuple[list[Sketch], float]:
     if told.data is None or told.moved is None or told.now is None:
         return [], box[1]
     inner = Inner(told.frame, told.now, told.phase, told.deltas, told.moved, bench.subject.source, told.data,
-                  told.samples, told.stage)  # fmt: skip
+                  told.samples, told.stage, told.adding)  # fmt: skip
     return bench.side.inside(inner, box)
 
 

@@ -112,14 +112,14 @@ class Walk:
         return Told(
             step=opened.step, at=at, count=len(self), phases=self._phases(at), phase=phase, trial=opened.trial,
             samples=self.samples, frame=frame, quantity=quantity,
-            reached=self._reached(done), deltas=self._deltas_of(done, adding), targets=self.subject.sample.wanted,
+            reached=self._reached(done), deltas=self._deltas_of(done), targets=self.subject.sample.wanted,
             faces=faces, sentence=sentence,
             pulses=self._pulses(now), adding=adding, whole=opened.gradient if adding else None,
             loss=self._own_loss if phase >= LOSS else None, spread=spread,
             layers=self._layers(computed, gradient), rule=self._rule(phase, sentence.index), now=self.frame,
             sample=self._sample(adding), data=self._data, moved=moved, stage=now.stage,
-            outputs=outputs(opened, self.subject, self.frame, self._deltas_of(done, adding), self._reached(done)),
-            table=self._sayings.table(self._deltas_of(done, adding), self._reached(done)),
+            outputs=outputs(opened, self.subject, self.frame, self._deltas_of(done), self._reached(done)),
+            table=self._sayings.table(self._deltas_of(done), self._reached(done)),
         )  # fmt: skip
 
     @property
@@ -152,10 +152,11 @@ class Walk:
                 found[step.stage][step.units] = True
         return found
 
-    def _deltas_of(self, done: Sequence[MicroStep], adding: int = 0) -> dict[str, Floats]:
-        """Those that have come, and with a layer's those of all stages behind it; of samples `adding` up so far."""
-        if adding:
-            return {stage.name: self.opened.deltas[stage.name][:, :adding].sum(axis=1) for stage in self.subject.stages}
+    def _deltas_of(self, done: Sequence[MicroStep]) -> dict[str, Floats]:
+        """Those that have come, and with a layer's those of all stages behind it.
+
+        They are of the whole batch also while its outer products are added up: all of them had come before.
+        """
         found = {stage.name: np.full(stage.outputs, np.nan) for stage in self.subject.stages}
         names = list(found)
         for step in done:

@@ -37,6 +37,8 @@ class Inner:
         Which they are, in words.
     stage : str
         Of the micro-step; empty where it is about none.
+    adding : int
+        How many samples the gradient of that stage holds so far; 0: all of them.
     """
 
     frame: Frame
@@ -48,3 +50,9 @@ class Inner:
     data: tuple[Floats, Floats]
     samples: str
     stage: str = ""
+    adding: int = 0
+
+    @property
+    def added(self) -> str:
+        """How many samples that gradient holds so far, in words; empty where it is all of them."""
+        return f"{self.adding:,} of {len(self.data[0]):,} samples so far" if 0 < self.adding < len(self.data[0]) else ""

@@ -80,7 +80,7 @@ class LoopDrawer(Drawer[TrainingLoop]):
             _Call("done" if k < now else "now" if k == now else "waits", line if k <= now else "")
             for k, line in enumerate(lines)
         ]
-        return [self._lines(box, f"in step {inner.frame.step:,}", calls)]
+        return [self._lines(box, inner.added or f"in step {inner.frame.step:,}", calls)]
 
     def _zeros(self) -> str:
         return self._words(".grad", ["0"] * len(self.panel.names))

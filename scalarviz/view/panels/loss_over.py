@@ -81,7 +81,7 @@ class LossOverDrawer(Drawer[LossOver]):
             return ()
         own = np.array(self.panel.weights)
         now = np.asarray(inner.before.values[own], np.float64)
-        known = bool(inner.frame.computed[own].all())
+        known = bool(inner.frame.computed[own].all()) and not inner.added
         gradient = np.asarray(inner.frame.gradient[own], np.float64) if known else None
         place = Place(now, None, gradient, inner.frame.lr)
         if inner.moved[own].all():

@@ -67,7 +67,7 @@ class TreeDrawer(Drawer[GradientTree]):
             return ()
         one, self._when = len(inner.data[0]) == 1, ""
         rows = rows_of(stages, inner.frame, inner.deltas, inputs=inner.frame.activations if one else None)
-        note = PASSES.get(inner.phase, f"in step {inner.frame.step:,}")
+        note = inner.added or PASSES.get(inner.phase, f"in step {inner.frame.step:,}")
         return [self._tree(box, rows, inner.frame, note, inner.frame.loss, (inner.phase, inner.stage), one=one)]
 
     def _tree(
