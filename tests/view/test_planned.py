@@ -255,8 +255,10 @@ def test_new_names_enter_letter_by_letter_and_say_their_step(tmp_path):
     assert steps == sorted(steps)
     assert 0 < steps[0] <= made.run.steps
     assert names.moving
-    for _ in range(120):  # it pauses: in the end all of them are of what is shown
+    for _ in range(7):  # it pauses: all of them are of what is shown, and those that the closing sentence tells
         again(bench, 0.1)
+    claim = made.story.claim(Moment(bench._frame, bench.subject.source))
+    assert claim == f"They now say {', '.join(word or 'nothing' for word in names.words[:3])}."
     assert {line.step for line in names._lines} == {made.run.steps}
     assert not names.moving
     assert not any(t.text.startswith("step ") for t in texts(bench))

@@ -18,6 +18,8 @@ from .drawer import title_of
 MOST = 5
 EVERY, LETTER = 2.0, 0.12
 """Seconds from one word to the next, and from one letter to the next."""
+STANDS = 0.5
+"""Seconds after which a moment that stays is that of all words."""
 _SIZES = (30.0, 26.0, 22.0, 18.0)
 _TOP = 26.0
 _DIM = 0.42  # of the text's colour: a letter of probability 0
@@ -34,7 +36,7 @@ class _Line:
 class NewNames:
     """The list. In a still all of it is of the moment shown; else each word says of which step it is.
 
-    Once training pauses words enter until all of them are of that moment.
+    Once training pauses all of them are made anew, of that moment: the first ones, which a scene's own claim tells too.
 
     Parameters
     ----------
@@ -48,6 +50,7 @@ class NewNames:
         self._number, self._temperature = 0, 0.0
         self._step = 0  # that is shown
         self._since = 0.0  # seconds since the last one began to enter
+        self._stood = 0.0  # seconds for which that step has been shown
 
     @property
     def moving(self) -> bool:
@@ -69,13 +72,16 @@ class NewNames:
 
     def look(self, moment: Moment, temperature: float, seconds: float | None) -> None:
         """Time passes; None: all words are of this moment. A step back, or another temperature, begins anew."""
-        lines, self._step = self._lines, moment.step
-        if seconds is None or not lines or temperature != self._temperature or moment.step < lines[-1].step:
+        lines, late = self._lines, any(line.step != moment.step for line in self._lines)
+        self._stood = self._stood + (seconds or 0.0) if moment.step == self._step else 0.0
+        self._step = moment.step
+        anew = not lines or temperature != self._temperature or moment.step < lines[-1].step
+        if seconds is None or anew or (late and self._stood >= STANDS):
             self._temperature, self._number, self._since = temperature, MOST, 1e6
             self._lines = [_Line(self._panel.make(moment, temperature, k), moment.step) for k in range(MOST)]
             return
         self._since += seconds
-        if self._since >= EVERY and any(line.step != moment.step for line in lines):
+        if self._since >= EVERY and late:
             self._lines = [*lines[1 - MOST :], _Line(self._panel.make(moment, temperature, self._number), moment.step)]
             self._number, self._since = self._number + 1, 0.0
 
