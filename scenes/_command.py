@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from scalarviz.run.controls import Reader
@@ -71,10 +71,15 @@ def earlier_steps(reader: Reader) -> Iterator[str]:
         yield f"{first:,} steps before"
 
 
+def argument(path: Path) -> str:
+    """A file's name as a word that is no flag: one that begins with a dash is said to lie in this folder."""
+    return f"./{path}" if str(path).startswith("-") else str(path)
+
+
 def short(number: float) -> str:
-    """As few digits as bring the same number back, such as 0.03 and not 0.030000000000000002."""
+    """As few digits as bring the very same number back: a float64 run takes another way with its neighbour."""
     few = f"{number:.6g}"
-    return few if math.isclose(float(few), number, rel_tol=1e-15) else repr(float(number))
+    return few if float(few) == number else repr(float(number))
 
 
 def plain(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
@@ -13,7 +14,7 @@ from scalarviz.run.edits import Edit, SetBatchSize, SetLimits, SetOptimizer, Set
 from scalarviz.run.restarted import seed_shown
 from scalarviz.run.run_source import RunSource
 
-from ._command import command, earlier_steps, lost_on_the_way, plain, short
+from ._command import argument, command, earlier_steps, lost_on_the_way, plain, short
 from ._texture_live import Replaced, Studio, Turned
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def command_of(studio: Studio, start: Start, usual: Options, reader: Reader) -> 
         "theme": options.theme,
         "steps": steps,
     }
-    words = ["scalarviz", "texture", *([str(options.picture)] if options.picture else [])]
+    words = ["scalarviz", "texture", *([argument(options.picture)] if options.picture else [])]
     lost = list(_lost(studio, start, options, reader))
     return command(words, flags, lambda name: _usual(name, usual), lost)
 
@@ -100,13 +101,17 @@ def _rate(reader: Reader, began: float, lr: float) -> float:
     past, settings = reader.frame.past, reader.settings
     rates = [] if past is None or not reader.frame.step else past.curve.lr[:1].tolist()
     first = rates[0] if rates else float(settings.numbers["lr"]) if settings else lr
-    return lr if first == began else first * (lr / began)
+    if first == began or lr == began:
+        return first if lr == began else lr
+    said = first * (lr / began)
+    few = float(f"{said:.6g}")
+    return few if math.isclose(few, said, rel_tol=1e-15) else said  # 0.03 and not 0.030000000000000002
 
 
-def _schedule(options: Options, steps: int) -> str | None:
+def _schedule(options: Options, steps: int) -> str:
     """The flag that lets the rates go as they went, also where it is stopped earlier."""
     if options.schedule is None:
-        return None
+        return "constant"
     name, own = options.schedule
     if own is None and (name not in LASTING or steps == options.steps):
         return name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,6 +13,8 @@ import scalarviz as sv
 from scalarviz.run import Moment
 from scalarviz.run.panels import Table
 
+LARGE = 1e5
+"""From here on four decimals would fill a cell with digits that say nothing."""
 COUNTS = ("None", "One", "Two", "Three")
 Float = NDArray[np.floating]
 
@@ -68,5 +71,15 @@ class TwoBits:
 
 
 def _decimals(number: float) -> str:
-    """Four of them, with a real minus."""
-    return f"{number:.4f}".replace("-0.0000", "0.0000").replace("-", "\N{MINUS SIGN}")
+    """Four of them, with a real minus; of what is large only the power of ten, and ``NaN`` as everywhere on screen."""
+    if math.isnan(number):
+        return "NaN"
+    sign = "\N{MINUS SIGN}" if number < 0 else ""
+    size = abs(number)
+    if math.isinf(size):
+        return f"{sign or '+'}\N{INFINITY}"
+    if size < LARGE:
+        text = f"{size:.4f}"
+        return text if not float(text) else sign + text
+    mantissa, power = f"{size:.2e}".split("e")
+    return f"{sign}{mantissa}e{int(power)}"

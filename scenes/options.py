@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from scalarviz.engine.problem import SAMPLINGS, Sampling
 from scalarviz.engine.table import NAMES as ENGINES
-from scalarviz.errors import InputError, listing
+from scalarviz.errors import InputError, listing, shown
 from scalarviz.run.scene import SIDES
 
 from ._schedule import SCHEDULES, Plan, parse_schedule
@@ -41,7 +41,9 @@ def parse_size(value: Any) -> Any:
     match = re.fullmatch(r"(\d{1,5})[xX×](\d{1,5})", value.strip())
     least, most = SIDES
     if not match or not all(least <= int(side) <= most for side in match.groups()):
-        raise InputError(f"a size is width x height with {least} to {most} pixels a side, as 1280x720, got {value!r}")
+        raise InputError(
+            f"a size is width x height with {least} to {most} pixels a side, as 1280x720, got {shown(value)}"
+        )
     return int(match[1]), int(match[2])
 
 
@@ -52,7 +54,7 @@ def parse_whole_numbers(value: Any) -> Any:
     parts = [part.strip() for part in value.split(",")] if value.strip() else []
     if not all(re.fullmatch(r"[0-9]{1,5}", part) and int(part) > 0 for part in parts):
         raise InputError(
-            f'wanted whole numbers from 1 to 99999 with commas between, as 16,16 ("" is none), got {value!r}'
+            f'wanted whole numbers from 1 to 99999 with commas between, as 16,16 ("" is none), got {shown(value)}'
         )
     return tuple(int(part) for part in parts)
 
@@ -63,7 +65,7 @@ def one_of(names: Iterable[str]) -> AfterValidator:
 
     def check(value: str) -> str:
         if value not in allowed:
-            raise InputError(f"there is no {value!r}; allowed: {listing(allowed)}")
+            raise InputError(f"there is no {shown(value)}; allowed: {listing(allowed)}")
         return value
 
     return AfterValidator(check)

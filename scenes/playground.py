@@ -27,7 +27,7 @@ from pydantic import BeforeValidator, Field
 
 import scalarviz as sv
 from scalarviz import optim
-from scalarviz.errors import InputError, listing
+from scalarviz.errors import InputError, listing, shown
 from scalarviz.run import Moment
 
 from ._batch import batch_of
@@ -87,7 +87,7 @@ def parse_hide(value: object) -> object:
     names = tuple(part.strip() for part in value.split(",") if part.strip())
     unknown = [name for name in names if name not in HIDDEN]
     if unknown:
-        raise InputError(f"there is no control {unknown[0]!r}; allowed: {listing(HIDDEN)}")
+        raise InputError(f"there is no control {shown(unknown[0])}; allowed: {listing(HIDDEN)}")
     return names
 
 
@@ -180,6 +180,8 @@ def build(options: Options) -> sv.Scene:
     if options.load is not None and not options.given("hidden"):
         options = options.model_copy(update={"hidden": hidden_behind_features(options.load)})
     _check_hidden(options.hidden)
+    if options.headless and not options.hidden:
+        options.refuse(["activation"], "there is no hidden layer")
     points = points_for(_recipe(options))
     features = _check_features(options, points)
     table = points.recipe.table

@@ -12,7 +12,7 @@ import typer
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from ..errors import InputError
+from ..errors import InputError, shown
 
 
 def command_from(model: type[BaseModel], call: Callable[[Any], int]) -> Callable[..., int]:
@@ -87,4 +87,4 @@ def _sentence(model: type[BaseModel], error: ValidationError) -> str:
     said = first["msg"].removeprefix("Value error, ")
     if first["type"] == "value_error":  # one of our own: it names what it got
         return flag + said
-    return f"{flag}{said[:1].lower()}{said[1:]}, got {first['input']!r}"
+    return f"{flag}{said[:1].lower()}{said[1:]}, got {shown(first['input'])}"

@@ -8,6 +8,7 @@ Nothing heavy is imported at the top: ``scalarviz --help`` answers at once.
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -79,8 +80,14 @@ def _dispatch(arguments: list[str]) -> int:
         # typer's errors of use have format_message and exit_code; anything else is a defect and keeps its traceback
         if not hasattr(error, "format_message"):
             raise
-        return fail(error.format_message(), _hint(name))
+        return fail(_brief(error.format_message()), _hint(name))
     return code if isinstance(code, int) else 0
+
+
+def _brief(said: str) -> str:
+    """What typer says without its words for pydantic's errors, and without more of what was typed than a line has."""
+    said = said.replace(": Value error, ", ": ")
+    return re.sub(r"\S{61,}", lambda typed: f"{typed[0][:57]}...", said)
 
 
 def _hint(name: str) -> str:

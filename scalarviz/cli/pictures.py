@@ -199,6 +199,22 @@ def check_moment(options: Any, first: int) -> None:
         raise InputError(f"--at is of a picture: name one with --out, as --out step-{options.at}.png")
 
 
+def check_heard(options: Any) -> None:
+    """Refuse flags of a window or a film where the others leave neither.
+
+    Raises
+    ------
+    InputError
+        One was given.
+    """
+    if not (options.headless or options.out):
+        return
+    if options.paused:
+        options.refuse(["paused"], f"no window opens beside {'--headless' if options.headless else '--out'}")
+    if not any(path.suffix.lower() in FILMS for path in options.out):
+        options.refuse(["fps"], "no film is made; name one with --out, as --out film.mp4")
+
+
 def check_look(options: Any) -> None:
     """Refuse a colour map that does not exist, drawn or not; UnknownNameError lists those there are.
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 SIZE = (1280, 720)
 STILLS = Path("pictures") / "stills"
-TABLES = (".csv",)
 TAKERS = {"picture": ("texture", "rgb"), "csv": ("playground",)}
 """Which scenes take a file by which option: the first that is there gets it."""
 
@@ -99,7 +98,7 @@ def walk(found: Rooms, first: Callable[[tuple[int, int]], Guest], name: str) -> 
 def rooms(theme: Theme | str = "dark") -> Rooms:
     """The way through a window of all scenes."""
     from ..view.rooms.rooms import Rooms
-    from ..view.watch.opening import PICTURES, WEIGHTS
+    from ..view.watch.opening import PICTURES, TABLES, WEIGHTS
 
     doors = [door_of(name, path) for name, path in scene_files().items()]
     return Rooms(doors, lambda path: way_of(path, doors), (*PICTURES, *TABLES, *WEIGHTS), theme, _stations)
@@ -152,7 +151,7 @@ def way_of(path: Path, doors: list[Door]) -> Way:
     InputError, FileFormatError
         None takes it, or it cannot be read.
     """
-    from ..view.watch.opening import PICTURES, WEIGHTS
+    from ..view.watch.opening import PICTURES, TABLES, WEIGHTS
 
     ending = path.suffix.lower()
     if ending in WEIGHTS:

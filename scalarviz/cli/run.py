@@ -20,7 +20,7 @@ from ..io import check_target
 from ..io.weights import OPTIMIZER, checksum
 from .breaks import AT_A_BREAKPOINT, set_breakpoints, what_stopped
 from .console import Progress, fail, say, tell
-from .pictures import Outputs, check_look, check_moment, plan_outputs
+from .pictures import Outputs, check_heard, check_look, check_moment, plan_outputs
 from .scene import WRITER, LoadedScene, settled
 from .stop import Stop
 from .warmup import warm_up_beside
@@ -69,6 +69,7 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
     """
     if options.save:
         check_target(options.save)
+    check_heard(options)
     check_look(options)
     window = InWindow(options) if wants_window(options) else None
     outputs = plan_outputs(loaded.name, options) if window is None else None

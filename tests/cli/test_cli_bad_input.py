@@ -208,3 +208,24 @@ def test_what_is_no_command(cli, arguments):
     assert result.code == 2
     assert 1 <= len(result.err.splitlines()) <= 2
     assert "Traceback" not in result.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["rgb", "--size"],
+        ["rgb", "--hidden"],
+        ["rgb", "--theme"],
+        ["rgb", "--engine"],
+        ["playground", "--data"],
+        ["playground", "--hide"],
+        ["texture", "--encoding"],
+    ],
+)
+def test_of_a_very_long_value_only_the_beginning_is_said(cli, arguments):
+    result = cli(*arguments, "x" * 3000)
+    assert (result.code, result.out) == (2, "")
+    assert arguments[1] in result.err or "engine" in result.err
+    assert "xxxx" in result.err
+    assert len(result.err) < 500
+    assert "Value error" not in result.err

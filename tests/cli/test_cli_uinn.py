@@ -109,3 +109,23 @@ def test_what_it_refuses(scene, tmp_path, flags, says):
     assert says.lower() in result.err.lower()
     assert len(result.err.splitlines()) <= 2
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0.25, "0.2500"),
+        (-0.25, "\N{MINUS SIGN}0.2500"),
+        (-0.00001, "0.0000"),
+        (float("nan"), "NaN"),
+        (float("inf"), "+\N{INFINITY}"),
+        (-float("inf"), "\N{MINUS SIGN}\N{INFINITY}"),
+        (-1e30, "\N{MINUS SIGN}1.00e30"),
+    ],
+)
+def test_the_table_writes_numbers_as_the_rest_of_the_picture_does(number, text):
+    class Moment:
+        def predict(self, inputs):
+            return np.full((len(inputs), 1), number)
+
+    assert [row[2] for row in uinn.FOUR.rows(Moment())] == [text] * 4

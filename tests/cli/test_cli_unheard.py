@@ -26,6 +26,9 @@ def scene(cli):
         ("texture", ("photo.png", *SMALL), ("--photo", "astronaut")),
         ("texture", ("photo.png", *SMALL, "--encoding", "none"), ("--frequencies", 5)),
         ("expression", ("--start", "a=0.5"), ("--start", "a=0.25")),
+        ("playground", ("--hidden", ""), ("--activation", "relu")),
+        ("uinn", (), ("--paused",)),
+        ("uinn", (), ("--fps", 12)),
     ],
 )
 def test_a_flag_that_would_do_nothing_is_refused(scene, name, others, unheard):

@@ -214,9 +214,10 @@ def test_without_texture_a_picture_goes_to_rgb(doors, tmp_path):
     assert "rgb learns" in said
 
 
-def test_a_table_goes_to_the_playground(doors, tmp_path):
-    (tmp_path / "t.csv").write_text("a,b,kind\n" + "".join(f"{k},{k % 7},{'xy'[k % 2]}\n" for k in range(40)))
-    door, given, _ = rooms.way_of(tmp_path / "t.csv", doors)
+@pytest.mark.parametrize("name", ["t.csv", "T.TSV", "t.txt"])
+def test_a_table_goes_to_the_playground(doors, tmp_path, name):
+    (tmp_path / name).write_text("a,b,kind\n" + "".join(f"{k},{k % 7},{'xy'[k % 2]}\n" for k in range(40)))
+    door, given, _ = rooms.way_of(tmp_path / name, doors)
     assert door.name == "playground"
     assert door.build(given).scene.name == "playground"
 

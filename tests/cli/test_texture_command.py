@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -79,6 +80,8 @@ FLAGS = [
     {"schedule": ("cycle", 50), "lr": 0.02, "dtype": "float64"},
     {"schedule": ("step", 20)},
     {"schedule": ("constant", None), "epochs": 17},
+    {"schedule": None},
+    {"lr": 0.1 + 0.2, "dtype": "float64"},
 ]
 
 
@@ -90,6 +93,14 @@ def test_the_command_of_a_run_from_its_flags_ends_in_the_same_bits(picture, flag
         scene = built(picture, **flags)
     scene.run.step(47)
     assert "#" not in told(scene)
+    assert ends_alike(scene, tmp_path, monkeypatch)
+
+
+def test_a_picture_whose_name_begins_with_a_dash_is_no_flag(picture, tmp_path, monkeypatch):
+    picture.rename(tmp_path / "-small.png")
+    monkeypatch.chdir(tmp_path)
+    scene = built(Path("-small.png"))
+    scene.run.step(3)
     assert ends_alike(scene, tmp_path, monkeypatch)
 
 

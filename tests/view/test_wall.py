@@ -237,6 +237,18 @@ def test_what_cannot_be_taken_or_built_is_said_and_the_wall_goes_on(host, stills
     assert not host.closed
 
 
+def test_a_file_that_comes_while_a_scene_is_opened_is_said_to_be_left_out(host, rooms, stills):
+    go = threading.Event()
+    slow = Door("red", "Slow.", lambda given: opened("red", given if go.wait(20) else {}))
+    rooms.doors = (slow, *rooms.doors[1:])
+    host.view.enter(0)
+    host.view.open([stills / "a.png"])
+    assert "a.png is not opened: red is being opened already" in host.view._notice
+    go.set()
+    until(host, lambda: isinstance(host.view, LiveView))
+    assert host.view.scene.name == "red"
+
+
 def test_escape_gives_an_entrance_up_and_its_second_press_closes(host, rooms):
     started, go = threading.Event(), threading.Event()
 

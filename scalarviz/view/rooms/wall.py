@@ -160,8 +160,11 @@ class Wall(Room):
         self._opening = self.rooms.build(lambda: self.rooms.opened(door, given or {}))
 
     def open(self, paths: Sequence[Path]) -> None:
-        """Files were dropped: the last one decides which scene is entered."""
+        """Files were dropped: the last one decides which scene is entered, unless one is being opened already."""
         for path in paths[-1:]:
+            if self._opening is not None and self.door is not None:
+                self.say(f"{path.name} is not opened: {self.door.name} is being opened already; Escape gives that up")
+                continue
             try:
                 door, given, said = self.rooms.receive(path)
             except ScalarvizError as error:
