@@ -6,6 +6,7 @@ import the standard library alone. Linux and macOS.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
@@ -64,7 +65,7 @@ def fresh(command: Sequence[str], environment: Mapping[str, str] | None = None, 
         It failed.
     """
     around = {name: value for name, value in os.environ.items() if name != NO_BYTECODE}
-    around |= {"PYTHONPYCACHEPREFIX": _bytecode().name, "SCALARVIZ_WARMUP": "0", "JAX_PLATFORMS": "cpu"}
+    around |= {"PYTHONPYCACHEPREFIX": _bytecode(), "SCALARVIZ_WARMUP": "0", "JAX_PLATFORMS": "cpu"}
     around |= environment or {}
     with tempfile.TemporaryFile("w+") as errors:
         start = time.perf_counter()
@@ -83,9 +84,11 @@ def fresh(command: Sequence[str], environment: Mapping[str, str] | None = None, 
 
 
 @cache
-def _bytecode() -> tempfile.TemporaryDirectory[str]:
-    """Goes when this process ends."""
-    return tempfile.TemporaryDirectory(prefix="scalarviz-bytecode-")
+def _bytecode() -> str:
+    """A folder that goes when this process ends."""
+    folder = tempfile.TemporaryDirectory(prefix="scalarviz-bytecode-")
+    atexit.register(folder.cleanup)
+    return folder.name
 
 
 def in_turns(

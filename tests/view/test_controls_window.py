@@ -142,8 +142,7 @@ def test_a_layer_is_added_and_dragged_out_of_the_window_and_a_click_on_nothing_c
     hand.until(lambda: panel.carries)
     hand.to(640, 790)  # below the window, whose pointer it still is
     hand.xdo("mouseup", 1)
-    hand.until(lambda: len(run.tensors) == 2)
-    assert len(run.log) == 2
+    hand.until(lambda: len(run.tensors) == 2 and len(run.log) == 2)  # the second follows the first
     assert panel.open
     hand.to(400, 90)
     hand.until(lambda: panel._touched.over == "")

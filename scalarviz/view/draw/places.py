@@ -38,6 +38,7 @@ _ASIDE = (180.0, 0.31)  # least width of the panel that stands small beside the 
 _ASIDE_WIDE = 0.5  # that of one which is wide
 _ASIDE_FROM = (560, 300)  # logical size of a picture that has room for it
 _SMALL_COLUMN_FROM = 450  # logical height of a picture in which all panels may stand small beside the cubes
+_SMALL_COLUMN_WIDE = 760  # and its width, but for a hall: narrower, sums and outputs beside the cubes say more
 _SPACE = 24  # between panels one above the other
 _SCENE_LEAST = (380, 240)
 _COLUMN_FROM, _COLUMN_FROM_PRESENTER = 920, 800  # logical width of a picture that has a column
@@ -186,7 +187,7 @@ def arrange(
         aside, (left, right, bottom) = False, (0.0, width - MARGIN - COLUMN - 16, float(height - MARGIN))
     else:
         panels = _block(wanted, width, height, height - top - below - MARGIN)
-        if aside := not panels and wide >= high and bool(small := _aside(wanted, width, height, top)):
+        if aside := not panels and wide >= high and bool(small := _aside(wanted, width, height, top, presenter)):
             panels = small
         left, right, bottom = _beside(panels, width, height, high > wide, aside=aside)
     inner = (right if column or aside else width) - 2 * MARGIN
@@ -213,7 +214,7 @@ def _beside(
     return left, right, min((box[1] - GAP for box in panels.values()), default=height - MARGIN)
 
 
-def _aside(wanted: Sequence[Wanted], width: float, height: float, top: float) -> dict[str, Box]:
+def _aside(wanted: Sequence[Wanted], width: float, height: float, top: float, presenter: bool) -> dict[str, Box]:
     """What a scene is all about, as high as the picture below the HUD; nothing where there is no room.
 
     Of a scene that is about nothing in particular, as many panels as stand there one above the other.
@@ -225,7 +226,7 @@ def _aside(wanted: Sequence[Wanted], width: float, height: float, top: float) ->
     own = max(_ASIDE[0], share * width)
     if about is not None:
         return {about.name: (width - MARGIN - own, float(top), own, min(max(about.height, about.most), high))}
-    if height < _SMALL_COLUMN_FROM:
+    if height < _SMALL_COLUMN_FROM or (width < _SMALL_COLUMN_WIDE and not presenter):
         return {}
     return _column((width - MARGIN - own, float(top), own, high), wanted)
 
