@@ -134,6 +134,7 @@ def test_a_process_that_fails_ends_the_benchmark_with_its_reason(load):
         )
 
 
+@pytest.mark.slow
 def test_the_probe_finds_that_a_new_network_compiles_nothing():
     asked = subprocess.run([sys.executable, FOLDER / "_probe.py", "new"], capture_output=True, text=True, check=True)
     found = json.loads(asked.stdout)
@@ -188,6 +189,7 @@ def test_the_gpt_is_compared_by_what_was_asked_for(load):
     assert report["goals"] == gpt.goals({name: timing["median"] for name, timing in report["seconds"].items()})
 
 
+@pytest.mark.slow
 def test_the_peers_of_the_gpt_compute_its_loss(load):
     pytest.importorskip("torch", reason="no PyTorch (extra oracle)")
     gpt = load("microgpt")
