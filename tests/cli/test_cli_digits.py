@@ -62,6 +62,7 @@ def test_training_and_test_share_no_digit_and_each_class_is_in_both():
     np.testing.assert_array_equal(data.test, again.test)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 6])
 def test_the_default_steps_read_95_of_100_digits_that_were_not_trained_on(digits, seed):
     result = digits("--seed", seed, "--json")

@@ -23,6 +23,8 @@ from scalarviz.io import load_tensors
 from scalarviz.run.run import Run
 from scalarviz.run.scene import Scene
 
+pytestmark = pytest.mark.slow  # the whole program, again and again
+
 PROGRAM = [sys.executable, "-m", "scalarviz"]
 RGB = ["rgb", "--headless", "--engine", "numpy", "--steps", "30", "--save", "w.safetensors"]
 

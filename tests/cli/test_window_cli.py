@@ -23,7 +23,11 @@ from scalarviz.engine.cpu.cache import units as cache
 from scalarviz.errors import MissingDependencyError
 from scalarviz.io import load_picture, load_tensors, read_cube, save_picture
 
-pytestmark = [pytest.mark.gl, pytest.mark.skipif(not sys.platform.startswith("linux"), reason="drives an X server")]
+pytestmark = [
+    pytest.mark.gl,
+    pytest.mark.slow,  # the whole program, again and again
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="drives an X server"),
+]
 
 NO_DISPLAY = ":4077"
 SMALL = ["--size", "480x270"]
