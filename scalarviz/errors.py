@@ -62,18 +62,30 @@ class StateError(ScalarvizError, RuntimeError):
 class DivergedError(ScalarvizError, ArithmeticError):
     """Training produced a NaN or an infinity; names the step and the first weight.
 
-    Attributes
+    Who has no Python at hand puts words of their own behind :attr:`fact`.
+
+    Parameters
     ----------
-    good : int or None
-        The last step after which the loss was no larger than at first; None where going back there alone does not help.
+    fact : str
+        What happened, without a full stop.
+    good : int, optional
+        The last step after which the loss was no larger than at first, where going back there is enough.
+    spoilt : bool
+        Whether more than weights is lost, so that an earlier moment is needed, whichever.
     """
 
-    good: int | None = None
+    def __init__(self, fact: str, good: int | None = None, *, spoilt: bool = False) -> None:
+        back = ""
+        if good is not None:
+            back = f"; go back with run.to({good}), the last good step, and {SLOWER}"
+        elif spoilt:
+            back = ": go back with run.to(a step before), run.undo() or run.load(a file)"
+        super().__init__(fact + back)
+        self.fact, self.good, self.spoilt = fact, good, spoilt
 
-    @staticmethod
-    def way_back(good: int) -> str:
-        """What Python is told of it; who has no Python at hand is told something else."""
-        return f"go back with run.to({good}), the last good step,"
+
+SLOWER = "try a tenth"
+"""What is said of the learning rate after a divergence."""
 
 
 class DeviceError(ScalarvizError, RuntimeError):

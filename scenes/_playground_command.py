@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from scalarviz.run.controls import Reader
 from scalarviz.run.edits import AddSamples, Change, Edit, Refill, SetBatchSize, SetLimits, SetOptimizer
 from scalarviz.run.restarted import seed_shown
+from scalarviz.run.rule_controls import USUAL_MOMENTUM
 
 from ._command import command, earlier_steps, lost_on_the_way, plain, short
 from ._known_points import Known, PointSet
@@ -17,7 +18,6 @@ from ._playground_now import now
 if TYPE_CHECKING:
     from .playground import Options
 
-MOMENTUM = 0.9
 _SET = (SetOptimizer, SetLimits, SetBatchSize, Refill, AddSamples)
 """What flags say as well, if it was done before the first step."""
 
@@ -84,7 +84,7 @@ def _usual(name: str, usual: Options, flags: dict[str, Any]) -> str:
 
 def _rule(optimizer: str, numbers: Any) -> str:
     """The name of an optimiser as ``--optimizer`` takes it."""
-    return "momentum" if optimizer == "SGD" and numbers.get("momentum") == MOMENTUM else optimizer.lower()
+    return "momentum" if optimizer == "SGD" and numbers.get("momentum") == USUAL_MOMENTUM else optimizer.lower()
 
 
 def _lost(points: PointSet, shape: Shape, reader: Reader) -> Iterator[str]:
@@ -94,7 +94,7 @@ def _lost(points: PointSet, shape: Shape, reader: Reader) -> Iterator[str]:
         yield f"{foreign} {'point' if foreign == 1 else 'points'} of somebody else"
     yield from lost_on_the_way(reader, _says)
     momentum = reader.settings.numbers.get("momentum", 0.0) if reader.settings else 0.0
-    if momentum not in (0.0, MOMENTUM):
+    if momentum not in (0.0, USUAL_MOMENTUM):
         yield f"a momentum of {short(momentum)}"
     if shape.off:
         yield f"the weights of {', '.join(sorted(shape.off))}"

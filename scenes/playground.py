@@ -29,12 +29,13 @@ import scalarviz as sv
 from scalarviz import optim
 from scalarviz.errors import InputError, listing, shown
 from scalarviz.run import Moment
+from scalarviz.run.rule_controls import USUAL_MOMENTUM
 
 from ._batch import batch_of
 from ._features import FEATURES
 from ._known_points import Known, PointSet, Recipe, points_for
 from ._own_points import own_points, read_table
-from ._playground_command import MOMENTUM, command_of
+from ._playground_command import command_of
 from ._playground_controls import HIDDEN, controls_of, taken_away
 from ._playground_edits import table_edit
 from ._playground_net import BETWEEN, MOST_LAYERS, MOST_UNITS, PlayNet, Shape
@@ -46,7 +47,7 @@ from .options import SamplingFlag, SceneOptions, WholeNumbers, one_of
 _OF_ONE = tuple(name for name, feature in FEATURES.items() if feature.inputs == 1)
 OPTIMIZERS: dict[str, tuple[Callable[..., optim.Optimizer], float]] = {  # with their usual learning rate
     "sgd": (optim.SGD, 0.03),
-    "momentum": (partial(optim.SGD, momentum=MOMENTUM), 0.03),
+    "momentum": (partial(optim.SGD, momentum=USUAL_MOMENTUM), 0.03),
     "adam": (optim.Adam, 0.01),
     "adamw": (optim.AdamW, 0.01),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import importlib
 import importlib.util
 import os
@@ -129,6 +130,12 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if not item.get_closest_marker("cuda")]
         config.hook.pytest_deselected(items=left_out)
         config.stash[LEFT_OUT] = len(left_out)
+
+
+def pytest_collection_finish():
+    """What was imported and collected stays to the end: nobody need look through it for garbage again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_sessionfinish(session):

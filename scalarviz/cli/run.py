@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import DivergedError, InputError, MissingDependencyError, ScalarvizError
+from ..errors import SLOWER, DivergedError, InputError, MissingDependencyError, ScalarvizError
 from ..io import check_target
 from ..io.weights import OPTIMIZER, checksum
 from .breaks import AT_A_BREAKPOINT, set_breakpoints, what_stopped
@@ -211,23 +211,22 @@ def _train(scene: Scene, steps: int, outputs: Outputs, stop: Stop, save: Callabl
 
 def _stopped_by(error: Exception, scene: Scene, options: Any, ending: Ending) -> int:
     """Say what stopped the training and at which step, and keep the weights if they are worth it; the exit code 2."""
-    step = scene.run.steps
+    step, said = scene.run.steps, str(error)
     if not isinstance(error, ScalarvizError):
         traceback.print_exception(error)  # a defect, of a scene or of ours
-        error = RuntimeError(f"training stopped after step {step:,}: {type(error).__name__}: {error}")
+        said = f"training stopped after step {step:,}: {type(error).__name__}: {error}"
     elif isinstance(error, DivergedError):  # which names its step
         if error.good is not None and hasattr(options, "lr") and scene.run.lr:
-            back = f"{DivergedError.way_back(error.good)} and try a tenth"
-            error = DivergedError(str(error).replace(back, f"try a tenth of it, as --lr {scene.run.lr / 10:.3g}"))
+            said = f"{error.fact}; {SLOWER} of it, as --lr {scene.run.lr / 10:.3g}"
     else:
-        error = ScalarvizError(f"training stopped after step {step:,}: {error}")
+        said = f"training stopped after step {step:,}: {error}"
     if not ending.saved:
         _keep(scene, options, ending, diverged=isinstance(error, DivergedError))
     for path in ending.written:
         say(f"wrote {path}")
     for line in ending.failures:
         fail(line)
-    return fail(str(error))
+    return fail(said)
 
 
 def _save(scene: Scene, options: Any, stop: Stop, ending: Ending) -> None:

@@ -20,8 +20,6 @@ from ..scalar.store import Store
 from .history import History
 from .signals import Whole
 
-WAYS_BACK = "run.to(a step before), run.undo() or run.load(a file)"
-"""How numbers that are spoilt are left behind, in Python."""
 CALL_SECONDS = 0.05
 """Wall time that one engine call should take when nobody watches: Ctrl-C and progress are served between calls."""
 
@@ -308,11 +306,8 @@ class Training:
             if not _finite(trainer, losses):
                 break
         self._book(losses, lr)
-        advice, good = self._advice(given, float(self.lr if self.lr is not None else math.nan))
-        said = f"training diverged at step {self.steps}: the loss is {losses[-1]:g}{self._first()}{advice}"
-        error = DivergedError(said)
-        error.good = good
-        raise error
+        said = f"training diverged at step {self.steps}: the loss is {losses[-1]:g}{self._first()}"
+        raise self._diverged(said, given, float(self.lr if self.lr is not None else math.nan))
 
     def _first(self) -> str:
         """The first number that is not finite: a weight, or, where all are finite, one that follows the batches."""
@@ -326,24 +321,23 @@ class Training:
         found = f"{name} has become {values[wrong[0]]:g}"
         return f"; the weights are finite, {found}: what it follows is too large for {values.dtype} (scale the inputs)"
 
-    def _advice(self, given: NDArray[Any], lr: float) -> tuple[str, int | None]:
-        """What to do after a step that was taken at the weights `given`, and the step to go back to, if that is all.
+    def _diverged(self, said: str, given: NDArray[Any], lr: float) -> DivergedError:
+        """What happened in a step that was taken at the weights `given`, and the way back from there.
 
         A gradient that is a NaN makes NaNs of the optimiser's state, which setting a weight to a number does not mend.
         """
         wrong, problem = np.flatnonzero(~np.isfinite(given)), self.problem
         spoilt = np.any([np.isnan(array) for array in problem.state], axis=0) & problem.trained
-        back = f"go back with {WAYS_BACK}"
         if len(wrong):
-            said = f". {self._name_of(int(wrong[0]))} was {given[wrong[0]]:g} before it"
+            said = f"{said}. {self._name_of(int(wrong[0]))} was {given[wrong[0]]:g} before it"
             if spoilt.any():
-                return f"{said}; the optimiser's state is spoilt by it: {back}", None
-            return f"{said}: set it to a number, or load others", None
+                return DivergedError(f"{said}; the optimiser's state is spoilt by it", spoilt=True)
+            return DivergedError(f"{said}: set it to a number, or load others")
         before = np.flatnonzero(spoilt & np.isfinite(problem.store.grad))
         if len(before):
-            return f". The optimiser's state of {self._name_of(int(before[0]))} was nan before it: {back}", None
-        good = self._last_good()
-        return f". lr is {lr:g}; {DivergedError.way_back(good)} and try a tenth", good
+            name = self._name_of(int(before[0]))
+            return DivergedError(f"{said}. The optimiser's state of {name} was nan before it", spoilt=True)
+        return DivergedError(f"{said}. lr is {lr:g}", self._last_good())
 
     def _last_good(self) -> int:
         """The last step after which the loss was no larger than at first: before the last finite one it may be huge."""
