@@ -71,7 +71,7 @@ class SlabVisual:
         self.theme = get_theme(theme)
         self.atlas = Atlas(layout.plates)
         self._vertices = vertices(layout, self.atlas)
-        self._buffer = gloo.VertexBuffer(self._vertices)
+        self._buffer, self._ranged = gloo.VertexBuffer(self._vertices), False
         self._values: Any = None
         self._flags: Any = None
         self._own: Any = None
@@ -297,6 +297,9 @@ class SlabVisual:
         if self.own and self._own is None:
             self._own = gloo.Texture2D(atlas.own_looks(), format="rgba", interpolation="nearest",
                                        wrapping="clamp_to_edge")  # fmt: skip
+        if self._ranged:
+            self._buffer.set_data(self._vertices)
+            self._ranged = False
         self._uploads += atlas.changed or atlas.flags_changed
         if atlas.flags_changed:
             flags = self._shown = atlas.flags
@@ -318,7 +321,7 @@ class SlabVisual:
         target = self._vertices["a_range"][8 * index : 8 * index + 8]
         if not np.array_equal(target[0], new):
             target[:] = new
-            self._buffer.set_data(self._vertices)
+            self._ranged = True  # sent when something is drawn: a view that is never drawn holds no queue of them
 
 
 def cells_per_pixel(plate: Plate, camera: Camera, density: float) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -36,20 +37,40 @@ _QT = ("pyside6", "pyqt6", "pyqt5")
 
 
 class Offscreen:
-    """A context of its own and framebuffers of the sizes asked for. Use :func:`offscreen`, which keeps one."""
+    """A context of its own and framebuffers of the sizes asked for. Use :func:`offscreen`, which keeps one.
+
+    Any thread may use it, one at a time: the others wait. Where it comes from EGL it belongs to a thread only as long
+    as that is inside; a hidden canvas of Qt stays with the thread that made it.
+    """
 
     def __init__(self) -> None:
+        self._turn, self._depth = threading.RLock(), 0
         self._canvas = _canvas()
         self._framebuffers: dict[tuple[int, int], Any] = {}
+        self._made_by = threading.get_ident()
+        _let_go(self._canvas)
 
     def __enter__(self) -> Offscreen:
         """Make the context current, for building visuals."""
+        self._turn.acquire()
+        self._depth += 1
         self._canvas.set_current()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Send what was built to the context."""
-        self._canvas.context.flush_commands()
+        try:
+            self._canvas.context.flush_commands()
+        finally:
+            self._depth -= 1
+            if not self._depth:
+                _let_go(self._canvas)
+            self._turn.release()
+
+    @property
+    def here(self) -> bool:
+        """Whether this thread may draw with it."""
+        return _is_egl(self._canvas) or threading.get_ident() == self._made_by
 
     def render(
         self,
@@ -83,6 +104,12 @@ class Offscreen:
         InputError
             A size without pixels, or larger than a framebuffer can be.
         """
+        with self:
+            return self._rendered(draw, size, supersample, background)
+
+    def _rendered(
+        self, draw: Draw, size: tuple[int, int], supersample: int, background: tuple[float, float, float]
+    ) -> Image:
         width, height = size[0] * supersample, size[1] * supersample
         if min(size) < 1 or supersample < 1 or max(size) > MAX_SIDE or max(width, height) > self.longest:
             raise InputError(
@@ -108,9 +135,9 @@ class Offscreen:
         """Device pixels of the longest side that can be drawn, in tiles if need be."""
         from vispy import gloo
 
-        self._canvas.set_current()
-        found = gloo.gl.glGetParameter(gloo.gl.GL_MAX_VIEWPORT_DIMS)
-        return int(min(found)) if found else FRAMEBUFFER
+        with self:
+            found = gloo.gl.glGetParameter(gloo.gl.GL_MAX_VIEWPORT_DIMS)
+            return int(min(found)) if found else FRAMEBUFFER
 
     def _drawn(self, draw: Draw, size: tuple[int, int], viewport: Viewport, background: tuple[float, ...]) -> Image:
         """A framebuffer of `size` after `draw(viewport)`."""
@@ -150,6 +177,7 @@ def shrink(image: Image, factor: int) -> Image:
 
 
 _shared: Offscreen | None = None
+_making = threading.Lock()
 
 
 def offscreen() -> Offscreen:
@@ -161,9 +189,10 @@ def offscreen() -> Offscreen:
         No OpenGL here; its one line says what to install.
     """
     global _shared  # noqa: PLW0603 - one context a process is the point
-    if _shared is None:
-        _shared = Offscreen()
-    return _shared
+    with _making:
+        if _shared is None:
+            _shared = Offscreen()
+        return _shared
 
 
 def render(
@@ -196,6 +225,18 @@ def _canvas() -> Any:
         except Exception as error:  # whatever the platform's loader raises: the next backend may work
             reasons.append(f"{backend}: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
     raise MissingDependencyError(f"{NO_GL} ({reasons[0]})")
+
+
+def _is_egl(canvas: Any) -> bool:
+    return type(canvas.native).__module__.endswith("_egl")
+
+
+def _let_go(canvas: Any) -> None:
+    """No thread has EGL's context: it is free for the next one."""
+    if _is_egl(canvas):
+        from vispy.app.backends import _egl
+
+        _egl.egl.eglMakeCurrent(_egl._EGL_DISPLAY, None, None, None)
 
 
 @contextmanager
