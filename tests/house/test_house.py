@@ -50,6 +50,20 @@ def test_every_folder_of_the_package_is_installed(setup):
     assert set(setup["options"]["packages"].split()) == expected
 
 
+def test_every_file_that_is_no_python_is_installed(setup):
+    """Shaders, scripts, style sheets, texts: what is read from beside the code has to be in the wheel."""
+    places = {"scalarviz": ROOT / "scalarviz", "scalarviz.scenes": ROOT / "scenes"}
+    installed = set()
+    for package, patterns in setup["options.package_data"].items():
+        known = max((name for name in places if f"{package}.".startswith(f"{name}.")), key=len)
+        folder = places[known].joinpath(*package.removeprefix(known).strip(".").split("."))
+        installed |= {path for pattern in patterns.replace(",", " ").split() for path in folder.glob(pattern)}
+    files = {path for folder in places.values() for path in folder.rglob("*") if path.is_file()}
+    read = {p for p in files if p.suffix not in (".py", ".pyc", ".md") and "__pycache__" not in p.parts}
+    read -= set((ROOT / "scenes" / "pictures").glob("*.webp"))  # the README's gallery
+    assert sorted(read - installed) == []
+
+
 def test_pytorch_is_asked_for_by_the_oracle_extra_alone(setup):
     extras = setup["options.extras_require"]
     assert [name for name in extras if "torch" in extras[name]] == ["oracle"]

@@ -78,12 +78,30 @@ def test_a_window_and_the_tests_need_more(fakes):
     assert "libxcb-cursor0" in window
     assert "xvfb" not in window
     assert "libxcb-cursor0" in tests
-    assert tests.rstrip().endswith("libxkbcommon0 xvfb xdotool")
+    assert tests.rstrip().endswith("libxkbcommon0 xvfb xdotool chromium")
 
 
 def test_a_command_that_is_there_is_not_asked_for(fakes):
     fakes[0]("Xvfb", "exit 0")
-    assert gl(fakes, ALL, "tests", user="1000").stdout.rstrip().endswith("apt-get install xdotool")
+    assert gl(fakes, ALL, "tests", user="1000").stdout.rstrip().endswith("apt-get install xdotool chromium")
+
+
+@pytest.mark.parametrize("name", ["chromium", "chromium-browser", "google-chrome"])
+def test_a_browser_is_one_by_any_name(fakes, name):
+    fakes[0](name, "exit 0")
+    said = gl(fakes, ALL, "tests", user="1000").stdout
+    assert said.rstrip().endswith("apt-get install xvfb xdotool")
+    assert "|" not in said
+
+
+def test_a_package_that_does_not_exist_keeps_no_other_away(fakes, tmp_path):
+    """Ubuntu has Chromium as a snap."""
+    log = tmp_path / "apt.log"
+    result = gl(fakes, ALL, "tests", apt=f'case "$*" in *chromium*) exit 100 ;; esac; echo "$@" >> {log}')
+    assert result.returncode == 0
+    assert "that failed" in result.stderr
+    wanted = [f"install -y -qq --no-install-recommends {name}" for name in ("xvfb", "xdotool")]
+    assert log.read_text().splitlines()[-2:] == wanted
 
 
 def test_the_make_targets_ask_for_what_they_need():

@@ -1,0 +1,112 @@
+"""A browser for the tests of pages: headless Chromium whose WebGL is drawn by SwiftShader, in software."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+from pathlib import Path
+
+import pytest
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+SIZE = {"width": 1280, "height": 720}
+LOOP = pytest.StashKey[asyncio.AbstractEventLoop]()
+
+
+def program(playwright):
+    """Path of a Chromium: the system's, or the one that ``playwright install chromium`` brought."""
+    own = playwright.chromium.executable_path
+    found = next(filter(None, map(shutil.which, PROGRAMS)), own if Path(own).exists() else None)
+    if found is None:
+        pytest.skip("no Chromium (apt-get install chromium, or playwright install chromium)")
+    return found
+
+
+@contextlib.contextmanager
+def running(config):
+    """Playwright's event loop marked as running in this thread, as it leaves it between two calls.
+
+    Elsewhere it must not be: ``asyncio.run`` of a test in another folder would refuse to start.
+    """
+    loop = config.stash.get(LOOP, None)
+    asyncio._set_running_loop(loop)
+    try:
+        yield
+    finally:
+        asyncio._set_running_loop(None)
+
+
+@pytest.fixture(autouse=True)
+def _loop(request):
+    """The first to be made and the last to go: around everything that a test and its fixtures ask of the browser."""
+    with running(request.config):
+        yield
+
+
+@pytest.fixture(scope="session")
+def chromium(request):
+    """The one browser of this session; give each test a context of its own: ``chromium.new_context()``."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="no Chromium: playwright is missing (extra test)")
+    with running(request.config):  # the first test that asks for it has no loop yet
+        playwright = sync_api.sync_playwright().start()
+    request.config.stash[LOOP] = playwright._loop
+    asyncio._set_running_loop(playwright._loop)
+    try:
+        browser = playwright.chromium.launch(executable_path=program(playwright), args=FLAGS)
+        yield browser
+        with running(request.config):
+            browser.close()
+    finally:
+        with running(request.config):
+            playwright.stop()
+        del request.config.stash[LOOP]
+
+
+def watch(page, complaints):
+    """Note errors of a page, and everything that it asks of a network or of another file."""
+    page.on("console", lambda said: said.type == "error" and complaints.append(f"console: {said.text}"))
+    page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
+
+    def requested(asked):
+        itself = asked.url.startswith("file:") and asked.resource_type == "document"
+        if not itself and not asked.url.startswith(("data:", "blob:", "about:")):
+            complaints.append(f"request: {asked.url}")
+
+    page.on("request", requested)
+
+
+@pytest.fixture
+def complaints():
+    """What `page` has to complain of; a test that provokes something looks at it and clears it."""
+    return []
+
+
+@pytest.fixture
+def page(chromium, complaints):
+    """A page without a network, which fails the test for an error in it and for every request."""
+    context = chromium.new_context(viewport=SIZE, offline=True)
+    try:
+        page = context.new_page()
+        watch(page, complaints)
+        yield page
+    finally:
+        context.close()
+    assert not complaints, complaints
+
+
+@pytest.fixture
+def scripts(page):
+    """Loads files of ``view/browser/js`` with all that they import: ``scripts("camera.js")``; returns the page.
+
+    Their names can be used in ``page.evaluate``.
+    """
+    from scalarviz.view.browser.scripts import joined
+
+    def load(*names):
+        page.set_content("<!doctype html><title>scripts</title><body></body>")
+        page.add_script_tag(content=joined(*names))
+        return page
+
+    return load
