@@ -1,13 +1,12 @@
 """Make every ``notebooks/*.ipynb`` from the ``.py`` of the same name: text and code from there, outputs by running it.
 
-Usage: ``python .ci/make_notebooks.py [FOLDER]``; FOLDER is where the notebooks are written (default: beside the
-``.py``).
+Usage: ``python .ci/make_notebooks.py [FOLDER [NAME ...]]``; FOLDER is where the notebooks are written (default: beside
+the ``.py``), a NAME is how those begin that are made (``04``; default: all).
 """
 
 from __future__ import annotations
 
 import base64
-import io
 import os
 import sys
 import tempfile
@@ -17,7 +16,7 @@ import jupytext
 import nbformat
 from nbclient import NotebookClient
 from nbformat import NotebookNode
-from PIL import Image
+from pack_png import packed
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 
@@ -27,7 +26,15 @@ def parse(source: Path) -> NotebookNode:
     notebook: NotebookNode = jupytext.read(source)
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number:02d}"
+        cell.metadata["slideshow"] = {"slide_type": slide_type(cell)}
     return notebook
+
+
+def slide_type(cell: NotebookNode) -> str:
+    """How a cell goes on in a slide show: a headline begins a slide, other text one below it, code stands with it."""
+    if cell.cell_type != "markdown":
+        return "-"
+    return "slide" if cell.source.startswith(("# ", "## ")) else "subslide"
 
 
 def execute(notebook: NotebookNode, folder: Path) -> None:
@@ -58,21 +65,20 @@ def execute(notebook: NotebookNode, folder: Path) -> None:
 def _compress(data: NotebookNode) -> None:
     """Leave one picture of an output, the PNG, in fewer bytes: Pillow also sends a JPEG, and both in a hurry."""
     data.pop("image/jpeg", None)
-    packed = io.BytesIO()
-    Image.open(io.BytesIO(base64.b64decode(data["image/png"]))).save(packed, "PNG", optimize=True)
-    data["image/png"] = base64.b64encode(packed.getvalue()).decode()
+    data["image/png"] = base64.b64encode(packed(base64.b64decode(data["image/png"]))).decode()
 
 
-def main(target: Path) -> None:
-    """Write every notebook into `target`."""
+def main(target: Path, wanted: tuple[str, ...]) -> None:
+    """Write the notebooks whose names begin like one of `wanted` into `target`."""
     with tempfile.TemporaryDirectory() as empty:
         # A user's own start-up files and warnings must not change what the notebooks show.
         os.environ.update(IPYTHONDIR=empty, JUPYTER_PLATFORM_DIRS="1", PYDEVD_DISABLE_FILE_VALIDATION="1")
         for source in sorted(NOTEBOOKS.glob("*.py")):
-            notebook = parse(source)
-            execute(notebook, Path(empty))
-            nbformat.write(notebook, target / f"{source.stem}.ipynb")
+            if source.name.startswith(wanted):
+                notebook = parse(source)
+                execute(notebook, Path(empty))
+                nbformat.write(notebook, target / f"{source.stem}.ipynb")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else NOTEBOOKS)
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else NOTEBOOKS, tuple(sys.argv[2:]) or ("",))
