@@ -231,7 +231,7 @@ run = sv.Run(net, nn.MSELoss(), optim.Adam(net.parameters(), lr=0.05), data=(X, 
 run.step(50)
 print(run.engine.name, run.history.loss[-1] < run.history.loss[0] / 2)
 from scalarviz.run.ranges import extent
-from scalarviz.view.cubes.shader import VERTEX
+from scalarviz.view.cubes.shader import vertex
 from scalarviz.view.draw.maps import get_map
 from scalarviz.view.draw.theme import get_theme
 from scalarviz.view.space.layout import layout_for
@@ -239,7 +239,7 @@ layout = layout_for(run.tensors, run.stages, (1280, 720), (0, 0, 900, 600))
 theme = get_theme("dark")
 corners = layout.camera.project(layout.plates[0].corners)
 colour = get_map("weight", theme).bytes(np.array([1.0]))
-print(len(layout.plates) > 1, corners.shape, colour.shape, "gl_Position" in VERTEX)
+print(len(layout.plates) > 1, corners.shape, colour.shape, "gl_Position" in vertex())
 for attempt in (lambda: sv.view.render(run), lambda: sv.view.show(run, block=False), lambda: run.adopt_engine("numba")):
     try:
         attempt()

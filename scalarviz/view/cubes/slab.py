@@ -1,6 +1,6 @@
 """`SlabVisual`: every plate, strip, tile and activation row in one drawing, 4 bytes a weight a frame.
 
-A plate is a box of twelve triangles; its cubes exist only in the fragment shader (`slab_shader`). Draws into whatever
+A plate is a box of twelve triangles; its cubes exist only in the fragment shader (`shader`). Draws into whatever
 framebuffer of a current OpenGL 2 context is bound: offscreen or a window.
 """
 
@@ -24,7 +24,7 @@ from ..space.plate import Plate
 from .atlas import DEAD, FROZEN, NOT_COMPUTED, Atlas
 from .means import SAMPLES, Means, averages, block_means
 from .own import OwnLook
-from .shader import VERTEX, Variant, fragment
+from .shader import Variant, fragment, vertex
 from .sizes import ALL_ALIKE
 from .tray import TrayVisual
 from .vertices import indices, vertices
@@ -264,7 +264,7 @@ class SlabVisual:
 
     def _program(self, variant: Variant) -> Any:
         if variant not in self._programs:
-            self._programs[variant] = program = gloo.Program(VERTEX, fragment(variant, knee=KNEE, table=COLOURS))
+            self._programs[variant] = program = gloo.Program(vertex(), fragment(variant, knee=KNEE, table=COLOURS))
             program.bind(self._buffer)
             program["u_colours"] = self._colours
             program["u_values"] = self._values

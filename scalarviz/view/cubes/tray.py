@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import glsl
 from ..draw.gl import gloo
 from ..draw.theme import Theme, rgb
 from ..space.arrangement import TRAY_MARGIN
@@ -17,62 +18,6 @@ FLOW_WIDTH, FLOW_ALPHA = 1.4, 0.9
 """Of the few lines on a tray; logical pixels."""
 DENSE_WIDTH, DENSE_ALPHA = 1.0, 0.5
 """Of the many side by side in a chain, which must not be louder than the cubes."""
-
-TRAY_VERTEX = """
-#version 120
-uniform mat4 u_matrix;
-attribute vec3 a_pos; attribute vec2 a_cell; attribute vec4 a_dims;
-varying vec2 v_cell; varying vec4 v_dims;
-void main() { gl_Position = u_matrix * vec4(a_pos, 1.0); v_cell = a_cell; v_dims = a_dims; }
-"""
-
-TRAY_FRAGMENT = """
-#version 120
-uniform vec3 u_tray; uniform vec3 u_border; uniform float u_shadow; uniform vec2 u_margin; uniform float u_density;
-varying vec2 v_cell; varying vec4 v_dims;   // columns, rows, half side, cells in the last row
-
-// Distance from a point of the tray to the nearest foot of a cube, in cells.
-float away(vec2 p) {
-  vec2 size = floor(v_dims.xy + 0.5);
-  vec2 cell = clamp(floor(p), vec2(0.0), size - 1.0);
-  if (cell.y > size.y - 1.5) cell.x = min(cell.x, floor(v_dims.w + 0.5) - 1.0);
-  return length(max(abs(p - cell - 0.5) - v_dims.z, 0.0));
-}
-
-void main() {
-  vec2 size = floor(v_dims.xy + 0.5);
-  // The light comes from the upper left: a narrow contact shadow all round and a wide one to the lower right.
-  float contact = 1.0 - smoothstep(0.0, 0.12, away(v_cell));
-  float thrown = 1.0 - smoothstep(0.0, 0.34, away(v_cell - vec2(0.10, 0.13)));
-  float shade = 1.0 - u_shadow * clamp(0.4 * contact + 0.8 * thrown * thrown, 0.0, 1.0);
-  vec2 edge = min(v_cell + u_margin - 0.5, size + u_margin - 0.5 - v_cell) / max(fwidth(v_cell), 1e-6);
-  float border = clamp(u_density + 0.5 - min(edge.x, edge.y), 0.0, 1.0);
-  gl_FragColor = vec4(mix(u_tray * shade, u_border, border), 1.0);
-}
-"""
-
-FLOW_VERTEX = """
-#version 120
-uniform mat4 u_matrix; uniform vec2 u_viewport; uniform float u_width;
-attribute vec3 a_from; attribute vec3 a_to; attribute vec2 a_end;   // end 0..1, side -1..1
-varying float v_side;
-void main() {
-  vec4 p = u_matrix * vec4(a_from, 1.0); vec4 q = u_matrix * vec4(a_to, 1.0);
-  vec2 along = (q.xy / q.w - p.xy / p.w) * u_viewport;
-  vec2 normal = normalize(vec2(-along.y, along.x) + vec2(1e-6, 0.0));
-  float reach = 0.5 * u_width + 1.0;        // a pixel more than the line, for its soft edge
-  vec4 at = mix(p, q, a_end.x);
-  gl_Position = at + vec4(normal * a_end.y * reach / u_viewport * 2.0 * at.w, 0.0, 0.0);
-  v_side = a_end.y * reach;
-}
-"""
-
-FLOW_FRAGMENT = """
-#version 120
-uniform vec4 u_colour; uniform float u_width;
-varying float v_side;
-void main() { gl_FragColor = vec4(u_colour.rgb, u_colour.a * clamp(0.5 * u_width + 0.5 - abs(v_side), 0.0, 1.0)); }
-"""
 
 _QUAD = np.array([[0, 1, 2], [0, 2, 3]], np.uint32)
 
@@ -141,7 +86,7 @@ def _tray_program(layout: Layout) -> Any:
         block["a_cell"] = [(0.5 - x, 0.5 - y), (right, 0.5 - y), (right, near), (0.5 - x, near)]
         last = plate.size - (rows - 1) * cols if plate.grid.folded else cols
         block["a_dims"] = (cols, rows, plate.half, last)
-    program = gloo.Program(TRAY_VERTEX, TRAY_FRAGMENT)
+    program = gloo.Program(*glsl.program("tray"))
     program.bind(gloo.VertexBuffer(table))
     program["u_margin"] = TRAY_MARGIN
     return program
@@ -152,6 +97,6 @@ def _flow_program(layout: Layout) -> Any:
     table = np.zeros(len(segments), [("a_from", np.float32, 3), ("a_to", np.float32, 3), ("a_end", np.float32, 2)])
     table["a_from"], table["a_to"] = segments[:, 0], segments[:, 1]
     table["a_end"] = np.tile([[0, -1], [1, -1], [1, 1], [0, 1]], (len(layout.flow), 1))
-    program = gloo.Program(FLOW_VERTEX, FLOW_FRAGMENT)
+    program = gloo.Program(*glsl.program("flow"))
     program.bind(gloo.VertexBuffer(table))
     return program

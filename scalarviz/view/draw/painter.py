@@ -1,6 +1,6 @@
 """`Painter`: draws sketches with four small GL programs (shapes, pictures, discs, text) in the current context.
 
-Plain OpenGL 2: the text of the programs is in `shaders`, what knows what is new in `pieces`. Coordinates are logical
+Plain OpenGL 2: the text of the programs is in `view.glsl`, what knows what is new in `pieces`. Coordinates are logical
 pixels; `scale` device pixels make one. Whatever did not change since the last frame is not uploaded again.
 """
 
@@ -12,18 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import glsl
 from .gl import Viewport, gloo
-from .pieces import UV, Batch, Picture, Points, Sprites
-from .shaders import (
-    GLOW_FRAGMENT,
-    IMAGE_VERTEX,
-    SHAPE_FRAGMENT,
-    SHAPE_TYPE,
-    SHAPE_VERTEX,
-    TEXT_FRAGMENT,
-    TEXT_TYPE,
-    TEXT_VERTEX,
-)
+from .pieces import SHAPE_TYPE, TEXT_TYPE, UV, Batch, Picture, Points, Sprites
 from .sketch import VERTEX, Colour, Float, ImageItem, PointsItem, Sketch, rgba
 from .text import GlyphAtlas
 
@@ -59,9 +50,9 @@ class Painter:
     def __init__(self, size: tuple[float, float], scale: float = 1.0) -> None:
         self.size = size
         self.scale = scale
-        self._shapes = Batch(SHAPE_VERTEX, SHAPE_FRAGMENT, SHAPE_TYPE)
-        self._over = Batch(SHAPE_VERTEX, SHAPE_FRAGMENT, SHAPE_TYPE)  # those that lie over pictures
-        self._glyphs = Batch(TEXT_VERTEX, TEXT_FRAGMENT, TEXT_TYPE)
+        self._shapes = Batch("shape", SHAPE_TYPE)
+        self._over = Batch("shape", SHAPE_TYPE)  # those that lie over pictures
+        self._glyphs = Batch("text", TEXT_TYPE)
         self._atlas = GlyphAtlas()
         self._atlas_texture: Any = None
         self._atlas_version = -1
@@ -70,7 +61,7 @@ class Painter:
         self._pictures: dict[int, Picture] = {}
         self._points: dict[tuple[int, int], Points] = {}
         self._sprites: dict[int, Sprites] = {}
-        self._ground = gloo.Program(IMAGE_VERTEX.strip(), GLOW_FRAGMENT.strip())
+        self._ground = gloo.Program(*glsl.program("glow"))
 
     def background(self, ground: Colour, glow: Colour) -> None:
         """Fill everything: `ground` at the rim, `glow` behind the cubes."""

@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import glsl
 from .gl import gloo
-from .shaders import (
-    IMAGE_FRAGMENT,
-    IMAGE_VERTEX,
-    POINT_FRAGMENT,
-    POINT_VERTEX,
-    SPRITE_TYPE,
-)
 from .sketch import Float, ImageItem, PointsItem, SpritesItem
 
 UV = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype=np.float32)
 """The corners of a picture, in its own measure."""
+
+# what the vertices of programs of that name hold
+SHAPE_TYPE = np.dtype(
+    [("a_position", "f4", 2), ("a_local", "f4", 2), ("a_box", "f4", 4), ("a_fill", "f4", 4), ("a_stroke", "f4", 4)]
+)
+TEXT_TYPE = np.dtype([("a_position", "f4", 2), ("a_uv", "f4", 2), ("a_colour", "f4", 4)])
+SPRITE_TYPE = np.dtype([("a_position", "f4", 2), ("a_uv", "f4", 2)])
 
 
 class Batch:
@@ -26,10 +27,17 @@ class Batch:
 
     The buffer is longer than the data and its rest is triangles without area: gloo draws whole buffers, and binding a
     new one for every change of length costs more than the few empty triangles.
+
+    Parameters
+    ----------
+    name : str
+        Of the program in `view.glsl`.
+    layout : dtype
+        Of its vertices.
     """
 
-    def __init__(self, vertex: str, fragment: str, layout: np.dtype[Any]) -> None:
-        self.program = gloo.Program(vertex.strip(), fragment.strip())
+    def __init__(self, name: str, layout: np.dtype[Any]) -> None:
+        self.program = gloo.Program(*glsl.program(name))
         self._layout = layout
         self._buffer: Any = None
         self._capacity = 0
@@ -57,7 +65,7 @@ class Picture:
     """One textured rectangle."""
 
     def __init__(self) -> None:
-        self._program = gloo.Program(IMAGE_VERTEX.strip(), IMAGE_FRAGMENT.strip())
+        self._program = gloo.Program(*glsl.program("image"))
         self._program["a_uv"] = UV
         self._texture: Any = None
         self._pixels: NDArray[np.uint8] | None = None
@@ -88,7 +96,7 @@ class Sprites:
     """Many parts of one texture in one call."""
 
     def __init__(self) -> None:
-        self._batch = Batch(IMAGE_VERTEX, IMAGE_FRAGMENT, SPRITE_TYPE)
+        self._batch = Batch("image", SPRITE_TYPE)
         self._item: SpritesItem | None = None
         self._texture: Any = None
         self._pixels: NDArray[np.uint8] | None = None
@@ -126,7 +134,7 @@ class Points:
     """
 
     def __init__(self) -> None:
-        self._program = gloo.Program(POINT_VERTEX.strip(), POINT_FRAGMENT.strip())
+        self._program = gloo.Program(*glsl.program("point"))
         self._centres: Float | None = None
         self._colours: Float | None = None
 

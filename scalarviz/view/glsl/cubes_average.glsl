@@ -1,8 +1,4 @@
-"""GLSL 1.20 of cubes below a pixel: the mean colour of samples. It follows on what `shader` has in common."""
-
-from __future__ import annotations
-
-AVERAGE = """
+// Of cubes below a pixel: the mean colour of samples of its footprint.
 #ifdef MEANS
 uniform sampler2D u_means;   // mean colours of blocks of cubes, and their marks
 uniform vec3 u_blocks;       // side of a block, one over their number across and down
@@ -61,4 +57,3 @@ void main() {
   c = flags > 0.5 ? pattern(c, flags, mod(floor(gl_FragCoord.y / 2.0), 2.0) - 0.5) : c;
   gl_FragColor = vec4(c * shade, 1.0);
 }
-"""

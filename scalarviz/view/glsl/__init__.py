@@ -1,0 +1,38 @@
+"""The shaders' text: GLSL 1.20 in files, read by the window and by what makes a page of them (`view.browser.es300`).
+
+``cubes_*`` are the parts that `view.cubes.shader` puts together, in variants. Every other program is two files,
+``NAME_vertex`` and ``NAME_fragment``; those of the flat ink (shapes, images, points, text, the glow) have ``place``
+before their vertex shader. Files are read when a program is made, each once.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from ...errors import UnknownNameError, listing, shown
+
+PROGRAMS = ("tray", "flow", "shape", "image", "point", "text", "glow")
+"""Programs that come in one form; the cubes come in variants."""
+_PLACED = ("shape", "image", "point", "text", "glow")
+_VERTEX_OF = {"glow": "image"}  # a picture as large as the ground
+
+
+@cache
+def read(name: str) -> str:
+    """The text of the file ``NAME.glsl``."""
+    return Path(__file__).with_name(f"{name}.glsl").read_text(encoding="utf-8")
+
+
+def program(name: str) -> tuple[str, str]:
+    """Vertex and fragment shader of one of :data:`PROGRAMS`.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such program.
+    """
+    if name not in PROGRAMS:
+        raise UnknownNameError(f"program {shown(name)} is not known; allowed: {listing(PROGRAMS)}")
+    vertex = read(f"{_VERTEX_OF.get(name, name)}_vertex")
+    return read("place") + vertex if name in _PLACED else vertex, read(f"{name}_fragment")
