@@ -1,0 +1,198 @@
+"""Tables of numbers over time as short texts: exact float32 bits, or 16 bits a number where there are too many.
+
+Training moves weights smoothly, so each number is told as the difference to where a line (or a curve) through the
+frames before leads; differences are small, and their high bytes, put together, deflate to nothing. `js/unpack.js` is
+the way back.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InputError
+
+Float32 = NDArray[np.float32]
+
+EXACT = 2_000 * 300
+"""Numbers of a table (frames x columns) up to which every bit is kept."""
+ORDERS = (1, 2, 3)
+"""How many frames before lead to the next: 1 as it was, 2 on a line, 3 on a parabola."""
+LARGEST = 32_766
+"""Of a 16-bit number; beyond it stand +Inf (32767), -Inf (-32767) and NaN (-32768)."""
+_INF, _MINUS_INF, _NAN = 32_767, -32_767, -32_768
+_TINY = np.float32(1e-45)  # the smallest number above 0
+_ZERO = 0x80000000  # the key of +0
+
+
+def packed(table: Float32, *, exact: bool | None = None) -> dict[str, Any]:
+    """A table as JSON can hold it.
+
+    Parameters
+    ----------
+    table : ndarray of float32, shape (N, T)
+        N frames of T numbers.
+    exact : bool, optional
+        Whether every bit is kept; default: up to `EXACT` numbers.
+
+    Returns
+    -------
+    dict
+        ``frames``, ``columns``, ``bits`` (32 or 16), ``order`` (of `ORDERS`), ``data`` (base64 of deflated bytes);
+        of 16 bits also ``step`` (base64 of float32 (T,)): a number is off by half of its column's step at most.
+
+    Raises
+    ------
+    InputError
+        It is no float32 table.
+    """
+    if table.dtype != np.float32 or table.ndim != 2:
+        raise InputError(f"a table to be packed: got {table.dtype} {table.shape}; allowed: float32 (frames, columns)")
+    said: dict[str, Any] = {"frames": len(table), "columns": table.shape[1]}
+    if table.size <= EXACT if exact is None else exact:
+        found = ((deflated(_bytes_apart(_differences(table, order))), order) for order in ORDERS)
+        said |= {"bits": 32}
+    else:
+        numbers, step = _rounded(table)
+        said |= {"bits": 16, "step": text_of(step.astype("<f4").tobytes())}
+        found = ((deflated(_bytes_apart(_differences16(numbers, order))), order) for order in ORDERS[:2])
+    data, order = min(found, key=lambda one: (len(one[0]), one[1]))
+    return said | {"order": order, "data": text_of(data)}
+
+
+def unpacked(said: dict[str, Any]) -> Float32:
+    """The table (N, T) of what `packed` has made; of 16 bits the rounded one, as `js/unpack.js` has it.
+
+    Raises
+    ------
+    InputError
+        The data are not as long as they are said to be.
+    """
+    frames, columns, order = said["frames"], said["columns"], said["order"]
+    whole, width = frames * columns, said["bits"] // 8
+    raw = np.frombuffer(zlib.decompress(base64.b64decode(said["data"]), -15), np.uint8)
+    if len(raw) != whole * width:
+        raise InputError(f"a packed table: {len(raw):,} bytes; {frames} x {columns} numbers take {whole * width:,}")
+    moved = np.ascontiguousarray(raw.reshape(width, whole).T).view(f"<u{width}").reshape(columns, frames).T
+    if said["bits"] == 32:
+        return _followed(moved.astype(np.int64), order)
+    step = np.frombuffer(base64.b64decode(said["step"]), "<f4").astype(np.float64)
+    return _widened(_followed16(moved.astype(np.int64), order), step)
+
+
+def errors_of(said: dict[str, Any]) -> NDArray[np.float64]:
+    """By how much a number of each column may be off, (T,); 0 where every bit is kept."""
+    if said["bits"] == 32:
+        return np.zeros(said["columns"])
+    return np.frombuffer(base64.b64decode(said["step"]), "<f4").astype(np.float64) / 2
+
+
+def deflated(data: bytes) -> bytes:
+    """Compressed, without a header: what a browser calls ``deflate-raw``."""
+    press = zlib.compressobj(9, zlib.DEFLATED, -15)
+    return press.compress(data) + press.flush()
+
+
+def text_of(data: bytes) -> str:
+    """Bytes as base64."""
+    return base64.b64encode(data).decode("ascii")
+
+
+# ---- 32 bits
+
+
+def _keys(table: Float32) -> NDArray[np.int64]:
+    """The bits of each number as one that counts up with it, 0 to 2^32 - 1: neighbours differ by 1."""
+    bits = np.ascontiguousarray(table).view(np.uint32)
+    return np.where(bits >> 31, ~bits, bits | np.uint32(_ZERO)).astype(np.int64)
+
+
+def _numbers(keys: NDArray[np.int64]) -> Float32:
+    """The way back."""
+    bits = np.where(keys >= _ZERO, keys ^ _ZERO, ~keys & 0xFFFFFFFF).astype(np.uint32)
+    return bits.view(np.float32)
+
+
+def _expected(before: list[Float32], order: int) -> NDArray[np.int64]:
+    """The keys that the frames before (newest first) lead to; where that is no number, those of the newest."""
+    if not before:
+        return np.array([_ZERO], np.int64)
+    with np.errstate(over="ignore", invalid="ignore"):  # signalling NaN
+        use = [frame.astype(np.float64) for frame in before[:order]]
+        if len(use) < 2:
+            return _keys(before[0])
+        led = 2 * use[0] - use[1] if len(use) == 2 else 3 * use[0] - 3 * use[1] + use[2]
+        narrow = led.astype(np.float32)
+    return np.where(np.isfinite(narrow), _keys(narrow), _keys(before[0]))
+
+
+def _differences(table: Float32, order: int) -> NDArray[np.uint32]:
+    """How far each key is from the one expected, small both ways: 0, -1, 1, -2 as 0, 1, 2, 3."""
+    keys, out = _keys(table), np.zeros(table.shape, np.int64)
+    for k in range(len(table)):
+        out[k] = keys[k] - _expected([table[k - j] for j in range(1, min(order, k) + 1)], order)
+    return _folded(out, 32).astype(np.uint32)
+
+
+def _followed(folded: NDArray[np.int64], order: int) -> Float32:
+    table, moved = np.zeros(folded.shape, np.float32), (folded >> 1) ^ -(folded & 1)
+    for k in range(len(table)):
+        wanted = _expected([table[k - j] for j in range(1, min(order, k) + 1)], order)
+        table[k] = _numbers((wanted + moved[k]) & 0xFFFFFFFF)
+    return table
+
+
+def _folded(differences: NDArray[np.int64], bits: int) -> NDArray[np.int64]:
+    half = 1 << (bits - 1)
+    short = (differences + half) % (1 << bits) - half
+    return (short << 1) ^ (short >> 63)
+
+
+def _bytes_apart(folded: NDArray[Any]) -> bytes:
+    """Low bytes of all numbers, then the higher ones; one column after the other."""
+    width = folded.dtype.itemsize
+    flat = np.ascontiguousarray(folded.T).astype(f"<u{width}")
+    return np.frombuffer(flat.tobytes(), np.uint8).reshape(-1, width).T.tobytes()
+
+
+# ---- 16 bits
+
+
+def _rounded(table: Float32) -> tuple[NDArray[np.int64], Float32]:
+    """Whole numbers of steps (N, T), and the step of each column (T,)."""
+    finite = np.isfinite(table)
+    wide = np.where(finite, table, 0).astype(np.float64)
+    top = np.max(np.abs(wide), axis=0, initial=0.0)
+    step = np.maximum((top / LARGEST).astype(np.float32), _TINY)
+    low = step.astype(np.float64) * LARGEST < top
+    step[low] = np.nextafter(step[low], np.float32(np.inf))
+    beyond = step.astype(np.float64) * LARGEST > np.finfo(np.float32).max
+    step[beyond] = np.nextafter(step[beyond], np.float32(0))
+    numbers = np.clip(np.rint(wide / step.astype(np.float64)), -LARGEST, LARGEST).astype(np.int64)
+    numbers[np.isnan(table)] = _NAN
+    numbers[np.isposinf(table)], numbers[np.isneginf(table)] = _INF, _MINUS_INF
+    return numbers, step
+
+
+def _differences16(numbers: NDArray[np.int64], order: int) -> NDArray[np.uint16]:
+    out = numbers.copy()
+    for _ in range(order):
+        out[1:] -= out[:-1].copy()
+    return _folded(out, 16).astype(np.uint16)
+
+
+def _followed16(folded: NDArray[np.int64], order: int) -> NDArray[np.int64]:
+    numbers = (folded >> 1) ^ -(folded & 1)
+    for _ in range(order):
+        numbers = np.cumsum(numbers, axis=0)
+    return (numbers + 0x8000) % 0x10000 - 0x8000
+
+
+def _widened(numbers: NDArray[np.int64], step: NDArray[np.float64]) -> Float32:
+    table = (np.where(np.abs(numbers) <= LARGEST, numbers, 0) * step).astype(np.float32)
+    table[numbers == _NAN], table[numbers == _INF], table[numbers == _MINUS_INF] = np.nan, np.inf, -np.inf
+    return table
