@@ -178,6 +178,9 @@ class Frame:
     forward : Forward or None
         The network that the values are of (``forward.tensors``, ``forward.stages``), where there is one: a run may have
         another one since.
+    probe_loss, whole_loss : float or None
+        Of a recorded frame: the loss of the probe sample alone, and of all samples, at these values; None where it was
+        not recorded. A live frame's are worked out when they are looked at.
     """
 
     step: int
@@ -202,6 +205,8 @@ class Frame:
     settings: Settings | None = field(default=None, repr=False, compare=False)
     data: Data | None = field(default=None, repr=False, compare=False)
     state: Mapping[str, FloatArray] = field(default_factory=dict)
+    probe_loss: float | None = None
+    whole_loss: float | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles hold the numbers; the network stays here."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .frame import NO_CURVE, Curve
 
 if TYPE_CHECKING:
@@ -82,6 +85,8 @@ class Past:
         Named moments of that branch, by step.
     undo, redo : str
         What the next undo and redo would do, in the words of the edit; empty where there is nothing.
+    steps : ndarray of int64, shape (N,), or None
+        Where it can stand, in order, if not at every step from `first` to `newest`.
     """
 
     first: int
@@ -92,3 +97,25 @@ class Past:
     flags: tuple[Flag, ...] = ()
     undo: str = ""
     redo: str = ""
+    steps: NDArray[np.int64] | None = None
+
+    def nearest(self, step: int) -> int:
+        """The step nearest to `step` at which one can stand."""
+        if self.steps is None:
+            return step
+        after = int(np.searchsorted(self.steps, step))
+        near = self.steps[max(after - 1, 0) : after + 1]
+        return int(near[np.argmin(np.abs(near - step))])
+
+    def beside(self, step: int, by: int) -> int:
+        """Where one stands `by` steps of those at which one can after `step` (before it, below 0); perhaps nowhere.
+
+        From a step between two of them the first one is the next in that direction.
+        """
+        if self.steps is None:
+            return step + by
+        first = np.searchsorted(self.steps, step, side="right" if by > 0 else "left")
+        place = int(first) + by - (1 if by > 0 else 0)
+        if place < 0:
+            return self.first - 1
+        return int(self.steps[place]) if place < len(self.steps) else self.newest + 1

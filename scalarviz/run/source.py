@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..scalar.store import Store
     from .edits import Edit
     from .run import Run
+    from .weight_record import WeightRecord
 
 Float = NDArray[np.floating]
 
@@ -126,6 +127,19 @@ class Source(Protocol):
     def counted(self) -> bool:
         """Whether steps are counted: there is something to say of them."""
         return self.facts is not None
+
+    @property
+    def recorded(self) -> bool:
+        """Whether it is a record of what was: nothing of it will change any more."""
+        return False
+
+    def lacks(self, quantity: str) -> str:
+        """Why none of its frames has a quantity that cubes can show, in a few words; empty where they have it."""
+        return ""
+
+    def weight_record(self, index: int) -> WeightRecord | None:
+        """How the weight at a flat index moved on the way, where that need not be worked out; else None."""
+        return None
 
     @property
     def couples(self) -> bool:

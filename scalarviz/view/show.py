@@ -7,11 +7,13 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from ..run import Run, Scene
+from ..run.recorded_source import RecordedSource
 from .cubes.sizes import Sizing
 from .draw.theme import Theme, presenting
 from .shown.subject import subject_of
 from .watch.live import LiveView
 from .watch.mirror import Mirror
+from .watch.replay import Replay
 from .watch.telling import WAIT
 from .watch.viewer import Viewer
 from .window.desktop import Window
@@ -117,9 +119,9 @@ def show(
 
     Parameters
     ----------
-    x : Scene, Run, Module, Weight, Parameter, list of these, or named arrays
-        With `block` a Scene or Run is trained by the window; everything else, and everything without `block`, is
-        followed while your own code changes it.
+    x : Scene, Run, recording, Module, Weight, Parameter, list of these, or named arrays
+        A recording plays. With `block` a Scene or Run is trained by the window; everything else, and everything without
+        `block`, is followed while your own code changes it.
     block : bool
         True: return when the window is closed. False: return a handle at once; call its ``update()`` in your loop, and
         its ``wait()`` after it.
@@ -160,6 +162,9 @@ def show(
 
 def _maker(x: Any, block: bool, steps: int, duration: float, theme: Theme, cmap: str | None,
            paused: bool, first_start: bool) -> Callable[[tuple[int, int]], Viewer]:  # fmt: skip
+    if isinstance(x, RecordedSource):
+        subject = subject_of(x)
+        return lambda size: Replay(subject, size, duration=duration, theme=theme, cmap=cmap, playing=not paused)
     if block and isinstance(x, Scene | Run):
         scene = x if isinstance(x, Scene) else Scene("run", x)
         return lambda size: LiveView(

@@ -6,7 +6,7 @@ from abc import abstractmethod
 
 from ..run.frame import Frame
 from .aim import Aim
-from .cubes.quantity import Quantity
+from .cubes.quantity import Quantity, check_kept
 from .cubes.scale import ActivationScale, Coloring
 from .draw.theme import Theme
 from .micro.inside import Inside
@@ -49,6 +49,7 @@ class Standing(Aim):
     def _make(self, quantity: str | Quantity) -> None:
         """What belongs to the tensors and stages that there are."""
         subject, look = self.subject, self.theme
+        check_kept(subject.source, quantity)
         self._made_for = subject.tensors, subject.stages
         self.colouring = Coloring(subject.tensors, look, quantity, self.cmap_name or None,
                                   lambda: subject.source.moments)  # fmt: skip

@@ -14,6 +14,7 @@ from ..run.ranges import extent
 from ..run.scene import Scene
 from .controls.panel import ControlsPanel
 from .cubes.own import LOOKS
+from .cubes.quantity import check_kept
 from .cubes.scale import paint
 from .cubes.sizes import ALL_ALIKE, Sizing
 from .cubes.slab import SlabVisual
@@ -175,9 +176,10 @@ class Workbench(Touching):
 
         Raises
         ------
-        UnknownNameError
-            For unknown names; nothing is changed then.
+        UnknownNameError, InputError
+            For unknown names, and for a quantity that was not recorded; nothing is changed then.
         """
+        check_kept(self.subject.source, quantity)
         look = self.theme if theme is None else presenting(theme, self.theme.presenter)
         name = self.cmap_name if cmap is None else cmap
         self.colouring.change(look, quantity or self.colouring.quantity, name or None)

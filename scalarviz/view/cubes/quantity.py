@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...checks import text
-from ...errors import UnknownNameError, listing, shown
+from ...errors import InputError, UnknownNameError, listing, shown
 from ...run.frame import Frame
 from ...run.ranges import Range, Scale
+from ...run.source import Source
 
 Float = NDArray[np.floating]
 
@@ -121,6 +122,13 @@ def quantity_of(name: object, moments: Mapping[str, bool]) -> Quantity:
             return found
     more = "" if moments else " (the optimiser here keeps no others for each weight)"
     raise UnknownNameError(f"quantity {shown(name)} is not known; allowed: {listing([*OWN, *moments])}{more}")
+
+
+def check_kept(source: Source, quantity: object) -> None:
+    """Raise InputError, which says why, where a recording holds nothing of a quantity."""
+    name = quantity.name if isinstance(quantity, Quantity) else str(quantity)
+    if reason := source.lacks(name):
+        raise InputError(f"quantity {shown(name)}: {reason}; allowed: {listing(n for n in OWN if not source.lacks(n))}")
 
 
 def short(name: str) -> str:

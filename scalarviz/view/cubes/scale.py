@@ -327,6 +327,9 @@ def paint(
     slab.set_range(colouring.range)
     missing = colouring.missing(frame) if colouring.quantity != "weight" else None
     slab.set_flags(frozen=frame.frozen, not_computed=missing, dead=frame.dead)
+    if rows and source.recorded:
+        unknown = {plate.name for plate in slab.layout.plates if plate.name not in frame.activations}
+        slab.set_rows_missing({p.name: np.ones(p.size, bool) for p in slab.layout.plates if p.name in unknown})
     if rows:
         slab.set_activations(frame.activations)
         slab.set_activation_range(activations.range.low, activations.range.high, activations.own)

@@ -14,8 +14,9 @@ from ...io import CsvTable
 from ...run.edits import Edit
 from ...run.frame import Frame, Stage, Tensor
 from ...run.moment import Moment
-from ...run.panels import Panel, PlaneMap
+from ...run.panels import LossCurve, Panel, PlaneMap
 from ...run.plan import Plan
+from ...run.recorded_source import RecordedSource
 from ...run.requests import FrameRequest
 from ...run.run import Run
 from ...run.run_source import RunSource
@@ -153,6 +154,8 @@ class Subject:
 
     def probe_loss(self, frame: Frame) -> float | None:
         """The loss of the probe sample alone at the values of a frame; None where it has no target."""
+        if frame.probe_loss is not None:
+            return frame.probe_loss
         if not self.source.can.predict or self.probe is None or self.target is None:
             return None
         return float(self.source.evaluate(self.probe[None], self.target[None], frame.values))
@@ -161,12 +164,14 @@ class Subject:
     def step_loss(self) -> str:
         """Which loss a step has, in words, where that of all samples at the numbers shown is told; else empty."""
         facts = self.source.facts
-        if not self.whole_loss or facts is None or not self.source.can.predict:
+        if not self.whole_loss or facts is None or not (self.source.can.predict or self.source.recorded):
             return ""
         return "before it" if facts.whole else "of its batch"
 
     def loss_of_all(self, frame: Frame) -> float | None:
         """The loss of all samples at the values of a frame, where that is the one that is told; else None."""
+        if self.source.recorded:
+            return frame.whole_loss if self.whole_loss else None
         return Moment(frame, self.source).whole_loss() if self.whole_loss and self.source.can.predict else None
 
     def choose(self, sample: ArrayLike, target: ArrayLike | None = None) -> None:
@@ -225,6 +230,8 @@ def subject_of(x: object) -> Subject:
         x = Scene("run", x)
     if isinstance(x, Scene):
         return scene_subject(x, RunSource(x.run))
+    if isinstance(x, RecordedSource):
+        return recorded_subject(x)
     if isinstance(x, Module):
         return Subject(WeightsSource(dict(x.named_parameters())))
     if isinstance(x, Mapping):
@@ -253,6 +260,18 @@ def scene_subject(scene: Scene, source: Source) -> Subject:
     given = None if own is None else own.copy()
     of_data = first is not None
     return Subject(source, own, sample, scene.panels, given, scene.plan, scene.whole_loss, scene.table, of_data)
+
+
+def recorded_subject(source: RecordedSource, panels: tuple[Panel, ...] = (LossCurve(),)) -> Subject:
+    """The subject of a recording; the sample is the one whose way was recorded."""
+    known, stages, probe = source.record.sample, source.stages, source.probe
+    ins = 0 if probe is None else len(probe)
+    outs = stages[-1].outputs if stages else 0
+    inputs, outputs = _names(known.inputs, ins, "x"), _names(known.outputs, outs, "y")
+    target = None if known.target is None else np.array(known.target, np.float64).ravel()
+    sample = Sample(inputs, outputs, target, known.colours and ins == outs == 3, known.sheet)
+    given = None if probe is None else probe.copy()
+    return Subject(source, probe, sample, panels, given, whole_loss=known.whole_loss)
 
 
 def _names(given: tuple[str, ...], count: int, letter: str) -> tuple[str, ...]:

@@ -209,8 +209,8 @@ class TimeBar:
         """The step at a place; a mark near it draws it there."""
         near = [mark for mark in plan.marks if abs(plan.scale.at(mark.step) - x) <= DIAMOND]
         if near:
-            return min(near, key=lambda mark: abs(plan.scale.at(mark.step) - x)).step
-        return max(plan.scale.step(x), plan.past.first)
+            return plan.past.nearest(min(near, key=lambda mark: abs(plan.scale.at(mark.step) - x)).step)
+        return plan.past.nearest(max(plan.scale.step(x), plan.past.first))
 
     def _now(self, plan: _Plan) -> int:
         return next((branch.number for branch in plan.past.branches if branch.current), 0)

@@ -80,6 +80,7 @@ def _columns(frame: Frame, subject: Subject, index: int, step: float) -> list[tu
     if subject.source.facts is None and not frame.computed.any():
         return found
     words = "none" if _untrained(subject, index) else "not computed yet"
+    words = "not recorded" if subject.source.lacks("gradient") else words
     missing = words if step * 2 > measure(words, LABEL) + 8 else "\N{EN DASH}"
     found.append((names, figure(float(frame.gradient[index])) if computed else missing, frame.edited, size))
     if frame.frozen[index]:

@@ -23,6 +23,7 @@ from .reasons import (
     no_layers,
     no_moments,
     no_past,
+    no_playing,
     no_search,
     no_selection,
     no_steps,
@@ -166,7 +167,7 @@ STEPS = Values(1, 10**9, 1, 10)
 VIEWS = Values(1, 9, 1, 1)
 
 ACTIONS: tuple[Action, ...] = (
-    Action("toggle_run", "time", ("Space", "T"), "run or pause", "run", missing=no_training, inside="run"),
+    Action("toggle_run", "time", ("Space", "T"), "run or pause", "run", missing=no_playing, inside="run"),
     Action("step", "time", ("Right",), "one training step (Shift: ten)", "step", STEPS, no_steps,
            inside="finish the step"),
     Action("back", "time", ("Left",), "one step back (Shift: ten)", "back", STEPS, no_past),
@@ -187,9 +188,9 @@ ACTIONS: tuple[Action, ...] = (
            missing=no_training),
     Action("name_moment", "time", ("N",), "set a flag at this moment, or take it away", "flag", missing=no_training),
     Action("toggle_loop", "time", ("Shift+N",), "play round between two flags", missing=no_training),
-    Action("slower", "time", ("[",), "half the speed", missing=no_training),
-    Action("faster", "time", ("]",), "twice the speed, in the end no limit", "faster", missing=no_training),
-    Action("normal_speed", "time", ("\\",), "normal speed", missing=no_training),
+    Action("slower", "time", ("[",), "half the speed", missing=no_playing),
+    Action("faster", "time", ("]",), "twice the speed, in the end no limit", "faster", missing=no_playing),
+    Action("normal_speed", "time", ("\\",), "normal speed", missing=no_playing),
     Action("show_weights", "view", ("W",), "colour by value"),
     Action("show_gradients", "view", ("G",), "colour by gradient (again: by its size)", "gradient",
            missing=no_gradients, remark=no_gradient_yet),

@@ -40,6 +40,16 @@ class Here:
     layers: int = 2
 
     @property
+    def plays(self) -> bool:
+        """Whether time goes on there: something is trained, or a recording is shown."""
+        return self.trains or self.recorded
+
+    @property
+    def recorded(self) -> bool:
+        """Whether a recording is shown."""
+        return self.subject.source.recorded
+
+    @property
     def learns(self) -> bool:
         """Whether there can be gradients: plain arrays have none."""
         source = self.subject.source
@@ -57,7 +67,14 @@ def nothing(here: Here) -> str:
 
 def no_training(here: Here) -> str:
     """Why nothing is trained there."""
+    if here.recorded:
+        return "a recording is shown, nothing is trained"
     return "" if here.trains else "this window only shows, it does not train"
+
+
+def no_playing(here: Here) -> str:
+    """Why time does not go on by itself."""
+    return "" if here.plays else no_training(here)
 
 
 def no_past(here: Here) -> str:
@@ -72,26 +89,32 @@ def no_steps(here: Here) -> str:
 
 def no_gradients(here: Here) -> str:
     """Why there is never a gradient."""
-    return "" if here.learns else "plain numbers have no gradient"
+    return here.subject.source.lacks("gradient") if here.learns else "plain numbers have no gradient"
 
 
 def no_gradient_yet(here: Here) -> str:
     """Why there is none yet."""
-    return "" if here.computed else "no gradient yet: take a step"
+    return "" if here.computed else f"no gradient yet{_first_step(here)}"
 
 
 def no_updates(here: Here) -> str:
     """Why there is never an update."""
-    return "" if here.learns else "plain numbers are not trained"
+    return here.subject.source.lacks("update") if here.learns else "plain numbers are not trained"
 
 
 def no_update_yet(here: Here) -> str:
     """Why there is none yet."""
-    return "" if here.computed else "no update yet: take a step"
+    return "" if here.computed else f"no update yet{_first_step(here)}"
+
+
+def _first_step(here: Here) -> str:
+    return ": before the first step there is none" if here.recorded else ": take a step"
 
 
 def no_moments(here: Here) -> str:
     """Why nothing is kept for each weight."""
+    if here.recorded:
+        return "what the optimiser keeps was not recorded"
     return no_updates(here) or ("" if here.subject.source.moments else "the optimiser here keeps nothing of a weight")
 
 
@@ -107,6 +130,8 @@ def no_table(here: Here) -> str:
 
 def nothing_to_open(here: Here) -> str:
     """Why no file can be opened."""
+    if here.recorded:
+        return "a recording is shown, it takes no picture and no weights"
     if not here.subject.source.can.predict:
         return "no picture and no weights can be opened here"
     return no_host(here)
@@ -114,6 +139,8 @@ def nothing_to_open(here: Here) -> str:
 
 def no_edits(here: Here) -> str:
     """Why weights cannot be changed by hand there."""
+    if here.recorded:
+        return "a recording is looked at, not changed"
     return "" if here.subject.source.can.edit else "these numbers are looked at, not touched"
 
 

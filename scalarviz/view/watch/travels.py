@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from ...run.frame import Frame
     from ...run.past import Past
     from ...run.run import Run
+    from .going import Going
     from .guide import Guide
-    from .playback import Playback
     from .viewer import Viewer
 
 SLOW = 0.3
@@ -38,7 +38,7 @@ class Travels:
     look : callable
         The last frame there is.
     guide : Guide
-    playback : Playback, optional
+    playback : Going, optional
         What lets time go on; a way stops it.
 
     Attributes
@@ -49,9 +49,7 @@ class Travels:
         First and last step of what is played round and round.
     """
 
-    def __init__(
-        self, viewer: Viewer, look: Callable[[], Frame], guide: Guide, playback: Playback | None = None
-    ) -> None:
+    def __init__(self, viewer: Viewer, look: Callable[[], Frame], guide: Guide, playback: Going | None = None) -> None:
         self._viewer, self._look, self._guide, self._playback = viewer, look, guide, playback
         self._branch: int | None = None
         self.goal: int | None = None
@@ -100,7 +98,9 @@ class Travels:
     # ---- going
 
     def go(self, step: int, *, near: bool = False, plays_then: bool = False) -> None:
-        """Set out for a step; time stands still, and goes on there if it `plays_then`."""
+        """Set out for a step, or the nearest there is; time stands still, and goes on there if it `plays_then`."""
+        past = self.past
+        step = step if past is None else past.nearest(step)
         if self._playback is not None:
             self._playback.stand(step)
         if self.goal is None:
@@ -131,15 +131,16 @@ class Travels:
         if past is not None:
             if self.here <= past.first:
                 self._viewer.say(f"step {past.first:,} is the first")
-            step = self.here - count
+            step = past.beside(self.here, -count)
             self.go(max(past.first, step if good is None else min(step, good)))
 
     def forward(self, count: int) -> bool:
         """So many steps on, if they were done before; returns whether they were."""
         past = self.past
-        if past is None or self.here + count > past.newest:
+        step = None if past is None else past.beside(self.here, count)
+        if past is None or step is None or step > past.newest:
             return False
-        self.go(self.here + count)
+        self.go(step)
         return True
 
     def first(self) -> None:

@@ -1,0 +1,193 @@
+"""`Replay`: a recording that is watched: it plays, goes to recorded steps and to branches, and changes nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...errors import StateError
+from ...run.recorded_source import RecordedSource
+from ..draw.theme import Theme
+from ..shown.subject import Subject
+from ..touched.inspector import record_key
+from ..workbench import Workbench
+from .actions import bottom_line
+from .pace import DURATION
+from .playback import speed_text
+from .reasons import Here
+from .replaying import Replaying
+from .travels import Travels
+from .viewer import Viewer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ...run.asked_call import AskedCall
+    from ...run.frame import Frame
+    from ...run.run import Run
+
+
+class RecordedGuide:
+    """Goes to recorded steps, at once.
+
+    Parameters
+    ----------
+    source : RecordedSource
+    """
+
+    journey = None
+    moving = False
+    remark = ""
+
+    def __init__(self, source: RecordedSource) -> None:
+        self._source = source
+
+    def travel(self, step: int, *, nearest: bool = False) -> None:
+        """Stand at the recorded step that is nearest."""
+        self._source.to(self._source.line.past.nearest(step))
+
+    def give_up(self) -> None:
+        """It has arrived."""
+
+    def ask(self, function: Callable[[Run], object]) -> AskedCall:
+        """There is no run."""
+        raise StateError(f"{self._source.what} holds what was shown, not the run itself")
+
+
+class RecordedTravels(Travels):
+    """Going back and forth in a recording: a branch is shown at once."""
+
+    def __init__(self, viewer: Replay, source: RecordedSource, playback: Replaying) -> None:
+        super().__init__(viewer, viewer.frame, RecordedGuide(source), playback)
+        self._source = source
+
+    def switch(self, number: int) -> None:
+        """Go to the newest recorded step of another branch."""
+        branch = next((b for b in self._source.line.past.branches if b.number == number), None)
+        if branch is not None:
+            assert self._playback is not None
+            self._playback.stand(None)
+            self._source.switch(number)
+            self._viewer.say(f"another branch, to step {self._source.span[1]:,}")
+            self._viewer.refresh()
+
+    def words(self, frame: Frame | None = None) -> str:
+        """A recording is always of the past: nothing is to be said of that."""
+        return ""
+
+
+class Replay(Viewer):
+    """A recording in a picture.
+
+    Parameters
+    ----------
+    subject : Subject
+        Of a :class:`RecordedSource`.
+    size : (int, int)
+        Device pixels.
+    duration : float
+        Seconds that all of it takes.
+    theme, cmap : str
+        See :class:`~scalarviz.view.workbench.Workbench`.
+    playing : bool
+        Whether it plays by itself.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        size: tuple[int, int],
+        *,
+        duration: float = DURATION,
+        theme: str | Theme = "dark",
+        cmap: str | None = None,
+        playing: bool = False,
+    ) -> None:
+        source = subject.source
+        assert isinstance(source, RecordedSource)  # who makes it sees to that
+        self._source = source
+        keys = bottom_line(Here(subject, trains=False))
+        super().__init__(Workbench(subject, size, theme, cmap, keys=keys, text_hz=10.0))
+        self._shown_at: tuple[object, int] | None = None
+        self._last: Frame | None = None
+        self.playback = Replaying(source, duration)
+        self.travels = RecordedTravels(self, source, self.playback)
+        names = ("back", "first", "newest")
+        self.handlers |= {name: self.travels.handlers[name] for name in names}
+        self.handlers |= {"toggle_run": self.toggle_run, "step": self.step, "slower": self.slower,
+                          "faster": self.faster, "normal_speed": self.normal_speed}  # fmt: skip
+        if playing:
+            self.playback.play()
+
+    # ---- numbers
+
+    def frame(self) -> Frame:
+        """The recorded frame where it stands."""
+        at = (self._source.line, self._source.place)
+        if self._last is None or self._shown_at != at:
+            self._last, self._shown_at = self._source.frame(), at
+        return self._last
+
+    def advance(self, seconds: float) -> None:
+        """The recording plays on, seen or not."""
+        super().advance(seconds)
+        running = self.playback.running
+        self.playback.tick(seconds)
+        if self.playback.running != running:
+            self.refresh()
+
+    def tick(self, seconds: float) -> bool:
+        """`seconds` have passed; returns whether the picture has to be drawn again."""
+        self.bench.bar.running = self.playback.running
+        self._tell_record()
+        return super().tick(seconds)
+
+    def _tell_record(self) -> None:
+        """How the selected weight moved, for its inspector."""
+        inspector = self.bench.touch.inspector
+        if inspector is None or not inspector.single:
+            return
+        key = record_key(self.frame())
+        if key is not None and (inspector.record is None or inspector.record[0] != key):
+            inspector.record = key, self._source.weight_record(inspector.index)
+            self.refresh()
+
+    @property
+    def rests(self) -> bool:
+        """Whether it stands still."""
+        return not self.playback.running
+
+    def pace_text(self, frame: Frame | None = None) -> str:
+        """Whether it plays, which steps there are, what computed them."""
+        parts = ["recording", self.playback.text(), self._source.spread]
+        facts = self._source.facts
+        return "  ·  ".join(filter(None, [*parts, "" if facts is None else facts.engine]))
+
+    # ---- keys
+
+    def toggle_run(self) -> None:
+        """Play or pause."""
+        self.playback.toggle()
+
+    def step(self, count: int = 1) -> None:
+        """Recorded steps by hand."""
+        assert self.travels is not None
+        if not self.travels.forward(count):
+            self.travels.newest()
+
+    def slower(self) -> None:
+        """Half the speed."""
+        self._change_speed(-1)
+
+    def faster(self) -> None:
+        """Twice the speed."""
+        self._change_speed(+1)
+
+    def normal_speed(self) -> None:
+        """All of it in its duration."""
+        self._change_speed(0)
+
+    def _change_speed(self, by: int) -> None:
+        before, playback = self.playback.speed, self.playback
+        playback.change_speed(by)
+        if playback.speed == before:
+            self.say(f"the speed is {speed_text(before)} already")

@@ -1,0 +1,131 @@
+"""`Replaying`: how fast a recording goes by. No drawing and no clock of its own.
+
+As in a film of the run, its frames are spread over the duration by what there is to see in them (see `pace`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...run.recorded_source import Line, RecordedSource
+from ...run.rehearsal import Rehearsal
+from .pace import DURATION, pace
+from .playback import RATE, SPEEDS, speed_text
+
+MARKS = 60
+"""Frames at which the weights are looked at, to know how far they come."""
+_LARGEST = 4_000_000  # numbers that are read for that
+
+
+class Replaying:
+    """Play, pause and speed of one recording.
+
+    Parameters
+    ----------
+    source : RecordedSource
+    duration : float
+        Seconds that all of it takes.
+
+    Attributes
+    ----------
+    running : bool
+        Whether time goes on; at the last frame it no longer does.
+    limit : int or None
+        The step at which it waits, where there is one.
+    """
+
+    aim = None
+
+    def __init__(self, source: RecordedSource, duration: float = DURATION) -> None:
+        self._source, self._duration = source, duration
+        self.running = False
+        self.limit: int | None = None
+        self._speed = SPEEDS.index(1.0)
+        self._time = 0.0
+        self._line: Line | None = None
+        self._table: NDArray[np.int64] = np.zeros(2, np.int64)
+
+    @property
+    def speed(self) -> float:
+        """1 is the paced normal."""
+        return SPEEDS[self._speed]
+
+    def change_speed(self, by: int) -> None:
+        """Go `by` places up or down; 0 is back to normal. There is always a limit: what is left out is not seen."""
+        most = len(SPEEDS) - 2
+        self._speed = max(0, min(most, self._speed + by)) if by else SPEEDS.index(1.0)
+
+    def toggle(self) -> None:
+        """Play, from the first step where it stands at the last one, or pause."""
+        if self.running:
+            self.stand(None)
+            return
+        if self._source.place == self._last:
+            self._source.stand(0)
+        self.play()
+
+    def play(self) -> None:
+        """Go on from here."""
+        self._follow()
+        self.running = self._source.place < self._last
+        self._time = float(np.searchsorted(self._table, self._source.place)) / RATE
+
+    def stand(self, step: int | None) -> None:
+        """Time stands still; who asks goes to `step` himself."""
+        self.running = False
+
+    def again(self) -> None:
+        """A recording begins nothing anew."""
+
+    def tick(self, seconds: float) -> bool:
+        """`seconds` have passed; returns whether another frame is to be shown."""
+        if not self.running:
+            return False
+        self._follow()
+        self._time += min(seconds, 0.25) * self.speed  # a hidden or stalled window does not jump ahead
+        at = self._time * RATE
+        place = int(np.interp(at, np.arange(len(self._table)), self._table) + 1e-6)
+        if self.limit is not None:
+            place = min(place, int(np.searchsorted(self._source.line.steps, self.limit)))
+        moved = place != self._source.place
+        self._source.stand(place)
+        if self._source.place >= self._last:
+            self.running = False
+        return moved
+
+    def text(self) -> str:
+        """How fast it goes, for the HUD."""
+        if self.running:
+            return "plays" if self.speed == 1 else f"plays, speed {speed_text(self.speed)}"
+        paused = "at the end" if self._source.place == self._last and self._last else "paused"
+        return paused if self.speed == 1 else f"{paused}, speed {speed_text(self.speed)}"
+
+    @property
+    def _last(self) -> int:
+        return len(self._source.line.frames) - 1
+
+    def _follow(self) -> None:
+        """The frames of another line, or of one that has grown, are spread anew."""
+        line = self._source.line
+        if line is not self._line:
+            self._line = line
+            self._table = pace(self._last, self._duration, RATE, seen_of(self._source), rest=0.0)
+
+
+def seen_of(source: RecordedSource) -> Rehearsal | None:
+    """What there is to see from each frame of a line to the next; None where a loss is missing."""
+    line, record = source.line, source.record
+    count = len(line.frames) - 1
+    loss = np.asarray(record.loss, float)[line.frames][1:]
+    if not count or not np.isfinite(loss).all():
+        return None
+    size = max(sum(tensor.size for tensor in source.tensors), 1)
+    marks = np.unique(np.rint(np.linspace(0, count, max(2, min(MARKS, _LARGEST // size)))).astype(np.int64))
+    way, before = [0.0], record.frame(int(line.frames[0])).values.astype(np.float64)
+    for mark in marks[1:]:
+        now = record.frame(int(line.frames[mark])).values.astype(np.float64)
+        way.append(way[-1] + float(np.linalg.norm(now - before)) / (float(np.linalg.norm(now)) or 1.0))
+        before = now
+    facts = source.facts
+    return Rehearsal(loss, marks, np.array(way), facts is None or facts.whole)

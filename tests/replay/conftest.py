@@ -1,0 +1,10 @@
+"""What tests of recordings share stands beside them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+FOLDER = str(Path(__file__).parent)
+if FOLDER not in sys.path:
+    sys.path.append(FOLDER)

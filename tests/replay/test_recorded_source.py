@@ -1,0 +1,151 @@
+"""A recording as a source: it stands at recorded steps only, with the numbers of the run, and does nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from recorded_runs import Memory
+
+from scalarviz import Run, nn, optim
+from scalarviz.errors import InputError, StateError
+from scalarviz.run.edits import SetWeights
+from scalarviz.run.past import Past
+from scalarviz.run.recorded_source import RecordedSource
+from scalarviz.run.scene import Scene
+from scalarviz.run.source import Can
+
+X = np.random.default_rng(0).random((16, 3))
+
+
+def run():
+    net = nn.Sequential(nn.Linear(3, 3, seed=1), nn.Sigmoid())
+    return Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), (X, 1 - X), engine="numpy")
+
+
+def recorded(every=1, steps=20, **options):
+    made = run()
+    memory = Memory(Scene("t", made), **options)
+    memory.keep()
+    while made.steps < steps:
+        made.step(every)
+        memory.keep()
+    return made, memory
+
+
+def branched():
+    """Ten steps; back to the fourth, where a weight is set, and eight more."""
+    made, memory = recorded(steps=10)
+    made.to(4)
+    made.do(SetWeights(0, np.array([2.0])))
+    memory.keep()
+    while made.steps < 12:
+        made.step()
+        memory.keep()
+    return made, memory
+
+
+def test_every_frame_has_the_numbers_of_the_run_at_that_step():
+    made, memory = recorded(every=5)
+    source = RecordedSource(memory)
+    for step in (0, 5, 20, 10):
+        source.to(step)
+        made.to(step)
+        got, wanted = source.frame(), made.frame(X[0])
+        assert got.step == step
+        for part in ("values", "gradient", "update", "computed", "frozen"):
+            np.testing.assert_array_equal(getattr(got, part), getattr(wanted, part))
+        np.testing.assert_array_equal(got.loss, wanted.loss)
+        assert got.activations.keys() == wanted.activations.keys()
+    made.close()
+
+
+def test_the_curve_ends_at_the_step_shown_and_the_past_at_the_newest():
+    made, memory = recorded()
+    source = RecordedSource(memory)
+    source.to(7)
+    frame = source.frame()
+    assert frame.curve.step.tolist() == list(range(1, 8))
+    np.testing.assert_array_equal(frame.curve.loss, made.history.loss[:7])
+    assert (frame.past.first, frame.past.newest) == source.span == (0, 20)
+    assert frame.past.curve.step.tolist() == list(range(1, 21))
+
+
+def test_what_cannot_be_done_is_refused_before_and_after_it_is_asked():
+    _, memory = recorded()
+    source = RecordedSource(memory)
+    assert source.can == Can(go=True)
+    for asked in (
+        lambda: source.predict(X),
+        source.train,
+        lambda: source.edit(SetWeights(0, np.zeros(1))),
+        lambda: source.ask(lambda run: None),
+        lambda: source.tell(loss=1.0),
+    ):
+        with pytest.raises(StateError, match="the recording"):
+            asked()
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [(3, "recorded are 0 and 5, of 5 from 0 to 20"), (19, "recorded are 15 and 20"), (21, "recorded are 0 to 20"),
+     (-1, "recorded are 0 to 20")],
+)  # fmt: skip
+def test_a_step_that_was_not_recorded_names_its_neighbours(step, words):
+    source = RecordedSource(recorded(every=5)[1])
+    source.to(10)
+    with pytest.raises(InputError, match=words):
+        source.to(step)
+    assert source.frame().step == 10
+
+
+def test_quantities_that_were_not_recorded_say_so():
+    source = RecordedSource(recorded(kept=("update",))[1])
+    assert "gradients=True" in source.lacks("gradient") == source.lacks("|gradient|")
+    assert source.lacks("update") == source.lacks("update/value") == source.lacks("weight") == ""
+    assert not source.frame().computed.any()
+
+
+def test_a_branch_has_the_steps_that_it_shares_and_its_own():
+    made, memory = branched()
+    source = RecordedSource(memory)
+    assert source.span == (0, 12)
+    assert source.line.steps.tolist() == list(range(13))
+    frames = {}
+    for step in range(13):
+        source.to(step)
+        frames[step] = source.frame()
+        made.to(step)
+        np.testing.assert_array_equal(frames[step].values, made.frame().values)
+    assert [(e.step, e.what) for e in frames[12].past.edits] == [(4, "0.weight[0][0] = 2")]
+    assert [b.number for b in frames[12].past.branches if b.current] == [1]
+    assert (source.edits, frames[4].values[0]) == (1, 2.0)
+    source.switch(0)
+    assert (source.span, source.frame().step, source.edits) == ((0, 10), 10, 0)
+    source.to(4)
+    assert source.frame().values[0] != 2.0
+    made.close()
+
+
+def test_how_a_weight_moved_is_read_from_the_frames():
+    made, memory = recorded(every=5)
+    record = RecordedSource(memory).weight_record(3)
+    assert record.steps.tolist() == [0, 5, 10, 15, 20]
+    wanted = [(made.to(step), made.frame().values[3])[1] for step in record.steps.tolist()]
+    np.testing.assert_array_equal(record.values, wanted)
+    made.close()
+
+
+@pytest.mark.parametrize(
+    ("every", "words"), [(1, ""), (5, "recorded every 5 steps"), (7, "recorded every 7 steps")]
+)  # fmt: skip
+def test_which_steps_there_are_is_said(every, words):
+    assert RecordedSource(recorded(every=every)[1]).spread == words
+
+
+def test_a_place_between_two_recorded_steps_belongs_to_the_nearest_and_lies_beside_both():
+    past = Past(0, 20, steps=np.array([0, 4, 10, 20]))
+    assert [past.nearest(step) for step in (-3, 0, 1, 6, 8, 14, 16, 99)] == [0, 0, 0, 4, 10, 10, 20, 20]
+    assert [past.beside(4, by) for by in (-2, -1, 1, 2, 3)] == [-1, 0, 10, 20, 21]
+    assert (past.beside(7, 1), past.beside(7, -1)) == (10, 4)
+    every = Past(0, 20)
+    assert (every.nearest(7), every.beside(7, 5), every.beside(7, -9)) == (7, 12, -2)

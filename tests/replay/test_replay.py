@@ -1,0 +1,234 @@
+"""A recording in a window: it plays, goes to recorded steps, looks as the run did, and says what it cannot do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from recorded_runs import Memory
+
+from scalarviz import Run, nn, optim
+from scalarviz.errors import InputError
+from scalarviz.run.edits import SetWeights
+from scalarviz.run.recorded_source import RecordedSource
+from scalarviz.run.scene import Scene
+from scalarviz.view.render import render
+from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.time.rails import rails
+from scalarviz.view.watch.actions import ACTIONS
+from scalarviz.view.watch.replay import Replay
+from scalarviz.view.window.unseen import Unseen
+
+pytestmark = pytest.mark.gl
+X = np.random.default_rng(0).random((16, 3))
+PLAYS = {"toggle_run", "step", "back", "first", "newest", "slower", "faster", "normal_speed"}
+
+
+def run():
+    net = nn.Sequential(nn.Linear(3, 4, seed=1), nn.Tanh(), nn.Linear(4, 2, seed=2), nn.Tanh())
+    return Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), (X, X[:, :2]), engine="numpy")
+
+
+def recorded(every=1, steps=20, fork=None, **options):
+    """A recording, its run, and with `fork` a branch from there, with a weight set by hand."""
+    made = run()
+    memory = Memory(Scene("t", made), **options)
+    memory.keep()
+    while made.steps < steps:
+        made.step(every)
+        memory.keep()
+    if fork is not None:
+        made.to(fork)
+        made.do(SetWeights(0, np.array([2.0])))
+        memory.keep()
+        while made.steps < steps:
+            made.step(every)
+            memory.keep()
+    return made, memory
+
+
+def hosted(memory, size=(1280, 720), **options):
+    host = Unseen(lambda size: Replay(subject_of(RecordedSource(memory)), size, **options), size)
+    host.pass_time()
+    return host
+
+
+@pytest.fixture
+def host():
+    made = hosted(recorded(every=5)[1])
+    yield made
+    made.close_soon()
+
+
+def press(host, *keys, shift=False):
+    for key in keys:
+        host.view.key(key, shift=shift)
+        host.pass_time()
+    return host.view.shown.step
+
+
+def at_step(host, step):
+    """A point of the time bar, in device pixels."""
+    bench = host.view.bench
+    plan = bench.bar._plan
+    x, y = plan.scale.at(step), plan.rail
+    return x * bench.scale, y * bench.scale
+
+
+# ---- what it looks like
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (640, 360)])
+@pytest.mark.parametrize("quantity", ["weight", "gradient", "update"])
+def test_a_still_of_a_recording_is_that_of_the_run_at_the_same_step(size, quantity):
+    made, memory = recorded()
+    for step in (0, 7, 20):
+        ours = render(RecordedSource(memory), size, step=step, quantity=quantity)
+        np.testing.assert_array_equal(ours, render(made, size, step=step, quantity=quantity))
+
+
+def test_a_quantity_that_was_not_recorded_is_refused():
+    source = RecordedSource(recorded(kept=("activations",))[1])
+    with pytest.raises(InputError, match=r"no gradients were recorded .*allowed: weight"):
+        render(source, quantity="gradient")
+    with pytest.raises(InputError, match="no updates were recorded"):
+        render(source, quantity="update/value")
+
+
+def test_rows_that_were_not_recorded_are_no_numbers():
+    made, memory = recorded(kept=())
+    with_rows = render(made, step=20)
+    without = render(RecordedSource(memory), step=20)
+    nothing = render(RecordedSource(memory), step=0)
+    assert (without != with_rows).any(axis=2).sum() > 1000
+    bench = hosted(memory).view.bench
+    assert all(bench.slab.atlas.flags.reshape(-1)[bench.slab.atlas.span(p)].all()
+               for p in bench.layout.plates if p.kind == "activation")  # fmt: skip
+    assert nothing.shape == without.shape
+
+
+def test_a_step_between_two_recorded_ones_is_refused_and_its_neighbours_named():
+    with pytest.raises(InputError, match="no step 7; recorded are 5 and 10"):
+        render(RecordedSource(recorded(every=5)[1]), step=7)
+
+
+# ---- hands
+
+
+def test_keys_go_to_recorded_steps(host):
+    assert press(host, "Right") == 5
+    assert press(host, "Right", "Right") == 15
+    assert press(host, "Left") == 10
+    assert press(host, "End") == 20
+    assert press(host, "Right") == 20
+    assert "is the newest" in host.view.notice()
+    assert press(host, "Left", shift=True) == 0
+    assert press(host, "Home") == 0
+
+
+def test_the_time_bar_leads_to_recorded_steps_and_says_them(host):
+    host.view.move(at_step(host, 7))
+    host.pass_time()
+    assert host.view.bench.bar.target(host.view.bench.to_logical(at_step(host, 7))).step == 5
+    host.view.press(at_step(host, 8))
+    host.pass_time()
+    assert host.view.shown.step == 10
+    host.view.move(at_step(host, 14))
+    host.pass_time()
+    host.view.release(at_step(host, 14))
+    host.pass_time()
+    assert host.view.shown.step == 15
+
+
+def test_it_plays_to_its_end_and_from_the_beginning_again():
+    host = hosted(recorded(every=5)[1], playing=True, duration=2.0)
+    seen = []
+    for _ in range(150):
+        host.pass_time(1 / 60)
+        seen.append(host.view.shown.step)
+    assert sorted(set(seen)) == [0, 5, 10, 15, 20]
+    assert seen == sorted(seen)
+    assert not host.view.playback.running
+    assert press(host, "Space") == 0
+    assert host.view.playback.running
+    press(host, "Space")
+    assert not host.view.playback.running
+    host.close_soon()
+
+
+def test_the_speed_has_ends(host):
+    for _ in range(12):
+        press(host, "]")
+    assert host.view.playback.speed == 8.0
+    assert host.view.notice() == "the speed is 8x already"
+    press(host, "\\")
+    assert host.view.playback.speed == 1.0
+    for _ in range(12):
+        press(host, "[")
+    assert host.view.playback.speed == 0.125
+
+
+def test_every_action_works_or_says_why_not(host):
+    for action in ACTIONS:
+        if action.name in ("close", "escape"):
+            continue
+        host.view.say("")
+        reason = action.missing(host.view.here())
+        assert host.view.send(action.name) == (not reason)
+        host.pass_time()
+        if reason:
+            assert host.view.notice().endswith(reason)
+        else:
+            assert action.name in host.view.handlers
+    assert {action.name for action in ACTIONS if action.applies(host.view.here())} >= PLAYS
+    for name in ("undo", "restart", "raise_rate", "freeze", "micro_next", "name_moment", "toggle_controls"):
+        assert not host.view.send(name)
+        assert "recording" in host.view.notice()
+
+
+def test_nothing_of_it_is_changed_by_looking(host):
+    record = host.view.bench.subject.source.record
+    before = [record.frame(k).values.copy() for k in range(len(record.steps))]
+    for key in ("Space", "G", "U", "Z", "L", "Tab", "J", "A", "X", "/"):
+        press(host, key)
+    host.view.scroll((600.0, 300.0), (0.0, 1.0), shift=True)
+    for k, values in enumerate(before):
+        np.testing.assert_array_equal(record.frame(k).values, values)
+
+
+def test_a_cube_has_its_name_its_value_and_how_it_moved(host):
+    press(host, "End")
+    host.view.bench.select(5)
+    host.pass_time()
+    inspector = host.view.bench.touch.inspector
+    assert inspector.who.name == "0.weight[1][2]"
+    _, record = inspector.record
+    assert record.steps.tolist() == [0, 5, 10, 15, 20]
+    assert record.values[-1] == host.view.shown.values[5]
+
+
+def test_a_branch_is_gone_to_by_its_ring():
+    made, memory = recorded(fork=8)
+    host = hosted(memory)
+    press(host, "End")
+    bench = host.view.bench
+    (rail,) = rails(host.view.shown.past)
+    plan = bench.bar._plan
+    ring = plan.scale.at(rail.newest) * bench.scale, (plan.rail - plan.pitch * rail.row) * bench.scale
+    host.view.press(ring)
+    host.view.release(ring)
+    host.pass_time()
+    assert [b.number for b in host.view.shown.past.branches if b.current] == [0]
+    assert "another branch" in host.view.notice()
+    made.switch(0)
+    np.testing.assert_array_equal(host.view.shown.values, made.values)
+    host.close_soon()
+
+
+def test_one_frame_is_a_picture_that_stands():
+    memory = Memory(Scene("t", run()))
+    memory.keep()
+    host = hosted(memory, playing=True)
+    for key in ("Space", "Right", "Left", "Home", "End", "]"):
+        assert press(host, key) == 0
+    assert not host.view.playback.running
+    host.close_soon()
