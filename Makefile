@@ -14,7 +14,7 @@ BENCHES := $(filter-out %/readme_table.py %/gpu.py,$(wildcard benchmarks/[a-z]*.
 STARTED := $(shell date +%s)
 LOCKED  := setup.cfg pyproject.toml constraints.txt
 
-.PHONY: demo test bench gpu gpu-kernels notebooks gallery lock clean
+.PHONY: demo test bench gpu gpu-kernels notebooks gallery site lock clean
 
 demo: $(VENV)/.demo
 	@.ci/system-libraries $(if $(DISPLAY)$(WAYLAND_DISPLAY),window)
@@ -52,9 +52,14 @@ gallery: $(TESTED)
 	@.ci/system-libraries
 	$(BIN)/python .ci/make_gallery.py $(SCENES)
 
+# build/site/index.html: the docs, the lessons and a player of every scene
+site: $(TESTED)
+	@.ci/system-libraries
+	$(BIN)/python .ci/make_site.py
+
 lock: $(VENV)/.dev
 	$(BIN)/uv pip compile setup.cfg --quiet --universal --python-version 3.11 --upgrade \
-	    --extra video --extra data --extra desktop --extra notebook --extra all --extra test --extra dev \
+	    --extra video --extra data --extra desktop --extra notebook --extra site --extra all --extra test --extra dev \
 	    --no-header --no-annotate --no-emit-index-url --no-emit-find-links -o constraints.txt
 
 clean:
