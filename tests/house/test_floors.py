@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
+from collections.abc import Mapping, Set
 from pathlib import Path
 
 import pytest
@@ -81,11 +83,17 @@ def statements(tree: ast.AST):
             yield from statements(child)
 
 
-def imports(name: str, type_checking: bool = True) -> set[str]:
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def imports(name: str, type_checking: bool = True) -> frozenset[str]:
     """The modules of this package that `name` imports, in functions too; with or without what only a checker sees."""
     path = MODULES[name]
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     found = set()
     for node in ast.walk(tree) if type_checking else statements(tree):
         if isinstance(node, ast.Import):
@@ -100,10 +108,10 @@ def imports(name: str, type_checking: bool = True) -> set[str]:
             for alias in node.names:
                 whole = f"{base}.{alias.name}"
                 found.add(whole if whole in MODULES else base)
-    return {f for f in found if f in MODULES and f != name}
+    return frozenset(f for f in found if f in MODULES and f != name)
 
 
-def circles(edges: dict[str, set[str]]) -> list[str]:
+def circles(edges: Mapping[str, Set[str]]) -> list[str]:
     """Ways that lead back to where they began, one for each place where a depth-first walk meets itself."""
     found: list[str] = []
     done: set[str] = set()
@@ -121,6 +129,7 @@ def circles(edges: dict[str, set[str]]) -> list[str]:
     return found
 
 
+@functools.cache
 def room_of(name: str) -> str:
     """The folder of a module; a module beside folders (``engine.choose``, ``view.show``) is a room of its own."""
     folder = MODULES[name].parent
