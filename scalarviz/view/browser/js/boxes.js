@@ -1,0 +1,94 @@
+// The boxes of the plates as corners and triangles: each corner carries its plate's constants.
+
+/** Attributes of a corner that stay, and how many numbers each has; `a_range` lies in a buffer of its own. */
+export const BOX_ATTRIBUTES = [
+  ["a_pos", 3], ["a_origin", 3], ["a_u", 3], ["a_v", 3], ["a_w", 3],
+  ["a_dims", 4], ["a_place", 4], ["a_strides", 4], ["a_style", 4],
+];
+
+// two triangles a face, counter-clockwise seen from outside in a right-handed frame
+const BOX_FACES = [
+  0, 2, 1, 1, 2, 3, 4, 5, 6, 5, 7, 6, 0, 1, 4, 1, 5, 4, 2, 6, 3, 3, 6, 7, 0, 4, 2, 2, 4, 6, 1, 3, 5, 3, 7, 5,
+];
+const BOX_CORNERS = [0, 1, 2, 3, 4, 5, 6, 7].map((k) => [k & 1, (k >> 1) & 1, k >> 2]);
+
+/** World position of cell coordinates (0, 0, 0) of a plate: a corner of its first cell, in the middle of its depth. */
+export function firstCorner(plate) {
+  return plate.origin.map((x, k) => x - 0.5 * (plate.axes[0][k] + plate.axes[1][k]));
+}
+
+/** World units from one cube of a plate to the next. */
+export function pitchOf(plate) {
+  return Math.hypot(...plate.axes[0]);
+}
+
+/** The eight corners of a plate's slab in the world, (8, 3). */
+export function slabCorners(plate) {
+  const [rows, columns] = plate.cells;
+  const low = [-plate.half, -plate.half, -plate.depth];
+  const high = [columns - 1 + plate.half, rows - 1 + plate.half, plate.depth];
+  return BOX_CORNERS.map((corner) => {
+    const at = corner.map((side, k) => (side ? high[k] : low[k]));
+    return plate.origin.map((x, k) => x + plate.axes.reduce((sum, axis, n) => sum + at[n] * axis[k], 0));
+  });
+}
+
+/** Row and column of the cell that holds an element, counted in C order of the tensor. */
+export function cellOf(plate, element) {
+  const [across, within, kernel] = plate.strides;
+  if (!plate.tile[0]) return [Math.floor(element / within), element % within];
+  const rest = element % across;
+  const inner = rest % kernel;
+  return [
+    Math.floor(element / across) * plate.period[0] + Math.floor(inner / within),
+    Math.floor(rest / kernel) * plate.period[1] + (inner % within),
+  ];
+}
+
+/**
+ * World position of a point of the cube of an element.
+ * @param {object} plate
+ * @param {number} element
+ * @param {number[]} [at] column, row and depth from the cube's middle, in cells
+ */
+export function pointOf(plate, element, at = [0, 0, 0]) {
+  const [row, column] = cellOf(plate, element);
+  const place = [column + at[0], row + at[1], at[2]];
+  return plate.origin.map((x, k) => x + plate.axes.reduce((sum, axis, n) => sum + place[n] * axis[k], 0));
+}
+
+/** The eight corners of a cube whose side is a `share` of the largest; the last four are its main face's. */
+export function cubeCorners(plate, element, share = 1) {
+  const sink = (1 - share) * plate.depth; // a smaller one stands on the foot of its plate
+  return BOX_CORNERS.map((corner) => {
+    const [x, y, z] = corner.map((side) => share * (2 * side - 1));
+    return pointOf(plate, element, [x * plate.half, y * plate.half, z * plate.depth - sink]);
+  });
+}
+
+/** Corners of all plates, eight each, as `BOX_ATTRIBUTES` has them. */
+export function boxNumbers(plates, atlasWidth) {
+  return new Float32Array(
+    plates.flatMap((plate) => {
+      const [rows, columns] = plate.cells;
+      const low = [0.5 - plate.half, 0.5 - plate.half, -plate.depth];
+      const high = [columns - 0.5 + plate.half, rows - 0.5 + plate.half, plate.depth];
+      const place = [plate.period[1], plate.period[0], plate.texel % atlasWidth, Math.floor(plate.texel / atlasWidth)];
+      const constants = [
+        ...firstCorner(plate), ...plate.axes.flat(), columns, rows, plate.half, plate.depth,
+        ...place, ...plate.strides, ...plate.style,
+      ];
+      return BOX_CORNERS.flatMap((corner) => [...corner.map((side, k) => (side ? high[k] : low[k])), ...constants]);
+    }),
+  );
+}
+
+/** Triangles of all plates, 36 numbers each, all counter-clockwise from outside. */
+export function boxTriangles(plates) {
+  return plates.flatMap((plate, index) => {
+    const [u, v, w] = plate.axes;
+    const turn = u[0] * (v[1] * w[2] - v[2] * w[1]) - u[1] * (v[0] * w[2] - v[2] * w[0]) + u[2] * (v[0] * w[1] - v[1] * w[0]);
+    const own = BOX_FACES.map((corner) => 8 * index + corner);
+    return turn > 0 ? own : own.reverse();
+  });
+}

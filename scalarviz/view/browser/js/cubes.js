@@ -1,0 +1,236 @@
+// Every cube of a document in few drawings: a box per plate, whose fragment shader walks the plate's grid.
+
+import { BOX_ATTRIBUTES, boxNumbers, boxTriangles, pitchOf, slabCorners } from "./boxes.js";
+import { rgbOf } from "./gl.js";
+import { SAMPLES, averagesBlocks, blockMeans } from "./means.js";
+
+const FLOAT_MAX = 3.4028234663852886e38;
+const SCALE_NAMES = ["linear", "symlog", "log"];
+
+/** Device pixels beside cells: how many rows or columns of a plate, whichever are denser, one of them covers. */
+export function cellsPerPixel(plate, camera, density) {
+  const corners = slabCorners(plate);
+  const middle = [0, 1, 2].map((k) => {
+    const along = corners.map((corner) => corner[k]);
+    return (Math.min(...along) + Math.max(...along)) / 2;
+  });
+  const ray = middle.map((x, k) => camera.eye[k] - camera.eye[3] * x);
+  const far = Math.hypot(...ray);
+  const pitch = pitchOf(plate);
+  const [across, down, out] = plate.axes.map((axis) => axis.reduce((sum, x, k) => sum + x * ray[k], 0) / far / pitch);
+  const depth = camera.matrix[3].reduce((sum, x, k) => sum + x * (k < 3 ? middle[k] : 1), 0);
+  const size = (camera.scale / depth) * density * pitch;
+  const flat = Math.sqrt(Math.max(1 - Math.min(across * across, down * down), 1e-9));
+  return flat / (size * Math.max(Math.abs(out), 1e-3));
+}
+
+/**
+ * How a plate is drawn by the size of its cubes: in detail, as flat cells, or as the mean colour of samples.
+ * @returns {{detail: boolean, samples: number, means: boolean}}
+ */
+export function variantFor(plate, camera, density, detailPixels) {
+  const dense = cellsPerPixel(plate, camera, density);
+  if (dense <= 1 / detailPixels) return { detail: true, samples: 0, means: false };
+  const samples = dense <= 1 ? 0 : Math.min(Math.ceil(dense), SAMPLES);
+  return { detail: false, samples, means: dense > SAMPLES && averagesBlocks(plate) };
+}
+
+/** The fragment shader of one variant, put together as `fragment` of the window's shaders does. */
+export function fragmentOf(document, variant) {
+  const { glsl, knee, colours } = document;
+  const defines = [`KNEE ${knee.toFixed(1)}`, `TABLE ${colours.toFixed(1)}`, `LEAST ${glsl.least}`];
+  for (const name of ["flags", "tiled", "curved", "sized", "own", "means"]) {
+    if (variant[name]) defines.push(name.toUpperCase());
+  }
+  if (variant.samples) defines.push(`NU ${variant.samples}`, `NV ${variant.samples}`);
+  if (variant.detail) defines.push("DETAIL");
+  const head = `${glsl.head}${defines.map((line) => `#define ${line}\n`).join("")}`;
+  if (variant.samples) return head + glsl.common + glsl.average;
+  return head + glsl.common + (variant.detail ? glsl.marks : "") + glsl.walk;
+}
+
+/** All cubes of a document in one context. */
+export class Cubes {
+  /**
+   * @param {Graphics} graphics
+   * @param {object} document of `document_of`
+   */
+  constructor(graphics, document) {
+    this.graphics = graphics;
+    this.document = document;
+    const { plates, atlas: [width, height] } = document;
+    this.boxes = graphics.buffer(boxNumbers(plates, width));
+    this.rangeNumbers = new Float32Array(32 * plates.length);
+    this.ranges = plates.map(() => ({}));
+    this.rangeBuffer = graphics.buffer(this.rangeNumbers);
+    this.triangles = graphics.triangles(boxTriangles(plates));
+    this.values = graphics.texture("R32F", width, height, null);
+    this.marks = graphics.texture("R8", width, height, new Uint8Array(width * height));
+    this.table = new Uint8Array(6 * document.colours);
+    this.colours = graphics.texture("RGB8", document.colours, 2, this.table);
+    this.own = null;
+    this.texels = new Float32Array(width * height);
+    this.flags = new Uint8Array(width * height);
+    this.marked = false;
+    this.sizing = { byValue: false, threshold: 0 };
+    this.programs = new Map();
+    this.means = new Map();
+    this.version = 0; // of numbers, marks and colours, which averages are made from
+  }
+
+  /**
+   * Numbers and marks of a frame; what did not change is not uploaded.
+   * @param {Float32Array} texels
+   * @param {Uint8Array} flags
+   */
+  setNumbers(texels, flags) {
+    const [width] = this.document.atlas;
+    if (this.#put(this.values, this.texels, texels, width)) this.version++;
+    if (this.#put(this.marks, this.flags, flags, width)) {
+      this.version++;
+      this.marked = flags.some((mark) => mark !== 0);
+    }
+  }
+
+  // Upload the rows of texels in which something is another number; returns whether there is one.
+  #put(texture, before, now, width) {
+    let first = -1;
+    let last = -1;
+    const bits = before instanceof Float32Array ? [new Uint32Array(before.buffer), new Uint32Array(now.buffer, now.byteOffset, now.length)] : [before, now];
+    for (let k = 0; k < now.length; k++) {
+      if (bits[0][k] !== bits[1][k]) {
+        if (first < 0) first = k;
+        last = k;
+      }
+    }
+    if (first < 0 && texture.filled) return false;
+    const rows = texture.filled ? [Math.floor(first / width), Math.floor(last / width) + 1] : [0, texture.height];
+    texture.filled = true;
+    before.set(now);
+    this.graphics.retexture(texture, before.subarray(rows[0] * width, rows[1] * width), ...rows);
+    return true;
+  }
+
+  /** The range of each plate's colours, `{low, high, scale}`, in the order of the plates. */
+  setRanges(ranges) {
+    let other = false;
+    ranges.forEach((range, index) => {
+      const before = this.ranges[index];
+      if (before.low === range.low && before.high === range.high && before.scale === range.scale) return;
+      const ends = [range.low, range.high].map((x) => Math.min(Math.max(x, -0.25 * FLOAT_MAX), 0.25 * FLOAT_MAX));
+      const row = this.document.plates[index].kind === "activation" ? 1 : 0;
+      for (let corner = 0; corner < 8; corner++) {
+        this.rangeNumbers.set([...ends, SCALE_NAMES.indexOf(range.scale), row], 32 * index + 4 * corner);
+      }
+      this.ranges[index] = range;
+      other = true;
+    });
+    if (other) this.graphics.refill(this.rangeBuffer, this.rangeNumbers);
+  }
+
+  /** The colours of weights and of activations, (colours, 3) bytes each. */
+  setColours(weights, activations) {
+    this.table.set(weights, 0);
+    this.table.set(activations, weights.length);
+    this.graphics.retexture(this.colours, this.table);
+    this.version++;
+  }
+
+  /** Looks given by hand, 4 bytes a texel as `own_looks` of the atlas has them; null for none. */
+  setOwn(looks) {
+    const [width, height] = this.document.atlas;
+    if (looks && this.own) this.graphics.retexture(this.own, looks);
+    else this.own = looks ? this.graphics.texture("RGBA8", width, height, looks) : null;
+  }
+
+  /** Whether some plate's cubes are large enough for every mark. */
+  detailed(camera, density) {
+    return this.document.plates.some((plate) => variantFor(plate, camera, density, this.document.detail).detail);
+  }
+
+  /** Draw into the bound framebuffer, whose depth is clear. */
+  draw(camera, theme, density) {
+    const { gl } = this.graphics;
+    gl.enable(gl.DEPTH_TEST);
+    gl.depthFunc(gl.LESS);
+    gl.depthMask(true);
+    gl.disable(gl.BLEND);
+    gl.enable(gl.CULL_FACE);
+    gl.cullFace(gl.FRONT);
+    gl.frontFace(gl.CCW);
+    const sizes = this.sizing.byValue || this.sizing.threshold > 0;
+    this.document.plates.forEach((plate, index) => {
+      const variant = variantFor(plate, camera, density, this.document.detail);
+      const row = plate.kind === "activation";
+      variant.own = this.own !== null && !row;
+      variant.sized = variant.own || (sizes && !row);
+      variant.flags = this.marked;
+      variant.tiled = plate.tile[0] > 0 || plate.folded;
+      variant.curved = this.ranges[index].scale !== "linear";
+      variant.means &&= !variant.sized;
+      this.#drawPlate(index, plate, variant, camera, theme, density);
+    });
+    gl.disable(gl.CULL_FACE);
+  }
+
+  #program(variant) {
+    const key = JSON.stringify(variant);
+    if (!this.programs.has(key)) {
+      const program = this.graphics.program(this.document.glsl.vertex, fragmentOf(this.document, variant));
+      const parts = [[this.boxes, BOX_ATTRIBUTES], [this.rangeBuffer, [["a_range", 4]]]];
+      this.programs.set(key, { ...program, corners: this.graphics.corners(program, parts, this.triangles) });
+    }
+    return this.programs.get(key);
+  }
+
+  #drawPlate(index, plate, variant, camera, theme, density) {
+    const { gl } = this.graphics;
+    const { program, uniforms, corners } = this.#program(variant);
+    const [width, height] = this.document.atlas;
+    const { shading } = theme;
+    gl.useProgram(program);
+    gl.bindVertexArray(corners);
+    gl.uniformMatrix4fv(uniforms.u_matrix, false, camera.columns);
+    gl.uniform4fv(uniforms.u_eye, camera.eye);
+    gl.uniform1f(uniforms.u_scale ?? null, camera.scale * density);
+    gl.uniform2f(uniforms.u_sides, shading.side_front, shading.side_other);
+    gl.uniform2f(uniforms.u_atlas ?? null, width, height);
+    gl.uniform2f(uniforms.u_texel ?? null, 1 / width, 1 / height);
+    gl.uniform4f(uniforms.u_shading ?? null, shading.rim_top, shading.rim_side, shading.foot, this.document.rim);
+    for (const [name, colour] of [["ink", "ink"], ["paper", "paper"], ["blank", "tray"], ["line", "text3"]]) {
+      gl.uniform3fv(uniforms[`u_${name}`] ?? null, rgbOf(theme[colour]));
+    }
+    gl.uniform2f(uniforms.u_sizing ?? null, Number(this.sizing.byValue), this.sizing.threshold);
+    this.graphics.read(uniforms, "u_values", this.values, 0);
+    this.graphics.read(uniforms, "u_flags", this.marks, 1);
+    this.graphics.read(uniforms, "u_colours", this.colours, 2);
+    if (variant.own) this.graphics.read(uniforms, "u_own", this.own, 3);
+    if (variant.means) {
+      const block = Math.max(2, Math.floor(cellsPerPixel(plate, camera, density) / SAMPLES));
+      const { texture, blocks } = this.#meansOf(index, plate, block);
+      this.graphics.read(uniforms, "u_means", texture, 4);
+      gl.uniform3f(uniforms.u_blocks, ...blocks);
+    }
+    gl.drawElements(gl.TRIANGLES, 36, gl.UNSIGNED_INT, 144 * index);
+  }
+
+  // Mean colours of blocks of a plate, made anew where something of it changed.
+  #meansOf(index, plate, block) {
+    const [rows, columns] = plate.cells;
+    const [tall, wide] = [Math.ceil(rows / block), Math.ceil(columns / block)];
+    const range = this.ranges[index];
+    const key = `${block} ${this.version} ${range.low} ${range.high} ${range.scale}`;
+    const before = this.means.get(index);
+    if (before?.key !== key) {
+      const span = [plate.texel, plate.texel + plate.size];
+      const row = plate.kind === "activation" ? 1 : 0;
+      const table = this.table.subarray(row * 3 * this.document.colours, (row + 1) * 3 * this.document.colours);
+      const colours = blockMeans(this.texels.subarray(...span), this.flags.subarray(...span), plate.cells, range, table, block);
+      let texture = before?.texture;
+      if (texture?.width === wide && texture.height === tall) this.graphics.retexture(texture, colours);
+      else texture = this.graphics.texture("RGBA8", wide, tall, colours);
+      this.means.set(index, { key, texture });
+    }
+    return { texture: this.means.get(index).texture, blocks: [block, 1 / wide, 1 / tall] };
+  }
+}

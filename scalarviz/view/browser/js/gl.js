@@ -1,0 +1,160 @@
+// What the drawing files ask of WebGL 2: programs, meshes and textures, all of one context, forgotten together.
+
+/** Bytes of a number of each kind of texture that is used here, by its name in GL. */
+const TEXTURE_KINDS = {
+  R32F: ["RED", "FLOAT"],
+  R8: ["RED", "UNSIGNED_BYTE"],
+  RGB8: ["RGB", "UNSIGNED_BYTE"],
+  RGBA8: ["RGBA", "UNSIGNED_BYTE"],
+};
+
+/** "#rrggbb" as three numbers in 0..1. */
+export function rgbOf(colour) {
+  return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255);
+}
+
+/** One WebGL 2 context and what was made in it. */
+export class Graphics {
+  /**
+   * @param {HTMLCanvasElement} canvas
+   * @throws {Error} where the browser has no WebGL 2
+   */
+  constructor(canvas) {
+    // no multisampling: cubes end inside their boxes, where it does nothing; a finer picture is drawn finer
+    const wishes = { alpha: false, antialias: false, depth: true, stencil: false, preserveDrawingBuffer: false };
+    this.gl = canvas.getContext("webgl2", wishes);
+    if (!this.gl) throw new Error("this browser draws no WebGL 2");
+    this.made = [];
+  }
+
+  /** Whether a processor draws instead of a graphics card: then every pixel costs. */
+  get software() {
+    const named = this.gl.getExtension("WEBGL_debug_renderer_info");
+    const renderer = this.gl.getParameter(named ? named.UNMASKED_RENDERER_WEBGL : this.gl.RENDERER);
+    return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(String(renderer));
+  }
+
+  /** A program and the places of its uniforms, by name. */
+  program(vertex, fragment) {
+    const gl = this.gl;
+    const program = gl.createProgram();
+    for (const [kind, text] of [[gl.VERTEX_SHADER, vertex], [gl.FRAGMENT_SHADER, fragment]]) {
+      const shader = gl.createShader(kind);
+      gl.shaderSource(shader, text);
+      gl.compileShader(shader);
+      gl.attachShader(program, shader);
+      gl.deleteShader(shader); // goes with the program
+    }
+    gl.linkProgram(program);
+    if (!gl.getProgramParameter(program, gl.LINK_STATUS) && !gl.isContextLost()) {
+      const said = gl.getAttachedShaders(program).map((shader) => gl.getShaderInfoLog(shader));
+      throw new Error(`shader: ${[gl.getProgramInfoLog(program), ...said].filter(Boolean).join("; ")}`);
+    }
+    const uniforms = {};
+    const count = gl.getProgramParameter(program, gl.ACTIVE_UNIFORMS) || 0;
+    for (let index = 0; index < count; index++) {
+      const { name } = gl.getActiveUniform(program, index);
+      uniforms[name] = gl.getUniformLocation(program, name);
+    }
+    this.made.push(() => gl.deleteProgram(program));
+    return { program, uniforms };
+  }
+
+  /** A buffer of float32 numbers. */
+  buffer(numbers) {
+    const gl = this.gl;
+    const buffer = gl.createBuffer();
+    gl.bindVertexArray(null);
+    gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+    gl.bufferData(gl.ARRAY_BUFFER, numbers, gl.DYNAMIC_DRAW);
+    this.made.push(() => gl.deleteBuffer(buffer));
+    return buffer;
+  }
+
+  /** Other numbers in a buffer, as many as before. */
+  refill(buffer, numbers) {
+    const gl = this.gl;
+    gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+    gl.bufferSubData(gl.ARRAY_BUFFER, 0, numbers);
+  }
+
+  /** A buffer of triangles, each three numbers of corners. */
+  triangles(indices) {
+    const gl = this.gl;
+    const buffer = gl.createBuffer();
+    gl.bindVertexArray(null);
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, buffer);
+    gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, new Uint32Array(indices), gl.STATIC_DRAW);
+    this.made.push(() => gl.deleteBuffer(buffer));
+    return buffer;
+  }
+
+  /**
+   * How a program reads its corners.
+   * @param {{program: WebGLProgram}} from
+   * @param {[WebGLBuffer, [string, number][]][]} parts buffers, and the attributes in each: name, count of numbers
+   * @param {WebGLBuffer} triangles
+   */
+  corners(from, parts, triangles) {
+    const gl = this.gl;
+    const array = gl.createVertexArray();
+    gl.bindVertexArray(array);
+    for (const [buffer, attributes] of parts) {
+      gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+      const stride = 4 * attributes.reduce((sum, [, count]) => sum + count, 0);
+      let offset = 0;
+      for (const [name, count] of attributes) {
+        const place = gl.getAttribLocation(from.program, name);
+        if (place >= 0) {
+          gl.enableVertexAttribArray(place);
+          gl.vertexAttribPointer(place, count, gl.FLOAT, false, stride, offset);
+        }
+        offset += 4 * count;
+      }
+    }
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, triangles);
+    gl.bindVertexArray(null);
+    this.made.push(() => gl.deleteVertexArray(array));
+    return array;
+  }
+
+  /** A texture that is read texel by texel. */
+  texture(kind, width, height, data) {
+    const gl = this.gl;
+    const texture = gl.createTexture();
+    const [format, type] = TEXTURE_KINDS[kind];
+    gl.bindTexture(gl.TEXTURE_2D, texture);
+    for (const filter of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) {
+      gl.texParameteri(gl.TEXTURE_2D, filter, gl.NEAREST);
+    }
+    for (const way of [gl.TEXTURE_WRAP_S, gl.TEXTURE_WRAP_T]) gl.texParameteri(gl.TEXTURE_2D, way, gl.CLAMP_TO_EDGE);
+    gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl[kind], width, height, 0, gl[format], gl[type], data);
+    this.made.push(() => gl.deleteTexture(texture));
+    return { texture, width, height, format: gl[format], type: gl[type] };
+  }
+
+  /** Other texels in the rows `first` to before `last` of a texture. */
+  retexture(of, data, first = 0, last = of.height) {
+    const gl = this.gl;
+    gl.bindTexture(gl.TEXTURE_2D, of.texture);
+    gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
+    gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, first, of.width, last - first, of.format, of.type, data);
+  }
+
+  /** Let a sampler of the current program read a texture. */
+  read(uniforms, name, of, unit) {
+    if (!uniforms[name]) return;
+    this.gl.activeTexture(this.gl.TEXTURE0 + unit);
+    this.gl.bindTexture(this.gl.TEXTURE_2D, of.texture);
+    this.gl.uniform1i(uniforms[name], unit);
+    this.gl.activeTexture(this.gl.TEXTURE0);
+  }
+
+  /** Give everything back; with `context` the context too, of which a browser has sixteen. */
+  dispose(context = true) {
+    for (const forget of this.made) forget();
+    this.made = [];
+    if (context) this.gl.getExtension("WEBGL_lose_context")?.loseContext();
+  }
+}

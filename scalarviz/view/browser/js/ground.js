@@ -1,0 +1,113 @@
+// What lies under and between the cubes: the light behind them, trays with shadows, lines along which numbers flow.
+
+import { rgbOf } from "./gl.js";
+
+const QUAD = [0, 1, 2, 0, 2, 3];
+const UNIT_SQUARE = [[0, 0], [1, 0], [1, 1], [0, 1]];
+
+function quads(count) {
+  return Array.from({ length: count }, (_, index) => QUAD.map((corner) => 4 * index + corner)).flat();
+}
+
+/** Background, trays and flow lines of one document. */
+export class Ground {
+  /**
+   * @param {Graphics} graphics
+   * @param {object} document of `document_of`
+   */
+  constructor(graphics, document) {
+    this.graphics = graphics;
+    this.document = document;
+    this.light = this.#lit();
+    this.trays = document.trays.length ? this.#trays() : null;
+    this.flow = document.flow.lines.length ? this.#flow() : null;
+  }
+
+  #mesh(vertex, fragment, numbers, attributes, count) {
+    const program = this.graphics.program(vertex, fragment);
+    const parts = [[this.graphics.buffer(new Float32Array(numbers)), attributes]];
+    const corners = this.graphics.corners(program, parts, this.graphics.triangles(quads(count)));
+    return { ...program, corners, count: 6 * count };
+  }
+
+  #lit() {
+    const { glow_vertex: vertex, glow } = this.document.glsl;
+    const numbers = UNIT_SQUARE.flatMap((at) => [...at, ...at]);
+    return this.#mesh(vertex, glow, numbers, [["a_position", 2], ["a_uv", 2]], 1);
+  }
+
+  #trays() {
+    const { glsl, trays, plates, margin } = this.document;
+    const numbers = trays.flatMap(({ corners, plate, last }) => {
+      const { cells: [rows, columns], half } = plates[plate];
+      const [left, far] = [0.5 - margin[0], 0.5 - margin[1]];
+      const [right, near] = [columns - 0.5 + margin[0], rows - 0.5 + margin[1]];
+      const places = [[left, far], [right, far], [right, near], [left, near]];
+      return corners.flatMap((corner, index) => [...corner, ...places[index], columns, rows, half, last]);
+    });
+    return this.#mesh(glsl.tray_vertex, glsl.tray, numbers, [["a_pos", 3], ["a_cell", 2], ["a_dims", 4]], trays.length);
+  }
+
+  #flow() {
+    const { glsl, flow } = this.document;
+    const ends = [[0, -1], [1, -1], [1, 1], [0, 1]];
+    const numbers = flow.lines.flatMap((line) => ends.flatMap((end) => [...line, ...end]));
+    const attributes = [["a_from", 3], ["a_to", 3], ["a_end", 2]];
+    return this.#mesh(glsl.flow_vertex, glsl.flow, numbers, attributes, flow.lines.length);
+  }
+
+  /** Fill everything: the ground at the rim, a glow behind the cubes (of another colour for what is past). */
+  drawLight(theme, past = false) {
+    const { gl } = this.graphics;
+    const { program, uniforms, corners, count } = this.light;
+    gl.disable(gl.DEPTH_TEST);
+    gl.disable(gl.BLEND);
+    gl.disable(gl.CULL_FACE);
+    gl.useProgram(program);
+    gl.bindVertexArray(corners);
+    gl.uniform2f(uniforms.u_size, 1, 1);
+    gl.uniform3fv(uniforms.u_ground, rgbOf(theme.background));
+    gl.uniform3fv(uniforms.u_glow, rgbOf(past ? theme.past : theme.glow));
+    gl.drawElements(gl.TRIANGLES, count, gl.UNSIGNED_INT, 0);
+  }
+
+  /** The trays, opaque, with depth; from below they would hide everything, so they are left out. */
+  drawTrays(camera, theme, density, shadows = true) {
+    if (!this.trays) return;
+    const corner = this.document.trays[0].corners[0];
+    if (camera.eye[2] - camera.eye[3] * corner[2] <= 0) return;
+    const { gl } = this.graphics;
+    const { program, uniforms, corners, count } = this.trays;
+    gl.enable(gl.DEPTH_TEST);
+    gl.depthMask(true);
+    gl.useProgram(program);
+    gl.bindVertexArray(corners);
+    gl.uniformMatrix4fv(uniforms.u_matrix, false, camera.columns);
+    gl.uniform3fv(uniforms.u_tray, rgbOf(theme.tray));
+    gl.uniform3fv(uniforms.u_border, rgbOf(theme.border));
+    gl.uniform1f(uniforms.u_shadow, shadows ? theme.shading.shadow : 0);
+    gl.uniform2fv(uniforms.u_margin, this.document.margin);
+    gl.uniform1f(uniforms.u_density, density);
+    gl.drawElements(gl.TRIANGLES, count, gl.UNSIGNED_INT, 0);
+  }
+
+  /** The lines, on the trays and below every cube: they leave no depth. */
+  drawFlow(camera, theme, density, width, height) {
+    if (!this.flow) return;
+    const { gl } = this.graphics;
+    const { program, uniforms, corners, count } = this.flow;
+    gl.enable(gl.DEPTH_TEST);
+    gl.enable(gl.BLEND);
+    gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
+    gl.depthMask(false);
+    gl.useProgram(program);
+    gl.bindVertexArray(corners);
+    gl.uniformMatrix4fv(uniforms.u_matrix, false, camera.columns);
+    gl.uniform2f(uniforms.u_viewport, width, height);
+    gl.uniform1f(uniforms.u_width, this.document.flow.width * density);
+    gl.uniform4f(uniforms.u_colour, ...rgbOf(theme.flow), this.document.flow.alpha);
+    gl.drawElements(gl.TRIANGLES, count, gl.UNSIGNED_INT, 0);
+    gl.disable(gl.BLEND);
+    gl.depthMask(true);
+  }
+}

@@ -1,0 +1,107 @@
+// What is flat in the picture: texts, lines and boxes over the cubes, on a canvas of its own.
+
+const FAMILY = '"Open Sans", "Noto Sans", "Segoe UI", "DejaVu Sans", system-ui, sans-serif';
+
+/** Draws in CSS pixels. */
+export class Ink {
+  /** @param {HTMLCanvasElement} canvas */
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.context = canvas.getContext("2d");
+    this.theme = null;
+  }
+
+  /** Begin anew: everything is clear. */
+  begin(width, height, ratio, theme) {
+    const [across, down] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
+    if (this.canvas.width !== across || this.canvas.height !== down) {
+      this.canvas.width = across;
+      this.canvas.height = down;
+    }
+    this.theme = theme;
+    this.context.setTransform(across / width, 0, 0, down / height, 0, 0);
+    this.context.clearRect(0, 0, width, height);
+  }
+
+  #font(size, bold) {
+    this.context.font = `${bold ? 600 : 400} ${size}px ${FAMILY}`;
+  }
+
+  /** Width of a text. */
+  measure(text, size, bold = false) {
+    this.#font(size, bold);
+    return this.context.measureText(text).width;
+  }
+
+  /**
+   * A text with its baseline at `y`.
+   * @param {{bold?: boolean, end?: "left" | "middle" | "right", most?: number}} [how] `most`: squeezed to this width
+   */
+  text(x, y, text, size, colour, { bold = false, end = "left", most = undefined } = {}) {
+    this.#font(size, bold);
+    this.context.textAlign = end === "middle" ? "center" : end;
+    this.context.textBaseline = "alphabetic";
+    this.context.fillStyle = colour;
+    if (most === undefined) this.context.fillText(text, x, y);
+    else this.context.fillText(text, x, y, most);
+  }
+
+  /** A box, perhaps rounded; its border lies inside of it. */
+  box(x, y, width, height, { fill = null, stroke = null, radius = 0, border = 1 } = {}) {
+    const path = this.context;
+    const inset = stroke ? border / 2 : 0;
+    path.beginPath();
+    path.roundRect(x + inset, y + inset, width - 2 * inset, height - 2 * inset, Math.max(0, radius - inset));
+    if (fill) {
+      path.fillStyle = fill;
+      path.fill();
+    }
+    if (stroke) {
+      path.strokeStyle = stroke;
+      path.lineWidth = border;
+      path.stroke();
+    }
+  }
+
+  /** Straight lines through points. */
+  path(points, colour, width, { closed = false } = {}) {
+    const path = this.context;
+    path.beginPath();
+    points.forEach(([x, y], k) => (k ? path.lineTo(x, y) : path.moveTo(x, y)));
+    if (closed) path.closePath();
+    path.lineJoin = "round";
+    path.lineCap = "round";
+    path.strokeStyle = colour;
+    path.lineWidth = width;
+    path.stroke();
+  }
+
+  /** A filled shape. */
+  shape(points, colour) {
+    const path = this.context;
+    path.beginPath();
+    points.forEach(([x, y], k) => (k ? path.lineTo(x, y) : path.moveTo(x, y)));
+    path.closePath();
+    path.fillStyle = colour;
+    path.fill();
+  }
+
+  /** A disc. */
+  disc(x, y, radius, colour) {
+    this.context.beginPath();
+    this.context.arc(x, y, radius, 0, 2 * Math.PI);
+    this.context.fillStyle = colour;
+    this.context.fill();
+  }
+
+  /** A line whose filled head has its tip at `end`. */
+  arrow(start, end, colour, width, head = 7) {
+    const [dx, dy] = [end[0] - start[0], end[1] - start[1]];
+    const long = Math.hypot(dx, dy) || 1;
+    const [ax, ay] = [dx / long, dy / long];
+    const neck = [end[0] - ax * head, end[1] - ay * head];
+    this.path([start, [neck[0] + ax, neck[1] + ay]], colour, width);
+    const wide = 0.45 * head;
+    this.shape([end, [neck[0] - ay * wide, neck[1] + ax * wide], [neck[0] + ay * wide, neck[1] - ax * wide]], colour);
+  }
+}

@@ -1,0 +1,105 @@
+// Texts of numbers, by the rules of the window: the same number is written alike in both.
+
+export const MINUS_SIGN = "\u2212";
+const MANY = 30; // decimals after which a tie is one
+
+/** The digits of `x` >= 0 with so many decimals; of two that are as near the even one, as Python has it. */
+function fixed(x, decimals) {
+  const body = x.toFixed(decimals);
+  const long = x.toFixed(Math.min(100, decimals + MANY));
+  const tie = /^50*$/.test(long.slice(long.length - MANY)) && long.length > MANY;
+  if (!tie || (body.charCodeAt(body.length - 1) - 48) % 2 === 0) return body;
+  const below = long.slice(0, long.length - MANY).replace(/\.$/, "");
+  return below === body ? body : below;
+}
+
+/** The digits and the power of ten of `x` > 0, with so many decimals; ties as in `fixed`. */
+function scientific(x, decimals) {
+  const [mantissa, power] = x.toExponential(decimals).split("e");
+  const long = x.toExponential(Math.min(100, decimals + MANY)).split("e");
+  const tie = long[1] === power && /^50*$/.test(long[0].slice(long[0].length - MANY));
+  const odd = (mantissa.charCodeAt(mantissa.length - 1) - 48) % 2 === 1;
+  const digits = tie && odd ? long[0].slice(0, long[0].length - MANY).replace(/\.$/, "") : mantissa;
+  return [digits, Number(power)];
+}
+
+/** Fixed decimals, a true minus sign, "+" where `signed`, no "-0.00"; NaN and infinities in words. */
+export function numberText(value, decimals = 2, signed = false) {
+  if (Number.isNaN(value)) return "NaN";
+  if (!Number.isFinite(value)) return value > 0 ? "+\u221e" : `${MINUS_SIGN}\u221e`;
+  const body = fixed(Math.abs(value), decimals);
+  if (Number(body) === 0) return body;
+  return (value < 0 ? MINUS_SIGN : signed ? "+" : "") + body;
+}
+
+/** `-4.2e-4`, with so many decimals; zero is `0`. */
+export function exponentText(value, decimals = 1, signed = false) {
+  if (value === 0) return "0";
+  const [digits, power] = scientific(Math.abs(value), decimals);
+  const sign = value < 0 ? MINUS_SIGN : signed ? "+" : "";
+  return `${sign}${digits}e${power < 0 ? MINUS_SIGN : ""}${Math.abs(power)}`;
+}
+
+/** Two or three significant digits, exponent form for the very small and the very large. */
+export function shortText(value, signed = false) {
+  const size = Math.abs(value);
+  if (!Number.isFinite(value) || size === 0) return size === 0 ? "0" : numberText(value, 2, signed);
+  if (size < 1e-2 || size >= 1e4) return exponentText(value, 1, signed);
+  return numberText(value, size < 0.1 ? 3 : size < 10 ? 2 : size < 100 ? 1 : 0, signed);
+}
+
+/** Four decimals while they say something, else the exponent form. */
+export function figureText(value) {
+  const size = Math.abs(value);
+  if (size === 0) return "0";
+  if ((size >= 1e-3 && size < 1e4) || !Number.isFinite(size)) return numberText(value, size < 100 ? 4 : 1, true);
+  return exponentText(value, 1, true);
+}
+
+/** A number that fits a chip or a cube: four characters and a sign, a fifth from 1e100 on. */
+export function chipText(value, signed = false) {
+  const size = Math.abs(value);
+  if (size >= 9999.5 && size < Infinity) return exponentText(value, 0, signed);
+  return numberText(value, size < 9.995 ? 2 : Math.max(0, 2 - (size < 99.95 ? 1 : 2)), signed);
+}
+
+/** Four decimals while they say something, then five, then the exponent form; a dash before the first step. */
+export function lossText(loss) {
+  if (Number.isNaN(loss)) return "\u2013";
+  const size = Math.abs(loss);
+  if (size >= 1000) return shortText(loss);
+  if (size >= 1e-3 || loss === 0) return numberText(loss, size < 10 ? 4 : 2);
+  return size >= 1e-4 ? numberText(loss, 5) : shortText(loss);
+}
+
+// As Python's format "g": significant digits, without zeros at the end, an exponent for the small and the large.
+function general(value, digits) {
+  const [mantissa, power] = scientific(Math.abs(value), digits - 1);
+  if (power < -4 || power >= digits) {
+    const bare = mantissa.includes(".") ? mantissa.replace(/\.?0+$/, "") : mantissa;
+    return `${bare}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
+  }
+  const body = fixed(Math.abs(value), digits - 1 - power);
+  return body.includes(".") ? body.replace(/\.?0+$/, "") : body;
+}
+
+/** A learning rate as people write it: `1.0`, `0.01`, `3e-4`, `4,096`. */
+export function rateText(rate) {
+  if (rate === 0) return "0";
+  if (rate >= 1e3 && rate < 1e6) return general(rate, 6).replace(/\B(?=(\d{3})+(?!\d))(?<!\.\d*)/g, ",");
+  const text = (rate < 0 ? "-" : "") + general(rate, 4);
+  return (/[.e]/.test(text) ? text : `${text}.0`).replace("e-0", "e-").replaceAll("-", MINUS_SIGN);
+}
+
+/** Whole thousands apart, as counts and steps are written. */
+export function countText(count) {
+  return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+/** `0 %`, `2.6 %`, `100 %`; what would round to zero but is not is `<0.1 %`. */
+export function shareText(share) {
+  const percent = 100 * share;
+  if (percent === 0) return "0 %";
+  if (percent < 0.1) return "<0.1 %";
+  return `${percent >= 10 ? fixed(percent, 0) : general(percent, 2)} %`;
+}

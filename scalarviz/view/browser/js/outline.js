@@ -1,0 +1,123 @@
+// Marks around one cube: corner brackets around the hovered one, the outline of the selected one.
+
+import { cubeCorners } from "./boxes.js";
+import { earlyProject } from "./early.js";
+import { convexHull, grownRing } from "./hull.js";
+import { beforeEye } from "./values.js";
+
+const OUTLINE_STEP = 7; // pixels between the points of an outline that are tried
+const OUTLINE_INSET = 2; // how far inside of the cube's edge it is tried whether the cube is seen
+const OUTLINE_AIR = 5; // pixels between a cube and its outline
+const OUTLINE_LEAST = 12; // side of a mark: it must be seen around a cube of one pixel too
+
+// corners of each face of `cubeCorners`, the main face first, and the way out of it
+const CUBE_FACES = [[4, 5, 7, 6], [0, 1, 3, 2], [0, 1, 5, 4], [2, 3, 7, 6], [0, 2, 6, 4], [1, 3, 7, 5]];
+const CUBE_WAYS = [[0, 0, 1], [0, 0, -1], [0, -1, 0], [0, 1, 0], [-1, 0, 0], [1, 0, 0]];
+
+function spanOf(points) {
+  return [0, 1].map((k) => {
+    const along = points.map((p) => p[k]);
+    return [Math.min(...along), Math.max(...along)];
+  });
+}
+
+// Points spread from their middle so that they measure the least in both directions.
+function atLeast(points) {
+  const span = spanOf(points);
+  return points.map((p) =>
+    [0, 1].map((k) => {
+      const [low, high] = span[k];
+      const middle = (low + high) / 2;
+      const away = p[k] - middle;
+      if (high - low < 1) return middle + (Math.sign(away) * OUTLINE_LEAST) / 2;
+      return middle + away * Math.max(1, OUTLINE_LEAST / (high - low));
+    }),
+  );
+}
+
+/** Four corner paths around the face of a cube that looks at us most; null where it is behind the eye. */
+export function bracketsOf(plate, element, camera, share = 1) {
+  const corners = cubeCorners(plate, element, share);
+  if (!beforeEye(camera, corners)) return null;
+  const towards = CUBE_FACES.map((face, k) => {
+    const middle = [0, 1, 2].map((n) => face.reduce((sum, c) => sum + corners[c][n], 0) / 4);
+    const way = middle.map((x, n) => camera.eye[n] - camera.eye[3] * x);
+    const out = [0, 1, 2].map((n) => CUBE_WAYS[k].reduce((sum, x, a) => sum + x * plate.axes[a][n], 0));
+    return out.reduce((sum, x, n) => sum + x * way[n], 0) / Math.hypot(...out) / Math.hypot(...way);
+  });
+  // the main face, unless it is turned away: numbers stand there, and it should not change while the scene turns
+  const best = towards[0] > 0.25 ? 0 : towards.indexOf(Math.max(...towards));
+  let flat = CUBE_FACES[best].map((corner) => earlyProject(camera, corners[corner]).slice(0, 2));
+  const [[left, right], [top, foot]] = spanOf(flat);
+  if (Math.min(right - left, foot - top) < OUTLINE_LEAST) {
+    flat = atLeast([[left, top], [right, top], [right, foot], [left, foot]]);
+  }
+  const ring = grownRing(convexHull(flat), OUTLINE_AIR);
+  return ring.map((p, k) => {
+    const ends = [ring[(k + ring.length - 1) % ring.length], ring[(k + 1) % ring.length]];
+    const [before, after] = ends.map((q) => {
+      const long = Math.hypot(q[0] - p[0], q[1] - p[1]) || 1;
+      const arm = Math.min(0.25 * long, 14) / long;
+      return [p[0] + arm * (q[0] - p[0]), p[1] + arm * (q[1] - p[1])];
+    });
+    return [before, p, after];
+  });
+}
+
+/**
+ * The parts of a selected cube's outline that nothing in front covers.
+ *
+ * Cubes of its own plate may cover its sides; then its main face alone is outlined, which they cannot cover.
+ * @param {(at: number[]) => object | null} picked what is drawn at a point of the picture
+ */
+export function outlineOf(plates, index, element, camera, picked, share = 1) {
+  const plate = plates[index];
+  const corners = cubeCorners(plate, element, share);
+  if (!beforeEye(camera, corners)) return [];
+  const flat = (points) => points.map((p) => earlyProject(camera, p).slice(0, 2));
+  let ring = aroundCube(flat(corners), picked);
+  const middle = [0, 1, 2].map((k) => corners.slice(4).reduce((sum, c) => sum + c[k], 0) / 4);
+  const facing = middle.reduce((sum, x, k) => sum + (camera.eye[k] - camera.eye[3] * x) * plate.axes[2][k], 0) > 0;
+  const own = (hit) => hit.plate === index && hit.element === element;
+  let covers = (hit) => !own(hit);
+  if (facing && ring.some(({ hit }) => hit && hit.plate === index && !own(hit))) {
+    ring = aroundCube(flat(corners.slice(4)), picked);
+    covers = (hit) => hit.plate !== index;
+  }
+  return runsOf(ring.map(({ point }) => point), ring.map(({ hit }) => hit !== null && covers(hit)));
+}
+
+// Points around projected corners, and what is drawn a little inside of the edge beside each.
+function aroundCube(corners, picked) {
+  const ring = convexHull(atLeast(corners));
+  const small = Math.min(...spanOf(corners).map(([low, high]) => high - low)) < OUTLINE_LEAST;
+  const middle = [0, 1].map((k) => ring.reduce((sum, p) => sum + p[k], 0) / ring.length);
+  const outer = grownRing(ring, OUTLINE_AIR);
+  const inner = small ? ring.map(() => middle) : grownRing(ring, -OUTLINE_INSET);
+  return ring.flatMap((_, k) => {
+    const next = (k + 1) % ring.length;
+    const long = Math.hypot(outer[next][0] - outer[k][0], outer[next][1] - outer[k][1]);
+    const steps = Math.max(1, Math.floor(long / OUTLINE_STEP));
+    return Array.from({ length: steps }, (__, step) => {
+      const [point, inside] = [outer, inner].map((rim) => [0, 1].map((n) => rim[k][n] + (step / steps) * (rim[next][n] - rim[k][n])));
+      return { point, hit: picked(inside) };
+    });
+  });
+}
+
+// The paths between covered points of a closed ring.
+function runsOf(points, covered) {
+  const first = covered.indexOf(true);
+  if (first < 0) return [[...points, points[0]]];
+  const order = points.map((_, k) => (first + k) % points.length);
+  const paths = [];
+  let run = [];
+  for (const k of [...order, first]) {
+    if (!covered[k]) run.push(points[k]);
+    else {
+      if (run.length > 1) paths.push(run);
+      run = [];
+    }
+  }
+  return paths;
+}

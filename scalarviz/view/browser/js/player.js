@@ -1,0 +1,303 @@
+// The picture in a browser: cubes drawn by the window's own shaders, from numbers that somebody else has.
+
+import { Cubes } from "./cubes.js";
+import { earlyTable } from "./early.js";
+import { Graphics } from "./gl.js";
+import { Ground } from "./ground.js";
+import { Overlay } from "./overlay.js";
+import { Pace } from "./pace.js";
+import { Pointers } from "./pointer.js";
+import { Shown } from "./quantity.js";
+import { Viewpoint } from "./viewpoint.js";
+
+/**
+ * The cubes of one document inside an element.
+ *
+ * It makes its own canvases in `root`, follows its size, draws at the next animation frame after something changed and
+ * never more than the newest, pauses in a hidden tab, and comes back when the browser took its context away.
+ */
+export class Player {
+  /**
+   * @param {HTMLElement} root
+   * @param {object} document of `document_of`
+   * @param {{theme?: "dark" | "light", density?: number, quantity?: string}} [options] `density`: device pixels of a
+   *     CSS pixel, always; default: as fine as the screen and as is fast enough
+   * @throws {Error} where the browser has no WebGL 2
+   */
+  constructor(root, document, { theme = document.theme, density = 0, quantity = "weight" } = {}) {
+    this.root = root;
+    this.document = document;
+    this.frame = null;
+    this.look = theme;
+    this.listeners = new Map();
+    this.pointer = this.hit = this.chosen = null;
+    this.disposed = this.lost = false;
+    this.shown = new Shown(document);
+    this.showing = document.quantities.find(({ name }) => name === quantity) ?? document.quantities[0];
+    this.view = new Viewpoint(document, () => this.#viewed());
+    this.#makeElements();
+    this.pace = new Pace(density, () => this.#step());
+    try {
+      this.#begin();
+    } catch (error) {
+      this.pace.dispose();
+      this.box.remove();
+      throw error;
+    }
+    this.pointers = new Pointers(this.box, this.#hands());
+    this.sizes = new ResizeObserver(() => this.#resized());
+    this.sizes.observe(this.box);
+    this.#resized();
+  }
+
+  // ---- elements and context
+
+  #makeElements() {
+    const make = (name) => this.root.ownerDocument.createElement(name);
+    this.box = make("div");
+    Object.assign(this.box.style, { position: "absolute", inset: "0", overflow: "hidden", userSelect: "none" });
+    if (getComputedStyle(this.root).position === "static") this.root.style.position = "relative";
+    this.canvas = make("canvas");
+    const above = make("canvas");
+    for (const canvas of [this.canvas, above]) {
+      Object.assign(canvas.style, { position: "absolute", inset: "0", width: "100%", height: "100%", display: "block" });
+      canvas.setAttribute("aria-hidden", "true"); // whoever shows it says in words what it says
+      this.box.append(canvas);
+    }
+    above.style.pointerEvents = "none";
+    this.overlay = new Overlay(above, this.document, this.view, this.shown);
+    this.canvas.addEventListener("webglcontextlost", (event) => {
+      event.preventDefault(); // so that the browser gives it back
+      if (this.disposed) return;
+      this.lost = true;
+      this.#tell("lost");
+    });
+    this.canvas.addEventListener("webglcontextrestored", () => {
+      if (this.disposed) return;
+      this.lost = false;
+      this.#begin();
+      this.#tell("restored");
+      this.pace.ask();
+    });
+    this.root.append(this.box);
+  }
+
+  // Everything that lives in the context, at the start and after it came back.
+  #begin() {
+    this.graphics = new Graphics(this.canvas);
+    this.ground = new Ground(this.graphics, this.document);
+    this.cubes = new Cubes(this.graphics, this.document);
+    this.pace.begin(this.graphics);
+    this.coloured = "";
+    this.outdated = true;
+  }
+
+  // ---- what is asked of it
+
+  /**
+   * Show a frame at the next animation frame; the newest wins, none is queued.
+   * @param {object} frame
+   * @param {{weight: Float32Array, gradient?: Float32Array, update?: Float32Array}} frame.texels as `texels_of` gives
+   *     them: parameters, then rows of activations
+   * @param {Uint8Array} [frame.flags] as `flags_of` gives them
+   * @param {Object<string, ArrayLike<number>>} [frame.rows] activations by stage, those too that are no cubes
+   * @param {number} [frame.step] the step that all of it is of
+   * @param {number} [frame.loss]
+   * @param {number} [frame.lr]
+   * @param {Object<string, boolean>} [frame.known] false where there is no such quantity at this frame
+   * @param {boolean} [frame.past] whether newer ones are known: the light behind the cubes says so
+   */
+  show(frame) {
+    this.frame = frame;
+    this.outdated = true;
+    this.pace.move();
+  }
+
+  /** What the cubes show, by name. */
+  get quantity() {
+    return this.showing.name;
+  }
+
+  set quantity(name) {
+    const { quantities } = this.document;
+    const found = quantities.find((quantity) => quantity.name === name);
+    if (!found) throw new Error(`no quantity ${name}; there are ${quantities.map((one) => one.name).join(", ")}`);
+    this.showing = found;
+    this.outdated = true;
+    this.pace.ask();
+  }
+
+  /** "dark" or "light". */
+  get theme() {
+    return this.look;
+  }
+
+  set theme(name) {
+    const { themes } = this.document;
+    if (!Object.hasOwn(themes, name)) throw new Error(`no theme ${name}; there are ${Object.keys(themes).join(", ")}`);
+    this.look = name;
+    this.pace.ask();
+  }
+
+  /** Where it is seen from: `az`, `el` in degrees, `centre`, `place`, `scale`, `eye` as the document's `pose`. */
+  get pose() {
+    return structuredClone(this.view.pose);
+  }
+
+  set pose(pose) {
+    this.view.set(pose);
+  }
+
+  /** Glide back to the view that shows everything. */
+  fit() {
+    this.view.fit();
+    this.pace.move();
+  }
+
+  /** The cube under the pointer: a flat index, `{row, unit}` of a row of activations, or null. */
+  get hovered() {
+    return this.#named(this.hit);
+  }
+
+  /** The cube that was clicked; may be set, null for none. */
+  get selected() {
+    return this.#named(this.chosen);
+  }
+
+  set selected(which) {
+    this.chosen = which === null ? null : this.#find(which);
+    this.pace.ask();
+  }
+
+  /** Call `listener` when something happens: hover, select, pose, lost, restored, drawn; returns what ends that. */
+  on(name, listener) {
+    if (!this.listeners.has(name)) this.listeners.set(name, new Set());
+    this.listeners.get(name).add(listener);
+    return () => this.listeners.get(name)?.delete(listener);
+  }
+
+  #tell(name, detail) {
+    for (const listener of this.listeners.get(name) ?? []) listener(detail);
+  }
+
+  /** Give everything back: elements, listeners, the context. */
+  dispose() {
+    if (this.disposed) return;
+    this.disposed = true;
+    this.pace.dispose();
+    this.pointers.dispose();
+    this.sizes.disconnect();
+    this.graphics.dispose();
+    this.listeners.clear();
+    this.box.remove();
+    this.frame = null;
+  }
+
+  // ---- hands
+
+  #hands() {
+    return {
+      turn: (dx, dy) => this.view.turn(dx, dy),
+      shift: (dx, dy) => this.view.shift(dx, dy),
+      zoom: (factor, at) => this.view.zoom(factor, at),
+      hover: (at) => {
+        this.pointer = at;
+        this.pace.ask();
+      },
+      click: (at, event) => this.#click(at, event),
+    };
+  }
+
+  #click(at, event) {
+    const hit = this.overlay.pick(at);
+    if (event.pointerType === "touch") this.pointer = at; // a finger does not hover: a tap names the cube
+    const same = hit && this.chosen && hit.plate === this.chosen.plate && hit.element === this.chosen.element;
+    this.chosen = same ? null : hit;
+    this.#tell("select", this.selected);
+    this.pace.ask();
+  }
+
+  #viewed() {
+    this.#tell("pose", this.view.pose);
+    this.pace.move();
+  }
+
+  #resized() {
+    this.view.resize(this.box.clientWidth, this.box.clientHeight);
+    this.pace.ask();
+  }
+
+  #named(hit) {
+    if (!hit) return null;
+    const plate = this.document.plates[hit.plate];
+    return plate.start >= 0 ? plate.start + hit.element : { row: plate.name, unit: hit.element };
+  }
+
+  #find(which) {
+    const row = typeof which === "object";
+    const plate = this.document.plates.findIndex((one) =>
+      row ? one.kind === "activation" && one.name === which.row : one.start >= 0 && which >= one.start && which < one.start + one.size,
+    );
+    if (plate < 0) return null;
+    return { plate, element: row ? which.unit : which - this.document.plates[plate].start };
+  }
+
+  // ---- drawing
+
+  #step() {
+    if (this.disposed || this.lost) return;
+    this.view.step();
+    this.draw();
+  }
+
+  /** Draw at once. */
+  draw() {
+    if (this.disposed || this.lost) return;
+    const { width, height, camera } = this.view;
+    const density = this.pace.density(width * height);
+    const [across, down] = [Math.max(1, Math.round(width * density)), Math.max(1, Math.round(height * density))];
+    if (this.canvas.width !== across || this.canvas.height !== down) {
+      this.canvas.width = across;
+      this.canvas.height = down;
+    }
+    this.#takeOver();
+    const theme = this.document.themes[this.look];
+    const { gl } = this.graphics;
+    gl.viewport(0, 0, across, down);
+    gl.depthMask(true);
+    gl.clear(gl.DEPTH_BUFFER_BIT);
+    this.ground.drawLight(theme, this.frame?.past);
+    this.ground.drawTrays(camera, theme, across / width);
+    this.ground.drawFlow(camera, theme, across / width, across, down);
+    if (this.frame) this.cubes.draw(camera, theme, across / width);
+    this.pace.drawn();
+    this.#point();
+    this.overlay.draw(this.frame, theme, this.tables, this);
+    this.#tell("drawn", this.frame);
+  }
+
+  // Bring frame and look onto the cubes, as far as they changed.
+  #takeOver() {
+    if (this.outdated && this.frame) {
+      this.shown.update(this.frame, this.showing);
+      this.cubes.setNumbers(this.shown.drawn, this.shown.flags);
+      this.cubes.setRanges(this.shown.ranges);
+      this.outdated = false;
+    }
+    const wanted = `${this.showing.map} ${this.look}`;
+    if (this.coloured !== wanted) {
+      const { maps, colours } = this.document;
+      this.tables = [this.showing.map, "activation"].map((name) => earlyTable(maps[name][this.look], colours));
+      this.cubes.setColours(...this.tables);
+      this.coloured = wanted;
+    }
+  }
+
+  // What is under the pointer now: the picture may have moved below it.
+  #point() {
+    const hit = this.pointer && this.frame ? this.overlay.pick(this.pointer) : null;
+    const other = hit?.plate !== this.hit?.plate || hit?.element !== this.hit?.element;
+    this.hit = hit;
+    if (other) this.#tell("hover", this.hovered);
+  }
+}

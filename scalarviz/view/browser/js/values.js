@@ -1,0 +1,167 @@
+// The number printed on each cube of a small net, in the colour that can be read on it.
+
+import { cubeCorners, pointOf } from "./boxes.js";
+import { earlyProject } from "./early.js";
+import { chipText, exponentText } from "./numbers.js";
+
+const VALUE_SIZES = [22, 20, 18, 16, 15, 14, 13];
+const MIDDLE = 0.357; // from the baseline to half the height of a digit, of the size
+
+/** Relative luminance of a colour in 0..1 (WCAG 2.1). */
+function luminanceOf(colour) {
+  const [r, g, b] = colour.map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+/** Colour of text on a ground in 0..1. */
+export function inkOn(colour) {
+  return luminanceOf(colour) > 0.22 ? "#0c0e11" : "#ffffff";
+}
+
+/** Whether points are before the eye, where projecting them means something. */
+export function beforeEye(camera, points) {
+  return points.every((p) => earlyProject(camera, p)[2] > 1e-6);
+}
+
+/** Middles of the main faces of a plate's cubes in the world. */
+function topsOf(plate) {
+  return Array.from({ length: plate.size }, (_, element) => pointOf(plate, element, [0, 0, plate.depth]));
+}
+
+// The largest size whose widest usual number fits every cube of a plate seen from where it was laid out.
+function fittingSize(plate, camera, wide, type) {
+  const spans = [0, 1].map((k) =>
+    topsOf(plate).map((_, element) => {
+      const at = [0, 0, plate.depth];
+      at[k] = plate.half;
+      const far = earlyProject(camera, pointOf(plate, element, at));
+      at[k] = -plate.half;
+      const near = earlyProject(camera, pointOf(plate, element, at));
+      return [Math.abs(far[0] - near[0]), Math.abs(far[1] - near[1])];
+    }),
+  );
+  const mean = (span) => span.reduce((sum, [x]) => sum + x, 0) / span.length;
+  const flat = mean(spans[0]) >= mean(spans[1]) ? 0 : 1;
+  const room = Math.min(...spans[flat].map(([x]) => x)) / type;
+  const high = Math.min(...spans[1 - flat].map(([, y]) => y)) / type;
+  const air = (size) => (size > 13 ? 8 : 3.5);
+  return VALUE_SIZES.find((size) => wide * size + air(size) <= room && size + 6 <= high) ?? 0;
+}
+
+// The largest size of type whose widest usual number lies inside a main face, wherever it is seen from.
+function sizeInFace(plate, element, camera, wide, type) {
+  const ring = [[-1, -1], [1, -1], [1, 1], [-1, 1]];
+  const quad = ring.map(([x, y]) => earlyProject(camera, pointOf(plate, element, [x * plate.half, y * plate.half, plate.depth])));
+  const middle = earlyProject(camera, pointOf(plate, element, [0, 0, plate.depth]));
+  const edges = quad.map((p, k) => [quad[(k + 1) % 4][0] - p[0], quad[(k + 1) % 4][1] - p[1]]);
+  const turn = Math.sign(edges[0][0] * edges[1][1] - edges[0][1] * edges[1][0]);
+  const inside = (size) => {
+    const half = [(wide * size + 6) / 2, (size + 2) / 2].map((x) => x * type);
+    return ring.every(([x, y]) =>
+      edges.every(([ex, ey], k) => {
+        const to = [middle[0] + half[0] * x - quad[k][0], middle[1] + half[1] * y - quad[k][1]];
+        return (ex * to[1] - ey * to[0]) * turn > 0;
+      }),
+    );
+  };
+  return VALUE_SIZES.find(inside) ?? 0;
+}
+
+/** Where numbers stand, and how large they are; depends on the camera alone. */
+export class ValuePlaces {
+  /**
+   * @param {object} document of `document_of`
+   * @param {object} camera
+   * @param {boolean} moved whether it is not the one that the plates were laid out for
+   * @param {boolean} decades whether the numbers span decades, as gradients do
+   * @param {number} type how much larger than usual all type is
+   * @param {(at: number[]) => object | null} picked the cube that is drawn at a point
+   */
+  constructor(document, camera, moved, decades, type, picked) {
+    const wide = document.widest[decades ? "decades" : "plain"]; // in sizes
+    this.type = type;
+    this.size = 0;
+    this.places = [];
+    if (!document.numbered) return;
+    if (!moved) {
+      this.size = Math.min(...document.plates.map((plate) => fittingSize(plate, camera, wide, type)));
+      if (this.size) {
+        this.places = document.plates.map((plate) => topsOf(plate).map((top) => earlyProject(camera, top)));
+      }
+      return;
+    }
+    const found = document.plates.map((plate) =>
+      topsOf(plate).map((top, element) => {
+        const towards = top.map((x, k) => camera.eye[k] - camera.eye[3] * x);
+        const facing = towards.reduce((sum, x, k) => sum + x * plate.axes[2][k], 0) > 1e-6;
+        if (!facing || !beforeEye(camera, cubeCorners(plate, element))) return null;
+        const at = earlyProject(camera, top);
+        return { at, size: sizeInFace(plate, element, camera, wide, type) };
+      }),
+    );
+    const sizes = found.flat().flatMap((place) => (place?.size ? [place.size] : []));
+    this.size = sizes.length ? Math.min(...sizes) : 0;
+    if (!this.size) return;
+    const heights = document.plates.map((p) => (p.axes[2][2] > 0.99 * Math.hypot(...p.axes[2]) ? p.origin[2] + p.depth * p.axes[2][2] : -Infinity));
+    const highest = Math.max(...heights);
+    this.places = found.map((places, index) =>
+      places.map((place, element) => {
+        if (!place?.size) return null;
+        if (heights[index] > -Infinity && heights[index] === highest) return place.at; // nothing is higher
+        const reach = (wide * this.size * type) / 2;
+        const clear = [0, -reach, reach].every((aside) => {
+          const hit = picked([place.at[0] + aside, place.at[1]]);
+          return hit !== null && hit.plate === index && hit.element === element;
+        });
+        return clear ? place.at : null;
+      }),
+    );
+  }
+}
+
+/**
+ * Print the numbers of a frame.
+ * @param {object} ink of `Ink`
+ * @param {ValuePlaces} places
+ * @param {object} shown of `Shown`
+ * @param {object} frame
+ * @param {(index: number, element: number) => number[]} colourOf colour of a cube's main face in 0..1
+ */
+export function drawValues(ink, places, shown, frame, colourOf) {
+  const { document, quantity } = shown;
+  const { size, type } = places;
+  if (!size) return;
+  document.plates.forEach((plate, index) => {
+    const row = plate.kind === "activation";
+    places.places[index].forEach((at, element) => {
+      if (!at) return;
+      const texel = plate.texel + element;
+      const value = shown.numbers[texel];
+      const mark = shown.flags[texel];
+      if (row) {
+        if (!(mark & 16)) onCube(ink, at, chipText(value), size * type, colourOf(index, element));
+        return;
+      }
+      if (mark & 32) {
+        const weight = frame.texels.weight[texel];
+        const least = Math.min(size, 15) * type;
+        ink.text(at[0], at[1] + MIDDLE * least, `w ${chipText(weight, true)}`, least, ink.theme.text2, { end: "middle" });
+        return;
+      }
+      const decades = quantity.name !== "weight" && Number.isFinite(value);
+      const signed = quantity.scale !== "log";
+      const text = value === 0 ? "0" : decades ? exponentText(value, 1, signed) : chipText(value, signed);
+      onCube(ink, at, text, size * type, colourOf(index, element));
+    });
+  });
+}
+
+function onCube(ink, [x, y], text, size, ground) {
+  let colour = inkOn(ground);
+  if (text === "NaN") { // the mark below is a checkerboard: a patch keeps the word readable
+    const wide = ink.measure(text, size, true) + 10;
+    ink.box(x - wide / 2, y - size * 0.62, wide, size * 1.24, { fill: ink.theme.ink });
+    colour = ink.theme.paper;
+  }
+  ink.text(x, y + MIDDLE * size, text, size, colour, { bold: true, end: "middle" });
+}

@@ -1,0 +1,57 @@
+"""Where the cubes stand in a browser: the window's arrangement without its panels, which a page has around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..draw.places import Places, arrange, check_size
+from ..draw.theme import Theme
+from ..flow.scenery import cubes_box
+from ..panels.side import SidePanels
+from ..shown.subject import Subject
+from ..space.layout import Layout, layout_for
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """A layout and the boxes around it.
+
+    Attributes
+    ----------
+    layout : Layout
+        Whose camera shows everything.
+    places : Places
+        The scene, and the strip of the legends below it.
+    ratio : ndarray, shape (2,)
+        The camera's pixels in a logical one: the camera counts in whole pixels.
+    """
+
+    layout: Layout
+    places: Places
+    ratio: Floats
+
+    def project(self, xyz: ArrayLike) -> Floats:
+        """World points (N, 3) as logical pixels (N, 2)."""
+        return np.asarray(self.layout.camera.project(xyz) / self.ratio)
+
+
+def laid_out(subject: Subject, size: tuple[int, int], theme: Theme) -> Laid:
+    """Plates, camera and boxes for a picture of `size` pixels.
+
+    Raises
+    ------
+    InputError
+        A size that is none, or nothing to draw.
+    """
+    places = arrange(check_size(size), hud=False, presenter=theme.presenter)
+    camera_size = (round(places.size[0]), round(places.size[1]))
+    ratio = np.array(camera_size) / places.size
+    x, y, width, height = cubes_box(subject, places.scene)
+    rect = (x * ratio[0], y * ratio[1], (x + width) * ratio[0], (y + height) * ratio[1])
+    turns = SidePanels(subject, theme).turns(width, height, rows=True)
+    return Laid(layout_for(subject.tensors, subject.stages, camera_size, rect, subject.plan, turns), places, ratio)

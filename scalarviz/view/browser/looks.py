@@ -1,0 +1,46 @@
+"""Colours, maps and quantities of a picture as plain data, for a page to choose from."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import asdict
+from typing import Any
+
+from ..cubes.quantity import OWN, RATIO
+from ..draw.maps import get_map
+from ..draw.theme import THEMES, Theme
+
+COLOURS = (
+    "background", "glow", "past", "panel", "tray", "border", "text1", "text2", "text3", "flow", "grid", "selection",
+    "pulse", "ink", "paper",
+)  # fmt: skip
+"""Of a theme, one by one; its maps stand apart."""
+
+
+def themes() -> dict[str, dict[str, Any]]:
+    """Every colour of both looks, and how faces are shaded."""
+    return {name: {**{c: getattr(theme, c) for c in COLOURS}, "shading": asdict(theme.shading)}
+            for name, theme in THEMES.items()}  # fmt: skip
+
+
+def maps() -> dict[str, dict[str, dict[str, Any]]]:
+    """The colour maps of all quantities and of activations, by name and theme."""
+    names = dict.fromkeys([*(quantity.cmap for quantity in OWN.values()), "activation"])
+    return {name: {look: _map(name, theme) for look, theme in THEMES.items()} for name in names}
+
+
+def _map(name: str, theme: Theme) -> dict[str, Any]:
+    """The colours it is made from, or where there are none its table of bytes (257, 3)."""
+    made = get_map(name, theme)
+    if made.stops:
+        return {"diverging": made.diverging, "stops": list(made.stops)}
+    return {"diverging": made.diverging, "table": base64.b64encode(made.table().tobytes()).decode()}
+
+
+def quantities(names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """What cubes can show, in the order of `names`."""
+    return [
+        {"name": q.name, "words": q.words, "map": q.cmap, "scale": q.scale, "decades": q.decades,
+         "range": [RATIO.low, RATIO.high] if q.name == "update/value" else None}
+        for q in map(OWN.__getitem__, names)
+    ]  # fmt: skip
