@@ -13,15 +13,22 @@ if TYPE_CHECKING:
     from . import view as view
     from .front import *  # noqa: F403  # type checkers see each name
     from .view.drawn import draw as draw
+    from .view.recorded.recording import Recording as Recording
+    from .view.recorded.recording import load_recording as load_recording
 else:
     # This file runs before any other, and a command has to answer Ctrl-C before NumPy is loaded: so it loads nothing.
+
+    of_view = {
+        "Recording": ".view.recorded.recording", "draw": ".view.drawn", "load_recording": ".view.recorded.recording",
+    }  # fmt: skip
+    """Names that the view makes, and where."""
 
     def __getattr__(name: str) -> Any:
         """Load a folder, or the names of ``front``, when they are first used; ``sv.view`` alone needs vispy."""
         if name == "__all__":
-            return sorted([*import_module(".front", __name__).__all__, "draw", "view"])
-        if name == "draw":  # of the view, where it is made
-            found = globals()[name] = import_module(".view.drawn", __name__).draw
+            return sorted([*import_module(".front", __name__).__all__, *of_view, "view"])
+        if name in of_view:
+            found = globals()[name] = getattr(import_module(of_view[name], __name__), name)
             return found
         if not name.startswith("__"):
             if find_spec(f"{__name__}.{name}"):  # first: the folders import each other from here

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..checks import function, integer
 from ..errors import StateError
 from ..scalar.store import Gate
+from .recorder import Recorder
 from .timeline import Timeline
 from .training import Training
 from .turns import alone, in_turn
@@ -59,6 +60,7 @@ class CallingBack:
     timeline: Timeline
     _callbacks: list[StepCallback]
     _calling: StepCallback | None = None
+    _recorders: tuple[Recorder, ...] = ()
     _advance_to_break: Callable[[int], int]
     _check_live: Callable[[], None]
     _training: Training
@@ -106,6 +108,8 @@ class CallingBack:
     @alone
     def _advance_to_callback(self, most: int) -> int:
         """One call of the engine, of at most so many steps and to the next callback; new steps are told of."""
+        if self._recorders:
+            most = min(most, *(each.every - self._training.steps % each.every for each in self._recorders))
         if not self._callbacks:
             return self._advance_to_break(most)
         if self._calling is not None:
@@ -138,7 +142,29 @@ class CallingBack:
                 self._calling = None
                 self.timeline.enter()
 
+    @in_turn
+    def _record(self, recorder: Recorder) -> None:
+        """From now on a recorder is told of every place at which the run stands, of this one first."""
+        self._check_live()
+        self.timeline.enter()
+        self.timeline.begin()
+        self._recorders = (*self._recorders, recorder)
+        run: Any = self
+        recorder.look(run)
+
+    @in_turn
+    def _record_no_more(self, recorder: Recorder) -> None:
+        """It is told of this place, and of no other."""
+        if recorder in self._recorders:
+            run: Any = self
+            if not self.timeline.away:
+                self.timeline.enter()
+                recorder.ended(run)
+            self._recorders = tuple(each for each in self._recorders if each is not recorder)
+
     def _end_callbacks(self) -> None:
         """Nobody is called any more."""
         for callback in list(self._callbacks):
             callback.remove()
+        for recorder in self._recorders:
+            self._record_no_more(recorder)

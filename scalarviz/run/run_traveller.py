@@ -182,6 +182,8 @@ class RunTraveller:
             else:
                 np.copyto(self._shadow[0], store.value)
                 np.copyto(self._shadow[1], store.frozen)
+        for recorder in self.run._recorders:
+            recorder.look(self.run)
 
     def found(self) -> list[Applied]:
         """Changes since the last look, as edits."""

@@ -1,0 +1,20 @@
+"""Recordings: a run taken down while it trains, in one file that can be played back without it.
+
+Open `recording` first (``sv.Recording``: who is told, and when), then `recorded` (``sv.load_recording``). The file
+itself is in `schema`.
+
+* writing: `watching` (what is new where a run stands) makes the items of `taken`, `writer` is the thread that writes
+  them as the `rows` of the file, with `encoding`; `thinning` keeps the budget, `files` makes and finishes the file,
+  `about` says what run it is of
+* reading: `opening` believes nothing and repairs what was not closed; `networks`, `branches`, `index` and `pictures`
+  are read and checked at once, numbers when they are asked for, as `frames`
+
+No drawing: a view shows recordings from :mod:`scalarviz.view.recorded`.
+"""
+
+from .about import About
+from .pictures import Picture
+from .recorded import Recorded
+from .recording import Recording
+
+__all__ = ["About", "Picture", "Recorded", "Recording"]

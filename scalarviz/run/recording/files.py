@@ -1,0 +1,80 @@
+"""A recording's file while it is written: made anew, and made one whole file at the end."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+
+from ...errors import InputError
+from ...io.atomic import StrPath, check_target, path_text
+from .schema import APPLICATION, OBJECTS, VERSION
+
+LARGE = 16_384
+"""Bytes of a frame from which pages are large."""
+_LOG = 64 << 20
+"""Bytes that the write-ahead log keeps between two checkpoints at most."""
+
+
+def create(path: StrPath, frame_bytes: int) -> tuple[sqlite3.Connection, Path]:
+    """A new recording without frames.
+
+    Nothing that exists is overwritten, and of two recordings of one path the second is refused: a recording is written
+    where it is to stay, so that what a killed program leaves can be read.
+
+    Raises
+    ------
+    InputError
+        There is a file already, or none can be made.
+    """
+    target = check_target(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        made = os.open(target, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
+    except FileExistsError:
+        raise InputError(
+            f"{path_text(path)} is there already, and a recording overwrites nothing: give another name, or remove it"
+        ) from None
+    except OSError as error:
+        raise InputError(f"cannot write {path_text(path)}: {(error.strerror or str(error)).lower()}") from None
+    os.close(made)
+    for suffix in ("-wal", "-journal", "-shm"):  # of a former file of this name: it would be taken for a part of this
+        with suppress(OSError):
+            Path(f"{target}{suffix}").unlink(missing_ok=True)
+    try:
+        return _begun(target, frame_bytes), target
+    except sqlite3.Error as error:
+        with suppress(OSError):
+            target.unlink()
+        raise InputError(f"cannot write {path_text(path)}: {error}") from None
+
+
+def _begun(target: Path, frame_bytes: int) -> sqlite3.Connection:
+    database = sqlite3.connect(target, isolation_level=None, check_same_thread=False)
+    database.execute(f"PRAGMA page_size = {32768 if frame_bytes >= LARGE else 4096}")
+    with database:
+        database.execute("BEGIN")
+        database.execute(f"PRAGMA application_id = {APPLICATION}")
+        database.execute(f"PRAGMA user_version = {VERSION}")
+        for statement in OBJECTS.values():
+            database.execute(statement)
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = NORMAL")  # a process that is killed loses nothing that was committed
+    database.execute(f"PRAGMA journal_size_limit = {_LOG}")
+    return database
+
+
+def finish(database: sqlite3.Connection) -> str:
+    """Make it one file that can be read in a folder where nobody may write; returns what kept it from that."""
+    trouble = ""
+    try:
+        database.execute("PRAGMA busy_timeout = 2000")
+        (mode,) = database.execute("PRAGMA journal_mode = DELETE").fetchone()
+        if mode != "delete":
+            trouble = "another program reads it"
+    except sqlite3.Error as error:  # a full disk, or somebody reads: whoever opens it next repairs it
+        trouble = str(error)
+    with suppress(sqlite3.Error):
+        database.close()
+    return trouble

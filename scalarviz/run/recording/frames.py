@@ -1,0 +1,90 @@
+"""A frame made of what a recording has of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..frame import Frame
+from ..settings import Settings
+from .branches import up_to
+from .encoding import flags_of, marked
+from .networks import Shapes
+from .schema import LONGEST_NAME, clean
+
+if TYPE_CHECKING:
+    from .recorded import Recorded
+
+_COLUMNS = "value, gradient, moved, activation, units, computed, frozen, stopped"
+
+
+def frame_of(recorded: Recorded, k: int) -> Frame:
+    """Frame `k`; see :meth:`Recorded.frame`."""
+    shapes = recorded.shapes(k)
+    value, gradient, moved, activation, units, computed, frozen, stopped = recorded.row(k, _COLUMNS)
+    step, values = int(recorded.steps[k]), _floats(value)
+    dead, saturated, units_step = _units(units, shapes)
+    loss, lr, next_lr = (float(recorded.entry(k, name)) for name in ("loss", "lr", "next_lr"))
+    return Frame(
+        step=step,
+        loss=loss,
+        lr=lr,
+        values=values,
+        gradient=np.zeros_like(values) if gradient is None else _floats(gradient),
+        update=_difference(recorded, k, shapes, values) if moved is None else _floats(moved),
+        computed=np.zeros(shapes.size, bool) if gradient is None else flags_of(computed, shapes.weights),
+        frozen=flags_of(frozen, shapes.weights),
+        activations=_rows(activation, shapes),
+        dead=dead,
+        saturated=saturated,
+        curve=up_to(recorded.curve, step),
+        edited=bool(recorded.entry(k, "edited")),
+        next_lr=None if np.isnan(next_lr) else next_lr,
+        stopped_by=clean(stopped, LONGEST_NAME) if isinstance(stopped, str) else "",
+        past=recorded.past,
+        units_step=None if units_step == step else units_step,
+        settings=_settings(recorded, next_lr),
+    )
+
+
+def _settings(recorded: Recorded, lr: float) -> Settings:
+    about = recorded.about
+    return Settings(about.optimizer, {"lr": lr}, about.batch_size, about.samples, seed=about.seed)
+
+
+def _floats(blob: bytes) -> NDArray[np.float32]:
+    return np.frombuffer(blob, "<f4").astype(np.float32)
+
+
+def _rows(blob: bytes | None, shapes: Shapes) -> dict[str, NDArray[np.float32]]:
+    if blob is None:
+        return {}
+    rows = _floats(blob)
+    return {name: rows[span] for name, span in shapes.rows.items()}
+
+
+def _units(blob: bytes | None, shapes: Shapes) -> tuple[dict[str, Any], dict[str, Any], int | None]:
+    if blob is None:
+        return {}, {}, None
+    dead, saturated, at = {}, {}, 0
+    rows = np.frombuffer(blob[8:], "<f4").astype(np.float32)
+    for stage in marked(shapes.stages):
+        own = rows[at : at + stage.outputs]
+        at += stage.outputs
+        if stage.kind == "relu":
+            dead[stage.name] = own != 0
+        else:
+            saturated[stage.name] = own
+    return dead, saturated, int(np.frombuffer(blob[:8], "<i8")[0])
+
+
+def _difference(recorded: Recorded, k: int, shapes: Shapes, values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """What the step did, where the frame of the step before is there and nothing else was done here."""
+    edited = bool(recorded.entry(k, "edited"))
+    if k == 0 or recorded.steps[k - 1] != recorded.steps[k] - 1 or recorded.shapes(k - 1) is not shapes or edited:
+        return np.zeros_like(values)
+    (before,) = recorded.row(k - 1, "value")
+    with np.errstate(invalid="ignore", over="ignore"):
+        return values - _floats(before)

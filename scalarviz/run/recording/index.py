@@ -1,0 +1,113 @@
+"""`Index`: which frames a recording has, and which of them lie on the way to the end of a branch."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .networks import Shapes
+from .schema import MOST_FRAMES
+
+PARTS = ("gradient", "moved", "activation", "delta", "units")
+"""What a frame may have beside its values, in the order of `Index.has`."""
+_COLUMNS = ", ".join(
+    ["id", "branch", "step", "edits", "network", "loss", "lr", "next_lr", "whole", "edited"]
+    + [f"CASE typeof({name}) WHEN 'blob' THEN length({name}) WHEN 'null' THEN -1 ELSE -2 END"
+       for name in ("value", *PARTS, "computed", "frozen")]
+)  # fmt: skip
+"""Lengths are read without the blobs; -1 is none, -2 is something else."""
+
+
+@dataclass(frozen=True)
+class Index:
+    """Arrays of one length, an entry a frame that can be read.
+
+    Attributes
+    ----------
+    id, branch, step, edits, network : ndarray of int64
+    loss, lr, next_lr, whole : ndarray of float64
+    edited : ndarray of bool
+    has : ndarray of bool, shape (N, len(PARTS))
+    wrong : int
+        Frames that are left out: their numbers are not what they should be.
+    broken : str
+        Why not all frames were found; empty where they were.
+    """
+
+    id: NDArray[np.int64]
+    branch: NDArray[np.int64]
+    step: NDArray[np.int64]
+    edits: NDArray[np.int64]
+    network: NDArray[np.int64]
+    loss: NDArray[np.float64]
+    lr: NDArray[np.float64]
+    next_lr: NDArray[np.float64]
+    whole: NDArray[np.float64]
+    edited: NDArray[np.bool_]
+    has: NDArray[np.bool_]
+    wrong: int
+    broken: str
+
+    def way(self, steps: Iterable[tuple[int, int, int]]) -> NDArray[np.int64]:
+        """Entries on the way to a branch's end, by step; of a step the last, after all that was done there.
+
+        Parameters
+        ----------
+        steps : iterable of (branch, last step, edits)
+            The branch first, then those that it comes from, each with the last place that belongs to the way.
+        """
+        found = []
+        for nearness, (branch, last, edits) in enumerate(steps):
+            own = np.flatnonzero((self.branch == branch) & (self.step <= last) & (self.edits <= edits))
+            found.append(np.stack([self.step[own], self.edits[own], np.full(len(own), -nearness), own]))
+        table = np.concatenate(found, axis=1) if found else np.zeros((4, 0), np.int64)
+        table = table[:, np.lexsort(table[2::-1])]
+        newest = np.append(table[0, 1:] != table[0, :-1], np.ones(min(1, table.shape[1]), bool))
+        return np.asarray(table[3, newest], np.int64)
+
+
+def read_index(database: sqlite3.Connection, networks: Mapping[int, Shapes], branches: Iterable[int]) -> Index:
+    """Go through all frames, as far as the file goes."""
+    rows: list[tuple[Any, ...]] = []
+    lengths: list[list[int]] = []
+    wrong, broken, known = 0, "", set(branches)
+    try:
+        for row in database.execute(f"SELECT {_COLUMNS} FROM frame NOT INDEXED ORDER BY id LIMIT {MOST_FRAMES}"):
+            if _good(row, networks, known):
+                rows.append(row[:10])
+                lengths.append([length >= 0 for length in row[11:16]])
+            else:
+                wrong += 1
+    except sqlite3.Error as error:  # the end of the file is missing, or damaged
+        broken = str(error)
+    columns = list(zip(*rows, strict=True)) if rows else [()] * 10
+    whole = [np.array(column, np.int64) for column in columns[:5]]
+    real = [np.array([np.nan if x is None else x for x in column], np.float64) for column in columns[5:9]]
+    edited = np.array([bool(x) for x in columns[9]], bool)
+    has = np.array(lengths, bool).reshape(-1, len(PARTS))
+    return Index(whole[0], whole[1], whole[2], whole[3], whole[4], real[0], real[1], real[2], real[3], edited, has,
+                 wrong, broken)  # fmt: skip
+
+
+def _good(row: tuple[Any, ...], networks: Mapping[int, Shapes], branches: set[int]) -> bool:
+    """Whether all numbers of a frame are of the right kind, and all blobs as long as they should be."""
+    whole, real, edited, lengths = row[:5], row[5:9], row[9], row[10:]
+    if not all(isinstance(x, int) and 0 <= x < 1 << 53 for x in whole) or not isinstance(edited, int):
+        return False
+    if not all(x is None or isinstance(x, float | int) for x in real) or row[1] not in branches:
+        return False
+    shapes = networks.get(row[4])
+    if shapes is None:
+        return False
+    with suppress(OverflowError):
+        flat, rows = 4 * shapes.size, 4 * shapes.row_size
+        allowed = ((flat,), (-1, flat), (-1, flat), (-1, rows), (-1, rows), (-1, shapes.unit_bytes))
+        flags = (-1, 0, -(-shapes.size // 8))
+        return all(length in fits for length, fits in zip(lengths, (*allowed, flags, flags), strict=True))
+    return False

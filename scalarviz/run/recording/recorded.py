@@ -1,0 +1,328 @@
+"""`Recorded`: a recording that is read. Numbers come from the file when they are asked for."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...checks import position
+from ...errors import FileFormatError, InputError, StateError, UnknownNameError, listing, shown
+from ...io.atomic import StrPath, path_text
+from ..frame import Curve, Frame, Stage, Tensor
+from ..past import Branch, Past
+from .about import About, read_about
+from .branches import Branches
+from .frames import frame_of
+from .index import PARTS, Index, read_index
+from .networks import Shapes, read_networks
+from .opening import Opened
+from .pictures import Picture, read_pictures
+
+_LOST = "the recording has been thinned since it was opened, or its file is damaged: open it anew"
+
+
+class Recorded:
+    """The frames of one branch of a recording: by default of the one on which the run stood last.
+
+    Parameters
+    ----------
+    path : path
+    branch : int, optional
+        One of :attr:`branches`.
+
+    Attributes
+    ----------
+    path : Path
+    about : About
+        What is said of the run.
+    steps : ndarray of int64, shape (N,)
+        Of the frames, rising.
+    loss, lr : ndarray of float64, shape (N,)
+        Of these steps; `lr` before the first is that of the coming one.
+    curve : Curve
+        Losses and rates of all steps, those between frames too.
+    edits : tuple of Applied
+        On the way to the branch's end.
+    has : frozenset of str
+        What every frame has beside its values: "gradients", "updates", "activations", "deltas".
+    remark : str
+        What could not be read, one clause; empty where all could.
+
+    Raises
+    ------
+    InputError
+        There is no such file.
+    FileFormatError
+        It is no recording, one of another version, or so damaged that nothing can be read.
+
+    Examples
+    --------
+    ``with sv.load_recording("run.svz") as run: plt.plot(run.steps, run.values["0.weight"][:, 0, 0])``
+    """
+
+    def __init__(self, path: StrPath, branch: int | None = None) -> None:
+        self._opened: Opened | None = Opened(path)
+        self._lock = threading.RLock()
+        self.path = Path(path)
+        try:
+            self._read()
+            self._stand_on(branch)
+        except (sqlite3.Error, FileFormatError) as error:
+            self.close()
+            raise FileFormatError(f"{path_text(path)} cannot be read: {error}") from None
+        except BaseException:
+            self.close()
+            raise
+
+    def _read(self) -> None:
+        database, header = self._database, self._header
+        meta = dict(
+            database.execute("SELECT name, value FROM meta WHERE length(value) < 1048576 LIMIT 1000").fetchall()
+        )
+        self._meta = {name: text for name, text in meta.items() if isinstance(text, str)}
+        self.about: About = read_about(self._meta.get("about", "{}"))
+        self._networks = read_networks(database, self.about.inputs)
+        self._branches = Branches(database)
+        self._index: Index = read_index(database, self._networks, self._branches.twigs)
+        index = self._index
+        if not len(index.id):
+            raise FileFormatError(index.broken or "it holds no frame that can be read")
+        lost = [f"{index.wrong:,} frames are not what they should be"] if index.wrong else []
+        if index.broken or self._branches.broken or header.short:
+            lost.append(f"its end is missing: {len(index.id):,} frames could be read")
+        self.remark = "; ".join(lost)
+        self._newest = {int(b): int(index.step[index.branch == b].max()) for b in np.unique(index.branch)}
+        said = self._meta.get("branch", "")
+        now = int(said) if said.isascii() and said.isdigit() and len(said) < 10 else -1
+        self._current = now if now in self._branches.twigs else int(index.branch[-1])
+
+    def _stand_on(self, branch: int | None) -> None:
+        number = self._current if branch is None else branch
+        if number not in self._branches.twigs:
+            known = listing(other.number for other in self._branches.all(self._current, self._newest))
+            raise InputError(f"{path_text(self.path)} has no branch {shown(branch)}; allowed: {known}")
+        self.branch = number
+        way = [(twig.number, last, edits) for twig, last, edits in self._branches.way(number)]
+        entries = self._index.way(way)
+        if not len(entries):
+            raise FileFormatError(f"branch {number} holds no frame that can be read")
+        self._entries = entries
+        self.steps, self.loss = _copied(self._index.step[entries]), _copied(self._index.loss[entries])
+        self.lr = _copied(self._index.lr[entries])
+        every: list[bool] = np.all(self._index.has[entries], axis=0).tolist()
+        names = {"gradient": "gradients", "moved": "updates", "activation": "activations", "delta": "deltas"}
+        self.has = frozenset(names[part] for part, on in zip(PARTS, every, strict=True) if on and part in names)
+        self.curve: Curve = self._branches.curve(number)
+        self.edits = self._branches.edits(number)
+        self._past: Past | None = None
+
+    def on(self, branch: Branch | int) -> Self:
+        """The same recording on another branch; each is closed by itself.
+
+        Raises
+        ------
+        InputError
+            There is no such branch.
+        """
+        return type(self)(self.path, branch.number if isinstance(branch, Branch) else branch)
+
+    # ---- what there is
+
+    @property
+    def branches(self) -> tuple[Branch, ...]:
+        """All branches, the oldest first; ``current`` is the one whose frames these are."""
+        return self._branches.all(self.branch, self._newest)
+
+    @property
+    def past(self) -> Past:
+        """The same as a time bar shows it."""
+        if self._past is None:
+            self._past = self._branches.past(self.branch, self._current, self._newest)
+        return self._past
+
+    @property
+    def step(self) -> int:
+        """Where the run stood last, on this branch: its last step where it stood elsewhere."""
+        said = self._meta.get("step", "")
+        if self.branch == self._current and said.isascii() and said.isdigit() and len(said) < 16:
+            return int(said)
+        return int(self.steps[-1])
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """What has cubes, in the last frame."""
+        return self.shapes(-1).tensors
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The way from input to output, in the last frame."""
+        return self.shapes(-1).stages
+
+    @property
+    def probe(self) -> NDArray[np.float64] | None:
+        """The sample whose rows are recorded, shape (n_inputs,)."""
+        return None if self.about.probe is None else np.array(self.about.probe)
+
+    def shapes(self, k: int) -> Shapes:
+        """Tensors and stages of frame `k`: a run may change its network."""
+        return self._networks[int(self._index.network[self._entries[position(k, len(self), "frames")]])]
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def at(self, step: int) -> int:
+        """The number of the last frame that is not after `step`; the first where all are."""
+        return max(0, int(np.searchsorted(self.steps, step, "right")) - 1)
+
+    # ---- numbers
+
+    def frame(self, k: int) -> Frame:
+        """Frame `k`, with what was recorded of it.
+
+        Where gradients were not recorded ``computed`` says that there are none; where updates were not, they are the
+        difference to the frame of the step before, and 0 where there is none.
+
+        Raises
+        ------
+        OutOfRangeError
+            There is no such frame.
+        FileFormatError
+            It cannot be read any more.
+        """
+        k = position(k, len(self), "frames")
+        return frame_of(self, k)
+
+    @property
+    def values(self) -> Mapping[str, NDArray[np.float32]]:
+        """By the name of a tensor its values in all frames, (N, *shape); NaN where the network had it not."""
+        return Numbers(self, "value")
+
+    @property
+    def gradients(self) -> Mapping[str, NDArray[np.float32]]:
+        """Likewise the gradients; empty where they were not recorded."""
+        return Numbers(self, "gradient" if "gradients" in self.has else "")
+
+    @property
+    def updates(self) -> Mapping[str, NDArray[np.float32]]:
+        """Likewise what the steps did."""
+        return Numbers(self, "moved" if "updates" in self.has else "")
+
+    @property
+    def activations(self) -> Mapping[str, NDArray[np.float32]]:
+        """By the name of a stage the probe's rows in all frames, (N, outputs); ``"input"`` is the probe."""
+        return Numbers(self, "activation" if "activations" in self.has else "")
+
+    @property
+    def deltas(self) -> Mapping[str, NDArray[np.float32]]:
+        """Likewise how the probe's loss depends on them."""
+        return Numbers(self, "delta" if "deltas" in self.has else "")
+
+    @property
+    def pictures(self) -> tuple[Picture, ...]:
+        """Pictures of panels, by panel and step."""
+        with self._lock:
+            return read_pictures(self._database, dict(zip(self._index.id.tolist(), self._index.step.tolist(),
+                                                          strict=True)))  # fmt: skip
+
+    def row(self, k: int, columns: str) -> tuple[Any, ...]:
+        """Columns of the file's row of frame `k`.
+
+        Raises
+        ------
+        FileFormatError
+            It cannot be read any more.
+        """
+        number = int(self._index.id[self._entries[k]])
+        with self._lock:
+            try:
+                found = self._database.execute(f"SELECT {columns} FROM frame WHERE id = ?", (number,)).fetchone()
+            except sqlite3.Error as error:
+                raise FileFormatError(f"{path_text(self.path)}: frame {k} cannot be read ({error}); {_LOST}") from None
+        if found is None:
+            raise FileFormatError(f"{path_text(self.path)}: frame {k} is gone; {_LOST}")
+        row: tuple[Any, ...] = found
+        return row
+
+    def entry(self, k: int, column: str) -> Any:
+        """A number of frame `k` by its name in :class:`~scalarviz.run.recording.index.Index`."""
+        return getattr(self._index, column)[self._entries[k]]
+
+    # ---- the file
+
+    @property
+    def _database(self) -> sqlite3.Connection:
+        if self._opened is None:
+            raise StateError(f"{path_text(self.path)} is closed; load it again")
+        return self._opened.database
+
+    @property
+    def _header(self) -> Any:
+        assert self._opened is not None
+        return self._opened.header
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            opened, self._opened = self._opened, None
+            if opened is not None:
+                opened.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        last = f"steps {self.steps[0]:,} to {self.steps[-1]:,}"
+        return f"Recorded({str(self.path)!r}, {len(self):,} frames, {last}, {len(self.branches)} branches)"
+
+
+class Numbers(Mapping[str, NDArray[np.float32]]):
+    """One quantity by the names of tensors or stages; read anew at every look, so a copy."""
+
+    def __init__(self, recorded: Recorded, column: str) -> None:
+        self._recorded, self._column = recorded, column
+
+    def _spans(self, shapes: Shapes) -> dict[str, tuple[slice, tuple[int, ...]]]:
+        if not self._column:
+            return {}
+        if self._column in ("activation", "delta"):
+            return {name: (span, (span.stop - span.start,)) for name, span in shapes.rows.items()}
+        return {tensor.name: (tensor.span, tensor.shape) for tensor in shapes.tensors}
+
+    def __getitem__(self, name: str) -> NDArray[np.float32]:
+        recorded = self._recorded
+        own = self._spans(recorded.shapes(-1))
+        if name not in own:
+            raise UnknownNameError(f"there is no {shown(name)} in this recording; allowed: {listing(own) or 'none'}")
+        span, shape = own[name]
+        found = np.full((len(recorded), span.stop - span.start), np.nan, np.float32)
+        for k in range(len(recorded)):
+            there = self._spans(recorded.shapes(k)).get(name)
+            if there is not None and there[1] == shape:
+                start, count = 4 * there[0].start, 4 * (span.stop - span.start)
+                (part,) = recorded.row(k, f"substr({self._column}, {start + 1}, {count})")
+                found[k] = np.frombuffer(part, "<f4")
+        return found.reshape(len(recorded), *shape)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._spans(self._recorded.shapes(-1)))
+
+    def __len__(self) -> int:
+        return len(self._spans(self._recorded.shapes(-1)))
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} arrays: {listing(self)}>"
+
+
+def _copied(array: NDArray[Any]) -> NDArray[Any]:
+    array = array.copy()
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,249 @@
+"""`Recording`: takes down a run while it trains, in a file that anybody can play back."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+import warnings
+import weakref
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from ...checks import flag, integer
+from ...errors import StateError, TypeMismatchError, shown
+from ...io.atomic import StrPath, replacing
+from ..run import Run
+from ..scene import Scene
+from .about import about_of, written
+from .files import create, finish
+from .recorded import Recorded
+from .rows import Rows
+from .taken import Look
+from .thinning import Thinning
+from .watching import Watching
+from .writer import Writer
+
+BUDGET = 200_000_000
+WAIT = 60.0
+"""Seconds that whoever wants to read waits for the disk."""
+
+
+class Recording:
+    """Records a run from where it stands, whatever moves it: steps, edits, ways back, other branches, a window.
+
+    Parameters
+    ----------
+    x : Run or Scene
+    every : int
+        A frame of every so-manieth step; those at which it was edited, jumped, began and ended are recorded as well.
+    gradients, updates, activations, deltas : bool
+        What is recorded beside the values: the gradient of each step, what the step did, and the rows of the probe
+        (the scene's, else the first sample of the data).
+    panels : bool
+        Whether pictures of the panels are made when it is closed.
+    path : path, optional
+        A new file; nothing is overwritten. Default: a temporary one, which goes with this object (:meth:`save` keeps
+        it).
+    budget : int
+        Bytes. Where the file becomes larger every second frame is let go of, and `every` doubles.
+
+    Attributes
+    ----------
+    path : Path
+    trouble : str
+        Why it records no further; empty where nothing is wrong.
+
+    Raises
+    ------
+    InputError
+        There is such a file already, or none can be made; no whole number of steps or bytes.
+    TypeMismatchError
+        Neither a Run nor a Scene.
+    StateError
+        The run is closed, or another Run took its weights.
+
+    Notes
+    -----
+    Nothing of the run is changed: recorded training has the bits of training. The thread that trains takes copies;
+    another one writes. What is in the file stays there if the program is killed.
+
+    Examples
+    --------
+    ``with sv.Recording(run, every=10, path="run.svz") as recording: run.step(1000)``
+    """
+
+    reader: ClassVar[type[Recorded]] = Recorded
+
+    def __init__(
+        self, x: Run | Scene, every: int = 1, gradients: bool = False, updates: bool = False,
+        activations: bool = False, deltas: bool = False, panels: bool = False, path: StrPath | None = None,
+        budget: int = BUDGET,
+    ) -> None:  # fmt: skip
+        given: Any = x
+        if not isinstance(given, Run | Scene):
+            kind = type(given).__name__
+            raise TypeMismatchError(f"Recording: a Run or a Scene is recorded, got {kind} {shown(given)}")
+        run = x.run if isinstance(x, Scene) else x
+        every, budget = integer("Recording: every", every, 1), integer("Recording: budget (bytes)", budget, 0)
+        parts = {"gradients": gradients, "updates": updates, "activations": activations, "deltas": deltas}
+        wanted = {name: flag(part, f"Recording: {name}") for name, part in parts.items()}
+        self.panels = flag(panels, "Recording: panels")
+        run._check_live()
+        self.subject: Run | Scene | None = x
+        self._run, self._said = weakref.ref(run), False
+        self._process = os.getpid()
+        self._temporary = path is None
+        self._database, self.path = create(_temporary() if path is None else path, 4 * len(run._store.value))
+        database = self._database
+        about = about_of(x)
+        probe = None if about.probe is None or not wanted["activations"] else np.array(about.probe)
+        whole = _WholeLoss() if about.whole_loss else None
+        self._thinning = Thinning(database, every, budget)
+        rows = Rows(database, self.path, self._thinning, probe, whole)
+        notes = {"about": written(about), "every": str(every), **{name: str(int(on)) for name, on in wanted.items()}}
+        database.executemany("INSERT INTO meta VALUES (?, ?)", list(notes.items()))
+        self._watching = Watching(gradients=wanted["gradients"], updates=wanted["updates"])
+        self._writer = Writer(database, rows, self._thinning, _silent)
+        self._end = weakref.finalize(self, _ended, self._writer, database, self.path, self._temporary)
+        self._closed = False
+        run._record(self)
+
+    # ---- a run's recorder
+
+    @property
+    def every(self) -> int:
+        """Steps between two frames, as thinned so far."""
+        return self._thinning.every
+
+    def look(self, run: Run) -> None:
+        """Take down where the run stands; for the run."""
+        self._look(run, last=False)
+
+    def ended(self, run: Run) -> None:
+        """The run's last place; for the run."""
+        self._look(run, last=True)
+
+    def _look(self, run: Run, *, last: bool) -> None:
+        if self._closed or os.getpid() != self._process:
+            return
+        if not self._writer.trouble:
+            try:
+                self._writer.put(self._watching.items(run, self.every, last=last))
+            except Exception as error:  # no memory, say: training goes on
+                self._writer.trouble = f"{self.path.name} is recorded no further: {type(error).__name__}: {error}"
+        self._say()
+
+    def _say(self) -> None:
+        """Once, where something went wrong."""
+        if self._writer.trouble and not self._said:
+            self._said = True
+            with suppress(RuntimeWarning):  # where warnings are errors too, whoever looks on stops no training
+                warnings.warn_explicit(self._writer.trouble, RuntimeWarning, "scalarviz", 0)
+
+    @property
+    def trouble(self) -> str:
+        """Why it records no further; empty where nothing is wrong."""
+        return self._writer.trouble
+
+    # ---- for whoever records
+
+    def flush(self) -> None:
+        """Wait until all that the run has done is in the file.
+
+        Raises
+        ------
+        StateError
+            The disk takes longer than a minute.
+        """
+        if not self._closed:
+            self._writer.flush(WAIT)
+            self._say()
+
+    def read(self) -> Recorded:
+        """What is recorded so far, to be closed by whoever asked; it does not follow what comes later."""
+        self.flush()
+        return self.reader(self.path)
+
+    def save(self, path: StrPath) -> Path:
+        """Write what is recorded so far to another file, whole or not at all; an old file there is replaced.
+
+        Raises
+        ------
+        InputError
+            It cannot be written.
+        """
+        self.flush()
+        with replacing(path) as fresh:
+            if self._closed:
+                shutil.copyfile(self.path, fresh)
+            else:
+                _copy(self.path, fresh)
+        return Path(path)
+
+    def close(self) -> Path:
+        """Record where the run stands, and make the file whole; returns its path.
+
+        Raises
+        ------
+        StateError
+            In a process that was forked from the one that records.
+        """
+        if os.getpid() != self._process:
+            raise StateError("this recording belongs to the process that began it: close it there")
+        if not self._closed:
+            run = self._run()
+            if run is not None:
+                run._record_no_more(self)
+            self._closed = True
+            self._writer.close()
+            self._say()
+            finish(self._database)
+            if not self._temporary:
+                self._end.detach()
+        return self.path
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        said = "closed" if self._closed else f"every {self.every:,} steps"
+        return f"Recording({str(self.path)!r}, {said})"
+
+
+def _temporary() -> Path:
+    return Path(tempfile.mkdtemp(prefix="scalarviz-")) / "run.svz"
+
+
+def _silent(said: str) -> None:
+    """The thread that trains says it."""
+
+
+def _ended(writer: Writer, database: sqlite3.Connection, path: Path, temporary: bool) -> None:
+    """Nobody has the recording any more, or the program ends."""
+    writer.close()
+    finish(database)
+    if temporary and writer.mine:
+        shutil.rmtree(path.parent, ignore_errors=True)
+
+
+def _copy(path: Path, fresh: Path) -> None:
+    """A file that is being written, as it is at this moment."""
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(fresh)) as target:
+        source.backup(target)
+        target.execute("PRAGMA journal_mode = DELETE")
+
+
+class _WholeLoss:
+    """The loss of all samples at a moment."""
+
+    def __call__(self, look: Look) -> float:
+        n, m = look.forward.tape.n_inputs, look.forward.tape.n_targets
+        return look.forward.evaluate(look.data[:n].T.copy(), look.data[n : n + m].T.copy(), look.value)

@@ -1,0 +1,128 @@
+"""`Rows`: what becomes of an item that was taken of a run: statements, and forward passes of the probe."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from functools import singledispatchmethod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..forward import Forward
+from ..frame import Curve
+from .encoding import bits, blob, edit_row, number, rows_blob, stage_rows, tensor_rows, units_blob, weights_of
+from .schema import LONGEST_NAME, clean
+from .taken import Done, Item, Look, Named, Network, Passed, Stands, Way
+from .thinning import Thinning
+
+_FRAME = (
+    "INSERT INTO frame (branch, step, edits, network, kept, loss, lr, next_lr, whole, edited, stopped, computed, "
+    "frozen, value, gradient, moved, activation, delta, units) VALUES "
+    "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (branch, step, edits) DO "
+)
+_KEEP = "UPDATE SET kept = max(kept, excluded.kept), stopped = max(stopped, excluded.stopped)"
+_INSTEAD = (
+    "UPDATE SET network = excluded.network, kept = 1, loss = excluded.loss, lr = excluded.lr, "
+    "next_lr = excluded.next_lr, whole = excluded.whole, edited = excluded.edited, stopped = excluded.stopped, "
+    "computed = excluded.computed, frozen = excluded.frozen, value = excluded.value, gradient = excluded.gradient, "
+    "moved = excluded.moved, activation = excluded.activation, delta = excluded.delta, units = excluded.units"
+)
+
+Deltas = Callable[[Look], NDArray[Any] | None]
+
+
+class Rows:
+    """Writes items into the tables, within a transaction.
+
+    Parameters
+    ----------
+    database : sqlite3.Connection
+    path : Path
+    thinning : Thinning
+        Frames of steps that it lets go of are not written.
+    probe : ndarray, shape (n_inputs,), or None
+        Whose rows are written; None: no rows.
+    whole : callable or None
+        Gives the loss of all samples at a moment, where that one is told.
+    """
+
+    def __init__(
+        self, database: sqlite3.Connection, path: Path, thinning: Thinning, probe: NDArray[Any] | None,
+        whole: Callable[[Look], float] | None = None,
+    ) -> None:  # fmt: skip
+        self._database, self.path, self._thinning, self._probe, self._whole = database, path, thinning, probe, whole
+        self._weights: dict[int, NDArray[np.bool_]] = {}
+        self._passed: dict[int, list[Curve]] = {}
+
+    @singledispatchmethod
+    def write(self, item: Item) -> None:
+        """Write one item."""
+        raise TypeError(f"no item: {item!r}")
+
+    @write.register
+    def _(self, item: Way) -> None:
+        given = item.number, item.parent, item.first, item.before, clean(item.why), int(item.jumped)
+        self._database.execute("INSERT OR REPLACE INTO branch VALUES (?, ?, ?, ?, ?, ?)", given)
+
+    @write.register
+    def _(self, item: Done) -> None:
+        given = edit_row(item.branch, item.number, item.applied)
+        self._database.execute("INSERT OR REPLACE INTO edit VALUES (?, ?, ?, ?, ?, ?)", given)
+
+    @write.register
+    def _(self, item: Named) -> None:
+        self._database.execute("DELETE FROM flag WHERE branch = ?", (item.branch,))
+        rows = [(item.branch, step, clean(name, LONGEST_NAME)) for step, name in item.flags.items()]
+        self._database.executemany("INSERT INTO flag VALUES (?, ?, ?)", rows)
+
+    @write.register
+    def _(self, item: Passed) -> None:
+        self._passed.setdefault(item.branch, []).append(item.curve)
+
+    def end(self) -> None:
+        """The end of a transaction: steps of one branch are one row."""
+        for branch, pieces in self._passed.items():
+            step, loss, lr = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+            given = branch, len(step), blob(step, "<i8"), blob(loss, "<f8"), blob(lr, "<f8")
+            self._database.execute("INSERT INTO curve (branch, count, step, loss, lr) VALUES (?, ?, ?, ?, ?)", given)
+        self._passed.clear()
+
+    @write.register
+    def _(self, item: Network) -> None:
+        forward = item.forward
+        self._weights[item.number] = weights_of(forward.tensors)
+        tensors, stages = tensor_rows(item.number, forward.tensors), stage_rows(item.number, forward.stages)
+        self._database.executemany("INSERT INTO tensor VALUES (?, ?, ?, ?, ?, ?)", tensors)
+        self._database.executemany("INSERT INTO stage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", stages)
+
+    @write.register
+    def _(self, item: Stands) -> None:
+        given = (("branch", str(item.branch)), ("step", str(item.step)))
+        self._database.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", given)
+
+    @write.register
+    def _(self, item: Look) -> None:
+        if not item.kept and item.step % self._thinning.every:
+            return
+        weights, moved = self._weights[item.network], item.moved
+        if item.previous is not None:
+            with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
+                moved = item.value - item.previous
+        whole = None if self._whole is None else number(self._whole(item))
+        given = (
+            item.branch, item.step, item.edits, item.network, int(item.kept),
+            number(item.loss), number(item.lr), number(item.next_lr), whole, int(item.edited), clean(item.stopped),
+            bits(item.computed, weights), bits(item.frozen, weights), blob(item.value),
+            None if item.gradient is None else blob(item.gradient), None if moved is None else blob(moved),
+            self._rows(item.forward, item), None, units_blob(item.forward, item),
+        )  # fmt: skip
+        self._database.execute(_FRAME + (_INSTEAD if item.instead else _KEEP), given)
+
+    def _rows(self, forward: Forward, look: Look) -> bytes | None:
+        if self._probe is None or len(self._probe) != forward.tape.n_inputs:
+            return None
+        with np.errstate(invalid="ignore", over="ignore"):
+            return rows_blob(forward.activations(self._probe, look.value), forward.stages)

@@ -1,0 +1,62 @@
+"""`Thinning`: keeps a recording within its budget of bytes, by letting go of every second frame."""
+
+from __future__ import annotations
+
+import sqlite3
+
+SLICE = 256
+"""Frames that are let go of between two transactions: nobody waits long for a large file."""
+
+
+class Thinning:
+    """Where the file is larger than its budget, `every` doubles and the frames between go.
+
+    Frames at which the run was edited, began, jumped or ended stay. The room of those that went is used again.
+
+    Parameters
+    ----------
+    database : sqlite3.Connection
+    every : int
+    budget : int
+        Bytes.
+
+    Attributes
+    ----------
+    every : int
+        Frames are of the steps that this divides.
+    due : bool
+        Whether there are frames to let go of.
+    """
+
+    def __init__(self, database: sqlite3.Connection, every: int, budget: int) -> None:
+        self._database, self.every, self.budget = database, every, budget
+        self.due = False
+        self._page = int(database.execute("PRAGMA page_size").fetchone()[0])
+        self._frames = 0  # as many as there were when nothing more could be let go of
+
+    def measure(self) -> None:
+        """Look how large the file is."""
+        if self.due:
+            return
+        pages, free = (int(self._database.execute(f"PRAGMA {what}").fetchone()[0])
+                       for what in ("page_count", "freelist_count"))  # fmt: skip
+        if (pages - free) * self._page > self.budget:
+            self._double()
+
+    def _double(self) -> None:
+        (count,) = self._database.execute("SELECT count(*) FROM frame WHERE kept = 0").fetchone()
+        if count >= 2 and count != self._frames:
+            self.every *= 2
+            self.due = True
+        self._frames = count
+
+    def some(self, written: int) -> None:
+        """Let go of some within a transaction, of more than were `written` in it."""
+        if not self.due:
+            return
+        most = SLICE + 2 * written
+        gone = self._database.execute(
+            "DELETE FROM frame WHERE id IN (SELECT id FROM frame WHERE kept = 0 AND step % ? != 0 LIMIT ?)",
+            (self.every, most),
+        ).rowcount
+        self.due = gone == most

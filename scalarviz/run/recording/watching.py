@@ -1,0 +1,128 @@
+"""`Watching`: looks at a run wherever it stands, and tells a writer what is new there."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ..edits.applied import Applied
+from ..forward import Forward
+from ..timeline.line import Line, Place
+from .taken import Done, Item, Look, Named, Network, Passed, Stands, Way
+
+if TYPE_CHECKING:
+    from ..run import Run
+
+
+class Watching:
+    """What was told of a run so far, so that only what is new is told.
+
+    Parameters
+    ----------
+    gradients, updates : bool
+        What of a moment is wanted beside its values.
+    """
+
+    def __init__(self, *, gradients: bool, updates: bool) -> None:
+        self._gradients, self._updates = gradients, updates
+        self._revision = -1
+        self._edits: dict[int, list[Applied]] = {}  # told, by branch
+        self._flags: dict[int, dict[int, str]] = {}
+        self._reached: dict[int, int] = {}  # the last step whose loss was told, by branch
+        self._networks: list[Forward] = []
+        self._begun: set[int] = set()
+
+    def items(self, run: Run, every: int, *, last: bool = False) -> list[Item]:
+        """What is new where a run stands; `last`: the place is told in any case."""
+        timeline = run.timeline
+        found: list[Item] = []
+        instead = False
+        place = timeline.place()
+        if timeline.revision != self._revision:
+            instead = self._past(run, place, found)
+            self._revision = timeline.revision
+        owner = place.line.owner(place.step, place.edits)
+        found += self._passed(place.line)
+        kept = last or self._kept(place, owner)
+        if kept or place.step % every == 0:
+            found.append(self._look(run, place, owner, kept, instead, found))
+        found.append(Stands(place.line.number, place.step))
+        return found
+
+    def _kept(self, place: Place, owner: Line) -> bool:
+        """Whether the place is one that no other frame says anything of."""
+        if owner.number not in self._begun:
+            self._begun.add(owner.number)
+            return True
+        line, step, edits = place
+        return (edits > 0 and line.edits[edits - 1].step == step) or (step, edits) == (owner.first, owner.before)
+
+    def _past(self, run: Run, place: Place, found: list[Item]) -> bool:
+        """Branches, edits and names that are new; returns whether the last edit here took the place of another."""
+        instead = False
+        for line in sorted({way for way, _, _ in place.line.path()}, key=lambda way: way.number):
+            if line.number not in self._edits:
+                parent = None if line.parent is None else line.parent.number
+                found.append(Way(line.number, parent, line.first, line.before, line.why, line.jumped))
+                self._edits[line.number] = []
+            told = self._edits[line.number]
+            for index, applied in enumerate(line.own):
+                if index < len(told) and told[index] is applied:
+                    continue
+                instead = index < len(told)
+                told[index:] = [applied]
+                found.append(Done(line.number, line.before + index, applied))
+            if line.flags != self._flags.get(line.number, {}):
+                self._flags[line.number] = dict(line.flags)
+                found.append(Named(line.number, dict(line.flags)))
+        return instead
+
+    def _passed(self, line: Line) -> list[Item]:
+        """Losses of steps that are new; of a line's parents too, where it is new."""
+        found: list[Item] = []
+        for way, last, _ in line.path():
+            if way.number in self._reached and way is not line:
+                break
+            reached = self._reached.get(way.number, way.first)
+            curve = line.history.curve(step=last, first=reached)
+            if len(curve.step):
+                self._reached[way.number] = int(curve.step[-1])
+                found.append(Passed(way.number, curve))
+            else:
+                self._reached.setdefault(way.number, reached)
+        return found
+
+    def _look(self, run: Run, place: Place, owner: Line, kept: bool, instead: bool, found: list[Item]) -> Look:
+        store, training, problem = run._store, run._training, run.problem
+        lr: Any = training.lr
+        coming = float(run.optimizer.lr)
+        wanted = self._updates and training._update is None
+        return Look(
+            branch=owner.number,
+            step=place.step,
+            edits=place.edits,
+            network=self._network(run._forward, found),
+            kept=kept,
+            instead=instead,
+            loss=training.loss,
+            lr=coming if lr is None else lr,
+            next_lr=coming if math.isfinite(coming) else math.nan,
+            edited=training.edited,
+            stopped=str(getattr(training.onlooker, "stop", None) or ""),
+            value=store.value.copy(),
+            gradient=store.grad.copy() if self._gradients else None,
+            previous=problem.previous.copy() if wanted else None,
+            moved=training._update if self._updates else None,
+            computed=store.computed.copy(),
+            frozen=store.frozen.copy(),
+            forward=run._forward,
+            data=problem.data,
+        )
+
+    def _network(self, forward: Forward, found: list[Item]) -> int:
+        for number, known in enumerate(self._networks):
+            if known is forward:
+                return number
+        self._networks.append(forward)
+        found.append(Network(len(self._networks) - 1, forward))
+        return len(self._networks) - 1

@@ -1,0 +1,157 @@
+"""`Writer`: the thread that writes a recording, and the queue before it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+from ...errors import StateError
+from .rows import Rows
+from .taken import Item
+from .thinning import Thinning
+
+ROOM = 32 << 20
+"""Bytes that may wait to be written; whoever brings more waits until there is room."""
+LOOK = 0.1
+
+
+class Writer:
+    """Writes what it is told, in order; whatever waits goes into one transaction.
+
+    Where the disk refuses, it says so in :attr:`trouble`, and all that it is told later is let go of: what was written
+    stays.
+
+    Parameters
+    ----------
+    database : sqlite3.Connection
+        With the tables; the thread's alone from now on.
+    rows : Rows
+        What becomes of an item.
+    thinning : Thinning
+    troubled : callable
+        Told once what went wrong, in the thread that writes.
+
+    Attributes
+    ----------
+    trouble : str
+        Empty where nothing is wrong.
+    """
+
+    def __init__(
+        self, database: sqlite3.Connection, rows: Rows, thinning: Thinning, troubled: Callable[[str], None]
+    ) -> None:
+        self._database, self._rows, self._thinning, self._troubled = database, rows, thinning, troubled
+        self.trouble = ""
+        self._queue: deque[Item] = deque()
+        self._bytes = self._told = self._written = 0
+        self._closing = self._gone = False
+        self._condition = threading.Condition()
+        self._process = os.getpid()
+        self._thread = threading.Thread(target=self._loop, name="scalarviz-recording", daemon=True)
+        self._thread.start()
+
+    @property
+    def mine(self) -> bool:
+        """Whether this is the process that writes: a child of it has neither the thread nor a right to the file."""
+        return os.getpid() == self._process
+
+    # ---- for whoever brings something
+
+    def put(self, items: list[Item]) -> None:
+        """Let items be written; waits only where more than `ROOM` bytes wait already."""
+        if not self.mine:
+            return
+        size = sum(item.nbytes for item in items)
+        with self._condition:
+            while self._bytes > ROOM and not self._deaf():
+                self._condition.wait(LOOK)
+            if self._deaf():
+                return
+            self._queue.extend(items)
+            self._bytes += size
+            self._told += len(items)
+            self._condition.notify_all()
+
+    def _deaf(self) -> bool:
+        return bool(self.trouble) or self._gone or not self._thread.is_alive()
+
+    def flush(self, timeout: float) -> None:
+        """Wait until what was told so far is in the file.
+
+        Raises
+        ------
+        StateError
+            It takes longer than `timeout` seconds.
+        """
+        if not self.mine:
+            return
+        with self._condition:
+            told = self._told
+            if not self._condition.wait_for(lambda: self._written >= told or self._deaf(), timeout):
+                raise StateError(f"the recording is not written within {timeout:g} s: the disk is slow; try again")
+
+    def close(self) -> None:
+        """Write what waits, and end the thread; the database is the caller's again."""
+        if not self.mine:
+            return
+        with self._condition:
+            self._closing = True
+            self._condition.notify_all()
+        self._thread.join()
+
+    # ---- the thread
+
+    def _loop(self) -> None:
+        try:
+            while True:
+                with self._condition:
+                    self._condition.wait_for(lambda: self._queue or self._closing or self._thins())
+                    items = self._first()
+                    if not items and self._closing:
+                        return
+                self._write(items)
+                with self._condition:
+                    for _ in items:
+                        self._bytes -= self._queue.popleft().nbytes
+                    self._written += len(items)
+                    self._condition.notify_all()
+        finally:
+            with self._condition:
+                self._gone = True
+                self._condition.notify_all()
+
+    def _first(self) -> list[Item]:
+        """What goes into one transaction: what waits, as far as the budget may be passed before anybody looks."""
+        room, items = max(self._thinning.budget // 16, 1 << 14), []
+        for item in self._queue:
+            room -= item.nbytes
+            items.append(item)
+            if room < 0:
+                break
+        return items
+
+    def _thins(self) -> bool:
+        return self._thinning.due and not self.trouble
+
+    def _write(self, items: list[Item]) -> None:
+        if self.trouble:
+            return
+        try:
+            with self._database:
+                self._database.execute("BEGIN")
+                for item in items:
+                    self._rows.write(item)
+                self._rows.end()
+                self._thinning.some(len(items))
+            self._thinning.measure()
+        except Exception as error:  # a full disk, no memory, a network's own bug: training goes on
+            self._refused(error)
+
+    def _refused(self, error: Exception) -> None:
+        where = Path(self._rows.path).name
+        self.trouble = f"{where} is recorded no further: {type(error).__name__}: {error}; what was written stays"
+        self._troubled(self.trouble)
