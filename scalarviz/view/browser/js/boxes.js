@@ -17,11 +17,6 @@ export function firstCorner(plate) {
   return plate.origin.map((x, k) => x - 0.5 * (plate.axes[0][k] + plate.axes[1][k]));
 }
 
-/** World units from one cube of a plate to the next. */
-export function pitchOf(plate) {
-  return Math.hypot(...plate.axes[0]);
-}
-
 /** The eight corners of a plate's slab in the world, (8, 3). */
 export function slabCorners(plate) {
   const [rows, columns] = plate.cells;

@@ -1,39 +1,12 @@
 // Every cube of a document in few drawings: a box per plate, whose fragment shader walks the plate's grid.
 
-import { BOX_ATTRIBUTES, boxNumbers, boxTriangles, pitchOf, slabCorners } from "./boxes.js";
+import { BOX_ATTRIBUTES, boxNumbers, boxTriangles } from "./boxes.js";
+import { SAMPLES, cellsPerPixel, variantFor } from "./detail.js";
 import { rgbOf } from "./gl.js";
-import { SAMPLES, averagesBlocks, blockMeans } from "./means.js";
+import { blockMeans } from "./means.js";
 
 const FLOAT_MAX = 3.4028234663852886e38;
 const SCALE_NAMES = ["linear", "symlog", "log"];
-
-/** Device pixels beside cells: how many rows or columns of a plate, whichever are denser, one of them covers. */
-export function cellsPerPixel(plate, camera, density) {
-  const corners = slabCorners(plate);
-  const middle = [0, 1, 2].map((k) => {
-    const along = corners.map((corner) => corner[k]);
-    return (Math.min(...along) + Math.max(...along)) / 2;
-  });
-  const ray = middle.map((x, k) => camera.eye[k] - camera.eye[3] * x);
-  const far = Math.hypot(...ray);
-  const pitch = pitchOf(plate);
-  const [across, down, out] = plate.axes.map((axis) => axis.reduce((sum, x, k) => sum + x * ray[k], 0) / far / pitch);
-  const depth = camera.matrix[3].reduce((sum, x, k) => sum + x * (k < 3 ? middle[k] : 1), 0);
-  const size = (camera.scale / depth) * density * pitch;
-  const flat = Math.sqrt(Math.max(1 - Math.min(across * across, down * down), 1e-9));
-  return flat / (size * Math.max(Math.abs(out), 1e-3));
-}
-
-/**
- * How a plate is drawn by the size of its cubes: in detail, as flat cells, or as the mean colour of samples.
- * @returns {{detail: boolean, samples: number, means: boolean}}
- */
-export function variantFor(plate, camera, density, detailPixels) {
-  const dense = cellsPerPixel(plate, camera, density);
-  if (dense <= 1 / detailPixels) return { detail: true, samples: 0, means: false };
-  const samples = dense <= 1 ? 0 : Math.min(Math.ceil(dense), SAMPLES);
-  return { detail: false, samples, means: dense > SAMPLES && averagesBlocks(plate) };
-}
 
 /** The fragment shader of one variant, put together as `fragment` of the window's shaders does. */
 export function fragmentOf(document, variant) {

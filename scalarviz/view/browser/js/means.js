@@ -1,19 +1,12 @@
 // Mean colours of blocks of cubes, for plates of which a pixel covers more than can be sampled.
 // They are averaged as colours, not as numbers: what cancels out is grey, not neutral.
 
-import { earlyUnit } from "./early.js";
-
-/** Samples along each of a pixel's axes; where that is fewer than the cubes that it covers, blocks are averaged. */
-export const SAMPLES = 4;
+import { roundHalfToEven } from "./maps.js";
+import { unitOf } from "./ranges.js";
 
 const FROZEN_BIT = 8;
 // what stands in the fourth channel for a block with such marks (not computed or dead, -inf, +inf, NaN)
 const MEAN_MARKS = [[32 | 16, 40], [4, 85], [2, 170], [1, 255]];
-
-/** Whether blocks of a plate can be averaged: its cubes are one matrix without gaps. */
-export function averagesBlocks(plate) {
-  return !(plate.folded || plate.tile[0]);
-}
 
 /**
  * The mean colour of each block of cubes, and its mark.
@@ -36,7 +29,7 @@ export function blockMeans(values, flags, cells, range, table, block) {
     for (let column = 0; column < columns; column++, at++) {
       const into = Math.floor(row / block) * wide + Math.floor(column / block);
       const marks = flags[at] & ~FROZEN_BIT;
-      const unit = marks ? 0.5 : Math.min(Math.max(earlyUnit(range, values[at]), 0), 1);
+      const unit = marks ? 0.5 : Math.min(Math.max(unitOf(range, values[at]), 0), 1);
       const place = 3 * roundHalfToEven(unit * last);
       for (let k = 0; k < 3; k++) total[3 * into + k] += table[place + k];
       count[into]++;
@@ -53,10 +46,4 @@ export function blockMeans(values, flags, cells, range, table, block) {
     }
   }
   return found;
-}
-
-/** The nearest whole number, the even one of two, as numpy rounds. */
-export function roundHalfToEven(x) {
-  const near = Math.round(x);
-  return near - x === 0.5 && near % 2 !== 0 ? near - 1 : near;
 }

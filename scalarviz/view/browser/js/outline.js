@@ -1,7 +1,7 @@
 // Marks around one cube: corner brackets around the hovered one, the outline of the selected one.
 
 import { cubeCorners } from "./boxes.js";
-import { earlyProject } from "./early.js";
+import { project } from "./camera.js";
 import { convexHull, grownRing } from "./hull.js";
 import { beforeEye } from "./values.js";
 
@@ -47,7 +47,7 @@ export function bracketsOf(plate, element, camera, share = 1) {
   });
   // the main face, unless it is turned away: numbers stand there, and it should not change while the scene turns
   const best = towards[0] > 0.25 ? 0 : towards.indexOf(Math.max(...towards));
-  let flat = CUBE_FACES[best].map((corner) => earlyProject(camera, corners[corner]).slice(0, 2));
+  let flat = CUBE_FACES[best].map((corner) => project(camera, corners[corner]).slice(0, 2));
   const [[left, right], [top, foot]] = spanOf(flat);
   if (Math.min(right - left, foot - top) < OUTLINE_LEAST) {
     flat = atLeast([[left, top], [right, top], [right, foot], [left, foot]]);
@@ -74,7 +74,7 @@ export function outlineOf(plates, index, element, camera, picked, share = 1) {
   const plate = plates[index];
   const corners = cubeCorners(plate, element, share);
   if (!beforeEye(camera, corners)) return [];
-  const flat = (points) => points.map((p) => earlyProject(camera, p).slice(0, 2));
+  const flat = (points) => points.map((p) => project(camera, p).slice(0, 2));
   let ring = aroundCube(flat(corners), picked);
   const middle = [0, 1, 2].map((k) => corners.slice(4).reduce((sum, c) => sum + c[k], 0) / 4);
   const facing = middle.reduce((sum, x, k) => sum + (camera.eye[k] - camera.eye[3] * x) * plate.axes[2][k], 0) > 0;

@@ -1,6 +1,6 @@
 // Which numbers the cubes show, their marks, and their range: once for cubes, numbers on them and legend.
 
-import { earlyExtent } from "./early.js";
+import { extentOf } from "./ranges.js";
 
 /** Bits of a mark, as the window's atlas has them. "Clipped" needs none: it follows from value and range. */
 export const MARK_BITS = { nan: 1, above: 2, below: 4, frozen: 8, dead: 16, missing: 32 };
@@ -46,7 +46,7 @@ export class Shown {
     this.#fill(frame, quantity);
     this.#mark(frame, quantity);
     const spans = this.weights.length ? this.weights : this.document.tensors;
-    const v = earlyExtent(this.#parts(spans));
+    const v = extentOf(this.#parts(spans));
     this.range = rangeTo(quantity, v);
     this.v = this.range.high;
     this.#rescale(quantity);
@@ -128,7 +128,7 @@ export class Shown {
     if (!this.weights.length || scale === "log") return;
     for (const { start, shape, role } of this.buffers) {
       const stop = start + shape.reduce((a, b) => a * b, 1);
-      const factor = role === "count" ? 0 : this.range.high / earlyExtent(this.numbers.subarray(start, stop));
+      const factor = role === "count" ? 0 : this.range.high / extentOf(this.numbers.subarray(start, stop));
       for (let k = start; k < stop; k++) this.drawn[k] *= factor;
     }
   }
@@ -146,7 +146,7 @@ export class Shown {
       else if (row && !(name === "input" && this.document.sheet)) loose.push(...row);
     }
     if (loose.length) {
-      const v = earlyExtent(loose);
+      const v = extentOf(loose);
       const negative = loose.some((x) => x < 0);
       [low, high] = [Math.min(low, negative ? -v : 0), Math.max(high, v)];
     }

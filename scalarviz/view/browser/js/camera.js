@@ -1,0 +1,124 @@
+// The camera: from a pose to the matrix that both the shaders and `project` use; as view/space/camera.py and pose.py.
+//
+// A pose is {az, el, centre, place, scale, eye}: degrees; the world point that it turns around and its place on screen
+// in pixels; pixels per world unit (in perspective: at distance 1 from the eye); from `centre` to the eye, to the
+// right, up and back, or null where parallel lines stay parallel.
+
+// the planes lie this share of the depth range outside the scene
+const DEPTH_MARGIN = 0.02;
+// the near plane, as a share of the far one, where the scene reaches behind the eye
+const NEAREST = 0.01;
+
+/** The scalar product of two vectors of three numbers. */
+export const dot3 = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+
+/**
+ * Right, up and back (towards the eye) as unit vectors.
+ * @param {number} az azimuth in degrees: 0 looks along +y with +x to the right
+ * @param {number} el elevation in degrees; z is up
+ * @returns {number[][]} (3, 3)
+ */
+export function basisOf(az, el) {
+  const [a, e] = [(az * Math.PI) / 180, (el * Math.PI) / 180];
+  const right = [Math.cos(a), Math.sin(a), 0];
+  const back = [Math.sin(a) * Math.cos(e), -Math.cos(a) * Math.cos(e), Math.sin(e)];
+  const up = [
+    back[1] * right[2] - back[2] * right[1],
+    back[2] * right[0] - back[0] * right[2],
+    back[0] * right[1] - back[1] * right[0],
+  ];
+  return [right, up, back];
+}
+
+/**
+ * The camera of a pose, whose planes enclose `points` as far as they can be seen.
+ * @param {object} pose
+ * @param {[number, number]} size width and height in pixels
+ * @param {number[][]} points (N, 3) in the world; without any the planes enclose the centre
+ * @returns {{size: number[], matrix: number[][], columns: Float32Array, eye: number[], scale: number, axes: number[][],
+ *   shift: number[], middle: number[], planes: number[]}} `matrix` (4, 4) leads to clip space, `columns` is the same for
+ *   uniformMatrix4fv; `eye` is its position and 1, or the direction towards it and 0; pixels are
+ *   scale (x, -y) / w + shift of coordinates along `axes` from `middle`, which in perspective is the eye
+ */
+export function cameraOf(pose, size, points) {
+  const axes = basisOf(pose.az, pose.el);
+  const [right, up, back] = axes;
+  const parallel = pose.eye === null;
+  const middle = parallel
+    ? [...pose.centre]
+    : pose.centre.map((c, k) => c + right[k] * pose.eye[0] + up[k] * pose.eye[1] + back[k] * pose.eye[2]);
+  const planes = planesOf(points.length ? points : [pose.centre], middle, back, parallel);
+  const shift = parallel
+    ? [...pose.place]
+    : [pose.place[0] + (pose.scale * pose.eye[0]) / pose.eye[2], pose.place[1] - (pose.scale * pose.eye[1]) / pose.eye[2]];
+  const matrix = clipMatrix(axes, middle, size, pose.scale, shift, planes, parallel);
+  const columns = new Float32Array(16);
+  matrix.forEach((row, r) => row.forEach((x, c) => (columns[4 * c + r] = x)));
+  const eye = parallel ? [...back, 0] : [...middle, 1];
+  return { size, matrix, columns, eye, scale: pose.scale, axes, shift, middle, planes };
+}
+
+// Depths along the line of sight between which everything is drawn.
+function planesOf(points, middle, back, parallel) {
+  let [low, high] = [Infinity, -Infinity];
+  for (const p of points) {
+    const depth = -((p[0] - middle[0]) * back[0] + (p[1] - middle[1]) * back[1] + (p[2] - middle[2]) * back[2]);
+    low = Math.min(low, depth);
+    high = Math.max(high, depth);
+  }
+  const margin = DEPTH_MARGIN * (high - low + 1);
+  if (parallel) return [low - margin, high + margin];
+  const far = Math.max(high + margin, 1e-3);
+  return [Math.max(low - margin, 0.5 * low, NEAREST * far), far];
+}
+
+// Rows of clip space as linear forms of (x, y, z, 1).
+function clipMatrix(axes, middle, size, scale, shift, [near, far], parallel) {
+  const forms = axes.map((axis) => [...axis, -dot3(axis, middle)]);
+  const one = [0, 0, 0, 1];
+  const depth = forms[2].map((x) => -x);
+  const w = parallel ? one : depth;
+  const z = one.map((o, k) => (parallel ? 2 * depth[k] - (near + far) * o : (near + far) * depth[k] - 2 * near * far * o));
+  return [
+    w.map((x, k) => (2 * (scale * forms[0][k] + shift[0] * x)) / size[0] - x),
+    w.map((x, k) => x - (2 * (-scale * forms[1][k] + shift[1] * x)) / size[1]),
+    z.map((x) => x / (far - near)),
+    w,
+  ];
+}
+
+/**
+ * Where a world point is seen.
+ * @returns {[number, number, number]} its pixel, from the upper left corner, and w: not above 0 behind the eye
+ */
+export function project({ matrix, size }, p) {
+  const [x, y, , w] = matrix.map((row) => row[0] * p[0] + row[1] * p[1] + row[2] * p[2] + row[3]);
+  return [((x / w + 1) / 2) * size[0], ((1 - y / w) / 2) * size[1], w];
+}
+
+/** Pixels that one world unit across the line of sight takes at a world point. */
+export function pixelsPerUnit({ matrix, scale }, p) {
+  return scale / (dot3(matrix[3], p) + matrix[3][3]);
+}
+
+/** From a world point towards the eye. */
+export function towardsEye({ eye }, p) {
+  return p.map((x, k) => eye[k] - eye[3] * x);
+}
+
+/**
+ * The ray of a pixel, through the near plane to the far one.
+ * @param {object} camera
+ * @param {[number, number]} at in the camera's pixels; the middle of the first one is (0.5, 0.5)
+ * @returns {{origin: number[], way: number[], start: number, near: number}} the eye and the way from there to the far
+ *   plane, or both from the near plane where lines are parallel; and at which shares of it cubes and near plane begin
+ */
+export function rayAt({ axes: [right, up, back], middle, shift, scale, planes: [near, far], eye }, at) {
+  const [a, b] = [(at[0] - shift[0]) / scale, (shift[1] - at[1]) / scale];
+  if (eye[3]) {
+    const way = back.map((x, k) => far * (a * right[k] + b * up[k] - x));
+    return { origin: eye.slice(0, 3), way, start: 1e-4, near: near / far };
+  }
+  const origin = middle.map((x, k) => x + a * right[k] + b * up[k] - near * back[k]);
+  return { origin, way: back.map((x) => (near - far) * x), start: -Infinity, near: -Infinity };
+}

@@ -1,0 +1,126 @@
+// From a number to its place on a colour scale, and how ranges are found and grow; as run/ranges.py and
+// view/cubes/scale.py. A range is {low, high, scale}, with the scale "linear", "symlog" or "log".
+
+// of the symmetric-log scale: V/10 lies half-way between 0 and V
+const KNEE = 80;
+// the least V: the shader computes in float32, whose normal numbers end here
+const SMALLEST = 2 ** -126;
+// V where there is nothing finite or nothing but zeros
+const EMPTY = 1;
+// seconds in which V covers 63 % of the way to a larger target
+const TIME_CONSTANT = 0.5;
+// growth up to which a range follows at once
+const AT_ONCE = 1.1;
+
+/** The range on both sides of 0. */
+export function symmetricRange(v, scale = "linear") {
+  return { low: -v, high: v, scale };
+}
+
+/** So many decades up to `v`, logarithmic, as far as float32 reaches. */
+export function decadesRange(v, count) {
+  const low = Math.max(v * 10 ** -count, SMALLEST);
+  return v > low ? { low, high: v, scale: "log" } : { low: 10 ** -count, high: EMPTY, scale: "log" };
+}
+
+/** Fraction of the way from the low to the high colour: 0..1 inside the range, beyond it when clipped. */
+export function unitOf({ low, high, scale }, value) {
+  if (scale === "symlog") {
+    const x = value / high;
+    return ((Math.sign(x) * Math.log1p(KNEE * Math.abs(x))) / Math.log1p(KNEE)) * 0.5 + 0.5;
+  }
+  if (scale === "log") return Math.log((value < low ? low : value) / low) / Math.log(high / low);
+  return (value - low) / (high - low);
+}
+
+/** The value at a fraction of the scale: the inverse of unitOf. */
+export function valueAt({ low, high, scale }, unit) {
+  if (scale === "symlog") {
+    const y = 2 * unit - 1;
+    return ((Math.sign(y) * Math.expm1(Math.abs(y) * Math.log1p(KNEE))) / KNEE) * high;
+  }
+  if (scale === "log") return low * (high / low) ** unit;
+  return low + unit * (high - low);
+}
+
+/**
+ * V = min(max|x|, 3 rms) over the finite values; 1 where there are none, or only zeros.
+ * @param {ArrayLike<number>} values
+ * @param {number[][]} spans the parts [first, end) of `values` that count; default: all
+ */
+export function extentOf(values, spans = [[0, values.length]]) {
+  let top = 0;
+  let count = 0;
+  for (const [first, end] of spans) {
+    for (let k = first; k < end; k++) {
+      const x = Math.abs(values[k]);
+      if (x < Infinity) {
+        count++;
+        if (x > top) top = x;
+      }
+    }
+  }
+  if (top === 0) return EMPTY;
+  let squares = 0;
+  for (const [first, end] of spans) {
+    for (let k = first; k < end; k++) {
+      const x = Math.abs(values[k]) / top; // squares of 1e-300 or 1e300 would leave the range of float64
+      if (x < Infinity) squares += x * x;
+    }
+  }
+  const v = Math.min(top, 3 * top * Math.sqrt(squares / count));
+  return v >= SMALLEST ? v : EMPTY;
+}
+
+/** Share of all values beyond +-v; infinities count, NaN does not (it has a mark of its own). */
+export function clippedShare(values, v, spans = [[0, values.length]]) {
+  let beyond = 0;
+  let all = 0;
+  for (const [first, end] of spans) {
+    for (let k = first; k < end; k++) if (Math.abs(values[k]) > v) beyond++;
+    all += end - first;
+  }
+  return all ? beyond / all : 0;
+}
+
+/** V over time: outward only, slowly where it jumps, so that a colour keeps its meaning while one watches. */
+export class GrowingRange {
+  /** The present V; null before the first update. */
+  v = null;
+  /** Whether it is still on its way outward. */
+  growing = false;
+
+  /**
+   * Take over the V of another frame.
+   * @param {number} wanted of extentOf
+   * @param {number | null} seconds since the last update, of the clock that one watches; null fits the range anew
+   * @returns {number} the present V
+   */
+  update(wanted, seconds) {
+    if (seconds === null || this.v === null) this.v = wanted;
+    else if (wanted <= AT_ONCE * this.v) this.v = Math.max(wanted, this.v);
+    else this.v += (1 - Math.exp(-Math.max(seconds, 0) / TIME_CONSTANT)) * (wanted - this.v);
+    this.growing = wanted > this.v;
+    return this.v;
+  }
+
+  /** Fit anew at the next update. */
+  refit() {
+    this.v = null;
+  }
+}
+
+/**
+ * How large a cube is beside the largest, 0 for one that is not drawn; as view/cubes/sizes.py.
+ * @param {{byValue: boolean, threshold: number}} sizing
+ * @param {object} range of the cube's plate
+ * @param {number} value
+ * @param {number} mark its bits; what carries one other than "frozen" (8) is as large as can be
+ */
+export function shareOf({ byValue, threshold }, range, value, mark) {
+  if (mark & ~8) return 1;
+  const unit = Math.min(Math.max(unitOf(range, value), 0), 1);
+  const place = range.scale === "log" ? unit : Math.abs(2 * unit - 1);
+  if (place < threshold) return 0;
+  return byValue ? Math.max(Math.sqrt(place), 0.1) : 1;
+}
