@@ -1,0 +1,230 @@
+// The page of a recorded run: what a hand, a key and the clock do to it. The cubes themselves are the player's.
+
+import { actionsByKey, keyName } from "./keys.js";
+import { drawLegend } from "./legend.js";
+import { countText, lossText, rateText } from "./numbers.js";
+import { NumberCard, NumberTable, PanelPictures, element } from "./panels.js";
+import { Player } from "./player.js";
+import { RECORDED, readRun } from "./recorded.js";
+import { SPEEDS, USUAL_SPEED, makeButtons, makeQuantities, makeTools } from "./tools.js";
+import { TimeBar, nearestIn } from "./timebar.js";
+import { parameterName, unitName } from "./tip.js";
+
+const part = id => document.getElementById(id);
+
+/** Everything on the page, and which frame is shown. */
+export class Page {
+  /** @param {object} run A RecordedRun. */
+  constructor(run) {
+    Object.assign(this, { run, frame: run.frames - 1, playing: false, speed: USUAL_SPEED, due: 0, clock: null });
+    this.theme = document.documentElement.dataset.theme;
+    this.byKey = actionsByKey(run.keys);
+    this.actions = this.actionsOf();
+    this.place();
+    this.bar = new TimeBar(part("bar"), run, frame => this.stop() || this.go(frame));
+    this.pictures = new PanelPictures(part("pictures"), run);
+    this.card = new NumberCard(part("card"), run, () => this.select(null));
+    this.table = new NumberTable(part("table"), run, index => parameterName(run.document, index));
+    this.controls = makeButtons(part("buttons"), this);
+    this.quantities = makeQuantities(part("quantities"), this);
+    makeTools(this, { line: part("keyline"), tools: part("tools"), help: part("help"), table: part("table") });
+    const rounded = run.exact ? "" : " \u00b7 numbers of 16 bits: no digit is shown that is not sure";
+    part("about").textContent = run.about.line + rounded;
+    part("app").classList.toggle("alone", !run.pictures.length);
+    this.listen();
+  }
+
+  /** The player of a page that is wide, or held upright; turning a telephone makes another one. */
+  place() {
+    const cubes = part("cubes"), upright = cubes.clientWidth < 0.9 * cubes.clientHeight;
+    if (this.player && this.upright === upright) return;
+    const old = this.player, wanted = upright ? this.run.upright : this.run.document;
+    this.upright = upright;
+    this.player = new Player(cubes, wanted, { theme: this.theme, quantity: old?.quantity });
+    this.player.on("select", which => this.select(which));
+    this.player.on("drawn", () => drawLegend(part("legend"), this.player.shown, wanted, this.theme));
+    if (!old) return;
+    this.player.selected = old.selected;
+    old.dispose();
+    this.go(this.frame);
+  }
+
+  get look() {
+    return this.run.document.themes[this.theme];
+  }
+
+  /** What the names of the table of actions do here. */
+  actionsOf() {
+    const show = (...names) => () => this.show(names[(names.indexOf(this.player.quantity) + 1) % names.length]);
+    return {
+      toggle_run: () => (this.playing ? this.stop() : this.play()),
+      step: by => this.stop() || this.go(this.frame + by),
+      back: by => this.stop() || this.go(this.frame - by),
+      first: () => this.stop() || this.go(0),
+      newest: () => this.stop() || this.go(this.run.frames - 1),
+      slower: () => this.pace(SPEEDS[Math.max(SPEEDS.indexOf(this.speed) - 1, 0)]),
+      faster: () => this.pace(SPEEDS[Math.min(SPEEDS.indexOf(this.speed) + 1, SPEEDS.length - 1)]),
+      normal_speed: () => this.pace(USUAL_SPEED),
+      show_weights: show("weight"),
+      show_gradients: show("gradient", "|gradient|"),
+      show_updates: show("update"),
+      show_ratio: show("update/value"),
+      fit: () => this.player.fit(),
+      toggle_theme: () => this.light(this.theme === "dark" ? "light" : "dark"),
+      toggle_help: () => this.open("help"),
+      escape: () => this.close() || this.select(null),
+    };
+  }
+
+  // ---- time
+
+  /** Stand at a frame. */
+  go(frame) {
+    this.frame = Math.min(Math.max(frame, 0), this.run.frames - 1);
+    this.player.show(this.run.shown(this.frame));
+    this.write();
+  }
+
+  /** Let time go on; from the end, from the beginning. */
+  play() {
+    if (this.frame === this.run.frames - 1) this.go(0);
+    Object.assign(this, { playing: true, due: 0, clock: null });
+    this.controls.playing(true);
+    requestAnimationFrame(now => this.tick(now));
+  }
+
+  /** Let time stand still. */
+  stop() {
+    this.playing = false;
+    this.controls.playing(false);
+  }
+
+  pace(speed) {
+    this.speed = speed;
+    this.controls.pace(speed);
+  }
+
+  tick(now) {
+    if (!this.playing) return;
+    this.due += this.clock === null ? 0 : Math.min(now - this.clock, 250) * this.speed / 1000;
+    this.clock = now;
+    const whole = Math.floor(this.due);
+    this.due -= whole;
+    if (whole) this.go(this.frame + whole);
+    if (this.frame === this.run.frames - 1) this.stop();
+    else requestAnimationFrame(later => this.tick(later));
+  }
+
+  // ---- what is shown
+
+  /** Colour by a quantity, if it was recorded. */
+  show(quantity) {
+    if (!this.run.has(quantity)) return;
+    this.player.quantity = quantity;
+    this.write();
+  }
+
+  light(theme) {
+    this.theme = this.player.theme = document.documentElement.dataset.theme = theme;
+    this.write();
+  }
+
+  /** Look into a number: a flat index, `{row, unit}` of activations, or null for none. */
+  select(which) {
+    const { document } = this.run, row = which !== null && typeof which === "object";
+    if (this.player.selected !== which && !row) this.player.selected = which;
+    const plate = row && document.plates.find(one => one.kind === "activation" && one.name === which.row);
+    const name = which === null ? "" : row ? unitName(document, which.row, which.unit) : parameterName(document, which);
+    this.card.select(row ? plate.texel + which.unit : which, name);
+    this.write();
+  }
+
+  /** Open a sheet over the page, or close it. */
+  open(id) {
+    const sheet = part(id), wanted = sheet.hidden;
+    this.close();
+    sheet.hidden = !wanted;
+    if (!wanted) return;
+    this.back = document.activeElement;
+    this.table.show(this.frame);
+    sheet.focus();
+  }
+
+  /** Close what is open; returns whether something was. */
+  close() {
+    const open = ["help", "table"].map(part).filter(sheet => !sheet.hidden);
+    for (const sheet of open) sheet.hidden = true;
+    if (open.length) this.back?.focus();
+    return open.length > 0;
+  }
+
+  /** Everything that is written, of the frame shown. */
+  write() {
+    const { run, frame, look, player } = this, last = run.steps[run.frames - 1];
+    part("step").textContent = countText(run.steps[frame]);
+    part("beyond").textContent = frame < run.frames - 1 ? `of ${countText(last)}` : "";
+    part("loss").textContent = lossText(run.loss[frame]);
+    const rate = Number.isNaN(run.lr[frame]) ? [] : [`lr ${rateText(run.lr[frame])}`];
+    part("rate").textContent = [...rate, ...run.about.parts].join("\u2003");
+    part("shows").textContent = run.document.quantities.find(one => one.name === player.quantity).words;
+    this.bar.show(frame, look);
+    this.pictures.show(frame);
+    this.card.show(frame, RECORDED.find(name => player.quantity.includes(name)), look);
+    this.table.show(frame);
+    this.quantities.show(player.quantity);
+  }
+
+  // ---- hands
+
+  listen() {
+    new ResizeObserver(() => this.place()).observe(part("cubes"));
+    document.addEventListener("keydown", event => this.press(event));
+    window.addEventListener("hashchange", () => this.follow(window.location.hash));
+  }
+
+  press(event) {
+    const at = event.target, name = keyName(event), action = this.byKey.get(name);
+    const own = at instanceof HTMLElement && at.closest("button, select, .sheet");
+    // a button keeps the keys that press it, a choice and a sheet those that move in them
+    const taken = own && (own.tagName !== "BUTTON" || name === "Space") && !["Escape", "?"].includes(name);
+    if (!action || event.altKey || taken) return;
+    event.preventDefault();
+    this.actions[action](event.shiftKey ? 10 : 1);
+  }
+
+  /** Go where the end of an address asks: `#frame=200&az=30&el=40`, `step=`, `quantity=`, `theme=`. */
+  follow(hash) {
+    const wanted = new URLSearchParams(hash.slice(1)), pose = this.player.pose;
+    const number = name => (wanted.has(name) && wanted.get(name) !== "" ? Number(wanted.get(name)) : NaN);
+    const frame = number("step") >= 0 ? nearestIn(this.run.steps, number("step")) : number("frame");
+    if (["dark", "light"].includes(wanted.get("theme"))) this.light(wanted.get("theme"));
+    if (wanted.has("quantity")) this.show(wanted.get("quantity"));
+    if (Number.isFinite(number("az")) || Number.isFinite(number("el"))) {
+      const az = Number.isFinite(number("az")) ? number("az") : pose.az, el = Number.isFinite(number("el")) ? number("el") : pose.el;
+      this.player.pose = { ...pose, az, el: Math.min(Math.max(el, -89), 89) };
+    }
+    if (!Number.isFinite(frame)) return false;
+    this.stop();
+    this.go(Math.round(frame));
+    return true;
+  }
+}
+
+/** Make the page live, or say in one sentence why only its picture stands there. */
+export async function openPage() {
+  try {
+    if (!("DecompressionStream" in window)) throw new Error("it cannot unpack the numbers");
+    const run = await readRun(name => part(name)?.textContent ?? null);
+    part("app").hidden = false;
+    part("still").hidden = true;
+    const page = window.scalarviz = new Page(run);
+    const there = page.follow(window.location.hash);
+    if (!there) page.go(run.frames - 1);
+    if (!there && !window.matchMedia("(prefers-reduced-motion: reduce)").matches) page.play();
+  } catch (error) {
+    part("app").hidden = true;
+    part("still").hidden = false;
+    part("sentence").textContent = `${part("sentence").textContent} This browser cannot play it: ${error.message}.`;
+    console.warn(error);
+  }
+}

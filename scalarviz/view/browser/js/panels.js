@@ -1,0 +1,144 @@
+// What stands beside the cubes: pictures of the scene's panels, the card of one number, and a table of all of them.
+
+import { drawHistory } from "./curve.js";
+import { countText } from "./numbers.js";
+import { sureText } from "./rounded.js";
+
+/**
+ * A new element with a class and a text; nothing that comes from a file is ever read as HTML.
+ * @param {string} tag
+ * @param {string} [name] Its class.
+ * @param {string} [text]
+ */
+export function element(tag, name = "", text = "") {
+  const made = document.createElement(tag);
+  if (name) made.className = name;
+  if (text) made.textContent = text;
+  return made;
+}
+
+/** Pictures of panels, drawn at some of the steps; between two the one before stands, and says of which step it is. */
+export class PanelPictures {
+  /**
+   * @param {HTMLElement} root
+   * @param {{steps: number[], pictures: Array<{name: string, at: number[], data: string[], width: number,
+   *   height: number}>}} run `at` are frames, going up.
+   */
+  constructor(root, run) {
+    this.run = run;
+    this.shown = run.pictures.map(panel => {
+      const figure = root.appendChild(element("figure", "panel"));
+      const picture = figure.appendChild(element("img"));
+      picture.width = panel.width;
+      picture.height = panel.height;
+      const caption = figure.appendChild(element("figcaption"));
+      return { panel, picture, caption, now: -1 };
+    });
+  }
+
+  /** Stand at a frame. */
+  show(frame) {
+    for (const one of this.shown) {
+      const place = Math.max(one.panel.at.findLastIndex(at => at <= frame), 0), at = one.panel.at[place];
+      const words = `step ${countText(this.run.steps[at])}`;
+      one.caption.textContent = words;
+      one.caption.classList.toggle("old", at !== frame);
+      if (place === one.now) continue;
+      one.now = place;
+      one.picture.src = one.panel.data[place];
+      one.picture.alt = `${one.panel.name} at ${words}`;
+    }
+  }
+}
+
+/** The card of one number: its name, what is recorded of it at this step, and how it came there. */
+export class NumberCard {
+  /**
+   * @param {HTMLElement} root
+   * @param {object} run A RecordedRun.
+   * @param {function(): void} close
+   */
+  constructor(root, run, close) {
+    Object.assign(this, { root, run, texel: null });
+    const head = root.appendChild(element("div", "head"));
+    this.name = head.appendChild(element("h2"));
+    const button = head.appendChild(element("button", "", "\u00d7"));
+    button.type = "button";
+    button.setAttribute("aria-label", "close");
+    button.addEventListener("click", close);
+    this.numbers = root.appendChild(element("dl"));
+    this.since = root.appendChild(element("p", "since"));
+    this.canvas = root.appendChild(element("canvas", "history"));
+    new ResizeObserver(() => this.draw()).observe(this.canvas);
+  }
+
+  /** Show a number by its texel, null: none. */
+  select(texel, name) {
+    this.root.hidden = texel === null;
+    this.texel = texel;
+    this.name.textContent = name;
+    this.histories = texel === null ? {} : Object.fromEntries(
+      Object.keys(this.run.tables).map(quantity => [quantity, this.run.history(quantity, texel)]).filter(h => h[1]));
+  }
+
+  /** Stand at a frame, with the history of a quantity. */
+  show(frame, quantity, look) {
+    Object.assign(this, { frame, quantity, look });
+    if (this.texel === null) return;
+    const words = { weight: "value", gradient: "gradient", update: "last update" };
+    this.numbers.replaceChildren(...Object.entries(this.histories).map(([name, numbers]) => {
+      const pair = element("div");
+      const none = name !== "weight" && this.run.missing(frame, this.texel);
+      const text = none ? "not computed yet" : sureText(numbers[frame], this.run.error(name, this.texel));
+      pair.append(element("dt", "", words[name]), element("dd", "", text));
+      return pair;
+    }));
+    this.drawn = this.histories[quantity] ? quantity : "weight";
+    this.since.textContent = `${words[this.drawn]} since step ${countText(this.run.steps[0])}`;
+    this.draw();
+  }
+
+  draw() {
+    if (this.texel === null || !this.look || this.root.hidden) return;
+    drawHistory(this.canvas, this.histories[this.drawn], this.frame, this.look);
+  }
+}
+
+const MOST_ROWS = 400;
+
+/** All numbers of the step shown, as a table that can be read without seeing the cubes. */
+export class NumberTable {
+  /**
+   * @param {HTMLElement} root
+   * @param {object} run A RecordedRun.
+   * @param {function(number): string} nameOf The name of a texel.
+   */
+  constructor(root, run, nameOf) {
+    Object.assign(this, { root, run, nameOf });
+    this.title = root.appendChild(element("h2"));
+    const table = root.appendChild(element("table"));
+    this.head = table.appendChild(element("thead")).appendChild(element("tr"));
+    this.body = table.appendChild(element("tbody"));
+    this.note = root.appendChild(element("p"));
+    const count = run.document.parameters;
+    if (count > MOST_ROWS) this.note.textContent = `the first ${MOST_ROWS} of ${countText(count)}`;
+  }
+
+  /** Write the numbers of a frame, where the table is to be seen. */
+  show(frame) {
+    if (this.root.hidden) return;
+    const names = Object.keys(this.run.tables), { texels } = this.run.shown(frame);
+    this.title.textContent = `all numbers at step ${countText(this.run.steps[frame])}`;
+    this.head.replaceChildren(...["name", ...names].map(name => element("th", "", name === "weight" ? "value" : name)));
+    const count = Math.min(this.run.document.parameters, MOST_ROWS);
+    this.body.replaceChildren(...Array.from({ length: count }, (_, k) => {
+      const row = element("tr");
+      row.append(element("th", "", this.nameOf(k)));
+      row.append(...names.map(name => {
+        const none = name !== "weight" && this.run.missing(frame, k);
+        return element("td", "", none ? "not computed yet" : sureText(texels[name][k], this.run.error(name, k)));
+      }));
+      return row;
+    }));
+  }
+}

@@ -1,0 +1,97 @@
+// A recorded run, unpacked: what was at each frame, and what the player is shown of it.
+
+import { MARK_BITS } from "./quantity.js";
+import { bytesOf, columnOf, inflated, rowOf, unpackTable } from "./unpack.js";
+
+/** Quantities that are recorded as such; the others are made of them. */
+export const RECORDED = ["weight", "gradient", "update"];
+const PARTS_OF = { "|gradient|": ["gradient"], "update/value": ["update", "weight"] };
+
+/**
+ * Read what a page holds: texts of base64, deflated JSON and packed tables.
+ * @param {function(string): ?string} textOf The text of a part by its name ("run", "weight", "gradient", ...).
+ * @returns {Promise<RecordedRun>}
+ */
+export async function readRun(textOf) {
+  const head = JSON.parse(new TextDecoder().decode(await inflated(bytesOf(textOf("run")))));
+  const tables = {};
+  for (const name of RECORDED) {
+    const text = textOf(name);
+    if (text !== null) tables[name] = await unpackTable(JSON.parse(text));
+  }
+  const marks = head.flags && { ...head.flags, bytes: await inflated(bytesOf(head.flags.data)) };
+  return new RecordedRun(head, tables, marks);
+}
+
+/** Numbers of a JSON list, in which NaN and the infinities are texts. */
+function numbersOf(list) {
+  return list.map(Number);
+}
+
+/** What was recorded: N frames of a run, the newest last. */
+export class RecordedRun {
+  /**
+   * @param {object} head `document`, `upright` (what is another in one for a high page), `steps`, `loss`, `lr`, `edits`, `named`, `about`, `pictures`, `keys`.
+   * @param {Object<string, object>} tables By quantity: (N, texels) of weights, (N, parameters) of the others.
+   * @param {?{frames: number, columns: number, bytes: Uint8Array}} marks Bits of each texel; of one frame: of all.
+   */
+  constructor(head, tables, marks) {
+    Object.assign(this, { tables, marks });
+    this.document = head.document;
+    this.upright = { ...head.document, ...head.upright };
+    this.steps = head.steps;
+    this.loss = numbersOf(head.loss);
+    this.lr = numbersOf(head.lr);
+    this.edits = head.edits;
+    this.named = head.named;
+    this.about = head.about;
+    this.pictures = head.pictures;
+    this.keys = head.keys;
+    this.frames = this.steps.length;
+  }
+
+  /** Whether every bit of every number is as it was. */
+  get exact() {
+    return Object.values(this.tables).every(table => table.errors === null);
+  }
+
+  /** Whether a quantity can be shown: all that it is made of was recorded. */
+  has(quantity) {
+    return (PARTS_OF[quantity] ?? [quantity]).every(part => part in this.tables);
+  }
+
+  /** What `Player.show` takes of a frame. */
+  shown(frame) {
+    const entries = Object.entries(this.tables);
+    const rounding = entries.map(([name, { errors }]) => [name, errors ? errors.reduce((a, b) => Math.max(a, b), 0) : 0]);
+    return {
+      texels: Object.fromEntries(entries.map(([name, table]) => [name, rowOf(table, frame)])),
+      rounding: Object.fromEntries(rounding), flags: this.flagsAt(frame), step: this.steps[frame],
+      loss: this.loss[frame], lr: this.lr[frame],
+    };
+  }
+
+  flagsAt(frame) {
+    if (!this.marks) return new Uint8Array(this.document.texels);
+    const from = (this.marks.frames === 1 ? 0 : frame) * this.marks.columns;
+    return this.marks.bytes.subarray(from, from + this.marks.columns);
+  }
+
+  /** One number over time, (N,), NaN where there was none yet; of gradients of a row of activations there is none. */
+  history(quantity, texel) {
+    const table = this.tables[quantity];
+    if (!table || texel >= table.columns) return null;
+    const numbers = columnOf(table, texel);
+    return quantity === "weight" ? numbers : numbers.map((number, k) => (this.missing(k, texel) ? NaN : number));
+  }
+
+  /** Whether no gradient had been computed of a number. */
+  missing(frame, texel) {
+    return (this.flagsAt(frame)[texel] & MARK_BITS.missing) !== 0;
+  }
+
+  /** By how much a number may be off; 0 where every bit is kept. */
+  error(quantity, texel) {
+    return this.tables[quantity].errors?.[texel] ?? 0;
+  }
+}

@@ -1,0 +1,18 @@
+// Numbers of which not every bit was kept: no digit is written that rounding does not support.
+
+import { exponentText, figureText, numberText } from "./numbers.js";
+
+/**
+ * A number as `figureText` writes it, with no more digits than are sure.
+ * @param {number} number
+ * @param {number} error By how much it may be off; 0 where it is exact.
+ * @returns {string}
+ */
+export function sureText(number, error) {
+  if (!(error > 0) || !Number.isFinite(number)) return figureText(number);
+  const size = Math.abs(number), sure = Math.floor(-Math.log10(2 * error));   // decimals
+  if (size <= error) return `0 \u00b1 ${exponentText(error)}`;
+  const power = Math.floor(Math.log10(size)), usual = size >= 1e-3 && size < 1e4;
+  if (usual && sure >= 0) return numberText(number, Math.min(size < 100 ? 4 : 1, sure), true);
+  return exponentText(number, Math.max(Math.min(usual ? 3 : 1, power + sure), 0), true);
+}

@@ -1,0 +1,220 @@
+"""`page_of`: a recorded run as one HTML file, which plays in a browser without Python and asks nobody for anything."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InputError
+from ...run.frame import Frame
+from ..draw.text import loss_text
+from ..draw.theme import THEMES, ThemeName
+from ..shown.subject import Subject
+from .bare import bare
+from .document import document_of, flags_of, texels_of
+from .keys import GESTURES, keys_of
+from .pack import deflated, packed, text_of
+from .scripts import joined
+
+HERE = Path(__file__).parent
+SENTENCE = "A recorded training, to be played in a browser with scripts and WebGL 2"
+COLUMN, AROUND = 320, (48, 180)
+"""Pixels of a page that its cubes leave to a column of panels, and to what is around them."""
+SMALLEST = (320, 240)
+UPRIGHT = (440, 560)
+"""Pixels that cubes have in a page that is held upright."""
+
+
+@dataclass(frozen=True, slots=True)
+class PanelFilm:
+    """Pictures of one panel.
+
+    Attributes
+    ----------
+    name : str
+    width, height : int
+        Logical pixels.
+    at : list of int
+        Frames that they are of, going up.
+    data : list of str
+        Data URIs.
+    """
+
+    name: str
+    width: int
+    height: int
+    at: list[int]
+    data: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What a page has besides its frames.
+
+    Attributes
+    ----------
+    title : str
+    theme : {"dark", "light"}
+    size : (int, int)
+        Of the page in pixels, for which its cubes are laid out.
+    quantities : tuple of str
+        Of ``"weight"``, ``"gradient"``, ``"update"``: what was recorded.
+    edits, named : list of (int, str)
+        The step after which something was done, and what; moments that were given a name.
+    pictures : list of PanelFilm
+    program : str
+        What recorded it, in words.
+    still : bytes
+        The last frame as WebP, empty for none: what is seen where nothing can be played.
+    """
+
+    title: str = ""
+    theme: ThemeName = "dark"
+    size: tuple[int, int] = (1280, 720)
+    quantities: tuple[str, ...] = ("weight", "gradient", "update")
+    edits: list[tuple[int, str]] = field(default_factory=list)
+    named: list[tuple[int, str]] = field(default_factory=list)
+    pictures: list[PanelFilm] = field(default_factory=list)
+    program: str = "recorded with scalarviz"
+    still: bytes = b""
+
+
+def page_of(subject: Subject, frames: Iterable[Frame], beside: Beside) -> str:
+    """The page.
+
+    Parameters
+    ----------
+    subject : Subject
+        What the frames are of.
+    frames : iterable of Frame
+        In the order in which they are played; each is asked for once.
+    beside : Beside
+
+    Returns
+    -------
+    str
+        HTML in ASCII letters but for the title.
+
+    Raises
+    ------
+    InputError
+        There is no frame.
+    """
+    wide, high = beside.size[0] - AROUND[0] - COLUMN * bool(beside.pictures), beside.size[1] - AROUND[1]
+    size = max(wide, SMALLEST[0]), max(high, SMALLEST[1])
+    document = document_of(subject, size, beside.theme, title=beside.title)
+    told, tables = _gathered(frames, document, beside.quantities)
+    head = {
+        "document": document, "upright": _upright(document, subject, beside), **told,
+        "keys": keys_of(set(beside.quantities)), "about": _about(subject, beside),
+        "edits": beside.edits, "named": beside.named, "pictures": [asdict(panel) for panel in beside.pictures],
+    }  # fmt: skip
+    parts = {"run": text_of(deflated(json.dumps(head, separators=(",", ":")).encode("ascii")))}
+    parts |= {name: json.dumps(packed(table), separators=(",", ":")) for name, table in tables.items()}
+    return shell(beside, parts, _sentence(told), "openPage();")
+
+
+def shell(beside: Beside, parts: dict[str, str], sentence: str, call: str, entry: str = "page.js") -> str:
+    """The HTML around the parts, which are base64 or JSON of base64: no letter of them can end an element."""
+    title = _clean(beside.title or "scalarviz")
+    style = style_of()
+    script, program = joined("load.js") + "loadProgram();\n", bare(joined(entry)) + call + "\n"
+    alt = html.escape(f"{title}: {sentence}")
+    still = f'<img src="data:image/webp;base64,{text_of(beside.still)}" alt="{alt}">' if beside.still else ""
+    policy = (
+        f"default-src 'none'; script-src '{_hashed(script)}' '{_hashed(program)}'; style-src '{_hashed(style)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    packed_parts = parts | {"program": text_of(deflated(program.encode("utf-8")))}
+    data = "\n".join(f'<script type="text/plain" id="{id}">{text}</script>' for id, text in packed_parts.items())
+    return Template((HERE / "page.html").read_text(encoding="utf-8")).substitute(
+        theme=beside.theme, policy=policy, title=html.escape(title), style=style, still=still,
+        sentence=html.escape(sentence), parts=data, script=script,
+    )  # fmt: skip
+
+
+def style_of() -> str:
+    """The one style sheet: the themes' colours as variables, and `player.css`."""
+    names = ("background", "glow", "panel", "tray", "border", "text1", "text2", "text3", "grid", "selection")
+    looks = [
+        f":root[data-theme={name}] {{ color-scheme: {name}; "
+        + " ".join(f"--{part}: {getattr(theme, part)};" for part in names)
+        + " }"
+        for name, theme in THEMES.items()
+    ]
+    return "\n".join([*looks, (HERE / "player.css").read_text(encoding="utf-8")])
+
+
+def _gathered(
+    frames: Iterable[Frame], document: dict[str, Any], quantities: Sequence[str]
+) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
+    """Steps, losses, rates and marks as JSON has them, and the tables of numbers."""
+    rows: dict[str, list[NDArray[np.float32]]] = {name: [] for name in quantities}
+    marks, steps, losses, rates = [], [], [], []
+    for frame in frames:
+        for name, table in rows.items():
+            own = texels_of(frame, document, name)
+            table.append(own if name == "weight" else own[: document["parameters"]])
+        marks.append(flags_of(frame, document))
+        steps.append(int(frame.step))
+        losses.append(_number(frame.loss))
+        rates.append(_number(frame.lr))
+    if not steps:
+        raise InputError("a page of a recording: it has no frame; record at least one step")
+    every = np.stack(marks)
+    every = every[:1] if (every == every[0]).all() else every
+    flags = {"frames": len(every), "columns": every.shape[1], "data": text_of(deflated(every.tobytes()))}
+    told = {"steps": steps, "loss": losses, "lr": rates, "flags": flags}
+    return told, {name: np.stack(table) for name, table in rows.items()}
+
+
+def _upright(document: dict[str, Any], subject: Subject, beside: Beside) -> dict[str, Any]:
+    """What is another in the document of a page that is held upright: of a telephone."""
+    other = document_of(subject, UPRIGHT, beside.theme, title=beside.title)
+    texels = [[plate["texel"] for plate in one["plates"]] for one in (document, other)]
+    if texels[0] != texels[1]:
+        return {}
+    return {name: part for name, part in other.items() if part != document[name]}
+
+
+def _about(subject: Subject, beside: Beside) -> dict[str, Any]:
+    facts = subject.source.facts
+    parts = [] if facts is None else [facts.optimizer, f"batch {facts.batch_size:,}" if facts.batch_size else ""]
+    line = [beside.title, "" if facts is None else facts.engine, beside.program]
+    return {"line": "  \N{MIDDLE DOT}  ".join(filter(None, line)), "parts": list(filter(None, parts)),
+            "gestures": list(map(list, GESTURES))}  # fmt: skip
+
+
+def _sentence(told: dict[str, Any]) -> str:
+    loss = told["loss"][-1]
+    lost = f", loss {loss_text(loss)}" if isinstance(loss, float) else ""
+    return f"{SENTENCE}: its last step, {told['steps'][-1]:,}{lost}."
+
+
+def _number(number: float) -> float | str:
+    """As JSON has it: what is not finite is a text that JavaScript reads back."""
+    number = float(number)
+    return number if math.isfinite(number) else {math.inf: "Infinity", -math.inf: "-Infinity"}.get(number, "NaN")
+
+
+def _clean(text: str) -> str:
+    """A title without what no file in UTF-8 can hold, nor controls."""
+    kept = "".join(letter for letter in text if letter.isprintable())
+    return kept.encode("utf-8", "replace").decode("utf-8")
+
+
+def _hashed(text: str) -> str:
+    """What a policy calls a script or a style sheet."""
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"sha256-{base64.b64encode(digest).decode('ascii')}"

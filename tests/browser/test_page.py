@@ -1,0 +1,193 @@
+"""A recorded run as a page: it shows what was recorded, does what keys and buttons say, and asks nobody."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scalarviz.scenes import rgb
+
+from scalarviz.run.edits.applied import Applied
+from scalarviz.view.browser.recorded import html_of, write_html
+
+sys.path.append(str(Path(__file__).parents[1] / "replay"))
+from recorded_runs import Memory
+
+EVIL = "</script><script>boom()</script><!--\u2028\"'&<img src=x onerror=boom()>"
+READY = "() => window.scalarviz && document.getElementById('app').hidden === false"
+
+
+def recorded(frames=30, *, edit=None, kept=("gradient", "update", "activations")):
+    """A run of rgb, ten steps a frame."""
+    scene = rgb.build(rgb.Options(engine="numpy"))
+    memory = Memory(scene, kept=kept)
+    for k in range(frames):
+        memory.keep()
+        if k == 10 and edit:
+            edit(scene.run)
+        scene.run.step(10)
+    memory.keep()
+    return memory
+
+
+@pytest.fixture(scope="module")
+def memory():
+    return recorded(edit=lambda run: setattr(run, "lr", 1.0))
+
+
+@pytest.fixture(scope="module")
+def file(memory, tmp_path_factory):
+    return write_html(memory, tmp_path_factory.mktemp("page") / "run.html", title="rgb & co")
+
+
+def opened(page, file, hash="#frame=20"):
+    page.goto(f"{file.as_uri()}{hash}")
+    page.wait_for_function(READY)
+    return page
+
+
+def said(page, name):
+    return page.locator(f"#{name}").inner_text()
+
+
+def test_it_holds_the_bits_that_were_recorded(page, file, memory):
+    opened(page, file)
+    got = page.evaluate("""() => Object.entries(scalarviz.run.tables).map(([name, table]) =>
+        [name, table.columns, btoa(String.fromCharCode(...new Uint8Array(table.numbers.buffer)))])""")
+    frames = [memory.frame(k) for k in range(len(memory.steps))]
+    wanted = {"weight": [f.values for f in frames], "gradient": [f.gradient for f in frames],
+              "update": [f.update for f in frames]}  # fmt: skip
+    assert {name for name, *_ in got} == set(wanted)
+    for name, columns, data in got:
+        table = np.frombuffer(base64.b64decode(data), np.uint32).reshape(-1, columns)
+        assert np.array_equal(table[:, :12], np.array(wanted[name], np.float32).view(np.uint32)), name
+    losses = page.evaluate("scalarviz.run.loss.map(x => isNaN(x) ? null : x)")
+    assert losses == [None if np.isnan(f.loss) else f.loss for f in frames]
+
+
+def test_keys_buttons_and_addresses(page, file):
+    opened(page, file, "#frame=20&az=30&el=40&quantity=gradient")
+    assert said(page, "step") == "200"
+    assert said(page, "shows") == "gradient"
+    pose = page.evaluate("scalarviz.player.pose")
+    assert (pose["az"], pose["el"]) == (30, 40)
+    bar = page.locator("#bar")
+    for key, step in [("ArrowRight", 210), ("Shift+ArrowLeft", 110), ("Home", 0), ("End", 300), ("ArrowLeft", 290)]:
+        page.keyboard.press(key)
+        assert bar.get_attribute("aria-valuenow") == str(step), key
+    assert bar.get_attribute("aria-valuetext").startswith("step 290 of 300, loss 0.0")
+    assert bar.get_attribute("role") == "slider"
+    page.keyboard.press("w")
+    assert said(page, "shows") == "weight"
+    page.get_by_role("button", name="update", exact=True).click()
+    assert said(page, "shows") == "update"
+    page.keyboard.press("l")
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"
+    page.keyboard.press("?")
+    assert page.locator("#help").is_visible()
+    assert "play or pause" in said(page, "help")
+    page.keyboard.press("Escape")
+    assert not page.locator("#help").is_visible()
+    box = bar.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 60)
+    middle = int(bar.get_attribute("aria-valuenow"))
+    assert 100 <= middle <= 200
+    page.evaluate("location.hash = 'step=52'")
+    page.wait_for_function("() => document.getElementById('step').textContent === '50'")
+    page.get_by_role("button", name="numbers").click()
+    assert page.locator("#table tbody tr").count() == 12
+    assert "0.weight[0][0]" in said(page, "table")
+
+
+def test_it_plays_and_stops(page, file):
+    opened(page, file)
+    page.keyboard.press("Home")
+    page.get_by_label("recorded steps a second").select_option("120")
+    page.get_by_role("button", name="play", exact=True).click()
+    assert page.get_by_role("button", name="pause", exact=True).count() == 1
+    page.wait_for_function("() => scalarviz.frame === 30")
+    page.wait_for_function("() => !scalarviz.playing")
+    page.keyboard.press(" ")  # the button has the focus: it is pressed once, and begins anew
+    page.wait_for_function("() => scalarviz.frame > 2 && scalarviz.frame < 30")
+    page.keyboard.press(" ")
+    assert page.evaluate("scalarviz.playing") is False
+
+
+def test_a_number_has_its_history(page, file, memory):
+    opened(page, file)
+    page.evaluate("scalarviz.select(4)")
+    assert "0.weight[1][1]" in said(page, "card")
+    value = float(memory.frame(20).values[4])
+    assert f"{abs(value):.4f}" in said(page, "card")
+    page.keyboard.press("Home")
+    assert "not computed yet" in said(page, "card")
+    page.keyboard.press("Escape")
+    assert not page.locator("#card").is_visible()
+
+
+def test_it_moves_by_itself_only_where_that_is_wanted(chromium, file):
+    for motion, moves in (("reduce", False), ("no-preference", True)):
+        context = chromium.new_context(reduced_motion=motion, offline=True)
+        page = context.new_page()
+        opened(page, file, "")
+        assert page.evaluate("scalarviz.playing") is moves
+        context.close()
+
+
+def test_a_telephone_has_all_of_it(chromium, file):
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, offline=True)
+    page = context.new_page()
+    opened(page, file)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate("scalarviz.upright") is True
+    bar = page.locator("#bar").bounding_box()
+    page.touchscreen.tap(bar["x"] + 60, bar["y"] + 60)
+    assert int(page.locator("#bar").get_attribute("aria-valuenow")) < 30
+    for name in ("first recorded step", "play", "gradient", "fit"):
+        box = page.get_by_role("button", name=name).first.bounding_box()
+        assert box["height"] >= 40, name
+        assert box["y"] + box["height"] <= 844, name
+    context.close()
+
+
+def test_hostile_names_stay_words(page, tmp_path, monkeypatch):
+    other = recorded(3)
+    (branch,) = other.branches
+    monkeypatch.setattr(Memory, "branches", (replace(branch, edits=(Applied(10, None, EVIL),)),))
+    opened(page, write_html(other, tmp_path / "evil.html", title=EVIL))
+    assert page.title().startswith("</script><script>")
+    assert page.evaluate("scalarviz.run.edits[0][1]") == EVIL
+    assert page.evaluate("document.images.length") == 1
+    assert page.evaluate("document.querySelectorAll('a, iframe, object, form').length") == 0
+
+
+def test_it_works_in_a_sandbox(page, memory):
+    html = html_of(memory).replace("&", "&amp;").replace('"', "&quot;")
+    page.set_content(f'<iframe sandbox="allow-scripts" width=900 height=600 srcdoc="{html}"></iframe>')
+    frame = page.wait_for_selector("iframe").content_frame()
+    frame.wait_for_function(READY)
+    assert frame.evaluate("scalarviz.run.frames") == len(memory.steps)
+
+
+def test_without_scripts_or_webgl_the_last_still_stands_there(chromium, file):
+    context = chromium.new_context(java_script_enabled=False, offline=True)
+    page = context.new_page()
+    page.goto(file.as_uri())
+    assert page.locator("#still img").is_visible()
+    assert "its last step, 300, loss 0.0" in page.locator("#sentence").inner_text()
+    assert not page.locator("#app").is_visible()
+    context.close()
+    context = chromium.new_context(offline=True)
+    page = context.new_page()
+    page.add_init_script("""const real = HTMLCanvasElement.prototype.getContext;
+        HTMLCanvasElement.prototype.getContext = function (kind, ...more) {
+            return kind === "webgl2" ? null : real.call(this, kind, ...more); };""")
+    page.goto(file.as_uri())
+    page.wait_for_function("() => document.getElementById('sentence').textContent.includes('cannot play')")
+    assert page.locator("#still img").is_visible()
+    assert not page.locator("#app").is_visible()
+    context.close()
