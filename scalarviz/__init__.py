@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from . import check as check
     from . import view as view
     from .front import *  # noqa: F403  # type checkers see each name
     from .view.drawn import draw as draw
@@ -26,7 +27,7 @@ else:
     def __getattr__(name: str) -> Any:
         """Load a folder, or the names of ``front``, when they are first used; ``sv.view`` alone needs vispy."""
         if name == "__all__":
-            return sorted([*import_module(".front", __name__).__all__, *of_view, "view"])
+            return sorted([*import_module(".front", __name__).__all__, *of_view, "check", "view"])
         if name in of_view:
             found = globals()[name] = getattr(import_module(of_view[name], __name__), name)
             return found

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from ..errors import InputError, TypeMismatchError, shown
 from . import mask
+from .differences import by_backward, by_differences, largest_error
 from .numbers import as_number
 from .value import Value
 
@@ -71,25 +71,6 @@ def gradcheck(fn: Callable[..., Value], *points: float, step: float = 1e-5, tole
     width = as_number(step, "gradcheck: step")
     if not (math.isfinite(width) and width > 0):
         raise InputError(f"gradcheck: step must be a finite number > 0, got {shown(step)}; try 1e-5")
-    leaves = [Value(p) for p in numbers]
     fn = mask.held(fn)  # a function of its masks too
-    result: Any = fn(*leaves)
-    if not isinstance(result, Value):
-        raise InputError(f"gradcheck: the function must return a Value, got {type(result).__name__}")
-    result.backward()
-    analytic = tuple(leaf.grad for leaf in leaves)
-    numeric = tuple(_difference(fn, numbers, k, 100 * width) for k in range(len(numbers)))
-    errors = [abs(a - n) / max(1.0, abs(n)) for a, n in zip(analytic, numeric, strict=True)]
-    worst = math.nan if any(math.isnan(e) for e in errors) else max(errors)
-    return GradCheck(numbers, analytic, numeric, worst, tolerance)
-
-
-def _difference(fn: Callable[..., Value], point: tuple[float, ...], k: int, step: float) -> float:
-    """Central difference by the `k`-th number, Richardson-extrapolated from `step` and its half."""
-    h = step * max(1.0, abs(point[k]))
-
-    def slope(h: float) -> float:
-        ends = [fn(*(Value(p + s * h if i == k else p) for i, p in enumerate(point))).data for s in (1, -1)]
-        return (ends[0] - ends[1]) / (2 * h)
-
-    return (4 * slope(h / 2) - slope(h)) / 3
+    analytic, numeric = by_backward(fn, numbers), by_differences(fn, numbers, 100 * width)
+    return GradCheck(numbers, analytic, numeric, largest_error(analytic, numeric), tolerance)

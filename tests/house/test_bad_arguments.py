@@ -140,7 +140,7 @@ TABLE = {
         *of(lambda x: run().predict(X, x), [1.0], np.zeros(9), 3.0),
     ],
 }
-MODULES = {"nn": nn, "optim": optim, "view": None}
+MODULES = {"check": None, "nn": nn, "optim": optim, "view": None}
 
 
 def test_the_table_has_everything_that_is_exported():

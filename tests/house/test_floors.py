@@ -33,6 +33,7 @@ FLOORS = {
     "scalarviz.optim": 4,
     "scalarviz.run": 5,
     "scalarviz.io": 5,
+    "scalarviz.check": 5,
     "scalarviz.view": 6,
     "scalarviz.scenes": 7,
     "scalarviz.cli": 8,

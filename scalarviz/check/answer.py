@@ -1,0 +1,106 @@
+"""`answer`: a number or a word that a pupil predicts."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..arguments import explained
+from ..checks import text
+from ..errors import TypeMismatchError, shown
+from ..scalar.value import Value
+from .asked import check_filled
+from .points import tolerance_of
+from .report import Report, Told, looks_like, reported
+
+
+@explained(name="check.answer")
+def answer(given: Any, truth: Any, *, tolerance: float = 1e-3, title: str = "answer", hint: str = "") -> Report:
+    """Check a number or a word. Of a wrong one it is said in which way it is wrong, not what is right.
+
+    Parameters
+    ----------
+    given : float or str
+        The pupil's; ``...`` is an empty one.
+    truth : float, str or callable
+        What is right, or a function without arguments that computes it.
+    tolerance : float
+        Largest accepted error of a number, relative to ``max(1, |truth|)``. Of words case and spaces do not matter.
+    title : str
+        What the exercise is called.
+    hint : str
+        What the author of the exercise says from the second failing call in a row on.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    TypeMismatchError
+        `truth` is no number and no text.
+
+    Examples
+    --------
+    >>> answer(-6.0, 6.0).cause
+    'sign'
+    """
+    hint, title = text(hint, "check.answer: hint"), text(title, "check.answer: title")
+    width = tolerance_of(tolerance, "check.answer")
+
+    def find() -> Report:
+        check_filled(given)
+        if given is None:
+            raise Told("failed", "none", "it is None: nothing was given")
+        wanted = truth() if callable(truth) else truth
+        if isinstance(wanted, str):
+            return _word(given, wanted, title)
+        return _number(given, _float(wanted, "check.answer: the truth"), title, width)
+
+    return reported("answer", title, hint, find)
+
+
+def _float(given: Any, what: str) -> float:
+    try:
+        if isinstance(given, str | bytes | bool):
+            raise TypeError
+        return given.data if isinstance(given, Value) else float(given)
+    except Exception:
+        raise TypeMismatchError(
+            f"{what} must be a number or a text, got {type(given).__name__} {shown(given)}"
+        ) from None
+
+
+def _word(given: Any, wanted: str, title: str) -> Report:
+    if not isinstance(given, str):
+        raise Told("failed", "kind", f"wanted is a word in quotation marks, got {shown(given)}")
+    if _plain(given) == _plain(wanted):
+        return Report(title, "right", ("right.",))
+    return Report(title, "wrong", (f"not {shown(given)}.",))
+
+
+def _plain(word: str) -> str:
+    return "".join(word.split()).casefold().replace("_", "").replace("-", "")
+
+
+def _number(given: Any, wanted: float, title: str, tolerance: float) -> Report:
+    try:
+        number = _float(given, "")
+    except TypeMismatchError:
+        raise Told("failed", "kind", f"wanted is a number, got {shown(given)}") from None
+    if abs(number - wanted) <= tolerance * max(1.0, abs(wanted)):
+        return Report(title, "right", ("right.",))
+    cause, details = _cause(number, wanted, tolerance)
+    return Report(title, "wrong", (f"not {number:.6g}.",), cause, looks_like(cause, **details), "", number)
+
+
+def _cause(number: float, wanted: float, tolerance: float) -> tuple[str, dict[str, Any]]:
+    if not math.isfinite(number):
+        return "nan", {}
+    if abs(number + wanted) <= tolerance * max(1.0, abs(wanted)):
+        return "sign", {}
+    if wanted:
+        for factor in (2.0, 0.5, 10.0, 0.1, 4.0, 0.25):
+            if abs(number - factor * wanted) <= tolerance * abs(factor * wanted):
+                return "factor", {"factor": f"{factor:g}"}
+    return ("large" if number > wanted else "small"), {}

@@ -1,0 +1,150 @@
+"""What a pupil wrote: is there still a ``...`` in it, how many inputs does it take, and what does a call of it give."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from types import CodeType, EllipsisType
+from typing import Any
+
+from ..errors import TypeMismatchError, shown
+from .report import Told
+
+
+def title_of(given: Any) -> str:
+    """What it is called."""
+    name = getattr(given, "__name__", "")
+    return name if isinstance(name, str) and name.isidentifier() else "your function"
+
+
+def check_filled(given: Any) -> None:
+    """Tell of the first ``...`` that is still in a function or a class, or in the place of one.
+
+    Raises
+    ------
+    Told
+    """
+    if given is ...:
+        raise Told("empty", "", "nothing to check yet. Put something in the place of the ...")
+    parts = [given] if not isinstance(given, type) else [f for f in vars(given).values() if inspect.isfunction(f)]
+    for part in parts:
+        place = _unfilled(part)
+        if place is not None:
+            raise Told("empty", "", f"nothing to check yet. Fill in the ... {place}")
+
+
+def _unfilled(function: Any) -> str | None:
+    """Where a ``...`` stands, in words."""
+    function = inspect.unwrap(function) if callable(function) else function
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return None
+    try:
+        lines = inspect.getsource(function).splitlines()
+        tree = ast.parse(textwrap.dedent("\n".join(lines)))
+    except (OSError, TypeError, SyntaxError):  # no source, or a lambda in the middle of a call
+        return "in it" if _holds_dots(code) else None
+    for node in _expressions(tree):
+        if isinstance(node, ast.Constant) and node.value is ...:
+            return f"in line {node.lineno}: {lines[node.lineno - 1].strip()}"
+    return None
+
+
+def _expressions(node: ast.AST) -> Iterator[ast.AST]:
+    """All nodes but annotations and what stands in square brackets: there a ``...`` means something else."""
+    yield node
+    for name, part in ast.iter_fields(node):
+        if name in ("annotation", "returns") or (isinstance(node, ast.Subscript) and name == "slice"):
+            continue
+        for child in part if isinstance(part, list) else [part]:
+            if isinstance(child, ast.AST):
+                yield from _expressions(child)
+
+
+def _holds_dots(code: CodeType) -> bool:
+    return any(c is ... or (isinstance(c, CodeType) and _holds_dots(c)) for c in code.co_consts)
+
+
+def inputs_of(function: Any, what: str) -> tuple[str, ...]:
+    """Names of the arguments that have to be given by their place.
+
+    Raises
+    ------
+    TypeMismatchError
+        It cannot be called, or says nothing of its arguments.
+    """
+    if not callable(function):
+        raise TypeMismatchError(f"{what} must be a function, got {type(function).__name__} {shown(function)}")
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        raise TypeMismatchError(f"{what}: {shown(function)} does not say which arguments it takes") from None
+    return tuple(
+        p.name for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    )
+
+
+def called(function: Callable[..., Any], arguments: Sequence[Any], at: str = "") -> Any:
+    """What a pupil's function gives.
+
+    Raises
+    ------
+    Told
+        It raised something, which is told with its line.
+    """
+    try:
+        return function(*arguments)
+    except Told:
+        raise
+    except Exception as error:
+        raise Told("failed", "raises", _raised(function, error) + (f", {at}" if at else "")) from error
+
+
+def _raised(function: Any, error: Exception) -> str:
+    said = " ".join(str(error).split())
+    words = f"it raised {type(error).__name__}{f': {said}' if said else ''}"
+    file = getattr(getattr(inspect.unwrap(function), "__code__", None), "co_filename", None)
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == file]
+    return f"{words}, in the line: {frames[-1].line}" if frames and frames[-1].line else words
+
+
+def numbers_of(result: Any, names: Sequence[str], what: str = "slope") -> tuple[float, ...]:
+    """A pupil's result as one float for each of `names`.
+
+    Raises
+    ------
+    Told
+        It is nothing, or another number of numbers, or no numbers.
+    """
+    if result is None:
+        raise Told("failed", "none", "it gives nothing back: is a `return` missing?")
+    if isinstance(result, tuple | list) or getattr(result, "shape", None):
+        given = list(result)
+    else:
+        given = [result]
+    if any(isinstance(number, EllipsisType) for number in given):
+        raise Told("empty", "", "nothing to check yet. Fill in the ...")
+    if len(given) != len(names):
+        wanted = ", ".join(names)
+        raise Told(
+            "failed", "count", f"it gives {_many(len(given))} back; wanted: one {what} for each input ({wanted})"
+        )
+    return tuple(_number(number, name, what) for number, name in zip(given, names, strict=True))
+
+
+def _number(given: Any, name: str, what: str) -> float:
+    if given is None:
+        raise Told("failed", "none", f"the {what} by {name} is None")
+    try:
+        if isinstance(given, str | bytes):
+            raise TypeError
+        return float(given)
+    except Exception:
+        raise Told("failed", "kind", f"the {what} by {name} is no number but {shown(given)}") from None
+
+
+def _many(count: int) -> str:
+    return "one number" if count == 1 else f"{count} numbers"

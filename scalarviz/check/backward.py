@@ -1,0 +1,178 @@
+"""`backward`: the rule of one operation, in three forms, or a whole walk back through any graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..arguments import explained
+from ..checks import text
+from ..errors import InputError, shown
+from ..scalar import ops
+from ..scalar.value import Value
+from .asked import check_filled, inputs_of, title_of
+from .gradient import answers, compared, differentiated, from_graph, matching, registered
+from .guesses import Floats, Guess, Tried
+from .points import COUNT, Places, bounds_of, places, seed_of, tolerance_of
+from .pulls import pulled_by, same_operand
+from .report import Report, looks_like, reported
+from .rules import anywhere, pulled, result_taken_for_input
+from .walks import check_walk
+
+
+@explained(name="check.backward")
+def backward(
+    op: Any,
+    of: Callable[..., Any] | str | None = None,
+    *,
+    between: tuple[float, float] | None = None,
+    tolerance: float = 1e-5,
+    seed: int = 0,
+    hint: str = "",
+) -> Report:
+    """Check the backward rule of one operation, or a walk back through whole graphs.
+
+    Parameters
+    ----------
+    op : callable or str
+        One of
+
+        * ``rule(a, b, upstream)``, with `of`: numbers to the gradient of each input;
+        * ``pull(node)``, with `of`: adds to the ``grad`` of each of ``node.parents`` what ``node.grad`` means for it;
+        * ``walk(root)``, without `of`: fills the ``grad`` of every leaf below a node, of any graph;
+        * the name of an operation, or the function that ``sv.register`` gave: its own derivatives.
+    of : callable or str, optional
+        The operation: a function of Values, or the name of one.
+    between : (float, float), optional
+        Where each input is drawn from; default (-2, 2), or where the operation is finite.
+    tolerance : float
+        Largest accepted error, relative to ``max(1, |expected|)``.
+    seed : int
+        Of the 50 points, or graphs.
+    hint : str
+        What the author of the exercise says from the second failing call in a row on.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    TypeMismatchError
+        `op` or `of` is no function of Values.
+    UnknownNameError
+        There is no such operation.
+    InputError
+        `pull` is asked about a function of several operations; or hardly a point in `between` is one where the
+        operation is finite and has a slope.
+
+    Examples
+    --------
+    >>> report = backward(lambda a, b, upstream: (b, a), of="mul")
+    >>> bool(report), report.cause
+    (False, 'upstream')
+    """
+    hint, width = text(hint, "check.backward: hint"), tolerance_of(tolerance, "check.backward")
+    seed_of(seed, "check.backward")
+    name = op if isinstance(op, str) else registered(op)
+    title = name or title_of(op)
+
+    return reported("backward", title, hint, lambda: _found(op, of, name, title, (between, width, seed)))
+
+
+def _found(op: Any, of: Any, name: str, title: str, drawn: tuple[Any, float, int]) -> Report:
+    """The report on any of the four forms."""
+    check_filled(op)
+    if name and of is None:
+        return _operation(name, *drawn)
+    own = inputs_of(op, "check.backward: op")
+    if of is not None:
+        return _rule(op, own, of, title, drawn)
+    if len(own) != 1:
+        raise InputError(
+            f"check.backward: {title} takes {len(own)} arguments: the rule of which operation is it? Name it, "
+            'of="mul"; a walk through whole graphs takes one, walk(root)'
+        )
+    return check_walk(op, title, *drawn[1:])
+
+
+def _operation(name: str, between: Any, tolerance: float, seed: int) -> Report:
+    """An operation of the table by itself: the derivatives that its entry names."""
+    entry = ops.get(name)
+    there = _where(name, between, seed)
+    got = np.array([pulled(name, row) for row in there.numbers.tolist()])
+    carried = [k for k, partial in enumerate(entry.partials) if partial is not None]
+    if not carried:
+        raise InputError(f"check.backward: the operation {shown(name)} has no derivative by any operand")
+    names = tuple(entry.args[k] for k in carried)
+    numbers, slopes = there.numbers[:, carried], there.slopes[:, carried]
+    return compared(name, Tried(names, numbers, slopes, there.values, got[:, carried], None, tolerance))
+
+
+def _where(of: Any, between: Any, seed: int) -> Places:
+    whole, names = differentiated(of, "check.backward")
+    name = of if isinstance(of, str) else registered(of)
+    if between is None and name:
+        found = anywhere(name, seed)
+        if found is not None:
+            return found
+    ends = bounds_of((-2.0, 2.0) if between is None else between, "check.backward")
+    return places(whole, len(names), ends, seed, "check.backward")
+
+
+def _rule(op: Any, own: tuple[str, ...], of: Any, title: str, drawn: tuple[Any, float, int]) -> Report:
+    between, tolerance, seed = drawn
+    whole, theirs = differentiated(of, "check.backward")
+    there = _where(of, between, seed)
+    draw = np.random.default_rng([seed, 1])
+    up = draw.uniform(0.5, 2.0, COUNT) * draw.choice([-1.0, 1.0], COUNT)
+    if len(own) == 1:
+        return _pull(op, of, whole, theirs, there, up, (title, tolerance))
+    names = matching(own, theirs, 1)
+    got = answers(op, np.column_stack([there.numbers, up]), names)
+    tried = Tried(names, there.numbers, there.slopes, there.values, got, up, tolerance, own[-1])
+    return _told(title, tried, of, whole)
+
+
+def _told(title: str, tried: Tried, of: Any, whole: Callable[..., Any], *lines: str) -> Report:
+    """The report on a rule; of an operation of the table it is known what could be taken for what."""
+    wrong = tried.first_wrong()
+    guesses: list[Guess] = []
+    if wrong is not None:
+        guesses = from_graph(whole, tried)
+        name = of if isinstance(of, str) else registered(of)
+        if name and tried.upstream is not None:
+            there = Places(tried.numbers, tried.slopes, tried.values)
+            guesses += result_taken_for_input(name, there, wrong[0], tried.upstream)
+    return compared(title, tried, guesses, lines)
+
+
+def _pull(
+    op: Any,
+    of: Any,
+    whole: Callable[..., Any],
+    names: tuple[str, ...],
+    there: Places,
+    up: Floats,
+    said: tuple[str, float],
+) -> Report:
+    """Micrograd's form: with gradients that are there already, and then with one operand at two places."""
+    title, tolerance = said
+    first = whole(*map(Value, there.numbers[0]))
+    if not all(node.op == "" for node in first.parents):
+        raise InputError(
+            f"check.backward: {title}(node) is the rule of one operation, and of= is made of several "
+            f"({shown(first)}); ask about one of them"
+        )
+    added, after = pulled_by(op, whole, there.numbers, up)
+    tried = Tried(names, there.numbers, there.slopes, there.values, added, up, tolerance, "node.grad")
+    if tried.first_wrong() is None:
+        return same_operand(op, whole, there, up, said)
+    lost = Tried(names, there.numbers, there.slopes, there.values, after, up, tolerance, "node.grad")
+    if lost.first_wrong() is None:
+        report = _told(title, tried, of, whole)
+        return Report(title, "wrong", report.lines, "overwrite", looks_like("overwrite"), report.where, report.got,
+                      report.expected)  # fmt: skip
+    return _told(title, tried, of, whole)

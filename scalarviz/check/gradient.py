@@ -1,0 +1,234 @@
+"""`gradient`: slopes that a pupil wrote by hand, or a function of Values whose backward is to be right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..arguments import explained
+from ..checks import text
+from ..scalar import mask, ops
+from ..scalar.differences import by_backward
+from ..scalar.functions import function
+from ..scalar.value import Value
+from .asked import called, check_filled, inputs_of, numbers_of, title_of
+from .guesses import Floats, Guess, Tried, guessed
+from .points import COUNT, Places, bounds_of, places, seed_of, tolerance_of
+from .report import Report, Told, looks_like, reported
+from .rules import sound
+from .ways import operations, shares, slopes_inside, some_of
+
+AGAIN = 5
+"""Points at which a function is called twice, to see whether it gives the same."""
+
+
+@explained(name="check.gradient")
+def gradient(
+    fn: Any,
+    of: Callable[..., Any] | str | None = None,
+    *,
+    between: tuple[float, float] = (-2.0, 2.0),
+    tolerance: float = 1e-5,
+    seed: int = 0,
+    hint: str = "",
+) -> Report:
+    """Check slopes that were written by hand; without `of`, the gradients that backward makes of a function of Values.
+
+    Parameters
+    ----------
+    fn : callable
+        With `of`: takes as many numbers as `of`, gives the slope by each of them (a tuple, or one number alone).
+        Without: a function of Values that gives a Value, as :func:`scalarviz.gradcheck` takes it.
+    of : callable or str, optional
+        Whose slopes: a function of Values, or the name of an operation.
+    between : (float, float)
+        Where each input is drawn from.
+    tolerance : float
+        Largest accepted error, relative to ``max(1, |expected|)``.
+    seed : int
+        Of the 50 points.
+    hint : str
+        What the author of the exercise says from the second failing call in a row on.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    TypeMismatchError
+        `fn` or `of` is no function of Values.
+    InputError
+        Hardly a point in `between` is one where the function is finite and has a slope.
+
+    Examples
+    --------
+    >>> report = gradient(lambda x, y: (x, y), of=lambda x, y: x * y)
+    >>> bool(report), report.cause
+    (False, 'swapped')
+    """
+    hint, width = text(hint, "check.gradient: hint"), tolerance_of(tolerance, "check.gradient")
+    seed_of(seed, "check.gradient")
+    ends = bounds_of(between, "check.gradient")
+
+    return reported("gradient", title_of(fn), hint, lambda: _found(fn, of, (ends, width, seed)))
+
+
+def _found(fn: Any, of: Any, drawn: tuple[tuple[float, float], float, int]) -> Report:
+    """The report on either form."""
+    ends, tolerance, seed = drawn
+    check_filled(fn)
+    own = inputs_of(fn, "check.gradient: fn")
+    if of is None:
+        return _of_backward(fn, own, *drawn)
+    whole, theirs = differentiated(of, "check.gradient")
+    names = matching(own, theirs)
+    there = places(whole, len(theirs), ends, seed, "check.gradient")
+    got = answers(fn, there.numbers, names)
+    tried = Tried(names, there.numbers, there.slopes, there.values, got, None, tolerance)
+    return compared(title_of(fn), tried, from_graph(whole, tried))
+
+
+def differentiated(of: Any, title: str) -> tuple[Callable[..., Any], tuple[str, ...]]:
+    """The function whose slopes are asked for, and what its inputs are called."""
+    if isinstance(of, str):
+        return function(of), ops.get(of).args
+    name = registered(of)
+    return (of, ops.get(name).args) if name else (of, inputs_of(of, f"{title}: of"))
+
+
+def registered(of: Any) -> str:
+    """The name of the operation that a function of the package, or of ``sv.register``, applies; empty for others."""
+    name = getattr(of, "__name__", "")
+    return name if getattr(of, "__module__", "") == function.__module__ and name in ops.TABLE else ""
+
+
+def matching(own: Sequence[str], theirs: Sequence[str], more: int = 0) -> tuple[str, ...]:
+    """What the inputs are called in the pupil's function, which takes `more` arguments behind them.
+
+    Raises
+    ------
+    Told
+        It takes another number of them.
+    """
+    if len(own) != len(theirs) + more:
+        wanted = ", ".join([*theirs, *(["upstream"] if more else [])])
+        raise Told("failed", "arguments", f"it takes {len(own)} arguments; wanted are {len(theirs) + more}: {wanted}")
+    return tuple(own[: len(theirs)])
+
+
+def answers(fn: Callable[..., Any], rows: Floats, names: Sequence[str]) -> Floats:
+    """What a pupil's function gives for each row, shape (rows, names); some are asked twice.
+
+    Raises
+    ------
+    Told
+        It raises, gives no numbers, or gives others the second time.
+    """
+    found = [_answer(fn, row, names) for row in rows.tolist()]
+    for row, before in zip(rows[:AGAIN].tolist(), found, strict=False):
+        if not np.array_equal(_answer(fn, row, names), before, equal_nan=True):
+            raise Told("failed", "random", f"it gives other numbers at a second call, {_at(names, row)}")
+    return np.array(found)
+
+
+def _answer(fn: Callable[..., Any], row: Sequence[float], names: Sequence[str]) -> tuple[float, ...]:
+    return numbers_of(called(fn, row, _at(names, row)), names)
+
+
+def _at(names: Sequence[str], row: Sequence[float]) -> str:
+    """``at x = 0.5, y = -1``."""
+    return "at " + ", ".join(f"{name} = {number:.4g}" for name, number in zip(names, row, strict=False))
+
+
+def compared(title: str, tried: Tried, guesses: Sequence[Guess] = (), more: Sequence[str] = ()) -> Report:
+    """The report on slopes.
+
+    Parameters
+    ----------
+    guesses : sequence of Guess
+        Mistakes in the first input that differs which only who knows the function can make.
+    more : sequence of str
+        Lines that are said at the end.
+    """
+    wrong = tried.first_wrong()
+    if wrong is None:
+        return Report(title, "right", (f"right at all {COUNT} points.",))
+    k, at = wrong
+    cause, details = guessed(tried, k, guesses)
+    got, expected = float(tried.got[at, k]), float(tried.expected[at, k])
+    up = "" if tried.upstream is None else f", {tried.above} = {tried.upstream[at]:.4g}"
+    lines = (
+        f"not yet: {tried.agreeing()} of {COUNT} points agree.",
+        f"{_at(tried.names, tried.numbers[at])}{up}: by {tried.names[k]} you have {_shown(got, expected)}, "
+        f"it is {_shown(expected, got)}.",
+        *more,
+    )  # fmt: skip
+    looks = looks_like(cause, **details)
+    return Report(title, "wrong", lines, cause, looks, tried.names[k], got, expected)
+
+
+def _shown(number: float, other: float) -> str:
+    """With as many digits as tell the two apart."""
+    return next((a for d in (4, 6, 9) if (a := f"{number:.{d}g}") != f"{other:.{d}g}"), repr(number))
+
+
+def from_graph(whole: Callable[..., Any], tried: Tried) -> list[Guess]:
+    """Mistakes that only the function's own graph knows: a link that is missing, a way that is not counted."""
+    wrong = tried.first_wrong()
+    if wrong is None:
+        return []
+    k, graphs = wrong[0], []
+    for row in tried.numbers.tolist():
+        leaves = [Value(number) for number in row]
+        graphs.append((whole(*leaves), leaves))
+    up = np.ones(len(graphs)) if tried.upstream is None else tried.upstream
+    found = []
+    names = operations(graphs[0][0])
+    for op in names if len(names) > 1 or tried.upstream is None else ():
+        without = [sum(shares(root, leaves, op)[k]) for root, leaves in graphs]
+        found.append(Guess("slope", np.array(without) * up, {"op": op}))
+    inside = [slopes_inside(root) for root, _ in graphs]
+    if len({len(nodes) for nodes in inside}) == 1:
+        columns = zip(*inside, strict=True)
+        ends = [Guess("inner", np.array([s for _, s in column]) * up, {"op": column[0][0]}) for column in columns]
+        found = [*ends, *found]
+    parts = [shares(root, leaves)[k] for root, leaves in graphs]
+    if len({len(part) for part in parts}) == 1:
+        details = {"name": tried.names[k], "uses": len(parts[0])}
+        sums = zip(*(some_of(part) for part in parts), strict=True)
+        found += [Guess("path", np.array(column) * up, details) for column in sums]
+    return found
+
+
+def _of_backward(
+    fn: Callable[..., Any], names: tuple[str, ...], ends: tuple[float, float], tolerance: float, seed: int
+) -> Report:
+    """Backward against finite differences, as `gradcheck` compares them, at many points."""
+    held = mask.held(fn)
+    there = _asked_places(held, fn, names, ends, seed)
+    got = np.array([by_backward(held, row, "check.gradient") for row in there.numbers.tolist()])
+    tried = Tried(names, there.numbers, there.slopes, there.values, got, None, tolerance)
+    report = compared(title_of(fn), tried, from_graph(held, tried))
+    if report.passed:
+        return report
+    wrong = [op for op in operations(held(*map(Value, there.numbers[0]))) if op in ops.TABLE and not sound(op)]
+    return replace(report, cause="operation", looks=looks_like("operation", op=wrong[0])) if wrong else report
+
+
+def _asked_places(
+    held: Callable[..., Any], fn: Any, names: tuple[str, ...], ends: tuple[float, float], seed: int
+) -> Places:
+    """The points of a pupil's own function; what is wrong with it is told, not raised."""
+    draw = np.random.default_rng(seed).uniform(*ends, len(names)).tolist()
+    first, second = (called(held, [Value(x) for x in draw], _at(names, draw)) for _ in range(2))
+    if first is None:
+        raise Told("failed", "none", "it gives nothing back: is a `return` missing?")
+    if not isinstance(first, Value):
+        raise Told("failed", "kind", f"it gives {type(first).__name__} back; wanted is a Value: compute with it")
+    if first.data != second.data and first.data == first.data:
+        raise Told("failed", "random", f"it gives another number at a second call, {_at(names, draw)}")
+    return places(held, len(names), ends, seed, "check.gradient")

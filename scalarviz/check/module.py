@@ -1,0 +1,219 @@
+"""`module`: a class of a pupil's own against a ready-made one, or against finite differences alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arguments import explained
+from ..checks import integer, text
+from ..errors import InputError, TypeMismatchError, shown
+from ..nn import Module, Parameter
+from .asked import called, check_filled
+from .guesses import Floats
+from .made import Made, outputs_of
+from .module_guesses import cause_of
+from .points import COUNT, seed_of, tolerance_of
+from .report import Report, Told, looks_like, reported
+
+STEP = 1e-4
+
+
+@explained(name="check.module")
+def module(
+    cls: Any,
+    *arguments: Any,
+    like: Any = None,
+    inputs: int | None = None,
+    tolerance: float = 1e-5,
+    seed: int = 0,
+    hint: str = "",
+) -> Report:
+    """Check a module that a pupil wrote: its weights, its outputs, and the gradient of every weight.
+
+    Parameters
+    ----------
+    cls : type or Module
+        A subclass of :class:`nn.Module`, or one that is made already.
+    *arguments
+        What the class is made with.
+    like : Module, optional
+        What it should be like: with the same numbers in its weights, in their order, it gives the same outputs.
+    inputs : int, optional
+        Numbers that it takes; those of `like`'s first layer where that says it.
+    tolerance : float
+        Largest accepted error, relative to ``max(1, |expected|)``.
+    seed : int
+        Of the 50 inputs and of the weights.
+    hint : str
+        What the author of the exercise says from the second failing call in a row on.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    TypeMismatchError
+        `cls` is no Module, or `like` none.
+    InputError
+        Nobody says how many inputs there are.
+    """
+    hint, width = text(hint, "check.module: hint"), tolerance_of(tolerance, "check.module")
+    seed_of(seed, "check.module")
+    title = getattr(cls, "__name__", type(cls).__name__) if cls is not ... else "your module"
+    if like is not None and not isinstance(like, Module):
+        raise TypeMismatchError(f"check.module: like= is a Module, such as nn.Perceptron(3), got {shown(like)}")
+
+    def find() -> Report:
+        check_filled(cls if isinstance(cls, type) or cls is ... else type(cls))
+        made = _made(cls, arguments)
+        draw = np.random.default_rng(seed)
+        rows = draw.uniform(-1.5, 1.5, (COUNT, _inputs(like, inputs)))
+        if like is None:
+            return _by_differences(title, made, rows, draw, width)
+        return _beside(title, made, like, rows, draw, width)
+
+    return reported("module", title, hint, find)
+
+
+def _beside(title: str, made: Made, like: Module, rows: Floats, draw: Any, tolerance: float) -> Report:
+    """Against the ready-made one, which keeps its numbers: it may be in use elsewhere."""
+    oracle = Made(like, list(like.parameters()))
+    kept = [np.array(part.data) for part in oracle.parts]
+    try:
+        return _against(title, made, oracle, rows, draw, tolerance)
+    finally:
+        for part, numbers in zip(oracle.parts, kept, strict=True):
+            part.data = numbers if isinstance(part, Parameter) else float(numbers)
+
+
+def _made(cls: Any, arguments: Sequence[Any]) -> Made:
+    if isinstance(cls, type):
+        if not issubclass(cls, Module):
+            raise Told("failed", "kind", f"it is no module: write class {cls.__name__}(nn.Module)")
+        cls = called(cls, arguments)
+    if not isinstance(cls, Module):
+        raise TypeMismatchError(f"check.module: cls is a class of modules or a Module, got {shown(cls)}")
+    return Made(cls, list(cls.parameters()))
+
+
+def _inputs(like: Any, inputs: int | None) -> int:
+    if inputs is not None:
+        return integer("check.module: inputs", inputs, 1)
+    for part in () if like is None else like.modules() if hasattr(like, "modules") else (like,):
+        for name in ("in_features", "n_inputs", "n_in"):
+            if isinstance(getattr(part, name, None), int):
+                return int(getattr(part, name))
+    raise InputError("check.module: say how many numbers it takes, inputs=3")
+
+
+def _against(title: str, made: Made, oracle: Made, rows: Floats, draw: Any, tolerance: float) -> Report:
+    if made.size != oracle.size:
+        return _sizes(title, made, oracle)
+    numbers = draw.uniform(-1.0, 1.0, made.size)
+    made.put(numbers)
+    oracle.put(numbers)
+    wanted = np.array([[v.data for v in outputs_of(oracle, row)] for row in rows.tolist()])
+    got = _given(made, rows, wanted.shape[1])
+    wrong = ~(np.abs(got - wanted) <= tolerance * np.maximum(1.0, np.abs(wanted)))
+    if wrong.any():
+        at, k = (int(i) for i in np.argwhere(wrong)[0])
+        cause, details = cause_of(oracle, rows, numbers, got, tolerance)
+        lines = (
+            f"not yet: {COUNT - int(wrong.any(axis=1).sum())} of {COUNT} inputs give the right outputs.",
+            f"for the input {_row(rows[at])} it gives {got[at, k]:.5g}, it should give {wanted[at, k]:.5g}.",
+        )
+        looks = looks_like(cause, **details)
+        return Report(title, "wrong", lines, cause, looks, f"output {k}", float(got[at, k]), float(wanted[at, k]))
+    return _gradients(title, made, rows, lambda row: _backward(oracle, row), tolerance)
+
+
+def _sizes(title: str, made: Made, oracle: Made) -> Report:
+    """Another number of weights: which ones were found."""
+    names = made.weight_names()
+    found = f"Found: {', '.join(names[:6])}{' ...' if len(names) > 6 else ''}." if names else "None was found."
+    looks = looks_like("parameters", got=made.size, expected=oracle.size, found=found)
+    lines = ("not yet: it has not the weights that it should have.",)
+    return Report(title, "wrong", lines, "parameters", looks, "", made.size, oracle.size)
+
+
+def _given(made: Made, rows: Floats, outputs: int) -> Floats:
+    found = []
+    for row in rows.tolist():
+        values = outputs_of(made, row)
+        if len(values) != outputs:
+            raise Told(
+                "failed",
+                "count",
+                f"it gives {len(values)} outputs, wanted {'is 1' if outputs == 1 else f'are {outputs}'}",
+            )
+        found.append([value.data for value in values])
+    again = [value.data for value in outputs_of(made, rows[0].tolist())]
+    if again != found[0] and not np.isnan(found[0]).any():
+        raise Told("failed", "random", "it gives other numbers at a second call with the same input")
+    return np.array(found)
+
+
+def _outputs(count: int) -> str:
+    return "one output" if count == 1 else f"{count} outputs"
+
+
+def _row(row: Floats) -> str:
+    return f"[{', '.join(f'{x:.3g}' for x in row)}]"
+
+
+def _backward(made: Made, row: Sequence[float]) -> Floats:
+    """Gradients of all weights of the sum of the outputs, each output counted differently."""
+    made.clear()
+    for k, value in enumerate(outputs_of(made, row)):
+        value.backward(1.0 + 0.5 * k)
+    return made.grads()
+
+
+def _gradients(
+    title: str, made: Made, rows: Floats, expected_at: Callable[[Sequence[float]], Floats], tolerance: float
+) -> Report:
+    names = made.weight_names()
+    for row in rows.tolist():
+        got, expected = _backward(made, row), expected_at(row)
+        wrong = ~(np.abs(got - expected) <= tolerance * np.maximum(1.0, np.abs(expected)))
+        if wrong.any():
+            k = int(np.argmax(wrong))
+            lost = [i for i in np.flatnonzero(wrong) if got[i] == 0]
+            cause = "detached" if lost else ""
+            k = int(lost[0]) if lost else k
+            lines = (
+                "not yet: the outputs are right, a gradient is not.",
+                f"for the input {_row(np.array(row))}: {names[k]} has the gradient {got[k]:.5g}, it should be "
+                f"{expected[k]:.5g}.",
+            )
+            looks = looks_like(cause, name=names[k])
+            return Report(title, "wrong", lines, cause, looks, names[k], float(got[k]), float(expected[k]))
+    return Report(title, "right", (f"outputs and gradients are right at all {COUNT} inputs.",))
+
+
+def _by_differences(title: str, made: Made, rows: Floats, draw: Any, tolerance: float) -> Report:
+    """Without a ready-made one: the gradients against finite differences."""
+    if not made.size:
+        looks = looks_like("parameters", got=0, expected="some", found="None was found.")
+        return Report(title, "wrong", ("not yet: it has no weights.",), "parameters", looks, "", 0.0)
+    numbers = draw.uniform(-1.0, 1.0, made.size)
+    made.put(numbers)
+    _given(made, rows, len(outputs_of(made, rows[0].tolist())))
+
+    def total(row: Sequence[float], weights: Floats) -> float:
+        made.put(weights)
+        return float(sum(value.data * (1.0 + 0.5 * k) for k, value in enumerate(outputs_of(made, row))))
+
+    def expected(row: Sequence[float]) -> Floats:
+        found = np.empty(made.size)
+        for k in range(made.size):
+            nudge = STEP * np.eye(made.size)[k]
+            found[k] = (total(row, numbers + nudge) - total(row, numbers - nudge)) / (2 * STEP)
+        made.put(numbers)
+        return found
+
+    return _gradients(title, made, rows[: COUNT if made.size <= 20 else 5], expected, max(tolerance, 1e-5))

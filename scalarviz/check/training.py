@@ -1,0 +1,182 @@
+"""`training`: one step of gradient descent that a pupil wrote, on small problems, three times each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..arguments import explained
+from ..checks import text
+from ..optim import SGD
+from ..scalar.value import Value
+from ..scalar.weight import Weight
+from .asked import called, check_filled, inputs_of, title_of
+from .points import COUNT, seed_of, tolerance_of
+from .report import Report, Told, looks_like, reported
+from .steps import MISTAKES, Numbers, right
+
+STEPS = 3
+
+
+@dataclass(slots=True)
+class Problem:
+    """A few weights, one sample, and a loss: ``(sum of w * x - target)**2``.
+
+    Attributes
+    ----------
+    start, inputs : list of float
+    target, lr : float
+    weights : list of Weight
+        The objects that the pupil's step gets.
+    called : int
+        How often the loss was asked for.
+    """
+
+    start: list[float]
+    inputs: list[float]
+    target: float
+    lr: float
+    weights: list[Weight] = field(default_factory=list)
+    called: int = 0
+
+    def __post_init__(self) -> None:
+        self.weights = [Weight(number, name=f"w{k}") for k, number in enumerate(self.start)]
+
+    def loss(self) -> Value:
+        """The loss at the weights of now."""
+        self.called += 1
+        total: Any = -self.target
+        for weight, x in zip(self.weights, self.inputs, strict=True):
+            total = weight * x + total
+        return total * total  # type: ignore[no-any-return]
+
+
+def problems(seed: int) -> list[Problem]:
+    """Fifty of them; no two weights see the same input, and no step jumps over the goal."""
+    draw = np.random.default_rng(seed)
+    found = []
+    for _ in range(COUNT):
+        count = int(draw.integers(2, 4))
+        inputs = (draw.uniform(0.4, 1.6, count) * draw.choice([-1.0, 1.0], count)).tolist()
+        start = draw.uniform(-2.0, 2.0, count).tolist()
+        target, lr = float(draw.uniform(3.0, 6.0)), float(draw.uniform(0.01, 0.05))
+        found.append(Problem(start, inputs, target, lr))
+    return found
+
+
+@explained(name="check.training")
+def training(step: Any, *, tolerance: float = 1e-6, seed: int = 0, hint: str = "") -> Report:
+    """Check one step of gradient descent.
+
+    Parameters
+    ----------
+    step : callable
+        ``step(weights, loss, lr)``: a list of Weights, a function without arguments that computes the loss from them (a
+        Value), the learning rate. Or ``step(optimizer, loss)`` with an :class:`optim.SGD` of the weights.
+    tolerance : float
+        Largest accepted error of a weight, relative to ``max(1, |expected|)``.
+    seed : int
+        Of the 50 problems.
+    hint : str
+        What the author of the exercise says from the second failing call in a row on.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    TypeMismatchError
+        `step` is no function.
+
+    Examples
+    --------
+    >>> def step(optimizer, loss):
+    ...     loss().backward()
+    ...     optimizer.step()
+    >>> training(step).cause
+    'zero_grad'
+    """
+    hint, width = text(hint, "check.training: hint"), tolerance_of(tolerance, "check.training")
+    seed_of(seed, "check.training")
+
+    def find() -> Report:
+        check_filled(step)
+        own = inputs_of(step, "check.training: step")
+        if len(own) not in (2, 3):
+            raise Told(
+                "failed", "arguments", f"it takes {len(own)} arguments; wanted is step(weights, loss, lr) or "
+                "step(optimizer, loss)"
+            )  # fmt: skip
+        there = problems(seed)
+        return _compared(title_of(step), there, [_gone(step, len(own), one) for one in there], width)
+
+    return reported("training", title_of(step), hint, find)
+
+
+def _gone(step: Callable[..., Any], arguments: int, problem: Problem) -> Numbers:
+    """The weights after each step of the pupil's."""
+    rest: Sequence[Any] = (problem.weights, problem.loss, problem.lr)
+    if arguments == 2:
+        rest = (SGD(problem.weights, lr=problem.lr), problem.loss)
+    way = []
+    for _ in range(STEPS):
+        called(step, rest)
+        way.append([weight.data for weight in problem.weights])
+    if not np.isfinite(way).all():
+        raise Told("wrong", "nan", "a weight is no finite number afterwards.")
+    return way
+
+
+def _compared(title: str, there: Sequence[Problem], found: Sequence[Numbers], tolerance: float) -> Report:
+    wanted = [right(one, STEPS) for one in there]
+    differ = [_first(got, expected, tolerance) for got, expected in zip(found, wanted, strict=True)]
+    wrong = [(p, place) for p, place in enumerate(differ) if place is not None]
+    if not wrong:
+        return Report(title, "right", (f"right for all {COUNT} problems, {STEPS} steps each.",))
+    p, (at, k) = wrong[0]
+    got, expected = found[p][at][k], wanted[p][at][k]
+    lines: tuple[str, ...] = (
+        f"not yet: {COUNT - len(wrong)} of {COUNT} problems agree.",
+        f"after step {at + 1}, with lr = {there[p].lr:.3g}: w{k} is {got:.5g}, it should be {expected:.5g}"
+        f" (it began at {there[p].start[k]:.5g}).",
+    )
+    cause, details = _cause(there, found, tolerance)
+    if not cause and not any(one.called for one in there):
+        lines = (*lines, "the loss was never computed: loss() gives it.")
+    return Report(title, "wrong", lines, cause, looks_like(cause, **details), f"w{k}", got, expected)
+
+
+def _first(got: Numbers, expected: Numbers, tolerance: float) -> tuple[int, int] | None:
+    """Step and weight that differ first."""
+    for at, (a, b) in enumerate(zip(got, expected, strict=True)):
+        for k, (x, y) in enumerate(zip(a, b, strict=True)):
+            if not abs(x - y) <= tolerance * max(1.0, abs(y)):
+                return at, k
+    return None
+
+
+def _cause(there: Sequence[Problem], found: Sequence[Numbers], tolerance: float) -> tuple[str, dict[str, Any]]:
+    for cause, way in MISTAKES:
+        if all(_first(got, way(one, STEPS), tolerance) is None for one, got in zip(there, found, strict=True)):
+            return cause, {"name": "w0"}
+    still = [k for k in range(2) if all(got[-1][k] == one.start[k] for one, got in zip(there, found, strict=True))]
+    if still:
+        return "some", {"name": f"w{still[0]}"}
+    if all(got[-1][-1] == one.start[-1] for one, got in zip(there, found, strict=True)):
+        return "some", {"name": "the last one"}
+    factor = _factor(there, found)
+    return ("factor", {"factor": f"{factor:.4g}"}) if factor is not None else ("", {})
+
+
+def _factor(there: Sequence[Problem], found: Sequence[Numbers]) -> float | None:
+    """By how much all first steps are too long."""
+    moved = [
+        (got[0][k] - one.start[k]) / (right(one, 1)[0][k] - one.start[k])
+        for one, got in zip(there, found, strict=True)
+        for k in range(len(one.start))
+    ]
+    return moved[0] if np.allclose(moved, moved[0], rtol=1e-4, atol=0) and not np.isclose(moved[0], 1) else None

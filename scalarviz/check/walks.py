@@ -1,0 +1,158 @@
+"""A pupil's own walk back through a graph, on many graphs; and the walks that are usual mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..scalar.value import Value
+from .asked import called
+from .points import COUNT
+from .report import Report, Told, looks_like
+from .ways import ordered, shares
+
+Graph = tuple[Value, list[Value], str]
+Walk = Callable[[Value], dict[int, float]]
+
+
+def graphs(seed: int) -> Iterator[Graph]:
+    """Fifty graphs with their leaves and how they are written: small well-known ones first, then random ones."""
+    a, b = Value(2.0, "a"), Value(-3.0, "b")
+    yield a * b + a, [a, b], "a * b + a"
+    a = Value(2.0, "a")
+    c = a + a
+    yield c + c, [a], "c + c with c = a + a"
+    a, b = Value(0.5, "a"), Value(-1.5, "b")
+    c = a * b
+    yield c.tanh() * c + a, [a, b], "tanh(c) * c + a with c = a * b"
+    draw = np.random.default_rng(seed)
+    for _ in range(COUNT - 3):
+        leaves = [Value(float(draw.uniform(-1.5, 1.5)), name) for name in "abc"[: draw.integers(1, 4)]]
+        nodes = list(leaves)
+        for _ in range(int(draw.integers(3, 9))):
+            one, other = (nodes[int(draw.integers(max(0, len(nodes) - 4), len(nodes)))] for _ in range(2))
+            nodes.append((one + other, one * other, one - other, one.tanh())[int(draw.integers(4))])
+        root = nodes[-1]
+        below = ordered(root)
+        yield root, [leaf for leaf in leaves if leaf in below], f"a random one of {len(below)} nodes"
+
+
+def check_walk(walk: Callable[..., Any], title: str, tolerance: float, seed: int) -> Report:
+    """Compare what a pupil's walk leaves in the leaves."""
+    tried: list[Graph] = list(graphs(seed))
+    wanted = [[sum(parts) for parts in shares(root, leaves)] for root, leaves, _ in tried]
+    found: list[list[float]] = []
+    for root, leaves, text in tried:
+        for node in ordered(root):
+            node.grad = 0.0
+        called(walk, (root,), f"in the graph {text}")
+        found.append([_number(leaf) for leaf in leaves])
+    wrong = [
+        (g, k)
+        for g, (got, right) in enumerate(zip(found, wanted, strict=True))
+        for k in range(len(right))
+        if not abs(got[k] - right[k]) <= tolerance * max(1.0, abs(right[k]))
+    ]
+    if not wrong:
+        return Report(title, "right", (f"right in all {COUNT} graphs.",))
+    g, k = wrong[0]
+    root, leaves, text = tried[g]
+    agree = COUNT - len({graph for graph, _ in wrong})
+    got, right, name = found[g][k], wanted[g][k], leaves[k].label
+    lines = (
+        f"not yet: {agree} of {COUNT} graphs agree.",
+        f"in {text}: {name}.grad is {got:.4g} afterwards, it should be {right:.4g}.",
+    )
+    cause = _cause(tried, found, tolerance)
+    return Report(title, "wrong", lines, cause, looks_like(cause, name=name), name, got, right)
+
+
+def _number(leaf: Value) -> float:
+    try:
+        return float(leaf.grad)
+    except (TypeError, ValueError):
+        raise Told("failed", "kind", f"{leaf.label}.grad is no number afterwards but {leaf.grad!r}") from None
+
+
+def _cause(tried: Sequence[Graph], found: Sequence[Sequence[float]], tolerance: float) -> str:
+    """The first usual mistake that leaves the same in every graph."""
+    for cause, walk in WALKS:
+        if all(_same(walk(root), leaves, got, tolerance) for (root, leaves, _), got in zip(tried, found, strict=True)):
+            return cause
+    return ""
+
+
+def _same(grads: dict[int, float], leaves: Sequence[Value], got: Sequence[float], tolerance: float) -> bool:
+    expected = [grads.get(id(leaf), 0.0) for leaf in leaves]
+    return all(abs(a - b) <= tolerance * max(1.0, abs(b)) for a, b in zip(got, expected, strict=True))
+
+
+def _in_order(nodes: Sequence[Value], root: Value, keep: bool = False, sign: float = 1.0) -> dict[int, float]:
+    """Each node once, in this order; `keep`: the last gradient that comes takes the place of the others."""
+    grads = {id(root): 1.0}
+    for node in nodes:
+        for parent, slope in zip(node.parents, node.local_gradients, strict=True):
+            share = sign * slope * grads.get(id(node), 0.0)
+            grads[id(parent)] = share + (0.0 if keep else grads.get(id(parent), 0.0))
+    return grads
+
+
+def _found_first(root: Value) -> list[Value]:
+    """Breadth first: a node when it is found."""
+    nodes = [root]
+    for node in nodes:  # grows meanwhile
+        nodes += [parent for parent in dict.fromkeys(node.parents) if not any(parent is n for n in nodes)]
+    return nodes
+
+
+def _depth_first(root: Value) -> list[Value]:
+    """Depth first: a node when it is found, and all below it before its neighbour."""
+    nodes: list[Value] = []
+
+    def visit(node: Value) -> None:
+        if not any(node is n for n in nodes):
+            nodes.append(node)
+            for parent in node.parents:
+                visit(parent)
+
+    visit(root)
+    return nodes
+
+
+def _each_way(root: Value, at_once: bool = False) -> dict[int, float]:
+    """A recursion without memory: a node hands on all that it has whenever it is come to.
+
+    With `at_once` it goes on at each parent before it tells the next one.
+    """
+    grads = {id(root): 1.0}
+    left = 20_000
+
+    def visit(node: Value) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            return
+        for parent, slope in zip(node.parents, node.local_gradients, strict=True):
+            grads[id(parent)] = grads.get(id(parent), 0.0) + slope * grads[id(node)]
+            if at_once:
+                visit(parent)
+        for parent in () if at_once else node.parents:
+            visit(parent)
+
+    visit(root)
+    return grads
+
+
+WALKS: tuple[tuple[str, Walk], ...] = (
+    ("root", lambda root: {}),
+    ("order", lambda root: _in_order(ordered(root), root)),
+    ("overwrite", lambda root: _in_order(ordered(root)[::-1], root, keep=True)),
+    ("sign", lambda root: _in_order(ordered(root)[::-1], root, sign=-1.0)),
+    ("found", lambda root: _in_order(_found_first(root), root)),
+    ("found", lambda root: _in_order(_depth_first(root), root)),
+    ("visits", _each_way),
+    ("visits", lambda root: _each_way(root, at_once=True)),
+)
+"""Usual mistakes, and what they leave."""
