@@ -23,6 +23,7 @@ from scalarviz.run.scene import SIDES
 from ._schedule import SCHEDULES, Plan, parse_schedule
 
 WEIGHTS = ".safetensors"
+RECORDING = ".svz"
 
 
 class OfRun(TypedDict):
@@ -78,6 +79,13 @@ def weights_name(value: Path) -> Path:
     return value
 
 
+def recording_name(value: Path) -> Path:
+    """Check the name of a recording to be made."""
+    if value.suffix.lower() != RECORDING:
+        raise InputError(f"{value}: recordings are written as {RECORDING} only; try {value.stem or 'run'}{RECORDING}")
+    return value
+
+
 def _end_of(path: Path) -> str:
     """Where links lead; pathlib's own way raises RuntimeError where that is a circle."""
     try:
@@ -88,6 +96,7 @@ def _end_of(path: Path) -> str:
 
 Size = Annotated[tuple[int, int], BeforeValidator(parse_size)]
 WeightsFile = Annotated[Path, AfterValidator(weights_name)]
+RecordingFile = Annotated[Path, AfterValidator(recording_name)]
 SamplingFlag = Annotated[
     Sampling,
     Field(
@@ -174,6 +183,18 @@ class SceneOptions(BaseModel):
         None,
         description=f"write the weights ({WEIGHTS}) at the end, or when the window is closed",
         json_schema_extra={"metavar": "FILE", "written": True},
+    )
+    recording: RecordingFile | None = Field(
+        None,
+        description=f"record the run in a new file ({RECORDING}), which sv.load_recording reads",
+        json_schema_extra={"metavar": "FILE", "written": True},
+    )
+    every: int | None = Field(
+        None,
+        ge=1,
+        le=10**12,
+        description="steps between two frames of the recording",
+        json_schema_extra={"metavar": "STEPS", "shown": "so many that --steps are a thousand frames"},
     )
     load: Path | None = Field(
         None, description="begin with the weights of a file and count on", json_schema_extra={"metavar": "FILE"}

@@ -21,6 +21,7 @@ from ..io.weights import OPTIMIZER, checksum
 from .breaks import AT_A_BREAKPOINT, set_breakpoints, what_stopped
 from .console import Progress, fail, say, tell
 from .pictures import Outputs, check_heard, check_look, check_moment, plan_outputs
+from .recording import Taken, check_recording
 from .scene import WRITER, LoadedScene, settled
 from .stop import Stop
 from .warmup import warm_up_beside
@@ -49,6 +50,7 @@ class Ending:
     written : list of Path
     failures : list of str
         Why something is missing that was asked for.
+    recording : Taken or None
     """
 
     began: tuple[object, ...] = ()
@@ -58,6 +60,7 @@ class Ending:
     outputs: Outputs | None = None
     written: list[Path] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
+    recording: Taken | None = None
 
 
 def run_scene(loaded: LoadedScene, options: Any) -> int:
@@ -71,6 +74,7 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
         check_target(options.save)
     check_heard(options)
     check_look(options)
+    check_recording(options)
     window = InWindow(options) if wants_window(options) else None
     outputs = plan_outputs(loaded.name, options) if window is None else None
     scene = built(loaded, options)
@@ -81,13 +85,16 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
     if window is not None:
         window.options, window.first_start = options, bool(beside)
     ending = Ending(outputs=outputs, began=_content(scene.run) if options.save else ())
-    with Stop() as stop:
+    with Stop() as stop, Taken(scene, options, stop) as taken:
+        ending.recording = taken
         for line in [*scene.notes, _engine_line(loaded.name, scene, options.threads), *beside]:
             say(line)
         try:
-            return _train_and_write(loaded, scene, options, window, stop, ending)
+            code = _train_and_write(loaded, scene, options, window, stop, ending)
         except KeyboardInterrupt:
-            return _hurried(scene, options, stop, ending)
+            code = _hurried(scene, options, stop, ending)
+        taken.close()
+        return taken.code(code)
 
 
 def built(loaded: LoadedScene, options: Any) -> Scene:
@@ -222,6 +229,8 @@ def _stopped_by(error: Exception, scene: Scene, options: Any, ending: Ending) ->
         said = f"training stopped after step {step:,}: {error}"
     if not ending.saved:
         _keep(scene, options, ending, diverged=isinstance(error, DivergedError))
+    if ending.recording is not None:  # the process may end with its display
+        ending.recording.close()
     for path in ending.written:
         say(f"wrote {path}")
     for line in ending.failures:

@@ -60,6 +60,8 @@ BAD = {
     "out": [*NO_FILE_TO_WRITE, "x", "x.txt", "x.mp3"],
     "export_lut": [*NO_FILE_TO_WRITE, "x.png"],
     "save": ["", "w", "x.txt", "folder", "text.txt/w.safetensors"],
+    "recording": ["", "w", "x.txt", "folder", "text.txt/w.svz", "there.svz"],
+    "every": [*NO_WHOLE, "0", "-1", "99999999999999999999"],
     "load": NO_FILE_TO_READ,
     "schedule": [
         *NO_NAME,
@@ -93,6 +95,7 @@ SWITCHES = {"headless", "json_line", "paused", "presenter"}
 # Flags that come in pairs get a good partner, so that the bad value itself is what is wrong
 PARTNERS = {
     "source": ["--graded", "good.png"],
+    "every": ["--recording", "x.svz"],
     "graded": ["--source", "good.png"],
     "apply": ["--output", "o.png"],
     "output": ["--apply", "good.png"],
@@ -104,6 +107,7 @@ CASES = [(name, value) for name, values in BAD.items() for value in values]
 def folder(tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "text.txt").write_text("no picture, no weights")
+    (tmp_path / "there.svz").write_text("what exists is not overwritten")
     save_picture(tmp_path / "good.png", np.random.default_rng(0).random((4, 4, 3)))
     return tmp_path
 

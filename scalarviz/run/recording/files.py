@@ -28,14 +28,12 @@ def create(path: StrPath, frame_bytes: int) -> tuple[sqlite3.Connection, Path]:
     InputError
         There is a file already, or none can be made.
     """
-    target = check_target(path)
+    target = check_new(path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         made = os.open(target, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
-    except FileExistsError:
-        raise InputError(
-            f"{path_text(path)} is there already, and a recording overwrites nothing: give another name, or remove it"
-        ) from None
+    except FileExistsError:  # another recording was quicker
+        raise _there(path) from None
     except OSError as error:
         raise InputError(f"cannot write {path_text(path)}: {(error.strerror or str(error)).lower()}") from None
     os.close(made)
@@ -48,6 +46,26 @@ def create(path: StrPath, frame_bytes: int) -> tuple[sqlite3.Connection, Path]:
         with suppress(OSError):
             target.unlink()
         raise InputError(f"cannot write {path_text(path)}: {error}") from None
+
+
+def check_new(path: StrPath) -> Path:
+    """Say what would stop a new recording from being made; touches nothing. Returns the file, links followed.
+
+    Raises
+    ------
+    InputError
+        There is a file already, or none can be made.
+    """
+    target = check_target(path)
+    if target.exists():
+        raise _there(path)
+    return target
+
+
+def _there(path: StrPath) -> InputError:
+    return InputError(
+        f"{path_text(path)} is there already, and a recording overwrites nothing: give another name, or remove it"
+    )
 
 
 def _begun(target: Path, frame_bytes: int) -> sqlite3.Connection:

@@ -103,7 +103,7 @@ class Recording:
         about = about_of(x)
         probe = None if about.probe is None or not wanted["activations"] else np.array(about.probe)
         whole = _WholeLoss() if about.whole_loss else None
-        self._thinning = Thinning(database, every, budget)
+        self._thinning, self._asked = Thinning(database, every, budget), every
         rows = Rows(database, self.path, self._thinning, probe, whole)
         notes = {"about": written(about), "every": str(every), **{name: str(int(on)) for name, on in wanted.items()}}
         database.executemany("INSERT INTO meta VALUES (?, ?)", list(notes.items()))
@@ -144,6 +144,11 @@ class Recording:
             self._said = True
             with suppress(RuntimeWarning):  # where warnings are errors too, whoever looks on stops no training
                 warnings.warn_explicit(self._writer.trouble, RuntimeWarning, "scalarviz", 0)
+
+    @property
+    def thinned(self) -> bool:
+        """Whether frames were let go of to keep the budget."""
+        return self._thinning.every != self._asked
 
     @property
     def trouble(self) -> str:

@@ -1,0 +1,101 @@
+"""`--recording`: takes a run down while it trains, and makes the file whole however the run ends."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from ..errors import ScalarvizError
+from ..run.recording.files import check_new
+from .console import fail, say
+from .stop import Stop
+
+if TYPE_CHECKING:
+    from ..run.scene import Scene
+    from ..view.recorded.recording import Recording
+
+FRAMES = 1000
+"""So many frames has a recording where nobody says how many steps apart they are."""
+SMALL = 10_000
+"""Weights up to which gradients, updates and rows are recorded as well as values."""
+
+
+def check_recording(options: Any) -> None:
+    """Say before the network is built what would stop a recording; touches nothing.
+
+    Raises
+    ------
+    InputError
+        There is such a file already, none can be made, or --every is given for nothing.
+    """
+    if options.recording:
+        check_new(options.recording)
+    else:
+        options.refuse(["every"], "nothing is recorded; name a file with --recording, as --recording run.svz")
+
+
+class Taken:
+    """The recording of one run, if one was asked for; a context manager.
+
+    Parameters
+    ----------
+    scene : Scene
+    options : SceneOptions
+    stop : Stop
+        No signal interrupts the file's being closed.
+
+    Raises
+    ------
+    InputError
+        There is such a file already, or none can be made.
+    """
+
+    def __init__(self, scene: Scene, options: Any, stop: Stop) -> None:
+        self._stop, self._recording = stop, self._begun(scene, options)
+        self._failed = False
+
+    @staticmethod
+    def _begun(scene: Scene, options: Any) -> Recording | None:
+        if not options.recording:
+            return None
+        from ..view.recorded.recording import Recording
+
+        every = options.every or max(1, -(-options.steps // FRAMES))
+        more = scene.run.n_weights <= SMALL
+        parts = {"gradients": more, "updates": more, "activations": more}
+        recording = Recording(scene, every, path=options.recording, **parts)
+        steps = "every step" if every == 1 else f"every {every:,} steps"
+        also = ": values, gradients, updates and the probe's rows" if more else ": values"
+        say(f"{scene.name}: {recording.path} records {steps}{also}")
+        return recording
+
+    def close(self) -> None:
+        """Make the file whole and say what is in it; later this does nothing."""
+        recording, self._recording = self._recording, None
+        if recording is None:
+            return
+        with self._stop.held():
+            try:
+                path = recording.close()
+            except ScalarvizError as error:
+                self._failed = True
+                fail(str(error))
+                return
+            if recording.trouble:
+                self._failed = True
+                fail(recording.trouble)
+            else:
+                thinned = f" (thinned to every {recording.every:,} steps)" if recording.thinned else ""
+                say(f"wrote {path}{thinned}")
+
+    def code(self, code: int) -> int:
+        """The exit code of the run, or 2 where the recording that was asked for is not whole."""
+        return 2 if self._failed else code
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
