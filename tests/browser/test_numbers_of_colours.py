@@ -89,12 +89,19 @@ def test_ranges_of_quantities_are_the_windows(ask):
     ends = [*(10.0 ** rng.uniform(-44, 38, 200)), 2.0**-126, 1.0]
     found = ask(
         "ranges.js",
-        """ends => ends.map(v => [symmetricRange(v), symmetricRange(v, "symlog"), decadesRange(v, 4),
-            decadesRange(v, 8)])""",
+        """ends => ends.map(v => [rangeOf({ scale: "linear", decades: 0, range: null }, v), symmetricRange(v, "symlog"),
+            rangeOf({ scale: "log", decades: 4, range: null }, v), decadesRange(v, 8),
+            rangeOf({ scale: "log", decades: 6, range: [1e-6, 1] }, v)])""",
         ends,
     )
     for v, got in zip(ends, found, strict=True):
-        wanted = [OWN["weight"].range(v), OWN["gradient"].range(v), OWN["|gradient|"].range(v), Range.decades(v, 8)]
+        wanted = [
+            OWN["weight"].range(v),
+            OWN["gradient"].range(v),
+            OWN["|gradient|"].range(v),
+            Range.decades(v, 8),
+            OWN["update/value"].range(v),
+        ]
         for want, answer in zip(wanted, got, strict=True):
             assert answer["scale"] == want.scale
             assert (answer["low"], answer["high"]) == pytest.approx((want.low, want.high), rel=1e-12)
@@ -108,13 +115,14 @@ def test_a_range_grows_as_in_the_window(ask):
         v = float(10.0 ** rng.uniform(-3, 3))
         for _ in range(40):
             v *= float(np.exp(rng.normal(0, rng.choice([0.02, 0.5]))))
+            other = v * float(rng.choice([0.5, 1.0, 3.0]))
             seconds = None if rng.random() < 0.05 else float(rng.choice([0.0, 0.016, 0.2, 5.0, -1.0]))
             if rng.random() < 0.03:
                 tracker = Tracker()
                 walk.append(["refit", None])
-            now = grown(tracker, {"a": v, "b": v}, seconds)
-            walk.append([v, seconds])
-            expected.append((max(now.values()), v > now["a"]))
+            now = grown(tracker, {"a": v, "b": other}, seconds)
+            walk.append([[v, other], seconds])
+            expected.append(([now["a"], now["b"]], v > now["a"] or other > now["b"]))
         given.append(walk)
         wanted.append(expected)
     found = ask(
@@ -123,7 +131,7 @@ def test_a_range_grows_as_in_the_window(ask):
             const range = new GrowingRange(), said = [];
             for (const [wanted, seconds] of walk) {
                 if (wanted === "refit") range.refit();
-                else said.push([range.update(wanted, seconds), range.growing]);
+                else said.push([[...range.update(wanted, seconds)], range.growing]);
             }
             return said;
         })""",
@@ -133,6 +141,9 @@ def test_a_range_grows_as_in_the_window(ask):
     for got, want in zip(found, wanted, strict=True):
         assert [growing for _, growing in got] == [growing for _, growing in want]
         np.testing.assert_allclose([v for v, _ in got], [v for v, _ in want], rtol=1e-9)
+    alone = "ends => { const range = new GrowingRange(); return ends.map(v => range.update([v], 0.5)); }"
+    one = ask("ranges.js", alone, [1.0, 1.05, 0.2, 9.0])
+    assert np.ravel(one) == pytest.approx([1.0, 1.05, 1.05, 1.05 + (1 - np.exp(-1)) * 7.95])
 
 
 def test_sizes_are_the_windows(ask):

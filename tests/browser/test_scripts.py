@@ -62,6 +62,12 @@ def test_a_circle_is_refused(files):
         scripts.joined("a.js")
 
 
+def test_two_files_with_a_name_in_common_are_refused(files):
+    files(a='import { b } from "./b.js";\nconst size = 1;\n', b="export const b = 1;\nfunction size() {}\n")
+    with pytest.raises(InputError, match=r"b\.js and a\.js both have 'size'"):
+        scripts.joined("a.js")
+
+
 def test_an_unknown_script_is_named(files):
     files(a='import { b } from "./gone.js";\n')
     with pytest.raises(UnknownNameError, match=r"'gone\.js' is not known; allowed: a\.js"):

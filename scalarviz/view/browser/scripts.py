@@ -114,6 +114,11 @@ def joined(*entries: str) -> str:
     Raises
     ------
     UnknownNameError, InputError
-        As :func:`order` and :func:`plain` say.
+        As :func:`order` and :func:`plain` say, and for two files that have a name in common.
     """
-    return '"use strict";\n' + "\n".join(plain(script(name)) for name in order(*entries))
+    files, owner = order(*entries), dict[str, str]()
+    for file in files:
+        for name in names_of(script(file)):
+            if owner.setdefault(name, file) != file:
+                raise InputError(f"scripts {owner[name]} and {file} both have {name!r}: joined they share one scope")
+    return '"use strict";\n' + "\n".join(plain(script(file)) for file in files)

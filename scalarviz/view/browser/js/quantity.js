@@ -1,11 +1,10 @@
 // Which numbers the cubes show, their marks, and their range: once for cubes, numbers on them and legend.
 
-import { extentOf } from "./ranges.js";
+import { GrowingRange, clippedShare, extentOf, rangeOf } from "./ranges.js";
 
 /** Bits of a mark, as the window's atlas has them. "Clipped" needs none: it follows from value and range. */
 export const MARK_BITS = { nan: 1, above: 2, below: 4, frozen: 8, dead: 16, missing: 32 };
 
-const SMALLEST_RANGE = 2 ** -126;
 const ROW_BOUNDS = { sigmoid: [0, 1], tanh: [-1, 1] };
 
 /** The quantities that a frame has numbers for, of those that the document knows. */
@@ -15,12 +14,9 @@ export function quantitiesOf(document, frame) {
   return document.quantities.filter(({ name }) => needs[name].every((part) => frame?.texels[part]));
 }
 
-/** The range of a quantity whose end is `v`. */
-function rangeTo(quantity, v) {
-  if (quantity.range) return { low: quantity.range[0], high: quantity.range[1], scale: quantity.scale };
-  if (!quantity.decades) return { low: -v, high: v, scale: quantity.scale };
-  const low = Math.max(v * 10 ** -quantity.decades, SMALLEST_RANGE);
-  return v > low ? { low, high: v, scale: "log" } : { low: 10 ** -quantity.decades, high: 1, scale: "log" };
+/** Where a tensor's numbers lie in a frame's flat arrays: first and end. */
+export function flatSpan({ start, shape }) {
+  return [start, shape.reduce((product, side) => product * side, 1) + start];
 }
 
 /** One frame as the cubes show it. */
@@ -32,25 +28,51 @@ export class Shown {
     this.numbers = new Float32Array(texels); // what it is: numbers of the quantity, then rows of activations
     this.drawn = new Float32Array(texels); // what cubes are coloured by
     this.flags = new Uint8Array(texels);
-    this.buffers = document.tensors.filter(({ role }) => role === "buffer" || role === "count");
-    this.weights = document.tensors.filter(({ role }) => role !== "buffer" && role !== "count");
+    // what has no cube has no texel: behind the last parameter come rows of activations
+    const drawn = document.tensors.filter((tensor) => flatSpan(tensor)[1] <= document.parameters);
+    this.buffers = drawn.filter(({ role }) => role === "buffer" || role === "count");
+    const weights = drawn.filter(({ role }) => role !== "buffer" && role !== "count");
+    // the parts of a frame's flat arrays whose numbers make the range
+    this.spans = (weights.length ? weights : drawn).map(flatSpan);
+    this.alone = !weights.length; // buffers with nothing beside them make the range themselves
+    this.refit();
+  }
+
+  /** Fit the ranges anew at the next frame. */
+  refit() {
+    this.growth = new GrowingRange();
+    this.bufferGrowth = new GrowingRange();
+    this.rowGrowth = new GrowingRange();
+    this.anyKnown = false;
+  }
+
+  /** Whether some range is still on its way outward. */
+  get growing() {
+    return (this.growth.growing && !this.quantity?.range) || this.rowGrowth.growing;
   }
 
   /**
    * Take over a frame.
    * @param {object} frame as `Player.show` takes it
    * @param {object} quantity of the document's `quantities`
+   * @param {number | null} seconds since the last one, on the clock of who watches: ranges grow slowly; null fits them
+   *   to this frame
    */
-  update(frame, quantity) {
+  update(frame, quantity, seconds = null) {
+    if (quantity.name !== this.quantity?.name) {
+      this.growth.refit();
+      this.bufferGrowth.refit();
+    }
     this.quantity = quantity;
     this.#fill(frame, quantity);
-    this.#mark(frame, quantity);
-    const spans = this.weights.length ? this.weights : this.document.tensors;
-    const v = extentOf(this.#parts(spans));
-    this.range = rangeTo(quantity, v);
+    const known = this.#mark(frame, quantity);
+    const clock = known && !this.anyKnown ? null : seconds; // the range so far was of nothing
+    this.anyKnown = known;
+    const [v] = this.growth.update([extentOf(this.numbers, this.spans)], clock);
+    this.range = rangeOf(quantity, v);
     this.v = this.range.high;
-    this.#rescale(quantity);
-    this.activation = this.#activationRange(frame);
+    this.#rescale(quantity, clock);
+    this.activation = this.#activationRange(frame, seconds);
     this.ranges = this.document.plates.map((plate) => {
       if (plate.kind !== "activation") return this.range;
       const own = this.document.sheet && plate.name === "input";
@@ -78,6 +100,7 @@ export class Shown {
     }
   }
 
+  // Marks of the frame and of the numbers themselves; returns whether anything is a number of this quantity.
   #mark(frame, { name }) {
     const { parameters } = this.document;
     const { flags, numbers } = this;
@@ -85,7 +108,6 @@ export class Shown {
     const unknown = name !== "weight" && frame.known?.[name.includes("gradient") ? "gradient" : "update"] === false;
     const keep = name === "weight" ? 255 - MARK_BITS.missing : 255;
     let computed = false;
-    this.unknown = name !== "weight";
     for (let k = 0; k < flags.length; k++) {
       let mark = given ? given[k] : 0;
       if (k < parameters) {
@@ -100,41 +122,30 @@ export class Shown {
       flags[k] = mark;
     }
     if (name === "update" && computed) {
-      for (const { start, shape } of this.buffers) {
-        const stop = start + shape.reduce((a, b) => a * b, 1);
+      for (const [start, stop] of this.buffers.map(flatSpan)) {
         for (let k = start; k < stop; k++) flags[k] &= 255 - MARK_BITS.missing;
       }
     }
     this.unknown = !computed;
-  }
-
-  #parts(tensors) {
-    if (!this.buffers.length || tensors.length === this.document.tensors.length) {
-      return this.numbers.subarray(0, this.document.parameters);
-    }
-    const parts = tensors.map(({ start, shape }) => this.numbers.subarray(start, start + shape.reduce((a, b) => a * b, 1)));
-    const all = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
-    let at = 0;
-    for (const part of parts) {
-      all.set(part, at);
-      at += part.length;
-    }
-    return all;
+    const none = MARK_BITS.missing | MARK_BITS.nan | MARK_BITS.above | MARK_BITS.below;
+    for (let k = 0; k < parameters; k++) if (!(flags[k] & none)) return true;
+    return false;
   }
 
   // Buffers, whose numbers are no weights, fill the range each by one of their own.
-  #rescale({ scale }) {
+  #rescale({ scale }, seconds) {
     this.drawn.set(this.numbers);
-    if (!this.weights.length || scale === "log") return;
-    for (const { start, shape, role } of this.buffers) {
-      const stop = start + shape.reduce((a, b) => a * b, 1);
-      const factor = role === "count" ? 0 : this.range.high / extentOf(this.numbers.subarray(start, stop));
+    if (this.alone || scale === "log" || !this.buffers.length) return;
+    const own = this.bufferGrowth.update(this.buffers.map((buffer) => extentOf(this.numbers, [flatSpan(buffer)])), seconds);
+    this.buffers.forEach((buffer, index) => {
+      const factor = buffer.role === "count" ? 0 : this.range.high / own[index];
+      const [start, stop] = flatSpan(buffer);
       for (let k = start; k < stop; k++) this.drawn[k] *= factor;
-    }
+    });
   }
 
   // One scale for all rows of activations: the bounds of the functions, or the largest value seen.
-  #activationRange(frame) {
+  #activationRange(frame, seconds) {
     let [low, high] = [0, 0];
     const loose = [];
     const rows = new Map(this.document.plates.filter((p) => p.kind === "activation").map((p) => [p.name, p]));
@@ -143,25 +154,20 @@ export class Shown {
       const plate = rows.get(name);
       const row = frame.rows?.[name] ?? (plate && this.numbers.subarray(plate.texel, plate.texel + plate.size));
       if (bounds) [low, high] = [Math.min(low, bounds[0]), Math.max(high, bounds[1])];
-      else if (row && !(name === "input" && this.document.sheet)) loose.push(...row);
+      else if (row && !(name === "input" && this.document.sheet)) loose.push(row);
     }
     if (loose.length) {
-      const v = extentOf(loose);
-      const negative = loose.some((x) => x < 0);
+      const all = new Float64Array(loose.reduce((sum, row) => sum + row.length, 0));
+      loose.reduce((at, row) => (all.set(row, at), at + row.length), 0);
+      const [v] = this.rowGrowth.update([extentOf(all)], seconds);
+      const negative = all.some((x) => x < 0);
       [low, high] = [Math.min(low, negative ? -v : 0), Math.max(high, v)];
     }
     return { low, high: high > low ? high : low + 1 };
   }
 
-  /** Share of the parameters beyond the range; infinities count, NaN does not. */
+  /** Share of the weights beyond the range; infinities count, NaN does not. */
   get clippedShare() {
-    let count = 0;
-    let all = 0;
-    for (const { start, shape } of this.weights.length ? this.weights : this.document.tensors) {
-      const stop = start + shape.reduce((a, b) => a * b, 1);
-      for (let k = start; k < stop; k++) count += Math.abs(this.numbers[k]) > this.v ? 1 : 0;
-      all += stop - start;
-    }
-    return all ? count / all : 0;
+    return clippedShare(this.numbers, this.v, this.spans);
   }
 }

@@ -23,6 +23,15 @@ export function decadesRange(v, count) {
   return v > low ? { low, high: v, scale: "log" } : { low: 10 ** -count, high: EMPTY, scale: "log" };
 }
 
+/**
+ * The range of a quantity whose end is `v`.
+ * @param {{scale: string, decades: number, range: number[] | null}} quantity of the document
+ */
+export function rangeOf({ scale, decades, range }, v) {
+  if (range) return { low: range[0], high: range[1], scale };
+  return decades ? decadesRange(v, decades) : symmetricRange(v, scale);
+}
+
 /** Fraction of the way from the low to the high colour: 0..1 inside the range, beyond it when clipped. */
 export function unitOf({ low, high, scale }, value) {
   if (scale === "symlog") {
@@ -85,28 +94,31 @@ export function clippedShare(values, v, spans = [[0, values.length]]) {
 
 /** V over time: outward only, slowly where it jumps, so that a colour keeps its meaning while one watches. */
 export class GrowingRange {
-  /** The present V; null before the first update. */
-  v = null;
-  /** Whether it is still on its way outward. */
+  /** The present V of each that grows with the others; null before the first update. */
+  now = null;
+  /** Whether some are still on their way outward. */
   growing = false;
 
   /**
-   * Take over the V of another frame.
-   * @param {number} wanted of extentOf
+   * Take over what another frame wants.
+   * @param {number[]} wanted V of each, of extentOf
    * @param {number | null} seconds since the last update, of the clock that one watches; null fits the range anew
-   * @returns {number} the present V
+   * @returns {number[]} the present V of each
    */
   update(wanted, seconds) {
-    if (seconds === null || this.v === null) this.v = wanted;
-    else if (wanted <= AT_ONCE * this.v) this.v = Math.max(wanted, this.v);
-    else this.v += (1 - Math.exp(-Math.max(seconds, 0) / TIME_CONSTANT)) * (wanted - this.v);
-    this.growing = wanted > this.v;
-    return this.v;
+    if (seconds === null || this.now?.length !== wanted.length) this.now = [...wanted];
+    else if (wanted.every((v, k) => v <= AT_ONCE * this.now[k])) this.now = wanted.map((v, k) => Math.max(v, this.now[k]));
+    else {
+      const share = 1 - Math.exp(-Math.max(seconds, 0) / TIME_CONSTANT);
+      this.now = wanted.map((v, k) => this.now[k] + share * Math.max(v - this.now[k], 0));
+    }
+    this.growing = wanted.some((v, k) => v > this.now[k]);
+    return this.now;
   }
 
   /** Fit anew at the next update. */
   refit() {
-    this.v = null;
+    this.now = null;
   }
 }
 
