@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from ..run import Run, Scene
 from ..run.recorded_source import RecordedSource
+from ..run.recording import Recorded
 from .cubes.sizes import Sizing
 from .draw.theme import Theme, presenting
 from .shown.subject import subject_of
@@ -162,7 +163,7 @@ def show(
 
 def _maker(x: Any, block: bool, steps: int, duration: float, theme: Theme, cmap: str | None,
            paused: bool, first_start: bool) -> Callable[[tuple[int, int]], Viewer]:  # fmt: skip
-    if isinstance(x, RecordedSource):
+    if isinstance(x, Recorded | RecordedSource):
         subject = subject_of(x)
         return lambda size: Replay(subject, size, duration=duration, theme=theme, cmap=cmap, playing=not paused)
     if block and isinstance(x, Scene | Run):

@@ -313,9 +313,13 @@ class Workbench(Touching):
         self.painter.background(self.theme.background, self.theme.past if past else self.theme.glow)
         with clipped(self._window, self.places.size, viewport or self.size):
             self.slab.draw(self._view.camera, viewport=viewport or self.size)
+        self._draw_beside(viewport or self.size)
         self.painter.draw(self.sketches)
         for index, layer in enumerate(self._touched):
             if layer:
                 while len(self._above) <= index:
                     self._above.append(Painter(self.places.size, self.scale))
                 self._above[index].draw(layer)
+
+    def _draw_beside(self, viewport: Viewport) -> None:
+        """What else is drawn below texts and panels; a picture of one thing has nothing."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from recorded_runs import Memory
 
+import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.errors import InputError, StateError
 from scalarviz.run.edits import SetWeights
 from scalarviz.run.past import Past
 from scalarviz.run.recorded_source import RecordedSource
-from scalarviz.run.scene import Scene
 from scalarviz.run.source import Can
 
 X = np.random.default_rng(0).random((16, 3))
+ALL = {"gradients": True, "updates": True, "activations": True}
 
 
 def run():
@@ -22,31 +22,34 @@ def run():
     return Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), (X, 1 - X), engine="numpy")
 
 
-def recorded(every=1, steps=20, **options):
-    made = run()
-    memory = Memory(Scene("t", made), **options)
-    memory.keep()
-    while made.steps < steps:
-        made.step(every)
-        memory.keep()
-    return made, memory
+@pytest.fixture
+def recorded(tmp_path):
+    """``recorded(every, steps, **what is kept)``: a run that was recorded, and its recording as a source."""
+    files = []
+
+    def made(every=1, steps=20, then=lambda run: None, **kept):
+        done = run()
+        path = tmp_path / f"{len(files)}.svz"
+        with sv.Recording(done, every=every, path=path, **(kept or ALL)):
+            done.step(steps)
+            then(done)
+        files.append(sv.load_recording(path))
+        return done, RecordedSource(files[-1])
+
+    yield made
+    for file in files:
+        file.close()
 
 
-def branched():
-    """Ten steps; back to the fourth, where a weight is set, and eight more."""
-    made, memory = recorded(steps=10)
-    made.to(4)
-    made.do(SetWeights(0, np.array([2.0])))
-    memory.keep()
-    while made.steps < 12:
-        made.step()
-        memory.keep()
-    return made, memory
+def branch(done):
+    """Back to the fourth step, where a weight is set, and eight more."""
+    done.to(4)
+    done.do(SetWeights(0, np.array([2.0])))
+    done.step(8)
 
 
-def test_every_frame_has_the_numbers_of_the_run_at_that_step():
-    made, memory = recorded(every=5)
-    source = RecordedSource(memory)
+def test_every_frame_has_the_numbers_of_the_run_at_that_step(recorded):
+    made, source = recorded(every=5)
     for step in (0, 5, 20, 10):
         source.to(step)
         made.to(step)
@@ -59,9 +62,8 @@ def test_every_frame_has_the_numbers_of_the_run_at_that_step():
     made.close()
 
 
-def test_the_curve_ends_at_the_step_shown_and_the_past_at_the_newest():
-    made, memory = recorded()
-    source = RecordedSource(memory)
+def test_the_curve_ends_at_the_step_shown_and_the_past_at_the_newest(recorded):
+    made, source = recorded()
     source.to(7)
     frame = source.frame()
     assert frame.curve.step.tolist() == list(range(1, 8))
@@ -70,9 +72,8 @@ def test_the_curve_ends_at_the_step_shown_and_the_past_at_the_newest():
     assert frame.past.curve.step.tolist() == list(range(1, 21))
 
 
-def test_what_cannot_be_done_is_refused_before_and_after_it_is_asked():
-    _, memory = recorded()
-    source = RecordedSource(memory)
+def test_what_cannot_be_done_is_refused_before_and_after_it_is_asked(recorded):
+    _, source = recorded()
     assert source.can == Can(go=True)
     for asked in (
         lambda: source.predict(X),
@@ -90,26 +91,25 @@ def test_what_cannot_be_done_is_refused_before_and_after_it_is_asked():
     [(3, "recorded are 0 and 5, of 5 from 0 to 20"), (19, "recorded are 15 and 20"), (21, "recorded are 0 to 20"),
      (-1, "recorded are 0 to 20")],
 )  # fmt: skip
-def test_a_step_that_was_not_recorded_names_its_neighbours(step, words):
-    source = RecordedSource(recorded(every=5)[1])
+def test_a_step_that_was_not_recorded_names_its_neighbours(step, words, recorded):
+    _, source = recorded(every=5)
     source.to(10)
     with pytest.raises(InputError, match=words):
         source.to(step)
     assert source.frame().step == 10
 
 
-def test_quantities_that_were_not_recorded_say_so():
-    source = RecordedSource(recorded(kept=("update",))[1])
+def test_quantities_that_were_not_recorded_say_so(recorded):
+    _, source = recorded(updates=True)
     assert "gradients=True" in source.lacks("gradient") == source.lacks("|gradient|")
     assert source.lacks("update") == source.lacks("update/value") == source.lacks("weight") == ""
     assert not source.frame().computed.any()
 
 
-def test_a_branch_has_the_steps_that_it_shares_and_its_own():
-    made, memory = branched()
-    source = RecordedSource(memory)
+def test_a_branch_has_the_steps_that_it_shares_and_its_own(recorded):
+    made, source = recorded(steps=10, then=branch)
     assert source.span == (0, 12)
-    assert source.line.steps.tolist() == list(range(13))
+    assert source.steps.tolist() == list(range(13))
     frames = {}
     for step in range(13):
         source.to(step)
@@ -126,9 +126,9 @@ def test_a_branch_has_the_steps_that_it_shares_and_its_own():
     made.close()
 
 
-def test_how_a_weight_moved_is_read_from_the_frames():
-    made, memory = recorded(every=5)
-    record = RecordedSource(memory).weight_record(3)
+def test_how_a_weight_moved_is_read_from_the_frames(recorded):
+    made, source = recorded(every=5)
+    record = source.weight_record(3)
     assert record.steps.tolist() == [0, 5, 10, 15, 20]
     wanted = [(made.to(step), made.frame().values[3])[1] for step in record.steps.tolist()]
     np.testing.assert_array_equal(record.values, wanted)
@@ -138,8 +138,8 @@ def test_how_a_weight_moved_is_read_from_the_frames():
 @pytest.mark.parametrize(
     ("every", "words"), [(1, ""), (5, "recorded every 5 steps"), (7, "recorded every 7 steps")]
 )  # fmt: skip
-def test_which_steps_there_are_is_said(every, words):
-    assert RecordedSource(recorded(every=every)[1]).spread == words
+def test_which_steps_there_are_is_said(every, words, recorded):
+    assert recorded(every=every)[1].spread == words
 
 
 def test_a_place_between_two_recorded_steps_belongs_to_the_nearest_and_lies_beside_both():

@@ -49,6 +49,8 @@ class About:
     steps_a_frame : int or None
     plan : Plan or None
         Where the tensors stand.
+    speaks_of : tuple of str
+        What its panels take the probe for: "colours", a "sheet" of paper and ink.
     version : str
         Of the program that recorded it.
     """
@@ -76,6 +78,7 @@ class About:
     probe_target: tuple[float, ...] | None = None
     steps_a_frame: int | None = None
     plan: Plan | None = field(default=None)
+    speaks_of: tuple[str, ...] = ()
     version: str = ""
 
 
@@ -99,6 +102,7 @@ def about_of(subject: Run | Scene) -> About:
             "notes": _names(subject.notes), "hide": _names(subject.hide),
             "headline": told.headline, "sentence": told.sentence,
             "steps_a_frame": subject.steps_a_frame, "plan": subject.plan,
+            "speaks_of": tuple(sorted({panel.speaks_of for panel in subject.panels} - {""})),
         }  # fmt: skip
         if subject.probe is not None:
             probe, target = np.ravel(subject.probe), np.ravel([] if subject.probe_target is None else

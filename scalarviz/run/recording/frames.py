@@ -17,16 +17,17 @@ from .schema import LONGEST_NAME, clean
 if TYPE_CHECKING:
     from .recorded import Recorded
 
-_COLUMNS = "value, gradient, moved, activation, units, computed, frozen, stopped"
+_COLUMNS = "value, gradient, moved, activation, units, computed, frozen, stopped, optimizer"
 
 
 def frame_of(recorded: Recorded, k: int) -> Frame:
     """Frame `k`; see :meth:`Recorded.frame`."""
     shapes = recorded.shapes(k)
-    value, gradient, moved, activation, units, computed, frozen, stopped = recorded.row(k, _COLUMNS)
+    value, gradient, moved, activation, units, computed, frozen, stopped, optimizer = recorded.row(k, _COLUMNS)
     step, values = int(recorded.steps[k]), _floats(value)
     dead, saturated, units_step = _units(units, shapes)
-    loss, lr, next_lr = (float(recorded.entry(k, name)) for name in ("loss", "lr", "next_lr"))
+    names = ("loss", "lr", "next_lr", "whole", "own")
+    loss, lr, next_lr, whole, own = (float(recorded.entry(k, name)) for name in names)
     return Frame(
         step=step,
         loss=loss,
@@ -45,13 +46,16 @@ def frame_of(recorded: Recorded, k: int) -> Frame:
         stopped_by=clean(stopped, LONGEST_NAME) if isinstance(stopped, str) else "",
         past=recorded.past,
         units_step=None if units_step == step else units_step,
-        settings=_settings(recorded, next_lr),
+        settings=_settings(recorded, k, next_lr, optimizer),
+        probe_loss=None if np.isnan(own) else own,
+        whole_loss=None if np.isnan(whole) else whole,
     )
 
 
-def _settings(recorded: Recorded, lr: float) -> Settings:
+def _settings(recorded: Recorded, k: int, lr: float, optimizer: Any) -> Settings:
     about = recorded.about
-    return Settings(about.optimizer, {"lr": lr}, about.batch_size, about.samples, seed=about.seed)
+    named = clean(optimizer, LONGEST_NAME) if isinstance(optimizer, str) else about.optimizer
+    return Settings(named, {"lr": lr}, int(recorded.entry(k, "batch")), about.samples, seed=about.seed)
 
 
 def _floats(blob: bytes) -> NDArray[np.float32]:

@@ -17,7 +17,7 @@ from .schema import MOST_FRAMES
 PARTS = ("gradient", "moved", "activation", "delta", "units")
 """What a frame may have beside its values, in the order of `Index.has`."""
 _COLUMNS = ", ".join(
-    ["id", "branch", "step", "edits", "network", "loss", "lr", "next_lr", "whole", "edited"]
+    ["id", "branch", "step", "edits", "network", "loss", "lr", "next_lr", "whole", "own", "edited", "batch"]
     + [f"CASE typeof({name}) WHEN 'blob' THEN length({name}) WHEN 'null' THEN -1 ELSE -2 END"
        for name in ("value", *PARTS, "computed", "frozen")]
 )  # fmt: skip
@@ -31,8 +31,9 @@ class Index:
     Attributes
     ----------
     id, branch, step, edits, network : ndarray of int64
-    loss, lr, next_lr, whole : ndarray of float64
+    loss, lr, next_lr, whole, own : ndarray of float64
     edited : ndarray of bool
+    batch : ndarray of int64
     has : ndarray of bool, shape (N, len(PARTS))
     wrong : int
         Frames that are left out: their numbers are not what they should be.
@@ -49,7 +50,9 @@ class Index:
     lr: NDArray[np.float64]
     next_lr: NDArray[np.float64]
     whole: NDArray[np.float64]
+    own: NDArray[np.float64]
     edited: NDArray[np.bool_]
+    batch: NDArray[np.int64]
     has: NDArray[np.bool_]
     wrong: int
     broken: str
@@ -80,24 +83,25 @@ def read_index(database: sqlite3.Connection, networks: Mapping[int, Shapes], bra
     try:
         for row in database.execute(f"SELECT {_COLUMNS} FROM frame NOT INDEXED ORDER BY id LIMIT {MOST_FRAMES}"):
             if _good(row, networks, known):
-                rows.append(row[:10])
-                lengths.append([length >= 0 for length in row[11:16]])
+                rows.append(row[:12])
+                lengths.append([length >= 0 for length in row[13:18]])
             else:
                 wrong += 1
     except sqlite3.Error as error:  # the end of the file is missing, or damaged
         broken = str(error)
-    columns = list(zip(*rows, strict=True)) if rows else [()] * 10
-    whole = [np.array(column, np.int64) for column in columns[:5]]
-    real = [np.array([np.nan if x is None else x for x in column], np.float64) for column in columns[5:9]]
-    edited = np.array([bool(x) for x in columns[9]], bool)
+    columns = list(zip(*rows, strict=True)) if rows else [()] * 12
+    number, branch, step, edits, network = (np.array(column, np.int64) for column in columns[:5])
+    loss, lr, next_lr, whole, own = (
+        np.array([np.nan if x is None else x for x in column], np.float64) for column in columns[5:10]
+    )
+    done, batch = np.array([bool(x) for x in columns[10]], bool), np.array(columns[11], np.int64)
     has = np.array(lengths, bool).reshape(-1, len(PARTS))
-    return Index(whole[0], whole[1], whole[2], whole[3], whole[4], real[0], real[1], real[2], real[3], edited, has,
-                 wrong, broken)  # fmt: skip
+    return Index(number, branch, step, edits, network, loss, lr, next_lr, whole, own, done, batch, has, wrong, broken)
 
 
 def _good(row: tuple[Any, ...], networks: Mapping[int, Shapes], branches: set[int]) -> bool:
     """Whether all numbers of a frame are of the right kind, and all blobs as long as they should be."""
-    whole, real, edited, lengths = row[:5], row[5:9], row[9], row[10:]
+    whole, real, edited, lengths = (*row[:5], row[11]), row[5:10], row[10], row[12:]
     if not all(isinstance(x, int) and 0 <= x < 1 << 53 for x in whole) or not isinstance(edited, int):
         return False
     if not all(x is None or isinstance(x, float | int) for x in real) or row[1] not in branches:

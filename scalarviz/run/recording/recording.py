@@ -104,7 +104,8 @@ class Recording:
         probe = None if about.probe is None or not wanted["activations"] else np.array(about.probe)
         whole = _WholeLoss() if about.whole_loss else None
         self._thinning, self._asked = Thinning(database, every, budget), every
-        rows = Rows(database, self.path, self._thinning, probe, whole)
+        target = None if about.probe_target is None else np.array(about.probe_target)
+        rows = Rows(database, self.path, self._thinning, probe, target, whole)
         notes = {"about": written(about), "every": str(every), **{name: str(int(on)) for name, on in wanted.items()}}
         database.executemany("INSERT INTO meta VALUES (?, ?)", list(notes.items()))
         self._watching = Watching(gradients=wanted["gradients"], updates=wanted["updates"])

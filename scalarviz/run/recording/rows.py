@@ -19,14 +19,15 @@ from .taken import Done, Item, Look, Named, Network, Passed, Stands, Way
 from .thinning import Thinning
 
 _FRAME = (
-    "INSERT INTO frame (branch, step, edits, network, kept, loss, lr, next_lr, whole, edited, stopped, computed, "
-    "frozen, value, gradient, moved, activation, delta, units) VALUES "
-    "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (branch, step, edits) DO "
+    "INSERT INTO frame (branch, step, edits, network, kept, loss, lr, next_lr, whole, own, batch, optimizer, "
+    "edited, stopped, computed, frozen, value, gradient, moved, activation, delta, units) VALUES "
+    "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (branch, step, edits) DO "
 )
 _KEEP = "UPDATE SET kept = max(kept, excluded.kept), stopped = max(stopped, excluded.stopped)"
 _INSTEAD = (
     "UPDATE SET network = excluded.network, kept = 1, loss = excluded.loss, lr = excluded.lr, "
-    "next_lr = excluded.next_lr, whole = excluded.whole, edited = excluded.edited, stopped = excluded.stopped, "
+    "next_lr = excluded.next_lr, whole = excluded.whole, own = excluded.own, batch = excluded.batch, "
+    "optimizer = excluded.optimizer, edited = excluded.edited, stopped = excluded.stopped, "
     "computed = excluded.computed, frozen = excluded.frozen, value = excluded.value, gradient = excluded.gradient, "
     "moved = excluded.moved, activation = excluded.activation, delta = excluded.delta, units = excluded.units"
 )
@@ -45,15 +46,18 @@ class Rows:
         Frames of steps that it lets go of are not written.
     probe : ndarray, shape (n_inputs,), or None
         Whose rows are written; None: no rows.
+    target : ndarray, shape (n_targets,), or None
+        What it should become.
     whole : callable or None
         Gives the loss of all samples at a moment, where that one is told.
     """
 
     def __init__(
         self, database: sqlite3.Connection, path: Path, thinning: Thinning, probe: NDArray[Any] | None,
-        whole: Callable[[Look], float] | None = None,
+        target: NDArray[Any] | None = None, whole: Callable[[Look], float] | None = None,
     ) -> None:  # fmt: skip
-        self._database, self.path, self._thinning, self._probe, self._whole = database, path, thinning, probe, whole
+        self._database, self.path, self._thinning, self._whole = database, path, thinning, whole
+        self._probe, self._target = probe, target
         self._weights: dict[int, NDArray[np.bool_]] = {}
         self._passed: dict[int, list[Curve]] = {}
 
@@ -114,12 +118,21 @@ class Rows:
         whole = None if self._whole is None else number(self._whole(item))
         given = (
             item.branch, item.step, item.edits, item.network, int(item.kept),
-            number(item.loss), number(item.lr), number(item.next_lr), whole, int(item.edited), clean(item.stopped),
+            number(item.loss), number(item.lr), number(item.next_lr), whole, self._own(item), item.batch,
+            clean(item.optimizer, LONGEST_NAME), int(item.edited), clean(item.stopped),
             bits(item.computed, weights), bits(item.frozen, weights), blob(item.value),
             None if item.gradient is None else blob(item.gradient), None if moved is None else blob(moved),
             self._rows(item.forward, item), None, units_blob(item.forward, item),
         )  # fmt: skip
         self._database.execute(_FRAME + (_INSTEAD if item.instead else _KEEP), given)
+
+    def _own(self, look: Look) -> float | None:
+        """The loss of the probe alone, where it has a target that fits."""
+        tape, probe, target = look.forward.tape, self._probe, self._target
+        if probe is None or target is None or (len(probe), len(target)) != (tape.n_inputs, tape.n_targets):
+            return None
+        with np.errstate(invalid="ignore", over="ignore"):
+            return number(look.forward.evaluate(probe[None], target[None], look.value))
 
     def _rows(self, forward: Forward, look: Look) -> bytes | None:
         if self._probe is None or len(self._probe) != forward.tape.n_inputs:

@@ -42,8 +42,9 @@ TABLES = {
     "frame": (
         "CREATE TABLE frame (id INTEGER PRIMARY KEY, branch INTEGER NOT NULL, step INTEGER NOT NULL, "
         "edits INTEGER NOT NULL, network INTEGER NOT NULL, kept INTEGER NOT NULL, loss REAL, lr REAL, next_lr REAL, "
-        "whole REAL, edited INTEGER NOT NULL, stopped TEXT NOT NULL, computed BLOB, frozen BLOB, value BLOB NOT NULL, "
-        "gradient BLOB, moved BLOB, activation BLOB, delta BLOB, units BLOB)"
+        "whole REAL, own REAL, batch INTEGER NOT NULL, optimizer TEXT NOT NULL, edited INTEGER NOT NULL, "
+        "stopped TEXT NOT NULL, computed BLOB, frozen BLOB, value BLOB NOT NULL, gradient BLOB, moved BLOB, "
+        "activation BLOB, delta BLOB, units BLOB)"
     ),
     "picture": (
         "CREATE TABLE picture (id INTEGER PRIMARY KEY, frame INTEGER NOT NULL, panel TEXT NOT NULL, "
@@ -53,7 +54,9 @@ TABLES = {
 """By name.
 
 * ``frame.kept``: thinning leaves it (where the run was edited, jumped, began or ended).
-* A loss or rate that is NULL is not a number. ``whole``: the loss of all samples, where a scene tells that one.
+* A loss or rate that is NULL is not a number. ``whole``: the loss of all samples, where a scene tells that one;
+  ``own``: that of the probe alone, where its rows are kept.
+* ``batch`` and ``optimizer``: samples of a step and the class that trained, which a hand may have changed.
 * ``computed`` and ``frozen``: NULL is none of them, an empty blob all weights (buffers are none), else one bit each,
   the first weight the highest bit.
 * ``activation`` and ``delta``: the probe's rows, ``"input"`` first, one after the other.

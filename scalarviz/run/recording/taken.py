@@ -99,6 +99,9 @@ class Look:
         Whether it takes the place of what was written of this place: an edit took that of the one before it.
     loss, lr : float
     next_lr : float
+    batch : int
+    optimizer : str
+        Samples of a step, and the class that trains.
     edited : bool
     stopped : str
         As in :class:`~scalarviz.run.frame.Frame`.
@@ -119,6 +122,8 @@ class Look:
     loss: float
     lr: float
     next_lr: float
+    batch: int
+    optimizer: str
     edited: bool
     stopped: str
     value: NDArray[Any]

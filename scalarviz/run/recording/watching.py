@@ -107,6 +107,8 @@ class Watching:
             loss=training.loss,
             lr=coming if lr is None else lr,
             next_lr=coming if math.isfinite(coming) else math.nan,
+            batch=problem.batch,
+            optimizer=type(run.optimizer).__name__,
             edited=training.edited,
             stopped=str(getattr(training.onlooker, "stop", None) or ""),
             value=store.value.copy(),

@@ -59,6 +59,8 @@ class Coloring:
     drawn : ndarray, shape (P,)
         What the cubes are coloured by: `flat`, but buffers, whose numbers are no weights, fill the range each by one
         of their own, which the label at their plate says.
+    of : str
+        Whose numbers they are, in the legend's words, where they are no moment's own ("b - a"); may be set.
     """
 
     scope = "the network"
@@ -84,6 +86,7 @@ class Coloring:
         self._weights = [t for t in self._tensors if not t.buffer]
         self._buffers = [t for t in self._tensors if t.buffer]
         self._tracker, self._others = RangeTracker(), RangeTracker()
+        self.of = ""
 
     @property
     def quantity(self) -> str:
@@ -187,7 +190,7 @@ class Coloring:
 
     def legend(self) -> LegendScale:
         """What the legend says of this frame."""
-        v, words = self.range.high, self.shows.words
+        v, words = self.range.high, ", ".join(filter(None, (self.shows.words, self.of)))
         labels, scope = self._ticks()
         weights = np.ones(len(self.flat), bool)
         for tensor in self._buffers if self._weights else ():

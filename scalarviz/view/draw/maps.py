@@ -17,7 +17,7 @@ Bytes = NDArray[np.uint8]
 TABLE_SIZE = 257
 """Odd, so that zero, the quarters and both ends have an entry of their own and are exact."""
 
-DIVERGING = ("weight", "gradient", "update")
+DIVERGING = ("weight", "gradient", "update", "difference")
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ def _vispy_names() -> tuple[str, ...]:
 
 def map_names() -> tuple[str, ...]:
     """Every name that :func:`get_map` knows, the quantities first."""
-    own = ("weight", "gradient", "update", "magnitude", "activation", "grey")
+    own = (*DIVERGING, "magnitude", "activation", "grey")
     return own + tuple(n for n in _vispy_names() if n not in own)
 
 
@@ -121,7 +121,8 @@ def get_map(name: str, theme: str | Theme = "dark") -> Colormap:
     Parameters
     ----------
     name : str
-        A quantity (``weight``, ``gradient``, ``update``: diverging; ``magnitude``, ``activation``: sequential),
+        A quantity (``weight``, ``gradient``, ``update``, ``difference``: diverging; ``magnitude``, ``activation``:
+        sequential),
         ``grey``, or any map that vispy knows (``viridis``, ``coolwarm``).
     theme : {"dark", "light"} or Theme
         Only the quantities' own maps differ by it.

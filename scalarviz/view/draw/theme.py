@@ -48,7 +48,7 @@ class Theme:
     ----------
     past : str
         Of the light behind the cubes, in the place of `glow`, while they are not the newest.
-    weight, gradient, update : tuple of str
+    weight, gradient, update, difference : tuple of str
         Stops of the diverging maps at -V, -V/2, 0, V/2, V.
     activation : tuple of str
         Stops of the sequential grey map, low to high.
@@ -74,6 +74,7 @@ class Theme:
     weight: Stops
     gradient: Stops
     update: Stops
+    difference: Stops
     activation: Stops
     selection: str
     pulse: str
@@ -90,6 +91,7 @@ DARK = Theme(
     weight=("#ffc76e", "#c8651a", "#2b2e35", "#1d6dcf", "#74c8ff"),
     gradient=("#ffb45e", "#a9591d", "#2b2a33", "#6a4ac0", "#cdb6ff"),
     update=("#ffe566", "#b08f1a", "#2c2d31", "#0f8fb0", "#6fe3f5"),
+    difference=("#ff9ad5", "#b03585", "#2d2c31", "#2b944c", "#92e8a6"),
     activation=("#1c1e22", "#ffffff"),
     selection="#ffffff", pulse="#c9b0ff", ink="#0c0e11", paper="#e9ebef",
     shading=Shading(0.58, 0.50, 0.74, 0.54, 0.72, 0.55),
@@ -102,6 +104,7 @@ LIGHT = Theme(
     weight=("#a84300", "#ef9c52", "#ffffff", "#69a7e0", "#0a4c99"),
     gradient=("#a85a00", "#ecab5f", "#ffffff", "#a58fdc", "#4d2a9e"),
     update=("#8a6a00", "#dcbc3c", "#ffffff", "#55b0d2", "#00627f"),
+    difference=("#9a1568", "#e48dc3", "#ffffff", "#7cc68e", "#14682f"),
     activation=("#ffffff", "#1c1e22"),
     selection="#14161a", pulse="#5b36b0", ink="#14161a", paper="#ffffff",
     shading=Shading(0.70, 0.62, 0.86, 0.74, 0.88, 0.16),

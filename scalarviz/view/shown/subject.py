@@ -17,6 +17,7 @@ from ...run.moment import Moment
 from ...run.panels import LossCurve, Panel, PlaneMap
 from ...run.plan import Plan
 from ...run.recorded_source import RecordedSource
+from ...run.recording import Recorded
 from ...run.requests import FrameRequest
 from ...run.run import Run
 from ...run.run_source import RunSource
@@ -230,6 +231,8 @@ def subject_of(x: object) -> Subject:
         x = Scene("run", x)
     if isinstance(x, Scene):
         return scene_subject(x, RunSource(x.run))
+    if isinstance(x, Recorded):
+        x = RecordedSource(x)
     if isinstance(x, RecordedSource):
         return recorded_subject(x)
     if isinstance(x, Module):
@@ -262,16 +265,17 @@ def scene_subject(scene: Scene, source: Source) -> Subject:
     return Subject(source, own, sample, scene.panels, given, scene.plan, scene.whole_loss, scene.table, of_data)
 
 
-def recorded_subject(source: RecordedSource, panels: tuple[Panel, ...] = (LossCurve(),)) -> Subject:
+def recorded_subject(source: RecordedSource) -> Subject:
     """The subject of a recording; the sample is the one whose way was recorded."""
-    known, stages, probe = source.record.sample, source.stages, source.probe
+    about, stages, probe = source.record.about, source.stages, source.probe
     ins = 0 if probe is None else len(probe)
     outs = stages[-1].outputs if stages else 0
-    inputs, outputs = _names(known.inputs, ins, "x"), _names(known.outputs, outs, "y")
-    target = None if known.target is None else np.array(known.target, np.float64).ravel()
-    sample = Sample(inputs, outputs, target, known.colours and ins == outs == 3, known.sheet)
+    inputs, outputs = _names(about.input_names, ins, "x"), _names(about.output_names, outs, "y")
+    target = None if about.probe_target is None else np.array(about.probe_target)
+    colours = ins == outs == 3 and "colours" in about.speaks_of
+    sample = Sample(inputs, outputs, target, colours, "sheet" in about.speaks_of)
     given = None if probe is None else probe.copy()
-    return Subject(source, probe, sample, panels, given, whole_loss=known.whole_loss)
+    return Subject(source, probe, sample, (LossCurve(),), given, about.plan, about.whole_loss)
 
 
 def _names(given: tuple[str, ...], count: int, letter: str) -> tuple[str, ...]:

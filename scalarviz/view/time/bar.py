@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...run.frame import Frame
+from ...run.frame import Curve, Frame
 from ...run.past import Past
 from ..draw.places import LABEL, RAIL, Box
 from ..draw.sketch import Sketch
@@ -70,6 +70,8 @@ class TimeBar:
         Whether time goes on by itself: the button in the middle is a pause then.
     ahead : Ahead or None
         The steps to come: there is room for them, so that nothing moves while the run fills it.
+    other : Curve or None
+        The losses of something else that goes the same steps, dashed.
     step_loss : str
         Which loss a step has (``"before it"``), where elsewhere that of all samples after it is told: the number at the
         end of the curve is left out then, and the pointer says which it is. Empty: the one that is told elsewhere.
@@ -78,6 +80,7 @@ class TimeBar:
     def __init__(self, theme: Theme, told: Told = lambda action: ("", action)) -> None:
         self.theme, self.running, self.told = theme, False, told
         self.ahead: Ahead | None = None
+        self.other: Curve | None = None
         self.step_loss = ""
         self.box: Box | None = None
         self._clear: tuple[Box, ...] = ()
@@ -102,9 +105,10 @@ class TimeBar:
             return []
         if self._drawn is not None and self.running and not writes:
             return self._drawn[1]
-        known = (*_known(past), self.ahead)
+        known = (*_known(past), self.ahead, id(self.other))
         if self._plan is None or known != self._known:
-            self._plan, self._known, self._drawn = _planned(past, self.box, self.ahead), known, None
+            self._plan = _planned(past, self.box, self.ahead, self.other)
+            self._known, self._drawn = known, None
         self._step = frame.step
         over = self._over_action()
         now = (frame.step, self.running, over, self.theme.name, self.step_loss)
@@ -308,7 +312,7 @@ def _known(past: Past) -> tuple[object, ...]:
     return past.first, past.newest, len(past.edits), last, branches, past.flags, past.undo, past.redo
 
 
-def _planned(past: Past, box: Box, ahead: Ahead | None) -> _Plan:
+def _planned(past: Past, box: Box, ahead: Ahead | None, other: Curve | None) -> _Plan:
     x, y, wide, high = box
     small = high <= RAIL
     block = 0.0 if wide < (480 if small else 560) else WIDE + 8
@@ -321,7 +325,8 @@ def _planned(past: Past, box: Box, ahead: Ahead | None) -> _Plan:
     losses = None
     if not small:
         bottom = rail - 11 - _ROW * max((r.row for r in found), default=0)
-        losses = losses_of((left, y + 10, right - left, bottom - y - 10), scale, past.curve, found, ahead)
+        plot = left, y + 10, right - left, bottom - y - 10
+        losses = losses_of(plot, scale, past.curve, found, ahead, other)
     place = (x + _PAD, y + (10 if small else 14), WIDE, high - 20)
     buttons = buttons_in(place, past) if block else []
     return _Plan(past, scale, rail, found, marks_of(past), buttons, losses, (left - 6, right + (8 if small else 46)))

@@ -74,13 +74,21 @@ def reduced(curve: Curve, scale: StepScale) -> tuple[Array, Array]:
     return scale.place(steps), losses
 
 
-def losses_of(plot: Box, scale: StepScale, curve: Curve, rails: Sequence[Rail], ahead: Ahead | None = None) -> Losses:
+def losses_of(
+    plot: Box,
+    scale: StepScale,
+    curve: Curve,
+    rails: Sequence[Rail],
+    ahead: Ahead | None = None,
+    other: Curve | None = None,
+) -> Losses:
     """The curves of the straight rail and of the branches that stand alone on theirs; `ahead`, those of steps to come.
 
-    For them there is room, which nothing is drawn in.
+    For them there is room, which nothing is drawn in. An `other` curve is drawn as those of branches are.
     """
     own = reduced(curve, scale)
     others = [reduced(_from(rail), scale) for rail in rails if not rail.folded]
+    others += [] if other is None else [reduced(other, scale)]
     every = np.concatenate([own[1], *(losses for _, losses in others)])
     if not every.size:
         return Losses(plot, None, np.zeros((0, 2)), ())

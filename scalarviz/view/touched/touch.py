@@ -107,6 +107,8 @@ class Touch:
         Which page of them is shown; 0 for none.
     table : tuple of (str, str)
         Keys and gestures, and what they do: the list that help shows.
+    says : callable or None
+        ``says(index, frame)``: the value and further lines beside the pointer, where they are others than its number.
     """
 
     def __init__(self, subject: Subject) -> None:
@@ -122,6 +124,7 @@ class Touch:
         self.pressed: tuple[str, str] | None = None
         self.help = 0
         self.table: tuple[tuple[str, str], ...] = ()
+        self.says: Callable[[int, Frame], tuple[str, list[str]]] | None = None
         self._explanation: Lines = ()
         self._written: Frame | None = None  # what the words and numbers are about
         self._outlined: tuple[tuple[Selection, Layout, Camera, float], list[NDArray[np.float64]]] | None = None
@@ -274,6 +277,8 @@ class Touch:
             shown = shown if view.quantity.signed else shown.removeprefix("+")
             more += [f"{view.quantity.words} {shown}", *([about] if about else [])]
         value = figure(float(frame.values[index]))
+        if self.says is not None:
+            value, more = self.says(index, frame)
         return [sketch, pointer_label(self.pointer, view.places.size, known.name, value, more, view.theme)]
 
     def _banners(self, view: View) -> list[Sketch]:

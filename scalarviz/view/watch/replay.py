@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...errors import StateError
-from ...run.recorded_source import RecordedSource
+from ...run.played import Played
 from ..draw.theme import Theme
 from ..shown.subject import Subject
 from ..touched.inspector import record_key
@@ -31,19 +31,19 @@ class RecordedGuide:
 
     Parameters
     ----------
-    source : RecordedSource
+    source : Played
     """
 
     journey = None
     moving = False
     remark = ""
 
-    def __init__(self, source: RecordedSource) -> None:
+    def __init__(self, source: Played) -> None:
         self._source = source
 
     def travel(self, step: int, *, nearest: bool = False) -> None:
         """Stand at the recorded step that is nearest."""
-        self._source.to(self._source.line.past.nearest(step))
+        self._source.to(self._source.past.nearest(step))
 
     def give_up(self) -> None:
         """It has arrived."""
@@ -56,13 +56,13 @@ class RecordedGuide:
 class RecordedTravels(Travels):
     """Going back and forth in a recording: a branch is shown at once."""
 
-    def __init__(self, viewer: Replay, source: RecordedSource, playback: Replaying) -> None:
+    def __init__(self, viewer: Replay, source: Played, playback: Replaying) -> None:
         super().__init__(viewer, viewer.frame, RecordedGuide(source), playback)
         self._source = source
 
     def switch(self, number: int) -> None:
         """Go to the newest recorded step of another branch."""
-        branch = next((b for b in self._source.line.past.branches if b.number == number), None)
+        branch = next((b for b in self._source.past.branches if b.number == number), None)
         if branch is not None:
             assert self._playback is not None
             self._playback.stand(None)
@@ -81,7 +81,7 @@ class Replay(Viewer):
     Parameters
     ----------
     subject : Subject
-        Of a :class:`RecordedSource`.
+        Of a :class:`~scalarviz.run.played.Played`.
     size : (int, int)
         Device pixels.
     duration : float
@@ -103,7 +103,7 @@ class Replay(Viewer):
         playing: bool = False,
     ) -> None:
         source = subject.source
-        assert isinstance(source, RecordedSource)  # who makes it sees to that
+        assert isinstance(source, Played)  # who makes it sees to that
         self._source = source
         keys = bottom_line(Here(subject, trains=False))
         super().__init__(Workbench(subject, size, theme, cmap, keys=keys, text_hz=10.0))
@@ -122,7 +122,7 @@ class Replay(Viewer):
 
     def frame(self) -> Frame:
         """The recorded frame where it stands."""
-        at = (self._source.line, self._source.place)
+        at = (self._source.past, self._source.place)
         if self._last is None or self._shown_at != at:
             self._last, self._shown_at = self._source.frame(), at
         return self._last
@@ -148,7 +148,8 @@ class Replay(Viewer):
             return
         key = record_key(self.frame())
         if key is not None and (inspector.record is None or inspector.record[0] != key):
-            inspector.record = key, self._source.weight_record(inspector.index)
+            record = self._source.weight_record(inspector.index)
+            inspector.record = None if record is None else (key, record)
             self.refresh()
 
     @property

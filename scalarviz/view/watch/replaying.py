@@ -8,14 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.recorded_source import Line, RecordedSource
-from ...run.rehearsal import Rehearsal
+from ...run.past import Past
+from ...run.played import Played
 from .pace import DURATION, pace
 from .playback import RATE, SPEEDS, speed_text
-
-MARKS = 60
-"""Frames at which the weights are looked at, to know how far they come."""
-_LARGEST = 4_000_000  # numbers that are read for that
 
 
 class Replaying:
@@ -23,7 +19,7 @@ class Replaying:
 
     Parameters
     ----------
-    source : RecordedSource
+    source : Played
     duration : float
         Seconds that all of it takes.
 
@@ -37,13 +33,13 @@ class Replaying:
 
     aim = None
 
-    def __init__(self, source: RecordedSource, duration: float = DURATION) -> None:
+    def __init__(self, source: Played, duration: float = DURATION) -> None:
         self._source, self._duration = source, duration
         self.running = False
         self.limit: int | None = None
         self._speed = SPEEDS.index(1.0)
         self._time = 0.0
-        self._line: Line | None = None
+        self._past: Past | None = None
         self._table: NDArray[np.int64] = np.zeros(2, np.int64)
 
     @property
@@ -87,7 +83,7 @@ class Replaying:
         at = self._time * RATE
         place = int(np.interp(at, np.arange(len(self._table)), self._table) + 1e-6)
         if self.limit is not None:
-            place = min(place, int(np.searchsorted(self._source.line.steps, self.limit)))
+            place = min(place, int(np.searchsorted(self._source.steps, self.limit)))
         moved = place != self._source.place
         self._source.stand(place)
         if self._source.place >= self._last:
@@ -103,29 +99,11 @@ class Replaying:
 
     @property
     def _last(self) -> int:
-        return len(self._source.line.frames) - 1
+        return len(self._source.steps) - 1
 
     def _follow(self) -> None:
-        """The frames of another line, or of one that has grown, are spread anew."""
-        line = self._source.line
-        if line is not self._line:
-            self._line = line
-            self._table = pace(self._last, self._duration, RATE, seen_of(self._source), rest=0.0)
-
-
-def seen_of(source: RecordedSource) -> Rehearsal | None:
-    """What there is to see from each frame of a line to the next; None where a loss is missing."""
-    line, record = source.line, source.record
-    count = len(line.frames) - 1
-    loss = np.asarray(record.loss, float)[line.frames][1:]
-    if not count or not np.isfinite(loss).all():
-        return None
-    size = max(sum(tensor.size for tensor in source.tensors), 1)
-    marks = np.unique(np.rint(np.linspace(0, count, max(2, min(MARKS, _LARGEST // size)))).astype(np.int64))
-    way, before = [0.0], record.frame(int(line.frames[0])).values.astype(np.float64)
-    for mark in marks[1:]:
-        now = record.frame(int(line.frames[mark])).values.astype(np.float64)
-        way.append(way[-1] + float(np.linalg.norm(now - before)) / (float(np.linalg.norm(now)) or 1.0))
-        before = now
-    facts = source.facts
-    return Rehearsal(loss, marks, np.array(way), facts is None or facts.whole)
+        """The frames of another branch, or of one that has grown, are spread anew."""
+        past = self._source.past
+        if past is not self._past:
+            self._past = past
+            self._table = pace(self._last, self._duration, RATE, self._source.seen(), rest=0.0)

@@ -1,0 +1,47 @@
+"""A still of a recording of a scene is that of the scene at the same step, pixel by pixel."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from scalarviz.cli.scene import load_scene
+from scalarviz.run.panels import LossCurve
+from scalarviz.view.render import render
+
+pytestmark = pytest.mark.gl
+
+
+def scene_of(name, **options):
+    """A scene without the panels that need its network: those are no part of a recording."""
+    loaded = load_scene(name)
+    built = loaded.build(loaded.options(engine="numpy", **options))
+    return replace(built, panels=(LossCurve(),))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "size"),
+    [("rgb", {}, (1280, 720)), ("rgb", {"hidden": (4,)}, (900, 700)), ("xor", {}, (1280, 720)),
+     ("playground", {}, (1280, 720)), ("neuron", {}, (640, 360))],
+)  # fmt: skip
+def test_a_still_of_a_recording_is_that_of_the_scene(name, options, size, tmp_path):
+    scene = scene_of(name, **options)
+    with sv.Recording(scene, gradients=True, updates=True, activations=True, path=tmp_path / "run.svz"):
+        scene.run.step(12)
+    with sv.load_recording(tmp_path / "run.svz") as recording:
+        for step, theme in ((0, "dark"), (5, "light"), (12, "dark")):
+            ours = render(recording, size, step=step, theme=theme)
+            np.testing.assert_array_equal(ours, render(scene, size, step=step, theme=theme))
+
+
+def test_a_still_of_recorded_digits_is_that_of_the_scene(tmp_path):
+    pytest.importorskip("sklearn", reason="no scikit-learn (extra data)")
+    scene = scene_of("digits")
+    with sv.Recording(scene, every=2, gradients=True, updates=True, activations=True, path=tmp_path / "run.svz"):
+        scene.run.step(4)
+    with sv.load_recording(tmp_path / "run.svz") as recording:
+        for step in (2, 4):
+            np.testing.assert_array_equal(render(recording, step=step), render(scene, step=step))
