@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import base64
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scalarviz.scenes import rgb
 
+import scalarviz as sv
 from scalarviz.run.edits.applied import Applied
 from scalarviz.view.browser.recorded import html_of, write_html
-
-sys.path.append(str(Path(__file__).parents[1] / "replay"))
-from recorded_runs import Memory
 
 EVIL = "</script><script>boom()</script><!--\u2028\"'&<img src=x onerror=boom()>"
 READY = "() => window.scalarviz && document.getElementById('app').hidden === false"
 
 
-def recorded(frames=30, *, edit=None, kept=("gradient", "update", "activations")):
-    """A run of rgb, ten steps a frame."""
+def recorded(frames=30, *, edit=None):
+    """A recording of rgb, ten steps a frame."""
     scene = rgb.build(rgb.Options(engine="numpy"))
-    memory = Memory(scene, kept=kept)
-    for k in range(frames):
-        memory.keep()
-        if k == 10 and edit:
-            edit(scene.run)
-        scene.run.step(10)
-    memory.keep()
+    with sv.Recording(scene, every=10, gradients=True, updates=True, activations=True) as recording:
+        for k in range(frames):
+            if k == 10 and edit:
+                edit(scene.run)
+            scene.run.step(10)
+    memory = sv.load_recording(recording.path)
+    memory.file = recording  # a temporary one, which goes with this object
     return memory
 
 
@@ -156,8 +152,7 @@ def test_a_telephone_has_all_of_it(chromium, file):
 
 def test_hostile_names_stay_words(page, tmp_path, monkeypatch):
     other = recorded(3)
-    (branch,) = other.branches
-    monkeypatch.setattr(Memory, "branches", (replace(branch, edits=(Applied(10, None, EVIL),)),))
+    monkeypatch.setattr(type(other), "past", replace(other.past, edits=(Applied(10, None, EVIL),)))
     opened(page, write_html(other, tmp_path / "evil.html", title=EVIL))
     assert page.title().startswith("</script><script>")
     assert page.evaluate("scalarviz.run.edits[0][1]") == EVIL

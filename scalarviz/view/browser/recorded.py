@@ -13,7 +13,8 @@ from ...errors import MissingDependencyError
 from ...io import write_bytes
 from ...io.atomic import path_text
 from ...run.frame import Frame
-from ...run.recorded_source import Record, RecordedSource
+from ...run.recorded_source import RecordedSource
+from ...run.recording import Recorded
 from ..draw.places import check_size
 from ..draw.theme import get_theme
 from ..render import paint
@@ -29,7 +30,7 @@ STILL = 0.7, 55
 
 
 def html_of(
-    record: Record,
+    record: Recorded,
     *,
     theme: str = "dark",
     size: tuple[int, int] = (1280, 720),
@@ -40,7 +41,7 @@ def html_of(
 
     Parameters
     ----------
-    record : Record
+    record : Recorded
         With one frame at least.
     theme : {"dark", "light"}
         The look that it opens with; a key changes it.
@@ -58,19 +59,18 @@ def html_of(
     """
     look, size, title = get_theme(theme).name, check_size(size), text(title, "the title")
     source = RecordedSource(record)
-    subject, past = subject_of(source), source.line.past
-    frames = [int(k) for k in source.line.frames]
-    source.to(int(source.line.steps[-1]))
+    subject, past = subject_of(source), source.past
+    source.to(source.span[1])
     beside = Beside(
         title, look, size,
-        ("weight", *(name for name in ("gradient", "update") if name in record.kept)),
+        ("weight", *(name for name in ("gradient", "update") if not source.lacks(name))),
         [(edit.step, edit.what) for edit in past.edits], [(flag.step, flag.name) for flag in past.flags],
         list(pictures), still=still_of(subject, subject.frame(), size, look),
     )  # fmt: skip
-    return page_of(subject, (record.frame(k) for k in frames), beside)
+    return page_of(subject, (source.frame_at(k) for k in range(len(record))), beside)
 
 
-def write_html(record: Record, path: str | os.PathLike[str], every: int | None = None, **how: object) -> Path:
+def write_html(record: Recorded, path: str | os.PathLike[str], every: int | None = None, **how: object) -> Path:
     """Write the page, whole or not at all; `how` as :func:`html_of`.
 
     A page above 10 MB is written with a RuntimeWarning that names what makes it smaller: fewer frames, `every` of which
