@@ -20,6 +20,7 @@ from scalarviz.view.cubes.sizes import Sizing
 from scalarviz.view.cubes.slab import DETAIL_PIXELS, cells_per_pixel, variant_for
 from scalarviz.view.space.apart import Apart
 from scalarviz.view.space.layout import layout_for
+from scalarviz.view.space.leash import shift_to, way_back
 from scalarviz.view.space.pose import (
     Pose,
     between,
@@ -328,3 +329,39 @@ def test_the_middle_of_every_cube_belongs_to_it(ask, layouts):
                        "cases": cases, "sizing": None})  # fmt: skip
     found = [case[0] for group in ask("picking.js ranges.js", PICK, groups) for case in group]
     assert found == wanted
+
+
+def test_the_way_back_is_the_windows(ask, layouts):
+    """Pictures that hands have moved far away come back by the same shift."""
+    rng, given, wanted = np.random.default_rng(6), [], []
+    for layout in layouts.values():
+        boxes = [plate.corners for plate in layout.plates]
+        for pose in poses(layout, rng, 40):
+            away = shifted(pose, *rng.uniform(-2000, 2000, 2))
+            camera = camera_of(away, layout.size, points_of(layout))
+            given.append([pose_as_json(away), list(layout.size), points_of(layout).tolist(),
+                          [box.tolist() for box in boxes], list(layout.rect)])  # fmt: skip
+            wanted.append(way_back(camera, boxes, layout.rect))
+    found = ask(
+        "leash.js",
+        """cases => cases.map(([pose, size, points, boxes, rect]) => {
+            const camera = cameraOf(pose, size, points), shift = wayBack(camera, boxes, rect);
+            const back = { ...pose, place: [pose.place[0] + shift[0], pose.place[1] + shift[1]] };
+            return [shift, wayBack(cameraOf(back, size, points), boxes, rect)];
+        })""",
+        given,
+    )
+    shifts = np.array([shift for shift, _ in found])
+    assert 0.2 < (shifts != 0).any(axis=1).mean() < 1
+    np.testing.assert_allclose(shifts, wanted, atol=1e-6, rtol=1e-9)
+    np.testing.assert_allclose([again for _, again in found], 0.0, atol=1e-6)
+
+
+def test_hulls_meet_by_the_shortest_way(ask):
+    """Points on a grid: many lie on one line, some on one place."""
+    rng = np.random.default_rng(7)
+    cases = [[rng.integers(-9, 10, (int(rng.integers(1, 9)), 2)).tolist() for _ in range(2)] for _ in range(CASES)]
+    found = ask("leash.js", "cases => cases.map(([a, b]) => shiftTo(a, b))", cases)
+    wanted = [shift_to(np.array(a, float), np.array(b, float)) for a, b in cases]
+    # another shift may be as short where two sides are as near
+    np.testing.assert_allclose(np.hypot(*np.array(found).T), np.hypot(*np.array(wanted).T), atol=1e-9)
