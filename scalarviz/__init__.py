@@ -13,14 +13,15 @@ if TYPE_CHECKING:
     from . import check as check
     from . import view as view
     from .front import *  # noqa: F403  # type checkers see each name
+    from .view.cell.live import live as live
     from .view.drawn import draw as draw
     from .view.recorded.recording import Recording as Recording
     from .view.recorded.recording import load_recording as load_recording
 else:
     # This file runs before any other, and a command has to answer Ctrl-C before NumPy is loaded: so it loads nothing.
-
     of_view = {
-        "Recording": ".view.recorded.recording", "draw": ".view.drawn", "load_recording": ".view.recorded.recording",
+        "Recording": ".view.recorded.recording", "draw": ".view.drawn", "live": ".view.cell.live",
+        "load_recording": ".view.recorded.recording",
     }  # fmt: skip
     """Names that the view makes, and where."""
 

@@ -98,6 +98,13 @@ TABLE = {
         *of(lambda x: sv.register("bad", "a", x, ("1",)), None, 3, "", "a +", "b", "open(a)", "a.b", "a[0]"),
         *of(lambda x: sv.register("bad", "a", "a", x), None, "1", (), ("1", "1"), (1,), ("b",), ("1 +",)),
     ],
+    "live": [
+        *of(sv.live, None, "rgb", 3.0, object(), {}, [], nn.Linear),
+        *of(lambda x: sv.live(net(), display=x), None, 3, "video"),
+        *of(lambda x: sv.live(net(), size=x), 3, "large", (10, 10), (1e9, 1e9)),
+        *of(lambda x: sv.live(net(), hide=x), None, 3, [3], "speed", ("pace",)),
+        *of(lambda x: sv.live(net(), controls=x), None, "yes", 2),
+    ],
     "draw": [
         *of(sv.draw, None, "1", 3.0, {}, [], ["a"], nn.Linear, net(), nn.Parameter([1.0]), abs),
         *of(partial(sv.draw, Value(1.0)), 1.0, None),

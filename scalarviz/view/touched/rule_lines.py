@@ -32,7 +32,7 @@ def height_of(account: Account, width: float, *, formulas: bool = True) -> float
         return 22.0 + LINE
     if is_plain(account):
         return 22.0 + 24.0
-    return 22.0 + LINE * sum(len(rows) for rows in _written(account, width, formulas=formulas)) + 4.0
+    return 22.0 + LINE * sum(len(rows) for rows in written(account, width, formulas=formulas)) + 4.0
 
 
 def draw_rule(page: Page, account: Account, *, formulas: bool = True) -> None:
@@ -61,14 +61,14 @@ def draw_rule(page: Page, account: Account, *, formulas: bool = True) -> None:
         page.y += 24
         return
     page.heading(account.optimizer, "this weight's numbers")
-    for rows in _written(account, page.width, formulas=formulas):
+    for rows in written(account, page.width, formulas=formulas):
         for colour, row in rows:
             sketch.text(page.x, page.y + 13, row, LABEL, getattr(theme, colour))
             page.y += LINE
     page.y += 4
 
 
-def _written(account: Account, width: float, *, formulas: bool) -> list[list[tuple[str, str]]]:
+def written(account: Account, width: float, *, formulas: bool) -> list[list[tuple[str, str]]]:
     """By line of the rule the rows of text, each with the name of its colour."""
     found = []
     for line in account.lines:

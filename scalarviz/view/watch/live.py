@@ -204,8 +204,12 @@ class LiveView(Viewer):
 
     def draw(self, viewport: tuple[int, int] | None = None) -> None:
         """Paint the picture into the bound framebuffer."""
-        self._frames.mark()
+        self.mark_frame()
         super().draw(viewport)
+
+    def mark_frame(self) -> None:
+        """A frame was drawn, here or by somebody who was sent it."""
+        self._frames.mark()
 
     def notice(self) -> str:
         """A condition that is being typed, before all news."""

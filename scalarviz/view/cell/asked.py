@@ -1,0 +1,164 @@
+"""What a browser may ask of a cell: one table. Whatever else comes does nothing but say why.
+
+A message is a dict with a ``kind``; its other entries are checked one by one, since anybody who has the notebook's
+connection can send anything. All of them end in an action of `view.watch.actions` or in an edit of the run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any
+
+from ...checks import flag, integer
+from ...errors import InputError, ScalarvizError, TypeMismatchError, UnknownNameError, listing, shown
+from ..watch.actions import ACTIONS
+
+if TYPE_CHECKING:
+    from ..watch.viewer import Viewer
+    from .controls import CellControls
+
+NOT_HERE = frozenset({
+    "break_on", "toggle_controls", "toggle_panels", "toggle_layers", "toggle_help", "type_value", "type_word", "cooler",
+    "warmer", "escape", "open", "paste", "toggle_theme", "go_view", "keep_view", "fit", "toggle_parallel",
+    "toggle_turntable", "toggle_apart", "layer_after", "layer_before", "toggle_sizes", "hide_more", "hide_less",
+    "next_map", "refit_range",
+})  # fmt: skip
+"""Actions that are the browser's own business, or that ask for typing into the window's picture."""
+ALLOWED = tuple(one.name for one in ACTIONS if one.kind not in ("file", "host") and one.name not in NOT_HERE)
+"""Names of actions that may be asked for."""
+COVERS = {
+    "learning rate": ("raise_rate", "lower_rate"), "pace": ("slower", "faster", "normal_speed"),
+    "timeline": ("first", "newest", "name_moment", "toggle_loop"),
+    "micro_next": ("micro_back", "whose", "add_samples"), "toggle_run": (), "step": (), "back": (), "restart": (),
+    "inspector": ("nudge_up", "nudge_down", "freeze", "zero", "halve", "double", "redraw", "find_sign", "select_more"),
+}  # fmt: skip
+"""What is left out together with a control: keys do the same as its slider."""
+NAMES = 80
+"""Characters of a name that are read."""
+
+
+def covered(hidden: Collection[str]) -> frozenset[str]:
+    """Names that are left out, with what goes with them."""
+    return frozenset(hidden).union(*(COVERS.get(name, ()) for name in hidden))
+
+
+class Asked:
+    """Does what comes from the browser, in the thread that owns the viewer.
+
+    Parameters
+    ----------
+    viewer : Viewer
+    controls : CellControls or None
+        None where nothing is trained, or none are wanted.
+    hidden : collection of str
+        Names of what the cell does not offer.
+    """
+
+    def __init__(self, viewer: Viewer, controls: CellControls | None, hidden: Collection[str] = ()) -> None:
+        self._viewer, self._controls, self._hidden = viewer, controls, covered(hidden)
+        self._does: dict[str, Callable[[dict[str, Any]], object]] = {
+            "do": self._do, "select": self._select, "set": self._set, "go": self._go, "branch": self._branch,
+            "control": self._control, "release": self._release, "settle": lambda asked: None,
+        }  # fmt: skip
+
+    def take(self, asked: object) -> str:
+        """Do what a message asks for; returns why it was not done, empty if it was."""
+        try:
+            self.do(asked)
+        except ScalarvizError as error:
+            self._viewer.say(str(error))
+            return str(error)
+        finally:
+            self._viewer.refresh()
+        return ""
+
+    def do(self, asked: object) -> None:
+        """The same.
+
+        Raises
+        ------
+        ScalarvizError
+            It asks for what is not in the table, with values that do not fit, or what the run refuses.
+        """
+        if not isinstance(asked, dict):
+            raise TypeMismatchError(f"a message to a cell is a dict, got {shown(asked)}")
+        kind = asked.get("kind")
+        if not isinstance(kind, str) or kind not in self._does:
+            raise UnknownNameError(f"a cell does not know {shown(kind)}; allowed: {listing(self._does)}")
+        self._does[kind](asked)
+
+    # ---- one by one
+
+    def _do(self, asked: dict[str, Any]) -> None:
+        name, value = _name(asked, "name"), asked.get("value")
+        if name not in ALLOWED:
+            raise UnknownNameError(f"no action {name!r} in a cell; there are {listing(ALLOWED)}")
+        self._offered(name)
+        self._viewer.send(name, value)
+
+    def _select(self, asked: dict[str, Any]) -> None:
+        self._offered("inspector")
+        index = asked.get("index")
+        bench = self._viewer.bench
+        bench.select(None if index is None else integer("select: index", index, 0, self._count - 1))
+
+    def _set(self, asked: dict[str, Any]) -> None:
+        self._offered("inspector")
+        if not self._viewer.bench.subject.source.can.edit:
+            raise InputError("these numbers are looked at, not touched")
+        value = asked.get("value")
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise TypeMismatchError(f"set: value must be a number, got {shown(value)}")
+        self._viewer.put(integer("set: index", asked.get("index"), 0, self._count - 1), _finite(value))
+
+    def _go(self, asked: dict[str, Any]) -> None:
+        self._offered("timeline")
+        travels, past = self._viewer.travels, self._viewer.shown.past
+        step = integer("go: step", asked.get("step"), 0)
+        if travels is None or past is None:
+            raise InputError("the past of these numbers is not kept")
+        travels.go(min(max(step, past.first), past.newest), near=flag(asked.get("near", False), "go: near"))
+
+    def _branch(self, asked: dict[str, Any]) -> None:
+        self._offered("timeline")
+        if self._viewer.travels is not None:
+            self._viewer.travels.switch(integer("branch: number", asked.get("number"), 0))
+
+    def _control(self, asked: dict[str, Any]) -> None:
+        if self._controls is None:
+            raise InputError("there are no controls in this cell")
+        name = _name(asked, "name")
+        self._offered(name)
+        self._controls.set(name, asked.get("value"), held=flag(asked.get("held", False), "control: held"))
+
+    def _release(self, asked: dict[str, Any]) -> None:
+        if self._controls is not None:
+            self._controls.release()
+
+    # ---- what is checked
+
+    @property
+    def _count(self) -> int:
+        return len(self._viewer.shown.values)
+
+    def _offered(self, name: str) -> None:
+        if name in self._hidden:
+            raise InputError(f"{name}: this cell leaves it out (hide=)")
+
+
+def _name(asked: dict[str, Any], what: str) -> str:
+    name = asked.get(what)
+    if not isinstance(name, str):
+        raise TypeMismatchError(f"{asked.get('kind')}: {what} must be a text, got {shown(name)}")
+    return name[:NAMES]
+
+
+def _finite(value: float) -> float:
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise InputError(f"set: value is {shown(value)}; allowed: a finite number")
+    return number

@@ -1,0 +1,167 @@
+"""`Channel`: when a frame may go to the browser. At most thirty a second, at most two unanswered, none queued.
+
+A browser without a GPU draws slower than numbers arrive. What it has not drawn is not sent again: when it answers, it
+gets the newest frame. Several places of a notebook (two tabs, a widget shown twice) may look at once; frames go to all
+of them, and the slowest one that still answers sets the pace.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+RATE = 30.0
+"""Frames a second, at most."""
+UNANSWERED = 2
+"""Frames that one place may owe an answer for."""
+PATIENCE = 2.0
+"""Seconds after which a place that owes answers is waited for no longer: a hidden tab, a lost connection."""
+BUDGET = 16e6
+"""Bytes a second, at most: the frames of a large network come less often."""
+
+
+def pace_of(size: int) -> float:
+    """Frames of `size` bytes that may be sent in a second."""
+    return min(RATE, BUDGET / max(1, size))
+
+
+@dataclass(slots=True)
+class _Place:
+    """One place that looks: the frames it has drawn, and when it was heard last."""
+
+    drawn: int
+    heard: float
+    known: dict[str, object] = field(default_factory=dict)
+
+
+class Channel:
+    """The frames of one widget. Any thread may tell it what came; one thread sends.
+
+    Parameters
+    ----------
+    send : callable
+        ``send(content, buffers)`` to every place.
+    clock : callable
+        Seconds.
+
+    Attributes
+    ----------
+    sent : int
+        Frames so far; the number of the last one.
+    pace : float
+        Frames a second, at most, for the size that they have.
+    """
+
+    def __init__(
+        self,
+        send: Callable[[dict[str, object], list[bytes]], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._send, self._clock = send, clock
+        self._lock = threading.Lock()
+        self._places: dict[str, _Place] = {}
+        self._kept: dict[int, dict[str, object]] = {}  # what went with frames that are not answered yet
+        self._last = float("-inf")
+        self._heard = clock()
+        self.sent = 0
+        self.pace = RATE
+
+    # ---- what the browser says
+
+    def ready(self, place: str) -> None:
+        """A place begins to look, or does again: it owes nothing and knows nothing."""
+        with self._lock:
+            self._heard = self._clock()
+            self._places[place] = _Place(self.sent, self._heard)
+            self._last = float("-inf")
+
+    def answered(self, place: str, number: int) -> None:
+        """A place has drawn frame `number`; numbers that were never sent are passed over."""
+        with self._lock:
+            found = self._places.get(place)
+            if found is None or not found.drawn <= number <= self.sent:
+                return
+            found.drawn, found.heard = number, self._clock()
+            self._heard = found.heard
+            found.known = {**found.known, **self._kept.get(number, {})}
+            least = min(one.drawn for one in self._places.values())
+            self._kept = {n: parts for n, parts in self._kept.items() if n > least}
+
+    def gone(self, place: str) -> None:
+        """A place looks no longer."""
+        with self._lock:
+            self._heard = self._clock()
+            self._places.pop(place, None)
+
+    # ---- who looks
+
+    @property
+    def places(self) -> int:
+        """How many were there last."""
+        return len(self._places)
+
+    @property
+    def silent(self) -> float:
+        """Seconds since anybody was heard."""
+        return self._clock() - self._heard
+
+    @property
+    def watched(self) -> bool:
+        """Whether anybody answers: else a picture is nobody's."""
+        with self._lock:
+            return bool(self._attentive())
+
+    def _attentive(self) -> list[_Place]:
+        now = self._clock()
+        return [p for p in self._places.values() if self.sent == p.drawn or now - p.heard < PATIENCE]
+
+    @property
+    def new(self) -> bool:
+        """Whether a place knows nothing yet."""
+        with self._lock:
+            return any(not place.known and place.drawn == self.sent for place in self._places.values())
+
+    # ---- frames
+
+    def tell(self, content: dict[str, object]) -> None:
+        """Send what is no frame, and nobody answers."""
+        self._send(content, [])
+
+    @property
+    def free(self) -> bool:
+        """Whether a frame may be sent now."""
+        with self._lock:
+            attentive = self._attentive()
+            late = any(self.sent - place.drawn >= UNANSWERED for place in attentive)
+            return bool(attentive) and not late and self._clock() - self._last >= 1.0 / self.pace
+
+    def offer(self, content: dict[str, object], parts: dict[str, object], buffers: list[bytes]) -> int:
+        """Send a frame: what belongs to it, `parts` that some place does not know yet, and its numbers.
+
+        Parameters
+        ----------
+        content : dict
+            Goes with every frame.
+        parts : dict
+            The same names every time, None for nothing there. They go only where they have changed since the last frame
+            that every place has drawn: what is lost on the way is sent again.
+        buffers : list of bytes
+
+        Returns
+        -------
+        int
+            The number of the frame.
+        """
+        with self._lock:
+            attentive = self._attentive()
+            self.pace = pace_of(sum(map(len, buffers)))
+            new = {name: part for name, part in parts.items() if any(p.known.get(name) != part for p in attentive)}
+            self.sent += 1
+            number, self._last = self.sent, self._clock()
+            self._kept[number] = new
+            if len(self._kept) > 4 * UNANSWERED:  # those of places that were given up
+                del self._kept[min(self._kept)]
+        self._send({**content, "kind": "frame", "number": number, **new}, buffers)
+        return number

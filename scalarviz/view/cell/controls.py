@@ -1,0 +1,193 @@
+"""`CellControls`: the controls of a scene as rows for elements of the browser, and what a hand sets with them.
+
+The same rows as those of the window's panel, from the same descriptions; only who draws them differs. A value that
+comes from a browser is taken by the control's own rule, or refused in its words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from ...errors import InputError, UnknownNameError, listing
+from ...run.controls import Button, Reader, Segments, Slider, Switch
+from ..controls.contents import Contents
+from ..watch.actions import action_of
+from ..watch.playback import SPEEDS
+
+if TYPE_CHECKING:
+    from ...run.frame import Frame
+    from ...run.scene import Scene
+    from ..controls.item import Item, Row
+    from ..watch.live import LiveView
+
+WAITS = 0.6
+"""Seconds for which a value that was set is shown before a frame has it."""
+TOOLS = ("restart", "back", "toggle_run", "step", "micro_next")
+"""Actions that are buttons."""
+COMMAND = "copy as command"
+"""What a cell leaves out: its browser has no clipboard of ours."""
+_gestures = count(1)
+
+
+class CellControls:
+    """What the sliders of one cell show and set.
+
+    Parameters
+    ----------
+    viewer : LiveView
+    scene : Scene
+    hide : collection of str
+        Names of controls that are left out, beside those that the scene hides itself.
+    """
+
+    def __init__(self, viewer: LiveView, scene: Scene, hide: Collection[str] = ()) -> None:
+        self._viewer, self._scene = viewer, scene
+        hidden = {*scene.hide, *hide, COMMAND}
+        self._contents = Contents(self, scene.controls, None, hidden)
+        self._tools = tuple(name for name in TOOLS if name not in hidden)
+        self._rows: list[Row] = []
+        self._wanted: dict[str, tuple[Any, float]] = {}
+        self._gesture = ""
+
+    # ---- what is shown
+
+    def written(self, frame: Frame) -> list[dict[str, object]]:
+        """The rows of a moment, ready for JSON."""
+        now = self._viewer.clock
+        self._wanted = {name: kept for name, kept in self._wanted.items() if kept[1] > now}
+        reader = Reader(frame, self._viewer.bench.subject.source, self._scene.options)
+        wanted = {name: value for name, (value, _) in self._wanted.items()}
+        self._rows = [row for row in self._contents.rows(reader, wanted) if row.look != "tools"]
+        for name in self._contents.arrived:
+            self._wanted.pop(name, None)
+        self._contents.arrived.clear()
+        for line in self._contents.troubles:
+            self._viewer.say(line)
+        self._contents.troubles.clear()
+        return [_row(row) for row in self._rows]
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The actions that are buttons, from left to right."""
+        return self._tools
+
+    # ---- what is asked for
+
+    def set(self, name: object, value: object, *, held: bool = False) -> None:
+        """Set a control; what one hand does until :meth:`release` is one edit.
+
+        Raises
+        ------
+        UnknownNameError
+            There is no such control in this cell.
+        ScalarvizError
+            It does not take the value, or the run does not take the edit.
+        """
+        item = next((one for one in _items(self._rows) if one.name == name), None)
+        if item is None:
+            raise UnknownNameError(
+                f"no control {str(name)[:60]!r} here; there are {listing(one.name for one in _items(self._rows))}"
+            )
+        if held and not self._gesture:
+            self._gesture = f"cell {next(_gestures)}"
+            self._viewer.hold()
+        control = item.control
+        taken = item.value if isinstance(control, Button) else control.taken(_given(control, value))
+        if item.stops and taken not in item.stops:
+            raise InputError(f"{item.name}: got {taken!r:.60}; allowed: {listing(item.stops)}")
+        until = self._viewer.clock + (float("inf") if self._gesture else WAITS)
+        edit = control.change(taken, Reader(self._viewer.shown, self._viewer.bench.subject.source, self._scene.options))
+        if taken is not None and not isinstance(control, Button):
+            self._wanted[item.name] = taken, until
+        elif item.part_of:
+            self._wanted[item.part_of] = item.value, until
+        if edit is not None:
+            self._viewer.change(edit, self._gesture)
+
+    def release(self) -> None:
+        """The hand is open: training goes on."""
+        if self._gesture:
+            self._gesture = ""
+            until = self._viewer.clock + WAITS
+            self._wanted = {name: (value, min(kept, until)) for name, (value, kept) in self._wanted.items()}
+            self._viewer.release_hold()
+
+    # ---- what is no edit (see Contents)
+
+    @property
+    def speed(self) -> float:
+        """How many times the usual pace."""
+        return self._viewer.playback.speed
+
+    @property
+    def speeds(self) -> tuple[float, ...]:
+        """All that it can be."""
+        return SPEEDS
+
+    def keys_of(self, action: str) -> str:
+        """The first key of an action."""
+        return action_of(action).keys[0]
+
+    def send(self, action: str) -> bool:
+        """Do an action."""
+        return self._viewer.send(action)
+
+    def hurry(self, speed: float) -> None:
+        """So many times faster or slower, as the keys do it one after the other."""
+        by = SPEEDS.index(speed) - SPEEDS.index(self.speed)
+        for _ in range(abs(by)):
+            self._viewer.send("faster" if by > 0 else "slower")
+
+    def reseed(self, seed: int) -> None:
+        """Begin anew with the first weights of another seed."""
+        if self._viewer.travels is not None:
+            self._viewer.travels.restart(seed)
+
+    def copy(self, words: str) -> None:
+        """Nothing: there is no clipboard here."""
+
+
+def names_of(scene: Scene) -> set[str]:
+    """What `hide` may name of a scene: controls of every run, the scene's own, and the buttons."""
+    own = {"learning rate", "batch", "optimiser", "momentum", "regularisation", "regularisation rate", "activation",
+           "pace", "layers", "seed"}  # fmt: skip
+    return own | {control.label for control in scene.controls} | set(TOOLS)
+
+
+def _given(control: object, value: object) -> object:
+    """Lists of JSON are the tuples of Python; a whole number that came as 3.0 is 3."""
+    if isinstance(value, list):
+        return tuple(value)
+    if isinstance(control, Segments) and isinstance(value, float) and value.is_integer():
+        return int(value) if int(value) in control.choices else value
+    return value
+
+
+def _items(rows: list[Row]) -> Iterator[Item]:
+    for row in rows:
+        yield from row.items
+        yield from row.middles
+        if row.typed is not None:
+            yield row.typed
+
+
+def _row(row: Row) -> dict[str, object]:
+    return {"look": row.look, "label": row.label, "note": row.note, "ends": list(row.ends),
+            "items": [_item(item) for item in row.items],
+            "typed": None if row.typed is None else _item(row.typed)}  # fmt: skip
+
+
+def _item(item: Item) -> dict[str, object]:
+    control = item.control
+    told: dict[str, object] = {"name": item.name, "kind": type(control).__name__.lower(), "shown": item.shown,
+                               "does": control.does, "keys": item.keys}  # fmt: skip
+    if isinstance(control, Slider):
+        told |= {"least": control.least, "most": control.most, "log": control.log, "whole": control.whole,
+                 "ticks": [[value, text] for value, text in item.ticks], "stops": list(item.stops)}  # fmt: skip
+    if isinstance(control, Segments):
+        told["choices"] = list(control.choices)
+    if isinstance(control, Slider | Segments | Switch):
+        told["value"] = item.value
+    return told

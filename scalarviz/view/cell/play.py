@@ -1,0 +1,161 @@
+"""`Play`: what one cell shows and lets be done, without threads and without a notebook.
+
+It wraps a viewer: a `LiveView`, which trains, or a `Mirror` of what the user's own cells change. What it offers to a
+`Channel` is one moment: the numbers of a frame and all that is said beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..watch.live import LiveView
+from .asked import ALLOWED, Asked, covered
+from .channel import RATE, pace_of
+from .controls import CellControls
+from .snapshot import Snapshot
+from .told import finite, head, inspector, micro, refusals, story, timeline
+
+if TYPE_CHECKING:
+    from ...run.frame import Frame
+    from ..watch.viewer import Viewer
+    from .channel import Channel
+
+KEPT = 30.0
+"""Seconds between two pictures for the saved notebook, while something moves."""
+BENCH = (1280, 720)
+"""Size for which a viewer of numbers is laid out: one that has a column for the inspector."""
+QUANTITIES = ("weight", "gradient", "update")
+
+
+class Play:
+    """One cell's viewer, its controls and its table of what may be asked.
+
+    Parameters
+    ----------
+    viewer : Viewer
+    hide : collection of str
+        Names that are left out.
+    controls : bool
+        Whether there are sliders and buttons.
+
+    Attributes
+    ----------
+    viewer : Viewer
+    """
+
+    def __init__(self, viewer: Viewer, hide: Collection[str] = (), controls: bool = True) -> None:
+        self.viewer, self._hide, self._left_out = viewer, frozenset(hide), covered(hide)
+        live = viewer if isinstance(viewer, LiveView) else None
+        self._live = live
+        self._controls = None if live is None or not controls else CellControls(live, live.scene, hide)
+        self.asked = Asked(viewer, self._controls, hide)
+        self._changed = True
+        self._sent: tuple[Frame, dict[str, object]] | None = None
+        self._kept_at: float | None = None
+        self._kept: tuple[object, ...] | None = None
+        self._was_moving = False
+
+    # ---- time
+
+    @property
+    def moves(self) -> bool:
+        """Whether anything trains or travels."""
+        live = self._live
+        return live is not None and (live.playback.running or live.worker.busy or live.worker.journey is not None)
+
+    def take(self, asked: object) -> None:
+        """Do what a message asks for."""
+        self.asked.take(asked)
+        self._changed = True
+
+    def do(self, asked: object) -> None:
+        """The same; raises where it is not done."""
+        self._changed = True
+        self.asked.do(asked)
+        self.viewer.refresh()
+
+    def look(self) -> None:
+        """Take over what the user's own cells have changed."""
+        if isinstance(self.viewer, Snapshot):
+            self.viewer.look()
+            self.pass_time(0.0)
+
+    def pass_time(self, seconds: float, *, seen: bool = True) -> None:
+        """`seconds` have passed; where nobody has `seen` them nothing is worked out but what trains."""
+        if seen:
+            self._changed |= self.viewer.tick(seconds)
+        else:
+            self.viewer.advance(seconds)
+
+    def keeps(self, now: float) -> bool:
+        """Whether the picture of the saved notebook is to be renewed: at rest at once, else now and then."""
+        rested = self._was_moving and not self.moves
+        self._was_moving = self.moves
+        frame = self.viewer.shown
+        moment = (frame.step, frame.values.tobytes() if len(frame.values) <= 4096 else float(frame.values.sum()))
+        if self._kept is None:
+            self._kept, self._kept_at = moment, now
+        stale = now - (self._kept_at or now) >= KEPT
+        if moment == self._kept or not (rested or stale):
+            return False
+        self._kept, self._kept_at = moment, now
+        return True
+
+    @property
+    def whole(self) -> Frame:
+        """The frame of now; inside of an opened step that of the run, for a picture that has no room for the step."""
+        told = self.viewer.bench.inside.told
+        return self.viewer.frame() if told is None or told.now is None else told.now
+
+    def close(self) -> None:
+        """Let go of what is shown."""
+        self.viewer.close()
+
+    # ---- what is shown
+
+    def offer(self, channel: Channel) -> bool:
+        """Send the moment of now, if it is another one; returns whether it was sent."""
+        if not (self._changed or channel.new):
+            return False
+        self._changed, frame = False, self.viewer.shown
+        parts, before = self.parts(frame), self._sent
+        if not channel.new and before is not None and before[0] is frame and before[1] == parts:
+            return False
+        self._sent, buffers = (frame, parts), self.buffers(frame)
+        parts = {**parts, "thinned": thinned(len(frame.values), sum(map(len, buffers)))}
+        if self._live is not None:
+            self._live.mark_frame()
+        channel.offer({"step": frame.step, "loss": finite(frame.loss)}, parts, buffers)
+        return True
+
+    def parts(self, frame: Frame) -> dict[str, object]:
+        """All that is said beside the numbers of a frame."""
+        viewer, live = self.viewer, self._live
+        bench = viewer.bench
+        inside = bench.inside.told
+        offered = [name for name in ALLOWED if name not in self._left_out]
+        return {
+            "head": head(viewer, frame), "running": live is not None and live.playback.running,
+            "notice": viewer.message() or viewer.notice(), "micro": micro(viewer), "story": story(viewer),
+            "quantity": bench.colouring.quantity if inside is None else inside.quantity,
+            "why_not": refusals(viewer, offered), "controls": self._rows(),
+            "tools": [] if self._controls is None else list(self._controls.tools),
+            "inspector": None if "inspector" in self._hide else inspector(viewer, frame),
+            "time": None if "timeline" in self._hide else timeline(frame),
+        }  # fmt: skip
+
+    def _rows(self) -> list[dict[str, object]]:
+        return [] if self._controls is None else self._controls.written(self.viewer.shown)
+
+    def buffers(self, frame: Frame) -> list[bytes]:
+        """The numbers of a frame, float32, as the browser's texels want them."""
+        return [np.ascontiguousarray(frame.values, np.float32).tobytes()]
+
+
+def thinned(count: int, size: int) -> str:
+    """What is said where frames are so large that fewer of them are sent; empty where they are not."""
+    pace = pace_of(size)
+    return "" if pace >= RATE else f"{count:,} numbers: {pace:.2g} frames a second"
