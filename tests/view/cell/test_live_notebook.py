@@ -118,7 +118,7 @@ def test_what_has_no_weights_is_refused(bad):
         ({"display": "video"}, InputError, "live: the display must be one of values, pictures"),
         ({"display": None}, InputError, "got None"),
         ({"size": (10, 10)}, InputError, "160"),
-        ({"size": "large"}, TypeMismatchError, "size"),
+        ({"size": "large"}, InputError, "size"),
         ({"hide": 3}, TypeMismatchError, "hide is several names"),
         ({"hide": [3]}, TypeMismatchError, "hide is several names"),
         ({"hide": ("speed",)}, UnknownNameError, "hide has 'speed'; there are"),
