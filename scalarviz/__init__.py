@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from . import check as check
+    from . import mistakes as mistakes
     from . import view as view
     from .front import *  # noqa: F403  # type checkers see each name
     from .view.cell.live import live as live
@@ -28,7 +29,7 @@ else:
     def __getattr__(name: str) -> Any:
         """Load a folder, or the names of ``front``, when they are first used; ``sv.view`` alone needs vispy."""
         if name == "__all__":
-            return sorted([*import_module(".front", __name__).__all__, *of_view, "check", "view"])
+            return sorted([*import_module(".front", __name__).__all__, *of_view, "check", "mistakes", "view"])
         if name in of_view:
             found = globals()[name] = getattr(import_module(of_view[name], __name__), name)
             return found

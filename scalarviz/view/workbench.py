@@ -29,6 +29,7 @@ from .micro.inside import Inside
 from .panels.hud import hud, keys, state_of
 from .panels.layers import LayerTable
 from .panels.marks import marks_on
+from .panels.mistake import mistake_line, mistake_words
 from .panels.pace import TextPace
 from .panels.side import SidePanels
 from .panels.story import StoryLines
@@ -282,8 +283,11 @@ class Workbench(Touching):
                                             other=self.side.scale)  # fmt: skip
         sketches += self.scenery.around(frame, self.colouring, inside.loss(frame), inside.reached)
         sketches.append(self.scenery.trouble(frame, [*self._static, *self._on_cubes, *sketches]))
+        wrong = mistake_words(self.subject)
+        if wrong and self.places.hud is None:
+            sketches.append(mistake_line(self.places, self.theme, wrong))
         if self.places.hud is not None:
-            second = "  ·  ".join([*self.scenery.homeless, pace_text])  # where there is no room at the layer
+            second = "  ·  ".join([*filter(None, (wrong,)), *self.scenery.homeless, pace_text])  # no room at the layer
             outside = inside.told is None
             ahead, whole = (self.side.ground.ahead, self.subject.loss_of_all(frame)) if outside else (None, None)
             found = self.side.headlines if outside else ()  # of whole steps

@@ -147,7 +147,7 @@ TABLE = {
         *of(lambda x: run().predict(X, x), [1.0], np.zeros(9), 3.0),
     ],
 }
-MODULES = {"check": None, "nn": nn, "optim": optim, "view": None}
+MODULES = {"check": None, "mistakes": None, "nn": nn, "optim": optim, "view": None}
 
 
 def test_the_table_has_everything_that_is_exported():

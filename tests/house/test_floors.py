@@ -34,6 +34,7 @@ FLOORS = {
     "scalarviz.run": 5,
     "scalarviz.io": 5,
     "scalarviz.check": 5,
+    "scalarviz.mistakes": 5,
     "scalarviz.view": 6,
     "scalarviz.scenes": 7,
     "scalarviz.cli": 8,
@@ -42,12 +43,13 @@ FLOORS = {
     "scalarviz": 9,  # the front door may re-export from every floor (lazily above floor 5)
 }
 # data draws its colours from rng and checks its arguments; checks look whether a file has an array; a Run writes its
-# weights and a scene description may name pictures
+# weights and a scene description may name pictures; a mistake refuses Runs
 NEIGHBOURS = {
     ("scalarviz.data", "scalarviz.rng"),
     ("scalarviz.data", "scalarviz.checks"),
     ("scalarviz.checks", "scalarviz.mapped"),
     ("scalarviz.run", "scalarviz.io"),
+    ("scalarviz.mistakes", "scalarviz.run"),
 }
 
 

@@ -1,0 +1,54 @@
+"""A Run under a mistake: training is refused in words; what its engine computes otherwise is computed rightly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from ..engine.objects import ObjectsTrainer
+from ..errors import StateError
+from ..run.run import Run
+from ..scalar import mistaken
+from .patches import Patch
+
+HARMLESS = ("symmetric_init",)
+"""Mistakes that are made before a Run begins: it trains rightly from there."""
+
+
+def _refused(own: Callable[..., Any], what: str) -> Callable[..., Any]:
+    @wraps(own)
+    def method(self: Any, *args: Any, **options: Any) -> Any:
+        made = [name for name in mistaken.names() if name not in HARMLESS]
+        if made:
+            raise StateError(
+                f"{what} inside sv.mistakes.{made[-1]}: the engines of a Run compute their gradients themselves and "
+                "make no mistakes. Write the loop by hand (loss.backward(), optimizer.step()) and show the net, or "
+                "leave the block"
+            )
+        return own(self, *args, **options)
+
+    return method
+
+
+def _rightly(own: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(own)
+    def method(*args: Any, **options: Any) -> Any:
+        with mistaken.suspended():
+            return own(*args, **options)
+
+    return method
+
+
+def _patch(owner: Any, name: str, make: Callable[..., Any], *words: str) -> Patch:
+    own = vars(owner)[name]
+    return Patch(owner, name, own, make(own, *words))
+
+
+ENGINES = (
+    _patch(Run, "__init__", _refused, "a Run is made"),
+    _patch(Run, "step", _refused, "run.step"),
+    _patch(ObjectsTrainer, "__init__", _rightly),
+    _patch(ObjectsTrainer, "train", _rightly),
+    _patch(ObjectsTrainer, "gradient", _rightly),
+)

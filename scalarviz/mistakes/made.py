@@ -1,0 +1,219 @@
+"""The mistakes: each says what it changes; how, stands in `walking` and below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from functools import wraps
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+
+from ..arguments import explained
+from ..checks import one_of, text
+from ..nn import init
+from ..nn._module import Module
+from ..optim import Adam, Optimizer
+from ..scalar import Value, Weight, mistaken, ops
+from ..scalar.store import Block as Numbers
+from .block import Block
+from .patches import Patch
+from .walking import LEAVES, WALK
+
+
+@explained(name="mistakes.overwrite")
+def overwrite() -> Block:
+    """A gradient takes the place of what was there: ``parent.grad = ...`` where it should be ``+=``.
+
+    So of ``b = a + a`` only one of both ways counts, ``a.grad`` is 1, and of several backward calls only the last.
+
+    Examples
+    --------
+    >>> a = Value(3.0)
+    >>> with overwrite():
+    ...     (a + a).backward()
+    >>> a.grad
+    1.0
+    """
+    return Block("overwrite", (WALK, *LEAVES))
+
+
+@explained(name="mistakes.wrong_order")
+def wrong_order(order: str = "oldest") -> Block:
+    """Nodes hand their gradients on before they have them all.
+
+    Parameters
+    ----------
+    order : {"oldest", "found"}
+        ``"oldest"``: from the oldest node to the youngest, the way of the forward pass ("forgot reversed").
+        ``"found"``: each as soon as one of its users was there: wrong where a short way and a long one meet.
+
+    Raises
+    ------
+    InputError
+        There is no such order.
+
+    Examples
+    --------
+    >>> a = Value(3.0)
+    >>> b = a + a
+    >>> with wrong_order():
+    ...     (b + b).backward()
+    >>> a.grad
+    0.0
+    """
+    name = one_of(order, ("oldest", "found"), "mistakes.wrong_order: order")
+    return Block("wrong_order", (WALK,), "" if name == "oldest" else name)
+
+
+@explained(name="mistakes.missing_factor")
+def missing_factor(op: str | None = None) -> Block:
+    """Operations hand the gradient on as it came, without their own slope.
+
+    Parameters
+    ----------
+    op : str, optional
+        Which operation, as ``"square"``; default: all activations.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such operation.
+
+    Examples
+    --------
+    >>> x = Value(3.0)
+    >>> with missing_factor("square"):
+    ...     x.square().backward()
+    >>> x.grad
+    1.0
+    """
+    return Block("missing_factor", (WALK,), "" if op is None else ops.get(text(op, "mistakes.missing_factor: op")).name)
+
+
+@explained(name="mistakes.no_zero_grad")
+def no_zero_grad() -> Block:
+    """``zero_grad()`` of weights, modules and optimisers does nothing: gradients of all steps add up.
+
+    ``w.grad = 0.0`` still clears: who writes that has not forgotten.
+
+    Examples
+    --------
+    >>> w = Weight(3.0)
+    >>> with no_zero_grad():
+    ...     for _ in range(2):
+    ...         w.zero_grad()
+    ...         (w * 2).backward()
+    >>> w.grad
+    4.0
+    """
+    return Block("no_zero_grad", _CLEARING)
+
+
+@explained(name="mistakes.symmetric_init")
+def symmetric_init() -> Block:
+    """Layers that are made or initialised inside begin with one number for all weights of a tensor.
+
+    All units of such a layer compute the same, get the same gradient, and stay the same for ever. A Run of the network
+    may be made and trained inside the block too, and when it begins anew it does so in this way.
+    """
+    return Block("symmetric_init", (_APPLY,), refuses=False)
+
+
+@explained(name="mistakes.no_bias_correction")
+def no_bias_correction() -> Block:
+    """Adam takes its running means as they are: they begin at 0, so its first steps are of another size."""
+    return Block("no_bias_correction", (_STEP, _MOMENTS))
+
+
+# ---- clearing
+
+
+def _not_cleared(owner: Any) -> Patch:
+    own: Callable[[Any], None] = vars(owner)["zero_grad"]
+
+    @wraps(own)
+    def zero_grad(self: Any) -> None:
+        if mistaken.here("no_zero_grad") is None:
+            own(self)
+
+    return Patch(owner, "zero_grad", own, zero_grad)
+
+
+_CLEARING = tuple(_not_cleared(owner) for owner in (Weight, Numbers, Module, Optimizer))
+
+# ---- beginning
+
+
+class _Symmetric:
+    """An initialiser whose first number is that of the whole tensor."""
+
+    def __init__(self, rule: init.Function) -> None:
+        self.rule = rule
+
+    def __call__(self, shape: init.Shape, *fans: Any) -> Any:
+        return _level(self.rule(shape, *fans))
+
+    def bias(self, shape: init.Shape, *fans: Any) -> Any:
+        """Biases likewise."""
+        own = getattr(self.rule, "bias", None)
+        return np.zeros(shape) if own is None else _level(own(shape, *fans))
+
+    def __repr__(self) -> str:
+        return f"symmetric({self.rule!r})"
+
+
+def _level(drawn: Any) -> Any:
+    numbers = np.asarray(drawn)
+    return np.full(numbers.shape, numbers.flat[0]) if numbers.size else numbers
+
+
+_apply = init.apply
+
+
+@wraps(_apply)
+def _symmetric_apply(module: Any, initializer: Any = None, seed: int | None = 0) -> None:
+    if mistaken.here("symmetric_init") is not None and (initializer is None or callable(initializer)):
+        initializer = _Symmetric(init.pytorch_default() if initializer is None else initializer)
+    _apply(module, initializer, seed)
+
+
+_APPLY = Patch(init, "apply", _apply, _symmetric_apply)
+
+# ---- Adam by hand
+
+_stepping: set[int] = set()
+"""Threads in a step by hand: a Run records the same rule for its engine, and that stays right."""
+_own_step, _own_moments = Optimizer.step, Adam._moments
+
+
+@contextmanager
+def _in_step() -> Any:
+    me = get_ident()
+    _stepping.add(me)
+    try:
+        yield
+    finally:
+        _stepping.discard(me)
+
+
+@wraps(_own_step)
+def _step(self: Optimizer) -> None:
+    if mistaken.here("no_bias_correction") is None:
+        return _own_step(self)
+    with _in_step():
+        return _own_step(self)
+
+
+@wraps(_own_moments)
+def _moments(self: Adam, w: Value, g: Value, state: Any, lr: Value, t: Value) -> Any:
+    if get_ident() in _stepping:
+        t = Value(_LATE)
+    return _own_moments(self, w, g, state, lr, t)
+
+
+_LATE = 1e9
+"""A step at which the correction is 1: beta**t is 0."""
+_STEP = Patch(Optimizer, "step", _own_step, _step)
+_MOMENTS = Patch(Adam, "_moments", _own_moments, _moments)

@@ -1,0 +1,193 @@
+"""Mistakes of the walk back: its list of nodes is in another order, or holds nodes that hand on something wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import Any
+
+from ..scalar import mistaken, walk
+from ..scalar.dot import Dot, Row
+from ..scalar.layer import Layer, Sum
+from ..scalar.total import Total
+from ..scalar.value import UNTRACKED, Value
+from ..scalar.weight import Weight
+from .patches import Patch
+
+ACTIVATIONS = ("sigmoid", "tanh", "relu", "leaky_relu", "softplus", "gelu", "gelu_tanh", "silu", "elu", "relu6",
+               "log_sigmoid")  # fmt: skip
+"""The operations that ``missing_factor`` is about unless one is named."""
+
+
+class Wrong:
+    """Stands for a node in the list of a walk, which asks it for the rule of its operation."""
+
+    __slots__ = ("_rule", "node")
+
+    def __init__(self, node: Value, rule: Callable[[Value], None]) -> None:
+        self.node, self._rule = node, rule
+
+    @property
+    def _op(self) -> Wrong:
+        return self
+
+    def pull(self, me: object) -> None:
+        """What the node hands on, wrongly."""
+        self._rule(self.node)
+
+
+_inner_nodes = walk.inner_nodes
+
+
+@wraps(_inner_nodes)
+def inner_nodes(roots: Iterable[Value], ends: Iterable[Value] = ()) -> list[Any]:
+    """The nodes of a walk, as the mistakes of this thread have them."""
+    given = list(roots)
+    nodes: list[Any] = _inner_nodes(given, ends)
+    order, factor = mistaken.here("wrong_order"), mistaken.here("missing_factor")
+    if order is not None:
+        nodes = _in_wrong_order(nodes, given, order.detail)
+    rule = _overwritten if mistaken.here("overwrite") is not None else None
+    if factor is not None:
+        chosen = (factor.detail,) if factor.detail else ACTIVATIONS
+        nodes = [Wrong(node, _handed_on(rule)) if node.op in chosen else node for node in nodes]
+    if rule is not None:
+        nodes = [node if isinstance(node, Wrong) else Wrong(node, rule) for node in nodes]
+    return nodes
+
+
+def _in_wrong_order(nodes: Sequence[Value], roots: Sequence[Value], order: str) -> list[Value]:
+    """From the oldest to the youngest; or ("found") each as soon as a user of it was there."""
+    layers = [node for node in nodes if isinstance(node, Layer)]  # behind their sums: they stand between, unseen
+    rest = [node for node in nodes if not isinstance(node, Layer)]
+    if not order:
+        return _with_layers(rest[::-1], layers)
+    place = {id(node): k for k, node in enumerate(rest)}
+    found = [root for root in dict.fromkeys(roots) if id(root) in place]
+    met = {id(node) for node in found}
+    for node in found:  # grows meanwhile
+        for parent in dict.fromkeys(node._below()):
+            for below in parent.xs if isinstance(parent, Layer) else (parent,):
+                if id(below) in place and id(below) not in met:
+                    met.add(id(below))
+                    found.append(below)
+    return _with_layers(found, layers)
+
+
+def _with_layers(nodes: Sequence[Value], layers: Sequence[Layer]) -> list[Value]:
+    """A layer's sums leave their gradients with it, so it comes right behind the last of them."""
+    found: list[Value] = list(nodes)
+    for layer in layers:
+        sums = [k for k, node in enumerate(found) if isinstance(node, Sum) and node.layer is layer]
+        last = max(sums, default=-1)
+        found.insert(last + 1, layer)
+        _youngest_first(found, layer)
+    return found
+
+
+def _youngest_first(nodes: list[Value], layer: Layer) -> None:
+    """The sums of a layer in the order that it expects; which of them comes first makes no difference among them."""
+    places = [k for k, node in enumerate(nodes) if isinstance(node, Sum) and node.layer is layer]
+    sums = sorted((nodes[k] for k in places), key=lambda node: node._order, reverse=True)
+    for place, node in zip(places, sums, strict=True):
+        nodes[place] = node
+
+
+# ---- what a node hands on
+
+
+def _shares(node: Value) -> list[tuple[Value, float]]:
+    """What comes to each operand, at each of its places; none for operands without a derivative."""
+    pairs = list(zip(node.parents, node.local_gradients, strict=True))
+    carried = range(len(pairs))
+    op = node._op
+    if op is not None and op.partly:
+        carried = op.flowing  # type: ignore[assignment]
+    return [(pairs[k][0], node.grad * pairs[k][1]) for k in carried]
+
+
+def _overwritten(node: Value) -> None:
+    """``parent.grad = ...`` where it should be ``+=``, place by place."""
+    if isinstance(node, Layer):
+        _layer_overwritten(node)
+    elif isinstance(node, Total):
+        _clear(node.row)
+        node._op.pull(node)  # type: ignore[union-attr]
+    elif isinstance(node, Sum):
+        node._op.pull(node)  # type: ignore[union-attr]  # its layer hands on what it leaves there
+    elif isinstance(node, Dot) and isinstance(node.weights, Row):
+        _sum_overwritten(node)
+    else:
+        for parent, share in _shares(node):
+            parent.grad = share
+
+
+def _sum_overwritten(node: Dot) -> None:
+    """A sum with a row of weights."""
+    _clear(node.weights)  # type: ignore[arg-type]
+    if isinstance(node.bias, Row):
+        _clear(node.bias)
+    elif node.bias is not None:
+        node.bias.grad = 0.0
+    own = node.xs
+    node.xs = tuple([Value(x.data) for x in own])  # a place of its own for each: one x may stand at two
+    try:
+        node._op.pull(node)  # type: ignore[union-attr]
+        for x, place in zip(own, node.xs, strict=True):
+            x.grad = place.grad
+    finally:
+        node.xs = own
+
+
+def _layer_overwritten(layer: Layer) -> None:
+    """The sums of a layer, one after the other: of what they hand on to their inputs the last one stays."""
+    weight, bias = layer.weight, layer.bias
+    grads, computed = (array.reshape(-1, len(layer.xs)) for array in (weight.flat_grad, weight.computed))
+    for row, upstream in zip(layer.reached, layer.upstreams, strict=True):
+        grads[row], computed[row] = upstream * layer.xs_data, 1
+        if bias is not None:
+            bias.flat_grad[row], bias.computed[row] = upstream, 1
+        for x, slope in zip(layer.xs, layer.matrix[row].tolist(), strict=True):
+            x.grad = upstream * slope
+
+
+def _clear(row: Row) -> None:
+    row.block.flat_grad[row.start : row.start + len(row)] = 0.0
+
+
+def _handed_on(overwritten: Callable[[Value], None] | None) -> Callable[[Value], None]:
+    """The gradient as it came, without the operation's own slope."""
+
+    def rule(node: Value) -> None:
+        for parent, _ in _shares(node):
+            parent.grad = node.grad + (0.0 if overwritten else parent.grad)
+
+    return rule
+
+
+# ---- leaves, whose backward adds too
+
+_value_backward, _weight_backward = Value.backward, Weight.backward
+
+
+@wraps(_value_backward)
+def value_backward(self: Value, upstream: Any = 1.0) -> float | None:
+    """Backward of a Value; of a leaf the last gradient takes the place of the others."""
+    if self._op is None and self._parents is not UNTRACKED and mistaken.here("overwrite") is not None:
+        self.grad = 0.0
+    return _value_backward(self, upstream)
+
+
+@wraps(_weight_backward)
+def weight_backward(self: Weight, upstream: Any = 1.0) -> float | None:
+    """Backward of a Weight by hand, likewise."""
+    if mistaken.here("overwrite") is not None:
+        self.grad = 0.0
+    return _weight_backward(self, upstream)
+
+
+WALK = Patch(walk, "inner_nodes", _inner_nodes, inner_nodes)
+LEAVES = (
+    Patch(Value, "backward", _value_backward, value_backward),
+    Patch(Weight, "backward", _weight_backward, weight_backward),
+)

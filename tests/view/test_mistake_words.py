@@ -1,0 +1,77 @@
+"""A mistake that is made on purpose is named in the picture while it is on, and of a Run only what is true of it."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from scalarviz import mistakes, nn, optim
+from scalarviz.view.window.offscreen import offscreen
+from scalarviz.view.workbench import Workbench
+
+pytestmark = pytest.mark.gl
+
+
+def net():
+    return nn.Sequential(nn.Linear(3, 4, seed=1), nn.Tanh(), nn.Linear(4, 2, seed=2))
+
+
+def said(subject, size=(680, 510)):
+    """The texts of a picture that speak of mistakes, with where they end."""
+    with offscreen():
+        bench = Workbench(subject, size)
+        bench.update(bench.subject.source.frame())
+        found = [(item.text, item.x, item.y) for sketch in bench.sketches for item in sketch.texts]
+    return [(text, x, y) for text, x, y in found if "mistake" in text]
+
+
+def test_a_net_of_a_loop_by_hand():
+    model = net()
+    assert said(model) == []
+    with mistakes.overwrite(), mistakes.wrong_order("found"):
+        ((text, x, y),) = said(model)
+        assert text == "mistake on: overwrite, wrong_order (found)"
+        assert 0 <= x < 100
+        assert 300 < y < 500
+    assert said(model) == []
+
+
+@pytest.mark.parametrize("size", [(240, 360), (1280, 720), (320, 180)])
+def test_the_words_fit(size):
+    weight = sv.Weight(2.0)
+    before = sv.view.render(weight, size)
+    with mistakes.overwrite(), mistakes.no_zero_grad(), mistakes.missing_factor("square"):
+        ((text, _, y),) = said(weight, size)
+        during = sv.view.render(weight, size)
+    assert text in ("3 mistakes on", "mistake on: overwrite, no_zero_grad, missing_factor (square)")
+    assert y <= size[1]
+    assert (before != during).any()
+    assert (before == sv.view.render(weight, size)).all()
+    rows, columns = np.nonzero((before != during).any(axis=2))
+    assert columns.max() < size[0] - 10  # nothing is cut
+    assert rows.max() < size[1]
+
+
+def test_a_run_makes_none_but_that_of_its_beginning():
+    model = net()
+    run = sv.Run(model, nn.MSELoss(), optim.SGD(model.parameters(), lr=0.1), data=(np.eye(3), np.eye(3)[:, :2]),
+                 engine="numpy")  # fmt: skip
+    with mistakes.overwrite():
+        assert said(run) == []
+    with mistakes.symmetric_init(), mistakes.overwrite():
+        ((text, _, _),) = said(run)
+    assert "mistake on: symmetric_init" in text
+    assert "overwrite" not in text
+    run.close()
+
+
+def test_a_picture_of_another_thread_says_it_too():
+    model, found = net(), []
+    with mistakes.overwrite():
+        thread = threading.Thread(target=lambda: found.extend(said(model)))
+        thread.start()
+        thread.join(30)
+    assert [text for text, _, _ in found] == ["mistake on: overwrite"]
