@@ -124,7 +124,7 @@ def middle(pages, index):
         """(index) => { const { plates } = player.document;
         const plate = plates.find((one) => index >= one.start && index < one.start + one.size);
         const top = pointOf(plate, index - plate.start, [0, 0, plate.depth]);
-        return earlyProject(player.view.camera, top).slice(0, 2); }""",
+        return project(player.view.camera, top).slice(0, 2); }""",
         index,
     )
 

@@ -31,6 +31,7 @@ from ..space.pose import pose_of
 from .laid import laid_out
 from .looks import maps, quantities, themes
 from .programs import programs
+from .words import words_of
 
 VERSION = 1
 LARGEST = float(np.finfo(np.float32).max)
@@ -64,7 +65,8 @@ def document_of(
     """
     shown = subject if isinstance(subject, Subject) else subject_of(subject)
     look = get_theme(theme)
-    layout = laid_out(shown, size, look).layout
+    laid = laid_out(shown, size, look)
+    layout = laid.layout
     return {
         "version": VERSION,
         "title": title,
@@ -76,7 +78,9 @@ def document_of(
         "rows": rows_of(shown.stages) if shown.stages else {},
         "names": {"inputs": list(shown.sample.inputs), "outputs": list(shown.sample.outputs)},
         "sheet": shown.sample.sheet,
+        "words": words_of(shown, layout),
         "rect": list(layout.rect),
+        "scene": list(laid.places.scene),
         "pose": _pose(layout),
         "themes": themes(),
         "maps": maps(),

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...run.diagnosis import diagnose
-from ...run.frame import Frame, is_chain
-from ...run.panels import Features, PlaneMap
-from ..cubes.scale import ActivationScale, Coloring, rows_of
+from ...run.frame import Frame
+from ...run.panels import PlaneMap
+from ..cubes.scale import ActivationScale, Coloring
 from ..draw.places import Box
 from ..draw.sketch import Sketch
 from ..draw.theme import Theme
@@ -27,6 +27,7 @@ from .taken import Taken
 from .trouble import TroubleNotes
 from .turns import TurnLabels
 from .values import CubeValues, Small
+from .words import is_single, labelled, read_words, row_words, titles_in, turned_in, unit_words
 
 _CHIPS_ABOVE, _CHIPS_BESIDE = 58.0, 238.0  # what the flow around a single layer takes
 Project = Callable[[ArrayLike], NDArray[np.float64]]
@@ -79,8 +80,7 @@ class Scenery:
         window = window_of(box, panels, layout.size)
         self._forms: dict[bool, CubeValues] = {}  # how numbers stand on cubes, with exponents and without
         self._form = partial(CubeValues, layout, theme, project, moved, window=window)
-        layers = sum(s.weight is not None for s in subject.stages)
-        single = layers == 1 and layout.mode == "few"
+        single = is_single(subject, layout)
         self.flow: FewFlow | None = None
         if single:
             taken = Taken(box)
@@ -88,25 +88,24 @@ class Scenery:
                 for element in range(plate.size):
                     taken.add_polygon(project(plate.corners_of(element)))
             self.flow = FewFlow(layout, subject.stages, subject.sample, project, box, taken, moved is not None)
-        shapes = {t.name: t.shape for t in subject.tensors if layers == 0 or t.role != "bias"}
+        shapes = labelled(subject)
         former = None if before is None or moved is None else before._labels
-        names = self._row_names()
+        names = row_words(subject)
         self._labels: FlowLabels | PlanLabels | TurnLabels | None = None
         self.blueprint = None if layout.blueprint is None else layout.blueprint.seen(project)
         if self.blueprint is not None and subject.plan is not None:
-            turned = {placed.tensor for placed in subject.plan.plates if placed.turned}
-            self._labels = PlanLabels(self.blueprint, shapes, turned, window)
+            self._labels = PlanLabels(self.blueprint, shapes, turned_in(subject.plan), window)
         elif layout.spots:
             column = box[0] + box[2] < layout.size[0] - 200  # that is where a map of the output stands
             arrow = panels and column and any(isinstance(panel, PlaneMap) for panel in subject.panels)
-            self._labels = TurnLabels(layout, subject.stages, self._read_names(), project, box, arrow)
+            self._labels = TurnLabels(layout, subject.stages, read_words(subject), project, box, arrow)
         elif not single:
             untrained = [t.name for t in subject.tensors if t.buffer]
-            titles = {} if subject.plan is None else {p.tensor: p.title for p in subject.plan.plates}
+            titles = titles_in(subject.plan)
             if theme.presenter:
                 titles, names = clean_titles(subject.tensors, subject.stages) | titles, clean_rows(names)
             former = former if isinstance(former, FlowLabels) else None
-            self._labels = FlowLabels(layout, shapes, names, project, box, self._unit_names(), former,
+            self._labels = FlowLabels(layout, shapes, names, project, box, unit_words(subject), former,
                                       untrained, titles)  # fmt: skip
         size = outcome_size(subject.sample) if self._labels is not None and subject.stages and panels else None
         there: Box | None = None if former is None or before is None else before._outcome
@@ -159,31 +158,6 @@ class Scenery:
         sample = self._subject.sample
         shown = self._outcome is not None and sample.colours and sample.wanted is not None
         return input_swatch(self._outcome) if shown and self._outcome is not None else None
-
-    def _row_names(self) -> dict[str, str]:
-        stages = self._subject.stages
-        rows = rows_of(stages)
-        if not is_chain(stages):  # several of a kind: the module's path tells them apart
-            rows |= {s.name: s.name if s.kind in ("linear", *s.name.replace(".", " ").split())
-                     else f"{s.name} {s.kind}".strip() for s in stages}  # fmt: skip
-        if rows and stages:
-            rows[stages[-1].name] = "output"
-        if self._subject.sample.sheet:
-            rows["input"] = "input, 0 to 1"
-        return rows
-
-    def _read_names(self) -> tuple[str, ...]:
-        """Names of what the first layer reads, where no panel says them."""
-        told = any(isinstance(panel, Features) for panel in self._subject.panels)
-        return () if told else self._subject.sample.inputs
-
-    def _unit_names(self) -> dict[str, tuple[str, ...]]:
-        """Names of the inputs and the outputs; the pad's picture speaks for itself."""
-        stages, sample = self._subject.stages, self._subject.sample
-        if not stages:
-            return {}
-        units = {} if self._subject.sample.sheet else {"input": sample.inputs}
-        return {**units, stages[-1].name: sample.outputs}
 
     def cubes(
         self,

@@ -4,9 +4,17 @@ const FAMILY = '"Open Sans", "Noto Sans", "Segoe UI", "DejaVu Sans", system-ui, 
 
 /** Draws in CSS pixels. */
 export class Ink {
-  /** @param {HTMLCanvasElement} canvas */
-  constructor(canvas) {
+  /**
+   * @param {HTMLCanvasElement} canvas
+   * @param {{letters: string, regular: number[], bold: number[], unknown: number[]}} advances widths of the window's
+   *     letters in thousandths: texts stand where they stand there, and are squeezed where a font is wider
+   */
+  constructor(canvas, advances) {
     this.canvas = canvas;
+    const letters = [...advances.letters];
+    this.widths = [advances.regular, advances.bold].map((list) => new Map(letters.map((letter, k) => [letter, list[k] / 1000])));
+    this.unknown = advances.unknown;
+    this.measure = this.measure.bind(this);
     this.context = canvas.getContext("2d");
     this.theme = null;
   }
@@ -27,23 +35,38 @@ export class Ink {
     this.context.font = `${bold ? 600 : 400} ${size}px ${FAMILY}`;
   }
 
-  /** Width of a text. */
+  /** Width of a text in the window's font, which is the most that it takes here. */
   measure(text, size, bold = false) {
-    this.#font(size, bold);
-    return this.context.measureText(text).width;
+    const which = Number(bold);
+    let sum = 0;
+    for (const letter of text) sum += this.widths[which].get(letter) ?? this.unknown[which];
+    return size * sum;
   }
 
   /**
    * A text with its baseline at `y`.
-   * @param {{bold?: boolean, end?: "left" | "middle" | "right", most?: number}} [how] `most`: squeezed to this width
+   * @param {{bold?: boolean, end?: "left" | "middle" | "right"}} [how] which end stands at `x`
    */
-  text(x, y, text, size, colour, { bold = false, end = "left", most = undefined } = {}) {
+  text(x, y, text, size, colour, { bold = false, end = "left" } = {}) {
+    if (!text) return;
     this.#font(size, bold);
     this.context.textAlign = end === "middle" ? "center" : end;
     this.context.textBaseline = "alphabetic";
     this.context.fillStyle = colour;
-    if (most === undefined) this.context.fillText(text, x, y);
-    else this.context.fillText(text, x, y, most);
+    this.context.fillText(text, x, y, this.measure(text, size, bold) + 0.5);
+  }
+
+  /** A bar of colours (N, 3) from left to right, the last at the end of it. */
+  colours(x, y, width, height, table) {
+    const count = table.length / 3;
+    const gradient = this.context.createLinearGradient(x, 0, x + width, 0);
+    const stops = 64; // between them the browser interpolates as the maps do
+    for (let k = 0; k <= stops; k++) {
+      const at = 3 * Math.round((k / stops) * (count - 1));
+      gradient.addColorStop(k / stops, `rgb(${table[at]}, ${table[at + 1]}, ${table[at + 2]})`);
+    }
+    this.context.fillStyle = gradient;
+    this.context.fillRect(x, y, width, height);
   }
 
   /** A box, perhaps rounded; its border lies inside of it. */

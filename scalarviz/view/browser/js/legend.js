@@ -1,70 +1,177 @@
-// The legend: a bar in the cubes' own colours, with a tick for every cube. As view/panels/legend.py draws the window's.
+// The legend: a bar in the cubes' own colours with the range of the frame that is shown; and what marks mean.
 
-import { TYPE, drawLine, sharpCanvas } from "./curve.js";
-import { earlyTable, earlyUnit } from "./early.js";
 import { exponentText, shareText, shortText } from "./numbers.js";
+import { MARK_BITS } from "./quantity.js";
+import { unitOf } from "./ranges.js";
 
-const BAR_HEIGHT = 14;
-const MOST_TICKS = 64;   // cubes that have a tick of their own
+const BAR_HIGH = 14;
+const LEGEND_WIDE = 344;
+const ROWS_WIDE = 220;
+const LEGEND_GAP = 30;
+const LEAST_LEGEND = 160;
+const MOST_TICKS = 64; // cubes that have a tick of their own
 
-/** Places (0 to 1) and texts of the numbers below the bar, and how its scale is divided. */
-function legendTicks({ low, high, scale }) {
-  const range = { low, high, scale };
+/** Places and texts of the numbers below the bar, and how its scale is divided. */
+function legendTicks({ range, quantity }) {
+  const { low, high, scale } = range;
   if (scale === "log") {
-    const count = Math.round(Math.log10(high / low));
-    const ends = [low, ...Array.from({ length: count }, (_, k) => high * 10 ** (k + 1 - count))];
-    return [ends.map(end => [earlyUnit(range, end), exponentText(end).replace("1.0e", "1e")]), "log"];
+    const decades = Math.round(Math.log10(high / low));
+    const ends = [low, ...Array.from({ length: decades }, (_, k) => high * 10 ** (k + 1 - decades))];
+    return [ends.map((end) => [unitOf(range, end), exponentText(end).replace("1.0e", "1e")]), "log"];
   }
   const ticks = scale === "symlog" ? [-high, -high / 10, 0, high / 10, high] : [-high, 0, high];
-  const form = scale === "symlog" && high < 0.1 ? tick => exponentText(tick, 1, true) : tick => shortText(tick, true);
-  const named = ticks.map(tick => [earlyUnit(range, tick), form(tick)]);
-  return [named, scale === "symlog" ? "log both ways from 0" : "range of the network"];
+  const form = scale === "symlog" && high < 0.1 ? (x) => exponentText(x, 1, true) : (x) => shortText(x, true);
+  const said = scale === "symlog" ? "log both ways from 0" : "range of the network";
+  return [ticks.map((tick) => [unitOf(range, tick), form(tick)]), quantity ? said : ""];
+}
+
+function drawBar(ink, [x, y, width], title, note, table, labels, marks) {
+  const { theme } = ink;
+  const baseline = y + 14;
+  ink.text(x, baseline, title, 16, theme.text1, { bold: true });
+  if (ink.measure(title, 16, true) + 16 + ink.measure(note, 13) <= width) {
+    ink.text(x + width, baseline, note, 13, theme.text3, { end: "right" });
+  }
+  const top = baseline + 20;
+  for (const unit of marks) {
+    const at = x + Math.min(Math.max(unit, 0), 1) * (width - 1) + 0.5;
+    ink.path([[at, top - 7], [at, top - 2]], theme.text2, 1.2);
+  }
+  ink.colours(x, top, width, BAR_HIGH, table);
+  const taken = [];
+  const weight = ([place]) => (place === 0 || place === 0.5 || place === 1 ? 0 : 1);
+  for (const [place, text] of [...labels].sort((a, b) => weight(a) - weight(b) || a[0] - b[0])) {
+    const wide = ink.measure(text, 13);
+    const left = Math.min(Math.max(x + place * width - wide / 2, x), x + width - wide);
+    if (taken.some(([a, b]) => left < b + 8 && left + wide > a - 8)) continue;
+    taken.push([left, left + wide]);
+    const tick = x + place * (width - 1) + 0.5;
+    ink.path([[tick, top + BAR_HIGH], [tick, top + BAR_HIGH + 4]], theme.text3, 1);
+    ink.text(left, top + BAR_HIGH + 16, text, 13, theme.text2);
+  }
+}
+
+function plainText(value, signed) {
+  if (Number.isInteger(value)) return (signed && value > 0 ? "+" : "") + String(value).replace("-", "\u2212");
+  return shortText(value, signed);
 }
 
 /**
- * Draw the legend of what the cubes show.
- * @param {HTMLCanvasElement} canvas
- * @param {object} shown Of the player: `range`, `numbers` (texels,), `clippedShare`, `quantity` {words, map}.
- * @param {object} document
- * @param {string} theme "dark" or "light".
+ * Draw the legends of what is shown.
+ * @param {Ink} ink
+ * @param {number[]} box the strip: x, y, width, height in logical pixels
+ * @param {Shown} shown
+ * @param {Uint8Array[]} tables colours of weights and of activations
+ * @param {boolean} detailed whether cubes are large enough for every mark
+ * @param {boolean} alone whether only that of the weights is wanted, as something else stands left of it
  */
-export function drawLegend(canvas, shown, document, theme) {
-  const { context, wide, high } = sharpCanvas(canvas), look = document.themes[theme], { range, quantity } = shown;
-  const top = high - BAR_HEIGHT - 20, [named, words] = legendTicks(range);
-  const note = `${words} \u00b7 ${shareText(shown.clippedShare)} clipped`;
-  context.font = `bold 16px ${TYPE}`;
-  context.fillStyle = look.text1;
-  context.fillText(quantity.words, 0, top - 14);
-  const title = context.measureText(quantity.words).width;
-  context.font = `13px ${TYPE}`;
-  context.fillStyle = look.text3;
-  context.textAlign = "right";
-  if (title + 16 + context.measureText(note).width <= wide) context.fillText(note, wide, top - 14);
-  const count = Math.max(2, Math.round(wide)), table = earlyTable(document.maps[quantity.map][theme], count);
-  for (let k = 0; k < count; k++) {
-    context.fillStyle = `rgb(${table.subarray(3 * k, 3 * k + 3).join(",")})`;
-    context.fillRect(k * wide / count, top, wide / count + 0.5, BAR_HEIGHT);
+export function drawLegends(ink, box, shown, tables, detailed, alone) {
+  const [x, y, width] = box;
+  const { document, range, quantity, numbers, activation } = shown;
+  const rows = document.plates.some(({ kind }) => kind === "activation");
+  let own = Math.min(LEGEND_WIDE, Math.max(290, 0.4 * width), alone ? 0.55 * width : width);
+  if (rows && !alone && width >= 2 * LEAST_LEGEND + LEGEND_GAP) {
+    const part = Math.max(LEAST_LEGEND, Math.min(ROWS_WIDE, width - own - LEGEND_GAP));
+    own = Math.min(own, width - part - LEGEND_GAP);
+    const { low, high } = activation;
+    const labels = [[0, plainText(low, false)], [1, plainText(high, low < 0)]];
+    if (low < 0 && high > 0) labels.push([-low / (high - low), "0"]);
+    const kinds = [...new Set(Object.values(document.rows))].filter((kind) => kind !== "input" && kind !== "linear");
+    drawBar(ink, [x, y, part], "activation", kinds.join(", "), tables[1], labels, []);
   }
-  if (document.parameters <= MOST_TICKS) {
-    for (const number of shown.numbers.subarray(0, document.parameters)) {
-      const x = Math.min(Math.max(earlyUnit(range, number), 0), 1) * (wide - 1) + 0.5;
-      if (Number.isFinite(x)) drawLine(context, [[x, top - 7], [x, top - 2]], look.text2, 1.2);
-    }
+  const place = [x + width - own, y, own];
+  if (shown.unknown) {
+    drawBar(ink, place, quantity.words, legendTicks(shown)[1], tables[0], quantity.scale === "log" ? [] : [[0.5, "0"]], []);
+  } else {
+    const [labels, said] = legendTicks(shown);
+    const few = document.parameters <= MOST_TICKS;
+    const marks = few ? Array.from(numbers.subarray(0, document.parameters)).filter((value, k) => Number.isFinite(value) && !(shown.flags[k] & MARK_BITS.missing)) : [];
+    drawBar(ink, place, quantity.words, `${said} \u00b7 ${shareText(shown.clippedShare)} clipped`, tables[0], labels,
+      marks.map((value) => unitOf(range, value)));
   }
-  writeTicks(context, named, wide, top + BAR_HEIGHT, look);
-  canvas.setAttribute("aria-label", `${quantity.words}: colours from ${named[0][1]} to ${named[named.length - 1][1]}`);
+  drawMarks(ink, [x + width - own, y + box[3] + 3, own], marksOn(shown, detailed));
 }
 
-/** Ticks and numbers; one that would touch a neighbour is left out, the ends and zero stay. */
-function writeTicks(context, named, wide, y, look) {
-  const taken = [], ends = place => [0, 0.5, 1].includes(place);
-  context.textAlign = "left";
-  for (const [place, text] of [...named].sort((a, b) => ends(b[0]) - ends(a[0]) || a[0] - b[0])) {
-    const width = context.measureText(text).width, left = Math.min(Math.max(place * wide - width / 2, 0), wide - width);
-    if (taken.some(([a, b]) => left < b + 8 && left + width > a - 8)) continue;
-    taken.push([left, left + width]);
-    drawLine(context, [[place * (wide - 1) + 0.5, y], [place * (wide - 1) + 0.5, y + 4]], look.text3, 1);
-    context.fillStyle = look.text2;
-    context.fillText(text, left, y + 16);
+// ---- marks
+
+const MARK_WORDS = {
+  nan: ["NaN", "NaN"], above: ["+\u221e", "+\u221e"], below: ["\u2212\u221e", "\u2212\u221e"],
+  missing: ["not computed yet", "not computed"], untrained: ["no gradient: not trained", "not trained"],
+  dead: ["dead: 0 for every sample", "dead"], frozen: ["frozen", "frozen"],
+  clipped: ["clipped: beyond the range", "clipped"],
+};
+const LARGE_MARKS = ["dead", "frozen", "clipped"]; // are drawn on cubes of six pixels and more only
+const ICON_SIDE = 13;
+
+/** Names of the marks that some cube shows, the most important first. */
+export function marksOn(shown, detailed) {
+  let bits = 0;
+  for (const mark of shown.flags) bits |= mark;
+  const found = new Set(Object.keys(MARK_BITS).filter((name) => bits & MARK_BITS[name]));
+  if (found.has("missing") && shown.untrained) {
+    found.delete("missing");
+    found.add("untrained");
+  }
+  const { parameters } = shown.document;
+  for (let k = 0; k < parameters; k++) {
+    const size = Math.abs(shown.drawn[k]);
+    if (size > (1 + 2e-5) * shown.range.high && size < Infinity) {
+      found.add("clipped");
+      break;
+    }
+  }
+  if (!detailed) for (const name of LARGE_MARKS) found.delete(name);
+  return Object.keys(MARK_WORDS).filter((name) => found.has(name));
+}
+
+// What they mean, in one line that ends at the right of a box; as many as have room.
+function drawMarks(ink, [x, baseline, width], names) {
+  const wideOf = (texts) => texts.reduce((sum, text) => sum + ICON_SIDE + 6 + ink.measure(text, 13) + 18, texts.length ? -18 : 0);
+  let texts = names.map((name) => MARK_WORDS[name][0]);
+  if (wideOf(texts) > width) texts = names.map((name) => MARK_WORDS[name][1]);
+  while (texts.length && wideOf(texts) > width) texts.pop();
+  let at = x + width - wideOf(texts);
+  texts.forEach((text, k) => {
+    drawIcon(ink, names[k], at, baseline - ICON_SIDE + 2);
+    ink.text(at + ICON_SIDE + 6, baseline, text, 13, ink.theme.text2);
+    at += ICON_SIDE + 6 + ink.measure(text, 13) + 18;
+  });
+}
+
+// Each as on a small grey cube.
+function drawIcon(ink, name, x, y) {
+  const { theme } = ink;
+  const side = ICON_SIDE;
+  if (name === "nan") {
+    ink.box(x, y, side, side, { fill: theme.ink, stroke: theme.text3 });
+    for (let cell = 0; cell < 16; cell++) {
+      const [row, column] = [Math.floor(cell / 4), cell % 4];
+      if ((row + column) % 2 === 0) ink.box(x + (column * side) / 4, y + (row * side) / 4, side / 4, side / 4, { fill: theme.paper });
+    }
+    return;
+  }
+  const hollow = { dead: theme.background, missing: theme.tray, untrained: theme.tray }[name];
+  ink.box(x, y, side, side, hollow ? { fill: hollow, stroke: theme.text3 } : { fill: theme.text3 });
+  if (name === "above" || name === "below") {
+    const way = name === "above" ? 1 : -1;
+    for (const middle of [y + 4.5, y + 8.5]) {
+      ink.path([[x + 3, middle + 1.2 * way], [x + 6.5, middle - 1.8 * way], [x + 10, middle + 1.2 * way]], theme.ink, 1.6);
+    }
+  } else if (name === "clipped") {
+    ink.box(x + 1, y + 1, side - 2, 5, { fill: theme.ink });
+    for (const left of [x + 2, x + 5, x + 8]) ink.shape([[left, y + 5.5], [left + 3, y + 5.5], [left + 1.5, y + 1.5]], theme.paper);
+  } else if (name === "frozen") {
+    for (const across of [x + 3, x + side - 3]) {
+      for (const down of [y + 3, y + side - 3]) {
+        ink.disc(across, down, 2.2, theme.ink);
+        ink.disc(across, down, 1, theme.paper);
+      }
+    }
+  } else if (name === "dead") {
+    for (const sign of [-1, 1]) {
+      ink.path([[x + 3.5, y + side / 2 - 3 * sign], [x + side - 3.5, y + side / 2 + 3 * sign]], theme.text3, 1.2);
+    }
+  } else {
+    for (const [a, b] of [[2, 6], [2, 11], [7, 11]]) ink.path([[x + a, y + b], [x + b, y + a]], theme.text3, 1.2);
   }
 }

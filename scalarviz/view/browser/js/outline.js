@@ -14,7 +14,7 @@ const OUTLINE_LEAST = 12; // side of a mark: it must be seen around a cube of on
 const CUBE_FACES = [[4, 5, 7, 6], [0, 1, 3, 2], [0, 1, 5, 4], [2, 3, 7, 6], [0, 2, 6, 4], [1, 3, 7, 5]];
 const CUBE_WAYS = [[0, 0, 1], [0, 0, -1], [0, -1, 0], [0, 1, 0], [-1, 0, 0], [1, 0, 0]];
 
-function spanOf(points) {
+function reachOf(points) {
   return [0, 1].map((k) => {
     const along = points.map((p) => p[k]);
     return [Math.min(...along), Math.max(...along)];
@@ -23,7 +23,7 @@ function spanOf(points) {
 
 // Points spread from their middle so that they measure the least in both directions.
 function atLeast(points) {
-  const span = spanOf(points);
+  const span = reachOf(points);
   return points.map((p) =>
     [0, 1].map((k) => {
       const [low, high] = span[k];
@@ -48,7 +48,7 @@ export function bracketsOf(plate, element, camera, share = 1) {
   // the main face, unless it is turned away: numbers stand there, and it should not change while the scene turns
   const best = towards[0] > 0.25 ? 0 : towards.indexOf(Math.max(...towards));
   let flat = CUBE_FACES[best].map((corner) => project(camera, corners[corner]).slice(0, 2));
-  const [[left, right], [top, foot]] = spanOf(flat);
+  const [[left, right], [top, foot]] = reachOf(flat);
   if (Math.min(right - left, foot - top) < OUTLINE_LEAST) {
     flat = atLeast([[left, top], [right, top], [right, foot], [left, foot]]);
   }
@@ -90,7 +90,7 @@ export function outlineOf(plates, index, element, camera, picked, share = 1) {
 // Points around projected corners, and what is drawn a little inside of the edge beside each.
 function aroundCube(corners, picked) {
   const ring = convexHull(atLeast(corners));
-  const small = Math.min(...spanOf(corners).map(([low, high]) => high - low)) < OUTLINE_LEAST;
+  const small = Math.min(...reachOf(corners).map(([low, high]) => high - low)) < OUTLINE_LEAST;
   const middle = [0, 1].map((k) => ring.reduce((sum, p) => sum + p[k], 0) / ring.length);
   const outer = grownRing(ring, OUTLINE_AIR);
   const inner = small ? ring.map(() => middle) : grownRing(ring, -OUTLINE_INSET);

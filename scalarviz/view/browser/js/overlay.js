@@ -1,10 +1,17 @@
 // What is written over the cubes: their numbers, marks around the selected and the hovered one, the pointer's label.
 
-import { earlyPick, earlyUnit } from "./early.js";
+import { slabCorners } from "./boxes.js";
+import { project } from "./camera.js";
 import { Ink } from "./ink.js";
+import { Labels } from "./labels.js";
+import { LayerFlow } from "./layer.js";
+import { drawLegends } from "./legend.js";
 import { bracketsOf, outlineOf } from "./outline.js";
+import { pickCube } from "./picking.js";
+import { PlanLabels } from "./plan.js";
+import { unitOf } from "./ranges.js";
 import { drawTip } from "./tip.js";
-import { ValuePlaces, drawValues } from "./values.js";
+import { ValuePlaces, beforeEye, drawValues } from "./values.js";
 
 /** Everything flat over the cubes of one document. */
 export class Overlay {
@@ -13,19 +20,23 @@ export class Overlay {
    * @param {object} document of `document_of`
    * @param {Viewpoint} view
    * @param {Shown} shown
+   * @param {"all" | "weights" | "none"} legends which stand below the cubes
    */
-  constructor(canvas, document, view, shown) {
-    this.ink = new Ink(canvas);
+  constructor(canvas, document, view, shown, legends) {
+    this.legends = legends;
+    this.ink = new Ink(canvas, document.words.advances);
     this.document = document;
     this.view = view;
     this.shown = shown;
     this.places = null;
-    this.placed = "";
+    this.density = 1; // device pixels of a logical one: it decides how cubes are drawn
+    this.labels = this.flow = this.former = null;
+    this.placed = {};
   }
 
-  /** The cube that is drawn at a point in CSS pixels, or null. */
+  /** The cube that is drawn at a point in logical pixels, or null. */
   pick(at) {
-    return earlyPick(this.document.plates, this.view.camera, at);
+    return pickCube(this.document.plates, this.view.camera, at, this.density);
   }
 
   /** Colour of the main face of a cube in 0..1. */
@@ -33,7 +44,7 @@ export class Overlay {
     const plate = this.document.plates[index];
     const table = tables[plate.kind === "activation" ? 1 : 0];
     const last = table.length / 3 - 1;
-    const unit = earlyUnit(this.shown.ranges[index], this.shown.drawn[plate.texel + element]);
+    const unit = unitOf(this.shown.ranges[index], this.shown.drawn[plate.texel + element]);
     const at = 3 * Math.round(Math.min(Math.max(unit, 0), 1) * last || 0);
     return [0, 1, 2].map((k) => table[at + k] / 255);
   }
@@ -44,39 +55,67 @@ export class Overlay {
    * @param {object} theme of the document's `themes`
    * @param {Uint8Array[]} tables colours of weights and of activations
    * @param {{hit: object | null, pointer: number[] | null, chosen: object | null}} touched
+   * @param {boolean} detailed whether cubes are large enough for every mark
    */
-  draw(frame, theme, tables, { hit, pointer, chosen }) {
+  draw(frame, theme, tables, { hit, pointer, chosen }, detailed) {
     const { ink, view } = this;
-    ink.begin(view.width, view.height, Math.max(1, window.devicePixelRatio || 1), theme);
+    ink.begin(view.width, view.height, view.type * Math.max(1, window.devicePixelRatio || 1), theme);
     if (!frame) return;
     this.#place();
+    this.#around(frame);
+    if (view.strip && this.legends !== "none") {
+      drawLegends(ink, view.strip, this.shown, tables, detailed, this.legends === "weights");
+    }
     drawValues(ink, this.places, this.shown, frame, (index, element) => this.colourOf(index, element, tables));
     if (chosen) this.#outline(chosen, theme);
     if (hit) {
       this.#brackets(hit, theme);
-      drawTip(ink, pointer, [view.width, view.height], view.type, this.shown, frame, hit);
+      drawTip(ink, pointer, [view.width, view.height], this.shown, frame, hit);
     }
   }
 
-  // Numbers keep their places while camera and kind of quantity stay.
+  // Everything keeps its place while camera and kind of quantity stay.
   #place() {
-    const { camera, moved, type } = this.view;
+    const { camera, moved, box } = this.view;
     const decades = this.shown.quantity.name !== "weight";
-    if (this.places && this.placed.camera === camera && this.placed.decades === decades) return;
+    const same = this.placed.camera === camera;
+    if (same && this.placed.decades === decades) return;
     this.placed = { camera, decades };
-    this.places = new ValuePlaces(this.document, camera, moved, decades, type, (at) => this.pick(at));
+    this.places = new ValuePlaces(this.document, camera, moved, decades, (at) => this.pick(at));
+    if (same) return;
+    const { words, plates } = this.document;
+    this.flow = this.labels = null;
+    if (!plates.every((plate) => beforeEye(camera, slabCorners(plate)))) return; // among the cubes nothing has a place
+    const there = (xyz) => project(camera, xyz).slice(0, 2);
+    if (words.single) this.flow = new LayerFlow(this.document, there, box, this.ink.measure, moved);
+    else if (words.plan) this.labels = this.#planned(there);
+    else this.labels = this.former = new Labels(this.document, there, box, this.ink.measure, moved ? this.former : null);
+  }
+
+  // A plan seen from elsewhere has the names of any picture.
+  #planned(there) {
+    const { width, height, box } = this.view;
+    const plan = new PlanLabels(this.document, there, [0, 0, width, height], this.ink.measure);
+    return plan.seen ? plan : new Labels(this.document, there, box, this.ink.measure);
+  }
+
+  // Names and numbers beside the cubes.
+  #around(frame) {
+    this.flow?.draw(this.ink, frame);
+    const magnitudes = this.shown.quantity.scale === "log";
+    this.labels?.draw(this.ink, this.shown.extents, magnitudes ? "\u2264\u2009" : "\u00b1");
   }
 
   #outline({ plate, element }, theme) {
     for (const path of outlineOf(this.document.plates, plate, element, this.view.camera, (at) => this.pick(at))) {
-      this.ink.path(path, theme.selection, 2.6 * this.view.type);
+      this.ink.path(path, theme.selection, 2.6);
     }
   }
 
   #brackets({ plate, element }, theme) {
     const paths = bracketsOf(this.document.plates[plate], element, this.view.camera) ?? [];
     for (const [colour, wide] of [[theme.background, 4.6], [theme.selection, 2.6]]) {
-      for (const path of paths) this.ink.path(path, colour, wide * this.view.type);
+      for (const path of paths) this.ink.path(path, colour, wide);
     }
   }
 }

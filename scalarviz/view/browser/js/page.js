@@ -1,7 +1,6 @@
 // The page of a recorded run: what a hand, a key and the clock do to it. The cubes themselves are the player's.
 
 import { actionsByKey, keyName } from "./keys.js";
-import { drawLegend } from "./legend.js";
 import { countText, lossText, rateText } from "./numbers.js";
 import { NumberCard, NumberTable, PanelPictures, element } from "./panels.js";
 import { Player } from "./player.js";
@@ -40,9 +39,8 @@ export class Page {
     if (this.player && this.upright === upright) return;
     const old = this.player, wanted = upright ? this.run.upright : this.run.document;
     this.upright = upright;
-    this.player = new Player(cubes, wanted, { theme: this.theme, quantity: old?.quantity });
+    this.player = new Player(cubes, wanted, { theme: this.theme, quantity: old?.quantity, legends: "weights" });
     this.player.on("select", which => this.select(which));
-    this.player.on("drawn", () => drawLegend(part("legend"), this.player.shown, wanted, this.theme));
     if (!old) return;
     this.player.selected = old.selected;
     old.dispose();

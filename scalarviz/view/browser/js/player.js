@@ -1,9 +1,9 @@
 // The picture in a browser: cubes drawn by the window's own shaders, from numbers that somebody else has.
 
 import { Cubes } from "./cubes.js";
-import { earlyTable } from "./early.js";
 import { Graphics } from "./gl.js";
 import { Ground } from "./ground.js";
+import { tableOf } from "./maps.js";
 import { Overlay } from "./overlay.js";
 import { Pace } from "./pace.js";
 import { Pointers } from "./pointer.js";
@@ -20,11 +20,15 @@ export class Player {
   /**
    * @param {HTMLElement} root
    * @param {object} document of `document_of`
-   * @param {{theme?: "dark" | "light", density?: number, quantity?: string}} [options] `density`: device pixels of a
-   *     CSS pixel, always; default: as fine as the screen and as is fast enough
+   * @param {object} [options]
+   * @param {"dark" | "light"} [options.theme]
+   * @param {string} [options.quantity]
+   * @param {number} [options.density] device pixels of a CSS pixel, always; default: as fine as the screen and as is
+   *     fast enough
+   * @param {"all" | "weights" | "none"} [options.legends] which stand below the cubes
    * @throws {Error} where the browser has no WebGL 2
    */
-  constructor(root, document, { theme = document.theme, density = 0, quantity = "weight" } = {}) {
+  constructor(root, document, { theme = document.theme, density = 0, quantity = "weight", legends = "all" } = {}) {
     this.root = root;
     this.document = document;
     this.frame = null;
@@ -35,7 +39,7 @@ export class Player {
     this.shown = new Shown(document);
     this.showing = document.quantities.find(({ name }) => name === quantity) ?? document.quantities[0];
     this.view = new Viewpoint(document, () => this.#viewed());
-    this.#makeElements();
+    this.#makeElements(legends);
     this.pace = new Pace(density, () => this.#step());
     try {
       this.#begin();
@@ -52,7 +56,7 @@ export class Player {
 
   // ---- elements and context
 
-  #makeElements() {
+  #makeElements(legends) {
     const make = (name) => this.root.ownerDocument.createElement(name);
     this.box = make("div");
     Object.assign(this.box.style, { position: "absolute", inset: "0", overflow: "hidden", userSelect: "none" });
@@ -65,7 +69,7 @@ export class Player {
       this.box.append(canvas);
     }
     above.style.pointerEvents = "none";
-    this.overlay = new Overlay(above, this.document, this.view, this.shown);
+    this.overlay = new Overlay(above, this.document, this.view, this.shown, legends);
     this.canvas.addEventListener("webglcontextlost", (event) => {
       event.preventDefault(); // so that the browser gives it back
       if (this.disposed) return;
@@ -197,15 +201,20 @@ export class Player {
 
   #hands() {
     return {
-      turn: (dx, dy) => this.view.turn(dx, dy),
-      shift: (dx, dy) => this.view.shift(dx, dy),
-      zoom: (factor, at) => this.view.zoom(factor, at),
+      turn: (dx, dy) => this.view.turn(dx / this.view.type, dy / this.view.type),
+      shift: (dx, dy) => this.view.shift(dx / this.view.type, dy / this.view.type),
+      zoom: (factor, at) => this.view.zoom(factor, this.#logical(at)),
       hover: (at) => {
-        this.pointer = at;
+        this.pointer = at && this.#logical(at);
         this.pace.ask();
       },
-      click: (at, event) => this.#click(at, event),
+      click: (at, event) => this.#click(this.#logical(at), event),
     };
+  }
+
+  // A point in CSS pixels in those that the picture counts in.
+  #logical(at) {
+    return at.map((x) => x / this.view.type);
   }
 
   #click(at, event) {
@@ -253,8 +262,8 @@ export class Player {
   /** Draw at once. */
   draw() {
     if (this.disposed || this.lost) return;
-    const { width, height, camera } = this.view;
-    const density = this.pace.density(width * height);
+    const { width, height, type, camera } = this.view;
+    const density = type * this.pace.density(width * height * type * type);
     const [across, down] = [Math.max(1, Math.round(width * density)), Math.max(1, Math.round(height * density))];
     if (this.canvas.width !== across || this.canvas.height !== down) {
       this.canvas.width = across;
@@ -271,8 +280,9 @@ export class Player {
     this.ground.drawFlow(camera, theme, across / width, across, down);
     if (this.frame) this.cubes.draw(camera, theme, across / width);
     this.pace.drawn();
+    this.overlay.density = across / width;
     this.#point();
-    this.overlay.draw(this.frame, theme, this.tables, this);
+    this.overlay.draw(this.frame, theme, this.tables, this, this.cubes.detailed(camera, across / width));
     this.#tell("drawn", this.frame);
   }
 
@@ -287,7 +297,7 @@ export class Player {
     const wanted = `${this.showing.map} ${this.look}`;
     if (this.coloured !== wanted) {
       const { maps, colours } = this.document;
-      this.tables = [this.showing.map, "activation"].map((name) => earlyTable(maps[name][this.look], colours));
+      this.tables = [this.showing.map, "activation"].map((name) => tableOf(maps[name][this.look], colours));
       this.cubes.setColours(...this.tables);
       this.coloured = wanted;
     }

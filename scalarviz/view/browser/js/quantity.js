@@ -34,6 +34,7 @@ export class Shown {
     const weights = drawn.filter(({ role }) => role !== "buffer" && role !== "count");
     // the parts of a frame's flat arrays whose numbers make the range
     this.spans = (weights.length ? weights : drawn).map(flatSpan);
+    this.tensors = drawn;
     this.alone = !weights.length; // buffers with nothing beside them make the range themselves
     this.refit();
   }
@@ -127,6 +128,7 @@ export class Shown {
       }
     }
     this.unknown = !computed;
+    this.untrained = !this.spans.some(([start, stop]) => flags.subarray(start, stop).some((mark) => mark & MARK_BITS.missing));
     const none = MARK_BITS.missing | MARK_BITS.nan | MARK_BITS.above | MARK_BITS.below;
     for (let k = 0; k < parameters; k++) if (!(flags[k] & none)) return true;
     return false;
@@ -142,6 +144,23 @@ export class Shown {
       const [start, stop] = flatSpan(buffer);
       for (let k = start; k < stop; k++) this.drawn[k] *= factor;
     });
+  }
+
+  /** The range of each tensor by its name, its largest magnitude where numbers have no signs; none without a number. */
+  get extents() {
+    const found = {};
+    for (const tensor of this.tensors) {
+      const [start, stop] = flatSpan(tensor);
+      let [known, top] = [false, 0];
+      for (let k = start; k < stop; k++) {
+        if (Number.isFinite(this.numbers[k]) && !(this.flags[k] & MARK_BITS.missing)) {
+          known = true;
+          top = Math.max(top, this.numbers[k]);
+        }
+      }
+      if (known) found[tensor.name] = this.quantity.scale === "log" ? top : extentOf(this.numbers, [[start, stop]]);
+    }
+    return found;
   }
 
   // One scale for all rows of activations: the bounds of the functions, or the largest value seen.

@@ -1,10 +1,11 @@
 // The label beside the pointer: a cube's name, what it stands between, and its number.
 
 import { chipText, figureText } from "./numbers.js";
+import { flatSpan } from "./quantity.js";
 
 /** Name of the parameter at a flat index, such as `0.weight[4][2]`: made from its tensor's name and shape. */
 export function parameterName(document, index) {
-  const found = document.tensors.find(({ start, shape }) => index >= start && index < start + shape.reduce((a, b) => a * b, 1));
+  const found = document.tensors.find((tensor) => index >= tensor.start && index < flatSpan(tensor)[1]);
   if (!found) return "";
   let rest = index - found.start;
   const place = [];
@@ -38,19 +39,19 @@ export function tipLines(shown, frame, hit) {
   return lines;
 }
 
-/** Draw it at a point in CSS pixels, inside of the picture. */
-export function drawTip(ink, at, size, type, shown, frame, hit) {
+/** Draw it at a point in logical pixels, inside of the picture. */
+export function drawTip(ink, at, size, shown, frame, hit) {
   const lines = tipLines(shown, frame, hit);
-  const [pad, high] = [10 * type, 20 * type];
-  const widths = lines.map(([name, text]) => ink.measure(name, 13 * type, true) + ink.measure(text, 13 * type) + 12 * type);
+  const [pad, high] = [10, 20];
+  const widths = lines.map(([name, text]) => ink.measure(name, 13, true) + ink.measure(text, 13) + 12);
   const wide = Math.max(...widths) + 2 * pad;
-  const tall = lines.length * high + 8 * type;
+  const tall = lines.length * high + 8;
   const x = Math.max(2, Math.min(at[0] + 16, size[0] - wide - 2));
   const y = at[1] + 18 + tall > size[1] - 2 ? Math.max(2, at[1] - tall - 10) : at[1] + 18;
   ink.box(x, y, wide, tall, { fill: ink.theme.panel, stroke: ink.theme.border, radius: 6 });
   lines.forEach(([name, text], row) => {
-    const line = y + 4 * type + high * row + 14.5 * type;
-    ink.text(x + pad, line, name, 13 * type, ink.theme.text1, { bold: true });
-    ink.text(x + wide - pad, line, text, 13 * type, ink.theme.text2, { end: "right" });
+    const line = y + 4 + high * row + 14.5;
+    ink.text(x + pad, line, name, 13, ink.theme.text1, { bold: true });
+    ink.text(x + wide - pad, line, text, 13, ink.theme.text2, { end: "right" });
   });
 }

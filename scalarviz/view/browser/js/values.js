@@ -1,7 +1,7 @@
 // The number printed on each cube of a small net, in the colour that can be read on it.
 
 import { cubeCorners, pointOf } from "./boxes.js";
-import { earlyProject } from "./early.js";
+import { project } from "./camera.js";
 import { chipText, exponentText } from "./numbers.js";
 
 const VALUE_SIZES = [22, 20, 18, 16, 15, 14, 13];
@@ -20,7 +20,7 @@ export function inkOn(colour) {
 
 /** Whether points are before the eye, where projecting them means something. */
 export function beforeEye(camera, points) {
-  return points.every((p) => earlyProject(camera, p)[2] > 1e-6);
+  return points.every((p) => project(camera, p)[2] > 1e-6);
 }
 
 /** Middles of the main faces of a plate's cubes in the world. */
@@ -29,34 +29,34 @@ function topsOf(plate) {
 }
 
 // The largest size whose widest usual number fits every cube of a plate seen from where it was laid out.
-function fittingSize(plate, camera, wide, type) {
+function fittingSize(plate, camera, wide) {
   const spans = [0, 1].map((k) =>
     topsOf(plate).map((_, element) => {
       const at = [0, 0, plate.depth];
       at[k] = plate.half;
-      const far = earlyProject(camera, pointOf(plate, element, at));
+      const far = project(camera, pointOf(plate, element, at));
       at[k] = -plate.half;
-      const near = earlyProject(camera, pointOf(plate, element, at));
+      const near = project(camera, pointOf(plate, element, at));
       return [Math.abs(far[0] - near[0]), Math.abs(far[1] - near[1])];
     }),
   );
   const mean = (span) => span.reduce((sum, [x]) => sum + x, 0) / span.length;
   const flat = mean(spans[0]) >= mean(spans[1]) ? 0 : 1;
-  const room = Math.min(...spans[flat].map(([x]) => x)) / type;
-  const high = Math.min(...spans[1 - flat].map(([, y]) => y)) / type;
+  const room = Math.min(...spans[flat].map(([x]) => x));
+  const high = Math.min(...spans[1 - flat].map(([, y]) => y));
   const air = (size) => (size > 13 ? 8 : 3.5);
   return VALUE_SIZES.find((size) => wide * size + air(size) <= room && size + 6 <= high) ?? 0;
 }
 
 // The largest size of type whose widest usual number lies inside a main face, wherever it is seen from.
-function sizeInFace(plate, element, camera, wide, type) {
+function sizeInFace(plate, element, camera, wide) {
   const ring = [[-1, -1], [1, -1], [1, 1], [-1, 1]];
-  const quad = ring.map(([x, y]) => earlyProject(camera, pointOf(plate, element, [x * plate.half, y * plate.half, plate.depth])));
-  const middle = earlyProject(camera, pointOf(plate, element, [0, 0, plate.depth]));
+  const quad = ring.map(([x, y]) => project(camera, pointOf(plate, element, [x * plate.half, y * plate.half, plate.depth])));
+  const middle = project(camera, pointOf(plate, element, [0, 0, plate.depth]));
   const edges = quad.map((p, k) => [quad[(k + 1) % 4][0] - p[0], quad[(k + 1) % 4][1] - p[1]]);
   const turn = Math.sign(edges[0][0] * edges[1][1] - edges[0][1] * edges[1][0]);
   const inside = (size) => {
-    const half = [(wide * size + 6) / 2, (size + 2) / 2].map((x) => x * type);
+    const half = [(wide * size + 6) / 2, (size + 2) / 2];
     return ring.every(([x, y]) =>
       edges.every(([ex, ey], k) => {
         const to = [middle[0] + half[0] * x - quad[k][0], middle[1] + half[1] * y - quad[k][1]];
@@ -74,19 +74,17 @@ export class ValuePlaces {
    * @param {object} camera
    * @param {boolean} moved whether it is not the one that the plates were laid out for
    * @param {boolean} decades whether the numbers span decades, as gradients do
-   * @param {number} type how much larger than usual all type is
    * @param {(at: number[]) => object | null} picked the cube that is drawn at a point
    */
-  constructor(document, camera, moved, decades, type, picked) {
+  constructor(document, camera, moved, decades, picked) {
     const wide = document.widest[decades ? "decades" : "plain"]; // in sizes
-    this.type = type;
     this.size = 0;
     this.places = [];
     if (!document.numbered) return;
     if (!moved) {
-      this.size = Math.min(...document.plates.map((plate) => fittingSize(plate, camera, wide, type)));
+      this.size = Math.min(...document.plates.map((plate) => fittingSize(plate, camera, wide)));
       if (this.size) {
-        this.places = document.plates.map((plate) => topsOf(plate).map((top) => earlyProject(camera, top)));
+        this.places = document.plates.map((plate) => topsOf(plate).map((top) => project(camera, top)));
       }
       return;
     }
@@ -95,8 +93,8 @@ export class ValuePlaces {
         const towards = top.map((x, k) => camera.eye[k] - camera.eye[3] * x);
         const facing = towards.reduce((sum, x, k) => sum + x * plate.axes[2][k], 0) > 1e-6;
         if (!facing || !beforeEye(camera, cubeCorners(plate, element))) return null;
-        const at = earlyProject(camera, top);
-        return { at, size: sizeInFace(plate, element, camera, wide, type) };
+        const at = project(camera, top);
+        return { at, size: sizeInFace(plate, element, camera, wide) };
       }),
     );
     const sizes = found.flat().flatMap((place) => (place?.size ? [place.size] : []));
@@ -108,7 +106,7 @@ export class ValuePlaces {
       places.map((place, element) => {
         if (!place?.size) return null;
         if (heights[index] > -Infinity && heights[index] === highest) return place.at; // nothing is higher
-        const reach = (wide * this.size * type) / 2;
+        const reach = (wide * this.size) / 2;
         const clear = [0, -reach, reach].every((aside) => {
           const hit = picked([place.at[0] + aside, place.at[1]]);
           return hit !== null && hit.plate === index && hit.element === element;
@@ -129,7 +127,7 @@ export class ValuePlaces {
  */
 export function drawValues(ink, places, shown, frame, colourOf) {
   const { document, quantity } = shown;
-  const { size, type } = places;
+  const { size } = places;
   if (!size) return;
   document.plates.forEach((plate, index) => {
     const row = plate.kind === "activation";
@@ -139,19 +137,19 @@ export function drawValues(ink, places, shown, frame, colourOf) {
       const value = shown.numbers[texel];
       const mark = shown.flags[texel];
       if (row) {
-        if (!(mark & 16)) onCube(ink, at, chipText(value), size * type, colourOf(index, element));
+        if (!(mark & 16)) onCube(ink, at, chipText(value), size, colourOf(index, element));
         return;
       }
       if (mark & 32) {
         const weight = frame.texels.weight[texel];
-        const least = Math.min(size, 15) * type;
+        const least = Math.min(size, 15);
         ink.text(at[0], at[1] + MIDDLE * least, `w ${chipText(weight, true)}`, least, ink.theme.text2, { end: "middle" });
         return;
       }
       const decades = quantity.name !== "weight" && Number.isFinite(value);
       const signed = quantity.scale !== "log";
       const text = value === 0 ? "0" : decades ? exponentText(value, 1, signed) : chipText(value, signed);
-      onCube(ink, at, text, size * type, colourOf(index, element));
+      onCube(ink, at, text, size, colourOf(index, element));
     });
   });
 }

@@ -1,7 +1,8 @@
 // Where a document is seen from: fitted, moved by hand, or on its way back; and how its pixels lie in a canvas.
 
 import { slabCorners } from "./boxes.js";
-import { earlyBetween, earlyCameraOf, earlyShifted, earlySizeOf, earlyTurned, earlyZoomed } from "./early.js";
+import { cameraOf } from "./camera.js";
+import { between, shifted, sizeOf, turned, zoomed } from "./orbit.js";
 
 const GLIDE_SECONDS = 0.3; // of the way back to the view that shows everything
 const SMALLEST_SIZE = 0.2; // of the fitted size: the picture is never smaller
@@ -21,48 +22,56 @@ export class Viewpoint {
     this.pose = structuredClone(this.home);
     this.glide = null;
     this.seen = null;
-    [this.width, this.height] = document.size;
+    this.resize(...document.size);
   }
 
-  /** The canvas has so many CSS pixels. */
+  /**
+   * The canvas has so many CSS pixels. Everything here counts in logical ones: a canvas that is larger than the document
+   * in both directions has larger type and larger cubes, as the window has; in a smaller one type keeps its size.
+   */
   resize(width, height) {
-    [this.width, this.height] = [Math.max(1, width), Math.max(1, height)];
+    const [wide, high] = this.document.size;
+    this.type = Math.max(1, Math.min(width / wide, height / high));
+    [this.width, this.height] = [Math.max(1, width) / this.type, Math.max(1, height) / this.type];
     this.seen = null;
-  }
-
-  /** CSS pixels of a pixel of the document. */
-  get fitted() {
-    return Math.min(this.width / this.document.size[0], this.height / this.document.size[1]);
-  }
-
-  /** How much larger all type is than in a picture of the usual size. */
-  get type() {
-    return Math.max(1, this.fitted);
+    const [x, y, across, down] = this.document.scene;
+    const strip = this.height * 0.7 >= 132; // legends take no more than there is room for
+    const below = strip ? high - y - down : Math.min(24, 0.1 * this.height);
+    const aside = wide - x - across;
+    this.box = [x, y, Math.max(this.width - x - aside, 1), Math.max(this.height - y - below, 1)];
+    this.strip = strip ? [24, this.height - 100, Math.max(this.width - 48, 1), 76] : null;
+    this.fitted = Math.min(this.box[2] / across, this.box[3] / down);
   }
 
   /** Whether this is another view than the one that the document was laid out for, or another size. */
   get moved() {
-    return this.fitted !== 1 || JSON.stringify(this.pose) !== JSON.stringify(this.home);
+    const resized = Math.abs(this.fitted - 1) > 1e-9 || this.width !== this.document.size[0] || this.height !== this.document.size[1];
+    return resized || JSON.stringify(this.pose) !== JSON.stringify(this.home);
   }
 
-  /** A place in pixels of the document, in CSS pixels. */
-  toCanvas([x, y]) {
-    const [wide, high] = this.document.size;
-    return [this.width / 2 + (x - wide / 2) * this.fitted, this.height / 2 + (y - high / 2) * this.fitted];
+  // The middle of the scene, in the document and in the canvas.
+  #middles() {
+    return [this.document.scene, this.box].map(([x, y, wide, high]) => [x + wide / 2, y + high / 2]);
   }
 
-  /** A point in CSS pixels, in pixels of the document. */
-  toDocument([x, y]) {
-    const [wide, high] = this.document.size;
-    return [(x - this.width / 2) / this.fitted + wide / 2, (y - this.height / 2) / this.fitted + high / 2];
+  /** A place in pixels of the document, in logical pixels. */
+  toCanvas(at) {
+    const [there, here] = this.#middles();
+    return at.map((x, k) => here[k] + (x - there[k]) * this.fitted);
   }
 
-  /** The camera, in CSS pixels of the canvas; the same object while nothing moves. */
+  /** A point in logical pixels, in pixels of the document. */
+  toDocument(at) {
+    const [there, here] = this.#middles();
+    return at.map((x, k) => there[k] + (x - here[k]) / this.fitted);
+  }
+
+  /** The camera, in logical pixels; the same object while nothing moves. */
   get camera() {
     if (!this.seen) {
       const { pose, fitted } = this;
       const placed = { ...pose, scale: pose.scale * fitted, place: this.toCanvas(pose.place) };
-      this.seen = earlyCameraOf(placed, [this.width, this.height], this.points);
+      this.seen = cameraOf(placed, [this.width, this.height], this.points);
     }
     return this.seen;
   }
@@ -80,26 +89,26 @@ export class Viewpoint {
     this.changed();
   }
 
-  /** Turn by a drag of CSS pixels. */
+  /** Turn by a drag of logical pixels. */
   turn(dx, dy) {
     this.glide = null;
-    this.#go(earlyTurned(this.pose, dx, dy));
+    this.#go(turned(this.pose, dx, dy));
   }
 
-  /** Shift the picture by CSS pixels. */
+  /** Shift the picture by logical pixels. */
   shift(dx, dy) {
     this.glide = null;
-    this.#go(earlyShifted(this.pose, dx / this.fitted, dy / this.fitted));
+    this.#go(shifted(this.pose, dx / this.fitted, dy / this.fitted));
   }
 
-  /** Enlarge around a point in CSS pixels, never beyond one cube that fills its place. */
+  /** Enlarge around a point in logical pixels, never beyond one cube that fills its place. */
   zoom(factor, at) {
     this.glide = null;
     const [left, top, right, foot] = this.document.rect;
-    const [now, fitted] = [earlySizeOf(this.pose), earlySizeOf(this.home)];
+    const [now, fitted] = [sizeOf(this.pose), sizeOf(this.home)];
     const most = Math.max(2, Math.min(right - left, foot - top) / fitted);
     const wanted = Math.min(Math.max(now * factor, SMALLEST_SIZE * fitted), most * fitted);
-    this.#go(earlyZoomed(this.pose, wanted / now, this.toDocument(at)));
+    this.#go(zoomed(this.pose, wanted / now, this.toDocument(at)));
   }
 
   /** Set out for the view that shows everything; at once where motion is not wanted. */
@@ -114,7 +123,7 @@ export class Viewpoint {
     const { from, began } = this.glide;
     const share = Math.min(1, (performance.now() - began) / 1000 / GLIDE_SECONDS);
     if (share >= 1) this.set(this.home);
-    else this.#go(earlyBetween(from, this.home, 1 - (1 - share) ** 3));
+    else this.#go(between(from, this.home, 1 - (1 - share) ** 3));
     return this.glide !== null;
   }
 }

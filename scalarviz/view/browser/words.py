@@ -1,0 +1,93 @@
+"""What stands around the cubes as plain data: names, what a single layer reads and gives, the flat part of a plan.
+
+Where it stands depends on the camera: the browser finds out by the window's own rules (``labels.js``, ``layer.js``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..draw.advances import ADVANCES, LETTERS, UNKNOWN
+from ..flow.labels import shape_text
+from ..flow.layer import SYMBOLS
+from ..flow.words import is_single, labelled, row_words, titles_in, turned_in, unit_words
+from ..shown.subject import Subject
+from ..space.blueprint import Blueprint
+from ..space.layout import Layout
+
+
+def words_of(subject: Subject, layout: Layout) -> dict[str, Any]:
+    """All of it for one layout: ``single`` or ``plan`` where there is one, else ``plates`` and ``rows``."""
+    single, sheet = is_single(subject, layout), layout.blueprint
+    return {
+        "advances": {"letters": LETTERS, "regular": _thousandths(False), "bold": _thousandths(True),
+                     "unknown": [UNKNOWN[False], UNKNOWN[True]]},
+        "single": _single(subject, layout) if single else None,
+        "plan": None if sheet is None or subject.plan is None else _plan(sheet),
+        "plates": _plates(subject, layout),
+        "rows": _rows(subject, layout),
+    }  # fmt: skip
+
+
+def _thousandths(bold: bool) -> list[int]:
+    return [round(1000 * ADVANCES[bold][letter]) for letter in LETTERS]
+
+
+def _single(subject: Subject, layout: Layout) -> dict[str, Any]:
+    """One layer: its stages, and the sample whose way is drawn."""
+    stages, sample = subject.stages, subject.sample
+    linear, last = next(s for s in stages if s.weight is not None), stages[-1]
+    assert linear.weight is not None  # of a layer
+    plates = {plate.name: index for index, plate in enumerate(layout.plates)}
+    wanted = None if sample.wanted is None else [None if np.isnan(x) else float(x) for x in sample.wanted]
+    return {
+        "weight": plates[linear.weight.name],
+        "bias": None if linear.bias is None else plates[linear.bias.name],
+        "sums": linear.name,
+        "last": last.name,
+        "symbol": SYMBOLS.get(last.kind, "" if last.kind == "linear" else last.kind),
+        "called": sample.called(last),
+        "wanted": wanted,
+        "label": None if sample.label is None else sample.outputs[sample.label],
+        "colours": sample.colours,
+    }
+
+
+def _plates(subject: Subject, layout: Layout) -> list[dict[str, Any]]:
+    """Titles and shapes of the plates that have a label."""
+    shapes, titles = labelled(subject), titles_in(subject.plan)
+    turned = set() if subject.plan is None or layout.blueprint is None else turned_in(subject.plan)
+    untrained = {tensor.name for tensor in subject.tensors if tensor.buffer}
+    found = []
+    for index, plate in enumerate(layout.plates):
+        if plate.kind != "activation" and plate.name in shapes:
+            shape = shapes[plate.name]
+            text = shape_text(plate, shape[::-1] if plate.name in turned else shape)
+            text += " · not trained" if text and plate.name in untrained else ""
+            found.append({"plate": index, "title": titles.get(plate.name, plate.name), "shape": text})
+    return found
+
+
+def _rows(subject: Subject, layout: Layout) -> list[dict[str, Any]]:
+    """What rows of activations are called, and their numbers, where those have names."""
+    names, units = row_words(subject), unit_words(subject)
+    return [{"plate": index, "text": names[plate.name], "names": list(units.get(plate.name, ()))}
+            for index, plate in enumerate(layout.plates)
+            if plate.kind == "activation" and plate.name in names]  # fmt: skip
+
+
+def _plan(sheet: Blueprint) -> dict[str, Any]:
+    """In pixels of the camera that the plates were laid out for."""
+    return {
+        "headings": [{"text": h.text, "count": h.count, "x": h.x, "y": h.y, "width": h.width} for h in sheet.headings],
+        "captions": [{"tensor": c.tensor, "title": c.title, "x": c.x, "y": c.y, "width": c.width}
+                     for c in sheet.captions],
+        "wires": [{"points": np.round(wire.points, 2).tolist(), "arrow": wire.arrow} for wire in sheet.wires],
+        "pluses": [list(plus) for plus in sheet.pluses],
+        "note": None if sheet.note is None else list(sheet.note),
+        "words": sheet.words,
+        "anchors": sheet.anchors.tolist(),
+        "places": sheet.places.tolist(),
+    }  # fmt: skip
