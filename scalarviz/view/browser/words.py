@@ -25,7 +25,7 @@ def words_of(subject: Subject, layout: Layout) -> dict[str, Any]:
         "advances": {"letters": LETTERS, "regular": _thousandths(False), "bold": _thousandths(True),
                      "unknown": [UNKNOWN[False], UNKNOWN[True]]},
         "single": _single(subject, layout) if single else None,
-        "plan": None if sheet is None or subject.plan is None else _plan(sheet),
+        "plan": None if sheet is None or subject.plan is None else _plan(subject, sheet, turned_in(subject.plan)),
         "plates": _plates(subject, layout),
         "rows": _rows(subject, layout),
     }  # fmt: skip
@@ -58,13 +58,11 @@ def _single(subject: Subject, layout: Layout) -> dict[str, Any]:
 def _plates(subject: Subject, layout: Layout) -> list[dict[str, Any]]:
     """Titles and shapes of the plates that have a label."""
     shapes, titles = labelled(subject), titles_in(subject.plan)
-    turned = set() if subject.plan is None or layout.blueprint is None else turned_in(subject.plan)
     untrained = {tensor.name for tensor in subject.tensors if tensor.buffer}
     found = []
     for index, plate in enumerate(layout.plates):
         if plate.kind != "activation" and plate.name in shapes:
-            shape = shapes[plate.name]
-            text = shape_text(plate, shape[::-1] if plate.name in turned else shape)
+            text = shape_text(plate, shapes[plate.name])
             text += " · not trained" if text and plate.name in untrained else ""
             found.append({"plate": index, "title": titles.get(plate.name, plate.name), "shape": text})
     return found
@@ -78,12 +76,14 @@ def _rows(subject: Subject, layout: Layout) -> list[dict[str, Any]]:
             if plate.kind == "activation" and plate.name in names]  # fmt: skip
 
 
-def _plan(sheet: Blueprint) -> dict[str, Any]:
-    """In pixels of the camera that the plates were laid out for."""
+def _plan(subject: Subject, sheet: Blueprint, turned: set[str]) -> dict[str, Any]:
+    """In pixels of the camera that the plates were laid out for; shapes as they are drawn."""
+    shapes = {name: "×".join(f"{n:,}" for n in (shape[::-1] if name in turned else shape))
+              for name, shape in labelled(subject).items()}  # fmt: skip
     return {
         "headings": [{"text": h.text, "count": h.count, "x": h.x, "y": h.y, "width": h.width} for h in sheet.headings],
-        "captions": [{"tensor": c.tensor, "title": c.title, "x": c.x, "y": c.y, "width": c.width}
-                     for c in sheet.captions],
+        "captions": [{"tensor": c.tensor, "title": c.title, "shape": shapes[c.tensor], "x": c.x, "y": c.y,
+                      "width": c.width} for c in sheet.captions],
         "wires": [{"points": np.round(wire.points, 2).tolist(), "arrow": wire.arrow} for wire in sheet.wires],
         "pluses": [list(plus) for plus in sheet.pluses],
         "note": None if sheet.note is None else list(sheet.note),

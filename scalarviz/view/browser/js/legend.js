@@ -89,7 +89,8 @@ export function drawLegends(ink, box, shown, tables, detailed, alone) {
     drawBar(ink, place, quantity.words, `${said} \u00b7 ${shareText(shown.clippedShare)} clipped`, tables[0], labels,
       marks.map((value) => unitOf(range, value)));
   }
-  drawMarks(ink, [x + width - own, y + box[3] + 3, own], marksOn(shown, detailed));
+  const room = alone ? own : width;
+  drawMarks(ink, [x + width - room, y + box[3] + 3, room], marksOn(shown, detailed));
 }
 
 // ---- marks

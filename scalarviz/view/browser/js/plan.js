@@ -15,7 +15,6 @@ export class PlanLabels {
    * @param {(text: string, size: number, bold?: boolean) => number} measure
    */
   constructor(document, project, box, measure) {
-    this.document = document;
     this.sheet = document.words.plan;
     this.box = box;
     this.measure = measure;
@@ -79,14 +78,12 @@ export class PlanLabels {
     ink.path([[x, y], [x + width, y]], theme.flow, 1);
   }
 
-  #drawCaption(ink, { tensor, title, x: left, y: top, width: wide }, extents, bound) {
+  #drawCaption(ink, { tensor, title, shape, x: left, y: top, width: wide }, extents, bound) {
     const { theme } = ink;
     const [x, y] = this.#at(left, top);
     const width = this.size * wide;
     if (!this.#inside(x, y, width, 36)) return;
     ink.text(x, y + 17, title, 15, theme.text1, { bold: true });
-    const label = this.document.words.plates.find((one) => this.document.plates[one.plate].name === tensor);
-    const shape = label?.shape ?? "";
     const span = extents[tensor] === undefined ? "" : ` ${bound}${shortText(extents[tensor])}`;
     const line = [shape + span, shape].find((text) => this.measure(text, 13) <= width) ?? "";
     ink.text(x, y + 33, line, 13, theme.text2);
