@@ -1,4 +1,4 @@
-"""Make a picture of cubes small: a PNG of 256 colours with a seventh of the bytes that looks the same.
+"""Make a picture of cubes small: a PNG of 256 colours with a fifth of the bytes that looks the same.
 
 What costs bytes in a drawn picture is not the drawing but the grain of its background (a soft glow, dithered so that no
 bands show) and the many half-tones along edges. So the grain is calmed, and of the 256 colours as many as it takes go
@@ -17,12 +17,14 @@ from PIL import Image, ImageFilter
 COLOURS = 256
 GRAIN = 4
 """Levels by which neighbours may differ and still be one background."""
-WINDOW = 5
-"""Pixels across that are looked at for grain."""
+WINDOWS = (5, 9)
+"""Pixels across that are looked at for grain, one after the other."""
 EVEN = 6
 """Levels by which neighbours differ at most where a colour means something."""
 NEAR = 2
 """Levels by which such a colour may be changed, where the picture has not too many of them."""
+LARGE = 0.002
+"""Share of the picture from which on a colour is kept as it is: a glow of three levels is seen when one is missing."""
 ROOM = 48
 """Colours that are left for edges at least."""
 ROUNDS = 15
@@ -56,9 +58,11 @@ def packed(data: bytes) -> bytes:
 
 def calmed(image: Image.Image) -> Image.Image:
     """Pixels that differ from their neighbours by grain alone become the middle one of them."""
-    middle = np.asarray(image.filter(ImageFilter.MedianFilter(WINDOW)))
-    grain = spread(image, WINDOW) <= GRAIN
-    return Image.fromarray(np.where(grain[..., None], middle, np.asarray(image)))
+    for window in WINDOWS:
+        middle = np.asarray(image.filter(ImageFilter.MedianFilter(window)))
+        grain = spread(image, window) <= GRAIN
+        image = Image.fromarray(np.where(grain[..., None], middle, np.asarray(image)))
+    return image
 
 
 def palette(image: Image.Image, colours: Levels, which: Levels, pixels: Levels) -> Levels:
@@ -72,7 +76,10 @@ def palette(image: Image.Image, colours: Levels, which: Levels, pixels: Levels) 
     """
     even = np.bincount(which, weights=(spread(image, 3) <= EVEN).ravel(), minlength=len(colours))
     order = np.argsort(-even, kind="stable")[: np.count_nonzero(even)]
-    leading = next(found for near in count(NEAR) if len(found := _leading(colours[order], near)) <= COLOURS - ROOM)
+    kept = int((even[order] >= LARGE * len(which)).sum())
+    leading = next(
+        found for near in count(NEAR) if len(found := _leading(colours[order], kept, near)) <= COLOURS - ROOM
+    )
     far = _distance(colours, leading).min(axis=1, initial=COLOURS) > NEAR
     if not far.any():
         return leading
@@ -89,9 +96,10 @@ def spread(image: Image.Image, window: int) -> Levels:
     return found
 
 
-def _leading(colours: Levels, near: int) -> Levels:
-    """So many of the colours, the first ones first, that each is within `near` levels of one of them."""
-    found = []
+def _leading(colours: Levels, kept: int, near: int) -> Levels:
+    """The first `kept` colours and as many others as it takes that each is within `near` levels of one of them."""
+    found = list(colours[:kept])
+    colours = colours[_distance(colours, colours[:kept]).min(axis=1, initial=COLOURS) > near]
     while len(colours):
         found.append(colours[0])
         colours = colours[np.abs(colours - colours[0]).max(axis=1) > near]

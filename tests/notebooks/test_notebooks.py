@@ -1,14 +1,11 @@
-"""Every notebook runs from top to bottom, is what its ``.py`` says, and shows pictures that are true."""
+"""The first lesson runs from top to bottom, is what its ``.py`` says, and shows pictures that are true."""
 
 from __future__ import annotations
 
 import base64
 import io
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -53,19 +50,8 @@ def stored():
 
 
 @pytest.fixture(scope="module")
-def fresh(tmp_path_factory):
-    """The notebook made anew from its ``.py``, in a kernel, by the command that CONTRIBUTING names."""
-    folder = tmp_path_factory.mktemp("notebooks")
-    away = ("DISPLAY", "WAYLAND_DISPLAY", "PYTHONWARNINGS")
-    result = subprocess.run(
-        [sys.executable, ROOT / ".ci" / "make_notebooks.py", folder, "01"],
-        env={name: value for name, value in os.environ.items() if name not in away},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
-    return json.loads((folder / STORED.name).read_text(encoding="utf-8"))
+def fresh(made_anew):
+    return made_anew("01")
 
 
 @pytest.fixture(scope="module")

@@ -52,7 +52,7 @@ def test_what_is_even_keeps_its_colour_and_the_file_is_small():
     data = png(picture)
     packed = MODULE.packed(data)
     away = np.abs(unpacked(packed) - picture).max(axis=2)
-    assert len(packed) < len(data) / 4
+    assert len(packed) < len(data) / 2
     assert away[162:178].max() <= MODULE.NEAR  # the legend
     for k in range(6):
         assert away[28:52, 18 + 48 * k : 42 + 48 * k].max() <= MODULE.NEAR

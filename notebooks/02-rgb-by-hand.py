@@ -1,0 +1,294 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # RGB by hand
+#
+# A network of twelve weights learns to turn every colour into its opposite. First we write all of it ourselves, in
+# plain Python, number by number. Then we hand the same thing to a machine that is far faster.
+#
+# **The question of this lesson: does the fast one compute the same?**
+#
+# You need: forward, backward, step (lesson 01). It takes about 20 minutes.
+
+# %%
+import time
+
+import numpy as np
+from PIL import Image
+
+import scalarviz as sv
+from scalarviz import nn, optim
+from scalarviz.run import Scene
+from scalarviz.run.panels import ColourCube, LossCurve
+
+
+# %%
+def show(x, size=(680, 420), **options):
+    return Image.fromarray(sv.view.render(x, size, theme="light", **options))
+
+
+# %% [markdown]
+# ## The task
+#
+# A colour is three numbers between 0 and 1: how much red, green and blue. Its opposite is `1 - colour`. We take
+# three levels of each, which makes 27 colours.
+
+# %%
+levels = 0.0, 0.5, 1.0
+colours = [[r, g, b] for r in levels for g in levels for b in levels]
+wanted = [[1 - r, 1 - g, 1 - b] for r, g, b in colours]
+print(len(colours), "colours; white", colours[-1], "should become", wanted[-1])
+assert len(colours) == 27
+
+# %% [markdown]
+# **Predict:** a network has learnt it. One of its weights leads from the red that goes in to the red that comes out.
+# Is it positive, negative or about zero? And the one from red to green?
+#
+# ## The network
+#
+# Three units, one for each colour that comes out. A unit has three weights, one for each number that goes in, and a
+# bias. Twelve numbers; they begin at random.
+
+# %%
+rng = np.random.default_rng(3)
+start = rng.uniform(0, 1, (3, 3))
+weights = [[sv.Weight(number) for number in row] for row in start]
+biases = [sv.Weight(0.0) for _ in range(3)]
+every = [*weights[0], *weights[1], *weights[2], *biases]
+print(len(every), "weights")
+
+# %%
+show({"weights": start, "bias": [[0.0]] * 3}, size=(560, 300))
+
+
+# %% [markdown]
+# A unit multiplies each input by its weight, adds everything and the bias, and bends the sum into 0 to 1 with a
+# **sigmoid**.
+
+
+# %%
+def unit(row, bias, colour):
+    total = bias
+    for weight, number in zip(row, colour, strict=True):
+        total = total + weight * number
+    return total.sigmoid()
+
+
+def network(colour):
+    return [unit(row, bias, colour) for row, bias in zip(weights, biases, strict=True)]
+
+
+# %%
+orange = [0.9, 0.5, 0.1]
+print("orange comes out as", [f"{value.data:.2f}" for value in network(orange)])
+print("it should be       ", [f"{1 - number:.2f}" for number in orange])
+
+
+# %% [markdown]
+# ## How wrong is it?
+#
+# One number for all 27 colours: the mean of the squared errors.
+
+
+# %%
+def loss_of_all():
+    total = 0.0
+    for colour, target in zip(colours, wanted, strict=True):
+        for out, number in zip(network(colour), target, strict=True):
+            total = total + (out - number) ** 2
+    return total / (3 * len(colours))
+
+
+loss = loss_of_all()
+print(f"loss = {loss.data:.4f}")
+
+# %% [markdown]
+# That number was computed from the twelve weights in about a thousand small steps, and every one of them is
+# remembered:
+
+
+# %%
+def count(node, seen):
+    if node not in seen:
+        seen.add(node)
+        for parent in node.parents:
+            count(parent, seen)
+    return len(seen)
+
+
+print("numbers in the graph of the loss:", count(loss, set()))
+
+# %% [markdown]
+# ## The loop
+#
+# Clear, forward, backward, step. Sixty times.
+
+# %%
+losses = []
+began = time.perf_counter()
+for _ in range(60):
+    for weight in every:
+        weight.zero_grad()
+    loss = loss_of_all()
+    loss.backward()
+    for weight in every:
+        weight.step(lr=5.0)
+    losses.append(loss.data)
+by_hand = time.perf_counter() - began
+
+# %%
+print("loss:", "  ".join(f"{number:.4f}" for number in losses[::10]), f" ...  {losses[-1]:.4f}")
+assert losses[-1] < 0.2 * losses[0]
+
+# %% [markdown]
+# This is all that training is. Everything else (optimisers, batches, graphics cards) makes this loop better or
+# faster.
+
+# %%
+found = np.array([[weight.data for weight in row] for row in weights])
+show({"weights": found, "bias": [[bias.data] for bias in biases]}, size=(560, 300))
+
+# %% [markdown]
+# Was your prediction right? Red to red is negative: more red in, less red out. Red to green is about zero: the green
+# that comes out does not depend on the red.
+
+# %%
+print(found.round(2))
+assert (np.diag(found) < -2).all()
+assert (abs(found[~np.eye(3, dtype=bool)]) < 0.6).all()
+
+# %% [markdown]
+# ## The same, as a Run
+#
+# `nn.Network` has the same twelve weights, `optim.SGD` makes the same step, and a `sv.Run` goes through the loop.
+# It has several **engines**: `objects` works like our loop, number by number. `numpy` and `numba` compute all
+# colours together, the latter compiled to machine code.
+
+
+# %%
+def make_run(engine):
+    net = nn.Network(3, 3, activation=nn.Sigmoid())
+    net[0].weight.data, net[0].bias.data = start, np.zeros(3)
+    sgd = optim.SGD(net.parameters(), lr=5.0)
+    return sv.Run(net, nn.MSELoss(), sgd, data=(colours, wanted), engine=engine, dtype="float64")
+
+
+# %% [markdown]
+# **Predict:** sixty steps each, from the same start. Will the weights be equal to 2 digits, to 6, or to all of the
+# about 16 digits that the computer has?
+
+# %%
+for engine in ("objects", "numpy", "numba"):
+    with make_run(engine) as run:
+        run.step(60)
+        away = abs(run.model[0].weight.data - found).max()
+    print(f"{engine:8} equal to 12 digits: {away < 1e-12}   equal to 2 digits: {away < 0.01}")
+    assert away < 1e-12
+
+# %% [markdown]
+# They are the same numbers: the fast engine is no approximation of the slow one. (The last digits may differ. A
+# computer rounds after every addition, and whoever adds in another order rounds otherwise.)
+
+# %%
+print("0.1 + 0.2 + 0.3 == 0.3 + 0.2 + 0.1:", 0.1 + 0.2 + 0.3 == 0.3 + 0.2 + 0.1)
+
+# %% [markdown]
+# And the time?
+
+# %%
+with make_run("numba") as run:
+    run.step(60)
+    began = time.perf_counter()
+    run.step(6000)
+    seconds = time.perf_counter() - began
+print("100 times as many steps in less time:", seconds < by_hand)
+
+# %% [markdown]
+# So we can afford more of them. A `Scene` says what to show: the cubes, one orange on its way through the network,
+# and all colours in a cube of their own.
+
+# %%
+run = make_run("numba")
+names, panels = ("r", "g", "b"), (ColourCube(np.array(colours), np.array(wanted)), LossCurve())
+scene = Scene("invert", run, np.array(orange), 1 - np.array(orange), names, names, panels)
+run.step(1000)
+show(scene, size=(680, 510))
+
+# %% [markdown]
+# After a thousand steps: orange becomes blue, nearly.
+
+# %%
+print("orange ->", run.predict([orange])[0].round(2), " wanted", [round(1 - number, 1) for number in orange])
+assert abs(run.predict([orange])[0] - (1 - np.array(orange))).max() < 0.1
+
+# %% [markdown]
+# ## Now you
+#
+# **1. A unit of your own.** Write it as a class, as they are written everywhere: numbers that are trained are made in
+# `__init__` as `nn.Parameter`, and `forward` computes. What does `forward` return?
+
+
+# %% tags=["exercise: unit"]
+class Unit(nn.Module):
+    def __init__(self):
+        self.weight = nn.Parameter([0.1, 0.2, 0.3])
+        self.bias = nn.Parameter([0.0])
+
+    def forward(self, x):
+        return ...
+
+
+sv.check.module(Unit, like=nn.Perceptron(3, activation=nn.Sigmoid()))
+
+
+# %% [markdown]
+# **2. The slope of the error.** `f = (out - target)**2`. Its slopes by `out` and by `target`?
+
+
+# %% tags=["exercise: error-slopes"]
+def slopes(out, target):
+    return ..., ...
+
+
+sv.check.gradient(slopes, of=lambda out, target: (out - target) ** 2)
+
+
+# %% [markdown]
+# **3. The loop without helpers.** One step for a list of weights: write it with `weight.data` and `weight.grad` alone,
+# without `zero_grad()` and `step()`.
+
+
+# %% tags=["exercise: bare-step"]
+def step(weights, loss, lr):
+    for weight in weights:
+        weight.grad = ...
+    loss().backward()
+    for weight in weights:
+        weight.data = ...
+
+
+sv.check.training(step)
+
+# %% [markdown]
+# **4. Count.** How many products `weight * number` are computed in one step of our loop, forward alone?
+
+# %% tags=["exercise: products"]
+answer = ...
+sv.check.answer(answer, lambda: 3 * 3 * len(colours))
+
+# %% [markdown]
+# ## To remember
+#
+# **Training is one short loop (clear, forward, backward, step), and a fast engine runs the same loop with the same
+# numbers.**

@@ -1,0 +1,294 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Why a hidden layer
+#
+# One or the other, but not both: a child understands it at once. A single layer of weights never does, however long
+# it trains. With a second layer it takes a moment.
+#
+# **The question of this lesson: what does the hidden layer do that one layer cannot?**
+#
+# You need: a unit adds up weighted inputs and bends the sum (lessons 01 and 02). It takes about 20 minutes.
+
+# %%
+import numpy as np
+from PIL import Image
+from scalarviz.scenes import xor
+
+import scalarviz as sv
+from scalarviz import nn, optim
+
+
+# %%
+def show(x, size=(680, 510), **options):
+    return Image.fromarray(sv.view.render(x, size, theme="light", **options))
+
+
+# %% [markdown]
+# ## The task
+#
+# Two bits go in. Out comes 1 if exactly one of them is 1. This is called **exclusive or**, XOR.
+
+# %%
+BITS = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+WANTED = np.array([0, 1, 1, 0])
+for bits, wanted in zip(BITS, WANTED, strict=True):
+    print(bits, "->", wanted)
+
+
+# %% [markdown]
+# **Predict:** one unit says 1 where `w0 * x + w1 * y + bias` is positive. We try 100,000 units with random numbers.
+# How many of the four answers does the best of them have right?
+
+
+# %%
+def right_answers(w0, w1, bias):
+    said = w0 * BITS[:, 0] + w1 * BITS[:, 1] + bias > 0
+    return (said == WANTED).sum()
+
+
+rng = np.random.default_rng(0)
+counts = [right_answers(*numbers) for numbers in rng.uniform(-1, 1, (100_000, 3))]
+print("right answers of the best:", max(counts))
+assert max(counts) == 3
+
+# %% [markdown]
+# Three. It is no bad luck. Where `w0 * x + w1 * y + bias` is 0 there is a straight line, with 1 on one side of it and
+# 0 on the other. The four points are the corners of a square, and the two that should be 1 lie **across** from each
+# other. No line parts them from the other two.
+#
+# ## Training does not help
+#
+# Training finds the best numbers. But where there are none that are good, it finds the best excuse.
+
+# %%
+unit = nn.Perceptron(2, activation=nn.Sigmoid(), seed=0)
+sgd = optim.SGD([unit.weight, unit.bias], lr=0.5)
+with sv.Run(unit, nn.MSELoss(), sgd, data=(BITS, WANTED), engine="numpy", dtype="float64") as run:
+    run.step(5000)
+    print("answers after 5000 steps:", run.predict(BITS).ravel().round(2))
+    assert np.allclose(run.predict(BITS), 0.5, atol=0.01)
+
+# %% [markdown]
+# 0.5 to every question: "I do not know".
+#
+# ## Two lines are enough
+#
+# Two units can draw two lines. Let one say **or** (at least one bit is 1) and one **and** (both are). Then
+# "exactly one" is: *or*, but not *and*. That is a third unit, which looks at the first two.
+
+
+# %%
+def sigmoid(z):
+    return 1 / (1 + np.exp(-z))
+
+
+at_least_one = sigmoid(20 * (BITS[:, 0] + BITS[:, 1] - 0.5))
+both = sigmoid(20 * (BITS[:, 0] + BITS[:, 1] - 1.5))
+exactly_one = sigmoid(20 * (at_least_one - both - 0.5))
+
+# %%
+print("x y   or    and   exactly one")
+for (x, y), *units in zip(BITS, at_least_one, both, exactly_one, strict=True):
+    print(x, y, " ", "  ".join(f"{unit:.2f}" for unit in units))
+assert (exactly_one.round() == WANTED).all()
+
+# %% [markdown]
+# Look at the middle columns. The hidden layer has turned each question into **another pair of numbers**: `0 0`,
+# `1 0`, `1 0`, `1 1`. The two questions that should be answered alike have become the same point. *There* one line
+# is enough.
+#
+# That is what a hidden layer does: it moves the points until the next layer can part them with a line.
+#
+# ## It finds that by itself
+#
+# The scene `xor` is such a network: two bits and a constant 1 go in (the 1 takes the place of a bias), three hidden
+# units, one output, no number given. 20,000 steps, each with one of the four questions.
+
+# %%
+scene = xor.build(xor.Options(seed=0, cells=20))
+scene.run.step(20_000)
+show(scene)
+
+# %% [markdown]
+# In the square every place is coloured with what the network says there: blue is 1, orange 0. The black curve is
+# where it says one half. There are two of them, one at each corner that should be 0.
+#
+# What do the three hidden units say to the four questions, and what does the last unit make of it?
+
+# %%
+weights, last = scene.run.model[0].weight.data, scene.run.model[2].weight.data[0]
+hidden = np.tanh(xor.with_one(BITS) @ weights.T)
+for bits, row in zip(BITS, hidden, strict=True):
+    print(bits, "hidden", *(f"{number:6.2f}" for number in row), f"  sum {row @ last:6.2f}")
+
+# %% [markdown]
+# Each question has become three numbers, and of **these** one plain weighted sum tells the answers apart: it is large
+# for the two that should be 1, and about 0 for the others. It is another solution than our "or" and "and"; from
+# another start comes yet another one.
+
+# %%
+sums = hidden @ last
+assert sums[WANTED == 1].min() > 2
+assert abs(sums[WANTED == 0]).max() < 0.1
+assert np.allclose(np.tanh(sums), scene.run.predict(xor.with_one(BITS)).ravel(), atol=1e-4)
+
+# %% [markdown]
+# ## The bend matters
+#
+# **Predict:** the same network, but the hidden units do not bend: they hand on their plain sums. Does it learn?
+
+# %%
+net = nn.Sequential(nn.Linear(2, 3, seed=1), nn.Linear(3, 1, seed=2))
+sgd = optim.SGD(net.parameters(), lr=0.1)
+with sv.Run(net, nn.MSELoss(), sgd, data=(BITS, WANTED), engine="numpy", dtype="float64") as run:
+    run.step(5000)
+    print("without a bend:", run.predict(BITS).ravel().round(2))
+    assert np.allclose(run.predict(BITS), 0.5, atol=0.01)
+
+# %% [markdown]
+# 0.5 again. A weighted sum of weighted sums is a weighted sum: two layers without a bend are **one** layer, written
+# in a long way. Multiply the matrices:
+
+# %%
+first, second = net[0], net[1]
+weight = second.weight.data @ first.weight.data
+bias = second.weight.data @ first.bias.data + second.bias.data
+one_layer = BITS @ weight.T + bias
+print("the same with one layer:", one_layer.ravel().round(2))
+assert np.allclose(one_layer, 0.5, atol=0.01)
+
+
+# %% [markdown]
+# ## When it gets stuck
+#
+# The bend can be `tanh` (from -1 to 1) or `sigmoid` (from 0 to 1). We train twenty networks with each, from twenty
+# different starts.
+
+
+# %%
+def right_after(seed, activation, steps=20_000):
+    scene = xor.build(xor.Options(seed=seed, activation=activation))
+    with scene.run as run:
+        run.step(steps)
+        return xor.report(scene)["right"]
+
+
+for activation in ("tanh", "sigmoid"):
+    solved = sum(right_after(seed, activation) == 4 for seed in range(20))
+    print(f"{activation:8} all four right: {solved} of 20")
+
+# %% [markdown]
+# With `sigmoid` eight of twenty are not done. Here is one of them, the start with the number 3:
+
+# %%
+stuck = xor.build(xor.Options(seed=3, activation="sigmoid", cells=20))
+stuck.run.step(20_000)
+print("answers:", stuck.run.predict(xor.with_one(BITS)).ravel().round(2))
+show(stuck)
+
+# %% [markdown]
+# After 20,000 steps it still says 0.5 to everything. Are its gradients zero? Ask each of the four questions by
+# itself, and look at the gradient of the three weights on the right.
+
+
+# %%
+def pulls(model):
+    for bits, wanted in zip(xor.with_one(BITS), WANTED, strict=True):
+        model.zero_grad()
+        nn.MSELoss("sum", factor=0.5)(model(list(bits)), [float(wanted)]).backward()
+        yield model[2].weight.grad[0].copy()
+
+
+twin = xor.network("sigmoid")
+twin.load_state_dict(stuck.run.model.state_dict())
+by_question = np.array(list(pulls(twin)))
+
+# %%
+for bits, row in zip(BITS, by_question, strict=True):
+    print(bits, *(f"{pull:8.4f}" for pull in row))
+print("sum  ", *(f"{pull:8.4f}" for pull in by_question.sum(axis=0)))
+assert abs(by_question).min() > 0.05
+assert abs(by_question.sum(axis=0)).max() < 0.003
+
+# %% [markdown]
+# Every question pulls, and not weakly. But the two that want 1 pull one way, the two that want 0 the other, and the
+# hidden units say nearly the same to all four. So the pulls **cancel**: what one step does, the next ones undo.
+#
+# It is a plateau, not a wall. A little is left over at each round:
+
+# %%
+for steps in (20_000, 40_000, 60_000, 80_000):
+    stuck.run.to(steps) if steps in stuck.run.span else stuck.run.step(steps - stuck.run.steps)
+    print(f"{steps:6} steps:", stuck.run.predict(xor.with_one(BITS)).ravel().round(2))
+assert (stuck.run.predict(xor.with_one(BITS)).ravel().round() == WANTED).all()
+
+# %% [markdown]
+# ## Now you
+
+
+# %%
+def said(w0, w1, bias):
+    if ... in (w0, w1, bias):
+        return ...
+    return " ".join(str(int(w0 * x + w1 * y + bias > 0)) for x, y in BITS)
+
+
+# %% [markdown]
+# **1. And.** Choose three numbers so that one unit says 1 for `1 1` alone.
+
+# %% tags=["exercise: and"]
+w0, w1, bias = ..., ..., ...
+sv.check.answer(said(w0, w1, bias), "0 0 0 1")
+
+# %% [markdown]
+# **2. The other way round.** Choose three numbers so that one unit says 1 for everything **but** `1 1`.
+
+# %% tags=["exercise: not-and"]
+w0, w1, bias = ..., ..., ...
+sv.check.answer(said(w0, w1, bias), "1 1 1 0")
+
+# %% [markdown]
+# **3. Without a bend.** A hidden unit computes `h = 2 * x + 1`, the output is `3 * h - 4`. Both together are one unit
+# `weight * x + bias`. With which weight?
+
+# %% tags=["exercise: one-layer"]
+answer = ...
+sv.check.answer(answer, lambda: 3 * 2.0)
+
+# %% [markdown]
+# **4. Which pairs?** In the table of the four pulls, the sums of the columns are almost 0 because pulls cancel. Add up
+# the first column for the two questions whose answer is 1. (`by_question` is the table.)
+
+# %% tags=["exercise: two-pulls"]
+answer = ...
+sv.check.answer(answer, lambda: by_question[1, 0] + by_question[2, 0])
+
+
+# %% [markdown]
+# **5. How steep is a sigmoid?** Its slope is `y * (1 - y)`, where `y` is what it gives out: `sigmoid(a)`. Write its
+# rule: what it hands on of `upstream`.
+
+
+# %% tags=["exercise: sigmoid-rule"]
+def rule(a, upstream):
+    return ...
+
+
+sv.check.backward(rule, of="sigmoid")
+
+# %% [markdown]
+# ## To remember
+#
+# **A hidden layer moves the points, by bending sums, until the next layer can part them with one straight line.**

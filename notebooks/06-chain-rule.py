@@ -1,0 +1,268 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # The chain rule with its numbers
+#
+# A weight in the first layer never meets the loss. Between them lie a sum, a bend, another product, another sum.
+# Still, after `backward()`, it knows exactly what to do.
+#
+# **The question of this lesson: how does it find out? With every number written down.**
+#
+# You need: the slope of `w * x` by `w` is `x` (lesson 01). It takes about 20 minutes.
+
+# %%
+import numpy as np
+from PIL import Image
+
+import scalarviz as sv
+from scalarviz import nn, optim
+from scalarviz.run import Scene
+
+
+# %%
+def show(x, size=(680, 480), **options):
+    return Image.fromarray(sv.view.render(x, size, theme="light", **options))
+
+
+# %% [markdown]
+# ## A network that fits on a slide
+#
+# Two inputs, two hidden units with `tanh`, one output: nine numbers.
+
+# %%
+net = nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 1))
+net[0].weight.data = [[0.5, -1.0], [1.5, 0.5]]
+net[0].bias.data = [0.1, -0.2]
+net[2].weight.data = [[2.0, -0.5]]
+net[2].bias.data = [0.3]
+x, target = np.array([1.0, 0.5]), np.array([1.0])
+
+# %%
+sgd = optim.SGD(net.parameters(), lr=0.1)
+run = sv.Run(net, nn.MSELoss(), sgd, data=([x], [target]), engine="numpy", dtype="float64")
+scene = Scene("chain", run, x, target, ("x0", "x1"), ("out",), panels=())
+show(scene)
+
+# %% [markdown]
+# The inputs are 1 and 0.5; the answer should be 1, and is 0.04.
+#
+# **Predict:** four weights stand on the left. Which of them should change most? Write it down before you go on.
+#
+# ## Forward, in five lines
+
+# %%
+(w00, w01), (w10, w11) = net[0].weight.data
+b0, b1 = net[0].bias.data
+(v0, v1), c = net[2].weight.data[0], net[2].bias.data[0]
+
+s0 = w00 * x[0] + w01 * x[1] + b0
+s1 = w10 * x[0] + w11 * x[1] + b1
+h0, h1 = np.tanh(s0), np.tanh(s1)
+y = v0 * h0 + v1 * h1 + c
+loss = (y - target[0]) ** 2
+
+# %%
+print(f"s0   = {w00} * {x[0]} + {w01} * {x[1]} + {b0} = {s0:.4f}")
+print(f"s1   = {w10} * {x[0]} + {w11} * {x[1]} + {b1} = {s1:.4f}")
+print(f"h0   = tanh({s0:.4f}) = {h0:.4f},   h1 = tanh({s1:.4f}) = {h1:.4f}")
+print(f"y    = {v0} * {h0:.4f} + {v1} * {h1:.4f} + {c} = {y:.4f}")
+print(f"loss = ({y:.4f} - {target[0]})**2 = {loss:.4f}")
+assert np.isclose(run.predict([x])[0, 0], y)
+
+# %% [markdown]
+# ## One way back
+#
+# Between `w00` and the loss lie four links. Ask each of them one question: *if what comes in grows a little, by how
+# many times that does what comes out grow?* That is its slope.
+#
+# * the loss by `y`: `2 * (y - target)`
+# * `y` by `h0`: it is multiplied by `v0`, so `v0`
+# * `h0` by `s0`: `tanh` has the slope `1 - h0 * h0`
+# * `s0` by `w00`: it is multiplied by `x0`, so `x0`
+
+# %%
+links = 2 * (y - target[0]), v0, 1 - h0 * h0, x[0]
+print(" * ".join(f"({link:.4f})" for link in links), f"= {np.prod(links):.4f}")
+
+# %% [markdown]
+# Why multiply? If `w00` grows by a tiny 1, `s0` grows by 1 times as much. `h0` then grows by 0.99 times *that*, `y`
+# by 2 times *that*, and the loss by -1.915 times *that*. Gears in a row do the same.
+#
+# Do not believe it: nudge the weight, and look at the loss.
+
+
+# %%
+def loss_with(w00):
+    h = np.tanh(w00 * x[0] + w01 * x[1] + b0)
+    return (v0 * h + v1 * h1 + c - target[0]) ** 2
+
+
+nudge = 1e-5
+found = (loss_with(w00 + nudge) - loss_with(w00 - nudge)) / (2 * nudge)
+print(f"nudged: {found:.4f}   chain rule: {np.prod(links):.4f}")
+assert abs(found - np.prod(links)) < 1e-6
+
+# %% [markdown]
+# ## Nobody multiplies all of it again
+#
+# The way from `w01` to the loss differs in its last link only. So the product of the links that are common is
+# computed **once**, and kept. It is called **delta**, δ: the slope of the loss by a sum.
+
+# %%
+delta_y = 2 * (y - target[0])
+delta_0 = delta_y * v0 * (1 - h0 * h0)
+delta_1 = delta_y * v1 * (1 - h1 * h1)
+print(f"delta of y : {delta_y:.4f}")
+print(f"delta of s0: {delta_y:.4f} * {v0} * {1 - h0 * h0:.4f} = {delta_0:.4f}")
+print(f"delta of s1: {delta_y:.4f} * {v1} * {1 - h1 * h1:.4f} = {delta_1:.4f}")
+
+# %% [markdown]
+# From there each weight needs one product: **δ times what came in**.
+
+# %%
+rows = [("v0", delta_y, h0), ("v1", delta_y, h1), ("c", delta_y, 1.0)]
+rows += [("w00", delta_0, x[0]), ("w01", delta_0, x[1]), ("b0", delta_0, 1.0)]
+rows += [("w10", delta_1, x[0]), ("w11", delta_1, x[1]), ("b1", delta_1, 1.0)]
+for name, delta, entered in rows:
+    print(f"{name:4} {delta:8.4f} * {entered:7.4f} = {delta * entered:8.4f}")
+
+# %% [markdown]
+# Nine gradients from three deltas. Was your prediction right? `w00` has the largest gradient of the four: its input
+# is larger than that of `w01`. The second unit hardly counts: it leads on through a small weight, and its `tanh` is
+# nearly flat where it stands (its slope is 0.165).
+
+# %%
+slopes_by_hand = {name: delta * entered for name, delta, entered in rows}
+assert max(("w00", "w01", "w10", "w11"), key=lambda name: abs(slopes_by_hand[name])) == "w00"
+assert round(1 - h1 * h1, 3) == 0.165
+
+# %% [markdown]
+# ## The same, opened
+#
+# `run.open()` opens the coming step of the run: all its numbers, before anything has moved.
+
+# %%
+opened = run.open()
+print("deltas of the sums:  ", opened.deltas["0"].ravel().round(4))
+print("delta of the output: ", opened.deltas["2"].ravel().round(4))
+print("gradient of w00:     ", opened.gradient[opened.index("0.weight[0][0]")].round(4))
+assert np.allclose(opened.deltas["0"].ravel(), [delta_0, delta_1])
+assert np.allclose(sorted(opened.gradient), sorted(slopes_by_hand.values()))
+
+# %% [markdown]
+# It is a sequence of small steps, each a line like ours. Here are those of the way back:
+
+# %%
+for number, small in enumerate(opened.micro_steps(), 1):
+    if small.phase in ("backward", "gradients"):
+        print(f"{number:2}  {small.words:30} {small.numbers}")
+
+# %% [markdown]
+# ## As pulses
+#
+# In the picture the same small steps run through the cubes. First forward: this is the last sum.
+
+# %%
+show(scene, inside=12)
+
+# %% [markdown]
+# Then back: δ has come through the `tanh` of the first hidden unit. Orange is negative, violet positive, and hatched
+# is what is not known yet.
+
+# %%
+show(scene, inside=15)
+
+# %% [markdown]
+# And the gradient of `w00`, as δ times its input:
+
+# %%
+show(scene, inside=24)
+
+# %% [markdown]
+# ## Two ways to one number
+#
+# A weight of the first layer has one way to the loss. The **input** `x0` has two: through the first unit and through
+# the second. Then the products of the ways are **added**.
+
+# %%
+first, second = delta_0 * w00, delta_1 * w10
+print(f"through h0: {first:.4f}   through h1: {second:.4f}   together: {first + second:.4f}")
+x0, x1 = sv.Value(x[0]), sv.Value(x[1])
+((net([x0, x1])[0] - target[0]) ** 2).backward()
+print(f"backward(): {x0.grad:.4f}")
+assert np.isclose(x0.grad, first + second)
+
+# %% [markdown]
+# That is all: **multiply along a way, add over ways**.
+#
+# ## Now you
+#
+# **1. Another target.** Everything as above, but the answer should be 0 and not 1. What is δ of `y` now? (`y` is
+# 0.0424.)
+
+# %% tags=["exercise: another-target"]
+answer = ...
+sv.check.answer(answer, lambda: 2 * y)
+
+
+# %% [markdown]
+# **2. A rule.** `tanh` gets `upstream` from above, the slope of the loss by what it gave out. What does it hand on?
+# (`np.tanh` is there if you need it.)
+
+
+# %% tags=["exercise: tanh-rule"]
+def rule(a, upstream):
+    return ...
+
+
+sv.check.backward(rule, of="tanh")
+
+
+# %% [markdown]
+# **3. A small chain.** `f = (v * tanh(w) - 1)**2`. Write its slopes by `v` and by `w`: link by link.
+
+
+# %% tags=["exercise: small-chain"]
+def slopes(v, w):
+    return ..., ...
+
+
+sv.check.gradient(slopes, of=lambda v, w: (v * sv.tanh(w) - 1) ** 2)
+
+
+# %% [markdown]
+# **4. One δ for three.** Write the slopes of `f = (v * (3 * w + b) - 1)**2` by `w`, `b` and `v` with **one** δ that is
+# computed once: the slope of `f` by the product `v * (3 * w + b)`.
+
+
+# %% tags=["exercise: one-delta"]
+def three_slopes(w, b, v):
+    delta = ...
+    return delta * ..., delta * ..., delta * ...
+
+
+sv.check.gradient(three_slopes, of=lambda w, b, v: (v * (3 * w + b) - 1) ** 2)
+
+# %% [markdown]
+# **5. A way that is cut.** Somebody sets `v0 = 0`. What is the gradient of `w00` then?
+
+# %% tags=["exercise: cut"]
+answer = ...
+sv.check.answer(answer, lambda: 0.0)
+
+# %% [markdown]
+# ## To remember
+#
+# **Slopes are multiplied along a way and added over ways; what many ways have in common is computed once and called
+# δ.**
