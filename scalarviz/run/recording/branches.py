@@ -13,7 +13,7 @@ from ...errors import FileFormatError, ScalarvizError, StateError
 from ..edits import Applied, Call, Edit, read_edit
 from ..frame import NO_CURVE, Curve
 from ..past import Branch, Flag, Past
-from .schema import LONGEST_EDIT, LONGEST_NAME, clean
+from .schema import DAMAGED, LONGEST_EDIT, LONGEST_NAME, clean
 
 MOST_BRANCHES = 100_000
 MOST_EDITS = 1_000_000
@@ -66,7 +66,7 @@ class Branches:
         for read in (self._read_edits, self._read_flags, self._read_curves):
             try:
                 read(database)
-            except sqlite3.Error as error:
+            except DAMAGED as error:
                 self.broken = str(error)
 
     def _read_twigs(self, database: sqlite3.Connection) -> None:

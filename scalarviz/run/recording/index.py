@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .networks import Shapes
-from .schema import MOST_FRAMES
+from .schema import DAMAGED, MOST_FRAMES
 
 PARTS = ("gradient", "moved", "activation", "delta", "units")
 """What a frame may have beside its values, in the order of `Index.has`."""
+MOST_HOLES = 500
 _COLUMNS = ", ".join(
     ["id", "branch", "step", "edits", "network", "loss", "lr", "next_lr", "whole", "own", "edited", "batch"]
     + [f"CASE typeof({name}) WHEN 'blob' THEN length({name}) WHEN 'null' THEN -1 ELSE -2 END"
@@ -75,20 +76,29 @@ class Index:
         return np.asarray(table[3, newest], np.int64)
 
 
-def read_index(database: sqlite3.Connection, networks: Mapping[int, Shapes], branches: Iterable[int]) -> Index:
-    """Go through all frames, as far as the file goes."""
+def read_index(
+    database: sqlite3.Connection, networks: Mapping[int, Shapes], branches: Iterable[int], *, doubted: bool = False
+) -> Index:
+    """Go through all frames.
+
+    Parameters
+    ----------
+    database : sqlite3.Connection
+    networks : mapping of int to Shapes
+    branches : iterable of int
+        Those that there are.
+    doubted : bool
+        Whether a part of the file is missing: what lies behind a hole is looked for, and every number is read once.
+    """
     rows: list[tuple[Any, ...]] = []
     lengths: list[list[int]] = []
-    wrong, broken, known = 0, "", set(branches)
-    try:
-        for row in database.execute(f"SELECT {_COLUMNS} FROM frame NOT INDEXED ORDER BY id LIMIT {MOST_FRAMES}"):
-            if _good(row, networks, known):
-                rows.append(row[:12])
-                lengths.append([length >= 0 for length in row[13:18]])
-            else:
-                wrong += 1
-    except sqlite3.Error as error:  # the end of the file is missing, or damaged
-        broken = str(error)
+    wrong, broken, known = 0, [""], set(branches)
+    for row in _doubted(database, broken) if doubted else _rows(database, 0, broken):
+        if _good(row, networks, known):
+            rows.append(row[:12])
+            lengths.append([length >= 0 for length in row[13:18]])
+        else:
+            wrong += 1
     columns = list(zip(*rows, strict=True)) if rows else [()] * 12
     number, branch, step, edits, network = (np.array(column, np.int64) for column in columns[:5])
     loss, lr, next_lr, whole, own = (
@@ -96,7 +106,42 @@ def read_index(database: sqlite3.Connection, networks: Mapping[int, Shapes], bra
     )
     done, batch = np.array([bool(x) for x in columns[10]], bool), np.array(columns[11], np.int64)
     has = np.array(lengths, bool).reshape(-1, len(PARTS))
-    return Index(number, branch, step, edits, network, loss, lr, next_lr, whole, own, done, batch, has, wrong, broken)
+    return Index(number, branch, step, edits, network, loss, lr, next_lr, whole, own, done, batch, has, wrong,
+                 broken[0])  # fmt: skip
+
+
+def _rows(database: sqlite3.Connection, first: int, broken: list[str]) -> Iterator[tuple[Any, ...]]:
+    """Rows from an id on, up to the first place where the file is broken."""
+    try:
+        yield from database.execute(
+            f"SELECT {_COLUMNS} FROM frame NOT INDEXED WHERE id >= ? ORDER BY id LIMIT {MOST_FRAMES}", (first,)
+        )
+    except DAMAGED as error:
+        broken[0] = str(error)
+
+
+def _doubted(database: sqlite3.Connection, broken: list[str]) -> Iterator[tuple[Any, ...]]:
+    """Rows that can be read to their ends, those behind holes too."""
+    first, gap, holes = 0, 1, 0
+    while holes < MOST_HOLES and first < 1 << 53:
+        fault = [""]
+        for row in _rows(database, first, fault):
+            first, gap = row[0] + 1, 1
+            if _whole_row(database, row[0]):
+                yield row
+            else:
+                broken[0] = broken[0] or "numbers are missing"
+        if not fault[0]:
+            return
+        broken[0] = fault[0]
+        first, gap, holes = first + gap, 2 * gap, holes + 1
+
+
+def _whole_row(database: sqlite3.Connection, number: int) -> bool:
+    try:
+        return database.execute("SELECT * FROM frame WHERE id = ?", (number,)).fetchone() is not None
+    except DAMAGED:
+        return False
 
 
 def _good(row: tuple[Any, ...], networks: Mapping[int, Shapes], branches: set[int]) -> bool:

@@ -1,51 +1,46 @@
-"""Opening a recording that anybody may have made: nothing in it is run, nothing is believed before it was checked."""
+"""Opening a recording that anybody may have made: nothing in it is run, nothing is believed before it was checked.
+
+The file is looked at through SQLite alone: whoever opens and closes it beside SQLite, in a process that records it,
+lets go of the locks that keep others from changing it meanwhile.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sqlite3
 import tempfile
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
 from ...errors import FileFormatError, InputError
 from ...io.atomic import StrPath, path_text
 from ...io.readable import check_source, unreadable
-from .schema import APPLICATION, OBJECTS, VERSION
+from .schema import APPLICATION, DAMAGED, MOST_BLOB, OBJECTS, VERSION
 
-MAGIC = b"SQLite format 3\0"
-_HEADER = 100
-_LOGGED = 2  # what the header says where a write-ahead log belongs to the file
+_SETTINGS = ("query_only = ON", "trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0")
+_TRIES = 8
+SMALLEST = 1024
+"""Bytes; SQLite says nothing of what is shorter."""
+_BESIDE = ("-wal", "-journal")
+"""What a program that was killed leaves beside a file, and what belongs to one that is written."""
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
-    """What the first bytes say.
+class Opened:
+    """A database to read from, and what has to be cleared away after it.
+
+    Parameters
+    ----------
+    path : path
 
     Attributes
     ----------
-    logged : bool
-        Whether a write-ahead log belongs to it: it is being written, or was not closed.
-    pages, page_size, size : int
-        What should be there, and the bytes that are.
-    """
-
-    logged: bool
-    pages: int
-    page_size: int
-    size: int
-
-    @property
-    def short(self) -> bool:
-        """Whether the end is missing."""
-        return not self.logged and self.size < self.pages * self.page_size
-
-
-def header_of(path: StrPath) -> Header:
-    """Look at the first bytes of a file, before SQLite does.
+    database : sqlite3.Connection
+        Read-only; any thread may use it, one at a time.
+    short : bool
+        Whether the end of the file is missing.
 
     Raises
     ------
@@ -54,68 +49,87 @@ def header_of(path: StrPath) -> Header:
     FileFormatError
         It is no recording, or one of another version.
     """
-    name = check_source(path, "recording")
-    said = path_text(name)
-    try:
-        with open(name, "rb") as file:
-            head, size = file.read(_HEADER), os.fstat(file.fileno()).st_size
-    except OSError as error:
-        raise unreadable(path, error) from None
-    if not head:
-        raise FileFormatError(f"{said} is empty: nothing was recorded in it")
-    if not head.startswith(MAGIC):
-        raise FileFormatError(f"{said} is no recording (scalarviz SCENE --recording FILE makes one)")
-    if len(head) < _HEADER:
-        raise FileFormatError(f"{said} is cut off after {len(head)} bytes: nothing of it can be read")
-    application, version = int.from_bytes(head[68:72], "big"), int.from_bytes(head[60:64], "big")
-    if application != APPLICATION:
-        raise FileFormatError(f"{said} is an SQLite file of another program, no recording")
-    if version != VERSION:
-        newer = "made by a newer scalarviz: update this one" if version > VERSION else "older than this scalarviz reads"
-        raise FileFormatError(f"{said} is a recording of version {version}, {newer} (this one reads {VERSION})")
-    page = int.from_bytes(head[16:18], "big")
-    return Header(_LOGGED in head[18:20], int.from_bytes(head[28:32], "big"), 65536 if page == 1 else page, size)
-
-
-class Opened:
-    """A database to read from, and what has to be cleared away after it.
-
-    Attributes
-    ----------
-    database : sqlite3.Connection
-        Read-only; any thread may use it, one at a time.
-    header : Header
-    """
 
     def __init__(self, path: StrPath) -> None:
-        self.header = header_of(path)
+        name = check_source(path, "recording").absolute()
+        self._said = path_text(path)
         self._copy: tempfile.TemporaryDirectory[str] | None = None
-        source = Path(path).absolute()
-        if self.header.logged and not _repaired(source):
-            self.header = header_of(path)
-            source = self._readable(source)
+        self.database: sqlite3.Connection
         try:
-            self.database = _connected(source)
-            _check_tables(self.database, path)
+            if (size := name.stat().st_size) < SMALLEST:
+                what = "empty" if not size else f"no recording, or the first {size} bytes of one"
+                raise FileFormatError(f"{self._said} is {what}: nothing can be read")
+            if not os.access(name, os.R_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            self.short = self._open(name)
+            _check_tables(self.database, self._said)
+        except OSError as error:
+            self.close()
+            raise unreadable(path, error) from None
         except BaseException:
             self.close()
             raise
 
-    def _readable(self, path: Path) -> Path:
-        """The file itself where its log can be used there, else a copy of both: the folder is not to be written to."""
-        if os.access(path.parent, os.W_OK) and os.access(path, os.W_OK):
-            return path
-        self._copy = tempfile.TemporaryDirectory(prefix="scalarviz-")
-        copy = Path(self._copy.name) / path.name
+    def _open(self, path: Path) -> bool:
+        mine = os.access(path.parent, os.W_OK) and os.access(path, os.W_OK)
+        logged = any(part.exists() for part in _beside(path))
+        if logged and not mine:
+            path = self._copied(path)
+        if logged:
+            _repair(path)
+        self.database = _connected(path, alone=not mine and not logged)
+        short = self._check()
+        if mine and not logged and self._mode() == "wal":  # somebody read it while it was closed
+            _repair(path)
+        return short
+
+    def _mode(self) -> str:
+        with suppress(*DAMAGED):
+            return str(self.database.execute("PRAGMA journal_mode").fetchone()[0])
+        return ""
+
+    def _check(self) -> bool:
+        """Whether it is a recording of this version; returns whether its end is missing."""
+        short = False
         try:
-            shutil.copyfile(path, copy)
-            log = path.with_name(f"{path.name}-wal")
-            if log.exists():
-                shutil.copyfile(log, copy.with_name(f"{copy.name}-wal"))
-        except OSError as error:
-            self._copy.cleanup()
-            raise InputError(f"cannot read {path_text(path)}: {error}") from None
-        return copy
+            application = self._pragma("application_id")
+        except DAMAGED as error:
+            if "not a database" in str(error):
+                said = f"{self._said} is no recording (scalarviz SCENE --recording FILE makes one)"
+                raise FileFormatError(said) from None
+            if isinstance(error, sqlite3.OperationalError):  # it is locked, or its folder is
+                raise InputError(f"cannot read {self._said}: {error}") from None
+            # SQLite reads nothing of a file that is shorter than it says, but for this; nothing can be written anyway
+            self.database.execute("PRAGMA writable_schema = ON")
+            short = True
+            try:
+                application = self._pragma("application_id")
+            except DAMAGED:
+                raise FileFormatError(f"{self._said} is cut off, and nothing of it can be read: {error}") from None
+        version = self._pragma("user_version")
+        if application != APPLICATION:
+            raise FileFormatError(f"{self._said} is an SQLite file of another program, no recording")
+        if version != VERSION:
+            what = "made by a newer scalarviz: update this one" if version > VERSION else "older than what is read"
+            raise FileFormatError(f"{self._said} is a recording of version {version}, {what} (this reads {VERSION})")
+        return short
+
+    def _pragma(self, name: str) -> int:
+        return int(self.database.execute(f"PRAGMA {name}").fetchone()[0])
+
+    def _copied(self, path: Path) -> Path:
+        """A copy of the file and its log: the folder is not to be written to, which reading the log would need."""
+        self._copy = tempfile.TemporaryDirectory(prefix="scalarviz-")
+        copy = Path(self._copy.name) / "run.svz"
+        for _ in range(_TRIES):
+            before = _stamp(path)
+            for source, target in zip((path, *_beside(path)), (copy, *_beside(copy)), strict=True):
+                target.unlink(missing_ok=True)
+                if source.exists():
+                    shutil.copyfile(source, target)
+            if _stamp(path) == before:  # else it is being written, and the two may not belong together
+                return copy
+        raise InputError(f"cannot read {self._said}: it is being written in a folder where this program may not write")
 
     def close(self) -> None:
         """Let go of it."""
@@ -125,39 +139,52 @@ class Opened:
             self._copy.cleanup()
 
 
-def _repaired(path: Path) -> bool:
-    """Put the log of a recording that was not closed into the file, where nobody else has it open."""
-    if not (os.access(path.parent, os.W_OK) and os.access(path, os.W_OK)):
-        return False
-    try:
-        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True, isolation_level=None)) as database:
+def _beside(path: Path) -> list[Path]:
+    return [path.with_name(f"{path.name}{suffix}") for suffix in _BESIDE]
+
+
+def _stamp(path: Path) -> list[tuple[int, int] | None]:
+    """Sizes and times of the file and what is beside it."""
+    found: list[tuple[int, int] | None] = []
+    for part in (path, *_beside(path)):
+        try:
+            stat = part.stat()
+            found.append((stat.st_size, stat.st_mtime_ns))
+        except FileNotFoundError:
+            found.append(None)
+    return found
+
+
+def _repair(path: Path) -> None:
+    """Put the log of a recording that was not closed into the file; where others have it open it stays as it is."""
+    with suppress(*DAMAGED):  # it is being written, or it is damaged: then it is read as it is
+        address = f"file:{quote(str(path))}?mode=rw"
+        with closing(sqlite3.connect(address, uri=True, isolation_level=None, timeout=0)) as database:
             database.execute("PRAGMA trusted_schema = OFF")
-            database.execute("PRAGMA busy_timeout = 0")
-            (mode,) = database.execute("PRAGMA journal_mode = DELETE").fetchone()
-    except sqlite3.Error:  # it is being written, or it is damaged: then it is read as it is
-        return False
-    return bool(mode == "delete")
+            if database.execute("PRAGMA application_id").fetchone()[0] == APPLICATION:
+                database.execute("PRAGMA journal_mode = DELETE").fetchone()
 
 
-def _connected(path: Path) -> sqlite3.Connection:
-    database = sqlite3.connect(
-        f"file:{quote(str(path))}?mode=ro",
-        uri=True,
-        isolation_level=None,
-        check_same_thread=False,
-        cached_statements=64,
-    )
-    for setting in ("query_only = ON", "trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0"):
+def _connected(path: Path, *, alone: bool) -> sqlite3.Connection:
+    """A connection that writes nothing; `alone`: in a folder where we may write nothing, and nobody else does."""
+    address = f"file:{quote(str(path))}?mode=ro{'&immutable=1' if alone else ''}"
+    database = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BLOB)
+    database.text_factory = _text
+    for setting in _SETTINGS:
         database.execute(f"PRAGMA {setting}")
     return database
 
 
-def _check_tables(database: sqlite3.Connection, path: StrPath) -> None:
+def _text(given: bytes) -> str:
+    return given.decode("utf-8", "replace")
+
+
+def _check_tables(database: sqlite3.Connection, said: str) -> None:
     """Exactly ours, to the letter: no view, trigger, or column that computes anything."""
-    said = path_text(path)
     try:
         found = database.execute("SELECT name, sql FROM sqlite_schema LIMIT ?", (len(OBJECTS) + 1,)).fetchall()
-    except sqlite3.Error as error:
+    except DAMAGED as error:
         raise FileFormatError(f"{said} is damaged: {error}") from None
     if dict(found) != OBJECTS or len(found) != len(OBJECTS):
-        raise FileFormatError(f"{said} has other tables than a recording has: it is not read")
+        raise FileFormatError(f"{said} has other tables than a recording has, or lost them: it is not read")

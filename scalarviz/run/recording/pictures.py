@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .schema import LONGEST_NAME, clean
+from .schema import DAMAGED, LONGEST_NAME, clean
 
 MOST_PICTURES = 10_000
 MOST_BYTES = 32 << 20
@@ -60,6 +60,6 @@ def read_pictures(database: sqlite3.Connection, steps: Mapping[int, int]) -> tup
             sides = all(isinstance(side, int) and 0 < side <= MOST_SIDE for side in (width, height))
             if frame in steps and isinstance(panel, str) and sides and kind_of(image):
                 found.append(Picture(clean(panel, LONGEST_NAME), steps[frame], width, height, image))
-    except sqlite3.Error:  # a damaged end: what was read so far stays
+    except DAMAGED:  # a damaged end: what was read so far stays
         pass
     return tuple(sorted(found, key=lambda picture: (picture.panel, picture.step)))

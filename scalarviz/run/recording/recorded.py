@@ -23,6 +23,7 @@ from .index import PARTS, Index, read_index
 from .networks import Shapes, read_networks
 from .opening import Opened
 from .pictures import Picture, read_pictures
+from .schema import DAMAGED
 
 _LOST = "the recording has been thinned since it was opened, or its file is damaged: open it anew"
 
@@ -68,20 +69,21 @@ class Recorded:
 
     def __init__(self, path: StrPath, branch: int | None = None) -> None:
         self._opened: Opened | None = Opened(path)
-        self._lock = threading.RLock()
+        self._lock, self._short = threading.RLock(), self._opened.short
         self.path = Path(path)
         try:
             self._read()
             self._stand_on(branch)
-        except (sqlite3.Error, FileFormatError) as error:
+        except (*DAMAGED, FileFormatError) as error:
             self.close()
-            raise FileFormatError(f"{path_text(path)} cannot be read: {error}") from None
+            what = "is cut off, and nothing of it can be read" if self._short else "cannot be read"
+            raise FileFormatError(f"{path_text(path)} {what}: {error}") from None
         except BaseException:
             self.close()
             raise
 
     def _read(self) -> None:
-        database, header = self._database, self._header
+        database, short = self._database, self._short
         meta = dict(
             database.execute("SELECT name, value FROM meta WHERE length(value) < 1048576 LIMIT 1000").fetchall()
         )
@@ -89,13 +91,14 @@ class Recorded:
         self.about: About = read_about(self._meta.get("about", "{}"))
         self._networks = read_networks(database, self.about.inputs)
         self._branches = Branches(database)
-        self._index: Index = read_index(database, self._networks, self._branches.twigs)
+        self._index: Index = read_index(database, self._networks, self._branches.twigs, doubted=short)
         index = self._index
         if not len(index.id):
             raise FileFormatError(index.broken or "it holds no frame that can be read")
         lost = [f"{index.wrong:,} frames are not what they should be"] if index.wrong else []
-        if index.broken or self._branches.broken or header.short:
-            lost.append(f"its end is missing: {len(index.id):,} frames could be read")
+        if index.broken or self._branches.broken or short:
+            what = "its end is missing" if short else "it is damaged"
+            lost.append(f"{what}: {len(index.id):,} frames could be read")
         self.remark = "; ".join(lost)
         self._newest = {int(b): int(index.step[index.branch == b].max()) for b in np.unique(index.branch)}
         said = self._meta.get("branch", "")
@@ -242,7 +245,7 @@ class Recorded:
         with self._lock:
             try:
                 found = self._database.execute(f"SELECT {columns} FROM frame WHERE id = ?", (number,)).fetchone()
-            except sqlite3.Error as error:
+            except DAMAGED as error:
                 raise FileFormatError(f"{path_text(self.path)}: frame {k} cannot be read ({error}); {_LOST}") from None
         if found is None:
             raise FileFormatError(f"{path_text(self.path)}: frame {k} is gone; {_LOST}")
@@ -260,11 +263,6 @@ class Recorded:
         if self._opened is None:
             raise StateError(f"{path_text(self.path)} is closed; load it again")
         return self._opened.database
-
-    @property
-    def _header(self) -> Any:
-        assert self._opened is not None
-        return self._opened.header
 
     def close(self) -> None:
         """Let go of the file."""

@@ -6,6 +6,8 @@ A frame stands at a *place*: a branch, a step of it and how many edits of that b
 
 from __future__ import annotations
 
+import sqlite3
+
 APPLICATION = 0x73767A72  # "svzr"
 VERSION = 1
 """Of the tables; ``PRAGMA user_version`` of a file. Another one is not read."""
@@ -75,6 +77,11 @@ LONGEST_EDIT = 1 << 20
 """Characters of an edit's JSON; of longer ones (other data) the words are kept."""
 LONGEST_NAME = 200
 LONGEST_TEXT = 2000
+DAMAGED = (sqlite3.Error, UnicodeError, OverflowError, MemoryError)
+"""What reading a damaged file raises: SQLite's own messages may hold parts of it that are no text."""
+
+MOST_BLOB = 1 << 30
+"""Bytes of one blob, which is what SQLite itself takes by default."""
 MOST_FRAMES = 5_000_000
 MOST_TENSORS = 20_000
 MOST_SIDES = 16
