@@ -82,6 +82,20 @@ def test_viridis_runs_from_violet_to_yellow():
     np.testing.assert_allclose(get_map("magnitude")([0, 1]), [[0.267, 0.005, 0.329], [0.993, 0.906, 0.144]], atol=0.02)
 
 
+@pytest.mark.parametrize("name", map_names())
+def test_every_map_that_is_named_has_a_table(name):
+    table = get_map(name).table()
+    assert (table.shape, table.dtype) == ((TABLE_SIZE, 3), np.uint8)
+    assert len(np.unique(table, axis=0)) > 10
+
+
+def test_hot_is_what_vispys_shader_makes_of_it():
+    """Smooth steps from a third of the scale to the next, in each channel."""
+    x = np.linspace(0.0, 1.0, TABLE_SIZE)[:, None]
+    t = np.clip((x - [0.0, 0.33, 0.66]) / [0.33, 0.33, 0.34], 0.0, 1.0)
+    np.testing.assert_allclose(get_map("hot").table(), 255.0 * t * t * (3.0 - 2.0 * t), atol=0.6)
+
+
 def test_an_unknown_name_lists_what_there_is():
     with pytest.raises(UnknownNameError, match=r"'jet2'.*weight.*viridis"):
         get_map("jet2")

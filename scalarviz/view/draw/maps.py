@@ -95,7 +95,8 @@ def _sampled(name: str) -> Colormap:
     from vispy.color import get_colormap
 
     # A vispy map's own texture of few colours gives steps; asking it for our positions does not.
-    table = np.asarray(get_colormap(name).map(np.linspace(0.0, 1.0, TABLE_SIZE)))[:, :3]
+    # As a column: three of its maps (fire, hot, winter) take no other.
+    table = np.asarray(get_colormap(name).map(np.linspace(0.0, 1.0, TABLE_SIZE)[:, None]))[:, :3]
     return Colormap(name, False, np.rint(np.clip(table, 0.0, 1.0) * 255.0).astype(np.uint8))
 
 
