@@ -23,7 +23,7 @@ from scalarviz.run.scene import SIDES
 from ._schedule import SCHEDULES, Plan, parse_schedule
 
 WEIGHTS = ".safetensors"
-RECORDING = ".svz"
+RECORDING, PAGES = ".svz", (".html", ".htm")
 
 
 class OfRun(TypedDict):
@@ -86,6 +86,13 @@ def recording_name(value: Path) -> Path:
     return value
 
 
+def page_name(value: Path) -> Path:
+    """Check the name of a page to be made."""
+    if value.suffix.lower() not in PAGES:
+        raise InputError(f"{value}: pages are written as {listing(PAGES)} only; try {value.stem or 'run'}{PAGES[0]}")
+    return value
+
+
 def _end_of(path: Path) -> str:
     """Where links lead; pathlib's own way raises RuntimeError where that is a circle."""
     try:
@@ -97,6 +104,7 @@ def _end_of(path: Path) -> str:
 Size = Annotated[tuple[int, int], BeforeValidator(parse_size)]
 WeightsFile = Annotated[Path, AfterValidator(weights_name)]
 RecordingFile = Annotated[Path, AfterValidator(recording_name)]
+PageFile = Annotated[Path, AfterValidator(page_name)]
 SamplingFlag = Annotated[
     Sampling,
     Field(
@@ -194,7 +202,12 @@ class SceneOptions(BaseModel):
         ge=1,
         le=10**12,
         description="steps between two frames of the recording",
-        json_schema_extra={"metavar": "STEPS", "shown": "so many that --steps are a thousand frames"},
+        json_schema_extra={"metavar": "STEPS", "shown": "so many that --steps are a thousand frames; 300 of a page"},
+    )
+    html: PageFile | None = Field(
+        None,
+        description="write the run as one page (.html) that plays in a browser, without Python or a network",
+        json_schema_extra={"metavar": "FILE", "written": True},
     )
     load: Path | None = Field(
         None, description="begin with the weights of a file and count on", json_schema_extra={"metavar": "FILE"}

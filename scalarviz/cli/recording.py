@@ -1,4 +1,4 @@
-"""`--recording`: takes a run down while it trains, and makes the file whole however the run ends."""
+"""`--recording` and `--html`: take a run down while it trains, and make the file whole however the run ends."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ..errors import ScalarvizError
 from ..run.recording.files import check_new
 from .console import fail, say
+from .page import check_page, frames_of, write_page
 from .stop import Stop
 
 if TYPE_CHECKING:
@@ -28,9 +29,10 @@ def check_recording(options: Any) -> None:
     InputError
         There is such a file already, none can be made, or --every is given for nothing.
     """
+    check_page(options)
     if options.recording:
         check_new(options.recording)
-    else:
+    elif not options.html:
         options.refuse(["every"], "nothing is recorded; name a file with --recording, as --recording run.svz")
 
 
@@ -52,21 +54,23 @@ class Taken:
 
     def __init__(self, scene: Scene, options: Any, stop: Stop) -> None:
         self._stop, self._recording = stop, self._begun(scene, options)
-        self._failed = False
+        self._failed, self._options = False, options
+        self._name, self._weights = scene.name, scene.run.n_weights
 
     @staticmethod
     def _begun(scene: Scene, options: Any) -> Recording | None:
-        if not options.recording:
+        if not (options.recording or options.html):
             return None
         from ..view.recorded.recording import Recording
 
-        every = options.every or max(1, -(-options.steps // FRAMES))
+        wanted = FRAMES if options.recording else frames_of(scene.run.n_weights)
+        every = options.every or max(1, -(-options.steps // wanted))
         more = scene.run.n_weights <= SMALL
         parts = {"gradients": more, "updates": more, "activations": more}
         recording = Recording(scene, every, path=options.recording, **parts)
         steps = "every step" if every == 1 else f"every {every:,} steps"
         also = ": values, gradients, updates and the probe's rows" if more else ": values"
-        say(f"{scene.name}: {recording.path} records {steps}{also}")
+        say(f"{scene.name}: {options.recording or options.html} records {steps}{also}")
         return recording
 
     def close(self) -> None:
@@ -84,9 +88,11 @@ class Taken:
             if recording.trouble:
                 self._failed = True
                 fail(recording.trouble)
-            else:
+            elif self._options.recording:
                 thinned = f" (thinned to every {recording.every:,} steps)" if recording.thinned else ""
                 say(f"wrote {path}{thinned}")
+            if self._options.html:
+                self._failed |= not write_page(recording, self._options, self._name, self._weights)
 
     def code(self, code: int) -> int:
         """The exit code of the run, or 2 where the recording that was asked for is not whole."""

@@ -61,6 +61,7 @@ BAD = {
     "export_lut": [*NO_FILE_TO_WRITE, "x.png"],
     "save": ["", "w", "x.txt", "folder", "text.txt/w.safetensors"],
     "recording": ["", "w", "x.txt", "folder", "text.txt/w.svz", "there.svz"],
+    "html": ["", "w", "x.txt", "folder", "text.txt/w.html"],
     "every": [*NO_WHOLE, "0", "-1", "99999999999999999999"],
     "load": NO_FILE_TO_READ,
     "schedule": [

@@ -5,13 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import sys
 import warnings
-from pathlib import Path
 
 import pytest
 from scalarviz.scenes import rgb
 
+import scalarviz as sv
 from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
 from scalarviz.view.browser import recorded as pages
 from scalarviz.view.browser.bare import bare
@@ -19,17 +18,15 @@ from scalarviz.view.browser.keys import NEEDS, RECORDED, keys_of
 from scalarviz.view.browser.scripts import joined, script, script_names
 from scalarviz.view.watch.actions import BY_NAME
 
-sys.path.append(str(Path(__file__).parents[1] / "replay"))
-from recorded_runs import Memory
-
 
 def recorded(frames=3, every=10, **options):
     scene = rgb.build(rgb.Options(engine="numpy", **options))
-    memory = Memory(scene)
-    for _ in range(frames):
-        memory.keep()
-        scene.run.step(every)
-    return memory
+    recording = sv.Recording(scene, every=every, gradients=True, updates=True, activations=True)
+    scene.run.step((frames - 1) * every)
+    recording.close()
+    record = sv.load_recording(recording.path)
+    record.file = recording  # a temporary one, which goes with this object
+    return record
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +66,8 @@ def test_300_frames_of_rgb_weigh_less_than_150_kb():
 @pytest.mark.parametrize(
     ("how", "kind", "words"),
     [({"theme": "pink"}, UnknownNameError, "allowed: dark"), ({"size": (3, 3)}, InputError, "160"),
-     ({"title": 3}, TypeMismatchError, "the title"), ({"theme": 3}, TypeMismatchError, "the theme")],
+     ({"title": 3}, TypeMismatchError, "the title"), ({"frames": 1}, InputError, "frames of a page"),
+     ({"theme": 3}, TypeMismatchError, "the theme")],
 )  # fmt: skip
 def test_bad_arguments_are_refused(how, kind, words):
     with pytest.raises(kind, match=words):

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from urllib.parse import quote
 
+from ...errors import InputError
+from ...io.atomic import StrPath, path_text
 from .schema import DAMAGED, LONGEST_NAME, clean
 
 MOST_PICTURES = 10_000
@@ -46,6 +50,22 @@ class Picture:
 def kind_of(image: bytes) -> str:
     """What an image is by its first bytes; empty for anything else."""
     return next((kind for begins, kind in KINDS.items() if image.startswith(begins)), "")
+
+
+def write_pictures(path: StrPath, pictures: Sequence[tuple[int, Picture]]) -> None:
+    """Put pictures into a closed recording, each with the row of its frame.
+
+    Raises
+    ------
+    InputError
+        They cannot be written: a full disk, a file that is gone.
+    """
+    rows = [(frame, one.panel, one.width, one.height, one.image) for frame, one in pictures]
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True)) as database, database:
+            database.executemany("INSERT INTO picture VALUES (NULL, ?, ?, ?, ?, ?)", rows)
+    except sqlite3.Error as error:
+        raise InputError(f"cannot write pictures of panels into {path_text(path)}: {error}") from None
 
 
 def read_pictures(database: sqlite3.Connection, steps: Mapping[int, int]) -> tuple[Picture, ...]:

@@ -44,9 +44,9 @@ class PanelFilm:
     ----------
     name : str
     width, height : int
-        Logical pixels.
-    at : list of int
-        Frames that they are of, going up.
+        Pixels of one picture.
+    steps : list of int
+        That they are of, going up.
     data : list of str
         Data URIs.
     """
@@ -54,7 +54,7 @@ class PanelFilm:
     name: str
     width: int
     height: int
-    at: list[int]
+    steps: list[int]
     data: list[str]
 
 

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import io
-import os
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...checks import text
+import numpy as np
+
+from ...checks import integer, text
 from ...errors import MissingDependencyError
-from ...io import write_bytes
-from ...io.atomic import path_text
+from ...io import check_target, write_bytes
+from ...io.atomic import StrPath, path_text
 from ...run.frame import Frame
 from ...run.recorded_source import RecordedSource
 from ...run.recording import Recorded
+from ...run.recording.pictures import Picture
 from ..draw.places import check_size
 from ..draw.theme import get_theme
 from ..render import paint
 from ..shown.subject import Subject, subject_of
 from ..window.offscreen import available, offscreen
 from ..workbench import Workbench
+from .pack import text_of
 from .page import Beside, PanelFilm, page_of
 
 LARGE = 10_000_000
@@ -31,47 +34,80 @@ STILL = 0.7, 55
 
 def html_of(
     record: Recorded,
+    pictures: Sequence[Picture] = (),
     *,
     theme: str = "dark",
     size: tuple[int, int] = (1280, 720),
     title: str = "",
-    pictures: Sequence[PanelFilm] = (),
+    frames: int | None = None,
 ) -> str:
-    """The page of a recording's newest branch.
+    """The page of a recording's branch. Frames of another network than the last one's are left out, which it says.
 
     Parameters
     ----------
     record : Recorded
-        With one frame at least.
+    pictures : sequence of Picture
+        Of the scene's panels.
     theme : {"dark", "light"}
         The look that it opens with; a key changes it.
     size : (int, int)
         Of the page that it is laid out for, in pixels, 160 to 8192 a side; in another size it is arranged anew.
     title : str
-        What it is called.
-    pictures : sequence of PanelFilm
-        Of the scene's panels.
+        What it is called; default: the name of what was recorded.
+    frames : int, optional
+        The most that it shows, evenly chosen, from 2; default: all.
 
     Raises
     ------
     UnknownNameError, TypeMismatchError, InputError
-        No such theme; a title that is no text; a size that is none; a recording without a frame.
+        No such theme; a title that is no text; a size or a number that is none.
     """
-    look, size, title = get_theme(theme).name, check_size(size), text(title, "the title")
+    look, size = get_theme(theme).name, check_size(size)
+    title = text(title, "the title") or record.about.name
+    most = len(record) if frames is None else integer("frames of a page", frames, 2)
     source = RecordedSource(record)
-    subject, past = subject_of(source), source.past
     source.to(source.span[1])
+    last = source.frame()
+    subject, past = subject_of(source).after(last), source.past
+    fitting = [k for k in range(len(record)) if record.shapes(k) is record.shapes(-1)]
+    shown = [
+        fitting[k] for k in np.unique(np.linspace(0, len(fitting) - 1, min(most, len(fitting))).round().astype(int))
+    ]
+    said = [f"recorded with scalarviz {record.about.version}".rstrip()]
+    if len(fitting) < len(record):
+        said.append(f"before step {record.steps[fitting[0]]:,} it had another network")
     beside = Beside(
         title, look, size,
         ("weight", *(name for name in ("gradient", "update") if not source.lacks(name))),
         [(edit.step, edit.what) for edit in past.edits], [(flag.step, flag.name) for flag in past.flags],
-        list(pictures), still=still_of(subject, subject.frame(), size, look),
+        films(pictures), "  \N{MIDDLE DOT}  ".join(said), still_of(subject, last, size, look),
     )  # fmt: skip
-    return page_of(subject, (source.frame_at(k) for k in range(len(record))), beside)
+    return page_of(subject, (source.frame_at(k) for k in shown), beside)
 
 
-def write_html(record: Recorded, path: str | os.PathLike[str], every: int | None = None, **how: object) -> Path:
-    """Write the page, whole or not at all; `how` as :func:`html_of`.
+def films(pictures: Sequence[Picture]) -> list[PanelFilm]:
+    """Pictures by panel, as a page has them."""
+    found: dict[tuple[str, int, int], PanelFilm] = {}
+    for one in sorted(pictures, key=lambda one: one.step):
+        film = found.setdefault((one.panel, one.width, one.height), PanelFilm(one.panel, one.width, one.height, [], []))
+        film.steps.append(one.step)
+        film.data.append(f"data:image/{one.kind};base64,{text_of(one.image)}")
+    order = list(dict.fromkeys(one.panel for one in pictures))
+    return sorted(found.values(), key=lambda film: order.index(film.name))
+
+
+def write_html(
+    record: Recorded,
+    path: StrPath,
+    every: int | None = None,
+    pictures: Sequence[Picture] = (),
+    *,
+    theme: str = "dark",
+    size: tuple[int, int] = (1280, 720),
+    title: str = "",
+    frames: int | None = None,
+) -> Path:
+    """Write the page, whole or not at all; the arguments as of :func:`html_of`.
 
     A page above 10 MB is written with a RuntimeWarning that names what makes it smaller: fewer frames, `every` of which
     is what there are now.
@@ -81,7 +117,8 @@ def write_html(record: Recorded, path: str | os.PathLike[str], every: int | None
     InputError
         It cannot be written there; what was there before stays.
     """
-    data = html_of(record, **how).encode("utf-8")  # type: ignore[arg-type]
+    check_target(path)
+    data = html_of(record, pictures, theme=theme, size=size, title=title, frames=frames).encode("utf-8")
     write_bytes(path, data)
     if len(data) > LARGE:
         now = "" if every is None else f" (now every={every})"

@@ -2,20 +2,113 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from pathlib import Path
 from typing import ClassVar
 
 from ...io.atomic import StrPath
 from ...run import recording
+from ...run.recording.pictures import Picture, write_pictures
+from ...run.scene import Scene
 
 
 class Recorded(recording.Recorded):
     """See :class:`scalarviz.run.recording.Recorded`."""
+
+    def save_html(
+        self,
+        path: StrPath,
+        *,
+        theme: str = "dark",
+        size: tuple[int, int] = (1280, 720),
+        title: str = "",
+        frames: int | None = None,
+    ) -> Path:
+        """Write this branch as one HTML file, which plays in a browser without Python and without a network.
+
+        Parameters
+        ----------
+        path : path
+            An old file there is replaced, whole or not at all.
+        theme : {"dark", "light"}
+            The look that it opens with; a key changes it.
+        size : (int, int)
+            Pixels of the page that it is laid out for, 160 to 8192 a side; in another size it is arranged anew.
+        title : str
+            Default: the name of what was recorded.
+        frames : int, optional
+            The most frames that it shows, evenly chosen, from 2; default: all.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        InputError, TypeMismatchError, UnknownNameError
+            It cannot be written there; sizes, numbers and names as above.
+
+        Warns
+        -----
+        RuntimeWarning
+            It has more than 10 MB.
+        """
+        from ..browser.recorded import write_html
+
+        return write_html(self, path, None, self.pictures, theme=theme, size=size, title=title, frames=frames)
 
 
 class Recording(recording.Recording):
     """See :class:`scalarviz.run.recording.Recording`."""
 
     reader: ClassVar[type[recording.Recorded]] = Recorded
+
+    def close(self) -> Path:
+        """Record where the run stands, and make the file whole, with pictures of the panels if wanted; its path.
+
+        Raises
+        ------
+        StateError
+            In a process that was forked from the one that records.
+        """
+        had, path = self._closed, super().close()
+        if self.panels and not had:
+            with closing(Recorded(path)) as record:
+                drawn = self._drawn(record)
+                rows = {step: record.row(record.at(step), "id")[0] for step in {one.step for one in drawn}}
+            write_pictures(path, [(rows[one.step], one) for one in drawn])
+        return path
+
+    def save_html(
+        self,
+        path: StrPath,
+        *,
+        theme: str = "dark",
+        size: tuple[int, int] = (1280, 720),
+        title: str = "",
+        frames: int | None = None,
+    ) -> Path:
+        """Write what is recorded so far as one HTML file; see :meth:`Recorded.save_html`.
+
+        Pictures of the scene's panels are drawn for it, where something can draw here.
+        """
+        from ..browser.recorded import write_html
+
+        with closing(self.read()) as record:
+            assert isinstance(record, Recorded)  # see `reader`
+            pictures = record.pictures or self._drawn(record, theme)
+            return write_html(record, path, self.every, pictures, theme=theme, size=size, title=title, frames=frames)
+
+    def _drawn(self, record: Recorded, theme: str = "dark") -> list[Picture]:
+        """Pictures of the panels of the scene that is recorded, at frames of the network that it has now."""
+        from .pictures import can_draw, panel_pictures
+
+        scene = self.subject
+        if not isinstance(scene, Scene) or not scene.panels or not can_draw():
+            return []
+        now = [(tensor.name, tensor.shape) for tensor in scene.run.tensors]
+        fitting = [k for k in range(len(record)) if [(t.name, t.shape) for t in record.shapes(k).tensors] == now]
+        return panel_pictures(scene, fitting, record.frame, theme)
 
 
 def load_recording(path: StrPath) -> Recorded:

@@ -21,8 +21,8 @@ export function element(tag, name = "", text = "") {
 export class PanelPictures {
   /**
    * @param {HTMLElement} root
-   * @param {{steps: number[], pictures: Array<{name: string, at: number[], data: string[], width: number,
-   *   height: number}>}} run `at` are frames, going up.
+   * @param {{steps: number[], pictures: Array<{name: string, steps: number[], data: string[], width: number,
+   *   height: number}>}} run The steps of pictures go up.
    */
   constructor(root, run) {
     this.run = run;
@@ -38,11 +38,12 @@ export class PanelPictures {
 
   /** Stand at a frame. */
   show(frame) {
+    const now = this.run.steps[frame];
     for (const one of this.shown) {
-      const place = Math.max(one.panel.at.findLastIndex(at => at <= frame), 0), at = one.panel.at[place];
-      const words = `step ${countText(this.run.steps[at])}`;
+      const place = Math.max(one.panel.steps.findLastIndex(step => step <= now), 0), step = one.panel.steps[place];
+      const words = `step ${countText(step)}`;
       one.caption.textContent = words;
-      one.caption.classList.toggle("old", at !== frame);
+      one.caption.classList.toggle("old", step !== now);
       if (place === one.now) continue;
       one.now = place;
       one.picture.src = one.panel.data[place];

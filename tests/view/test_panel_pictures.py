@@ -1,0 +1,107 @@
+"""Pictures of panels in recordings: what the window's column shows at that step, within the room there is."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+from scalarviz.scenes import rgb, xor
+
+import scalarviz as sv
+from scalarviz.errors import InputError
+from scalarviz.run.recording.pictures import Picture, write_pictures
+from scalarviz.view.recorded import pictures as drawing
+from scalarviz.view.recorded.pictures import chosen, panel_pictures
+
+
+def pixels(picture):
+    image = Image.open(io.BytesIO(picture.image))
+    assert image.size == (picture.width, picture.height)
+    return np.asarray(image.convert("RGB"), int)
+
+
+@pytest.fixture(scope="module")
+def scene():
+    return rgb.build(rgb.Options(engine="numpy"))
+
+
+@pytest.fixture(scope="module")
+def drawn(scene, tmp_path_factory):
+    """A recording with its pictures, and what the window shows at its last step."""
+    path = tmp_path_factory.mktemp("drawn") / "run.svz"
+    with sv.Recording(scene, every=20, activations=True, panels=True, path=path) as recording:
+        scene.run.step(200)
+    return recording, sv.view.render(scene, (1280, 720)).astype(int)
+
+
+def test_they_are_what_the_window_shows(drawn):
+    recording, window = drawn
+    with sv.load_recording(recording.path) as record:
+        pictures = record.pictures
+    assert {one.panel for one in pictures} == {"pictures", "colours"}
+    assert sorted({one.step for one in pictures}) == list(range(0, 201, 20))
+    for name, (x, y) in (("pictures", (952, 24)), ("colours", (952, 165))):
+        last = max((one for one in pictures if one.panel == name), key=lambda one: one.step)
+        found = pixels(last)[:: last.width // 312, :: last.width // 312][:, 4:-4]
+        rows = [np.abs(found[: 100 - 4] - window[top : top + 96, x : x + found.shape[1]]).max(axis=2)
+                for top in range(y - 12, y + 12)]  # fmt: skip
+        assert min((part > 24).mean() for part in rows) < 0.02, name
+
+
+def test_those_of_another_step_differ(drawn):
+    recording, _ = drawn
+    with sv.load_recording(recording.path) as record:
+        first, *_, last = (pixels(one) for one in record.pictures if one.panel == "colours")
+    assert np.abs(first - last).mean() > 2
+
+
+def test_nothing_is_trained_or_changed_for_them(scene):
+    with sv.Recording(scene, every=10) as recording:
+        scene.run.step(10)
+        before, step = scene.run.values.copy(), scene.run.steps
+        with recording.read() as record:
+            assert panel_pictures(scene, range(len(record)), record.frame)
+    assert np.array_equal(scene.run.values, before)
+    assert scene.run.steps == step
+
+
+def test_they_stay_within_their_room(monkeypatch):
+    monkeypatch.setattr(drawing, "MOST", 4)
+    scene = xor.build(xor.Options(engine="numpy"))
+    with sv.Recording(scene, every=1) as recording:
+        scene.run.step(9)
+        with recording.read() as record:
+            for room, least in ((400_000, 2), (24_000, 2), (10, 0)):
+                found = panel_pictures(scene, range(len(record)), record.frame, room=room)
+                assert sum(4 * -(-len(one.image) // 3) for one in found) <= room
+                assert max((sum(one.panel == p.panel for one in found) for p in found), default=0) <= 4
+                assert len({one.panel for one in found}) >= least
+
+
+def test_chosen_have_both_ends():
+    assert chosen(range(5, 105), 24)[:1] == [5]
+    assert chosen(range(5, 105), 24)[-1] == 104
+    assert len(chosen(range(100), 24)) == 24
+    assert chosen([3, 4], 24) == [3, 4]
+    assert chosen([], 24) == []
+
+
+def test_a_run_without_panels_and_a_place_without_gl_have_none(scene, monkeypatch, tmp_path):
+    path = tmp_path / "a.svz"
+    with sv.Recording(scene.run, panels=True, path=path):
+        scene.run.step(1)
+    with sv.load_recording(path) as record:
+        assert record.pictures == ()
+    monkeypatch.setattr(drawing, "available", lambda: "no GL here")
+    path = tmp_path / "b.svz"
+    with sv.Recording(scene, panels=True, path=path):
+        scene.run.step(1)
+    with sv.load_recording(path) as record:
+        assert record.pictures == ()
+
+
+def test_a_file_that_takes_none_says_so(tmp_path):
+    with pytest.raises(InputError, match=r"cannot write pictures of panels into .*gone\.svz"):
+        write_pictures(tmp_path / "gone.svz", [(1, Picture("a", 0, 1, 1, b"RIFF"))])
