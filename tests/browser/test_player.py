@@ -1,108 +1,18 @@
-"""The player: the picture in a browser, beside what the window draws of the same numbers."""
+"""The player: what a hand, a frame and a look do to the picture."""
 
 from __future__ import annotations
 
-import base64
-import io
-
-import numpy as np
 import pytest
-from PIL import Image
 from scalarviz.scenes import rgb
 
-from scalarviz.view.browser.document import document_of, flags_of, texels_of
-from scalarviz.view.browser.laid import laid_out
-from scalarviz.view.cubes.scale import ActivationScale, Coloring, paint
-from scalarviz.view.cubes.slab import SlabVisual
-from scalarviz.view.draw.painter import Painter
-from scalarviz.view.draw.theme import get_theme
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.window.offscreen import offscreen
 
-SIZE = (640, 400)
-
-
-def coded(array):
-    return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
-
-
-def sent(frame, document):
-    """A frame as a page gets it."""
-    texels = {name: coded(texels_of(frame, document, name)) for name in ("weight", "gradient", "update")}
-    rows = {name: np.ravel(row).astype(float).tolist() for name, row in frame.activations.items()}
-    return {"texels": texels, "flags": coded(flags_of(frame, document)), "rows": rows, "step": frame.step}
-
-
-class Pages:
-    """Players in one page."""
-
-    def __init__(self, scripts):
-        self.page = scripts("player.js")
-        self.page.evaluate("""() => {
-            window.bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-            window.received = (frame) => ({ ...frame, flags: bytes(frame.flags), texels: Object.fromEntries(
-                Object.entries(frame.texels).map(([name, text]) => [name, new Float32Array(bytes(text).buffer)])) });
-            window.framed = (size) => { const root = document.createElement("div");
-                root.style.cssText = `position: relative; width: ${size[0]}px; height: ${size[1]}px`;
-                document.body.style.margin = 0; document.body.append(root); return root; };
-        }""")
-
-    def play(self, subject, size=SIZE, *, density=1, **options):
-        self.document = document_of(subject, size)
-        self.page.evaluate(
-            "([given, size, options]) => { window.player = new Player(framed(size), given, options); }",
-            [self.document, size, {"density": density, **options}],
-        )
-        return self.document
-
-    def show(self, frame):
-        self.page.evaluate("(frame) => player.show(received(frame))", sent(frame, self.document))
-
-    def pixels(self):
-        url = self.page.evaluate("() => { player.draw(); return player.canvas.toDataURL(); }")
-        return np.asarray(Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))).convert("RGB")).astype(int)
+from .players import Pages, same, window
 
 
 @pytest.fixture
 def pages(scripts):
     return Pages(scripts)
-
-
-def window(subject, frame, size=SIZE, theme="dark", quantity="weight"):
-    """Ground, trays, lines and cubes of the same layout as the window draws them."""
-    look = get_theme(theme)
-    laid = laid_out(subject, size, look)
-    colouring = Coloring(subject.tensors, look, quantity, moments=lambda: subject.source.moments)
-    activations = ActivationScale(subject.stages, look, sheet=subject.sample.sheet)
-    colouring.update(frame, None)
-    activations.update(frame, None)
-    with offscreen():
-        slab = SlabVisual(laid.layout, look, colouring.cmap, activations.cmap)
-        painter = Painter(laid.places.size)
-        rows = any(plate.kind == "activation" for plate in laid.layout.plates)
-        paint(slab, frame, colouring, activations, subject.source, rows=rows)
-
-    def draw(viewport):
-        painter.background(look.background, look.glow)
-        slab.draw(viewport=viewport)
-
-    return offscreen().render(draw, size).astype(int)
-
-
-def same(page, window):
-    """Share of pixels that differ by no more than 2 of 255 in any channel."""
-    return float((np.abs(page - window).max(axis=-1) <= 2).mean())
-
-
-@pytest.mark.parametrize("hidden", [(), (16, 16)], ids=["one layer", "16,16"])
-def test_the_picture_is_the_windows(pages, hidden):
-    scene = rgb.build(rgb.Options(engine="numpy", hidden=hidden))
-    scene.run.step(20)
-    subject = subject_of(scene)
-    frame = subject.frame()
-    pages.play(subject)
-    pages.show(frame)
-    assert same(pages.pixels(), window(subject, frame)) > 0.99
 
 
 @pytest.fixture

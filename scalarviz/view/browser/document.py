@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError
-from ...run.frame import Frame, Stage, Tensor
+from ...run.frame import Frame, Stage, Tensor, is_chain
 from ...run.ranges import KNEE
 from ..cubes.atlas import DEAD, FROZEN, NOT_COMPUTED, Atlas
 from ..cubes.quantity import OWN
@@ -77,6 +77,7 @@ def document_of(
         "stages": [_stage(stage) for stage in shown.stages],
         "rows": rows_of(shown.stages) if shown.stages else {},
         "names": {"inputs": list(shown.sample.inputs), "outputs": list(shown.sample.outputs)},
+        "chain": is_chain(shown.stages),
         "sheet": shown.sample.sheet,
         "words": words_of(shown, layout),
         "rect": list(layout.rect),

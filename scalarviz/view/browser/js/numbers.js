@@ -5,6 +5,7 @@ const MANY = 30; // decimals after which a tie is one
 
 /** The digits of `x` >= 0 with so many decimals; of two that are as near the even one, as Python has it. */
 function fixed(x, decimals) {
+  if (x >= 1e21) return `${BigInt(x)}${decimals ? `.${"0".repeat(decimals)}` : ""}`; // toFixed gives up there
   const body = x.toFixed(decimals);
   const long = x.toFixed(Math.min(100, decimals + MANY));
   const tie = /^50*$/.test(long.slice(long.length - MANY)) && long.length > MANY;

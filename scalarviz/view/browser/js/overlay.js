@@ -9,7 +9,7 @@ import { drawLegends } from "./legend.js";
 import { bracketsOf, outlineOf } from "./outline.js";
 import { pickCube } from "./picking.js";
 import { PlanLabels } from "./plan.js";
-import { unitOf } from "./ranges.js";
+import { shareOf, unitOf } from "./ranges.js";
 import { drawTip } from "./tip.js";
 import { ValuePlaces, beforeEye, drawValues } from "./values.js";
 
@@ -32,11 +32,27 @@ export class Overlay {
     this.density = 1; // device pixels of a logical one: it decides how cubes are drawn
     this.labels = this.flow = this.former = null;
     this.placed = {};
+    this.sizing = { byValue: false, threshold: 0 };
   }
 
   /** The cube that is drawn at a point in logical pixels, or null. */
   pick(at) {
-    return pickCube(this.document.plates, this.view.camera, at, this.density);
+    if (this.legends !== "none" && at[1] > this.view.foot) return null;
+    return pickCube(this.document.plates, this.view.camera, at, this.density, this.shares);
+  }
+
+  /** How large a cube is beside the largest, by plate and element; null while all are as large as can be. */
+  get shares() {
+    if (!this.sizing.byValue && this.sizing.threshold === 0) return null;
+    return (index, element) => this.shareOf(index, element);
+  }
+
+  /** The same of one cube. */
+  shareOf(index, element) {
+    const { kind, texel } = this.document.plates[index];
+    if (kind === "activation" || this.shares === null) return 1;
+    const at = texel + element;
+    return shareOf(this.sizing, this.shown.ranges[index], this.shown.drawn[at], this.shown.flags[at]);
   }
 
   /** Colour of the main face of a cube in 0..1. */
@@ -66,7 +82,8 @@ export class Overlay {
     if (view.strip && this.legends !== "none") {
       drawLegends(ink, view.strip, this.shown, tables, detailed, this.legends === "weights");
     }
-    drawValues(ink, this.places, this.shown, frame, (index, element) => this.colourOf(index, element, tables));
+    const small = this.shares && { shares: this.shares, camera: view.camera, picked: (at) => this.pick(at) };
+    drawValues(ink, this.places, this.shown, frame, (index, element) => this.colourOf(index, element, tables), small);
     if (chosen) this.#outline(chosen, theme);
     if (hit) {
       this.#brackets(hit, theme);
@@ -81,7 +98,8 @@ export class Overlay {
     const same = this.placed.camera === camera;
     if (same && this.placed.decades === decades) return;
     this.placed = { camera, decades };
-    this.places = new ValuePlaces(this.document, camera, moved, decades, (at) => this.pick(at));
+    const among = [0, 0, this.view.width, this.view.foot];
+    this.places = new ValuePlaces(this.document, camera, moved, decades, (at) => this.#largest(at), among);
     if (same) return;
     const { words, plates } = this.document;
     this.flow = this.labels = null;
@@ -90,6 +108,11 @@ export class Overlay {
     if (words.single) this.flow = new LayerFlow(this.document, there, box, this.ink.measure, moved);
     else if (words.plan) this.labels = this.#planned(there);
     else this.labels = this.former = new Labels(this.document, there, box, this.ink.measure, moved ? this.former : null);
+  }
+
+  // What would be there if all cubes were as large as can be.
+  #largest(at) {
+    return pickCube(this.document.plates, this.view.camera, at);
   }
 
   // A plan seen from elsewhere has the names of any picture.
@@ -107,13 +130,13 @@ export class Overlay {
   }
 
   #outline({ plate, element }, theme) {
-    for (const path of outlineOf(this.document.plates, plate, element, this.view.camera, (at) => this.pick(at))) {
+    for (const path of outlineOf(this.document.plates, plate, element, this.view.camera, (at) => this.pick(at), this.shareOf(plate, element))) {
       this.ink.path(path, theme.selection, 2.6);
     }
   }
 
   #brackets({ plate, element }, theme) {
-    const paths = bracketsOf(this.document.plates[plate], element, this.view.camera) ?? [];
+    const paths = bracketsOf(this.document.plates[plate], element, this.view.camera, this.shareOf(plate, element)) ?? [];
     for (const [colour, wide] of [[theme.background, 4.6], [theme.selection, 2.6]]) {
       for (const path of paths) this.ink.path(path, colour, wide);
     }

@@ -91,6 +91,7 @@ export class Player {
     this.graphics = new Graphics(this.canvas);
     this.ground = new Ground(this.graphics, this.document);
     this.cubes = new Cubes(this.graphics, this.document);
+    this.cubes.sizing = this.overlay.sizing;
     this.pace.begin(this.graphics);
     this.coloured = "";
     this.outdated = true;
@@ -141,6 +142,27 @@ export class Player {
     if (!Object.hasOwn(themes, name)) throw new Error(`no theme ${name}; there are ${Object.keys(themes).join(", ")}`);
     this.look = name;
     this.pace.ask();
+  }
+
+  /** How large cubes are: `byValue`: as what they show; those below `threshold` of the range (0 to below 1) hide. */
+  get sizing() {
+    return { ...this.cubes.sizing };
+  }
+
+  set sizing({ byValue = false, threshold = 0 }) {
+    if (!(threshold >= 0 && threshold < 1)) throw new Error(`threshold ${threshold}: allowed is 0 to below 1`);
+    this.overlay.sizing = this.cubes.sizing = { byValue: Boolean(byValue), threshold };
+    this.overlay.placed = {};
+    this.pace.ask();
+  }
+
+  /** Whether parallel lines stay parallel; may be set. */
+  get parallel() {
+    return this.view.parallel;
+  }
+
+  set parallel(wanted) {
+    this.view.parallel = Boolean(wanted);
   }
 
   /** Where it is seen from: `az`, `el` in degrees, `centre`, `place`, `scale`, `eye` as the document's `pose`. */
@@ -276,14 +298,25 @@ export class Player {
     gl.depthMask(true);
     gl.clear(gl.DEPTH_BUFFER_BIT);
     this.ground.drawLight(theme, this.frame?.past);
-    this.ground.drawTrays(camera, theme, across / width);
+    this.#clip(across, down);
+    this.ground.drawTrays(camera, theme, across / width, this.overlay.shares === null);
     this.ground.drawFlow(camera, theme, across / width, across, down);
     if (this.frame) this.cubes.draw(camera, theme, across / width);
+    gl.disable(gl.SCISSOR_TEST);
     this.pace.drawn();
     this.overlay.density = across / width;
     this.#point();
     this.overlay.draw(this.frame, theme, this.tables, this, this.cubes.detailed(camera, across / width));
     this.#tell("drawn", this.frame);
+  }
+
+  // Draw nothing below the foot of the scene.
+  #clip(across, down) {
+    const { gl } = this.graphics;
+    const foot = Math.round((this.view.foot / this.view.height) * down);
+    if (foot >= down || this.overlay.legends === "none") return;
+    gl.enable(gl.SCISSOR_TEST);
+    gl.scissor(0, down - foot, across, foot);
   }
 
   // Bring frame and look onto the cubes, as far as they changed.

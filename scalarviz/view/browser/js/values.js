@@ -67,6 +67,10 @@ function sizeInFace(plate, element, camera, wide) {
   return VALUE_SIZES.find(inside) ?? 0;
 }
 
+function within([x, y], across, down, [left, top, right, foot]) {
+  return x - across >= left && x + across <= right && y - down >= top && y + down <= foot;
+}
+
 /** Where numbers stand, and how large they are; depends on the camera alone. */
 export class ValuePlaces {
   /**
@@ -75,8 +79,9 @@ export class ValuePlaces {
    * @param {boolean} moved whether it is not the one that the plates were laid out for
    * @param {boolean} decades whether the numbers span decades, as gradients do
    * @param {(at: number[]) => object | null} picked the cube that is drawn at a point
+   * @param {number[]} window where cubes are drawn: a number that would leave it is left out, where they moved
    */
-  constructor(document, camera, moved, decades, picked) {
+  constructor(document, camera, moved, decades, picked, window) {
     const wide = document.widest[decades ? "decades" : "plain"]; // in sizes
     this.size = 0;
     this.places = [];
@@ -104,7 +109,7 @@ export class ValuePlaces {
     const highest = Math.max(...heights);
     this.places = found.map((places, index) =>
       places.map((place, element) => {
-        if (!place?.size) return null;
+        if (!place?.size || !within(place.at, (wide * this.size) / 2, this.size / 2, window)) return null;
         if (heights[index] > -Infinity && heights[index] === highest) return place.at; // nothing is higher
         const reach = (wide * this.size) / 2;
         const clear = [0, -reach, reach].every((aside) => {
@@ -124,15 +129,17 @@ export class ValuePlaces {
  * @param {object} shown of `Shown`
  * @param {object} frame
  * @param {(index: number, element: number) => number[]} colourOf colour of a cube's main face in 0..1
+ * @param {{shares: Function, camera: object, picked: Function} | null} small where cubes are not all as large as can be
  */
-export function drawValues(ink, places, shown, frame, colourOf) {
+export function drawValues(ink, places, shown, frame, colourOf, small) {
   const { document, quantity } = shown;
-  const { size } = places;
-  if (!size) return;
+  if (!places.size) return;
   document.plates.forEach((plate, index) => {
     const row = plate.kind === "activation";
-    places.places[index].forEach((at, element) => {
-      if (!at) return;
+    places.places[index].forEach((place, element) => {
+      if (!place) return;
+      const [at, size] = small && !row ? onSmall(small, plate, index, element, places.size) : [place, places.size];
+      if (!size) return;
       const texel = plate.texel + element;
       const value = shown.numbers[texel];
       const mark = shown.flags[texel];
@@ -152,6 +159,15 @@ export function drawValues(ink, places, shown, frame, colourOf) {
       onCube(ink, at, text, size, colourOf(index, element));
     });
   });
+}
+
+// Middle of the main face of a cube that may be smaller, and its size of type; 0 where none fits or something is before it.
+function onSmall({ shares, camera, picked }, plate, index, element, most) {
+  const share = shares(index, element);
+  const at = project(camera, pointOf(plate, element, [0, 0, plate.depth * (2 * share - 1)]));
+  const size = VALUE_SIZES.find((one) => one <= most * share) ?? 0;
+  const hit = size ? picked(at) : null;
+  return [at, hit?.plate === index && hit.element === element ? size : 0];
 }
 
 function onCube(ink, [x, y], text, size, ground) {

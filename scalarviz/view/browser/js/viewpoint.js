@@ -2,11 +2,13 @@
 
 import { slabCorners } from "./boxes.js";
 import { cameraOf } from "./camera.js";
-import { between, shifted, sizeOf, turned, zoomed } from "./orbit.js";
+import { wayBack } from "./leash.js";
+import { between, parallelPose, perspectivePose, shifted, sizeOf, turned, zoomed } from "./orbit.js";
 
 const GLIDE_SECONDS = 0.3; // of the way back to the view that shows everything
 const SMALLEST_SIZE = 0.2; // of the fitted size: the picture is never smaller
 const STEEPEST = 89; // degrees: the eye never goes over the pole
+const FAR_EYE = 2; // how far away an eye is that is given to a parallel view, in diagonals of the scene
 
 /** The pose of one document, in pixels of the document, shown in a canvas of any size. */
 export class Viewpoint {
@@ -17,7 +19,8 @@ export class Viewpoint {
   constructor(document, changed) {
     this.document = document;
     this.changed = changed;
-    this.points = [...document.plates.flatMap(slabCorners), ...document.trays.flatMap((tray) => tray.corners)];
+    this.slabs = document.plates.map(slabCorners);
+    this.points = [...this.slabs.flat(), ...document.trays.flatMap((tray) => tray.corners)];
     this.home = document.pose;
     this.pose = structuredClone(this.home);
     this.glide = null;
@@ -68,11 +71,7 @@ export class Viewpoint {
 
   /** The camera, in logical pixels; the same object while nothing moves. */
   get camera() {
-    if (!this.seen) {
-      const { pose, fitted } = this;
-      const placed = { ...pose, scale: pose.scale * fitted, place: this.toCanvas(pose.place) };
-      this.seen = cameraOf(placed, [this.width, this.height], this.points);
-    }
+    this.seen ??= this.#cameraOf(this.pose);
     return this.seen;
   }
 
@@ -89,26 +88,53 @@ export class Viewpoint {
     this.changed();
   }
 
+  // The same by hand: a part of the picture always stays in the middle of its place.
+  #move(pose) {
+    this.glide = null;
+    const [x, y, wide, high] = this.box;
+    const shift = wayBack(this.#cameraOf(pose), this.slabs, [x, y, x + wide, y + high]);
+    this.#go(shift.some((along) => along !== 0) ? shifted(pose, ...shift.map((along) => along / this.fitted)) : pose);
+  }
+
+  #cameraOf(pose) {
+    const placed = { ...pose, scale: pose.scale * this.fitted, place: this.toCanvas(pose.place) };
+    return cameraOf(placed, [this.width, this.height], this.points);
+  }
+
   /** Turn by a drag of logical pixels. */
   turn(dx, dy) {
-    this.glide = null;
-    this.#go(turned(this.pose, dx, dy));
+    this.#move(turned(this.pose, dx, dy));
   }
 
   /** Shift the picture by logical pixels. */
   shift(dx, dy) {
-    this.glide = null;
-    this.#go(shifted(this.pose, dx / this.fitted, dy / this.fitted));
+    this.#move(shifted(this.pose, dx / this.fitted, dy / this.fitted));
   }
 
   /** Enlarge around a point in logical pixels, never beyond one cube that fills its place. */
   zoom(factor, at) {
-    this.glide = null;
     const [left, top, right, foot] = this.document.rect;
     const [now, fitted] = [sizeOf(this.pose), sizeOf(this.home)];
     const most = Math.max(2, Math.min(right - left, foot - top) / fitted);
     const wanted = Math.min(Math.max(now * factor, SMALLEST_SIZE * fitted), most * fitted);
-    this.#go(zoomed(this.pose, wanted / now, this.toDocument(at)));
+    this.#move(zoomed(this.pose, wanted / now, this.toDocument(at)));
+  }
+
+  /** Whether parallel lines stay parallel; may be set, the middle of the scene stays as large as it was. */
+  get parallel() {
+    return this.pose.eye === null;
+  }
+
+  set parallel(wanted) {
+    if (wanted === this.parallel) return;
+    const span = [0, 1, 2].map((k) => Math.max(...this.points.map((p) => p[k])) - Math.min(...this.points.map((p) => p[k])));
+    const away = this.home.eye === null ? FAR_EYE * Math.hypot(...span) : this.home.eye[2];
+    this.#move(wanted ? parallelPose(this.pose) : perspectivePose(this.pose, away));
+  }
+
+  /** Down to where cubes are drawn when they were moved: never below the legends. */
+  get foot() {
+    return this.moved && this.strip ? this.box[1] + this.box[3] : this.height;
   }
 
   /** Set out for the view that shows everything; at once where motion is not wanted. */
