@@ -1,0 +1,80 @@
+"""The site: built anew, opened from the disk without a network; every link leads somewhere, and the player plays."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.gl]
+
+ROOT = Path(__file__).resolve().parents[2]
+LINK = re.compile(r'(?:href|src)="([^"]+)"')
+MADE_BY_SPHINX = ("genindex.html", "search.html", "py-modindex.html")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    pytest.importorskip("sphinx", reason="no Sphinx (extra site)")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, str(ROOT / ".ci" / "make_site.py"), str(folder), "--scenes", "rgb", "--steps", "50"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return folder
+
+
+@pytest.fixture
+def visitor(chromium):
+    """A page that may read files, and the list of what it must not do."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 800}, offline=True)
+    page, faults = context.new_page(), []
+    page.on("pageerror", lambda error: faults.append(f"error: {error}"))
+    page.on("console", lambda said: said.type == "error" and faults.append(f"console: {said.text}"))
+    page.on("request", lambda asked: asked.url.startswith(("file:", "data:", "blob:", "about:"))
+            or faults.append(f"request: {asked.url}"))  # fmt: skip
+    page.on("requestfailed", lambda asked: faults.append(f"missing: {asked.url}"))
+    yield page, faults
+    context.close()
+
+
+def pages(site):
+    return sorted(path for path in site.rglob("*.html") if path.name not in MADE_BY_SPHINX)
+
+
+def test_docs_lessons_and_names_have_pages(site):
+    names = {str(path.relative_to(site)) for path in pages(site)}
+    lessons = {f"notebooks/{path.stem}.html" for path in (ROOT / "notebooks").glob("*.ipynb")}
+    docs = {f"docs/{path.stem}.html" for path in (ROOT / "docs").glob("*.md")}
+    assert lessons | docs | {"index.html", "names.html", "players.html", "play/rgb.html"} <= names
+
+
+def test_every_link_within_the_site_leads_somewhere(site):
+    lost = []
+    for path in pages(site):
+        for link in LINK.findall(path.read_text(encoding="utf-8")):
+            target = unquote(urldefrag(link)[0])
+            if target and not re.match(r"[a-z]+:", target) and not (path.parent / target).exists():
+                lost.append(f"{path.relative_to(site)}: {link}")
+    assert lost == []
+
+
+def test_no_page_asks_a_network_or_complains(site, visitor):
+    page, faults = visitor
+    for path in pages(site):
+        page.goto(path.as_uri())
+    assert faults == []
+
+
+def test_a_player_runs_within_its_page(site, visitor):
+    page, faults = visitor
+    page.goto((site / "players.html").as_uri())
+    frame = page.frame_locator("iframe").first
+    bar = frame.get_by_role("slider").first
+    bar.wait_for(timeout=20_000)
+    said = bar.get_attribute("aria-valuetext")
+    assert re.search(r"step \d+ of 50", said), said
+    assert faults == []
