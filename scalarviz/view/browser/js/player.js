@@ -6,6 +6,7 @@ import { Ground } from "./ground.js";
 import { tableOf } from "./maps.js";
 import { Overlay } from "./overlay.js";
 import { Pace } from "./pace.js";
+import { Passing } from "./passing.js";
 import { Pointers } from "./pointer.js";
 import { Shown } from "./quantity.js";
 import { Viewpoint } from "./viewpoint.js";
@@ -26,9 +27,11 @@ export class Player {
    * @param {number} [options.density] device pixels of a CSS pixel, always; default: as fine as the screen and as is
    *     fast enough
    * @param {"all" | "weights" | "none"} [options.legends] which stand below the cubes
+   * @param {boolean} [options.live] whether frames come one after the other in time: ranges of colours then grow slowly,
+   *     as in the window; else each frame has the range of its own numbers, whatever was shown before
    * @throws {Error} where the browser has no WebGL 2
    */
-  constructor(root, document, { theme = document.theme, density = 0, quantity = "weight", legends = "all" } = {}) {
+  constructor(root, document, { theme = document.theme, density = 0, quantity = "weight", legends = "all", live = false } = {}) {
     this.root = root;
     this.document = document;
     this.frame = null;
@@ -37,6 +40,7 @@ export class Player {
     this.pointer = this.hit = this.chosen = null;
     this.disposed = this.lost = false;
     this.shown = new Shown(document);
+    this.passing = live ? new Passing() : null;
     this.showing = document.quantities.find(({ name }) => name === quantity) ?? document.quantities[0];
     this.view = new Viewpoint(document, () => this.#viewed());
     this.#makeElements(legends);
@@ -307,6 +311,7 @@ export class Player {
     this.overlay.density = across / width;
     this.#point();
     this.overlay.draw(this.frame, theme, this.tables, this, this.cubes.detailed(camera, across / width));
+    if (this.passing && this.shown.growing) this.pace.ask();
     this.#tell("drawn", this.frame);
   }
 
@@ -321,8 +326,9 @@ export class Player {
 
   // Bring frame and look onto the cubes, as far as they changed.
   #takeOver() {
-    if (this.outdated && this.frame) {
-      this.shown.update(this.frame, this.showing);
+    const growing = this.passing && this.shown.growing;
+    if ((this.outdated || growing) && this.frame) {
+      this.shown.update(this.frame, this.showing, this.passing?.seconds(this.frame) ?? null);
       this.cubes.setNumbers(this.shown.drawn, this.shown.flags);
       this.cubes.setRanges(this.shown.ranges);
       this.outdated = false;
