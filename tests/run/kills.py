@@ -118,6 +118,8 @@ def check(path: Path, sure: int, values: NDArray[np.float32]) -> str:
         assert {step for step in kept if step <= sure} <= set(steps.tolist())
         assert len(recorded.curve.step) >= sure
         for k, step in enumerate(steps):
+            if step > sure and step % EDITED == 0:  # between its step and its second edit, say
+                continue
             assert recorded.frame(k).values.tobytes() == values[step].tobytes(), step
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)

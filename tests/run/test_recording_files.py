@@ -296,6 +296,8 @@ def test_where_nothing_may_be_written_a_copy_is_read(tmp_path: Path, monkeypatch
     assert {part.name: part.read_bytes() for part in tmp_path.iterdir()} == before
 
 
+@pytest.mark.slow  # four programs
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_three_programs_that_are_killed_lose_nothing() -> None:
     script = Path(__file__).with_name("kills.py")
     done = subprocess.run([sys.executable, script, "3"], capture_output=True, text=True, timeout=100, check=False)
@@ -312,6 +314,7 @@ print(first)
 """
 
 
+@pytest.mark.slow  # two programs
 def test_two_programs_read_while_one_writes(tmp_path: Path) -> None:
     run = made()
     with sv.Recording(run, path=tmp_path / "run.svz") as recording:

@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from ..edits.applied import Applied
 from ..forward import Forward
+from ..frame import Curve
 from ..timeline.line import Line, Place
 from .taken import Done, Item, Look, Named, Network, Passed, Stands, Way
 
 if TYPE_CHECKING:
     from ..run import Run
+
+
+BETWEEN = 64
+"""Steps between two frames whose losses are written, at most: a small network does a million steps a second."""
+BEFORE = 4096
+"""Those of a branch before the recording began, at most."""
 
 
 class Watching:
@@ -86,8 +93,9 @@ class Watching:
             reached = self._reached.get(way.number, way.first)
             curve = line.history.curve(step=last, first=reached)
             if len(curve.step):
+                most = BETWEEN if way.number in self._reached else BEFORE
                 self._reached[way.number] = int(curve.step[-1])
-                found.append(Passed(way.number, curve))
+                found.append(Passed(way.number, _thinned(curve, most)))
             else:
                 self._reached.setdefault(way.number, reached)
         return found
@@ -128,3 +136,10 @@ class Watching:
         self._networks.append(forward)
         found.append(Network(len(self._networks) - 1, forward))
         return len(self._networks) - 1
+
+
+def _thinned(curve: Curve, most: int) -> Curve:
+    """Every so-manieth step of a curve, its last one among them."""
+    apart = -(-len(curve.step) // most)
+    places = slice((len(curve.step) - 1) % apart, None, apart)
+    return Curve(curve.step[places], curve.loss[places], curve.lr[places])

@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 from ...errors import StateError
@@ -20,7 +21,7 @@ LOOK = 0.1
 
 
 class Writer:
-    """Writes what it is told, in order; whatever waits goes into one transaction.
+    """Writes what it is told, in order; what waits goes into one transaction, and what was told at once stays together.
 
     Where the disk refuses, it says so in :attr:`trouble`, and all that it is told later is let go of: what was written
     stays.
@@ -46,7 +47,7 @@ class Writer:
     ) -> None:
         self._database, self._rows, self._thinning, self._troubled = database, rows, thinning, troubled
         self.trouble = ""
-        self._queue: deque[Item] = deque()
+        self._queue: deque[tuple[int, list[Item]]] = deque()  # what belongs together, and its bytes
         self._bytes = self._told = self._written = 0
         self._closing = self._gone = False
         self._condition = threading.Condition()
@@ -71,9 +72,9 @@ class Writer:
                 self._condition.wait(LOOK)
             if self._deaf():
                 return
-            self._queue.extend(items)
+            self._queue.append((size, items))
             self._bytes += size
-            self._told += len(items)
+            self._told += 1
             self._condition.notify_all()
 
     def _deaf(self) -> bool:
@@ -110,29 +111,29 @@ class Writer:
             while True:
                 with self._condition:
                     self._condition.wait_for(lambda: self._queue or self._closing or self._thins())
-                    items = self._first()
+                    count = self._first()
+                    items = [item for _, group in islice(self._queue, count) for item in group]
                     if not items and self._closing:
                         return
                 self._write(items)
                 with self._condition:
-                    for _ in items:
-                        self._bytes -= self._queue.popleft().nbytes
-                    self._written += len(items)
+                    for _ in range(count):
+                        self._bytes -= self._queue.popleft()[0]
+                    self._written += count
                     self._condition.notify_all()
         finally:
             with self._condition:
                 self._gone = True
                 self._condition.notify_all()
 
-    def _first(self) -> list[Item]:
-        """What goes into one transaction: what waits, as far as the budget may be passed before anybody looks."""
-        room, items = max(self._thinning.budget // 16, 1 << 14), []
-        for item in self._queue:
-            room -= item.nbytes
-            items.append(item)
+    def _first(self) -> int:
+        """How many go into one transaction: what waits, as far as the budget may be passed before anybody looks."""
+        room, count = max(self._thinning.budget // 16, 1 << 14), 0
+        for size, _ in self._queue:
+            room, count = room - size, count + 1
             if room < 0:
                 break
-        return items
+        return count
 
     def _thins(self) -> bool:
         return self._thinning.due and not self.trouble
