@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sqlite3
 from contextlib import suppress
@@ -81,6 +82,11 @@ def _begun(target: Path, frame_bytes: int) -> sqlite3.Connection:
     database.execute("PRAGMA synchronous = NORMAL")  # a process that is killed loses nothing that was committed
     database.execute(f"PRAGMA journal_size_limit = {_LOG}")
     return database
+
+
+def keep_open(database: sqlite3.Connection) -> None:
+    """In a child of the process that writes: nobody closes this connection, which would do something to the file."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(database))
 
 
 def finish(database: sqlite3.Connection) -> str:

@@ -20,7 +20,7 @@ from ...io.atomic import StrPath, replacing
 from ..run import Run
 from ..scene import Scene
 from .about import about_of, written
-from .files import create, finish
+from .files import create, finish, keep_open
 from .recorded import Recorded
 from .rows import Rows
 from .taken import Look
@@ -112,6 +112,7 @@ class Recording:
         self._writer = Writer(database, rows, self._thinning, _silent)
         self._end = weakref.finalize(self, _ended, self._writer, database, self.path, self._temporary)
         self._closed = False
+        _LIVE.add(self)
         run._record(self)
 
     # ---- a run's recorder
@@ -224,6 +225,20 @@ class Recording:
         return f"Recording({str(self.path)!r}, {said})"
 
 
+_LIVE: weakref.WeakSet[Recording] = weakref.WeakSet()
+
+
+def _in_child() -> None:
+    """After a fork: the file is the parent's."""
+    for recording in list(_LIVE):
+        if not recording._closed:
+            keep_open(recording._database)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
+
+
 def _temporary() -> Path:
     return Path(tempfile.mkdtemp(prefix="scalarviz-")) / "run.svz"
 
@@ -234,9 +249,11 @@ def _silent(said: str) -> None:
 
 def _ended(writer: Writer, database: sqlite3.Connection, path: Path, temporary: bool) -> None:
     """Nobody has the recording any more, or the program ends."""
+    if not writer.mine:
+        return
     writer.close()
     finish(database)
-    if temporary and writer.mine:
+    if temporary:
         shutil.rmtree(path.parent, ignore_errors=True)
 
 

@@ -1,0 +1,181 @@
+"""Recordings in bad weather: a full disk, a fork, a slow disk, a bad probe. Training goes on, and it is said once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from scalarviz import nn, optim
+from scalarviz.run import Run
+from scalarviz.run.recording import writer
+
+POSIX = pytest.mark.skipif(sys.platform == "win32", reason="limits and forks of POSIX")
+
+
+def made() -> Run:
+    """A run of 1,000 weights."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(16, 10))
+    net = nn.Sequential(nn.Linear(10, 80), nn.Tanh(), nn.Linear(80, 1))
+    net.initialize(seed=3)
+    return Run(net, nn.MSELoss(), optim.Adam(net.parameters()), (x, x[:, :1]), batch_size=8, engine="numpy")
+
+
+def test_on_a_full_disk_training_goes_on_and_it_is_said_once(tmp_path: Path) -> None:
+    plain, run = made(), made()
+    recording = sv.Recording(run, path=tmp_path / "run.svz")
+    run.step(10)
+    recording.flush()
+    recording._database.execute("PRAGMA max_page_count = 60")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for _ in range(20):
+            run.step(10)
+            recording.flush()
+        recording.close()
+    assert [str(each.message) for each in said] == [recording.trouble]
+    assert "run.svz is recorded no further: OperationalError: database or disk is full" in recording.trouble
+    plain.step(210)
+    assert plain.values.tobytes() == run.values.tobytes()
+    with sv.load_recording(tmp_path / "run.svz") as recorded:
+        assert recorded.steps.tolist() == list(range(len(recorded)))
+        assert 11 <= len(recorded) < 100
+
+
+def test_where_warnings_are_errors_training_goes_on(tmp_path: Path) -> None:
+    run = made()
+    with sv.Recording(run, path=tmp_path / "run.svz") as recording:
+        recording._database.execute("PRAGMA max_page_count = 30")
+        run.step(100)
+        recording.flush()
+        run.step(100)
+    assert run.steps == 200
+    assert recording.trouble
+
+
+LIMITED = """
+import resource, signal, sys, warnings
+sys.path.insert(0, {folder!r})
+import importlib.util
+spec = importlib.util.spec_from_file_location("weather", {file!r})
+weather = importlib.util.module_from_spec(spec); spec.loader.exec_module(weather)
+import scalarviz as sv
+run = weather.made()
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    with sv.Recording(run, path={path!r}) as recording:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+        for _ in range(40):
+            run.step(10)
+            recording.flush()
+assert len(said) == 1, said
+assert run.steps == 400
+"""
+
+
+@POSIX
+@pytest.mark.slow  # a program anew
+def test_a_disk_that_takes_no_more_keeps_what_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "run.svz"
+    script = LIMITED.format(folder=str(Path(__file__).parent), file=__file__, path=str(path))
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    with sv.load_recording(path) as recorded:
+        assert not recorded.remark
+        assert recorded.steps.tolist() == list(range(len(recorded)))
+        assert len(recorded) > 20
+
+
+FORKED = """
+import os, sys, warnings
+warnings.simplefilter("ignore")
+import importlib.util
+spec = importlib.util.spec_from_file_location("weather", {file!r})
+weather = importlib.util.module_from_spec(spec); spec.loader.exec_module(weather)
+import scalarviz as sv
+run = weather.made()
+recording = sv.Recording(run, path={path!r})
+run.step(10)
+for ends in (sys.exit, os._exit):
+    if (pid := os.fork()) == 0:
+        run.step(5)
+        recording.flush()
+        try:
+            recording.close()
+        except sv.ScalarvizError as error:
+            assert "the process that began it" in str(error)
+        del recording
+        ends(0)
+    run.step(10)
+    assert os.waitpid(pid, 0)[1] == 0
+run.step(10)
+recording.close()
+"""
+
+
+@POSIX
+@pytest.mark.slow  # a program anew
+def test_a_child_leaves_the_file_to_its_parent(tmp_path: Path) -> None:
+    path = tmp_path / "run.svz"
+    script = FORKED.format(file=__file__, path=str(path))
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [part.name for part in tmp_path.iterdir()] == ["run.svz"]
+    with sv.load_recording(path) as recorded:
+        assert recorded.steps.tolist() == list(range(41))
+
+
+def test_what_waits_for_a_slow_disk_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The queue holds no more than its room and one moment; whoever trains waits, and no frame is left out."""
+    genuine, waiting, held = writer.Writer._write, [], threading.Event()
+
+    def slow(self: writer.Writer, items: list[Any]) -> None:
+        held.wait(0.002)
+        waiting.append(self._bytes)
+        genuine(self, items)
+
+    monkeypatch.setattr(writer, "ROOM", 100_000)
+    monkeypatch.setattr(writer.Writer, "_write", slow)
+    run = made()
+    with sv.Recording(run, path=tmp_path / "run.svz", gradients=True, updates=True):
+        run.step(300)
+    assert max(waiting) < 100_000 + 40_000
+    with sv.load_recording(tmp_path / "run.svz") as recorded:
+        assert recorded.steps.tolist() == list(range(301))
+
+
+def test_two_recordings_of_one_run(tmp_path: Path) -> None:
+    run = made()
+    with sv.Recording(run, 2, path=tmp_path / "a.svz"), sv.Recording(run, 3, path=tmp_path / "b.svz"):
+        run.step(12)
+    with sv.load_recording(tmp_path / "a.svz") as a, sv.load_recording(tmp_path / "b.svz") as b:
+        assert a.steps.tolist() == list(range(0, 13, 2))
+        assert b.steps.tolist() == list(range(0, 13, 3))
+        assert a.frame(3).values.tobytes() == b.frame(2).values.tobytes()
+
+
+def test_nothing_of_a_recording_outlives_it(tmp_path: Path) -> None:
+    run = made()
+    before = set(threading.enumerate())
+    recording = sv.Recording(run, path=tmp_path / "run.svz")
+    run.step(3)
+    assert set(threading.enumerate()) - before
+    recording.close()
+    assert set(threading.enumerate()) == before
+    assert not run._recorders
+    run.step(3)
+    with sv.load_recording(tmp_path / "run.svz") as recorded:
+        assert len(recorded) == 4
+        with pytest.raises(sv.ScalarvizError, match="it has 4"):
+            recorded.frame(4)
+    with pytest.raises(sv.ScalarvizError, match="is closed"):
+        recorded.frame(0)
