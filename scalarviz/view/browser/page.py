@@ -29,10 +29,12 @@ from .scripts import joined
 
 HERE = Path(__file__).parent
 SENTENCE = "A recorded training, to be played in a browser with scripts and WebGL 2"
-COLUMN, AROUND = 320, (48, 180)
+COLUMN, AROUND = 320, (48, 224)
 """Pixels of a page that its cubes leave to a column of panels, and to what is around them."""
 SMALLEST = (320, 240)
-UPRIGHT = (440, 560)
+MOST_BESIDE = 512
+"""Numbers of activations that stand beside the cubes of a small network."""
+UPRIGHT = (400, 430)
 """Pixels that cubes have in a page that is held upright."""
 
 
@@ -114,7 +116,7 @@ def page_of(subject: Subject, frames: Iterable[Frame], beside: Beside) -> str:
     wide, high = beside.size[0] - AROUND[0] - COLUMN * bool(beside.pictures), beside.size[1] - AROUND[1]
     size = max(wide, SMALLEST[0]), max(high, SMALLEST[1])
     document = document_of(subject, size, beside.theme, title=beside.title)
-    told, tables = _gathered(frames, document, beside.quantities)
+    told, tables = _gathered(subject, frames, document, beside.quantities)
     head = {
         "document": document, "upright": _upright(document, subject, beside), **told,
         "keys": keys_of(set(beside.quantities)), "about": _about(subject, beside),
@@ -157,26 +159,44 @@ def style_of() -> str:
 
 
 def _gathered(
-    frames: Iterable[Frame], document: dict[str, Any], quantities: Sequence[str]
+    subject: Subject, frames: Iterable[Frame], document: dict[str, Any], quantities: Sequence[str]
 ) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
     """Steps, losses, rates and marks as JSON has them, and the tables of numbers."""
-    rows: dict[str, list[NDArray[np.float32]]] = {name: [] for name in quantities}
-    marks, steps, losses, rates = [], [], [], []
+    tables: dict[str, list[NDArray[np.float32]]] = {name: [] for name in quantities}
+    rows: list[NDArray[np.float32]] = []
+    beside: dict[str, int] = {}
+    marks, steps, losses, rates, own = [], [], [], [], []
     for frame in frames:
-        for name, table in rows.items():
-            own = texels_of(frame, document, name)
-            table.append(own if name == "weight" else own[: document["parameters"]])
+        for name, table in tables.items():
+            texels = texels_of(frame, document, name)
+            table.append(texels if name == "weight" else texels[: document["parameters"]])
+        beside = beside or _beside_cubes(frame, document)
+        rows.append(_row(frame, beside))
         marks.append(flags_of(frame, document))
         steps.append(int(frame.step))
         losses.append(_number(frame.loss))
         rates.append(_number(frame.lr))
+        own.append(_number(math.nan if (loss := subject.probe_loss(frame)) is None else loss))
     if not steps:
         raise InputError("a page of a recording: it has no frame; record at least one step")
     every = np.stack(marks)
     every = every[:1] if (every == every[0]).all() else every
     flags = {"frames": len(every), "columns": every.shape[1], "data": text_of(deflated(every.tobytes()))}
-    told = {"steps": steps, "loss": losses, "lr": rates, "flags": flags}
-    return told, {name: np.stack(table) for name, table in rows.items()}
+    told = {"steps": steps, "loss": losses, "lr": rates, "flags": flags, "sample": own, "beside": list(beside.items())}
+    return told, {name: np.stack(table) for name, table in [*tables.items(), *([("rows", rows)] if beside else [])]}
+
+
+def _beside_cubes(frame: Frame, document: dict[str, Any]) -> dict[str, int]:
+    """Rows of activations that are no cubes but stand beside them as numbers, and how long each is."""
+    cubes = {plate["name"] for plate in document["plates"] if plate["kind"] == "activation"}
+    found = {name: int(np.size(row)) for name, row in frame.activations.items() if name not in cubes}
+    return found if sum(found.values()) <= MOST_BESIDE else {}
+
+
+def _row(frame: Frame, beside: dict[str, int]) -> NDArray[np.float32]:
+    """These rows, one after the other; NaN where the frame has none."""
+    parts = [np.ravel(frame.activations.get(name, np.full(count, np.nan))) for name, count in beside.items()]
+    return np.concatenate([*parts, np.zeros(0)]).astype(np.float32)
 
 
 def _upright(document: dict[str, Any], subject: Subject, beside: Beside) -> dict[str, Any]:

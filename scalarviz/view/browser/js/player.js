@@ -114,6 +114,7 @@ export class Player {
    * @param {number} [frame.loss]
    * @param {number} [frame.lr]
    * @param {Object<string, boolean>} [frame.known] false where there is no such quantity at this frame
+   * @param {Object<string, ?Float32Array>} [frame.errors] by how much each number of a quantity may be off, null: 0
    * @param {boolean} [frame.past] whether newer ones are known: the light behind the cubes says so
    */
   show(frame) {

@@ -19,8 +19,9 @@ export async function readRun(textOf) {
     const text = textOf(name);
     if (text !== null) tables[name] = await unpackTable(JSON.parse(text));
   }
+  const beside = textOf("rows") === null ? null : await unpackTable(JSON.parse(textOf("rows")));
   const marks = head.flags && { ...head.flags, bytes: await inflated(bytesOf(head.flags.data)) };
-  return new RecordedRun(head, tables, marks);
+  return new RecordedRun(head, tables, marks, beside);
 }
 
 /** Numbers of a JSON list, in which NaN and the infinities are texts. */
@@ -31,12 +32,16 @@ function numbersOf(list) {
 /** What was recorded: N frames of a run, the newest last. */
 export class RecordedRun {
   /**
-   * @param {object} head `document`, `upright` (what is another in one for a high page), `steps`, `loss`, `lr`, `edits`, `named`, `about`, `pictures`, `keys`.
+   * @param {object} head `document`, `upright` (what is another in one for a high page), `steps`, `loss`, `lr`,
+   *   `sample` (loss of the probe), `edits`, `named`, `about`, `pictures`, `keys`.
    * @param {Object<string, object>} tables By quantity: (N, texels) of weights, (N, parameters) of the others.
    * @param {?{frames: number, columns: number, bytes: Uint8Array}} marks Bits of each texel; of one frame: of all.
+   * @param {?object} beside Rows of activations that are no cubes, one after the other, (N, all of them).
    */
-  constructor(head, tables, marks) {
-    Object.assign(this, { tables, marks });
+  constructor(head, tables, marks, beside) {
+    Object.assign(this, { tables, marks, beside });
+    this.besideNames = head.beside;
+    this.sample = numbersOf(head.sample);
     this.document = head.document;
     this.upright = { ...head.document, ...head.upright };
     this.steps = head.steps;
@@ -63,12 +68,23 @@ export class RecordedRun {
   /** What `Player.show` takes of a frame. */
   shown(frame) {
     const entries = Object.entries(this.tables);
-    const rounding = entries.map(([name, { errors }]) => [name, errors ? errors.reduce((a, b) => Math.max(a, b), 0) : 0]);
     return {
       texels: Object.fromEntries(entries.map(([name, table]) => [name, rowOf(table, frame)])),
-      rounding: Object.fromEntries(rounding), flags: this.flagsAt(frame), step: this.steps[frame],
-      loss: this.loss[frame], lr: this.lr[frame],
+      errors: Object.fromEntries(entries.map(([name, table]) => [name, table.errors])), flags: this.flagsAt(frame), step: this.steps[frame],
+      loss: this.loss[frame], lr: this.lr[frame], rows: this.rowsAt(frame),
+      sample_loss: Number.isNaN(this.sample[frame]) ? null : this.sample[frame],
     };
+  }
+
+  /** Activations by stage that stand beside the cubes as numbers; those that are cubes stand with the weights. */
+  rowsAt(frame) {
+    const found = {}, row = this.beside && rowOf(this.beside, frame);
+    let at = 0;
+    for (const [name, count] of row ? this.besideNames : []) {
+      found[name] = row.subarray(at, at + count);
+      at += count;
+    }
+    return found;
   }
 
   flagsAt(frame) {

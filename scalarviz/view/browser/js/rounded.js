@@ -16,3 +16,17 @@ export function sureText(number, error) {
   if (usual && sure >= 0) return numberText(number, Math.min(size < 100 ? 4 : 1, sure), true);
   return exponentText(number, Math.max(Math.min(usual ? 3 : 1, power + sure), 0), true);
 }
+
+/**
+ * By how much what is shown of a parameter may be off.
+ * @param {{texels: object, errors?: Object<string, ?Float32Array>}} frame As `Player.show` takes it.
+ * @param {string} quantity
+ * @param {number} index
+ */
+export function errorOf({ texels, errors }, quantity, index) {
+  const of = (name) => errors?.[name]?.[index] ?? 0;
+  if (quantity === "|gradient|") return of("gradient");
+  if (quantity !== "update/value") return of(quantity);
+  const [update, weight] = [Math.abs(texels.update[index]), Math.abs(texels.weight[index])];
+  return (of("update") + (of("weight") * update) / weight) / Math.max(weight - of("weight"), Number.MIN_VALUE);
+}

@@ -1,7 +1,8 @@
 // The label beside the pointer: a cube's name, what it stands between, and its number.
 
-import { chipText, figureText } from "./numbers.js";
+import { chipText } from "./numbers.js";
 import { flatSpan } from "./quantity.js";
+import { errorOf, sureText } from "./rounded.js";
 
 /** Name of the parameter at a flat index, such as `0.weight[4][2]`: made from its tensor's name and shape. */
 export function parameterName(document, index) {
@@ -81,11 +82,11 @@ export function tipLines(shown, frame, hit) {
   const texel = plate.texel + hit.element;
   if (plate.kind === "activation") return [[unitName(document, plate.name, hit.element), chipText(shown.numbers[texel])]];
   const index = plate.start + hit.element;
-  const lines = [[parameterName(document, index), figureText(frame.texels.weight[index])]];
+  const lines = [[parameterName(document, index), sureText(frame.texels.weight[index], errorOf(frame, "weight", index))]];
   const meaning = meaningOf(document, index);
   if (meaning) lines.push([meaning, ""]);
   if (quantity.name !== "weight") {
-    const text = shown.flags[texel] & 32 ? "not computed yet" : figureText(shown.numbers[texel]);
+    const text = shown.flags[texel] & 32 ? "not computed yet" : sureText(shown.numbers[texel], errorOf(frame, quantity.name, texel));
     lines.push([quantity.words, quantity.scale === "log" ? text.replace(/^\+/, "") : text]);
   }
   return lines;

@@ -3,6 +3,7 @@
 import { cubeCorners, pointOf } from "./boxes.js";
 import { project } from "./camera.js";
 import { chipText, exponentText } from "./numbers.js";
+import { errorOf, sureText } from "./rounded.js";
 
 const VALUE_SIZES = [22, 20, 18, 16, 15, 14, 13];
 const MIDDLE = 0.357; // from the baseline to half the height of a digit, of the size
@@ -155,7 +156,9 @@ export function drawValues(ink, places, shown, frame, colourOf, small) {
       }
       const decades = quantity.name !== "weight" && Number.isFinite(value);
       const signed = quantity.scale !== "log";
-      const text = value === 0 ? "0" : decades ? exponentText(value, 1, signed) : chipText(value, signed);
+      const error = decades ? errorOf(frame, quantity.name, texel) : 0; // two decimals of a value are sure
+      const exact = value === 0 ? "0" : decades ? exponentText(value, 1, signed) : chipText(value, signed);
+      const text = error > 0 ? sureText(value, error) : exact;
       onCube(ink, at, text, size, colourOf(index, element));
     });
   });
