@@ -126,10 +126,46 @@ ScheduleFlag = Annotated[
 WholeNumbers = Annotated[tuple[int, ...], BeforeValidator(parse_whole_numbers)]
 
 
-class SceneOptions(BaseModel):
-    """What every scene understands."""
+class Flags(BaseModel):
+    """What is asked of the flags of any command."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="after")
+    def _one_name_a_file(self) -> Self:
+        """Refuse one name for two files: the second would replace the first."""
+        named: dict[str, str] = {}
+        for name, field in type(self).model_fields.items():
+            extra, value = field.json_schema_extra, getattr(self, name)
+            if not (isinstance(extra, dict) and extra.get("written")) or value is None:
+                continue
+            flag = "--" + name.replace("_", "-")
+            for path in value if isinstance(value, list) else [value]:
+                end = _end_of(path)
+                if end in named:
+                    first = named[end]
+                    raise InputError(f"{path} is named by {first} and by {flag}; the second would replace the first")
+                named[end] = flag
+        return self
+
+    def given(self, name: str) -> bool:
+        """Whether the caller set this option, or it has its default."""
+        return name in self.model_fields_set
+
+    def refuse(self, names: Iterable[str], because: str) -> None:
+        """Refuse flags that would do nothing beside others: what was given and is not heard is a mistake somewhere.
+
+        Raises
+        ------
+        InputError
+            One of them was given.
+        """
+        for name in filter(self.given, names):
+            raise InputError(f"--{name.replace('_', '-')} does nothing here: {because}")
+
+
+class SceneOptions(Flags):
+    """What every scene understands."""
 
     steps: int = Field(3000, ge=1, le=10**12, description="training steps")
     seed: int = Field(0, ge=0, lt=2**64, description="of everything random: weights, data, order")
@@ -216,23 +252,6 @@ class SceneOptions(BaseModel):
         False, description="print one line of JSON at the end", json_schema_extra={"flag": "--json"}
     )
 
-    @model_validator(mode="after")
-    def _one_name_a_file(self) -> Self:
-        """Refuse one name for two files: the second would replace the first."""
-        named: dict[str, str] = {}
-        for name, field in type(self).model_fields.items():
-            extra, value = field.json_schema_extra, getattr(self, name)
-            if not (isinstance(extra, dict) and extra.get("written")) or value is None:
-                continue
-            flag = "--" + name.replace("_", "-")
-            for path in value if isinstance(value, list) else [value]:
-                end = _end_of(path)
-                if end in named:
-                    first = named[end]
-                    raise InputError(f"{path} is named by {first} and by {flag}; the second would replace the first")
-                named[end] = flag
-        return self
-
     @property
     def of_run(self) -> OfRun:
         """What the flags say of the run, for ``sv.Run(..., **options.of_run)``.
@@ -241,21 +260,6 @@ class SceneOptions(BaseModel):
         """
         threads = self.threads if self.threads or self.headless else 1
         return OfRun(seed=self.seed, engine=self.engine, dtype=self.dtype, threads=threads)
-
-    def given(self, name: str) -> bool:
-        """Whether the caller set this option, or it has its default."""
-        return name in self.model_fields_set
-
-    def refuse(self, names: Iterable[str], because: str) -> None:
-        """Refuse flags that would do nothing beside others: what was given and is not heard is a mistake somewhere.
-
-        Raises
-        ------
-        InputError
-            One of them was given.
-        """
-        for name in filter(self.given, names):
-            raise InputError(f"--{name.replace('_', '-')} does nothing here: {because}")
 
     def kept(self, names: Iterable[str]) -> list[str]:
         """Of the names of what a file holds those that flags were given for: they are not the file's then."""

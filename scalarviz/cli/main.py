@@ -22,6 +22,7 @@ from .streams import usable
 COMMANDS = {
     "scenes": "List the scenes.",
     "tour": "A minute through all of it, in one window.",
+    "replay": "Show a recording (--recording makes one), or two beside each other with their difference.",
     "doctor": "Say what works here, and what to install for what does not.",
     "warmup": "Compile the kernels into the cache, so that later starts are quick.",
 }
@@ -115,6 +116,7 @@ def _app(arguments: list[str]) -> tuple[Any, str]:
         _add_scene(app, asked)
     app.command("scenes", help=COMMANDS["scenes"])(_scenes)
     app.command("tour", help=COMMANDS["tour"])(_tour_with_flags() if asked == "tour" else _unasked)
+    app.command("replay", help=COMMANDS["replay"])(_replay_with_flags() if asked == "replay" else _unasked)
     _add_tools(app)
     return app, asked
 
@@ -206,6 +208,16 @@ def _scenes() -> None:
     width = max(map(len, scene_names()), default=0)
     for name, summary in scene_names().items():
         tell(f"{name:{width}}  {summary}")
+
+
+def _replay_with_flags() -> Callable[..., int]:
+    from .flags import command_from
+    from .replay import replay, replay_options
+
+    def run(options: Any) -> int:
+        return _interruptible(lambda: replay(options))
+
+    return command_from(replay_options(), run)
 
 
 def _tour_with_flags() -> Callable[..., int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -13,20 +13,40 @@ from .console import say
 
 if TYPE_CHECKING:
     from ..run.scene import Scene
+    from ..view.draw.theme import Theme
+    from ..view.workbench import Workbench
 
 
 class Painter:
-    """Draws one scene at one size, offscreen."""
+    """Draws one scene, or whatever has a workbench, at one size, offscreen.
 
-    def __init__(self, scene: Scene, options: Any) -> None:
+    Parameters
+    ----------
+    name : str
+        Of what is drawn, for messages.
+    options : SceneOptions
+        Its size and look.
+    make : callable
+        ``make(size, theme, cmap)`` makes the workbench.
+    """
+
+    def __init__(
+        self, name: str, options: Any, make: Callable[[tuple[int, int], Theme, str | None], Workbench]
+    ) -> None:
         from ..view.draw.theme import presenting
         from ..view.window.offscreen import offscreen
-        from ..view.workbench import Workbench
 
-        self.scene, self._screen, self._size = scene, offscreen(), options.size
+        self.name, self._screen, self._size = name, offscreen(), options.size
         cmap = options.cmap if options.given("cmap") else None
         with self._screen:
-            self._bench = Workbench(scene, options.size, presenting(options.theme, options.presenter), cmap)
+            self._bench = make(options.size, presenting(options.theme, options.presenter), cmap)
+
+    @classmethod
+    def of(cls, scene: Scene, options: Any) -> Self:
+        """The painter of a scene."""
+        from ..view.workbench import Workbench
+
+        return cls(scene.name, options, lambda size, theme, cmap: Workbench(scene, size, theme, cmap))
 
     def picture(self, pace_text: str, seconds: float) -> Any:
         """The run as it stands, `seconds` after the last picture: uint8 (H, W, 3)."""
@@ -49,7 +69,7 @@ class Painter:
             self._bench.update(self._bench.subject.frame(), pace_text, seconds)
         told = self._bench.side.ground.notes  # what a panel of the scene's own could not paint
         for line in told:
-            say(f"{self.scene.name}: {line}")
+            say(f"{self.name}: {line}")
         told.clear()
 
 

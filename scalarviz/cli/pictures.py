@@ -62,7 +62,7 @@ class Outputs:
         known = None if steady else rehearse(run, steps, stopped=stopped)
         stops = pace(steps, self.options.duration, fps, known, steady=steady)
         paces = steps_a_frame(stops, fps)
-        painter = self._painter = Painter(scene, self.options)
+        painter = self._painter = Painter.of(scene, self.options)
         with Reel(self.films, painter, self.options.size, fps) as reel:
 
             def frames() -> Iterator[int]:
@@ -86,7 +86,7 @@ class Outputs:
         if self.stills:
             from .painter import Painter
 
-            painter = self._painter or Painter(scene, self.options)  # the film's has gathered the test curve
+            painter = self._painter or Painter.of(scene, self.options)  # the film's has gathered the test curve
             speed = f"{scene.run.full_speed:,.0f} steps/s  ·  {scene.run.engine}"
             try:
                 image = painter.still(speed, self.options.at)

@@ -128,9 +128,9 @@ class Played(Source):
             return f"recorded every {gaps[0]:,} steps"
         return f"{len(self.steps):,} recorded steps of {self.steps[-1] - self.steps[0] + 1:,}"
 
-    def seen(self) -> Rehearsal | None:
-        """What there is to see from each frame to the next; None where a loss is missing."""
-        count = len(self.steps) - 1
+    def seen(self, last: int | None = None) -> Rehearsal | None:
+        """What there is to see from each frame to the next, up to a place; None where a loss is missing."""
+        count = len(self.steps) - 1 if last is None else last
         loss = self.loss_at(np.arange(1, count + 1))
         if not count or not np.isfinite(loss).all():
             return None

@@ -133,6 +133,11 @@ class Source(Protocol):
         """Whether it is a record of what was: nothing of it will change any more."""
         return False
 
+    @property
+    def of(self) -> str:
+        """Whose numbers they are, where they are no moment's own ("b - a"); empty where they are."""
+        return ""
+
     def lacks(self, quantity: str) -> str:
         """Why none of its frames has a quantity that cubes can show, in a few words; empty where they have it."""
         return ""

@@ -9,10 +9,11 @@ import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.errors import InputError
 from scalarviz.run.edits import SetWeights
+from scalarviz.run.recorded_source import RecordedSource
 from scalarviz.run.scene import Scene
 from scalarviz.view.cubes.atlas import NOT_COMPUTED
 from scalarviz.view.render import render
-from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.show import bench_of
 from scalarviz.view.time.rails import rails
 from scalarviz.view.watch.actions import ACTIONS
 from scalarviz.view.watch.replay import Replay
@@ -57,7 +58,8 @@ def recorded(tmp_path):
 
 
 def hosted(recording, size=(1280, 720), **options):
-    host = Unseen(lambda size: Replay(subject_of(recording), size, **options), size)
+    source = RecordedSource(recording)
+    host = Unseen(lambda size: Replay(bench_of(source, size, hands=True), **options), size)
     host.pass_time()
     return host
 
@@ -149,7 +151,7 @@ def test_the_time_bar_leads_to_recorded_steps_and_says_them(host):
 
 
 def test_it_plays_to_its_end_and_from_the_beginning_again(recorded):
-    host = hosted(recorded(every=5)[1], playing=True, duration=2.0)
+    host = hosted(recorded(every=5)[1], wait=0, duration=2.0)
     seen = []
     for _ in range(150):
         host.pass_time(1 / 60)
@@ -234,7 +236,7 @@ def test_a_branch_is_gone_to_by_its_ring(recorded):
 
 
 def test_one_frame_is_a_picture_that_stands(recorded):
-    host = hosted(recorded(steps=0)[1], playing=True)
+    host = hosted(recorded(steps=0)[1], wait=0)
     for key in ("Space", "Right", "Left", "Home", "End", "]"):
         assert press(host, key) == 0
     assert not host.view.playback.running

@@ -46,8 +46,9 @@ class Looks:
 
     def show_gradients(self) -> None:
         """Colour by gradient, or by its magnitude where that is shown already."""
-        shown = self.bench.colouring.quantity
-        self.bench.set_look(quantity="|gradient|" if shown == "gradient" else "gradient")
+        shown, source = self.bench.colouring.quantity, self.bench.subject.source
+        size = shown == "gradient" and not source.lacks("|gradient|")
+        self.bench.set_look(quantity="|gradient|" if size else "gradient")
 
     def show_updates(self) -> None:
         """Colour by last update."""

@@ -53,7 +53,7 @@ class Here:
     def learns(self) -> bool:
         """Whether there can be gradients: plain arrays have none."""
         source = self.subject.source
-        return source.can.edit or source.facts is not None
+        return source.can.edit or source.recorded or source.facts is not None
 
 
 Reason = Callable[[Here], str]
@@ -100,6 +100,11 @@ def no_gradient_yet(here: Here) -> str:
 def no_updates(here: Here) -> str:
     """Why there is never an update."""
     return here.subject.source.lacks("update") if here.learns else "plain numbers are not trained"
+
+
+def no_ratio(here: Here) -> str:
+    """Why there is never a share of an update in its value."""
+    return no_updates(here) or here.subject.source.lacks("update/value")
 
 
 def no_update_yet(here: Here) -> str:
@@ -170,6 +175,11 @@ def no_search(here: Here) -> str:
     return no_past(here) or nothing_selected(here)
 
 
+def no_inspector(here: Here) -> str:
+    """Why no cube can be looked into."""
+    return "point at a cube: both numbers and their difference are said" if here.subject.source.of else ""
+
+
 def nothing_selected(here: Here) -> str:
     """Why there is no cube to do it with."""
-    return "" if here.selected else "click a cube first"
+    return no_inspector(here) or ("" if here.selected else "click a cube first")

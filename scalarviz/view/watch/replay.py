@@ -6,14 +6,9 @@ from typing import TYPE_CHECKING
 
 from ...errors import StateError
 from ...run.played import Played
-from ..draw.theme import Theme
-from ..shown.subject import Subject
 from ..touched.inspector import record_key
-from ..workbench import Workbench
-from .actions import bottom_line
 from .pace import DURATION
 from .playback import speed_text
-from .reasons import Here
 from .replaying import Replaying
 from .travels import Travels
 from .viewer import Viewer
@@ -24,6 +19,7 @@ if TYPE_CHECKING:
     from ...run.asked_call import AskedCall
     from ...run.frame import Frame
     from ...run.run import Run
+    from ..workbench import Workbench
 
 
 class RecordedGuide:
@@ -80,33 +76,19 @@ class Replay(Viewer):
 
     Parameters
     ----------
-    subject : Subject
+    bench : Workbench
         Of a :class:`~scalarviz.run.played.Played`.
-    size : (int, int)
-        Device pixels.
     duration : float
         Seconds that all of it takes.
-    theme, cmap : str
-        See :class:`~scalarviz.view.workbench.Workbench`.
-    playing : bool
-        Whether it plays by itself.
+    wait : float or None
+        Seconds without a touch before it plays by itself; None: until the Space key lets it.
     """
 
-    def __init__(
-        self,
-        subject: Subject,
-        size: tuple[int, int],
-        *,
-        duration: float = DURATION,
-        theme: str | Theme = "dark",
-        cmap: str | None = None,
-        playing: bool = False,
-    ) -> None:
-        source = subject.source
+    def __init__(self, bench: Workbench, *, duration: float = DURATION, wait: float | None = None) -> None:
+        source = bench.subject.source
         assert isinstance(source, Played)  # who makes it sees to that
-        self._source = source
-        keys = bottom_line(Here(subject, trains=False))
-        super().__init__(Workbench(subject, size, theme, cmap, keys=keys, text_hz=10.0))
+        self._source, self._wait = source, wait
+        super().__init__(bench)
         self._shown_at: tuple[object, int] | None = None
         self._last: Frame | None = None
         self.playback = Replaying(source, duration)
@@ -115,7 +97,7 @@ class Replay(Viewer):
         self.handlers |= {name: self.travels.handlers[name] for name in names}
         self.handlers |= {"toggle_run": self.toggle_run, "step": self.step, "slower": self.slower,
                           "faster": self.faster, "normal_speed": self.normal_speed}  # fmt: skip
-        if playing:
+        if wait == 0:
             self.playback.play()
 
     # ---- numbers
@@ -131,6 +113,10 @@ class Replay(Viewer):
         """The recording plays on, seen or not."""
         super().advance(seconds)
         running = self.playback.running
+        if self._wait is not None and (self.touches or self.clock >= self._wait):
+            self._wait = None
+            if not self.touches and self._source.place == 0:
+                self.playback.play()
         self.playback.tick(seconds)
         if self.playback.running != running:
             self.refresh()

@@ -1,0 +1,263 @@
+"""`scalarviz replay`: one recording, or two beside each other, in a window or as a film and a picture."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field, create_model
+
+from ..errors import InputError, MissingDependencyError, ScalarvizError
+from ..io import save_picture
+from .console import Progress, fail, say, tell
+from .pictures import Outputs, check_heard, check_look, plan_outputs
+from .stop import Stop
+from .window import wants_window
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from ..run.played import Played
+    from ..view.recorded.recording import Recorded
+    from .painter import Painter
+
+_SHARED = ("headless", "out", "at", "duration", "fps", "paused", "size", "theme", "presenter", "cmap", "json_line")
+"""Flags of the scenes that mean the same here."""
+
+
+def replay_options() -> type[BaseModel]:
+    """The flags of the command: those of the scenes that are of the picture alone, and the files."""
+    options = importlib.import_module("scalarviz.scenes.options")
+    known = options.SceneOptions.model_fields
+    flags: dict[str, Any] = {
+        "recording": (Path, Field(description="what --recording wrote", json_schema_extra={"argument": True})),
+        "other": (Path | None, Field(None, description="another one, to be shown beside it with the difference",
+                                     json_schema_extra={"argument": True})),
+        "steps": (int | None, Field(None, ge=0, le=10**15, json_schema_extra={"shown": "the last one"},
+                                    description="the recorded step to which it is shown: the window stands there")),
+    }  # fmt: skip
+    flags |= {name: (known[name].annotation, known[name]) for name in _SHARED}
+    made: type[BaseModel] = create_model("ReplayOptions", __base__=options.Flags, **flags)
+    return made
+
+
+@dataclass(slots=True)
+class Replayed:
+    """What is shown, and what came of it.
+
+    Attributes
+    ----------
+    name : str
+    source : Played
+    records : list of Recorded
+    written : list of Path
+    failures : list of str
+        Why something is missing that was asked for.
+    """
+
+    name: str
+    source: Played
+    records: list[Recorded]
+    written: list[Path] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+
+
+def replay(options: Any) -> int:
+    """Show what was recorded, until the window is closed or the files are written; returns the exit code.
+
+    Raises
+    ------
+    InputError, FileFormatError
+        A file that cannot be read, two that cannot be compared, a step that was not recorded.
+    """
+    check_heard(options)
+    check_look(options)
+    with ExitStack() as open_files, Stop() as stop:
+        shown = _opened(options, open_files)
+        for record in shown.records:
+            if record.remark:
+                say(f"{record.path.name}: {record.remark}")
+        for line in getattr(shown.source, "left_out", ()):
+            say(f"{shown.name}: {line}: left out")
+        if options.at is not None:
+            _check_at(shown.source, options)
+        outputs = None if wants_window(options) and _in_window(shown, options, stop) else _files(shown, options, stop)
+        if stop:
+            say(f"scalarviz: {stop.word}{'; the files were written' if shown.written else ''}")
+        _report(shown, options.json_line)
+        for line in [*shown.failures, *(outputs.failures if outputs is not None else [])]:
+            fail(line)
+        failed = shown.failures or (outputs is not None and outputs.failures)
+        return 2 if failed else stop.code
+
+
+def _opened(options: Any, open_files: ExitStack) -> Replayed:
+    """The recordings, standing where they are shown first."""
+    from ..run.recorded_pair import RecordedPair
+    from ..run.recorded_source import RecordedSource
+    from ..view.recorded.recording import load_recording
+
+    paths = [path for path in (options.recording, options.other) if path is not None]
+    records = [open_files.enter_context(load_recording(path)) for path in paths]
+    sources = [open_files.enter_context(_closing(RecordedSource(record, path.name)))
+               for record, path in zip(records, paths, strict=True)]  # fmt: skip
+    names = _names(paths)
+    source: Played = sources[0] if len(sources) == 1 else RecordedPair(sources[0], sources[1], (names[0], names[1]))
+    if options.steps is not None:
+        source.to(options.steps)
+    return Replayed(" and ".join(names), source, records)
+
+
+def _closing(source: Any) -> Any:
+    from contextlib import closing
+
+    return closing(source)
+
+
+def _names(paths: list[Path]) -> list[str]:
+    """What each is called: its file without the ending, with the folder where both files are called alike."""
+    names = [path.stem for path in paths]
+    if len(set(names)) < len(names):
+        names = [f"{path.absolute().parent.name}/{path.stem}" for path in paths]
+    return names
+
+
+def _check_at(source: Played, options: Any) -> None:
+    """Refuse a moment that no picture will show."""
+    from ..io.pictures import FORMATS
+
+    if not any(path.suffix.lower() in FORMATS for path in options.out):
+        raise InputError(f"--at is of a picture: name one with --out, as --out step-{options.at}.png")
+    here = source.place
+    source.to(options.at)
+    source.stand(here)
+
+
+# ---- a window
+
+
+def _in_window(shown: Replayed, options: Any, stop: Stop) -> bool:
+    """Show it until the window is closed; False (and a line that says why) if there can be none."""
+    from ..view.show import show
+    from ..view.window.qt_trial import WindowProbe
+
+    reason = WindowProbe().reason()
+    if stop:
+        return True
+    if not reason:
+        say(f"{shown.name}: Space plays and pauses, ? shows the keys, Ctrl+Q closes the window")
+        try:
+            with stop.beside_a_window():
+                handle = show(
+                    shown.source,
+                    size=options.size,
+                    duration=options.duration,
+                    theme=options.theme,
+                    cmap=options.cmap if options.given("cmap") else None,
+                    paused=options.paused or options.steps is not None,
+                    presenter=options.presenter,
+                    on_note=lambda line: say(f"{shown.name}: {line}"),
+                )
+            if handle.display_lost:
+                shown.failures.append("the display went away")
+            return True
+        except MissingDependencyError as missing:
+            reason = str(missing)
+    say(f"{shown.name}: a film and a picture instead of a window: {reason}")
+    return False
+
+
+# ---- files
+
+
+def _files(shown: Replayed, options: Any, stop: Stop) -> Outputs:
+    """Write the films and pictures that were asked for, or usually are made."""
+    from .painter import Painter
+
+    outputs = plan_outputs(shown.name.replace("/", "-").replace(" ", "-"), options)
+    for line in outputs.notes:
+        say(line)
+    if not (outputs.films or outputs.stills):
+        return outputs
+    source = shown.source
+    last = source.place if options.steps is not None else len(source.steps) - 1
+    painter = Painter(shown.name, options, partial(_bench, source))
+    if outputs.films:
+        _film(shown, options, outputs, painter, last, stop)
+    source.stand(last)
+    if outputs.stills:
+        image = painter.still(_words(source), options.at)
+        for path in outputs.stills:
+            try:
+                save_picture(path, image)
+                shown.written.append(path)
+            except ScalarvizError as error:
+                shown.failures.append(str(error))
+    return outputs
+
+
+def _bench(source: Played, size: tuple[int, int], theme: Any, cmap: str | None) -> Any:
+    from ..view.show import bench_of
+
+    return bench_of(source, size, theme, cmap)
+
+
+def _film(shown: Replayed, options: Any, outputs: Outputs, painter: Painter, last: int, stop: Stop) -> None:
+    """The frames up to a place, paced by what there is to see."""
+    from ..view.watch.pace import pace
+    from .painter import Reel
+
+    source, fps = shown.source, options.fps
+    stops = pace(last, options.duration, fps, source.seen(last))
+    with Progress(shown.name, 0, len(stops)) as bar, Reel(outputs.films, painter, options.size, fps) as reel:
+        for number, place in enumerate(stops):
+            if stop and reel.frames:
+                break
+            source.stand(int(place))
+            if not reel.add(_words(source)):
+                break
+            bar.update(number + 1, f"step {source.steps[source.place]:,}")
+    if reel.failure:
+        outputs.failures.append(reel.failure)
+    else:
+        shown.written += outputs.films
+
+
+def _words(source: Played) -> str:
+    """The second line of a film's HUD."""
+    facts = source.facts
+    return "  ·  ".join(filter(None, ("recording", source.spread, "" if facts is None else facts.engine)))
+
+
+def _report(shown: Replayed, as_json: bool) -> None:
+    """What was written, and one line of JSON where it was asked for."""
+    for path in shown.written:
+        say(f"wrote {path}")
+    if not as_json:
+        return
+    lines = [
+        {
+            "recording": str(record.path),
+            "scene": record.about.name,
+            "steps": int(record.steps[-1]),
+            "frames": len(record),
+            "loss": _finite(float(record.loss[-1])),
+            "weights": sum(tensor.size for tensor in record.tensors if not tensor.buffer),
+            "engine": record.about.engine,
+            "branches": len(record.branches),
+        }
+        for record in shown.records
+    ]
+    source = shown.source
+    line: dict[str, Any] = lines[0] if len(lines) == 1 else {"a": lines[0], "b": lines[1]}
+    tell(json.dumps({**line, "step": int(source.steps[source.place])}, allow_nan=False))
+
+
+def _finite(value: float) -> float | None:
+    """JSON has no NaN."""
+    return value if value == value and abs(value) != float("inf") else None

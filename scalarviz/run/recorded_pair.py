@@ -1,0 +1,210 @@
+"""`RecordedPair`: two recordings at the same step, and their difference, number by number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError, listing
+from .frame import Curve, Frame, Tensor
+from .past import Past
+from .played import Played
+
+Index = NDArray[np.int64]
+NAMES = "a", "b"
+"""What the two are called where there is little room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared(Frame):
+    """A difference, with what it is the difference of; its numbers are those of `b` less those of `a`.
+
+    Attributes
+    ----------
+    a, b : Frame
+        Each at its last recorded step that is not after `step`, with the tensors that both have.
+    """
+
+    a: Frame | None = None
+    b: Frame | None = None
+
+    @property
+    def both(self) -> tuple[Frame, Frame]:
+        """The two."""
+        assert self.a is not None
+        assert self.b is not None
+        return self.a, self.b
+
+
+class RecordedPair(Played):
+    """Two recordings, side by side from the first step that both have.
+
+    Parameters
+    ----------
+    a, b : Played
+        On the branch on which each stands.
+    names : (str, str)
+        What they are called.
+
+    Attributes
+    ----------
+    left_out : tuple of str
+        What cannot be compared, a clause each.
+
+    Raises
+    ------
+    InputError
+        No tensor of the one has name and shape of one of the other, or one ends before the other begins.
+    """
+
+    def __init__(self, a: Played, b: Played, names: tuple[str, str] = NAMES) -> None:
+        super().__init__("the comparison")
+        self.pair, self.names = (a, b), names
+        shared = _shared(a.tensors, b.tensors)
+        if not shared:
+            raise InputError(
+                f"nothing to compare: {names[0]} has {_shapes(a.tensors)}; {names[1]} has {_shapes(b.tensors)}; "
+                "allowed: recordings that share a tensor, by name and shape"
+            )
+        starts = np.cumsum([0, *(one.size for one, _ in shared)]).tolist()
+        self._tensors = tuple(replace(one, start=start) for (one, _), start in zip(shared, starts, strict=False))
+        self._indices = tuple(
+            np.concatenate([np.arange(part[k].span.start, part[k].span.stop) for part in shared]) for k in range(2)
+        )
+        self.left_out = _left_out(a.tensors, b.tensors, names)
+        self._past = self._joined()
+
+    def _joined(self) -> Past:
+        a, b = self.pair
+        begin = max(a.span[0], b.span[0])
+        ends = min(a.span[1], b.span[1])
+        if ends < begin:
+            spans = [f"{name} steps {one.span[0]:,} to {one.span[1]:,}" for name, one in zip(self.names, self.pair,
+                                                                                            strict=True)]  # fmt: skip
+            raise InputError(f"nothing to compare: {spans[0]}, {spans[1]}; allowed: recordings that share a step")
+        steps = np.union1d(a.steps, b.steps)
+        steps = np.unique(np.append(steps[steps >= begin], begin))
+        edits = sorted((e for one in self.pair for e in one.past.edits if e.step >= begin), key=lambda e: e.step)
+        return Past(begin, int(steps[-1]), _from(a.curve, begin), tuple(edits), steps=steps)
+
+    # ---- where it stands
+
+    @property
+    def past(self) -> Past:
+        """The steps at which either was recorded, from the first one that both have; the curve is that of `a`."""
+        return self._past
+
+    @property
+    def other_curve(self) -> Curve:
+        """That of `b`."""
+        return _from(self.pair[1].curve, self._past.first)
+
+    def places(self, step: int) -> tuple[int, int]:
+        """Where the two stand at a step: at their last frames that are not after it."""
+        first, second = (max(0, int(np.searchsorted(one.steps, step, "right")) - 1) for one in self.pair)
+        return first, second
+
+    def to(self, step: int) -> None:
+        """Stand at a step: at the last one that is not after it at which either was recorded.
+
+        Raises
+        ------
+        InputError
+            It is before the first step that both have, or after the last one.
+        """
+        first, newest = self.span
+        if not first <= step <= newest:
+            raise InputError(f"{self.what} has no step {step:,}; allowed: {first:,} to {newest:,}")
+        self.stand(int(np.searchsorted(self.steps, step, "right")) - 1)
+
+    def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Compared:
+        """The difference where it stands."""
+        return self.frame_at(self._place)
+
+    def frame_at(self, place: int) -> Compared:
+        """The difference of a place."""
+        step = int(self.steps[place])
+        a, b = (
+            self._only(one.frame_at(at), index)
+            for one, at, index in zip(self.pair, self.places(step), self._indices, strict=True)
+        )
+        with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
+            values, gradient, update = (
+                np.asarray(getattr(b, part), np.float64) - getattr(a, part) for part in ("values", "gradient", "update")
+            )
+        return Compared(
+            step, float("nan"), float("nan"), values, gradient, update, a.computed & b.computed,
+            np.zeros(len(values), bool), edited=a.edited or b.edited, past=self._past, a=a, b=b,
+        )  # fmt: skip
+
+    def _only(self, frame: Frame, index: Index) -> Frame:
+        """A frame of one of them with the tensors that both have, in the order of `a`."""
+        parts = {name: getattr(frame, name)[index] for name in ("values", "gradient", "update", "computed", "frozen")}
+        return replace(frame, **parts, activations={}, dead={}, saturated={})
+
+    def loss_at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        """What there is to see in both: the geometric mean of their losses, NaN where one has none."""
+        at = np.array([self.places(int(self.steps[place])) for place in places], np.int64).reshape(-1, 2)
+        a, b = (one.loss_at(at[:, k]) for k, one in enumerate(self.pair))
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.sqrt(a * b))
+
+    # ---- what there is
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Those that both have, by name and shape, in the order of `a`."""
+        return self._tensors
+
+    @property
+    def of(self) -> str:
+        """Whose numbers they are: `b` less `a`."""
+        return "b \N{MINUS SIGN} a"
+
+    @property
+    def counted(self) -> bool:
+        """Steps and losses are those of the two, not its own."""
+        return False
+
+    def lacks(self, quantity: str) -> str:
+        """Why there is no such difference."""
+        if quantity == "update/value":
+            return "a difference has no share of a value"
+        if quantity.startswith("|"):
+            return "the size of a difference is shown by its colour: G shows it with its sign"
+        said = (f"{name}: {why}" for name, one in zip(NAMES, self.pair, strict=True) if (why := one.lacks(quantity)))
+        return next(said, "")
+
+
+def _shared(a: Sequence[Tensor], b: Sequence[Tensor]) -> list[tuple[Tensor, Tensor]]:
+    known = {(tensor.name, tensor.shape): tensor for tensor in b}
+    return [(one, known[one.name, one.shape]) for one in a if (one.name, one.shape) in known]
+
+
+def _shapes(tensors: Sequence[Tensor]) -> str:
+    return listing(f"{tensor.name} {_shape(tensor)}" for tensor in tensors)
+
+
+def _shape(tensor: Tensor) -> str:
+    return "\N{MULTIPLICATION SIGN}".join(map(str, tensor.shape)) or "1"
+
+
+def _left_out(a: Sequence[Tensor], b: Sequence[Tensor], names: tuple[str, str]) -> tuple[str, ...]:
+    """Tensors that only one of them has, and those whose shapes differ."""
+    ours, theirs = {t.name: t for t in a}, {t.name: t for t in b}
+    said = []
+    for name, one in ours.items():
+        if name not in theirs:
+            said.append(f"{name} is in {names[0]} only")
+        elif theirs[name].shape != one.shape:
+            said.append(f"{name} is {_shape(one)} in {names[0]}, {_shape(theirs[name])} in {names[1]}")
+    said += [f"{name} is in {names[1]} only" for name in theirs if name not in ours]
+    return tuple(said)
+
+
+def _from(curve: Curve, step: int) -> Curve:
+    there = curve.step >= step
+    return Curve(curve.step[there], curve.loss[there], curve.lr[there])

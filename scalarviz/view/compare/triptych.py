@@ -1,0 +1,256 @@
+"""`Triptych`: a workbench of a difference, which draws left of it, with the same camera, what it is the difference of.
+
+All three have one layout, so a cube stands in the same place of each column: what is pointed at in one is pointed at in
+all. The two share a range, in which a colour means the same number; the difference has a range and a map of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...run.frame import Frame
+from ...run.recorded_pair import NAMES, Compared, RecordedPair
+from ..cubes.outline import brackets
+from ..cubes.quantity import Quantity
+from ..cubes.scale import Coloring
+from ..cubes.sizes import Sizing
+from ..cubes.slab import SlabVisual
+from ..draw.gl import Viewport, gloo
+from ..draw.painter import Painter, clipped
+from ..draw.places import LABEL, MARGIN, Box
+from ..draw.sketch import Sketch
+from ..draw.text import figure, measure
+from ..draw.theme import Theme
+from ..panels.hud import fitted
+from ..panels.marks import marks_line, marks_on
+from ..panels.strip import LEGEND, Strip
+from ..shown.subject import Subject
+from ..touched.selection import Selection
+from ..touched.touch import plate_of
+from ..workbench import Workbench
+from .columns import Columns, columns_of
+from .heads import heads
+
+Point = tuple[float, float]
+MAP = "difference"
+"""The colour map of a difference, whatever it is of."""
+
+
+class Triptych(Workbench):
+    """Two recordings and their difference. Make it, and use it, with a GL context current.
+
+    Parameters
+    ----------
+    pair : RecordedPair
+    size, theme, cmap, quantity, **options
+        See :class:`~scalarviz.view.workbench.Workbench`; `cmap` is the map of the two.
+    """
+
+    columns: Columns
+
+    def __init__(
+        self,
+        pair: RecordedPair,
+        size: tuple[int, int] = (1280, 720),
+        theme: str | Theme = "dark",
+        cmap: str | None = None,
+        quantity: str = "weight",
+        **options: Any,
+    ) -> None:
+        self.pair = pair
+        self._beside: list[list[Sketch]] = [[], []]
+        super().__init__(Subject(pair), size, theme, cmap, quantity, **options)
+        self.bar.other = pair.other_curve
+
+    # ---- where everything stands
+
+    def _lay_panels(self, shown: bool, opened: bool) -> Box | None:
+        super()._lay_panels(shown, opened)
+        self.columns, self.places = columns_of(self.places, shown)
+        return None
+
+    @property
+    def _window(self) -> Box:
+        """The column of the difference."""
+        return self.columns.scene
+
+    def _arrange(self) -> None:
+        super()._arrange()
+        self._painters = [Painter(self.places.size, self.scale) for _ in range(2)]
+
+    def _stand(self) -> None:
+        super()._stand()
+        self._slabs = [SlabVisual(self.layout, self.theme, two.cmap) for two in self._two]
+        self._strips = [Strip(self.subject, self.theme, two, self.activations, rows=False, single=False,
+                              density=self.scale) for two in self._two]  # fmt: skip
+        for strip in self._strips:
+            strip.sizing = self.sizing
+
+    def _make(self, quantity: str | Quantity) -> None:
+        super()._make(quantity)
+        name = self.colouring.quantity
+        self.colouring.change(self.theme, name, MAP)
+        self.colouring.of, self.colouring.scope = self.pair.of, "the difference"
+        self._two = [Coloring(self.subject.tensors, self.theme, name, self.cmap_name or None) for _ in range(2)]
+        for two in self._two:
+            two.scope = "both"
+        self.touch.says = self._said
+
+    def set_look(
+        self,
+        *,
+        quantity: str | None = None,
+        cmap: str | None = None,
+        theme: str | Theme | None = None,
+        sizing: Sizing | None = None,
+    ) -> None:
+        """See :meth:`Workbench.set_look`; the map is that of the two, a difference keeps its own."""
+        super().set_look(quantity=quantity, cmap=cmap, theme=theme, sizing=sizing)
+        shows = self.colouring.quantity
+        self.colouring.change(self.theme, shows, MAP)
+        self.slab.set_colours(self.colouring.cmap)
+        for two, slab, strip in zip(self._two, self._slabs, self._strips, strict=True):
+            two.change(self.theme, shows, self.cmap_name or None)
+            slab.set_theme(self.theme)
+            slab.set_colours(two.cmap)
+            strip.change(self.theme)
+            strip.sizing = self.sizing
+        self.strip.change(self.theme)
+
+    def refit_range(self) -> None:
+        """Fit the ranges of the colours to the next frame shown."""
+        super().refit_range()
+        for two in self._two:
+            two.refit()
+
+    # ---- what is shown
+
+    def update(self, frame: Frame, pace_text: str = "", seconds: float | None = None) -> None:
+        """Take over one frame: a :class:`~scalarviz.run.recorded_pair.Compared`."""
+        assert isinstance(frame, Compared)  # what its subject makes
+        gone = self._frame is None or self._frame.step != frame.step
+        both = frame.both
+        self._colour(both, None if gone else seconds)
+        super().update(frame, pace_text, seconds)
+        scenery = self.scenery
+        self._beside = [
+            [*scenery.static, *scenery.cubes(one, two, self.activations), *scenery.around(one, two, None),
+             *self._marked()]
+            for one, two in zip(both, self._two, strict=True)
+        ]  # fmt: skip
+
+    def _colour(self, both: tuple[Frame, Frame], seconds: float | None) -> None:
+        """Bring the numbers of the two onto their cubes, in one range."""
+        shows = self._two[0].shows.numbers
+        parts = [shows(one) for one in both]
+        with np.errstate(invalid="ignore"):
+            sizes = [np.where(np.isfinite(p), np.abs(p), 0.0) for p in parts if p is not None]
+        whole = np.maximum(*sizes)
+        for one, two, slab in zip(both, self._two, self._slabs, strict=True):
+            two.update(one, seconds, whole)
+            slab.sizing = self.sizing
+            slab.set_flat(two.drawn)
+            slab.set_range(two.range)
+            slab.set_flags(frozen=one.frozen, not_computed=two.missing(one) if two.quantity != "weight" else None)
+
+    def _texts(self, frame: Frame, pace_text: str) -> list[Sketch]:
+        assert isinstance(frame, Compared)
+        columns, theme = self.columns, self.theme
+        sketches = self.scenery.around(frame, self.colouring, None)
+        sketches += [self._lines()] if self.panels_shown else []
+        sketches.append(heads(columns.heads, theme, self.pair, frame, self.subject, self.colouring.shows.words))
+        if columns.legends:
+            sketches += self._legends(frame)
+        sketches.append(self._pace_words(pace_text))
+        return sketches
+
+    def _pace_words(self, words: str) -> Sketch:
+        """Whether it plays, at the right of the line of keys, as far as that leaves room."""
+        sketch, wide, y = Sketch(), self.places.size[0], self.places.keys
+        if y is not None and not self.theme.presenter:
+            taken = sum(measure(f"{key} {does}", LABEL) + 24 for key, does in self._keys)
+            sketch.text(wide - MARGIN, y, fitted(words, wide - 2 * MARGIN - taken), LABEL, self.theme.text3,
+                        anchor="right")  # fmt: skip
+        return sketch
+
+    def _lines(self) -> Sketch:
+        """Between the columns."""
+        sketch, (_, top, wide, high) = Sketch(), self.columns.scene
+        for x in (wide, 2 * wide):
+            sketch.line((x, 12.0), (x, top + high), self.theme.border, 1.0)
+        return sketch
+
+    def _legends(self, frame: Compared) -> list[Sketch]:
+        """That of the two, and that of the difference, each with the marks that its cubes have."""
+        density = self.size[0] / self.camera.size[0]
+        found = []
+        for box, strip, slabs, colouring, one in (
+            (self.columns.legends[0], self._strips[0], self._slabs, self._two[0], frame.both[0]),
+            (self.columns.legends[1], self.strip, [self.slab], self.colouring, frame),
+        ):
+            x, y, wide, high = box
+            own = min(wide, LEGEND) if slabs is self._slabs else wide
+            names = [name for slab in slabs for name in marks_on(slab, colouring, self.camera, density)]
+            found.append(strip.legend((x, y, own, high), one))
+            found.append(marks_line((x, y + high + 3.0, wide, 0.0), self.theme, list(dict.fromkeys(names))))
+        return found
+
+    # ---- pointer
+
+    def _shift(self, at: Point) -> Point:
+        """A point in device pixels as the same of the last column."""
+        behind = 2 - self.columns.column(self.to_logical(at)[0])
+        return at[0] + behind * self.columns.wide * self.scale, at[1]
+
+    def pick(self, at: Point) -> int | None:
+        """Flat index of the weight whose cube is under a point in device pixels, in any column."""
+        return super().pick(self._shift(at))
+
+    def select(self, selection: Selection | int | None) -> None:
+        """Nothing is looked into: what there is to know of a number stands beside the pointer."""
+
+    def zoom(self, factor: float, at: Point) -> None:
+        """Enlarge all three around a point in device pixels."""
+        super().zoom(factor, self._shift(at))
+
+    def _said(self, index: int, frame: Frame) -> tuple[str, list[str]]:
+        """Both numbers of a cube and their difference, of what is shown."""
+        assert isinstance(frame, Compared)
+        shows = self.colouring.shows.numbers
+
+        def number(one: Frame) -> str:
+            numbers = shows(one)
+            there = self.colouring.quantity == "weight" or bool(one.computed[index])
+            return figure(float(numbers[index])) if numbers is not None and there else "not computed yet"
+
+        lines = [f"{name}: {number(one)}  at step {one.step:,}" for name, one in zip(NAMES, frame.both, strict=True)]
+        return "", [*lines, f"{self.pair.of}: {number(frame)}"]
+
+    def _marked(self) -> Sequence[Sketch]:
+        """What is pointed at, in a column of the two."""
+        sketch, touch, theme = Sketch(), self.touch, self.theme
+        hovered = touch.hovered
+        if hovered is not None and (plate := plate_of(self.layout, hovered)):
+            paths = brackets(plate, hovered - plate.start, self.camera, self.project)
+            if paths:
+                starts, ends = (np.concatenate([path[k : k + 2] for path in paths]) for k in (0, 1))
+                sketch.lines(starts, ends, theme.background, 4.6, round_ends=True)
+                sketch.lines(starts, ends, theme.selection, 2.6, round_ends=True)
+        return [sketch]
+
+    # ---- drawing
+
+    def _draw_beside(self, viewport: Viewport) -> None:
+        """The two, each as the last column is drawn, further left."""
+        x, y, wide, high = (0, 0, *viewport) if len(viewport) == 2 else viewport
+        left, top, column, height = self.columns.scene
+        for k, (slab, painter, sketches) in enumerate(zip(self._slabs, self._painters, self._beside, strict=True)):
+            shift = round((2 - k) * self.columns.wide * wide / self.places.size[0])
+            with clipped((left, top, column, height), self.places.size, (x - shift, y, wide, high)):
+                slab.draw(self._view.camera, viewport=(x - shift, y, wide, high))
+                gloo.set_state(scissor_test=True)
+                painter.draw(sketches)
+        gloo.set_viewport(x, y, wide, high)
