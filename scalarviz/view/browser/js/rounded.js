@@ -13,6 +13,7 @@ export function sureText(number, error) {
   const size = Math.abs(number), sure = Math.floor(-Math.log10(2 * error));   // decimals
   if (size <= error) return `0 \u00b1 ${exponentText(error)}`;
   const power = Math.floor(Math.log10(size)), usual = size >= 1e-3 && size < 1e4;
+  if (power + sure < 0) return `${exponentText(number, 0, true)} \u00b1 ${exponentText(error)}`;   // not even the first digit
   if (usual && sure >= 0) return numberText(number, Math.min(size < 100 ? 4 : 1, sure), true);
   return exponentText(number, Math.max(Math.min(usual ? 3 : 1, power + sure), 0), true);
 }

@@ -1,0 +1,52 @@
+"""Numbers of which not every bit was kept: every digit that is written holds for the number that was recorded."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from scalarviz.view.browser.pack import errors_of, packed, unpacked
+from scalarviz.view.draw.text import figure
+
+MINUS = "\N{MINUS SIGN}"
+
+
+def read(text):
+    """The number that a text says, the unit of its last digit, and the error that it tells (None: none)."""
+    said, _, error = text.replace(MINUS, "-").partition(" ± ")
+    found = re.fullmatch(r"([+-]?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?", said)
+    assert found, text
+    unit = 10.0 ** (int(found[4] or 0) - len(found[3] or ""))
+    return float(said), unit, float(error) if error else None
+
+
+def test_no_digit_is_written_that_rounding_does_not_support(ask):
+    rng = np.random.default_rng(1)
+    cases = []
+    for _ in range(4):  # columns of any size, frames that differ by decades
+        sizes = 10.0 ** rng.uniform(-8, 8, 30) * 10.0 ** rng.uniform(-7, 0, (40, 1))
+        table = np.float32(rng.normal(size=(40, 30)) * sizes)
+        said = packed(table, exact=False)
+        rounded, errors = unpacked(said), errors_of(said)
+        kept = np.broadcast_to(errors, table.shape)
+        assert (np.abs(table.astype(float) - rounded) <= kept * 1.0001).all()
+        cases += zip(rounded.ravel().tolist(), kept.ravel().tolist(), table.ravel().tolist(), strict=True)
+    found = ask("rounded.js", "cases => cases.map(([number, error]) => sureText(number, error))", cases)
+    told = 0
+    for text, (_, error, true) in zip(found, cases, strict=True):
+        number, unit, said = read(text)
+        if said is None:
+            assert unit >= 2 * error * 0.999, (text, error)
+            assert abs(number - true) <= unit / 2 + 1.001 * error, (text, error, true)
+        else:
+            told += 1
+            assert abs(number - true) <= 1.06 * said + (unit / 2 if number else 0), (text, error, true)
+    assert 0 < told < len(cases) / 2
+    assert len(set(found)) > len(cases) / 4  # they are not all the same
+
+
+def test_what_is_exact_is_written_as_ever(ask):
+    rng = np.random.default_rng(2)
+    numbers = (rng.normal(size=500) * 10.0 ** rng.integers(-9, 9, 500)).tolist()
+    assert ask("rounded.js", "numbers => numbers.map(x => sureText(x, 0))", numbers) == list(map(figure, numbers))
