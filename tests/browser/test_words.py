@@ -108,7 +108,7 @@ def test_they_move_with_their_cubes(scripts, subjects):
         home = pose_of(layout.camera, layout.bounds.mean(axis=0))
         pages.again(subject, LARGE, legends="none", density=0.1)
         pages.show(frame)
-        for _ in range(5):
+        for _ in range(6):
             azimuth, elevation = home.azimuth + rng.uniform(-80, 80), rng.uniform(5, 80)
             place, scale = home.place + rng.uniform(-60, 60, 2), home.scale * rng.uniform(0.6, 1.3)
             pose = replace(home, azimuth=azimuth, elevation=elevation, place=place, scale=scale)

@@ -54,8 +54,8 @@ export class Labels {
   constructor(document, project, box, measure, before = null) {
     this.document = document;
     this.measure = measure;
-    this.before = before?.chosen ?? {};
-    this.chosen = {};
+    this.before = before?.chosen ?? Object.create(null); // a plate may be called __proto__
+    this.chosen = Object.create(null);
     this.names = [];
     this.rows = [];
     this.units = [];

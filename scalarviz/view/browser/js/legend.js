@@ -106,21 +106,12 @@ const ICON_SIDE = 13;
 
 /** Names of the marks that some cube shows, the most important first. */
 export function marksOn(shown, detailed) {
-  let bits = 0;
-  for (const mark of shown.flags) bits |= mark;
-  const found = new Set(Object.keys(MARK_BITS).filter((name) => bits & MARK_BITS[name]));
+  const found = new Set(Object.keys(MARK_BITS).filter((name) => shown.bits & MARK_BITS[name]));
   if (found.has("missing") && shown.untrained) {
     found.delete("missing");
     found.add("untrained");
   }
-  const { parameters } = shown.document;
-  for (let k = 0; k < parameters; k++) {
-    const size = Math.abs(shown.drawn[k]);
-    if (size > (1 + 2e-5) * shown.range.high && size < Infinity) {
-      found.add("clipped");
-      break;
-    }
-  }
+  if (shown.clips) found.add("clipped");
   if (!detailed) for (const name of LARGE_MARKS) found.delete(name);
   return Object.keys(MARK_WORDS).filter((name) => found.has(name));
 }

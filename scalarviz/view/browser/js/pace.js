@@ -3,9 +3,13 @@
 
 const STILL_AFTER = 180; // milliseconds without a change
 const MOVING_BUDGET = 1000 / 22; // milliseconds that a picture may take while something moves
-const STILL_BUDGET = 400; // and when all is still
-const COARSEST = 0.4; // device pixels of a CSS pixel, at least
-const FINEST = 2; // finer than the screen has no use, but for smooth edges
+const STILL_BUDGET = 300; // and when all is still
+const FINEST = 2; // device pixels of a CSS pixel: finer than the screen has no use, but for smooth edges
+const COARSER = [0.75, 0.5, 0.4]; // shares of the screen's, while something moves
+const WITHIN_A_FRAME = 20; // what is done within an animation frame took less than was seen
+const GUESS = { true: 40, false: 3 }; // milliseconds of a million pixels by a processor, and by a card
+const WORTH = 0.85; // a coarser picture is drawn where that takes so much less
+const FORGET = 0.99; // what took long may do so no longer: other things run on a machine
 
 /** The rhythm of one player. */
 export class Pace {
@@ -19,7 +23,7 @@ export class Pace {
     this.request = 0;
     this.timer = 0;
     this.movedAt = -Infinity;
-    this.cost = 0; // milliseconds of a million pixels, as measured
+    this.times = new Map(); // milliseconds of a picture by its density, as measured
     this.fence = null;
     this.frames = 0;
     this.waiting = false;
@@ -29,11 +33,17 @@ export class Pace {
     document.addEventListener("visibilitychange", this.visible);
   }
 
+  /** The canvas has another size: what took how long is of no use any more. */
+  resized() {
+    this.times.clear();
+  }
+
   /** Draw into a context from now on. */
   begin(graphics) {
     this.gl = graphics.gl;
     this.fence = null;
-    this.cost = graphics.software ? 60 : 1;
+    this.guess = GUESS[graphics.software];
+    this.times.clear();
   }
 
   /** Something changes, and will perhaps go on: draw soon, and again more finely when it is still. */
@@ -67,36 +77,44 @@ export class Pace {
     if (state === this.gl.TIMEOUT_EXPIRED) return true;
     this.gl.deleteSync(this.fence);
     this.fence = null;
-    const took = performance.now() - this.began;
-    const cost = took / (this.pixels / 1e6);
-    // one that was done within an animation frame took less than was seen
-    this.cost = took < 20 ? Math.min(this.cost, cost) : 0.6 * this.cost + 0.4 * cost;
+    this.#measured(performance.now() - this.began);
     return false;
+  }
+
+  #measured(took) {
+    for (const [density, time] of this.times) this.times.set(density, time * FORGET);
+    const before = this.times.get(this.drawnAt) ?? took;
+    this.times.set(this.drawnAt, took < WITHIN_A_FRAME ? took / 2 : 0.6 * before + 0.4 * took);
+  }
+
+  // How long a picture of so many CSS pixels takes at a density: as it did, or by what the next one to it took.
+  #expected(density, area) {
+    if (this.times.has(density)) return this.times.get(density);
+    const known = [...this.times.keys()].sort((a, b) => Math.abs(a - density) - Math.abs(b - density))[0];
+    const share = known === undefined ? 0 : (density / known) ** 2;
+    return known === undefined ? (this.guess * area * density ** 2) / 1e6 : this.times.get(known) * share;
   }
 
   /** Device pixels of a CSS pixel for the next picture, of so many CSS pixels. */
   density(area) {
-    this.pixels = area;
-    if (this.fixed) return this.#of(area, this.fixed);
+    if (this.fixed) return this.fixed;
     const screen = Math.max(1, Math.min(window.devicePixelRatio || 1, 3));
     const moving = performance.now() - this.movedAt < STILL_AFTER;
-    const budget = moving ? MOVING_BUDGET : STILL_BUDGET;
-    const affordable = Math.sqrt((budget / Math.max(this.cost, 1e-3)) * 1e6 / area);
     const finest = Math.max(screen, FINEST);
-    const least = moving ? COARSEST : screen;
-    // in steps, so that a canvas is not made anew for every picture
-    const chosen = [finest, screen, 0.75 * screen, 0.5 * screen, COARSEST].find((density) => density <= affordable);
-    return this.#of(area, Math.max(chosen ?? COARSEST, least));
+    const choice = moving ? [finest, screen, ...COARSER.map((share) => share * screen)] : [finest, screen];
+    let best = null;
+    for (const density of choice) {
+      const time = this.#expected(density, area);
+      if (time <= (moving ? MOVING_BUDGET : STILL_BUDGET)) return density;
+      if (best === null || time < WORTH * best.time) best = { density, time };
+    }
+    return moving ? best.density : screen;
   }
 
-  #of(area, density) {
-    this.pixels = area * density * density;
-    return density;
-  }
-
-  /** A picture was sent to be drawn. */
-  drawn() {
+  /** A picture was sent to be drawn at that density. */
+  drawn(density) {
     this.frames++;
+    this.drawnAt = density;
     this.began = performance.now();
     this.fence = this.gl.fenceSync(this.gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
     this.gl.flush();

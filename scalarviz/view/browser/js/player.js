@@ -39,6 +39,7 @@ export class Player {
     this.listeners = new Map();
     this.pointer = this.hit = this.chosen = null;
     this.disposed = this.lost = false;
+    this.fresh = 0; // device pixels of a CSS pixel in which the cubes stand there as they are; 0: they do not
     this.shown = new Shown(document);
     this.passing = live ? new Passing() : null;
     this.showing = document.quantities.find(({ name }) => name === quantity) ?? document.quantities[0];
@@ -60,6 +61,12 @@ export class Player {
 
   // ---- elements and context
 
+  // Cubes have to be drawn anew.
+  #changed() {
+    this.fresh = 0;
+    this.pace.ask();
+  }
+
   #makeElements(legends) {
     const make = (name) => this.root.ownerDocument.createElement(name);
     this.box = make("div");
@@ -75,8 +82,8 @@ export class Player {
     above.style.pointerEvents = "none";
     this.overlay = new Overlay(above, this.document, this.view, this.shown, legends);
     this.canvas.addEventListener("webglcontextlost", (event) => {
-      event.preventDefault(); // so that the browser gives it back
       if (this.disposed) return;
+      event.preventDefault(); // so that the browser gives it back
       this.lost = true;
       this.#tell("lost");
     });
@@ -85,7 +92,7 @@ export class Player {
       this.lost = false;
       this.#begin();
       this.#tell("restored");
-      this.pace.ask();
+      this.#changed();
     });
     this.root.append(this.box);
   }
@@ -120,6 +127,7 @@ export class Player {
   show(frame) {
     this.frame = frame;
     this.outdated = true;
+    this.fresh = 0;
     this.pace.move();
   }
 
@@ -134,7 +142,7 @@ export class Player {
     if (!found) throw new Error(`no quantity ${name}; there are ${quantities.map((one) => one.name).join(", ")}`);
     this.showing = found;
     this.outdated = true;
-    this.pace.ask();
+    this.#changed();
   }
 
   /** "dark" or "light". */
@@ -146,7 +154,7 @@ export class Player {
     const { themes } = this.document;
     if (!Object.hasOwn(themes, name)) throw new Error(`no theme ${name}; there are ${Object.keys(themes).join(", ")}`);
     this.look = name;
-    this.pace.ask();
+    this.#changed();
   }
 
   /** How large cubes are: `byValue`: as what they show; those below `threshold` of the range (0 to below 1) hide. */
@@ -158,7 +166,7 @@ export class Player {
     if (!(threshold >= 0 && threshold < 1)) throw new Error(`threshold ${threshold}: allowed is 0 to below 1`);
     this.overlay.sizing = this.cubes.sizing = { byValue: Boolean(byValue), threshold };
     this.overlay.placed = {};
-    this.pace.ask();
+    this.#changed();
   }
 
   /** Whether parallel lines stay parallel; may be set. */
@@ -255,12 +263,14 @@ export class Player {
 
   #viewed() {
     this.#tell("pose", this.view.pose);
+    this.fresh = 0;
     this.pace.move();
   }
 
   #resized() {
     this.view.resize(this.box.clientWidth, this.box.clientHeight);
-    this.pace.ask();
+    this.pace.resized();
+    this.#changed();
   }
 
   #named(hit) {
@@ -283,14 +293,22 @@ export class Player {
   #step() {
     if (this.disposed || this.lost) return;
     this.view.step();
-    this.draw();
+    const { width, height, type } = this.view;
+    const density = this.pace.density(width * height * type * type);
+    if (density === this.fresh) this.#write(); // only words and marks changed
+    else this.#draw(density);
   }
 
   /** Draw at once. */
   draw() {
-    if (this.disposed || this.lost) return;
+    const { width, height, type } = this.view;
+    if (!this.disposed && !this.lost) this.#draw(this.pace.density(width * height * type * type));
+  }
+
+  // Cubes and words, at so many device pixels of a CSS pixel.
+  #draw(fineness) {
     const { width, height, type, camera } = this.view;
-    const density = type * this.pace.density(width * height * type * type);
+    const density = type * fineness;
     const [across, down] = [Math.max(1, Math.round(width * density)), Math.max(1, Math.round(height * density))];
     if (this.canvas.width !== across || this.canvas.height !== down) {
       this.canvas.width = across;
@@ -308,12 +326,19 @@ export class Player {
     this.ground.drawFlow(camera, theme, across / width, across, down);
     if (this.frame) this.cubes.draw(camera, theme, across / width);
     gl.disable(gl.SCISSOR_TEST);
-    this.pace.drawn();
+    this.pace.drawn(fineness);
+    this.fresh = fineness;
     this.overlay.density = across / width;
-    this.#point();
-    this.overlay.draw(this.frame, theme, this.tables, this, this.cubes.detailed(camera, across / width));
-    if (this.passing && this.shown.growing) this.pace.ask();
+    this.#write();
+    if (this.passing && this.shown.growing) this.#changed();
     this.#tell("drawn", this.frame);
+  }
+
+  // What lies over the cubes.
+  #write() {
+    this.#point();
+    const detailed = this.cubes.detailed(this.view.camera, this.overlay.density);
+    this.overlay.draw(this.frame, this.document.themes[this.look], this.tables, this, detailed);
   }
 
   // Draw nothing below the foot of the scene.

@@ -65,6 +65,7 @@ export class Shown {
       this.bufferGrowth.refit();
     }
     this.quantity = quantity;
+    this.told = new Map();
     this.#fill(frame, quantity);
     const known = this.#mark(frame, quantity);
     const clock = known && !this.anyKnown ? null : seconds; // the range so far was of nothing
@@ -148,7 +149,11 @@ export class Shown {
 
   /** The range of each tensor by its name, its largest magnitude where numbers have no signs; none without a number. */
   get extents() {
-    const found = {};
+    return this.#once("extents", () => this.#extents());
+  }
+
+  #extents() {
+    const found = Object.create(null); // a tensor may be called __proto__
     for (const tensor of this.tensors) {
       const [start, stop] = flatSpan(tensor);
       let [known, top] = [false, 0];
@@ -187,6 +192,24 @@ export class Shown {
 
   /** Share of the weights beyond the range; infinities count, NaN does not. */
   get clippedShare() {
-    return clippedShare(this.numbers, this.v, this.spans);
+    return this.#once("clipped", () => clippedShare(this.numbers, this.v, this.spans));
+  }
+
+  /** The bits of all marks that some cube has. */
+  get bits() {
+    return this.#once("bits", () => this.flags.reduce((bits, mark) => bits | mark, 0));
+  }
+
+  /** Whether some number is drawn at an end of the range that it lies beyond. */
+  get clips() {
+    const beyond = (1 + 2e-5) * this.range.high; // as the shader decides
+    const numbers = this.drawn.subarray(0, this.document.parameters);
+    return this.#once("clips", () => numbers.some((x) => Math.abs(x) > beyond && Math.abs(x) < Infinity));
+  }
+
+  // What is asked for at every picture is worked out once for a frame.
+  #once(what, work) {
+    if (!this.told.has(what)) this.told.set(what, work());
+    return this.told.get(what);
   }
 }

@@ -43,10 +43,14 @@ export class Taken {
     const long = Math.hypot(end[0] - start[0], end[1] - start[1]);
     if (!Number.isFinite(long)) return;
     const count = Math.min(Math.max(2, Math.floor(long / RASTER) + 1), LONGEST_LINE);
+    let before = -1; // a cell counts once for a line, however many of its points are in it
     for (let k = 0; k < count; k++) {
       const share = k / (count - 1);
       const [column, row] = [0, 1].map((n) => Math.trunc((start[n] + share * (end[n] - start[n]) - this.box[n]) / RASTER));
-      if (column >= 0 && row >= 0 && column < this.across && row < this.down) this.costs[row * this.across + column] += 0.12;
+      if (column < 0 || row < 0 || column >= this.across || row >= this.down) continue;
+      const cell = row * this.across + column;
+      if (cell !== before) this.costs[cell] += 0.12;
+      before = cell;
     }
   }
 

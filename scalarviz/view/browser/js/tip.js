@@ -21,7 +21,7 @@ export function parameterName(document, index) {
 export function unitName(document, row, unit) {
   const last = document.stages.at(-1)?.name;
   const names = row === "input" ? document.names.inputs : row === last ? document.names.outputs : [];
-  const kind = row === "input" ? "input" : row === last ? "output" : `${row} ${document.rows[row] ?? ""}`.trim();
+  const kind = row === "input" ? "input" : row === last ? "output" : `${row} ${Object.hasOwn(document.rows, row) ? document.rows[row] : ""}`.trim();
   return names[unit] === undefined ? `${kind}[${unit}]` : `${kind} ${names[unit]}`;
 }
 
