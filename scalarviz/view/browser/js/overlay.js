@@ -37,8 +37,14 @@ export class Overlay {
 
   /** The cube that is drawn at a point in logical pixels, or null. */
   pick(at) {
-    if (this.legends !== "none" && at[1] > this.view.foot) return null;
+    if (at[1] > this.foot) return null;
     return pickCube(this.document.plates, this.view.camera, at, this.density, this.shares);
+  }
+
+  /** Down to where cubes are drawn: where they were moved never below the legends. */
+  get foot() {
+    const { moved, strip, box, height } = this.view;
+    return moved && strip && this.legends !== "none" ? box[1] + box[3] : height;
   }
 
   /** How large a cube is beside the largest, by plate and element; null while all are as large as can be. */
@@ -98,7 +104,7 @@ export class Overlay {
     const same = this.placed.camera === camera;
     if (same && this.placed.decades === decades) return;
     this.placed = { camera, decades };
-    const among = [0, 0, this.view.width, this.view.foot];
+    const among = [0, 0, this.view.width, this.foot];
     this.places = new ValuePlaces(this.document, camera, moved, decades, (at) => this.#largest(at), among);
     if (same) return;
     const { words, plates } = this.document;

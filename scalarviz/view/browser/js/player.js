@@ -344,8 +344,8 @@ export class Player {
   // Draw nothing below the foot of the scene.
   #clip(across, down) {
     const { gl } = this.graphics;
-    const foot = Math.round((this.view.foot / this.view.height) * down);
-    if (foot >= down || this.overlay.legends === "none") return;
+    const foot = Math.round((this.overlay.foot / this.view.height) * down);
+    if (foot >= down) return;
     gl.enable(gl.SCISSOR_TEST);
     gl.scissor(0, down - foot, across, foot);
   }

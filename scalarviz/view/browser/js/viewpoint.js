@@ -132,11 +132,6 @@ export class Viewpoint {
     this.#move(wanted ? parallelPose(this.pose) : perspectivePose(this.pose, away));
   }
 
-  /** Down to where cubes are drawn when they were moved: never below the legends. */
-  get foot() {
-    return this.moved && this.strip ? this.box[1] + this.box[3] : this.height;
-  }
-
   /** Set out for the view that shows everything; at once where motion is not wanted. */
   fit() {
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) this.set(this.home);
