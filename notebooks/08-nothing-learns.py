@@ -1,0 +1,211 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Nothing learns
+#
+# The code runs, no error is raised, and the network does not learn. That is the most common evening of everyone who
+# trains networks. Five such networks lie in our clinic.
+#
+# **The question of this lesson: how do you find out what is wrong, without guessing?**
+#
+# You need: layers and gradients (lessons 03 and 06). It takes about 20 minutes.
+
+# %%
+import numpy as np
+from PIL import Image
+
+import scalarviz as sv
+from scalarviz import nn, optim
+from scalarviz.errors import DivergedError
+
+# %% [markdown]
+# ## The healthy one
+#
+# Are two bits equal? Two inputs, six hidden units, one output.
+
+# %%
+BITS, EQUAL = [[0, 0], [0, 1], [1, 0], [1, 1]], [[1], [0], [0], [1]]
+
+
+def network(bend=nn.Tanh, bias=True, lr=0.1, first_bias=None, every=None):
+    net = nn.Sequential(nn.Linear(2, 6, bias=bias, seed=0), bend(), nn.Linear(6, 1, bias=bias, seed=1))
+    if first_bias is not None:
+        net[0].bias.data = np.full(6, first_bias)
+    if every is not None:
+        for parameter in net.parameters():
+            parameter.data = np.full(parameter.shape, every)
+    sgd = optim.SGD(net.parameters(), lr=lr)
+    return sv.Run(net, nn.MSELoss(), sgd, data=(BITS, EQUAL), engine="numpy", dtype="float64")
+
+
+# %% [markdown]
+# A doctor has an order of questions, and asks the same ones each time. Ours are five:
+#
+# 1. What does it **answer**?
+# 2. Is there a **gradient**, in each layer?
+# 3. How large are the **weights**?
+# 4. What do the **hidden units** say to the four questions?
+# 5. Do hidden units **differ** from each other?
+
+
+# %%
+def train(run, steps=2000):
+    try:
+        run.step(steps)
+    except DivergedError:
+        print("training broke off")
+    return run
+
+
+# %%
+def examine(run):
+    opened = run.open()
+    first, last = (opened.gradient[t.span] for t in run.tensors if t.name in ("0.weight", "2.weight"))
+    hidden = opened.rows["1"]
+    print(f"loss      {opened.loss:.3g}   answers {run.predict(BITS).ravel().round(2)}")
+    print(f"gradients first layer {abs(first).max():.2g}, last layer {abs(last).max():.2g}")
+    print(f"weights   largest {abs(run.values).max():.3g}")
+    print(f"hidden    from {hidden.min():.3g} to {hidden.max():.3g}")
+    print(f"units     {len(np.unique(hidden.round(9), axis=0))} different ones of {len(hidden)}")
+
+
+healthy = network()
+examine(healthy)
+
+# %% [markdown]
+# That is before the first step. **Predict:** which of these lines will look different after 2000 steps, if all goes
+# well?
+
+# %%
+examine(train(healthy))
+
+# %%
+assert np.allclose(healthy.predict(BITS), EQUAL, atol=0.01)
+assert abs(healthy.open().gradient).max() < 1e-6
+
+# %% [markdown]
+# All four answers are right, and the gradient is nearly 0, because there is nothing left to learn. So mind: **a small
+# gradient is a sign of illness only while the answers are wrong.**
+#
+# ## Five patients
+#
+# Each has one of these illnesses. Who has which was drawn by lot.
+#
+# | word | what was done |
+# |---|---|
+# | `symmetric` | all weights of the network begin with the same number |
+# | `rate` | the learning rate is 100 times too large |
+# | `dead` | hidden units are rectifiers (negative sums become 0), and their biases begin far below 0 |
+# | `saturated` | hidden units are sigmoids, and their biases begin far above 0 |
+# | `bias` | there are no biases |
+
+# %%
+ILLNESSES = {
+    "symmetric": {"every": 0.3},
+    "rate": {"lr": 10.0},
+    "dead": {"bend": nn.ReLU, "first_bias": -5.0},
+    "saturated": {"bend": nn.Sigmoid, "first_bias": 30.0},
+    "bias": {"bias": False},
+}
+lot = np.random.default_rng(11).permutation(list(ILLNESSES))
+who = dict(zip("ABCDE", map(str, lot), strict=True))
+
+# %% [markdown]
+# (Do not print `who`. You will find out.)
+#
+# **Before you look at any of them:** for each illness, write down which of the five questions should give it away.
+
+# %%
+patients = {}
+for name, illness in who.items():
+    patients[name] = train(network(**ILLNESSES[illness]))
+    assert not np.allclose(patients[name].predict(BITS), EQUAL, atol=0.3)
+
+# %% [markdown]
+# ### Patient A
+
+# %%
+examine(patients["A"])
+
+# %% [markdown]
+# ### Patient B
+
+# %%
+examine(patients["B"])
+
+# %% [markdown]
+# ### Patient C
+
+# %%
+examine(patients["C"])
+
+# %% [markdown]
+# ### Patient D
+
+# %%
+examine(patients["D"])
+
+# %% [markdown]
+# ### Patient E
+
+# %%
+examine(patients["E"])
+
+# %% [markdown]
+# ### An X-ray
+#
+# The weights of the first layers, as cubes. Each layer is divided by its largest weight, so that all can be seen.
+
+
+# %%
+def xray(size=(680, 420)):
+    weights = {name: run.model[0].weight.data for name, run in patients.items()}
+    plates = {name: weight / abs(weight).max() for name, weight in weights.items()}
+    return Image.fromarray(sv.view.render(plates, size, theme="light"))
+
+
+xray()
+
+# %% [markdown]
+# ## Now you
+#
+# Which illness has each of them? Write `"symmetric"`, `"rate"`, `"dead"`, `"saturated"` or `"bias"`.
+
+# %% tags=["exercise: patient-a"]
+answer = ...
+sv.check.answer(answer, lambda: who["A"], hint="How large are its weights?")
+
+# %% tags=["exercise: patient-b"]
+answer = ...
+sv.check.answer(answer, lambda: who["B"], hint="Look at its four answers one by one. Which is wrong?")
+
+# %% tags=["exercise: patient-c"]
+answer = ...
+sv.check.answer(answer, lambda: who["C"], hint="Is its gradient small, or is it 0?")
+
+# %% tags=["exercise: patient-d"]
+answer = ...
+sv.check.answer(answer, lambda: who["D"], hint="What do its hidden units say? Is the gradient 0?")
+
+# %% tags=["exercise: patient-e"]
+answer = ...
+sv.check.answer(answer, lambda: who["E"], hint="How many different units has it?")
+
+# %% [markdown]
+# Then think of a cure for each: one line of `network(...)` is enough. Which of them would have recovered with more
+# steps? Try it: `train(patients["A"], 20_000)`.
+#
+# ## To remember
+#
+# **Ask the same questions in the same order: answers, gradients, weights, hidden units, and whether they differ.**

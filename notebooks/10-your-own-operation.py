@@ -1,0 +1,227 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Your own operation
+#
+# Plus, times, tanh: an engine has a table of such operations. You can add a line to it, and everything else (the chain
+# rule, the pictures, the fast kernels) works with yours as with its own.
+#
+# **The question of this lesson: how much does an engine have to know about an operation?**
+#
+# You need: a rule and its check (lesson 09), why one unit cannot learn XOR (lesson 03). It takes about 15 minutes.
+
+# %%
+import itertools
+import time
+
+import numpy as np
+from PIL import Image
+
+import scalarviz as sv
+from scalarviz import nn, optim
+from scalarviz.run import Scene
+from scalarviz.run.panels import Axis, PlaneMap, Points
+
+# %% [markdown]
+# ## A bump
+#
+# `tanh` and the sigmoid rise from one side to the other. We want a function that is large in the **middle** and small
+# on both sides: `exp(-a * a)`.
+
+# %%
+a = np.linspace(-2, 2, 9)
+for at, value in zip(a, np.exp(-a * a), strict=True):
+    print(f"{at:5.1f}  {'#' * round(30 * value)} {value:.2f}")
+
+# %% [markdown]
+# **Predict:** where is its slope 0? Where is it positive, where negative?
+#
+# By the chain rule: the slope of `exp` is its own result, call it `y`; the slope of `-a * a` is `-2 * a`. So the slope
+# is `-2 * a * y`.
+#
+# ## One line
+#
+# A name, the names of what goes in, the value, and one slope for each input, written as texts. In a slope `y` means the
+# result.
+
+# %%
+bump = sv.register("bump", "a", "exp(-a * a)", ("-2 * a * y",))
+
+# %% [markdown]
+# That is all that the engine has to know: **a value and its slopes.** `backward()` does the rest. (A name can be taken
+# once. If you run that cell again, restart the kernel or take another name.)
+
+# %%
+a = sv.Value(0.5)
+z = 3 * bump(a) + a
+z.backward()
+print(f"slope of z by a: {a.grad:.4f}")
+assert np.isclose(a.grad, 3 * -2 * 0.5 * np.exp(-0.25) + 1)
+sv.draw(z)
+
+# %% [markdown]
+# ## Trust, but check
+#
+# Nobody stops you from writing a wrong slope. Nudging does:
+
+# %%
+print("bump:", bool(sv.gradcheck(bump, 0.5)))
+careless = sv.register("careless", "a", "exp(-a * a)", ("-2 * a",))
+print("with a slope that forgets y:", bool(sv.gradcheck(careless, 0.5)))
+assert sv.gradcheck(bump, 0.5)
+assert not sv.gradcheck(careless, 0.5)
+
+
+# %% [markdown]
+# ## What is it good for?
+#
+# In lesson 03 one unit could not learn XOR, because a line has only two sides. A bump has a **middle**.
+#
+# **Predict:** one unit, two weights, a bias, and our bump at the end. Can it?
+
+
+# %%
+class Bump(nn.Module):
+    def forward(self, x):
+        return [bump(value) for value in x]
+
+
+BITS, WANTED = np.array([[0.0, 0], [0, 1], [1, 0], [1, 1]]), np.array([[0.0], [1], [1], [0]])
+
+
+def make_run(bend, engine="numba"):
+    net = nn.Sequential(nn.Linear(2, 1), bend)
+    net[0].weight.data, net[0].bias.data = [[1.0, 0.5]], [0.0]
+    sgd = optim.SGD(net.parameters(), lr=0.5)
+    return sv.Run(net, nn.MSELoss(), sgd, data=(BITS, WANTED), engine=engine, dtype="float64")
+
+
+# %%
+for name, bend in (("sigmoid", nn.Sigmoid()), ("tanh", nn.Tanh()), ("bump", Bump())):
+    with make_run(bend) as run:
+        run.step(3000)
+        print(f"{name:8} {run.predict(BITS).ravel().round(2)}")
+
+# %% [markdown]
+# Three numbers learn what twelve were needed for before. It lays its bump along the line on which `0 1` and `1 0` lie:
+
+# %%
+run = make_run(Bump())
+run.step(3000)
+corners = Axis("x", -0.2, 1.2), Axis("y", -0.2, 1.2)
+plane = PlaneMap(
+    "output", *corners, span=(0, 1), says=("0", "1"), cells=24, points=lambda _: Points(BITS, WANTED[:, 0])
+)
+scene = Scene("bump", run, BITS[1], WANTED[1], ("x", "y"), ("out",), panels=(plane,))
+Image.fromarray(sv.view.render(scene, (680, 420), theme="light"))
+
+# %%
+assert np.allclose(run.predict(BITS), WANTED, atol=0.05)
+w0, w1, bias = run.values
+print(f"the middle of the bump: {w0:.2f} * x + {w1:.2f} * y = {-bias:.2f}")
+assert abs(w0 + bias) < 0.1
+assert abs(w1 + bias) < 0.1
+
+# %% [markdown]
+# (It depends on the start. From many others it ends elsewhere: try `net[0].bias.data = [0.5]`.)
+#
+# ## At the speed of a kernel
+#
+# Your line was a text, and each engine translates it into its own code: `objects` into Python, `numba` into machine
+# code. So the formula was written once, and the numbers are the same.
+
+# %%
+weights, seconds = {}, {}
+for engine in ("objects", "numba"):
+    with make_run(Bump(), engine) as run:
+        run.step(10)
+        began = time.perf_counter()
+        run.step(500)
+        seconds[engine] = time.perf_counter() - began
+        weights[engine] = run.values.copy()
+
+# %%
+print("the same weights to 12 digits:", np.allclose(weights["objects"], weights["numba"], atol=1e-12))
+print("numba is more than 20 times faster:", seconds["objects"] > 20 * seconds["numba"])
+assert np.allclose(weights["objects"], weights["numba"], atol=1e-12)
+
+# %% [markdown]
+# ## Two inputs
+#
+# With two inputs there are two slopes. The length of an arrow with the sides `a` and `b`:
+
+# %%
+length = sv.register("length", "a b", "sqrt(a * a + b * b)", ("a / y", "b / y"))
+a, b = sv.Value(3.0), sv.Value(4.0)
+length(a, b).backward()
+print(length(a, b).data, a.grad, b.grad)
+assert (a.grad, b.grad) == (0.6, 0.8)
+assert sv.gradcheck(length, 3.0, 4.0)
+
+# %% [markdown]
+# ## Now you
+#
+# `own` registers under a new name each time, so that you may run a cell again.
+
+# %%
+numbers = itertools.count(1)
+
+
+def own(names, value, slopes):
+    if ... in (value, *slopes):
+        return ...
+    return sv.register(f"own{next(numbers)}", names, value, slopes)
+
+
+# %% [markdown]
+# **1. A cube.** Write the slope of `a * a * a`, as a text.
+
+# %% tags=["exercise: cube"]
+slope = ...
+sv.check.backward(own("a", "a * a * a", (slope,)))
+
+# %% [markdown]
+# **2. A soft step.** `a / (1 + abs(a))` is a bend that is quick to compute. Its slope is 1 at 0 and gets smaller on
+# both sides. Write it (you may use `abs(a)`).
+
+# %% tags=["exercise: soft-step"]
+slope = ...
+sv.check.backward(own("a", "a / (1 + abs(a))", (slope,)))
+
+# %% [markdown]
+# **3. Two inputs.** The difference of squares, `a * a - b * b`. Write both slopes.
+
+# %% tags=["exercise: two-slopes"]
+by_a, by_b = ..., ...
+sv.check.backward(own("a b", "a * a - b * b", (by_a, by_b)))
+
+# %% [markdown]
+# **4. A layer of it.** Write a module that computes the bump of one weighted sum of three inputs, without a bias.
+
+
+# %% tags=["exercise: bump-unit"]
+class BumpUnit(nn.Module):
+    def __init__(self):
+        self.weight = nn.Parameter([0.3, -0.2, 0.5])
+
+    def forward(self, x):
+        return ...
+
+
+sv.check.module(BumpUnit, like=nn.Sequential(nn.Linear(3, 1, bias=False), Bump()))
+
+# %% [markdown]
+# ## To remember
+#
+# **Of an operation an engine has to know its value and its slopes; the chain rule does everything else.**
