@@ -205,7 +205,8 @@ sv.check.answer(answer, lambda: who["E"], hint="How many different units has it?
 # %% [markdown]
 # Then think of a cure for each: one line of `network(...)` is enough. Which of them would have recovered with more
 # steps? Try it: `train(patients["A"], 20_000)`.
-#
+
+# %% [markdown]
 # ## To remember
 #
 # **Ask the same questions in the same order: answers, gradients, weights, hidden units, and whether they differ.**

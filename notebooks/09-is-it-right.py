@@ -149,6 +149,7 @@ def by_nudging(net, h=1e-5):
     return np.array(found)
 
 
+# %%
 def by_backward(net):
     net.zero_grad()
     loss_of(net).backward()

@@ -75,7 +75,7 @@ def test_its_pictures_are_those_of_a_fresh_run(number, made_anew):
     for fresh, kept in zip(pictures(made_anew(number)), pictures(stored(number)), strict=True):
         assert fresh.shape == kept.shape
         assert (np.abs(fresh - kept).max(axis=2) > 24).mean() < 0.01  # edges differ by the driver
-        assert (np.abs(kept - kept[0, 0]).max(axis=2) > 24).mean() > 0.03  # something is drawn
+        assert (np.abs(kept - kept[0, 0]).max(axis=2) > 24).mean() > 0.01  # something is drawn
 
 
 @each_lesson
