@@ -50,3 +50,29 @@ def test_what_is_exact_is_written_as_ever(ask):
     rng = np.random.default_rng(2)
     numbers = (rng.normal(size=500) * 10.0 ** rng.integers(-9, 9, 500)).tolist()
     assert ask("rounded.js", "numbers => numbers.map(x => sureText(x, 0))", numbers) == list(map(figure, numbers))
+
+
+def test_a_ratio_is_as_sure_as_its_parts(ask):
+    """Update beside value, both rounded: what is written holds for the ratio of what was recorded."""
+    rng = np.random.default_rng(3)
+    weight, update = (np.float32(rng.normal(size=(50, 40)) * 10.0 ** rng.uniform(-6, 0, (50, 1))) for _ in range(2))
+    tables = {"weight": packed(weight, exact=False), "update": packed(update, exact=False)}
+    errors = {name: errors_of(said).tolist() for name, said in tables.items()}
+    rows = {name: unpacked(said).astype(float).tolist() for name, said in tables.items()}
+    found = ask(
+        "rounded.js",
+        """({ errors, rows }) => rows.weight.flatMap((weight, k) => weight.map((_, index) => {
+            const texels = { weight, update: rows.update[k] };
+            const ratio = texels.update[index] === 0 ? 0 : Math.abs(texels.update[index] / weight[index]);
+            return sureText(ratio, errorOf({ texels, errors }, "update/value", index));
+        }))""",
+        {"errors": errors, "rows": rows},
+    )
+    true = (np.abs(update.astype(float)) / np.abs(weight.astype(float))).ravel()
+    unsure = {"?", "NaN", "+∞"}
+    for text, ratio in zip(found, true, strict=True):
+        if text not in unsure:
+            number, unit, said = read(text)
+            allowed = unit if said is None else 1.06 * said + (unit / 2 if number else 0)
+            assert abs(number - ratio) <= allowed, (text, ratio)
+    assert 0 < sum(text in unsure for text in found) < len(found) / 2

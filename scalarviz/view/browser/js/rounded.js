@@ -10,8 +10,9 @@ import { exponentText, figureText, numberText } from "./numbers.js";
  */
 export function sureText(number, error) {
   if (!(error > 0) || !Number.isFinite(number)) return figureText(number);
+  if (!Number.isFinite(error)) return "?";   // a ratio to what may be 0
   const size = Math.abs(number), sure = Math.floor(-Math.log10(2 * error));   // decimals
-  if (size <= error) return `0 \u00b1 ${exponentText(error)}`;
+  if (size <= error) return `0 \u00b1 ${exponentText(size + error)}`;
   const power = Math.floor(Math.log10(size)), usual = size >= 1e-3 && size < 1e4;
   if (power + sure < 0) return `${exponentText(number, 0, true)} \u00b1 ${exponentText(error)}`;   // not even the first digit
   if (usual && sure >= 0) return numberText(number, Math.min(size < 100 ? 4 : 1, sure), true);
@@ -29,5 +30,7 @@ export function errorOf({ texels, errors }, quantity, index) {
   if (quantity === "|gradient|") return of("gradient");
   if (quantity !== "update/value") return of(quantity);
   const [update, weight] = [Math.abs(texels.update[index]), Math.abs(texels.weight[index])];
-  return (of("update") + (of("weight") * update) / weight) / Math.max(weight - of("weight"), Number.MIN_VALUE);
+  const least = weight - of("weight");   // the value may be as small as this
+  if (!(least > 0)) return of("update") || of("weight") ? Infinity : 0;
+  return (of("update") + (of("weight") * update) / weight) / least;
 }
