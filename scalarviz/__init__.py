@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from . import mistakes as mistakes
     from . import view as view
     from .front import *  # noqa: F403  # type checkers see each name
+    from .lessons.opening import lesson as lesson
     from .view.cell.live import live as live
     from .view.drawn import draw as draw
     from .view.recorded.recording import Recording as Recording
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
 else:
     # This file runs before any other, and a command has to answer Ctrl-C before NumPy is loaded: so it loads nothing.
     of_view = {
-        "Recording": ".view.recorded.recording", "draw": ".view.drawn", "live": ".view.cell.live",
-        "load_recording": ".view.recorded.recording",
+        "Recording": ".view.recorded.recording", "draw": ".view.drawn", "lesson": ".lessons.opening",
+        "live": ".view.cell.live", "load_recording": ".view.recorded.recording",
     }  # fmt: skip
-    """Names that the view makes, and where."""
+    """Names of the view and of what stands on it, and where they are made."""
 
     def __getattr__(name: str) -> Any:
         """Load a folder, or the names of ``front``, when they are first used; ``sv.view`` alone needs vispy."""

@@ -23,6 +23,7 @@ COMMANDS = {
     "scenes": "List the scenes.",
     "tour": "A minute through all of it, in one window.",
     "replay": "Show a recording (--recording makes one), or two beside each other with their difference.",
+    "lessons": "List the lessons; with a folder, copy their notebooks there.",
     "doctor": "Say what works here, and what to install for what does not.",
     "warmup": "Compile the kernels into the cache, so that later starts are quick.",
 }
@@ -149,6 +150,15 @@ def _add_tools(app: Any) -> None:
     )
     table = typer.Option(False, "--ops", show_default=False, help="What each engine makes of each operation instead.")
     scene_file = typer.Argument(None, metavar="SCENE", show_default=False, help="With --ops: also those it registers.")
+
+    place = typer.Argument(None, metavar="FOLDER", show_default=False, help="Where the notebooks are copied to.")
+    anew = typer.Option(False, "--overwrite", show_default=False, help="Replace files there that differ.")
+
+    @app.command("lessons", help=COMMANDS["lessons"])  # type: ignore[untyped-decorator]
+    def lessons(folder: str | None = place, overwrite: bool = anew) -> int:
+        from .lessons import lessons as list_or_copy
+
+        return _interruptible(lambda: list_or_copy(folder, overwrite))
 
     @app.command("doctor", help=COMMANDS["doctor"])  # type: ignore[untyped-decorator]
     def doctor(scene: str | None = scene_file, report: bool = versions, ops: bool = table) -> int:

@@ -98,6 +98,7 @@ TABLE = {
         *of(lambda x: sv.register("bad", "a", x, ("1",)), None, 3, "", "a +", "b", "open(a)", "a.b", "a[0]"),
         *of(lambda x: sv.register("bad", "a", "a", x), None, "1", (), ("1", "1"), (1,), ("b",), ("1 +",)),
     ],
+    "lesson": of(sv.lesson, None, True, 6.0, "six", "", -1, [6]),
     "live": [
         *of(sv.live, None, "rgb", 3.0, object(), {}, [], nn.Linear),
         *of(lambda x: sv.live(net(), display=x), None, 3, "video"),

@@ -37,6 +37,7 @@ FLOORS = {
     "scalarviz.mistakes": 5,
     "scalarviz.view": 6,
     "scalarviz.scenes": 7,
+    "scalarviz.lessons": 7,
     "scalarviz.cli": 8,
     "scalarviz.__main__": 9,
     "scalarviz.front": 6,  # the names that need no view

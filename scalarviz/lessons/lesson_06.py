@@ -1,0 +1,29 @@
+"""The chain rule with its numbers: a network of nine numbers that can be opened."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..nn import Linear, MSELoss, Sequential, Tanh
+from ..optim import SGD
+from ..run import Run, Scene, Story
+from ..run.panels import LossCurve
+
+SAMPLE, TARGET = np.array([1.0, 0.5]), np.array([1.0])
+
+
+def scene(seed: int | None = None) -> Scene:
+    """Two inputs, two hidden units, one output; without a seed the numbers of the lesson."""
+    net = Sequential(Linear(2, 2, seed=seed or 0), Tanh(), Linear(2, 1, seed=(seed or 0) + 1))
+    if seed is None:
+        numbers = {
+            "0.weight": [[0.5, -1.0], [1.5, 0.5]],
+            "0.bias": [0.1, -0.2],
+            "2.weight": [[2.0, -0.5]],
+            "2.bias": [0.3],
+        }
+        net.load_state_dict(numbers)
+    data = SAMPLE[None], TARGET[None]
+    run = Run(net, MSELoss(), SGD(net.parameters(), lr=0.1), data=data, engine="numpy", dtype="float64")
+    story = Story("The output should become 1.")
+    return Scene("chain", run, SAMPLE, TARGET, ("x0", "x1"), ("out",), (LossCurve(),), story=story)

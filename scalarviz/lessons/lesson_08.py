@@ -1,0 +1,76 @@
+"""Nothing learns: a network with one thing wrong, and the seed says which."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..nn import Linear, Module, MSELoss, ReLU, Sequential, Sigmoid, Tanh
+from ..optim import SGD
+from ..run import Run, Scene, Story
+from ..run.panels import LossCurve
+
+BITS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+WANTED = np.array([[0.0], [1.0], [1.0], [0.0]])
+LR = 0.1
+
+
+def layers(activation: Callable[[], Module], seed: int, bias: bool = True) -> tuple[Linear, Linear, Sequential]:
+    """Two inputs, four hidden units, one output; both layers, and the network."""
+    first, second = Linear(2, 4, bias, seed=seed), Linear(4, 1, bias, seed=seed + 100)
+    return first, second, Sequential(first, activation(), second)
+
+
+def sound(seed: int) -> tuple[Sequential, float]:
+    """Nothing is wrong with this one."""
+    return layers(Tanh, seed)[2], LR
+
+
+def symmetric(seed: int) -> tuple[Sequential, float]:
+    """All weights of a layer begin with one number."""
+    first, second, net = layers(Tanh, seed)
+    for layer in (first, second):
+        layer.weight.data = np.full(layer.weight.shape, 0.5)
+        assert layer.bias is not None
+        layer.bias.data = np.zeros(layer.bias.shape)
+    return net, LR
+
+
+def too_fast(seed: int) -> tuple[Sequential, float]:
+    """The learning rate is a hundred times too large."""
+    return layers(Tanh, seed)[2], 100 * LR
+
+
+def dead(seed: int) -> tuple[Sequential, float]:
+    """No rectifier lets anything through."""
+    first, _, net = layers(ReLU, seed)
+    assert first.bias is not None
+    first.bias.data = np.full(4, -5.0)
+    return net, LR
+
+
+def saturated(seed: int) -> tuple[Sequential, float]:
+    """Every sigmoid stands where it is flat."""
+    first, _, net = layers(Sigmoid, seed)
+    assert first.bias is not None
+    first.bias.data = np.full(4, 30.0)
+    return net, LR
+
+
+def no_bias(seed: int) -> tuple[Sequential, float]:
+    """Without biases the answer to (0, 0) is always 0: here 1 is wanted."""
+    return layers(Tanh, seed, bias=False)[2], LR
+
+
+TROUBLES = (symmetric, too_fast, dead, saturated, no_bias, sound)
+"""The seed chooses one: its rest by six."""
+
+
+def scene(seed: int = 0) -> Scene:
+    """Exclusive or that may never be learnt: find out why."""
+    net, rate = TROUBLES[seed % len(TROUBLES)](seed)
+    wanted = WANTED if net[0].bias is not None else 1 - WANTED
+    run = Run(net, MSELoss(), SGD(net.parameters(), lr=rate), data=(BITS, wanted), engine="numpy")
+    story = Story("Four answers should become right; do they?")
+    return Scene("trouble", run, BITS[1], wanted[1], ("a", "b"), ("out",), (LossCurve(),), story=story)

@@ -1,0 +1,79 @@
+"""`lesson`: the live scene of a lesson, in a notebook's cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ..arguments import explained
+from ..checks import integer
+from ..errors import TypeMismatchError, UnknownNameError, listing, shown
+from ..run.scene import Scene
+from ..view.cell.live import live
+
+
+def numbers() -> tuple[str, ...]:
+    """The lessons that have a scene, ``("02", "03", ...)``."""
+    return tuple(sorted(path.stem.removeprefix("lesson_") for path in Path(__file__).parent.glob("lesson_[0-9]*.py")))
+
+
+def scene_of(number: str | int, seed: int | None = None) -> Scene:
+    """The scene of a lesson, not shown yet.
+
+    Parameters
+    ----------
+    number : str or int
+        ``"06"``, ``"6"`` or 6.
+    seed : int, optional
+        Of its first weights; default: that of the lesson's own pictures.
+
+    Raises
+    ------
+    UnknownNameError
+        No such lesson has a scene.
+    TypeMismatchError, InputError
+        The number is none; the seed is no whole number >= 0.
+    """
+    given: Any = number
+    if isinstance(given, bool) or not isinstance(given, str | int):
+        raise TypeMismatchError(f"lesson: the number is a text such as '06', got {type(given).__name__} {shown(given)}")
+    name = str(given).strip().zfill(2)
+    if name not in numbers():
+        raise UnknownNameError(f"lesson: no lesson {shown(given)} has a scene; there are {listing(numbers())}")
+    made: Any = import_module(f".lesson_{name}", __package__)
+    scene: Scene = made.scene() if seed is None else made.scene(integer("lesson: seed", seed, 0, 2**63))
+    return scene
+
+
+@explained(name="lesson")
+def lesson(number: str | int, hide: Iterable[str] = (), seed: int | None = None, **more: Any) -> Any:
+    """Show the live scene of a lesson in a notebook's cell.
+
+    Parameters
+    ----------
+    number : str or int
+        ``"06"``.
+    hide : iterable of str
+        Controls that pupils shall not have, such as ``("lr", "pace")``.
+    seed : int, optional
+        Of its first weights.
+    **more
+        As for :func:`sv.live`: `display`, `size`, `controls`.
+
+    Returns
+    -------
+    Live
+        The output of the cell.
+
+    Raises
+    ------
+    UnknownNameError
+        No such lesson has a scene; or there is no such control.
+    TypeMismatchError, InputError
+        An argument is not what it should be.
+    MissingDependencyError
+        A package of the extra `notebook` is missing.
+    """
+    return live(scene_of(number, seed), hide=hide, **more)

@@ -1,0 +1,112 @@
+"""The notebooks that come with the package: which there are, and copies of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..checks import flag
+from ..errors import InputError, StateError
+from ..io.atomic import StrPath, as_path, check_target, path_text, write_bytes
+
+PACKAGE = Path(__file__).resolve().parents[1]
+FOLDERS = (PACKAGE / "notebooks", PACKAGE.parent / "notebooks")
+"""Where they are once installed, and in a checkout."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A lesson on disk.
+
+    Attributes
+    ----------
+    number : str
+        ``"02"``.
+    title : str
+    notebook, script : Path
+        The notebook with its outputs, and its text and code alone.
+    """
+
+    number: str
+    title: str
+    notebook: Path
+    script: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What became of each file.
+
+    Attributes
+    ----------
+    written, replaced, same, kept : list of Path
+        New ones; those that were another file before; those that were there already; those that differ and were left.
+    """
+
+    written: list[Path] = field(default_factory=list)
+    replaced: list[Path] = field(default_factory=list)
+    same: list[Path] = field(default_factory=list)
+    kept: list[Path] = field(default_factory=list)
+
+
+def lessons() -> list[Lesson]:
+    """Every lesson, in order.
+
+    Raises
+    ------
+    StateError
+        The notebooks were not installed with the package.
+    """
+    folder = next((f for f in FOLDERS if any(f.glob("[0-9][0-9]-*.ipynb"))), None)
+    if folder is None:
+        raise StateError(
+            f"the notebooks of the lessons are not in {path_text(FOLDERS[0])}: this copy of the package was made "
+            "without them; install it from its wheel, or take the folder notebooks/ of the repository"
+        )
+    pairs = [(file, file.with_suffix(".py")) for file in sorted(folder.glob("[0-9][0-9]-*.ipynb"))]
+    return [Lesson(nb.name[:2], _title(script), nb, script) for nb, script in pairs if script.is_file()]
+
+
+def _title(script: Path) -> str:
+    """The first headline."""
+    lines = script.read_text(encoding="utf-8").splitlines()
+    return next((line.removeprefix("# # ") for line in lines if line.startswith("# # ")), script.stem)
+
+
+def copy(folder: StrPath, overwrite: bool = False) -> Copied:
+    """Copy all notebooks, with the scripts that they are made from, into a folder, which is made if it is missing.
+
+    Parameters
+    ----------
+    folder : path-like
+    overwrite : bool
+        What is there under the same name and differs is left as it is, for somebody may have worked in it; True:
+        it is replaced.
+
+    Returns
+    -------
+    Copied
+
+    Raises
+    ------
+    InputError
+        Something in the way cannot be a folder, or nothing can be written there. What is refused before the first
+        file leaves all as it is.
+    """
+    target, replace = as_path(folder), flag(overwrite, "lessons.copy: overwrite")
+    if not str(folder):
+        raise InputError("lessons: the folder has no name; try: scalarviz lessons lessons")
+    pairs = [(file, target / file.name) for one in lessons() for file in (one.notebook, one.script)]
+    for _, place in pairs:
+        check_target(place)
+    done = Copied()
+    for file, place in pairs:
+        data, there = file.read_bytes(), place.exists()
+        if there and place.read_bytes() == data:
+            done.same.append(place)
+        elif there and not replace:
+            done.kept.append(place)
+        else:
+            write_bytes(place, data)
+            (done.replaced if there else done.written).append(place)
+    return done

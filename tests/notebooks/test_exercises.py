@@ -1,0 +1,67 @@
+"""Every exercise of every lesson: empty, solved and with its usual slips; the messages are read."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from scalarviz.check import Report
+from scalarviz.check.words import LOOKS
+
+sys.path.append(str(Path(__file__).parent))
+exercises = importlib.import_module("exercises")
+TABLE = [(number, name) for number in exercises.numbers() for _, name in exercises.cells_of(number) if name]
+each_exercise = pytest.mark.parametrize(("number", "name"), TABLE)
+
+
+def exercise(number, name):
+    return exercises.gone_through(number)[name]
+
+
+def test_there_are_exercises():
+    assert len(TABLE) >= 3 * len(exercises.numbers())
+
+
+@each_exercise
+def test_empty_it_says_what_to_fill_in(number, name):
+    report = exercise(number, name).empty
+    assert isinstance(report, Report)
+    assert (report.state, bool(report)) == ("empty", False), report
+    assert re.search(r"(Fill in the \.\.\.|Put something in the place of the \.\.\.)", report.text)
+
+
+@each_exercise
+def test_the_solution_is_right(number, name):
+    there = exercise(number, name)
+    solved = [r for v, r in zip(there.variants, there.found, strict=True) if v.kind == "solution"]
+    assert [bool(report) for report in solved] == [True], solved
+
+
+@each_exercise
+def test_slips_are_called_by_their_names(number, name):
+    there = exercise(number, name)
+    slips = [(v, r) for v, r in zip(there.variants, there.found, strict=True) if v.kind == "slip"]
+    assert len(slips) >= 3
+    for variant, report in slips:
+        assert report.state in ("wrong", "failed"), (variant.source, report)
+        assert report.cause == variant.cause, f"{variant.source}\n{report}"
+        assert ("Looks like" in report.text) is (report.cause in LOOKS)
+        assert "not yet" in report.text or "not " in report.text or report.state == "failed"
+
+
+@each_exercise
+def test_the_second_time_there_is_a_hint_and_never_the_answer(number, name):
+    there = exercise(number, name)
+    (solution,) = (v.source for v in there.variants if v.kind == "solution")
+    answer = solution.splitlines()[-1].partition("return ")[2] or solution.partition("= ")[2]
+    for variant, first, second in zip(there.variants, there.found, there.again, strict=True):
+        if variant.kind == "slip" and first.state == "wrong":
+            assert not first.hint
+            assert second.hint
+            assert "Hint: " in second.text
+            if len(answer) > 3:  # a single letter stands in many words
+                assert answer not in second.text
