@@ -63,6 +63,11 @@ class Forward:
         self.stages = tuple(stage for stage, _ in stages)
         self._taps = [number for _, number in stages]
 
+    @property
+    def taps(self) -> tuple[int, ...]:
+        """By stage, the number of its tap."""
+        return tuple(self._taps)
+
     @cached_property
     def ids(self) -> Ids:
         """Which numbers of a sample choose rows of tables."""

@@ -60,8 +60,12 @@ def expected() -> NDArray[np.float32]:
 def child(path: Path, pipe: int, choice: random.Random) -> None:
     """Record until somebody ends this process."""
     budget, run = choice.choice([200_000, 200_000_000]), made()
-    os.write(pipe, WORD.pack(0))
+    early = choice.random() < 0.1
+    if early:
+        os.write(pipe, WORD.pack(0))
     recording = sv.Recording(run, gradients=True, updates=True, activations=True, path=path, budget=budget)
+    if not early:
+        os.write(pipe, WORD.pack(0))
     ends = choice.choice([0, 40, STEPS])
     for each in trained(run):
         if each.steps == ends:

@@ -12,6 +12,7 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run import Frame, Run, Scene
+from scalarviz.run.run_source import RunSource
 from scalarviz.run.worker import Worker
 
 RNG = np.random.default_rng(5)
@@ -259,3 +260,29 @@ def test_above_the_budget_every_second_frame_goes(path: Path) -> None:
     with sv.load_recording(path) as recorded:
         assert recorded.steps.tolist() == sorted({*range(0, 3001, every), 1500, 3000})
         assert len(recorded.curve.step) == 3000
+
+
+def test_deltas_are_what_the_loss_of_the_probe_says(path: Path) -> None:
+    """Against the gradient of the biases, which a linear stage's deltas are, and finite differences of the loss."""
+    run = made(dtype="float64")
+    scene = Scene("xor", run, probe=X[4], probe_target=Y[4])
+    with sv.Recording(scene, activations=True, deltas=True, path=path):
+        run.step(3)
+    source = RunSource(run)
+    flat = source.sample_gradient(X[4], Y[4], run.values)
+    with sv.load_recording(path) as recorded:
+        assert recorded.has == {"activations", "deltas"}
+        biases = {tensor.name: tensor.of(flat) for tensor in run.tensors if tensor.role == "bias"}
+        deltas = {name: rows[-1] for name, rows in recorded.deltas.items()}
+        assert np.allclose(deltas["0"], biases["0.bias"], rtol=1e-6)
+        assert np.allclose(deltas["2"], biases["2.bias"], rtol=1e-6)
+        assert np.isnan(deltas["input"]).all()
+        weight, rows = run.tensors[2].of(run.values), recorded.activations["1"][-1]
+        for k in range(4):  # of an activation: what moving it moves, seen in the loss by hand
+            moved = [_loss(weight, rows + h * np.eye(4)[k], run.tensors[3].of(run.values)) for h in (1e-4, -1e-4)]
+            assert deltas["1"][k] == pytest.approx((moved[0] - moved[1]) / 2e-4, rel=1e-4)
+
+
+def _loss(weight: Any, row: Any, bias: Any) -> float:
+    """The square of what the last layer and its sigmoid make of a row, less the target."""
+    return float((1 / (1 + np.exp(-(weight @ row + bias))) - Y[4])[0] ** 2)

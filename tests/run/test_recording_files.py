@@ -281,6 +281,15 @@ def test_what_was_not_closed_is_repaired(tmp_path: Path) -> None:
     assert sorted(part.name for part in tmp_path.iterdir()) == ["first.svz", "run.svz"]
 
 
+def test_a_log_that_is_gone_leaves_one_file(path: Path) -> None:
+    change(path, "PRAGMA journal_mode = WAL")  # as where it is killed between the end of its log and its own
+    assert path.read_bytes()[18:20] == b"\2\2"
+    with sv.load_recording(path) as recorded:
+        assert len(recorded) == 191
+    assert path.read_bytes()[18:20] == b"\1\1"
+    assert [part.name for part in path.parent.iterdir()] == ["run.svz"]
+
+
 def test_where_nothing_may_be_written_a_copy_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "run.svz"
     unclosed(path)

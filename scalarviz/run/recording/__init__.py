@@ -5,6 +5,7 @@ itself is in `schema`.
 
 * writing: `watching` (what is new where a run stands) makes the items of `taken`, `writer` is the thread that writes
   them as the `rows` of the file, with `encoding`; `thinning` keeps the budget, `files` makes and finishes the file,
+  `probing` and `deltas` are passes of one sample,
   `about` says what run it is of
 * reading: `opening` believes nothing and repairs what was not closed; `networks`, `branches`, `index` and `pictures`
   are read and checked at once, numbers when they are asked for, as `frames`

@@ -79,8 +79,11 @@ class Opened:
             _repair(path)
         self.database = _connected(path, alone=not mine and not logged)
         short = self._check()
-        if mine and not logged and self._mode() == "wal":  # somebody read it while it was closed
+        if mine and not logged and self._mode() == "wal":  # it was killed while it was closed, or read meanwhile
+            self.database.close()  # else nobody could repair it
             _repair(path)
+            self.database = _connected(path, alone=False)
+            short = self._check()
         return short
 
     def _mode(self) -> str:

@@ -21,6 +21,7 @@ from ..run import Run
 from ..scene import Scene
 from .about import about_of, written
 from .files import create, finish, keep_open
+from .probing import Probing
 from .recorded import Recorded
 from .rows import Rows
 from .taken import Look
@@ -98,14 +99,15 @@ class Recording:
         self._run, self._said = weakref.ref(run), False
         self._process = os.getpid()
         self._temporary = path is None
+        about = run._in_turn(lambda: about_of(x))
+        probe = None if about.probe is None else np.array(about.probe)
+        target = None if about.probe_target is None else np.array(about.probe_target)
+        probing = Probing(probe, target, wanted["activations"], wanted["deltas"])
         self._database, self.path = create(_temporary() if path is None else path, 4 * len(run._store.value))
         database = self._database
-        about = about_of(x)
-        probe = None if about.probe is None or not wanted["activations"] else np.array(about.probe)
         whole = _WholeLoss() if about.whole_loss else None
         self._thinning, self._asked = Thinning(database, every, budget), every
-        target = None if about.probe_target is None else np.array(about.probe_target)
-        rows = Rows(database, self.path, self._thinning, probe, target, whole)
+        rows = Rows(database, self.path, self._thinning, probing, whole)
         notes = {"about": written(about), "every": str(every), **{name: str(int(on)) for name, on in wanted.items()}}
         database.executemany("INSERT INTO meta VALUES (?, ?)", list(notes.items()))
         self._watching = Watching(gradients=wanted["gradients"], updates=wanted["updates"])

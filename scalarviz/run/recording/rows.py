@@ -6,14 +6,13 @@ import sqlite3
 from collections.abc import Callable
 from functools import singledispatchmethod
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..forward import Forward
 from ..frame import Curve
-from .encoding import bits, blob, edit_row, number, rows_blob, stage_rows, tensor_rows, units_blob, weights_of
+from .encoding import bits, blob, edit_row, number, stage_rows, tensor_rows, units_blob, weights_of
+from .probing import Probing
 from .schema import LONGEST_NAME, clean
 from .taken import Done, Item, Look, Named, Network, Passed, Stands, Way
 from .thinning import Thinning
@@ -32,8 +31,6 @@ _INSTEAD = (
     "moved = excluded.moved, activation = excluded.activation, delta = excluded.delta, units = excluded.units"
 )
 
-Deltas = Callable[[Look], NDArray[Any] | None]
-
 
 class Rows:
     """Writes items into the tables, within a transaction.
@@ -44,20 +41,18 @@ class Rows:
     path : Path
     thinning : Thinning
         Frames of steps that it lets go of are not written.
-    probe : ndarray, shape (n_inputs,), or None
-        Whose rows are written; None: no rows.
-    target : ndarray, shape (n_targets,), or None
-        What it should become.
+    probing : Probing
+        What is written of one sample.
     whole : callable or None
         Gives the loss of all samples at a moment, where that one is told.
     """
 
     def __init__(
-        self, database: sqlite3.Connection, path: Path, thinning: Thinning, probe: NDArray[Any] | None,
-        target: NDArray[Any] | None = None, whole: Callable[[Look], float] | None = None,
+        self, database: sqlite3.Connection, path: Path, thinning: Thinning, probing: Probing,
+        whole: Callable[[Look], float] | None = None,
     ) -> None:  # fmt: skip
-        self._database, self.path, self._thinning, self._whole = database, path, thinning, whole
-        self._probe, self._target = probe, target
+        self._database, self.path, self._thinning = database, path, thinning
+        self._probing, self._whole = probing, whole
         self._weights: dict[int, NDArray[np.bool_]] = {}
         self._passed: dict[int, list[Curve]] = {}
 
@@ -118,24 +113,10 @@ class Rows:
         whole = None if self._whole is None else number(self._whole(item))
         given = (
             item.branch, item.step, item.edits, item.network, int(item.kept),
-            number(item.loss), number(item.lr), number(item.next_lr), whole, self._own(item), item.batch,
+            number(item.loss), number(item.lr), number(item.next_lr), whole, self._probing.loss(item), item.batch,
             clean(item.optimizer, LONGEST_NAME), int(item.edited), clean(item.stopped),
             bits(item.computed, weights), bits(item.frozen, weights), blob(item.value),
             None if item.gradient is None else blob(item.gradient), None if moved is None else blob(moved),
-            self._rows(item.forward, item), None, units_blob(item.forward, item),
+            self._probing.rows(item), self._probing.delta_rows(item), units_blob(item.forward, item),
         )  # fmt: skip
         self._database.execute(_FRAME + (_INSTEAD if item.instead else _KEEP), given)
-
-    def _own(self, look: Look) -> float | None:
-        """The loss of the probe alone, where it has a target that fits."""
-        tape, probe, target = look.forward.tape, self._probe, self._target
-        if probe is None or target is None or (len(probe), len(target)) != (tape.n_inputs, tape.n_targets):
-            return None
-        with np.errstate(invalid="ignore", over="ignore"):
-            return number(look.forward.evaluate(probe[None], target[None], look.value))
-
-    def _rows(self, forward: Forward, look: Look) -> bytes | None:
-        if self._probe is None or len(self._probe) != forward.tape.n_inputs:
-            return None
-        with np.errstate(invalid="ignore", over="ignore"):
-            return rows_blob(forward.activations(self._probe, look.value), forward.stages)
