@@ -29,7 +29,7 @@ _TINY = np.float32(1e-45)  # the smallest number above 0
 _ZERO = 0x80000000  # the key of +0
 
 
-def packed(table: Float32, *, exact: bool | None = None) -> dict[str, Any]:
+def packed(table: Float32, *, exact: bool | None = None, largest: int = LARGEST) -> dict[str, Any]:
     """A table as JSON can hold it.
 
     Parameters
@@ -38,6 +38,9 @@ def packed(table: Float32, *, exact: bool | None = None) -> dict[str, Any]:
         N frames of T numbers.
     exact : bool, optional
         Whether every bit is kept; default: up to `EXACT` numbers.
+    largest : int
+        Otherwise: steps of a column's largest number; 2,045 are 12 bits. Of fewer than `LARGEST` steps are powers of
+        2, which take less room.
 
     Returns
     -------
@@ -57,7 +60,7 @@ def packed(table: Float32, *, exact: bool | None = None) -> dict[str, Any]:
         found = ((deflated(_bytes_apart(_differences(table, order))), order) for order in ORDERS)
         said |= {"bits": 32}
     else:
-        numbers, step = _rounded(table)
+        numbers, step = _rounded(table, largest)
         said |= {"bits": 16, "step": text_of(step.astype("<f4").tobytes())}
         found = ((deflated(_bytes_apart(_differences16(numbers, order))), order) for order in ORDERS[:2])
     data, order = min(found, key=lambda one: (len(one[0]), one[1]))
@@ -162,17 +165,19 @@ def _bytes_apart(folded: NDArray[Any]) -> bytes:
 # ---- 16 bits
 
 
-def _rounded(table: Float32) -> tuple[NDArray[np.int64], Float32]:
+def _rounded(table: Float32, largest: int) -> tuple[NDArray[np.int64], Float32]:
     """Whole numbers of steps (N, T), and the step of each column (T,)."""
     finite = np.isfinite(table)
     wide = np.where(finite, table, 0).astype(np.float64)
     top = np.max(np.abs(wide), axis=0, initial=0.0)
-    step = np.maximum((top / LARGEST).astype(np.float32), _TINY)
-    low = step.astype(np.float64) * LARGEST < top
+    step = np.maximum((top / largest).astype(np.float32), _TINY)
+    low = step.astype(np.float64) * largest < top
     step[low] = np.nextafter(step[low], np.float32(np.inf))
-    beyond = step.astype(np.float64) * LARGEST > np.finfo(np.float32).max
+    if largest < LARGEST:
+        step = np.exp2(np.minimum(np.ceil(np.log2(step.astype(np.float64))), 117)).astype(np.float32)
+    beyond = step.astype(np.float64) * largest > np.finfo(np.float32).max
     step[beyond] = np.nextafter(step[beyond], np.float32(0))
-    numbers = np.clip(np.rint(wide / step.astype(np.float64)), -LARGEST, LARGEST).astype(np.int64)
+    numbers = np.clip(np.rint(wide / step.astype(np.float64)), -largest, largest).astype(np.int64)
     numbers[np.isnan(table)] = _NAN
     numbers[np.isposinf(table)], numbers[np.isneginf(table)] = _INF, _MINUS_INF
     return numbers, step

@@ -116,10 +116,10 @@ def page_of(subject: Subject, frames: Iterable[Frame], beside: Beside) -> str:
     wide, high = beside.size[0] - AROUND[0] - COLUMN * bool(beside.pictures), beside.size[1] - AROUND[1]
     size = max(wide, SMALLEST[0]), max(high, SMALLEST[1])
     document = document_of(subject, size, beside.theme, title=beside.title)
-    told, tables = _gathered(subject, frames, document, beside.quantities)
+    told, tables = gathered(subject, frames, document, beside.quantities)
     head = {
         "document": document, "upright": _upright(document, subject, beside), **told,
-        "keys": keys_of(set(beside.quantities)), "about": _about(subject, beside),
+        "keys": keys_of(set(beside.quantities)), "about": about_of(subject, beside),
         "edits": beside.edits, "named": beside.named, "pictures": [asdict(panel) for panel in beside.pictures],
     }  # fmt: skip
     parts = {"run": text_of(deflated(json.dumps(head, separators=(",", ":")).encode("ascii")))}
@@ -158,10 +158,16 @@ def style_of() -> str:
     return "\n".join([*looks, (HERE / "player.css").read_text(encoding="utf-8")])
 
 
-def _gathered(
+def gathered(
     subject: Subject, frames: Iterable[Frame], document: dict[str, Any], quantities: Sequence[str]
 ) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
-    """Steps, losses, rates and marks as JSON has them, and the tables of numbers."""
+    """Steps, losses, rates and marks as JSON has them, and the tables of numbers by the names of their parts.
+
+    Raises
+    ------
+    InputError
+        There is no frame.
+    """
     tables: dict[str, list[NDArray[np.float32]]] = {name: [] for name in quantities}
     rows: list[NDArray[np.float32]] = []
     beside: dict[str, int] = {}
@@ -208,7 +214,8 @@ def _upright(document: dict[str, Any], subject: Subject, beside: Beside) -> dict
     return {name: part for name, part in other.items() if part != document[name]}
 
 
-def _about(subject: Subject, beside: Beside) -> dict[str, Any]:
+def about_of(subject: Subject, beside: Beside) -> dict[str, Any]:
+    """What a page says of its run in words."""
     facts = subject.source.facts
     parts = [] if facts is None else [facts.optimizer, f"batch {facts.batch_size:,}" if facts.batch_size else ""]
     line = [beside.title, "" if facts is None else facts.engine, beside.program]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import closing
 from pathlib import Path
 from typing import ClassVar
@@ -57,6 +58,39 @@ class Recorded(recording.Recorded):
 
         return write_html(self, path, None, self.pictures, theme=theme, size=size, title=title, frames=frames)
 
+    def save_link(self, player: str = "player.html", *, theme: str = "dark", title: str = "") -> str:
+        """The branch as a link: its values stand behind the ``#``, 12 bits a number, which no browser sends anywhere.
+
+        Parameters
+        ----------
+        player : str
+            Address of the page that plays links, which :func:`scalarviz.view.browser.link.write_player` writes: one
+            file for all links, on any web space or a disk.
+        theme, title : str
+            As of :meth:`save_html`.
+
+        Returns
+        -------
+        str
+            At most 8,000 characters.
+
+        Raises
+        ------
+        InputError, TypeMismatchError, UnknownNameError
+            Not even two frames fit into a link; names as above.
+
+        Warns
+        -----
+        RuntimeWarning
+            Steps were left out: says how many there are.
+        """
+        from ..browser.link import link_of
+
+        link = link_of(self, player, theme=theme, title=title)
+        if link.said:
+            warnings.warn(link.said, RuntimeWarning, stacklevel=2)
+        return link.text
+
 
 class Recording(recording.Recording):
     """See :class:`scalarviz.run.recording.Recording`."""
@@ -98,6 +132,12 @@ class Recording(recording.Recording):
             assert isinstance(record, Recorded)  # see `reader`
             pictures = record.pictures or self._drawn(record, theme)
             return write_html(record, path, self.every, pictures, theme=theme, size=size, title=title, frames=frames)
+
+    def save_link(self, player: str = "player.html", *, theme: str = "dark", title: str = "") -> str:
+        """What is recorded so far as a link; see :meth:`Recorded.save_link`."""
+        with closing(self.read()) as record:
+            assert isinstance(record, Recorded)  # see `reader`
+            return record.save_link(player, theme=theme, title=title)
 
     def _drawn(self, record: Recorded, theme: str = "dark") -> list[Picture]:
         """Pictures of the panels of the scene that is recorded, at frames of the network that it has now."""

@@ -27,7 +27,8 @@ export class Page {
     this.controls = makeButtons(part("buttons"), this);
     this.quantities = makeQuantities(part("quantities"), this);
     makeTools(this, { line: part("keyline"), tools: part("tools"), help: part("help"), table: part("table") });
-    const rounded = run.exact ? "" : " \u00b7 numbers of 16 bits: no digit is shown that is not sure";
+    const bits = run.about.bits ?? 16;
+    const rounded = run.exact ? "" : `  \u00b7  numbers of ${bits} bits: no digit is shown that is not sure`;
     part("about").textContent = run.about.line + rounded;
     part("app").classList.toggle("alone", !run.pictures.length);
     this.listen();
@@ -177,7 +178,6 @@ export class Page {
   listen() {
     new ResizeObserver(() => this.place()).observe(part("cubes"));
     document.addEventListener("keydown", event => this.press(event));
-    window.addEventListener("hashchange", () => this.follow(window.location.hash));
   }
 
   press(event) {
@@ -208,20 +208,35 @@ export class Page {
   }
 }
 
+/**
+ * Show a run in place of the still picture, at the place that an address asks for; else it plays, where that is wanted.
+ * @param {RecordedRun} run
+ * @param {string} hash Of the address, with its #.
+ */
+export async function startPage(run, hash) {
+  part("app").hidden = false;
+  part("still").hidden = true;
+  try {
+    const page = window.scalarviz = new Page(run);
+    const there = page.follow(hash);
+    if (!there) page.go(run.frames - 1);
+    page.player.draw();
+    if (!there && !window.matchMedia("(prefers-reduced-motion: reduce)").matches) page.play();
+  } catch (error) {
+    part("app").hidden = true;
+    part("still").hidden = false;
+    throw error;
+  }
+}
+
 /** Make the page live, or say in one sentence why only its picture stands there. */
 export async function openPage() {
   try {
     if (!("DecompressionStream" in window)) throw new Error("it cannot unpack the numbers");
     const run = await readRun(name => part(name)?.textContent ?? null);
-    part("app").hidden = false;
-    part("still").hidden = true;
-    const page = window.scalarviz = new Page(run);
-    const there = page.follow(window.location.hash);
-    if (!there) page.go(run.frames - 1);
-    if (!there && !window.matchMedia("(prefers-reduced-motion: reduce)").matches) page.play();
+    await startPage(run, window.location.hash);
+    window.addEventListener("hashchange", () => window.scalarviz.follow(window.location.hash));
   } catch (error) {
-    part("app").hidden = true;
-    part("still").hidden = false;
     part("sentence").textContent = `${part("sentence").textContent} This browser cannot play it: ${error.message}.`;
     console.warn(error);
   }

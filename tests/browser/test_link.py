@@ -1,0 +1,152 @@
+"""Links: a recording behind a ``#``, played by one static page; what is not one of ours is refused in words."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import re
+import zlib
+
+import numpy as np
+import pytest
+from scalarviz.scenes import rgb
+
+import scalarviz as sv
+from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
+from scalarviz.view.browser import link as links
+from scalarviz.view.browser.link import link_of, write_player
+from scalarviz.view.browser.scripts import script
+
+
+def recorded(steps=300, **options):
+    scene = rgb.build(rgb.Options(engine="numpy", **options))
+    with sv.Recording(scene, every=10, activations=True) as recording:
+        scene.run.step(steps)
+    record = sv.load_recording(recording.path)
+    record.file = recording  # a temporary one, which goes with this object
+    return record
+
+
+@pytest.fixture(scope="module")
+def record():
+    return recorded()
+
+
+@pytest.fixture(scope="module")
+def player(tmp_path_factory):
+    return write_player(tmp_path_factory.mktemp("player") / "player.html")
+
+
+def visit(page, address):
+    """Open a link in a page of its own: one that differs by its # alone would not load."""
+    page.goto("about:blank")
+    page.goto(address)
+    page.wait_for_function("""() => window.scalarviz
+        || document.getElementById("sentence").textContent.includes("cannot be played")""")
+    return page.evaluate("window.scalarviz ? '' : document.getElementById('sentence').textContent")
+
+
+def test_a_link_plays_what_was_recorded(page, player, record):
+    address = record.save_link(player.as_uri(), title="<b>colours</b>")
+    assert len(address) <= links.MOST
+    assert visit(page, address) == ""
+    assert page.evaluate("scalarviz.run.steps") == record.steps.tolist()
+    for k in (0, 10, 30):
+        found, errors = page.evaluate(
+            f"[[...scalarviz.run.shown({k}).texels.weight], [...scalarviz.run.shown({k}).errors.weight]]"
+        )
+        off = np.abs(np.array(found[:12]) - record.frame(k).values)
+        assert (off <= np.array(errors[:12]) * 1.0001).all()
+        assert off.max() < 0.002
+    assert page.evaluate("scalarviz.run.loss")[1:] == pytest.approx(record.loss[1:].tolist(), rel=1e-4)
+    assert "numbers of 12 bits" in page.locator("#about").inner_text()
+    assert page.locator("#about b").count() == 0
+    assert page.evaluate("scalarviz.run.rowsAt(0).input.length") == 3
+
+
+def test_what_has_no_room_is_left_out_and_said(monkeypatch):
+    large = recorded(hidden=(16, 16))
+    with pytest.warns(RuntimeWarning, match=r"of 31 recorded steps: a link has 8,000 characters"):
+        assert len(large.save_link()) <= 8000
+    monkeypatch.setattr(links, "MOST", 3000)
+    with pytest.raises(InputError, match=r"387 weights\); try save_html"):
+        link_of(large)
+
+
+def test_an_empty_address_says_what_the_page_is_for(page, player):
+    page.goto(player.as_uri())
+    assert "nothing is sent to a server" in page.locator("#sentence").inner_text()
+
+
+def head_of(address):
+    data = address.partition("#1.")[2]
+    return json.loads(zlib.decompress(base64.urlsafe_b64decode(data + "=" * (-len(data) % 4)), -15))
+
+
+def packed(player, head):
+    press = zlib.compressobj(9, zlib.DEFLATED, -15)
+    data = press.compress(json.dumps(head).encode()) + press.flush()
+    return f"{player.as_uri()}#1.{base64.urlsafe_b64encode(data).decode().rstrip('=')}"
+
+
+def test_hostile_links_are_refused_in_words(page, player, record):
+    address = record.save_link(player.as_uri())
+    data = address.partition("#")[2]
+    assert "too long" in visit(page, f"{address}{'A' * 8000}")
+    assert "newer scalarviz" in visit(page, address.replace("#1.", "#2."))
+    for other in ("javascript:alert(1)", "1.", "x", "1.%3Cscript%3E"):
+        assert "not one of ours" in visit(page, f"{player.as_uri()}#{other}")
+    for end in (20, len(data) // 2, len(data) - 3):
+        assert "damaged" in visit(page, f"{player.as_uri()}#{data[:end]}")
+    bomb = zlib.compressobj(9, zlib.DEFLATED, -15)
+    bomb = base64.urlsafe_b64encode(bomb.compress(b" " * 4_000_000) + bomb.flush()).decode()
+    assert "damaged" in visit(page, f"{player.as_uri()}#1.{bomb.rstrip('=')}")
+
+
+def test_other_contents_are_refused_or_played_without_harm(page, player, record):
+    head = head_of(record.save_link(player.as_uri()))
+    assert visit(page, packed(player, head)) == ""
+    wrong = [
+        {"document": None}, {"document": {"plates": []}}, {"document": {**head["document"], "texels": 10**9}},
+        {"document": {**head["document"], "atlas": [4096, 4096]}}, {"steps": []}, {"steps": [1]}, {"loss": ["x"]},
+        {"steps": list(range(len(head["steps"]), 0, -1))}, {"edits": [[1, 2]]}, {"about": {}}, {"parts": {}},
+        {"beside": [["input", 10**6]]}, {"flags": {"frames": 9, "columns": 1, "data": ""}},
+        {"parts": {**head["parts"], "weight": {**head["parts"]["weight"], "frames": 10**9}}},
+    ]  # fmt: skip
+    for parts in wrong:
+        assert "cannot be played" in visit(page, packed(player, {**head, **parts})), parts
+    shader = {
+        **head,
+        "document": {**head["document"], "glsl": {"vertex": "no"}, "themes": {}},
+        "keys": [],
+        "pictures": [1],
+    }
+    assert visit(page, packed(player, shader)) == ""  # of these a link can say nothing
+    assert page.evaluate("scalarviz.run.pictures") == []
+
+
+def test_links_with_changed_letters_do_no_harm(page, player, record):
+    data = record.save_link("p").partition("#1.")[2]
+    chance = random.Random(3)
+    for _ in range(6):
+        letters = list(data)
+        for _ in range(3):
+            letters[chance.randrange(len(letters))] = chance.choice("ABCabc019-_")
+        visit(page, f"{player.as_uri()}#1.{''.join(letters)}")  # the fixture fails for an error in the page
+
+
+def test_both_sides_name_the_same_parts():
+    (listed,) = re.findall(r"^const OF_A_RUN = \[(.*?)\];", script("link.js"), re.DOTALL | re.MULTILINE)
+    assert re.findall(r'"(\w+)"', listed) == list(links.OF_A_RUN)
+
+
+@pytest.mark.parametrize(
+    ("how", "kind", "words"),
+    [({"player": "a#b"}, InputError, "without #"), ({"player": 3}, TypeMismatchError, "the player's address"),
+     ({"player": ""}, InputError, "allowed: a file"), ({"theme": "pink"}, UnknownNameError, "allowed: dark"),
+     ({"title": 1}, TypeMismatchError, "the title")],
+)  # fmt: skip
+def test_bad_arguments_are_refused(record, how, kind, words):
+    with pytest.raises(kind, match=words):
+        link_of(record, **how)
