@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scalarviz.scenes import rgb
+from scalarviz.scenes import rgb, uinn
 
 import scalarviz as sv
 from scalarviz.run.edits.applied import Applied
+from scalarviz.run.run_source import RunSource
 from scalarviz.view.browser.recorded import html_of, write_html
+from scalarviz.view.draw.text import loss_text
 
 EVIL = "</script><script>boom()</script><!--\u2028\"'&<img src=x onerror=boom()>"
 READY = "() => window.scalarviz && document.getElementById('app').hidden === false"
@@ -213,3 +215,32 @@ def test_a_page_of_16_bits_says_so(page, monkeypatch, tmp_path):
     assert all(0 < error < 1e-4 for error in errors[:12])
     page.evaluate("scalarviz.select(0)")
     assert said(page, "card").count("\n") > 3
+
+
+def test_where_the_loss_of_all_samples_is_told_it_is_the_one(page, tmp_path):
+    scene = uinn.build(uinn.Options(engine="numpy"))
+    with sv.Recording(scene, every=1) as recording:
+        scene.run.step(20)
+        recording.save_html(tmp_path / "run.html")
+    opened(page, tmp_path / "run.html", "#frame=20")
+    assert said(page, "loss") == loss_text(RunSource(scene.run).whole_loss())
+    told = page.locator("#bar").get_attribute("aria-valuetext")
+    assert told.endswith(f"loss {loss_text(scene.run.loss)} before it")
+
+
+def test_a_branch_that_was_left_stands_in_the_time_bar(page, tmp_path):
+    scene = rgb.build(rgb.Options(engine="numpy"))
+    run = scene.run
+    with sv.Recording(scene, every=10) as recording:
+        run.step(100)
+        run.back(60)
+        run.lr = 2.0
+        run.step(30)
+        recording.save_html(tmp_path / "run.html")
+    opened(page, tmp_path / "run.html", "#frame=0")
+    ((steps, losses),) = page.evaluate("scalarviz.run.left.map(one => [one.steps, one.loss])")
+    assert steps[-1] == 100
+    assert len(steps) == len(losses)
+    assert page.evaluate("scalarviz.bar.scale.last") == 100
+    assert page.evaluate("scalarviz.run.steps.at(-1)") == 70
+    assert page.evaluate("scalarviz.run.edits.map(edit => edit[0])") == [40]

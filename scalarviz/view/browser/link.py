@@ -40,6 +40,7 @@ OF_A_RUN = (
     "stages", "rows", "names", "chain", "sheet", "words", "rect", "scene", "pose", "rim",
 )  # fmt: skip
 """What a link may say of a picture; everything else is the player's own. `js/link.js` has the same list."""
+NUMBERS = ("loss", "lr", "sample", "whole")
 SIZE = (888, 496)
 SENTENCE = "This page plays the recorded training that a link to it holds behind its #; nothing is sent to a server"
 
@@ -89,9 +90,7 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
         said = f"{len(places):,} of {len(record):,} recorded steps" if len(places) < len(record) else ""
         beside = Beside(title, look, SIZE, ("weight",), program=said)
         told, tables = gathered(subject, frames, document, ("weight",))
-        told["loss"], told["lr"], told["sample"] = (
-            [_short(x) for x in told[part]] for part in ("loss", "lr", "sample")
-        )
+        told |= {part: [_short(x) for x in told[part]] for part in NUMBERS}
         head = {
             **told, "document": own, "about": about_of(subject, beside) | {"bits": 12},
             "edits": [(step, what[:WORDS]) for step, what in _last(source.past.edits)],

@@ -74,6 +74,8 @@ class Beside:
         Of ``"weight"``, ``"gradient"``, ``"update"``: what was recorded.
     edits, named : list of (int, str)
         The step after which something was done, and what; moments that were given a name.
+    left : list of dict
+        Branches that are left aside: ``steps`` and ``loss`` of each, and ``why`` it began.
     pictures : list of PanelFilm
     program : str
         What recorded it, in words.
@@ -87,6 +89,7 @@ class Beside:
     quantities: tuple[str, ...] = ("weight", "gradient", "update")
     edits: list[tuple[int, str]] = field(default_factory=list)
     named: list[tuple[int, str]] = field(default_factory=list)
+    left: list[dict[str, Any]] = field(default_factory=list)
     pictures: list[PanelFilm] = field(default_factory=list)
     program: str = "recorded with scalarviz"
     still: bytes = b""
@@ -120,7 +123,8 @@ def page_of(subject: Subject, frames: Iterable[Frame], beside: Beside) -> str:
     head = {
         "document": document, "upright": _upright(document, subject, beside), **told,
         "keys": keys_of(set(beside.quantities)), "about": about_of(subject, beside),
-        "edits": beside.edits, "named": beside.named, "pictures": [asdict(panel) for panel in beside.pictures],
+        "edits": beside.edits, "named": beside.named, "left": beside.left,
+        "pictures": [asdict(panel) for panel in beside.pictures],
     }  # fmt: skip
     parts = {"run": text_of(deflated(json.dumps(head, separators=(",", ":")).encode("ascii")))}
     parts |= {name: json.dumps(packed(table), separators=(",", ":")) for name, table in tables.items()}
@@ -171,7 +175,7 @@ def gathered(
     tables: dict[str, list[NDArray[np.float32]]] = {name: [] for name in quantities}
     rows: list[NDArray[np.float32]] = []
     beside: dict[str, int] = {}
-    marks, steps, losses, rates, own = [], [], [], [], []
+    marks, steps, losses, rates, own, whole = [], [], [], [], [], []
     for frame in frames:
         for name, table in tables.items():
             texels = texels_of(frame, document, name)
@@ -182,13 +186,15 @@ def gathered(
         steps.append(int(frame.step))
         losses.append(_number(frame.loss))
         rates.append(_number(frame.lr))
-        own.append(_number(math.nan if (loss := subject.probe_loss(frame)) is None else loss))
+        own.append(_number(subject.probe_loss(frame)))
+        whole.append(_number(subject.loss_of_all(frame)))
     if not steps:
         raise InputError("a page of a recording: it has no frame; record at least one step")
     every = np.stack(marks)
     every = every[:1] if (every == every[0]).all() else every
     flags = {"frames": len(every), "columns": every.shape[1], "data": text_of(deflated(every.tobytes()))}
-    told = {"steps": steps, "loss": losses, "lr": rates, "flags": flags, "sample": own, "beside": list(beside.items())}
+    told = {"steps": steps, "loss": losses, "lr": rates, "flags": flags, "sample": own, "beside": list(beside.items()),
+            "whole": whole if any(isinstance(loss, float) for loss in whole) else []}  # fmt: skip
     return told, {name: np.stack(table) for name, table in [*tables.items(), *([("rows", rows)] if beside else [])]}
 
 
@@ -220,18 +226,18 @@ def about_of(subject: Subject, beside: Beside) -> dict[str, Any]:
     parts = [] if facts is None else [facts.optimizer, f"batch {facts.batch_size:,}" if facts.batch_size else ""]
     line = [beside.title, "" if facts is None else facts.engine, beside.program]
     return {"line": "  \N{MIDDLE DOT}  ".join(filter(None, line)), "parts": list(filter(None, parts)),
-            "gestures": list(map(list, GESTURES))}  # fmt: skip
+            "stepLoss": subject.step_loss, "gestures": list(map(list, GESTURES))}  # fmt: skip
 
 
 def _sentence(told: dict[str, Any]) -> str:
-    loss = told["loss"][-1]
+    loss = [*told["loss"], *told["whole"]][-1]
     lost = f", loss {loss_text(loss)}" if isinstance(loss, float) else ""
     return f"{SENTENCE}: its last step, {told['steps'][-1]:,}{lost}."
 
 
-def _number(number: float) -> float | str:
-    """As JSON has it: what is not finite is a text that JavaScript reads back."""
-    number = float(number)
+def _number(number: float | None) -> float | str:
+    """As JSON has it: what is not finite is a text that JavaScript reads back, and nothing is not a number."""
+    number = math.nan if number is None else float(number)
     return number if math.isfinite(number) else {math.inf: "Infinity", -math.inf: "-Infinity"}.get(number, "NaN")
 
 

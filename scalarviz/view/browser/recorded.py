@@ -6,6 +6,7 @@ import io
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from ...errors import MissingDependencyError
 from ...io import check_target, write_bytes
 from ...io.atomic import StrPath, path_text
 from ...run.frame import Frame
+from ...run.past import Past
 from ...run.recorded_source import RecordedSource
 from ...run.recording import Recorded
 from ...run.recording.pictures import Picture
@@ -28,6 +30,8 @@ from .page import Beside, PanelFilm, page_of
 
 LARGE = 10_000_000
 """Bytes of a page from which on it is said how it becomes smaller."""
+LEFT, POINTS = 8, 300
+"""Branches left aside that a time bar shows, and losses of each."""
 STILL = 0.7, 55
 """Share of the page's size, and quality, of the picture for where nothing plays."""
 
@@ -80,9 +84,30 @@ def html_of(
         title, look, size,
         ("weight", *(name for name in ("gradient", "update") if not source.lacks(name))),
         [(edit.step, edit.what) for edit in past.edits], [(flag.step, flag.name) for flag in past.flags],
-        films(pictures), "  \N{MIDDLE DOT}  ".join(said), still_of(subject, last, size, look),
+        left_aside(past), films(pictures), "  \N{MIDDLE DOT}  ".join(said), still_of(subject, last, size, look),
     )  # fmt: skip
     return page_of(subject, (source.frame_at(k) for k in shown), beside)
+
+
+def left_aside(past: Past) -> list[dict[str, Any]]:
+    """The losses of what the run has left: other branches, and the ends of those that led to where it is."""
+    known = {branch.number: branch for branch in past.branches}
+    after = dict.fromkeys(known, -1)  # the step from which on a branch is left
+    way = next((branch for branch in past.branches if branch.current), None)
+    if way is not None:
+        del after[way.number]
+    while way is not None and way.parent in after and after[way.parent] < 0:
+        after[way.parent] = way.first
+        way = known[way.parent]
+    found = []
+    for number in list(after)[-LEFT:]:
+        curve = known[number].curve
+        own = np.flatnonzero(np.isfinite(curve.loss) & (curve.step > after[number]))
+        if len(own):
+            kept = own[np.unique(np.linspace(0, len(own) - 1, POINTS).round().astype(int))]
+            found.append({"steps": curve.step[kept].tolist(), "loss": [float(f"{x:.6g}") for x in curve.loss[kept]],
+                          "why": known[number].why})  # fmt: skip
+    return found
 
 
 def films(pictures: Sequence[Picture]) -> list[PanelFilm]:

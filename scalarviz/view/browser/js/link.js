@@ -70,6 +70,7 @@ export async function readLink(hash, base) {
   for (const list of [head.loss, head.lr, head.sample]) {
     demand(isList(list, count) && list.length === count && list.every(isNumber), wrong);
   }
+  demand(isList(head.whole, count) && [0, count].includes(head.whole.length) && head.whole.every(isNumber), wrong);
   demand(isList(head.edits, 100) && head.edits.every(isLine), wrong);
   demand(isList(head.about.parts, 10) && head.about.parts.every(part => typeof part === "string"), wrong);
   demand(isList(head.beside, 300) && head.beside.every(one => isList(one, 2) && typeof one[0] === "string" && isCount(one[1], 4096)), wrong);
@@ -83,8 +84,8 @@ export async function readLink(hash, base) {
   const marks = { ...head.flags, bytes: await inflated(bytesOf(head.flags?.data ?? ""), MOST_BYTES) };
   demand([1, count].includes(marks.frames) && marks.columns === document.texels, wrong);
   demand(marks.bytes.length === marks.frames * marks.columns, wrong);
-  const about = { line: head.about.line, parts: head.about.parts, bits: 12, gestures: base.gestures };
-  return new RecordedRun({ ...head, document, upright: {}, named: [], pictures: [], keys: base.keys, about }, { weight }, marks, beside);
+  const about = { line: head.about.line, parts: head.about.parts, bits: 12, stepLoss: String(head.about.stepLoss ?? ""), gestures: base.gestures };
+  return new RecordedRun({ ...head, document, upright: {}, named: [], left: [], pictures: [], keys: base.keys, about }, { weight }, marks, beside);
 }
 
 /** Play the link of this address, or say in a sentence why not. */

@@ -162,7 +162,7 @@ export class Page {
     const { run, frame, look, player } = this, last = run.steps[run.frames - 1];
     part("step").textContent = countText(run.steps[frame]);
     part("beyond").textContent = frame < run.frames - 1 ? `of ${countText(last)}` : "";
-    part("loss").textContent = lossText(run.loss[frame]);
+    part("loss").textContent = lossText(run.whole[frame] ?? run.loss[frame]);
     const rate = Number.isNaN(run.lr[frame]) ? [] : [`lr ${rateText(run.lr[frame])}`];
     part("rate").textContent = [...rate, ...run.about.parts].join("\u2003");
     part("shows").textContent = run.document.quantities.find(one => one.name === player.quantity).words;

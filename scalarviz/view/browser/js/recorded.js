@@ -33,7 +33,7 @@ function numbersOf(list) {
 export class RecordedRun {
   /**
    * @param {object} head `document`, `upright` (what is another in one for a high page), `steps`, `loss`, `lr`,
-   *   `sample` (loss of the probe), `edits`, `named`, `about`, `pictures`, `keys`.
+   *   `sample` (loss of the probe), `whole` (of all samples after each step, where that is told), `left`, `edits`, `named`, `about`, `pictures`, `keys`.
    * @param {Object<string, object>} tables By quantity: (N, texels) of weights, (N, parameters) of the others.
    * @param {?{frames: number, columns: number, bytes: Uint8Array}} marks Bits of each texel; of one frame: of all.
    * @param {?object} beside Rows of activations that are no cubes, one after the other, (N, all of them).
@@ -47,6 +47,8 @@ export class RecordedRun {
     this.steps = head.steps;
     this.loss = numbersOf(head.loss);
     this.lr = numbersOf(head.lr);
+    this.whole = numbersOf(head.whole);
+    this.left = head.left;
     this.edits = head.edits;
     this.named = head.named;
     this.about = head.about;

@@ -68,12 +68,16 @@ export class TimeBar {
    * @param {number[]} run.steps (N,), going up.
    * @param {number[]} run.loss (N,), NaN where there is none.
    * @param {Array<[number, string]>} run.edits Step after which it was done, and what.
+   * @param {Array<{steps: number[], loss: number[], why: string}>} run.left Branches left aside.
+   * @param {{stepLoss: string}} run.about Which loss a step has, where elsewhere that of all samples is told.
    * @param {Array<[number, string]>} run.named Moments that were given a name.
    * @param {function(number): void} go Called with the frame that a hand asks for.
    */
   constructor(root, run, go) {
     Object.assign(this, { root, run, go, frame: 0, look: null, over: null, held: false });
-    this.axis = tightAxis(run.loss);
+    this.axis = tightAxis([...run.loss, ...run.left.flatMap(branch => branch.loss)]);
+    this.last = Math.max(run.steps[run.steps.length - 1], ...run.left.map(branch => branch.steps[branch.steps.length - 1]));
+    this.which = run.about.stepLoss ? ` ${run.about.stepLoss}` : "";
     this.canvas = root.appendChild(document.createElement("canvas"));
     this.label = root.appendChild(document.createElement("div"));
     this.label.className = "label";
@@ -94,7 +98,7 @@ export class TimeBar {
     this.look = look;
     const { steps, loss } = this.run, last = steps[steps.length - 1];
     this.root.setAttribute("aria-valuenow", String(steps[frame]));
-    const lost = Number.isNaN(loss[frame]) ? "" : `, loss ${lossText(loss[frame])}`;
+    const lost = Number.isNaN(loss[frame]) ? "" : `, loss ${lossText(loss[frame])}${this.which}`;
     this.root.setAttribute("aria-valuetext", `step ${countText(steps[frame])} of ${countText(last)}${lost}`);
     this.draw();
   }
@@ -134,7 +138,7 @@ export class TimeBar {
     if (this.label.hidden) return;
     const frame = this.frameAt(this.over), step = this.run.steps[frame], loss = this.run.loss[frame];
     const words = this.marks.filter(mark => nearestIn(this.run.steps, mark.step) === frame).flatMap(mark => mark.words);
-    const first = `step ${countText(step)}${Number.isNaN(loss) ? "" : `, loss ${lossText(loss)}`}`;
+    const first = `step ${countText(step)}${Number.isNaN(loss) ? "" : `, loss ${lossText(loss)}${this.which}`}`;
     this.label.textContent = [first, ...words.slice(-6)].join("\n");
     const wide = this.label.offsetWidth, room = this.root.clientWidth;
     this.label.style.left = `${Math.min(Math.max(this.over - wide / 2, 0), room - wide)}px`;
@@ -144,7 +148,7 @@ export class TimeBar {
     if (!this.look || !this.root.clientWidth) return;
     const { context, wide, high } = sharpCanvas(this.canvas), look = this.look, { steps } = this.run;
     const small = wide < 480, left = small ? 50 : 58, right = wide - (small ? 16 : 70), rail = high - 26;
-    this.scale = new StepScale(steps[0], steps[steps.length - 1], left, right);
+    this.scale = new StepScale(steps[0], this.last, left, right);
     const plot = { top: 12, bottom: rail - 11 };
     const cursor = this.scale.at(steps[this.frame]);
     context.font = `13px ${TYPE}`;
@@ -169,6 +173,9 @@ export class TimeBar {
       free = at;
     }
     const points = thinned(run.steps.map(step => scale.at(step)), run.loss).map(([x, loss]) => [x, y(loss)]);
+    for (const branch of run.left) {
+      drawLine(context, branch.steps.map((step, k) => [scale.at(step), y(branch.loss[k])]), look.text3, 1.6, [6, 4]);
+    }
     if (!points.length) return;
     const [before, after] = cutAt(points, cursor);
     fillBelow(context, after, plot.bottom, mixedColour(look.text3, look.panel, 0.11));
@@ -176,8 +183,8 @@ export class TimeBar {
     drawLine(context, after, look.text3, 1.4);
     drawLine(context, before, look.text1, 2);
     const last = run.loss[run.loss.length - 1];
-    if (small || !Number.isFinite(last)) return;
     const end = points[points.length - 1];
+    if (small || this.which || !Number.isFinite(last) || end[0] < scale.right - 4) return;   // a branch goes on there
     context.textAlign = "left";
     context.fillStyle = look.text2;
     context.fillText(lossText(last), end[0] + 8, Math.min(Math.max(end[1] + 4, plot.top + 9), plot.bottom));
