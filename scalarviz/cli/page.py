@@ -10,7 +10,7 @@ from ..io import check_target
 from .console import fail, say
 
 if TYPE_CHECKING:
-    from ..view.recorded.recording import Recording
+    from ..view.recorded.recording import Recorded, Recording
 
 FRAMES, FEWEST = 300, 24
 """Frames of a page, beside its first, where nobody says how many steps apart they are; of very many weights."""
@@ -35,8 +35,8 @@ def frames_of(weights: int) -> int:
     return max(FEWEST, min(FRAMES, NUMBERS // max(weights, 1)))
 
 
-def write_page(recording: Recording, options: Any, name: str, weights: int) -> bool:
-    """Write the page of a closed recording, and say so; returns whether that went well."""
+def write_page(recording: Recording | Recorded, options: Any, name: str, weights: int) -> bool:
+    """Write the page of a recording, and say so; returns whether that went well."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:

@@ -15,6 +15,7 @@ from pydantic import Field, create_model
 from ..errors import InputError, MissingDependencyError, ScalarvizError
 from ..io import save_picture
 from .console import Progress, fail, say, tell
+from .page import check_page, write_page
 from .pictures import Outputs, check_heard, check_look, plan_outputs
 from .stop import Stop
 from .window import wants_window
@@ -26,7 +27,20 @@ if TYPE_CHECKING:
     from ..view.recorded.recording import Recorded
     from .painter import Painter
 
-_SHARED = ("headless", "out", "at", "duration", "fps", "paused", "size", "theme", "presenter", "cmap", "json_line")
+_SHARED = (
+    "headless",
+    "out",
+    "at",
+    "duration",
+    "fps",
+    "paused",
+    "size",
+    "theme",
+    "presenter",
+    "cmap",
+    "html",
+    "json_line",
+)
 """Flags of the scenes that mean the same here."""
 
 
@@ -77,6 +91,7 @@ def replay(options: Any) -> int:
     """
     check_heard(options)
     check_look(options)
+    _check_page(options)
     with ExitStack() as open_files, Stop() as stop:
         shown = _opened(options, open_files)
         for record in shown.records:
@@ -86,14 +101,30 @@ def replay(options: Any) -> int:
             say(f"{shown.name}: {line}: left out")
         if options.at is not None:
             _check_at(shown.source, options)
-        outputs = None if wants_window(options) and _in_window(shown, options, stop) else _files(shown, options, stop)
+        outputs, whole = None, not options.html or _page(shown, options)
+        if options.out or not (options.html or (wants_window(options) and _in_window(shown, options, stop))):
+            outputs = _files(shown, options, stop)
         if stop:
             say(f"scalarviz: {stop.word}{'; the files were written' if shown.written else ''}")
         _report(shown, options.json_line)
         for line in [*shown.failures, *(outputs.failures if outputs is not None else [])]:
             fail(line)
-        failed = shown.failures or (outputs is not None and outputs.failures)
+        failed = not whole or shown.failures or (outputs is not None and outputs.failures)
         return 2 if failed else stop.code
+
+
+def _check_page(options: Any) -> None:
+    """Refuse a page that cannot be written, of two recordings or of a part of one."""
+    check_page(options)
+    if options.html and (options.other is not None or options.steps is not None):
+        what = "a page is of one recording" if options.other is not None else "a page is of all steps"
+        raise InputError(f"--html {options.html}: {what}; leave out {options.other or '--steps'}")
+
+
+def _page(shown: Replayed, options: Any) -> bool:
+    """Write the recording as a page; whether that went well."""
+    (record,) = shown.records
+    return write_page(record, options, record.about.name, record.shapes(-1).size)
 
 
 def _opened(options: Any, open_files: ExitStack) -> Replayed:

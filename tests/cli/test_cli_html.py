@@ -87,3 +87,30 @@ def test_a_large_page_is_said(rgb, monkeypatch):
     result = rgb("--steps", 3, "--html", "run.html")
     assert result.code == 0
     assert "larger every= (now every=1)" in result.err
+
+
+def test_a_recording_becomes_a_page(rgb, cli, tmp_path):
+    assert rgb("--steps", 20, "--every", 5, "--recording", "run.svz").code == 0
+    result = cli("replay", "run.svz", "--html", "page.html", "--theme", "light", "--json")
+    assert result.code == 0, result.err
+    assert result.err.count("wrote page.html") == 1
+    assert result.json["frames"] == 5
+    said = told(tmp_path / "page.html")
+    assert said["steps"] == [0, 5, 10, 15, 20]
+    assert said["document"]["theme"] == "light"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html", "run.svz"]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [(["--html", "x.txt"], "pages are written as"), (["other.svz", "--html", "p.html"], "a page is of one recording"),
+     (["--steps", 5, "--html", "p.html"], "a page is of all steps"), (["--html", "no/no/p.html"], "")],
+)  # fmt: skip
+def test_what_no_page_can_be_made_of_is_refused(rgb, cli, tmp_path, more, words):
+    (tmp_path / "no").write_text("a file")
+    assert rgb("--steps", 5, "--recording", "run.svz").code == 0
+    result = cli("replay", "run.svz", *more)
+    assert result.code == 2
+    assert words in result.err
+    assert "Traceback" not in result.err
+    assert not (tmp_path / "p.html").exists()
