@@ -37,19 +37,20 @@ def check_filled(given: Any) -> None:
 
 
 def _unfilled(function: Any) -> str | None:
-    """Where a ``...`` stands, in words."""
+    """Where a ``...`` stands, in words; lines are those of its cell or file."""
     function = inspect.unwrap(function) if callable(function) else function
     code = getattr(function, "__code__", None)
     if code is None:
         return None
     try:
-        lines = inspect.getsource(function).splitlines()
+        source, first = inspect.getsourcelines(function)
+        lines = [line.rstrip() for line in source]
         tree = ast.parse(textwrap.dedent("\n".join(lines)))
     except (OSError, TypeError, SyntaxError):  # no source, or a lambda in the middle of a call
         return "in it" if _holds_dots(code) else None
     for node in _expressions(tree):
         if isinstance(node, ast.Constant) and node.value is ...:
-            return f"in line {node.lineno}: {lines[node.lineno - 1].strip()}"
+            return f"in line {max(first, 1) + node.lineno - 1}: {lines[node.lineno - 1].strip()}"
     return None
 
 

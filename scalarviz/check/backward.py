@@ -79,7 +79,8 @@ def backward(
     name = op if isinstance(op, str) else registered(op)
     title = name or title_of(op)
 
-    return reported("backward", title, hint, lambda: _found(op, of, name, title, (between, width, seed)))
+    same = ops.TABLE[name].value if name in ops.TABLE else ""  # an operation is registered anew under another name
+    return reported("backward", title, hint, lambda: _found(op, of, name, title, (between, width, seed)), same)
 
 
 def _found(op: Any, of: Any, name: str, title: str, drawn: tuple[Any, float, int]) -> Report:

@@ -101,7 +101,7 @@ def forget() -> None:
     _misses.clear()
 
 
-def reported(kind: str, title: str, hint: str, find: Callable[[], Report]) -> Report:
+def reported(kind: str, title: str, hint: str, find: Callable[[], Report], same: str = "") -> Report:
     """What `find` finds, or is told meanwhile; from the second failing call in a row on with a hint.
 
     Parameters
@@ -112,12 +112,14 @@ def reported(kind: str, title: str, hint: str, find: Callable[[], Report]) -> Re
         What the pupil's function is called: calls with one title are one exercise.
     hint : str
         What the author of the exercise says then too.
+    same : str
+        What calls of one exercise have in common, where that is not the title.
     """
     try:
         found = find()
     except Told as told:
         found = Report(title, told.state, told.lines, told.cause)
-    key = kind, title
+    key = kind, same or title
     if found.state == "empty":
         return found
     if found.passed:

@@ -32,7 +32,8 @@ def test_an_exercise_that_is_not_filled_in_says_where():
 
     report = check.gradient(slopes, of=square)
     assert (report.state, report.passed) == ("empty", False)
-    assert "Fill in the ... in line 3: return two * ..." in report.text
+    line = slopes.__code__.co_firstlineno + 2
+    assert f"Fill in the ... in line {line}: return two * ..." in report.text
 
     def rule(a, b, upstream): ...
 

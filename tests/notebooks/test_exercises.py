@@ -26,6 +26,12 @@ def test_there_are_exercises():
     assert len(TABLE) >= 3 * len(exercises.numbers())
 
 
+def test_every_notebook_is_small():
+    sizes = {path.name: path.stat().st_size for path in exercises.NOTEBOOKS.glob("*.ipynb")}
+    assert len(sizes) >= len(exercises.numbers())
+    assert {name: size for name, size in sizes.items() if size > 300_000} == {}
+
+
 @each_exercise
 def test_empty_it_says_what_to_fill_in(number, name):
     report = exercise(number, name).empty

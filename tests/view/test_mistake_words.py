@@ -68,6 +68,28 @@ def test_a_run_makes_none_but_that_of_its_beginning():
     run.close()
 
 
+def test_a_cell_says_it_with_the_frame_that_it_is_true_of():
+    pytest.importorskip("anywidget")
+    from scalarviz.view.cell.told import head
+
+    with offscreen():
+        with mistakes.overwrite():
+            viewer = Seen(Workbench(net(), (340, 255)))
+            assert head(viewer, viewer.frame)["pace"].startswith("mistake on: overwrite")
+        assert "mistake" not in head(viewer, viewer.frame)["pace"]
+
+
+class Seen:
+    """What a cell's words are made of."""
+
+    def __init__(self, bench):
+        self.bench, self.frame = bench, bench.subject.source.frame()
+        bench.update(self.frame)
+
+    def pace_text(self, frame):
+        return ""
+
+
 def test_a_picture_of_another_thread_says_it_too():
     model, found = net(), []
     with mistakes.overwrite():

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ..draw.equation import descent
 from ..draw.text import figure, loss_text, rate_text
 from ..panels.hud import state_of
+from ..panels.mistake import mistake_words
 from ..touched.figures import state_pairs
 from ..touched.ledger import factors, ledger_of
 from ..touched.rule_lines import is_plain, written
@@ -48,7 +49,8 @@ def head(viewer: Viewer, frame: Frame) -> dict[str, object]:
     return {"step": f"{state.step:,}" if counted else "", "of": f"of {state.newest:,}" if state.newest else "",
             "loss": loss_text(state.loss) if counted else "", "old": state.before if state.loss == state.loss else "",
             "more": [[one.words, one.value] for one in state.more], "set": "  ·  ".join(filter(None, parts)),
-            "pace": state.pace, "shows": state.quantity, "about": state.about}  # fmt: skip
+            "pace": "  ·  ".join(filter(None, (mistake_words(bench.subject), state.pace))),
+            "shows": state.quantity, "about": state.about}  # fmt: skip
 
 
 def refusals(viewer: Viewer, names: Collection[str]) -> dict[str, str]:
