@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...checks import one_of
 from ...errors import InputError
 from ...run.frame import Frame, Stage, Tensor, is_chain
 from ...run.ranges import KNEE
@@ -20,7 +21,7 @@ from ..cubes.quantity import OWN
 from ..cubes.scale import rows_of
 from ..cubes.slab import COLOURS, DETAIL_PIXELS, RIM
 from ..cubes.tray import DENSE_ALPHA, DENSE_WIDTH, FLOW_ALPHA, FLOW_WIDTH
-from ..cubes.vertices import _front_sides, _last_row, _upright
+from ..cubes.vertices import front_sides, last_row, upright
 from ..draw.text import measure
 from ..draw.theme import Theme, get_theme
 from ..shown.subject import Subject, subject_of
@@ -51,7 +52,7 @@ def document_of(
     theme : {"dark", "light"}
         The look that it opens with; both are in it.
     title : str
-        What the page is called; default: the names of what trains it.
+        What the page is called.
 
     Returns
     -------
@@ -100,7 +101,7 @@ def _cubes(layout: Layout) -> dict[str, Any]:
     return {
         "mode": layout.mode,
         "plates": [_plate(plate, atlas) for plate in layout.plates],
-        "trays": [{"corners": _rounded(corners), "plate": plate, "last": _last_row(layout.plates[plate])}
+        "trays": [{"corners": _rounded(corners), "plate": plate, "last": last_row(layout.plates[plate])}
                   for corners, plate in zip(layout.trays, layout.tray_plates, strict=True)],
         "margin": list(TRAY_MARGIN),
         "flow": {"width": FLOW_WIDTH if few else DENSE_WIDTH, "alpha": FLOW_ALPHA if few else DENSE_ALPHA,
@@ -128,7 +129,7 @@ def _plate(plate: Plate, atlas: Atlas) -> dict[str, Any]:
         "texel": atlas.span(plate).start, "shape": list(grid.shape), "cells": list(grid.cells),
         "tile": list(grid.tile), "folded": grid.folded, "period": list(grid.period), "strides": list(grid.strides),
         "origin": plate.origin.tolist(), "axes": plate.axes.tolist(), "half": plate.half, "depth": plate.depth,
-        "style": [*_front_sides(plate), _last_row(plate), _upright(plate)],
+        "style": [*front_sides(plate), last_row(plate), upright(plate)],
     }  # fmt: skip
 
 
@@ -157,7 +158,7 @@ def texels_of(frame: Frame, document: dict[str, Any], quantity: str = "weight") 
     document : dict
         Of :func:`document_of`.
     quantity : str
-        ``"weight"``, ``"gradient"`` or ``"update"``; others are made of these in the browser.
+        ``"weight"``, ``"gradient"`` or ``"update"``, of which the browser makes the others.
 
     Returns
     -------
@@ -167,9 +168,9 @@ def texels_of(frame: Frame, document: dict[str, Any], quantity: str = "weight") 
     Raises
     ------
     InputError
-        The frame is of another network.
+        The frame is of another network; no quantity that every frame has.
     """
-    numbers = OWN[quantity].numbers(frame)
+    numbers = OWN[one_of(quantity, OWN, "texels_of: the quantity")].numbers(frame)
     assert numbers is not None  # every frame has these
     texels, count = np.zeros(document["texels"], np.float32), document["parameters"]
     if len(numbers) < count:

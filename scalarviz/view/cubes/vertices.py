@@ -41,17 +41,17 @@ def vertices(layout: Layout, atlas: Atlas) -> NDArray[np.void]:
         period = plate.grid.period
         block["a_place"] = (period[1], period[0], start % width, start // width)
         block["a_strides"] = plate.grid.strides
-        block["a_style"] = (*_front_sides(plate), _last_row(plate), _upright(plate))
+        block["a_style"] = (*front_sides(plate), last_row(plate), upright(plate))
     return table
 
 
-def _front_sides(plate: Plate) -> tuple[float, float]:
+def front_sides(plate: Plate) -> tuple[float, float]:
     """Which of the two kinds of side looks along y and so at the viewer: 1 or 0."""
     u, v = (float(part > 0.5 * plate.pitch) for part in np.abs(plate.axes[:2, 1]))
     return u, v
 
 
-def _upright(plate: Plate) -> int:
+def upright(plate: Plate) -> int:
     """Which of a plate's directions is down for its marks: see ``a_style`` in the shader."""
     u, v = np.abs(plate.axes[:2, 2]) > 0.5 * plate.pitch
     if u or v:
@@ -59,7 +59,7 @@ def _upright(plate: Plate) -> int:
     return 3 if abs(plate.axes[0][1]) > 0.5 * plate.pitch else 0  # lying: down is towards the viewer
 
 
-def _last_row(plate: Plate) -> int:
+def last_row(plate: Plate) -> int:
     """Cells in use in the last row: fewer than the columns only in a folded plate."""
     cols = plate.grid.cells[1]
     return plate.size - (plate.grid.cells[0] - 1) * cols if plate.grid.folded else cols
