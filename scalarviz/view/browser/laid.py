@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,7 @@ from ..shown.subject import Subject
 from ..space.layout import Layout, layout_for
 
 Floats = NDArray[np.float64]
+_ABOVE, _BELOW = 12.0, 16.0  # of the window's margin of 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,13 @@ class Laid:
         return np.asarray(self.layout.camera.project(xyz) / self.ratio)
 
 
+def _nearer(places: Places) -> Places:
+    """With the scene and the legends nearer to the edges: a page has margins of its own."""
+    x, y, width, height = places.scene
+    strip = places.strip and (places.strip[0], places.strip[1] + _BELOW, *places.strip[2:])
+    return replace(places, scene=(x, y - _ABOVE, width, height + _ABOVE + _BELOW), strip=strip)
+
+
 def laid_out(subject: Subject, size: tuple[int, int], theme: Theme) -> Laid:
     """Plates, camera and boxes for a picture of `size` pixels.
 
@@ -48,7 +56,7 @@ def laid_out(subject: Subject, size: tuple[int, int], theme: Theme) -> Laid:
     InputError
         A size that is none, or nothing to draw.
     """
-    places = arrange(check_size(size), hud=False, presenter=theme.presenter)
+    places = _nearer(arrange(check_size(size), hud=False, presenter=theme.presenter))
     camera_size = (round(places.size[0]), round(places.size[1]))
     ratio = np.array(camera_size) / places.size
     x, y, width, height = cubes_box(subject, places.scene)

@@ -39,10 +39,10 @@ export class Viewpoint {
     this.seen = null;
     const [x, y, across, down] = this.document.scene;
     const strip = this.height * 0.7 >= 132; // legends take no more than there is room for
-    const below = strip ? high - y - down : Math.min(24, 0.1 * this.height);
+    const below = strip ? high - y - down : Math.min(8, 0.1 * this.height);
     const aside = wide - x - across;
     this.box = [x, y, Math.max(this.width - x - aside, 1), Math.max(this.height - y - below, 1)];
-    this.strip = strip ? [24, this.height - 100, Math.max(this.width - 48, 1), 76] : null;
+    this.strip = strip ? [24, this.height - 84, Math.max(this.width - 48, 1), 76] : null;
     this.fitted = Math.min(this.box[2] / across, this.box[3] / down);
   }
 
