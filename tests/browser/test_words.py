@@ -14,6 +14,7 @@ from scalarviz.view.cubes.scale import ActivationScale, Coloring
 from scalarviz.view.draw import text
 from scalarviz.view.draw.theme import DARK
 from scalarviz.view.flow.scenery import Scenery
+from scalarviz.view.panels.strip import Strip
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.pose import camera_of, pose_of
 
@@ -116,6 +117,49 @@ def test_they_move_with_their_cubes(scripts, subjects):
             pages.page.evaluate("(pose) => { player.pose = pose; }", told)
             camera = camera_of(pose, layout.size, points)
             agree(read(pages, frame, subject), written(subject, frame, LARGE, camera), (name, told))
+
+
+def test_legends_are_the_windows(scripts, subjects):
+    """Ranges, ticks, shares and what marks mean: of the frame that is shown."""
+    pages = Pages(scripts)
+    pages.page.evaluate("window.player = { dispose() {} }")
+    for name, subject in subjects.items():
+        frame = subject.frame()
+        frozen = np.arange(len(frame.values)) == 1
+        frame = replace(frame, frozen=frozen, values=np.where(np.arange(len(frozen)) == 2, np.inf, frame.values))
+        laid = laid_out(subject, LARGE, DARK)
+        colouring = Coloring(subject.tensors, DARK, "weight")
+        rows = ActivationScale(subject.stages, DARK, sheet=subject.sample.sheet)
+        colouring.update(frame, None)
+        rows.update(frame, None)
+        drawn = any(plate.kind == "activation" for plate in laid.layout.plates)
+        strip = Strip(subject, DARK, colouring, rows, rows=drawn, single=False, density=1.0)
+        pages.again(subject, LARGE, density=1)
+        pages.show(frame)
+        pages.pixels()
+        names = pages.page.evaluate("marksOn(player.shown, player.cubes.detailed(player.view.camera, 1))")
+        assert {"above", "frozen"} <= set(names) or name in ("convolutions", "a plan"), (name, names)
+        sketches = strip.sketches(laid.places.strip, frame, marks=names)
+        there = sorted([item.text, item.x, item.y, item.size, item.anchor] for part in sketches for item in part.texts)
+        here = [line for line in read(pages, frame, subject) if line[2] > laid.places.strip[1]]
+        agree(here, there, name)
+
+
+def test_the_selected_cube_says_its_name_and_its_numbers(scripts, subjects):
+    pages, subject = Pages(scripts), subjects["two hidden layers"]
+    frame = subject.frame()
+    pages.play(subject, LARGE, density=1)
+    pages.show(frame)
+    pages.page.evaluate("player.selected = 30; player.history = { steps: [1, 2, 3], values: [0.1, NaN, 0.3] }")
+    said = [line[0] for line in read(pages, frame, subject)]
+    numbers = [text.figure(float(part[30])) for part in (frame.values, frame.gradient, frame.update)]
+    assert {"0.weight[10][0]", "from r to tanh 10", "value since step 1", *numbers} <= set(said)
+    pages.page.evaluate("player.selected = { row: 'input', unit: 1 }")
+    assert {"input g", text.chip_text(frame.activations["input"][1])} <= {
+        line[0] for line in read(pages, frame, subject)
+    }
+    pages.page.evaluate("player.selected = null")
+    assert "0.weight[10][0]" not in [line[0] for line in read(pages, frame, subject)]
 
 
 KINDS = {

@@ -5,9 +5,11 @@ import { MARK_BITS } from "./quantity.js";
 import { unitOf } from "./ranges.js";
 
 const BAR_HIGH = 14;
-const LEGEND_WIDE = 344;
+/** Width of the legend of the weights. */
+export const LEGEND_WIDE = 344;
 const ROWS_WIDE = 220;
-const LEGEND_GAP = 30;
+/** Least air left of it. */
+export const LEGEND_GAP = 30;
 const LEAST_LEGEND = 160;
 const MOST_TICKS = 64; // cubes that have a tick of their own
 
@@ -64,8 +66,9 @@ function plainText(value, signed) {
  * @param {Uint8Array[]} tables colours of weights and of activations
  * @param {boolean} detailed whether cubes are large enough for every mark
  * @param {boolean} alone whether only that of the weights is wanted, as something else stands left of it
+ * @param {number | null} selected flat index of a parameter that has a mark on the bar
  */
-export function drawLegends(ink, box, shown, tables, detailed, alone) {
+export function drawLegends(ink, box, shown, tables, detailed, alone, selected = null) {
   const [x, y, width] = box;
   const { document, range, quantity, numbers, activation } = shown;
   const rows = document.plates.some(({ kind }) => kind === "activation");
@@ -88,6 +91,10 @@ export function drawLegends(ink, box, shown, tables, detailed, alone) {
     const marks = few ? Array.from(numbers.subarray(0, document.parameters)).filter((value, k) => Number.isFinite(value) && !(shown.flags[k] & MARK_BITS.missing)) : [];
     drawBar(ink, place, quantity.words, `${said} \u00b7 ${shareText(shown.clippedShare)} clipped`, tables[0], labels,
       marks.map((value) => unitOf(range, value)));
+  }
+  if (selected !== null && Number.isFinite(numbers[selected]) && !shown.unknown) {
+    const at = place[0] + Math.min(Math.max(unitOf(range, numbers[selected]), 0), 1) * (own - 1) + 0.5;
+    ink.path([[at, y + 24], [at, y + 33]], ink.theme.selection, 3);
   }
   const room = alone ? own : width;
   drawMarks(ink, [x + width - room, y + box[3] + 3, room], marksOn(shown, detailed));

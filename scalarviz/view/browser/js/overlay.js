@@ -2,10 +2,11 @@
 
 import { slabCorners } from "./boxes.js";
 import { project } from "./camera.js";
+import { cardWidth, drawCard } from "./card.js";
 import { Ink } from "./ink.js";
 import { Labels } from "./labels.js";
 import { LayerFlow } from "./layer.js";
-import { drawLegends } from "./legend.js";
+import { LEGEND_GAP, LEGEND_WIDE, drawLegends } from "./legend.js";
 import { bracketsOf, outlineOf } from "./outline.js";
 import { pickCube } from "./picking.js";
 import { PlanLabels } from "./plan.js";
@@ -76,18 +77,16 @@ export class Overlay {
    * @param {object} frame as `Player.show` takes it
    * @param {object} theme of the document's `themes`
    * @param {Uint8Array[]} tables colours of weights and of activations
-   * @param {{hit: object | null, pointer: number[] | null, chosen: object | null}} touched
+   * @param {{hit: object | null, pointer: number[] | null, chosen: object | null, history: object | null}} touched
    * @param {boolean} detailed whether cubes are large enough for every mark
    */
-  draw(frame, theme, tables, { hit, pointer, chosen }, detailed) {
+  draw(frame, theme, tables, { hit, pointer, chosen, history }, detailed) {
     const { ink, view } = this;
     ink.begin(view.width, view.height, view.type * Math.max(1, window.devicePixelRatio || 1), theme);
     if (!frame) return;
     this.#place();
     this.#around(frame);
-    if (view.strip && this.legends !== "none") {
-      drawLegends(ink, view.strip, this.shown, tables, detailed, this.legends === "weights");
-    }
+    if (view.strip && this.legends !== "none") this.#foot(frame, tables, chosen, detailed, history);
     const small = this.shares && { shares: this.shares, camera: view.camera, picked: (at) => this.pick(at) };
     drawValues(ink, this.places, this.shown, frame, (index, element) => this.colourOf(index, element, tables), small);
     if (chosen) this.#outline(chosen, theme);
@@ -126,6 +125,17 @@ export class Overlay {
     const { width, height, box } = this.view;
     const plan = new PlanLabels(this.document, there, [0, 0, width, height], this.ink.measure);
     return plan.seen ? plan : new Labels(this.document, there, box, this.ink.measure);
+  }
+
+  // Legends below the cubes; the left is the selected cube's, where nothing else stands there.
+  #foot(frame, tables, chosen, detailed, history) {
+    const [x, y, width] = this.view.strip;
+    const plate = chosen && this.document.plates[chosen.plate];
+    const index = plate && plate.start >= 0 ? plate.start + chosen.element : null;
+    const card = this.legends === "all" && chosen ? cardWidth(width - LEGEND_WIDE - LEGEND_GAP) : 0;
+    const alone = this.legends === "weights" || card > 0;
+    drawLegends(this.ink, this.view.strip, this.shown, tables, detailed, alone, index);
+    if (card) drawCard(this.ink, [x, y - 8, card], this.shown, frame, chosen, history);
   }
 
   // Names and numbers beside the cubes.

@@ -37,7 +37,7 @@ export class Player {
     this.frame = null;
     this.look = theme;
     this.listeners = new Map();
-    this.pointer = this.hit = this.chosen = null;
+    this.pointer = this.hit = this.chosen = this.past = null;
     this.disposed = this.lost = false;
     this.fresh = 0; // device pixels of a CSS pixel in which the cubes stand there as they are; 0: they do not
     this.shown = new Shown(document);
@@ -205,7 +205,18 @@ export class Player {
 
   set selected(which) {
     this.chosen = which === null ? null : this.#find(which);
+    this.history = null;
     this.pace.ask();
+  }
+
+  /** What its value was, `{steps, values}` up to the frame shown, for the card of the selected cube; null: not known. */
+  get history() {
+    return this.past;
+  }
+
+  set history(history) {
+    this.past = history;
+    this.pace?.ask();
   }
 
   /** Call `listener` when something happens: hover, select, pose, lost, restored, drawn; returns what ends that. */
@@ -257,6 +268,7 @@ export class Player {
     if (event.pointerType === "touch") this.pointer = at; // a finger does not hover: a tap names the cube
     const same = hit && this.chosen && hit.plate === this.chosen.plate && hit.element === this.chosen.element;
     this.chosen = same ? null : hit;
+    this.past = null;
     this.#tell("select", this.selected);
     this.pace.ask();
   }
