@@ -26,12 +26,14 @@ class Played(Source):
     ----------
     what : str
         What it is called in messages.
+    name : str
+        Of what was recorded, for titles and files.
     """
 
     can = Can(go=True)
 
-    def __init__(self, what: str) -> None:
-        self.what = what
+    def __init__(self, what: str, name: str) -> None:
+        self.what, self.name = what, name
         self._place = 0
 
     # ---- what a subclass says

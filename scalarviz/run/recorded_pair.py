@@ -61,7 +61,7 @@ class RecordedPair(Played):
     """
 
     def __init__(self, a: Played, b: Played, names: tuple[str, str] = NAMES) -> None:
-        super().__init__("the comparison")
+        super().__init__("the comparison", " and ".join(name.replace("/", "-") for name in names))
         self.pair, self.names = (a, b), names
         shared = _shared(a.tensors, b.tensors)
         if not shared:

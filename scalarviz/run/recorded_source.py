@@ -34,7 +34,7 @@ class RecordedSource(Played):
     """
 
     def __init__(self, record: Recorded, what: str = "the recording") -> None:
-        super().__init__(what)
+        super().__init__(what, record.path.stem)
         self._opened = {record.branch: record}
         self._take(record)
 

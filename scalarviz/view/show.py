@@ -214,4 +214,8 @@ def _dressed(make: Callable[[tuple[int, int]], Viewer], quantity: str, sizing: S
 
 
 def _name(x: object) -> str:
+    if isinstance(x, Recorded):
+        return x.path.stem
+    if isinstance(x, Played):
+        return x.name
     return x.name if isinstance(x, Scene) else type(x).__name__.lower()

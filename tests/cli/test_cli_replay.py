@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -150,3 +152,17 @@ def test_the_help_has_the_flags_of_the_scenes_in_their_words(cli):
     said = cli("replay", "--help").out
     assert "RECORDING" in said
     assert "OTHER" in said
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_film_that_is_whole_and_the_picture_is_written(cli, files, press, number, code):
+    pytest.importorskip("imageio_ffmpeg", reason="no imageio-ffmpeg (extra video)")
+    from scalarviz.run.recorded_source import RecordedSource
+    from scalarviz.view.film import whole_mp4
+
+    press(RecordedSource, "stand", call=5, number=number)
+    result = cli("replay", "one.svz", "--out", "f.mp4", "--out", "p.png", "--size", "320x240", "--duration", 600)
+    assert result.code == code
+    assert "the files were written" in result.err
+    assert whole_mp4(Path("f.mp4"))
+    assert Path("p.png").exists()

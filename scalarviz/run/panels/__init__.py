@@ -15,12 +15,13 @@ from .neurons import Features, NeuronMaps
 from .own import Image, Table, as_rows
 from .painting import Painting, psnr
 from .plane import Axis, PlaneMap, PointEdits, Points
+from .recorded import RecordedPictures
 from .tree import GradientTree
 from .words import Invented, Reading, WordBoard
 
 __all__ = [
     "Axis", "Beside", "ColourCube", "CurveFit", "DigitBoard", "DigitPad", "Features", "GradientTree", "GraphPanel",
     "HeldBack", "Image", "Invented", "LossCurve", "LossOver", "Made", "NeuronMaps", "Painting", "Panel",
-    "Pictures", "Place", "PlaneMap", "PointEdits", "Points", "Reading", "Table", "TestCurve", "TrainingLoop",
-    "WordBoard", "as_rows", "psnr",
+    "Pictures", "Place", "PlaneMap", "PointEdits", "Points", "Reading", "RecordedPictures", "Table", "TestCurve",
+    "TrainingLoop", "WordBoard", "as_rows", "psnr",
 ]  # fmt: skip

@@ -21,6 +21,7 @@ from ...run.panels import (
     Panel,
     Pictures,
     PlaneMap,
+    RecordedPictures,
     Table,
     TrainingLoop,
     WordBoard,
@@ -40,6 +41,7 @@ from .pad import PadDrawer
 from .painting import PaintingDrawer
 from .pictures import PicturesDrawer
 from .plane import PlaneDrawer
+from .recorded import RecordedPicturesDrawer
 from .table import TableDrawer
 from .tree import TreeDrawer
 from .word import WordDrawer
@@ -62,6 +64,7 @@ OWN: dict[type[Panel], type[Drawer[Any]]] = {
     TrainingLoop: LoopDrawer,
     CurveFit: CurveFitDrawer,
     GradientTree: TreeDrawer,
+    RecordedPictures: RecordedPicturesDrawer,
 }
 """The kinds that every scene has."""
 _USERS: dict[type[Panel], type[Drawer[Any]]] = {}

@@ -23,6 +23,7 @@ from ...run.scene import Scene
 from ..draw.painter import Painter
 from ..draw.places import Box, arrange
 from ..draw.theme import Theme, get_theme
+from ..panels.recorded import AIR
 from ..panels.side import SidePanels
 from ..shown.subject import subject_of
 from ..window.offscreen import available, offscreen
@@ -33,8 +34,6 @@ ROOM = 400_000
 """Bytes that all pictures of a page take, as base64."""
 WINDOW = (1280, 720)
 """Pixels of the window whose column it is."""
-AIR = 4
-"""Pixels around a panel: letters and discs may reach out of its box."""
 SCALES = (2, 1)
 """Pixels of a picture for one of the window's, as far as there is room."""
 LOSSY = (90, 75)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,10 +14,10 @@ from ...io import CsvTable
 from ...run.edits import Edit
 from ...run.frame import Frame, Stage, Tensor
 from ...run.moment import Moment
-from ...run.panels import LossCurve, Panel, PlaneMap
+from ...run.panels import LossCurve, Panel, PlaneMap, RecordedPictures
 from ...run.plan import Plan
 from ...run.recorded_source import RecordedSource
-from ...run.recording import Recorded
+from ...run.recording import Picture, Recorded
 from ...run.requests import FrameRequest
 from ...run.run import Run
 from ...run.run_source import RunSource
@@ -275,7 +275,17 @@ def recorded_subject(source: RecordedSource) -> Subject:
     colours = ins == outs == 3 and "colours" in about.speaks_of
     sample = Sample(inputs, outputs, target, colours, "sheet" in about.speaks_of)
     given = None if probe is None else probe.copy()
-    return Subject(source, probe, sample, (LossCurve(),), given, about.plan, about.whole_loss)
+    panels = (*_recorded_panels(source), LossCurve())
+    return Subject(source, probe, sample, panels, given, about.plan, about.whole_loss)
+
+
+def _recorded_panels(source: RecordedSource) -> Iterator[RecordedPictures]:
+    """What the panels of the scene left in the file, in its order."""
+    found: dict[str, list[Picture]] = {}
+    for picture in source.record.pictures:
+        found.setdefault(picture.panel, []).append(picture)
+    for name, pictures in found.items():
+        yield RecordedPictures(name, tuple(sorted(pictures, key=lambda picture: picture.step)))
 
 
 def _names(given: tuple[str, ...], count: int, letter: str) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...errors import StateError
+from ...errors import ScalarvizError, StateError
 from ...run.played import Played
 from ..touched.inspector import record_key
 from .pace import DURATION
@@ -91,6 +91,8 @@ class Replay(Viewer):
         super().__init__(bench)
         self._shown_at: tuple[object, int] | None = None
         self._last: Frame | None = None
+        self._trouble = ""
+        self._told_record: tuple[object, object] | None = None
         self.playback = Replaying(source, duration)
         self.travels = RecordedTravels(self, source, self.playback)
         names = ("back", "first", "newest")
@@ -106,8 +108,20 @@ class Replay(Viewer):
         """The recorded frame where it stands."""
         at = (self._source.past, self._source.place)
         if self._last is None or self._shown_at != at:
-            self._last, self._shown_at = self._source.frame(), at
+            self._shown_at = at
+            try:
+                self._last, self._trouble = self._source.frame(), ""
+            except ScalarvizError as error:  # the file was cut or changed meanwhile
+                if self._last is None:
+                    raise
+                self._trouble = str(error)
+                self.playback.stand(None)
         return self._last
+
+    def message(self) -> str:
+        """Why the step that was asked for cannot be shown: the picture is that of another."""
+        step = self._source.steps[self._source.place]
+        return f"step {step:,} cannot be read: {self._trouble}" if self._trouble else ""
 
     def advance(self, seconds: float) -> None:
         """The recording plays on, seen or not."""
@@ -133,8 +147,13 @@ class Replay(Viewer):
         if inspector is None or not inspector.single:
             return
         key = record_key(self.frame())
-        if key is not None and (inspector.record is None or inspector.record[0] != key):
-            record = self._source.weight_record(inspector.index)
+        if key is not None and (inspector, key) != self._told_record:
+            self._told_record = inspector, key
+            try:
+                record = self._source.weight_record(inspector.index)
+            except ScalarvizError as error:
+                self.say(str(error))
+                return
             inspector.record = None if record is None else (key, record)
             self.refresh()
 

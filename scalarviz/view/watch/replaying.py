@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import ScalarvizError
 from ...run.past import Past
 from ...run.played import Played
 from .pace import DURATION, pace
@@ -106,4 +107,8 @@ class Replaying:
         past = self._source.past
         if past is not self._past:
             self._past = past
-            self._table = pace(self._last, self._duration, RATE, self._source.seen(), rest=0.0)
+            try:
+                seen = self._source.seen()
+            except ScalarvizError:  # a frame cannot be read: who shows it says so
+                seen = None
+            self._table = pace(self._last, self._duration, RATE, seen, rest=0.0)
