@@ -53,6 +53,7 @@ class Standing(Aim):
         self._made_for = subject.tensors, subject.stages
         self.colouring = Coloring(subject.tensors, look, quantity, self.cmap_name or None,
                                   lambda: subject.source.moments)  # fmt: skip
+        self.colouring.recorded = subject.source.recorded
         if not subject.stages:
             self.colouring.scope = "all numbers"
         self.activations = ActivationScale(subject.stages, look, sheet=subject.sample.sheet)

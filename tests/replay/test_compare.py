@@ -177,6 +177,18 @@ def test_turning_one_turns_all(files):
     assert differing(*(column(host, picture, k) for k in (0, 1))) < 0.01
 
 
+def test_the_time_bar_says_both_losses(files):
+    host, pair = hosted(files)
+    bench = host.view.bench
+    plan = bench.bar._plan
+    host.view.move((plan.scale.at(10) * bench.scale, plan.rail * bench.scale))
+    host.pass_time()
+    (label,) = [s for s in bench.bar.label(bench.places.size) if s.texts]
+    said = " ".join(text.text for text in label.texts)
+    for name, one in zip("ab", pair.pair, strict=True):
+        assert f"{name}: loss {one.record.loss[10]:.4f}" in said
+
+
 def test_it_plays_by_one_time_bar(files):
     host, pair = hosted(files, "a", "short")
     assert host.view.bench.bar.other is not None

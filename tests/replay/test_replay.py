@@ -109,6 +109,9 @@ def test_a_quantity_that_was_not_recorded_is_refused(recorded):
 def test_rows_that_were_not_recorded_are_marked_as_no_numbers(recorded):
     host = hosted(recorded(gradients=True)[1])
     bench = host.view.bench
+    said = [text.text for sketch in bench.sketches for text in sketch.texts]
+    assert "not recorded" in said
+    assert not {"not computed yet", "no gradient: not trained"} & set(said)
     rows = [plate for plate in bench.layout.plates if plate.kind == "activation"]
     assert rows
     assert all(

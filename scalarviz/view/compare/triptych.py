@@ -63,7 +63,7 @@ class Triptych(Workbench):
         self.pair = pair
         self._beside: list[list[Sketch]] = [[], []]
         super().__init__(Subject(pair), size, theme, cmap, quantity, **options)
-        self.bar.other = pair.other_curve
+        self.bar.other, self.bar.names = pair.other_curve, NAMES
 
     # ---- where everything stands
 
@@ -172,7 +172,8 @@ class Triptych(Workbench):
         sketch, wide, y = Sketch(), self.places.size[0], self.places.keys
         if y is not None and not self.theme.presenter:
             taken = sum(measure(f"{key} {does}", LABEL) + 24 for key, does in self._keys)
-            sketch.text(wide - MARGIN, y, fitted(words, wide - 2 * MARGIN - taken), LABEL, self.theme.text3,
+            x, _, across, _ = self.columns.scene
+            sketch.text(x + across - MARGIN, y, fitted(words, wide - 2 * MARGIN - taken), LABEL, self.theme.text3,
                         anchor="right")  # fmt: skip
         return sketch
 

@@ -61,6 +61,8 @@ class Coloring:
         of their own, which the label at their plate says.
     of : str
         Whose numbers they are, in the legend's words, where they are no moment's own ("b - a"); may be set.
+    recorded : bool
+        Whether they are read from a recording: what is missing there will not come; may be set.
     """
 
     scope = "the network"
@@ -86,7 +88,7 @@ class Coloring:
         self._weights = [t for t in self._tensors if not t.buffer]
         self._buffers = [t for t in self._tensors if t.buffer]
         self._tracker, self._others = RangeTracker(), RangeTracker()
-        self.of = ""
+        self.of, self.recorded = "", False
 
     @property
     def quantity(self) -> str:

@@ -323,7 +323,7 @@ class FewFlow:
         """
         sketch, theme = Sketch(), self._theme
         if "input" not in frame.activations:
-            return sketch
+            return self._unknown(sketch)
         inputs, sums = frame.activations["input"], frame.activations[self._sums]
         outputs = frame.activations[self._last.name]
         if self._chips is not None:
@@ -347,6 +347,16 @@ class FewFlow:
                 sketch.text(x + self._at.target, y + 5.5, text, CHANNEL, theme.text2, anchor="middle")
         if self.outcome:
             self._outcome(sketch, outputs, loss)
+        return sketch
+
+    def _unknown(self, sketch: Sketch) -> Sketch:
+        """A dash on each chip: the rows of the sample were not recorded."""
+        places = [] if self._chips is None else [(float(x), float(y)) for x, y in self._chips]
+        if self._columns:
+            for x, y in self._anchors:
+                places += [(x + at, y) for at in (self._at.sum, self._at.output)]
+        for x, y in places:
+            sketch.text(x, y + 5.5, "\N{EN DASH}", CHANNEL, self._theme.text3, anchor="middle")
         return sketch
 
     @property

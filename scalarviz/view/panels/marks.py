@@ -21,6 +21,7 @@ WORDS = {
     "below": ("\N{MINUS SIGN}\N{INFINITY}", "\N{MINUS SIGN}\N{INFINITY}"),
     "missing": ("not computed yet", "not computed"),
     "untrained": ("no gradient: not trained", "not trained"),
+    "unrecorded": ("not recorded", "not recorded"),
     "dead": ("dead: 0 for every sample", "dead"),
     "frozen": ("frozen", "frozen"),
     "clipped": ("clipped: beyond the range", "clipped"),
@@ -35,7 +36,9 @@ def marks_on(slab: SlabVisual, colouring: Coloring, camera: Camera, density: flo
     """Names of the marks that some cube shows, in the order of `WORDS`."""
     bits = slab.atlas.marks
     found = {name for name, bit in _BITS.items() if bits & bit}
-    if "missing" in found and colouring.untrained:
+    if "missing" in found and colouring.recorded and colouring.quantity == "weight":  # rows of the sample
+        found = found - {"missing"} | {"unrecorded"}
+    elif "missing" in found and colouring.untrained:
         found = found - {"missing"} | {"untrained"}
     size = np.abs(colouring.drawn)
     if np.any(np.isfinite(size) & (size > (1.0 + 2e-5) * colouring.range.high)):  # as the shader decides
@@ -122,6 +125,7 @@ def _hatch(sketch: Sketch, x: float, y: float, theme: Theme) -> None:
 
 ICONS: dict[str, Callable[[Sketch, float, float, Theme], None]] = {
     "nan": _checks, "above": _chevrons(1), "below": _chevrons(-1), "missing": _hatch, "untrained": _hatch,
+    "unrecorded": _hatch,
     "dead": _cross, "frozen": _bolts, "clipped": _teeth,
 }  # fmt: skip
 """How each looks, in grey, as on a small cube."""

@@ -268,11 +268,11 @@ def scene_subject(scene: Scene, source: Source) -> Subject:
 def recorded_subject(source: RecordedSource) -> Subject:
     """The subject of a recording; the sample is the one whose way was recorded."""
     about, stages, probe = source.record.about, source.stages, source.probe
-    ins = 0 if probe is None else len(probe)
+    ins = about.inputs if stages else 0
     outs = stages[-1].outputs if stages else 0
     inputs, outputs = _names(about.input_names, ins, "x"), _names(about.output_names, outs, "y")
-    target = None if about.probe_target is None else np.array(about.probe_target)
-    colours = ins == outs == 3 and "colours" in about.speaks_of
+    target = None if about.probe_target is None or probe is None else np.array(about.probe_target)
+    colours = probe is not None and ins == outs == 3 and "colours" in about.speaks_of
     sample = Sample(inputs, outputs, target, colours, "sheet" in about.speaks_of)
     given = None if probe is None else probe.copy()
     panels = (*_recorded_panels(source), LossCurve())

@@ -72,6 +72,8 @@ class TimeBar:
         The steps to come: there is room for them, so that nothing moves while the run fills it.
     other : Curve or None
         The losses of something else that goes the same steps, dashed.
+    names : (str, str)
+        What the two are called then.
     step_loss : str
         Which loss a step has (``"before it"``), where elsewhere that of all samples after it is told: the number at the
         end of the curve is left out then, and the pointer says which it is. Empty: the one that is told elsewhere.
@@ -81,6 +83,7 @@ class TimeBar:
         self.theme, self.running, self.told = theme, False, told
         self.ahead: Ahead | None = None
         self.other: Curve | None = None
+        self.names = ("", "")
         self.step_loss = ""
         self.box: Box | None = None
         self._clear: tuple[Box, ...] = ()
@@ -138,6 +141,7 @@ class TimeBar:
         """The loss of the newest step, where the curve ends."""
         if (
             self.step_loss
+            or self.other is not None
             or losses.scale is None
             or not len(losses.path)
             or losses.path[-1, 0] < losses.plot[0] + losses.plot[2] - 4
@@ -256,8 +260,11 @@ class TimeBar:
         x, (_, top, _, _) = plan.scale.at(found.step), self.box or (0.0, 0.0, 0.0, 0.0)
         line.line((x, top + 26), (x, plan.rail), self.theme.text2, 1.0)  # from below the flag
         words = [text for mark in plan.marks if mark.step == found.step for text in mark.words]
-        loss = loss_at(plan.past, found.step)
+        loss = loss_at(plan.past.curve, found.step)
         loss += f", {self.step_loss}" if loss and self.step_loss else ""
+        if self.other is not None:
+            both = zip(self.names, (plan.past.curve, self.other), strict=True)
+            loss = "  ".join(f"{name}: {said}" for name, curve in both if (said := loss_at(curve, found.step)))
         return [line, self._said(at, size, f"step {found.step:,}", loss, words[-6:])]
 
     def _said(self, at: Point, size: tuple[float, float], name: str, value: str, more: list[str]) -> Sketch:
@@ -284,11 +291,11 @@ def _touch(one: Box, other: Box) -> bool:
     return x < left + across and left < x + wide and y < top + down and top < y + high
 
 
-def loss_at(past: Past, step: int) -> str:
-    """``loss 0.0123`` of a step of the straight rail; empty where there is none."""
-    place = int(np.searchsorted(past.curve.step, step))
-    if place < len(past.curve.step) and past.curve.step[place] == step:
-        return f"loss {loss_text(float(past.curve.loss[place]))}"
+def loss_at(curve: Curve, step: int) -> str:
+    """``loss 0.0123`` of a step of a curve; empty where there is none."""
+    place = int(np.searchsorted(curve.step, step))
+    if place < len(curve.step) and curve.step[place] == step:
+        return f"loss {loss_text(float(curve.loss[place]))}"
     return ""
 
 

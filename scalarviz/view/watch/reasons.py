@@ -180,6 +180,11 @@ def no_inspector(here: Here) -> str:
     return "point at a cube: both numbers and their difference are said" if here.subject.source.of else ""
 
 
+def no_layer_table(here: Here) -> str:
+    """Why there is no table of the layers."""
+    return no_gradients(here) or ("layers train, their difference does not" if here.subject.source.of else "")
+
+
 def nothing_selected(here: Here) -> str:
     """Why there is no cube to do it with."""
     return no_inspector(here) or ("" if here.selected else "click a cube first")
