@@ -233,7 +233,7 @@ def _files(shown: Replayed, options: Any, stop: Stop) -> Outputs:
 
 
 def _bench(source: Played, size: tuple[int, int], theme: Any, cmap: str | None) -> Any:
-    from ..view.show import bench_of
+    from ..view.benches import bench_of
 
     return bench_of(source, size, theme, cmap)
 

@@ -111,21 +111,35 @@ class RecordedSource(Played):
 
     @property
     def facts(self) -> Facts | None:
-        """What trained it, when its recording began."""
-        about = self.record.about
+        """What trained it, with the batch of where it stands."""
+        about, batch = self.record.about, int(self.record.entry(self._place, "batch"))
         if not about.optimizer:
             return None
-        return Facts(about.optimizer, about.batch_size, about.samples, about.reduction, about.engine, about.whole)
+        whole = about.whole if batch == about.batch_size else batch >= about.samples
+        return Facts(about.optimizer, batch, about.samples, about.reduction, about.engine, whole)
 
     @property
     def couples(self) -> bool:
         """Whether the training normalises by the batch."""
         return self.record.about.couples
 
+    def last_sign_change(self, index: int) -> int | None:
+        """The last recorded step up to here after which a weight has another sign than before; None: it never had."""
+        now = np.sign(self._value(self._place, index))
+        for place in range(self._place - 1, -1, -1):
+            if np.sign(self._value(place, index)) != now:
+                return int(self.steps[place + 1])
+        return None
+
+    def _value(self, place: int, index: int) -> float:
+        """One weight at one frame; NaN where the network was another one."""
+        if self.record.shapes(place) is not self._shapes:
+            return float("nan")
+        (bytes_,) = self.record.row(place, f"substr(value, {4 * index + 1}, 4)")
+        return float(np.frombuffer(bytes_, "<f4")[0])
+
     def weight_record(self, index: int) -> WeightRecord:
         """How one weight moved along the branch: at its frames, of many at some."""
         places = np.unique(np.linspace(0, len(self.steps) - 1, POINTS).astype(int))
         places = places[[self.record.shapes(int(k)) is self._shapes for k in places]]
-        column = f"substr(value, {4 * index + 1}, 4)"
-        values = [float(np.frombuffer(self.record.row(int(k), column)[0], "<f4")[0]) for k in places]
-        return WeightRecord(index, self.steps[places], np.array(values))
+        return WeightRecord(index, self.steps[places], np.array([self._value(int(k), index) for k in places]))

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..run.frame import Frame
+from .benches import any_subject, bench_of
 from .cubes.quantity import quantity_of
 from .cubes.sizes import Sizing
 from .draw.gl import require_vispy
@@ -14,7 +15,7 @@ from .draw.theme import Theme, presenting
 from .micro.still import told_of
 from .micro.told import Told
 from .shown.standing import standing
-from .shown.subject import Subject, subject_of
+from .shown.subject import Subject
 from .window.offscreen import offscreen
 from .workbench import Workbench
 
@@ -37,7 +38,7 @@ def render(
 
     Parameters
     ----------
-    x : Scene, Run, Module, Weight, sequence of Weight, or mapping of str to array
+    x : Scene, Run, recording, two of them, Module, Weight, sequence of Weight, or mapping of str to array
         A scene or run is shown with its panels, anything else as cubes with their names and a legend.
     size : (int, int)
         Width and height in pixels, from 160 to 8192.
@@ -72,11 +73,11 @@ def render(
         Where nothing can draw; the message says what to install.
     """
     require_vispy()
-    size, subject, sizing = check_size(size), subject_of(x), Sizing(sized, threshold)
+    size, subject, sizing = check_size(size), any_subject(x), Sizing(sized, threshold)
     frame, told = _moment(subject, quantity, step, inside, whole_batch)
     with offscreen():
         look = presenting(theme, presenter)
-        bench = Workbench(subject, size, look, cmap, quantity, sizing=sizing, supersample=supersample)
+        bench = bench_of(subject, size, look, cmap, quantity, sizing=sizing, supersample=supersample)
         _show(bench, frame, pace_text, told)
     return paint(bench, size, supersample)
 

@@ -8,23 +8,19 @@ from typing import Any, Self
 
 from ..run import Run, Scene
 from ..run.played import Played
-from ..run.recorded_pair import RecordedPair
 from ..run.recorded_source import RecordedSource
 from ..run.recording import Recorded
-from .compare.triptych import Triptych
+from .benches import bench_of
 from .cubes.sizes import Sizing
 from .draw.theme import Theme, presenting
-from .shown.subject import Subject, subject_of
-from .watch.actions import bottom_line
+from .shown.subject import subject_of
 from .watch.live import LiveView
 from .watch.mirror import Mirror
-from .watch.reasons import Here
 from .watch.replay import Replay
 from .watch.telling import WAIT
 from .watch.viewer import Viewer
 from .window.desktop import Window
 from .window.prompt import serve_prompt
-from .workbench import Workbench
 
 
 class Handle:
@@ -187,19 +183,6 @@ def _maker(x: Any, block: bool, steps: int, duration: float, theme: Theme, cmap:
         )
     subject = subject_of(x)
     return lambda size: Mirror(subject, size, theme=theme, cmap=cmap)
-
-
-def bench_of(
-    source: Played, size: tuple[int, int], theme: str | Theme = "dark", cmap: str | None = None, *, hands: bool = False
-) -> Workbench:
-    """The workbench of a recording, or of two beside each other; with `hands` it has a time bar and a line of keys."""
-    subject = Subject(source) if isinstance(source, RecordedPair) else subject_of(source)
-    options: dict[str, Any] = {}
-    if hands:
-        options = {"keys": bottom_line(Here(subject, trains=False)), "text_hz": 10.0}
-    if isinstance(source, RecordedPair):
-        return Triptych(source, size, theme, cmap, **options)
-    return Workbench(subject, size, theme, cmap, **options)
 
 
 def _dressed(make: Callable[[tuple[int, int]], Viewer], quantity: str, sizing: Sizing) -> Callable[..., Viewer]:

@@ -7,11 +7,12 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import Run, nn, optim
+from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run.recorded_pair import RecordedPair
 from scalarviz.run.recorded_source import RecordedSource
+from scalarviz.view.benches import bench_of
 from scalarviz.view.compare.columns import columns_of
 from scalarviz.view.draw.places import arrange
-from scalarviz.view.show import bench_of
 from scalarviz.view.watch.actions import ACTIONS
 from scalarviz.view.watch.replay import Replay
 from scalarviz.view.window.unseen import Unseen
@@ -197,3 +198,17 @@ def test_it_plays_by_one_time_bar(files):
         host.pass_time(1 / 60)
     assert pair.steps[pair.place] == 20
     assert not host.view.playback.running
+
+
+def test_a_picture_in_python_is_that_of_the_window(files):
+    pair = files["a"].beside(files["short"])
+    assert pair.names == ("a", "short")
+    picture = sv.view.render(pair, (640, 360), step=13)
+    assert picture.shape == (360, 640, 3)
+    assert pair.place == 0
+    other = sv.view.render(pair, (640, 360), step=13, quantity="gradient", theme="light")
+    assert (picture != other).any(axis=2).mean() > 0.5
+    with pytest.raises(InputError, match="a difference has no share"):
+        sv.view.render(pair, quantity="update/value")
+    with pytest.raises(TypeMismatchError, match="got str"):
+        files["a"].beside("b.svz")

@@ -12,9 +12,9 @@ from scalarviz import Run, nn, optim
 from scalarviz.run.panels import Image, LossCurve, RecordedPictures
 from scalarviz.run.recorded_source import RecordedSource
 from scalarviz.run.recording import Picture
+from scalarviz.view.benches import bench_of
 from scalarviz.view.draw.places import COLUMN
 from scalarviz.view.panels.recorded import AIR
-from scalarviz.view.show import bench_of
 from scalarviz.view.watch.replay import Replay
 from scalarviz.view.window.unseen import Unseen
 

@@ -149,3 +149,27 @@ def test_a_place_between_two_recorded_steps_belongs_to_the_nearest_and_lies_besi
     assert (past.beside(7, 1), past.beside(7, -1)) == (10, 4)
     every = Past(0, 20)
     assert (every.nearest(7), every.beside(7, 5), every.beside(7, -9)) == (7, 12, -2)
+
+
+def test_where_a_weight_last_changed_its_sign(recorded):
+    made, source = recorded(every=2, steps=60)
+    values = {step: (made.to(step), made.frame().values.copy())[1] for step in source.steps.tolist()}
+    for index in range(12):
+        source.to(60)
+        signs = [np.sign(values[step][index]) for step in source.steps.tolist()]
+        changes = [k for k in range(1, len(signs)) if signs[k] != signs[k - 1]]
+        assert source.last_sign_change(index) == (int(source.steps[changes[-1]]) if changes else None)
+    made.close()
+
+
+def test_the_batch_that_is_told_is_that_of_the_frame(recorded):
+    def smaller(done):
+        done.batch_size = 4
+        done.step(5)
+
+    _, source = recorded(steps=5, then=smaller)
+    for step, batch in ((0, 16), (4, 16), (6, 4), (10, 4)):
+        source.to(step)
+        assert source.facts.batch_size == batch
+        assert source.facts.whole is (batch == 16)
+        assert source.frame().settings.batch_size == batch

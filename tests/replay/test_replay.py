@@ -8,12 +8,12 @@ import pytest
 import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.errors import InputError
-from scalarviz.run.edits import SetWeights
+from scalarviz.run.edits import SetFrozen, SetWeights
 from scalarviz.run.recorded_source import RecordedSource
 from scalarviz.run.scene import Scene
+from scalarviz.view.benches import bench_of
 from scalarviz.view.cubes.atlas import NOT_COMPUTED
 from scalarviz.view.render import render
-from scalarviz.view.show import bench_of
 from scalarviz.view.time.rails import rails
 from scalarviz.view.watch.actions import ACTIONS
 from scalarviz.view.watch.replay import Replay
@@ -244,3 +244,41 @@ def test_one_frame_is_a_picture_that_stands(recorded):
         assert press(host, key) == 0
     assert not host.view.playback.running
     host.close_soon()
+
+
+def test_v_goes_to_the_last_change_of_sign(recorded):
+    host = hosted(recorded(steps=60)[1])
+    source = host.view.bench.subject.source
+    press(host, "End")
+    changed = {index: source.last_sign_change(index) for index in range(20)}
+    index, step = next((index, step) for index, step in changed.items() if step is not None)
+    host.view.bench.select(index)
+    host.pass_time()
+    assert press(host, "V") == step
+    assert f"changed its sign at step {step}" in host.view.notice()
+    host.view.bench.select(next(index for index, step in changed.items() if step is None))
+    press(host, "End")
+    assert press(host, "V") == 60
+    assert "has not changed its sign" in host.view.notice()
+    host.close_soon()
+
+
+def test_stills_after_edits_and_on_branches_are_those_of_the_run(recorded, tmp_path):
+    made = run()
+    with sv.Recording(Scene("t", made), path=tmp_path / "edits.svz", **ALL):
+        made.step(6)
+        made.do(SetWeights(1, np.array([1.5])))
+        made.step(3)
+        made.do(SetFrozen(0, np.array([True])))
+        made.lr = 0.07
+        made.step(3)
+        made.do(SetWeights(2, np.array([-1.0])))
+        made.to(8)
+        made.do(SetWeights(0, np.array([0.3])))
+        made.step(2)
+        made.name("here", 9)
+    with sv.load_recording(tmp_path / "edits.svz") as recording, recording.on(0) as other:
+        for number, read, steps in ((1, recording, (5, 6, 8, 10)), (0, other, (6, 9, 12))):
+            made.switch(number)
+            for step in steps:
+                np.testing.assert_array_equal(render(read, step=step), render(made, step=step))

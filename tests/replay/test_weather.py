@@ -9,7 +9,7 @@ import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.run.recorded_pair import RecordedPair
 from scalarviz.run.recorded_source import RecordedSource
-from scalarviz.view.show import bench_of
+from scalarviz.view.benches import bench_of
 from scalarviz.view.watch.replay import Replay
 from scalarviz.view.window.unseen import Unseen
 

@@ -351,11 +351,8 @@ class FewFlow:
 
     def _unknown(self, sketch: Sketch) -> Sketch:
         """A dash on each chip: the rows of the sample were not recorded."""
-        places = [] if self._chips is None else [(float(x), float(y)) for x, y in self._chips]
-        if self._columns:
-            for x, y in self._anchors:
-                places += [(x + at, y) for at in (self._at.sum, self._at.output)]
-        for x, y in places:
+        places = [(x + at, y) for x, y in self._anchors for at in (self._at.sum, self._at.output) if self._columns]
+        for x, y in [*places, *(() if self._chips is None else self._chips)]:
             sketch.text(x, y + 5.5, "\N{EN DASH}", CHANNEL, self._theme.text3, anchor="middle")
         return sketch
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import ScalarvizError, StateError
 from ...run.played import Played
+from ...run.recorded_source import RecordedSource
 from ..touched.inspector import record_key
 from .pace import DURATION
 from .playback import speed_text
@@ -99,6 +100,8 @@ class Replay(Viewer):
         self.handlers |= {name: self.travels.handlers[name] for name in names}
         self.handlers |= {"toggle_run": self.toggle_run, "step": self.step, "slower": self.slower,
                           "faster": self.faster, "normal_speed": self.normal_speed}  # fmt: skip
+        if isinstance(source, RecordedSource):
+            self.handlers["find_sign"] = self.find_sign
         if wait == 0:
             self.playback.play()
 
@@ -179,6 +182,21 @@ class Replay(Viewer):
         assert self.travels is not None
         if not self.travels.forward(count):
             self.travels.newest()
+
+    def find_sign(self) -> None:
+        """Go to the recorded step at which the selected weight last changed its sign."""
+        inspector, source = self.bench.touch.inspector, self._source
+        assert inspector is not None  # the table says that something has to be selected
+        assert isinstance(source, RecordedSource)  # who else has the handler
+        if not inspector.single:
+            self.say("V asks of one weight: click a cube")
+            return
+        name, step = inspector.who.name, source.last_sign_change(inspector.index)
+        if step is None:
+            self.say(f"{name} has not changed its sign before, in what was recorded")
+        elif self.travels is not None:
+            self.say(f"{name} changed its sign at step {step:,}, or since the recorded step before it")
+            self.travels.go(step)
 
     def slower(self) -> None:
         """Half the speed."""
