@@ -9,7 +9,7 @@ from ...run.frame import Frame
 from ...run.recorded_pair import NAMES, Compared, RecordedPair
 from ..draw.places import LABEL, TITLE, Box
 from ..draw.sketch import Sketch
-from ..draw.text import figure, loss_text, measure
+from ..draw.text import figure, loss_text, measure, rate_text
 from ..draw.theme import Theme
 from ..panels.drawer import cut
 from ..panels.hud import fitted
@@ -61,7 +61,7 @@ def _moment(sketch: Sketch, box: Box, theme: Theme, step: int, frame: Frame) -> 
         x += measure(word, LABEL) + 6
         sketch.text(x, y, value, TITLE, theme.text1, bold=True)
         x += measure(value, TITLE, True) + 16
-    rate = f"lr {frame.lr if frame.next_lr is None else frame.next_lr:.4g}"
+    rate = f"lr {rate_text(frame.lr)}"
     ways = [f"its last before {step:,}", "not the step asked for"] if frame.step < step else []
     ways = ways or ([f"its first, after {step:,}"] if frame.step > step else [rate])
     if line := next((way for way in ways if x + measure(way, LABEL) <= right), ""):

@@ -196,7 +196,7 @@ class Triptych(Workbench):
             own = min(wide, LEGEND) if slabs is self._slabs else wide
             names = [name for slab in slabs for name in marks_on(slab, colouring, self.camera, density)]
             found.append(strip.legend((x, y, own, high), one))
-            found.append(marks_line((x, y + high + 3.0, wide, 0.0), self.theme, list(dict.fromkeys(names))))
+            found.append(marks_line((x, y + high + 3.0, own, 0.0), self.theme, list(dict.fromkeys(names))))
         return found
 
     # ---- pointer
