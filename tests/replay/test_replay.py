@@ -89,8 +89,9 @@ def at_step(host, step):
 # ---- what it looks like
 
 
-@pytest.mark.parametrize("size", [(1280, 720), (640, 360)])
-@pytest.mark.parametrize("quantity", ["weight", "gradient", "update"])
+@pytest.mark.parametrize(
+    ("quantity", "size"), [("weight", (1280, 720)), ("gradient", (640, 360)), ("update", (640, 360))]
+)
 def test_a_still_of_a_recording_is_that_of_the_run_at_the_same_step(size, quantity, recorded):
     made, recording = recorded()
     for step in (0, 7, 20):
