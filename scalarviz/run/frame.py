@@ -213,6 +213,11 @@ class Frame:
         here = ("forward", "units", "data")
         return Frame, tuple(None if part.name in here else getattr(self, part.name) for part in fields(self))
 
+    @property
+    def told_loss(self) -> float:
+        """The loss that a recorded frame is told by: that of all samples where the scene tells that one."""
+        return self.loss if self.whole_loss is None else self.whole_loss
+
     def samples(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
         """Copies of inputs (N, n_inputs) and targets (N, n_targets) that were learnt from; None where nothing is."""
         if self.data is None or self.forward is None:

@@ -10,7 +10,11 @@ import pytest
 import scalarviz as sv
 from scalarviz.cli.scene import load_scene
 from scalarviz.run.panels import LossCurve
+from scalarviz.run.run_source import RunSource
+from scalarviz.view.benches import bench_of
+from scalarviz.view.draw.text import loss_text
 from scalarviz.view.render import render
+from scalarviz.view.window.offscreen import offscreen
 
 pytestmark = pytest.mark.gl
 
@@ -45,3 +49,18 @@ def test_a_still_of_recorded_digits_is_that_of_the_scene(tmp_path):
     with sv.load_recording(tmp_path / "run.svz") as recording:
         for step in (2, 4):
             np.testing.assert_array_equal(render(recording, step=step), render(scene, step=step))
+
+
+def test_of_a_scene_that_tells_the_loss_of_all_samples_a_comparison_does_too(tmp_path):
+    scene = scene_of("xor")
+    with sv.Recording(scene, path=tmp_path / "run.svz"):
+        scene.run.step(6)
+    with sv.load_recording(tmp_path / "run.svz") as recording:
+        wanted = RunSource(scene.run).whole_loss()
+        assert recording.frame(-1).told_loss == wanted != scene.run.loss
+        with offscreen():
+            bench = bench_of(recording.beside(recording), (1280, 720))
+            bench.subject.source.to(6)
+            bench.update(bench.subject.frame())
+        said = [text.text for sketch in bench.sketches for text in sketch.texts]
+        assert said.count(loss_text(wanted)) == 2

@@ -53,7 +53,7 @@ def _whose(sketch: Sketch, box: Box, theme: Theme, letter: str, name: str, *, da
 def _moment(sketch: Sketch, box: Box, theme: Theme, step: int, frame: Frame) -> None:
     """Its true step, said loudly where it is not the one that is asked for, and its loss."""
     x, y, right = box[0], _first(box) + _LINE + 4, box[0] + box[2]
-    parts = [("step", f"{frame.step:,}"), ("loss", loss_text(frame.loss))]
+    parts = [("step", f"{frame.step:,}"), ("loss", loss_text(frame.told_loss))]
     for word, value in parts:
         if x + measure(word, LABEL) + 6 + measure(value, TITLE, True) > right:
             return
