@@ -149,6 +149,12 @@ def test_a_telephone_has_all_of_it(chromium, file):
         box = page.get_by_role("button", name=name).first.bounding_box()
         assert box["height"] >= 40, name
         assert box["y"] + box["height"] <= 844, name
+    page.set_viewport_size({"width": 844, "height": 390})  # on its side
+    page.wait_for_function("() => scalarviz.upright === false")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 844
+    bar = page.locator("#bar").bounding_box()
+    assert bar["y"] + bar["height"] <= 390
+    assert page.locator("#cubes").bounding_box()["height"] > 240
     context.close()
 
 
