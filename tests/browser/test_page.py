@@ -210,7 +210,8 @@ def test_where_the_loss_of_all_samples_is_told_it_is_the_one(page, tmp_path):
     scene = uinn.build(uinn.Options(engine="numpy"))
     with sv.Recording(scene, every=1) as recording:
         scene.run.step(20)
-        recording.save_html(tmp_path / "run.html")
+    with sv.load_recording(recording.path) as record:
+        record.save_html(tmp_path / "run.html")
     opened(page, tmp_path / "run.html", "#frame=20")
     assert said(page, "loss") == loss_text(RunSource(scene.run).whole_loss())
     told = page.locator("#bar").get_attribute("aria-valuetext")
@@ -225,7 +226,8 @@ def test_a_branch_that_was_left_stands_in_the_time_bar(page, tmp_path):
         run.back(60)
         run.lr = 2.0
         run.step(30)
-        recording.save_html(tmp_path / "run.html")
+    with sv.load_recording(recording.path) as record:
+        record.save_html(tmp_path / "run.html")
     opened(page, tmp_path / "run.html", "#frame=0")
     ((steps, losses),) = page.evaluate("scalarviz.run.left.map(one => [one.steps, one.loss])")
     assert steps[-1] == 100

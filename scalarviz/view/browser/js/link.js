@@ -74,14 +74,15 @@ export async function readLink(hash, base) {
   demand(isList(head.edits, 100) && head.edits.every(isLine), wrong);
   demand(isList(head.about.parts, 10) && head.about.parts.every(part => typeof part === "string"), wrong);
   demand(isList(head.beside, 300) && head.beside.every(one => isList(one, 2) && typeof one[0] === "string" && isCount(one[1], 4096)), wrong);
+  const whole = (unpacking) => unpacking.catch(() => demand(false, wrong));   // instead of the browser's own words
   const table = async (packed, columns) => {
     demand(packed && packed.frames === count && packed.columns === columns && typeof packed.data === "string", wrong);
-    return unpackTable(packed);
+    return whole(unpackTable(packed));
   };
   const weight = await table(head.parts.weight, document.texels);
   const besides = head.beside.reduce((sum, [, length]) => sum + length, 0);
   const beside = besides ? await table(head.parts.rows, besides) : null;
-  const marks = { ...head.flags, bytes: await inflated(bytesOf(head.flags?.data ?? ""), MOST_BYTES) };
+  const marks = { ...head.flags, bytes: await whole((async () => inflated(bytesOf(head.flags.data), MOST_BYTES))()) };
   demand([1, count].includes(marks.frames) && marks.columns === document.texels, wrong);
   demand(marks.bytes.length === marks.frames * marks.columns, wrong);
   const about = { line: head.about.line, parts: head.about.parts, bits: 12, stepLoss: String(head.about.stepLoss ?? ""), gestures: base.gestures };
