@@ -99,7 +99,7 @@ class Rows:
 
     @write.register
     def _(self, item: Stands) -> None:
-        given = (("branch", str(item.branch)), ("step", str(item.step)))
+        given = (("branch", str(item.branch)), ("step", "" if item.step is None else str(item.step)))
         self._database.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", given)
 
     @write.register

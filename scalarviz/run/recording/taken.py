@@ -144,10 +144,10 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Stands:
-    """Where the run stands: the place that a recording shows as that of now."""
+    """Where the run stands: the place that a recording shows as that of now. None: at the branch's last frame."""
 
     branch: int
-    step: int
+    step: int | None
 
     nbytes = OVERHEAD
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
+LOOKS = 64
+"""Looks at the size while the budget is filled once."""
 SLICE = 256
 """Frames that are let go of between two transactions: nobody waits long for a large file."""
 
@@ -32,12 +34,15 @@ class Thinning:
         self._database, self.every, self.budget = database, every, budget
         self.due = False
         self._page = int(database.execute("PRAGMA page_size").fetchone()[0])
+        self._unseen = 0  # bytes since the last look
         self._frames = 0  # as many as there were when nothing more could be let go of
 
-    def measure(self) -> None:
-        """Look how large the file is."""
-        if self.due:
+    def measure(self, written: int) -> None:
+        """Look how large the file is, where so many bytes more may have filled it."""
+        self._unseen += written
+        if self.due or self._unseen < self.budget // LOOKS:
             return
+        self._unseen = 0
         pages, free = (int(self._database.execute(f"PRAGMA {what}").fetchone()[0])
                        for what in ("page_count", "freelist_count"))  # fmt: skip
         if (pages - free) * self._page > self.budget:

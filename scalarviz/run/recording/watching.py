@@ -38,6 +38,7 @@ class Watching:
         self._reached: dict[int, int] = {}  # the last step whose loss was told, by branch
         self._networks: list[Forward] = []
         self._begun: set[int] = set()
+        self._stands: Stands | None = None
 
     def items(self, run: Run, every: int, *, last: bool = False) -> list[Item]:
         """What is new where a run stands; `last`: the place is told in any case."""
@@ -53,7 +54,10 @@ class Watching:
         kept = last or self._kept(place, owner)
         if kept or place.step % every == 0:
             found.append(self._look(run, place, owner, kept, instead, found))
-        found.append(Stands(place.line.number, place.step))
+        stands = Stands(place.line.number, place.step if last or timeline.behind else None)
+        if stands != self._stands:
+            self._stands = stands
+            found.append(stands)
         return found
 
     def _kept(self, place: Place, owner: Line) -> bool:

@@ -148,7 +148,7 @@ class Writer:
                     self._rows.write(item)
                 self._rows.end()
                 self._thinning.some(len(items))
-            self._thinning.measure()
+            self._thinning.measure(sum(item.nbytes for item in items))
         except Exception as error:  # a full disk, no memory, a network's own bug: training goes on
             self._refused(error)
 
