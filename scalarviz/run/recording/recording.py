@@ -137,7 +137,9 @@ class Recording:
             return
         if not self._writer.trouble:
             try:
-                self._writer.put(self._watching.items(run, self.every, last=last))
+                items = self._watching.items(run, self.every, last=last)
+                if items:  # between two frames there may be nothing
+                    self._writer.put(items)
             except Exception as error:  # no memory, say: training goes on
                 self._writer.trouble = f"{self.path.name} is recorded no further: {type(error).__name__}: {error}"
         self._say()

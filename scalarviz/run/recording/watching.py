@@ -39,6 +39,7 @@ class Watching:
         self._networks: list[Forward] = []
         self._begun: set[int] = set()
         self._stands: Stands | None = None
+        self._line: Line | None = None
 
     def items(self, run: Run, every: int, *, last: bool = False) -> list[Item]:
         """What is new where a run stands; `last`: the place is told in any case."""
@@ -50,9 +51,12 @@ class Watching:
             instead = self._past(run, place, found)
             self._revision = timeline.revision
         owner = place.line.owner(place.step, place.edits)
-        found += self._passed(place.line)
+        if self._line is not None and self._line is not place.line:
+            found += self._passed(self._line)  # it was left
+        self._line = place.line
         kept = last or self._kept(place, owner)
         if kept or place.step % every == 0:
+            found += self._passed(place.line)
             found.append(self._look(run, place, owner, kept, instead, found))
         stands = Stands(place.line.number, place.step if last or timeline.behind else None)
         if stands != self._stands:
