@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -18,6 +19,9 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 from pack_png import packed
 
+WIDGET = "application/vnd.jupyter.widget-view+json"
+STILL = re.compile(r"scalarviz-still-[0-9a-f]+")
+"""A number by chance that the cell's widget finds its picture by; there is no widget in a stored notebook."""
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 
 
@@ -56,10 +60,17 @@ def execute(notebook: NotebookNode, folder: Path) -> None:
     client.execute()
     # The version of the Python that happened to run it belongs in no diff.
     notebook.metadata.pop("language_info", None)
+    # Of what was live its picture stays. The widget would be a dead number, and its state holds the whole script.
+    notebook.metadata.pop("widgets", None)
     for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = [output for output in cell.outputs if WIDGET not in output.get("data", ())]
         for output in cell.get("outputs", ()):
-            if "image/png" in output.get("data", ()):
-                _compress(output["data"])
+            data = output.get("data", {})
+            if "image/png" in data:
+                _compress(data)
+            if "text/html" in data:
+                data["text/html"] = STILL.sub("scalarviz-still", data["text/html"])
 
 
 def _compress(data: NotebookNode) -> None:
@@ -68,16 +79,21 @@ def _compress(data: NotebookNode) -> None:
     data["image/png"] = base64.b64encode(packed(base64.b64decode(data["image/png"]))).decode()
 
 
+def made(source: Path, folder: Path) -> NotebookNode:
+    """The notebook of a ``.py`` with what its cells give when they are run in `folder`, an empty one."""
+    notebook = parse(source)
+    # A user's own start-up files and warnings must not change what the notebooks show.
+    os.environ.update(IPYTHONDIR=str(folder), JUPYTER_PLATFORM_DIRS="1", PYDEVD_DISABLE_FILE_VALIDATION="1")
+    execute(notebook, folder)
+    return notebook
+
+
 def main(target: Path, wanted: tuple[str, ...]) -> None:
     """Write the notebooks whose names begin like one of `wanted` into `target`."""
     with tempfile.TemporaryDirectory() as empty:
-        # A user's own start-up files and warnings must not change what the notebooks show.
-        os.environ.update(IPYTHONDIR=empty, JUPYTER_PLATFORM_DIRS="1", PYDEVD_DISABLE_FILE_VALIDATION="1")
         for source in sorted(NOTEBOOKS.glob("*.py")):
             if source.name.startswith(wanted):
-                notebook = parse(source)
-                execute(notebook, Path(empty))
-                nbformat.write(notebook, target / f"{source.stem}.ipynb")
+                nbformat.write(made(source, Path(empty)), target / f"{source.stem}.ipynb")
 
 
 if __name__ == "__main__":

@@ -233,6 +233,15 @@ print("orange ->", run.predict([orange])[0].round(2), " wanted", [round(1 - numb
 assert abs(run.predict([orange])[0] - (1 - np.array(orange))).max() < 0.1
 
 # %% [markdown]
+# ## Live
+#
+# The same network, drawn while it trains: run the cell and press **run**. Then move the learning rate. **Predict**
+# what the loss does at a hundred times the rate.
+
+# %%
+sv.lesson("02")
+
+# %% [markdown]
 # ## Now you
 #
 # **1. A unit of your own.** Write it as a class, as they are written everywhere: numbers that are trained are made in

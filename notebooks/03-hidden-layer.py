@@ -235,6 +235,15 @@ for steps in (20_000, 40_000, 60_000, 80_000):
 assert (stuck.run.predict(xor.with_one(BITS)).ravel().round() == WANTED).all()
 
 # %% [markdown]
+# ## Live
+#
+# The network of three hidden units, with its map. Run the cell, press **run** and watch the black curve. Then try
+# another start, as `sv.lesson("03", seed=4)`: does it cut off the same corners?
+
+# %%
+sv.lesson("03")
+
+# %% [markdown]
 # ## Now you
 
 

@@ -300,6 +300,15 @@ for shortcut in (False, True):
 # %% [markdown]
 # The tests of a plain network would never have told. A gradient check of the new one does.
 #
+# ## Live
+#
+# The graph of the beginning, with a weight in the place of `a`: four times the weight should become 6. Run the cell,
+# press **step**, and watch which gradients stand in the graph.
+
+# %%
+sv.lesson("04")
+
+# %% [markdown]
 # ## Now you
 #
 # **1. By hand.** `a = 3`, `b = a * a`, `c = b + a`. Which gradient stands at `a` after the right order?

@@ -253,6 +253,15 @@ print("in two portions:", in_portions, "  at once:", w.grad)
 assert np.isclose(in_portions, w.grad)
 
 # %% [markdown]
+# ## Live
+#
+# A line through three points; its two weights share three gradients. Run the cell and press **into a step**. What is
+# the very first thing that happens?
+
+# %%
+sv.lesson("05")
+
+# %% [markdown]
 # ## Now you
 #
 # **1. Three times.** `w = 3` and `loss = w * w`. Someone calls `loss.backward()` three times and clears nothing.

@@ -206,6 +206,15 @@ assert np.isclose(x0.grad, first + second)
 # %% [markdown]
 # That is all: **multiply along a way, add over ways**.
 #
+# ## Live
+#
+# The network of this lesson. Run the cell and press **into a step** again and again: all 34 small steps come one
+# after the other, and each says its formula. A click on a cube opens it.
+
+# %%
+sv.lesson("06")
+
+# %% [markdown]
 # ## Now you
 #
 # **1. Another target.** Everything as above, but the answer should be 0 and not 1. What is δ of `y` now? (`y` is

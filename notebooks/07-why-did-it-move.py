@@ -173,6 +173,15 @@ assert (along.losses >= along.tangent - 1e-12).all()
 assert near[middle + 1] < 0.01 < near[-1]
 
 # %% [markdown]
+# ## Live
+#
+# Six colours, twelve weights. Run the cell, make a few steps and click on a cube: it shows who pulled, what the
+# optimiser made of it, and what the loss would be if it had another value.
+
+# %%
+sv.lesson("07")
+
+# %% [markdown]
 # ## Now you
 
 

@@ -178,6 +178,15 @@ def xray(size=(680, 420)):
 xray()
 
 # %% [markdown]
+# ## Live
+#
+# One more patient, in motion. Run the cell, press **run**, click on cubes. Other numbers in `sv.lesson("08",
+# seed=1)` bring other patients, and one of six is healthy.
+
+# %%
+sv.lesson("08")
+
+# %% [markdown]
 # ## Now you
 #
 # Which illness has each of them? Write `"symmetric"`, `"rate"`, `"dead"`, `"saturated"` or `"bias"`.

@@ -215,6 +215,15 @@ assert round(check.numeric[0], 3) == 0.5
 # %% [markdown]
 # That is no mistake of the rule. Check at another point.
 #
+# ## Live
+#
+# A small network with a kink and a bend; it learns to multiply. Run the cell, make a step, and click on a cube:
+# where does its slope touch the curve of the loss?
+
+# %%
+sv.lesson("09")
+
+# %% [markdown]
 # ## Now you
 
 

@@ -170,6 +170,14 @@ assert (a.grad, b.grad) == (0.6, 0.8)
 assert sv.gradcheck(length, 3.0, 4.0)
 
 # %% [markdown]
+# ## Live
+#
+# Six bumps learn to draw two hills: an operation that is registered as yours was. Run the cell and press **run**.
+
+# %%
+sv.lesson("10")
+
+# %% [markdown]
 # ## Now you
 #
 # `own` registers under a new name each time, so that you may run a cell again.

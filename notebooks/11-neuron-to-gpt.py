@@ -228,6 +228,14 @@ for parameter in tiny.parameters():
 # Products, sums, and a few bends (`exp`, a root, a rectifier). There is nothing else in it, and the chain rule does not
 # care how many there are.
 #
+# ## Live
+#
+# The larger one, with 4,192 weights. Run the cell, press **run**, and watch which plates change first.
+
+# %%
+sv.lesson("11")
+
+# %% [markdown]
 # ## Now you
 #
 # **1. Fair shares.** Four letters have the same score. Which share does each get?
