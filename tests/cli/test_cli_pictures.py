@@ -49,7 +49,7 @@ def test_a_film_is_drawn_where_there_is_something_to_see(cli, monkeypatch):
     add = cli_pictures_reel().add
 
     def noted(reel, pace_text):
-        shown.append(reel._painter.scene.run.steps)
+        shown.append(reel._painter._bench.subject.source.run.steps)
         return add(reel, pace_text)
 
     monkeypatch.setattr(cli_pictures_reel(), "add", noted)
