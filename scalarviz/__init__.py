@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .front import *  # noqa: F403  # type checkers see each name
     from .lessons.opening import lesson as lesson
     from .view.cell.live import live as live
+    from .view.cell.player import player as player
     from .view.drawn import draw as draw
     from .view.recorded.recording import Recording as Recording
     from .view.recorded.recording import load_recording as load_recording
@@ -24,6 +25,7 @@ else:
     of_view = {
         "Recording": ".view.recorded.recording", "draw": ".view.drawn", "lesson": ".lessons.opening",
         "live": ".view.cell.live", "load_recording": ".view.recorded.recording",
+        "player": ".view.cell.player",
     }  # fmt: skip
     """Names of the view and of what stands on it, and where they are made."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,18 @@ def draw(
     if flag(window, "draw: window"):
         _open(drawing)
     return drawing
+
+
+def graph_of(z: Any, caller: FrameType) -> Drawing:
+    """The graph of what is computed already, with the names that a frame of the program has for it.
+
+    Raises
+    ------
+    TypeMismatchError, InputError
+        As :func:`draw`.
+    """
+    names = {**variables(caller.f_globals), **variables(caller.f_locals)}
+    return Drawing(*_asked(z, ()), _wish(False, (), names, None), "auto")
 
 
 def _wish(chains: bool, unfold: str | Iterable[str] | bool, names: dict[int, str], digits: int | None) -> Wish:

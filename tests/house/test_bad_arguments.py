@@ -106,6 +106,12 @@ TABLE = {
         *of(lambda x: sv.live(net(), hide=x), None, 3, [3], "speed", ("pace",)),
         *of(lambda x: sv.live(net(), controls=x), None, "yes", 2),
     ],
+    "player": [
+        *of(sv.player, None, 3, net(), [], b"run.svz", "no such file.svz"),
+        *of(lambda x: sv.player("run.svz", size=x), 3, "large", (10, 10)),
+        *of(lambda x: sv.player("run.svz", theme=x), None, 3, "blue"),
+        *of(lambda x: sv.player("run.svz", title=x), None, 3, b"a"),
+    ],
     "draw": [
         *of(sv.draw, None, "1", 3.0, {}, [], ["a"], nn.Linear, net(), nn.Parameter([1.0]), abs),
         *of(partial(sv.draw, Value(1.0)), 1.0, None),

@@ -77,15 +77,24 @@ class Channel:
             self._places[place] = _Place(self.sent, self._heard)
             self._last = float("-inf")
 
+    def here(self, place: str) -> None:
+        """A place that looks has had nothing for a while: whatever was on its way to it is lost."""
+        with self._lock:
+            found = self._places.get(place)
+            if found is not None:
+                found.drawn, found.heard = self.sent, self._clock()
+                self._heard = found.heard
+
     def answered(self, place: str, number: int) -> None:
         """A place has drawn frame `number`; numbers that were never sent are passed over."""
         with self._lock:
             found = self._places.get(place)
             if found is None or not found.drawn <= number <= self.sent:
                 return
+            for one in range(found.drawn + 1, number + 1):  # of several that came before it drew, it drew the last
+                found.known = {**found.known, **self._kept.get(one, {})}
             found.drawn, found.heard = number, self._clock()
             self._heard = found.heard
-            found.known = {**found.known, **self._kept.get(number, {})}
             least = min(one.drawn for one in self._places.values())
             self._kept = {n: parts for n, parts in self._kept.items() if n > least}
 
@@ -157,7 +166,12 @@ class Channel:
         with self._lock:
             attentive = self._attentive()
             self.pace = pace_of(sum(map(len, buffers)))
-            new = {name: part for name, part in parts.items() if any(p.known.get(name) != part for p in attentive)}
+            for place in self._places.values():
+                if not any(place is one for one in attentive):
+                    place.known = {}  # when it is heard of again it is told everything
+            on_the_way = {name for kept in self._kept.values() for name in kept}
+            new = {name: part for name, part in parts.items()
+                   if name in on_the_way or any(p.known.get(name) != part for p in attentive)}  # fmt: skip
             self.sent += 1
             number, self._last = self.sent, self._clock()
             self._kept[number] = new

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
+from functools import cache
 from typing import Any, Literal
 
 from ...checks import flag, one_of
 from ...errors import TypeMismatchError, UnknownNameError, listing, shown
 from ...run.run import Run
 from ...run.scene import Scene
+from ...scalar import Value, Weight
+from ..browser.scripts import joined
+from ..browser.style import style
 from ..draw.places import check_size
+from ..drawn import graph_of
 from .controls import names_of
+from .graph_cell import GraphShown
+from .picture_widget import pictures_class
 from .shown import Shown
 from .widget import live_class
 
@@ -35,9 +43,10 @@ def live(
 
     Parameters
     ----------
-    x : Scene, Run, Module, Weight, or a list of Weights
+    x : Scene, Run, Module, Weight, list of Weights, or Value
         A Scene or Run trains when its run button is pressed. Everything else is followed while your own cells change
-        it; call ``update(loss=...)`` of what is returned inside a loop.
+        it; call ``update(loss=...)`` of what is returned inside a loop. Of a Value its graph is drawn, as by
+        ``sv.draw``.
     display : {"values", "pictures"}
         Values: the browser draws the cubes from numbers, 4 bytes a weight. Pictures: the window's whole picture is
         drawn in Python and sent, for browsers that cannot draw.
@@ -68,13 +77,25 @@ def live(
     """
     one_of(display, DISPLAYS, "live: the display")
     pixels = SIZE if size is None else check_size(size)
-    hidden = _hidden(x, hide)
-    kind = live_class()
-    return kind(Shown(x, pixels, hidden, flag(controls, "live: controls"), _script(), ""))
+    hidden, wanted = _hidden(x, hide), flag(controls, "live: controls")
+    if is_graph(x):
+        graph = GraphShown(graph_of(x, sys._getframe(1)), pixels, script("graph.js", "renderGraph"), "")
+        return live_class()(graph)
+    if display == "pictures":
+        return pictures_class()(Shown(x, pixels, hidden, wanted, "", "", pictures=True))
+    return live_class()(Shown(x, pixels, hidden, wanted, script("cell.js", "renderCell"), style("cell.css")))
 
 
-def _script() -> str:
-    return "export default { render() {} };"
+def is_graph(x: object) -> bool:
+    """Whether it is a result, with all that it was computed from: there are no cubes of it."""
+    several = list(x) if isinstance(x, list | tuple) else [x]
+    return bool(several) and all(isinstance(one, Value) and not isinstance(one, Weight) for one in several)
+
+
+@cache
+def script(name: str, render: str) -> str:
+    """A file of the page's scripts, with what it needs, as a module that anywidget renders."""
+    return f"{joined(name)}\nexport default {{ render: {render} }};\n"
 
 
 def _hidden(x: object, hide: Any) -> tuple[str, ...]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from ..browser.document import document_of, flags_of, texels_of
+from ..panels.wording import newest_beyond
 from ..watch.live import LiveView
 from .asked import ALLOWED, Asked, covered
 from .channel import RATE, pace_of
 from .controls import CellControls
 from .snapshot import Snapshot
-from .told import finite, head, inspector, micro, refusals, story, timeline
+from .told import Part, curve, finite, head, inspector, micro, refusals, rows, story, timeline
 
 if TYPE_CHECKING:
     from ...run.frame import Frame
@@ -27,7 +27,8 @@ KEPT = 30.0
 """Seconds between two pictures for the saved notebook, while something moves."""
 BENCH = (1280, 720)
 """Size for which a viewer of numbers is laid out: one that has a column for the inspector."""
-QUANTITIES = ("weight", "gradient", "update")
+CURVE = 0.5
+"""Seconds between two curves of all losses, while it trains."""
 
 
 class Play:
@@ -40,18 +41,32 @@ class Play:
         Names that are left out.
     controls : bool
         Whether there are sliders and buttons.
+    size : (int, int)
+        Pixels that the cubes are laid out for.
+    title : str
 
     Attributes
     ----------
     viewer : Viewer
     """
 
-    def __init__(self, viewer: Viewer, hide: Collection[str] = (), controls: bool = True) -> None:
+    def __init__(
+        self,
+        viewer: Viewer,
+        hide: Collection[str] = (),
+        controls: bool = True,
+        size: tuple[int, int] = (680, 446),
+        title: str = "",
+    ) -> None:
         self.viewer, self._hide, self._left_out = viewer, frozenset(hide), covered(hide)
         live = viewer if isinstance(viewer, LiveView) else None
         self._live = live
         self._controls = None if live is None or not controls else CellControls(live, live.scene, hide)
         self.asked = Asked(viewer, self._controls, hide)
+        self._size, self._title = size, title
+        self._document: tuple[object, dict[str, object]] | None = None
+        self._curve: Part = None
+        self._curve_at = 0.0
         self._changed = True
         self._sent: tuple[Frame, dict[str, object]] | None = None
         self._kept_at: float | None = None
@@ -108,7 +123,7 @@ class Play:
     def whole(self) -> Frame:
         """The frame of now; inside of an opened step that of the run, for a picture that has no room for the step."""
         told = self.viewer.bench.inside.told
-        return self.viewer.frame() if told is None or told.now is None else told.now
+        return self.viewer.shown if told is None or told.now is None else told.now
 
     def close(self) -> None:
         """Let go of what is shown."""
@@ -125,10 +140,14 @@ class Play:
         if not channel.new and before is not None and before[0] is frame and before[1] == parts:
             return False
         self._sent, buffers = (frame, parts), self.buffers(frame)
-        parts = {**parts, "thinned": thinned(len(frame.values), sum(map(len, buffers)))}
+        parts = {**parts, "thinned": thinned(len(frame.values), sum(map(len, buffers.values())))}
         if self._live is not None:
             self._live.mark_frame()
-        channel.offer({"step": frame.step, "loss": finite(frame.loss)}, parts, buffers)
+        content: dict[str, object] = {
+            "step": frame.step, "loss": finite(frame.loss), "buffers": list(buffers), "rows": rows(frame),
+            "known": bool(frame.computed.any()), "past": newest_beyond(frame) > 0,
+        }  # fmt: skip
+        channel.offer(content, parts, list(buffers.values()))
         return True
 
     def parts(self, frame: Frame) -> dict[str, object]:
@@ -144,15 +163,37 @@ class Play:
             "why_not": refusals(viewer, offered), "controls": self._rows(),
             "tools": [] if self._controls is None else list(self._controls.tools),
             "inspector": None if "inspector" in self._hide else inspector(viewer, frame),
-            "time": None if "timeline" in self._hide else timeline(frame),
+            "time": None if "timeline" in self._hide else timeline(self.whole),
+            "curve": self._losses(self.whole),
+            "document": self.document(),
         }  # fmt: skip
 
     def _rows(self) -> list[dict[str, object]]:
         return [] if self._controls is None else self._controls.written(self.viewer.shown)
 
-    def buffers(self, frame: Frame) -> list[bytes]:
-        """The numbers of a frame, float32, as the browser's texels want them."""
-        return [np.ascontiguousarray(frame.values, np.float32).tobytes()]
+    def document(self) -> dict[str, object]:
+        """What the cubes are drawn from; the same object as long as it is the same network."""
+        subject = self.viewer.bench.subject
+        if self._document is None or self._document[0] is not subject:
+            self._document = subject, document_of(subject, self._size, title=self._title)
+        return self._document[1]
+
+    def _losses(self, frame: Frame) -> Part:
+        """The curve, made anew now and then: the page adds what comes in between."""
+        now = self.viewer.clock
+        if now >= self._curve_at or not self.moves:
+            self._curve_at, self._curve = now + CURVE, None if "timeline" in self._hide else curve(frame)
+        return self._curve
+
+    def buffers(self, frame: Frame) -> dict[str, bytes]:
+        """The numbers of a frame as the player's textures want them: values, what is shown besides, and marks."""
+        document, shown = self.document(), self.viewer.bench.colouring.quantity
+        told = self.viewer.bench.inside.told
+        shown = shown if told is None else told.quantity
+        wanted = ("weight", *(name for name in ("gradient", "update") if name in shown))
+        found = {name: texels_of(frame, document, name).tobytes() for name in wanted}
+        flags = flags_of(frame, document)
+        return {**found, "flags": flags.tobytes()} if flags.any() else found
 
 
 def thinned(count: int, size: int) -> str:

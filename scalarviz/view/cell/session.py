@@ -56,6 +56,8 @@ class Session:
     ----------
     closed : bool
         Whether it was closed for good; else it only sleeps where it has no thread.
+    left : float or None
+        Seconds after the last place was gone until its thread ends; None: the usual ones.
     error : str
         What ended it, or kept it from beginning.
     """
@@ -70,6 +72,7 @@ class Session:
         self._calls: deque[AskedCall] = deque()
         self._thread: threading.Thread | None = None
         self._ends = self.closed = False
+        self.left: float | None = None
         self.error = ""
 
     # ---- from other threads
@@ -190,12 +193,12 @@ class Session:
         while not self._ends:
             self._wake.wait(TICK if play.moves else 4 * TICK)
             self._wake.clear()
-            while self._calls:
+            while self._waiting and not self._ends:
+                play.take(self._waiting.popleft())
+            while self._calls:  # after what was said before them
                 asked = self._calls.popleft()
                 asked.run()
                 asked.done.set()
-            while self._waiting and not self._ends:
-                play.take(self._waiting.popleft())
             now = time.monotonic()
             if now - last < TICK / 2:
                 continue
@@ -210,7 +213,8 @@ class Session:
     def _left(self, play: Play) -> bool:
         """Whether there is nobody to go on for."""
         silent = self.channel.silent
-        return silent > LEFT if not self.channel.places else silent > ASLEEP and not play.moves
+        left = LEFT if self.left is None else self.left
+        return silent > left if not self.channel.places else silent > ASLEEP and not play.moves
 
     def _refuse(self) -> None:
         """Whoever still waits is told that there is nobody."""

@@ -4,23 +4,39 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 from ...errors import StateError
 from ...run.run import Run
-from ...run.scene import Scene
+from ...run.scene import SIDES, Scene
 from ..shown.subject import Subject, subject_of
 from ..watch.live import LiveView
 from ..watch.viewer import Viewer
+from .asked import keys_of
 from .channel import RATE, Channel
+from .pictures import PicturePlay
 from .play import BENCH, Play
 from .session import Session
 from .snapshot import Snapshot
 from .still import Still
 
+HEAD = 64
+"""Pixels above the cubes, for step and loss."""
+AWAY = 300.0
+"""Seconds after which pictures that nobody sees are let go of."""
 STEPS, DURATION = 3000, 20.0
 """Where a run pauses for the first time, and the seconds that it takes to get there."""
+
+
+PLACES = ("ready", "drawn", "here", "gone")
+"""What a place may say of itself."""
+
+
+def known_place(given: object) -> str | None:
+    """The name of a place in the notebook; None for what is none."""
+    return given if isinstance(given, str) and 0 < len(given) <= 64 else None
 
 
 class Shown:
@@ -36,6 +52,8 @@ class Shown:
     controls : bool
     esm, css : str
         What the browser runs.
+    pictures : bool
+        Whether pictures are sent; else numbers.
 
     Attributes
     ----------
@@ -48,34 +66,49 @@ class Shown:
     """
 
     def __init__(
-        self, x: Any, size: tuple[int, int], hide: Collection[str], controls: bool, esm: str, css: str
+        self,
+        x: Any,
+        size: tuple[int, int],
+        hide: Collection[str],
+        controls: bool,
+        esm: str,
+        css: str,
+        pictures: bool = False,
     ) -> None:
         self.scene = x if isinstance(x, Scene) else Scene("run", x) if isinstance(x, Run) else None
         self.title = self.scene.name if self.scene is not None else type(x).__name__.lower()
         self.esm, self.css, self.size, self.hide, self.controls = esm, css, size, frozenset(hide), controls
         self.post: Callable[[dict[str, object], list[bytes]], None] = lambda content, buffers: None
         self.subject: Subject = subject_of(x)
+        self._cubes = size[0], max(size[1] - HEAD, SIDES[0])
         name = f"scalarviz-still-{uuid4().hex[:12]}"
         self.still = Still(name, self.title, size)
         self.about: dict[str, object] = {"title": self.title, "still": name, "size": list(size),
-                                         "controls": controls, "trains": self.scene is not None}  # fmt: skip
+                                         "controls": controls, "trains": self.scene is not None,
+                                         "keys": keys_of(self.hide)}  # fmt: skip
         self.channel = Channel(self._send)
         run = None if self.scene is None else self.scene.run
-        self._looked = 0.0
+        self._pictures, self._looked = pictures, 0.0
         self.session = Session(self._play, self.channel, run, self._kept)
+        if pictures:  # its page is as much gone where it was scrolled away
+            self.session.left = AWAY
 
     def _send(self, content: dict[str, object], buffers: list[bytes]) -> None:
         self.post(content, buffers)
 
     def _play(self) -> Play:
-        return Play(self._viewer(), self.hide, self.controls)
+        if self._pictures:
+            return PicturePlay(self._viewer, self.size, self.hide)
+        return Play(self._viewer(BENCH), self.hide, self.controls, self._cubes, self.title)
 
-    def _viewer(self) -> Viewer:
-        if self.scene is not None:
-            return LiveView(self.scene, BENCH, steps=STEPS, duration=DURATION, wait=None)
-        return Snapshot(self.subject, BENCH)
+    def _viewer(self, size: tuple[int, int]) -> Viewer:
+        if self.scene is None:
+            return Snapshot(self.subject, size)
+        scene = replace(self.scene, hide=(*self.scene.hide, *self.hide))
+        return LiveView(scene, size, steps=STEPS, duration=DURATION, wait=None)
 
     def _kept(self, play: Play) -> None:
+        play.pass_time(0.0)  # while nobody looked nothing was worked out
         self.still.draw(play.viewer.bench.subject, play.whole)
         self.still.renew()
 
@@ -89,25 +122,32 @@ class Shown:
         """A message of the browser; this may be any thread, and waits for nothing."""
         if not isinstance(said, dict):
             return
-        kind, place = said.get("kind"), said.get("place")
-        known = isinstance(place, str) and 0 < len(place) <= 64
-        if kind == "drawn":
-            if known and isinstance(said.get("number"), int):
-                self.channel.answered(place, said["number"])  # type: ignore[arg-type]
-                self.session.wake()
-        elif kind == "gone":
-            if known:
-                self.channel.gone(place)  # type: ignore[arg-type]
+        kind, place = said.get("kind"), known_place(said.get("place"))
+        if kind in PLACES:
+            if place is not None:
+                self._place(kind, place, said)
         elif self.session.closed:
             self.channel.tell({"kind": "over", "why": "closed"})
-        elif kind == "ready":
-            if known:
-                self.still.theme = "dark" if said.get("theme") == "dark" else "light"
-                self.channel.ready(place)  # type: ignore[arg-type]
-                self.session.begin()
         else:
             self.session.begin()
             self.session.put(said)
+
+    def _place(self, kind: str, place: str, said: dict[str, Any]) -> None:
+        """What a place says of itself."""
+        if kind == "drawn":
+            if isinstance(said.get("number"), int):
+                self.channel.answered(place, said["number"])
+                self.session.wake()
+        elif kind == "here":
+            self.channel.here(place)
+        elif kind == "gone":
+            self.channel.gone(place)
+        elif self.session.closed:
+            self.channel.tell({"kind": "over", "why": "closed"})
+        else:
+            self.still.theme = "dark" if said.get("theme") == "dark" else "light"
+            self.channel.ready(place)
+            self.session.begin()
 
     def act(self, name: str, value: int | None = None) -> None:
         """Do an action, and wait until it is done.

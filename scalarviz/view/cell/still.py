@@ -72,6 +72,18 @@ def as_html(name: str, image: bytes | None, words: str, width: int) -> str:
     return f'<img class="{of}" alt="{said}" width="{width}" src="data:image/webp;base64,{data}">'
 
 
+def as_output(text: str) -> Any:
+    """HTML as the output of a cell."""
+    notebook: Any = import_module("IPython.display")
+    return notebook.HTML(text)
+
+
+def put(text: str, name: str) -> Any:
+    """Show HTML below what the cell has shown; returns what replaces it, None where there is no notebook."""
+    notebook: Any = import_module("IPython.display")
+    return notebook.display(as_output(text), display_id=name)
+
+
 class Still:
     """The second output of one widget.
 
@@ -102,11 +114,9 @@ class Still:
 
     def show(self) -> None:
         """Put it below the widget, where there is a notebook. Another widget's place keeps its own."""
-        notebook: Any = import_module("IPython.display")
-        self._output = notebook.display(notebook.HTML(self.html), display_id=self.name)
+        self._output = put(self.html, self.name)
 
     def renew(self) -> None:
         """Replace it wherever it stands."""
         if self._output is not None:
-            notebook: Any = import_module("IPython.display")
-            self._output.update(notebook.HTML(self.html))
+            self._output.update(as_output(self.html))

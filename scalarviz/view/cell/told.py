@@ -10,6 +10,8 @@ import math
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..draw.equation import descent
 from ..draw.text import figure, loss_text, rate_text
 from ..panels.hud import state_of
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
 
 LISTED = 6
 """Terms of a gradient that stand in a line of their own."""
+MOST_UNITS = 600
+"""Numbers of activations that go with a frame one by one."""
+POINTS = 240
+"""Of the curve of losses."""
 EDITS = 200
 """Edits that are marked on the time bar, the latest ones."""
 Part = dict[str, object] | None
@@ -117,12 +123,28 @@ def story(viewer: Viewer) -> Part:
     return {"headline": told.headline, "sentence": told.sentence}
 
 
+def rows(frame: Frame) -> dict[str, list[float | str]]:
+    """The rows of activations of a small network, those too that are no cubes; of a large one none."""
+    if sum(np.size(row) for row in frame.activations.values()) > MOST_UNITS:
+        return {}
+    return {name: [finite(float(x)) for x in np.ravel(row)] for name, row in frame.activations.items()}
+
+
+def curve(frame: Frame) -> Part:
+    """Losses of all steps of the branch, of many so many as a bar has pixels: what a bar is drawn from."""
+    steps, loss, _ = frame.curve if frame.past is None else frame.past.curve
+    if not len(steps):
+        return None
+    places = np.unique(np.linspace(0, len(steps) - 1, POINTS).round().astype(int))
+    return {"steps": steps[places].tolist(), "loss": [finite(float(f"{x:.6g}")) for x in loss[places]]}
+
+
 def timeline(frame: Frame) -> Part:
-    """Where it can go, and what happened where; None where no past is kept."""
+    """Where it stands and can go, and what happened where, of the run's own frame; None where no past is kept."""
     past = frame.past
     if past is None:
         return None
-    return {"first": past.first, "newest": past.newest, "undo": past.undo, "redo": past.redo,
+    return {"at": frame.step, "first": past.first, "newest": past.newest, "undo": past.undo, "redo": past.redo,
             "edits": [[edit.step, edit.what] for edit in past.edits[-EDITS:]],
             "flags": [[flag.step, flag.name] for flag in past.flags],
             "branches": [{"number": b.number, "first": b.first, "newest": b.newest, "current": b.current, "why": b.why}

@@ -74,22 +74,28 @@ export class TimeBar {
    * @param {function(number): void} go Called with the frame that a hand asks for.
    */
   constructor(root, run, go) {
-    Object.assign(this, { root, run, go, frame: 0, look: null, over: null, held: false });
-    this.axis = tightAxis([...run.loss, ...run.left.flatMap(branch => branch.loss)]);
-    this.last = Math.max(run.steps[run.steps.length - 1], ...run.left.map(branch => branch.steps[branch.steps.length - 1]));
-    this.which = run.about.stepLoss ? ` ${run.about.stepLoss}` : "";
+    Object.assign(this, { root, go, frame: 0, look: null, over: null, held: false });
     this.canvas = root.appendChild(document.createElement("canvas"));
     this.label = root.appendChild(document.createElement("div"));
     this.label.className = "label";
     this.label.hidden = true;
     root.setAttribute("role", "slider");
     root.setAttribute("aria-label", "Time");
-    root.setAttribute("aria-valuemin", String(run.steps[0]));
-    root.setAttribute("aria-valuemax", String(run.steps[run.steps.length - 1]));
     root.tabIndex = 0;
-    this.marks = marksOf(run);
+    this.take(run);
     this.listen();
     new ResizeObserver(() => this.draw()).observe(root);
+  }
+
+  /** Other steps, or more of them; drawn by the next `show`. */
+  take(run) {
+    this.run = run;
+    this.axis = tightAxis([...run.loss, ...run.left.flatMap(branch => branch.loss)]);
+    this.last = Math.max(run.steps[run.steps.length - 1], ...run.left.map(branch => branch.steps[branch.steps.length - 1]));
+    this.which = run.about.stepLoss ? ` ${run.about.stepLoss}` : "";
+    this.marks = marksOf(run);
+    this.root.setAttribute("aria-valuemin", String(run.steps[0]));
+    this.root.setAttribute("aria-valuemax", String(run.steps[run.steps.length - 1]));
   }
 
   /** Stand at a frame, in a look. */

@@ -1,0 +1,258 @@
+// A live cell: what Python sends is shown, what hands do is told to Python. The cubes themselves are the player's.
+
+import { CellCard } from "./cellcard.js";
+import { CellButtons } from "./buttons.js";
+import { CellTime } from "./celltime.js";
+import { actionsByKey, keyName } from "./keys.js";
+import { element } from "./panels.js";
+import { Player } from "./player.js";
+import { MicroLine } from "./microline.js";
+import { watchTheme } from "./notebook.js";
+
+const SILENCE = 2000;   // milliseconds without a frame after which a place says that it is still there
+
+/** One place in a notebook that shows a live cell. */
+export class LiveCell {
+  /**
+   * @param {object} model Of anywidget: `get`, `send`, `on`, `off`.
+   * @param {HTMLElement} root
+   */
+  constructor(model, root) {
+    Object.assign(this, { model, root, player: null, document: null, frame: null, known: {}, answered: 0, over: "" });
+    this.about = model.get("about");
+    this.place = Array.from(crypto.getRandomValues(new Uint32Array(3)), part => part.toString(36)).join("-");
+    this.byKey = actionsByKey(this.about.keys);
+    this.build();
+    this.hear = (message, buffers) => this.take(message, buffers ?? []);
+    model.on("msg:custom", this.hear);
+    this.theme = "light";
+    this.endTheme = watchTheme(theme => this.light(theme));
+    this.listen();
+    this.say({ kind: "ready", theme: this.theme });
+    this.beat = setInterval(() => this.remind(), SILENCE);
+    this.heard = performance.now();
+  }
+
+  /** Tell Python something. */
+  say(message) {
+    if (this.over && message.kind !== "gone") return;
+    this.model.send({ ...message, place: this.place });
+  }
+
+  /** Do an action of the table, or what is the browser's own. */
+  act(name, value) {
+    const told = this.about.keys.find(action => action.name === name);
+    if (name === "fit") this.player?.fit();
+    else if (name === "toggle_theme") this.light(this.theme === "dark" ? "light" : "dark");
+    else if (told?.takes && value !== undefined) this.say({ kind: "do", name, value });
+    else this.say({ kind: "do", name });
+  }
+
+  // ---- elements
+
+  build() {
+    const { root, about } = this, make = (parent, tag, name) => parent.appendChild(element(tag, name));
+    root.replaceChildren();
+    this.box = make(make(root, "div", "scalarviz-around"), "section", "scalarviz-cell");
+    this.box.tabIndex = 0;
+    this.box.setAttribute("aria-label", `${about.title}, live`);
+    this.box.dataset.lmSuppressShortcuts = "true";   // JupyterLab's own keys are not for what has the focus here
+    this.box.style.maxWidth = `${about.size[0]}px`;
+    this.head = make(this.box, "header", "head");
+    this.scene = make(this.box, "div", "scene");
+    this.scene.style.height = `${Math.max(about.size[1] - 64, 160)}px`;
+    this.cubes = make(this.scene, "div", "cubes");
+    this.news = make(this.scene, "p", "news");
+    this.news.setAttribute("role", "status");
+    this.card = new CellCard(make(this.box, "aside", "card"), this);
+    this.micro = new MicroLine(make(this.box, "div", "micro"));
+    this.time = new CellTime(make(this.box, "div", "time"), this);
+    this.buttons = new CellButtons(make(this.box, "div", "controls"), this);
+    this.hidden = document.head.appendChild(element("style"));
+  }
+
+  listen() {
+    this.box.addEventListener("keydown", event => this.press(event));
+    this.cubes.addEventListener("pointerdown", () => this.box.focus({ preventScroll: true }));
+    this.seen = () => !document.hidden && this.say({ kind: "here" });
+    document.addEventListener("visibilitychange", this.seen);
+  }
+
+  /** A key of the table of actions, while the cell has the focus. */
+  press(event) {
+    const at = event.target, name = this.byKey.get(keyName(event));
+    const own = at instanceof HTMLElement && at.closest("input, select, button, summary");
+    const typing = own && (own.tagName !== "BUTTON" && own.tagName !== "SUMMARY" || keyName(event) === "Space" || keyName(event) === "Enter");
+    if (event.key === "Escape") this.select(null);
+    if (!name || event.altKey || typing) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.act(name, event.shiftKey && this.about.keys.find(one => one.name === name).takes ? 10 : undefined);
+  }
+
+  // ---- what comes
+
+  take(message, buffers) {
+    this.heard = performance.now();
+    if (message.kind === "over") this.end(message.why);
+    else if (message.kind === "trouble") this.write({ notice: message.why });
+    else if (message.kind === "frame") this.show(message, buffers);
+  }
+
+  /** A frame: its numbers go to the player, its words where they stand. */
+  show(message, buffers) {
+    const { kind, number, step, loss, buffers: names, known, past, rows, ...parts } = message;
+    const arrays = {};
+    names.forEach((name, k) => {
+      const { buffer, byteOffset, byteLength } = buffers[k];
+      const own = buffer.slice(byteOffset, byteOffset + byteLength);   // a view may begin anywhere
+      arrays[name] = name === "flags" ? new Uint8Array(own) : new Float32Array(own);
+    });
+    const { flags, ...texels } = arrays, value = typeof loss === "number" ? loss : NaN;
+    this.frame = { number, texels, step, loss: value, past, known: { gradient: known, update: known },
+      rows: Object.fromEntries(Object.entries(rows).map(([name, row]) => [name, Float32Array.from(row, Number)])),
+      flags: flags ?? new Uint8Array(texels.weight.length) };
+    if (parts.document) this.stand(parts.document);
+    this.write(parts);
+    this.time.add(step, value);
+    if (!this.player) return this.answer();
+    this.player.show(this.frame);
+  }
+
+  /** Another network stands there: another player. */
+  stand(wanted) {
+    this.document = wanted;
+    const pose = this.player && this.samePlates(this.player.document, wanted) ? this.player.pose : null;
+    this.player?.dispose();
+    try {
+      this.player = new Player(this.cubes, wanted, { theme: this.theme, legends: "weights", live: true });
+    } catch (error) {
+      this.player = null;
+      this.write({ notice: `${error.message}: try sv.live(..., display="pictures")` });
+      return;
+    }
+    if (pose) this.player.pose = pose;
+    if (this.known.quantity) this.quantify(this.known.quantity);
+    this.hidden.textContent = `.${this.about.still} { display: none !important; }`;   // the last picture, while this one lives
+    this.player.on("drawn", frame => frame && this.answer());
+    this.player.on("select", which => this.select(typeof which === "number" ? which : null));
+    this.paint();
+  }
+
+  samePlates(one, other) {
+    return JSON.stringify(one.plates) === JSON.stringify(other.plates);
+  }
+
+  answer() {
+    if (!this.frame || this.frame.number <= this.answered) return;
+    this.answered = this.frame.number;
+    this.say({ kind: "drawn", number: this.answered });
+  }
+
+  /** Say that somebody looks, where nothing has come for a while: what was on its way may be lost. */
+  remind() {
+    if (document.hidden || this.over || performance.now() - this.heard < SILENCE) return;
+    const waits = this.player && this.frame && this.frame.number > this.answered;   // it draws slower than that
+    if (!waits) this.say(this.frame ? { kind: "here" } : { kind: "ready", theme: this.theme });
+  }
+
+  // ---- what is written
+
+  write(parts) {
+    const news = this.known = { ...this.known, ...parts };
+    if ("head" in parts) this.writeHead(news.head);
+    if ("quantity" in parts && this.player) this.quantify(news.quantity);
+    if ("notice" in parts || "thinned" in parts || "story" in parts) this.writeNews();
+    if ("micro" in parts) this.micro.show(news.micro);
+    if ("inspector" in parts) this.card.show(news.inspector);
+    if ("time" in parts || "curve" in parts) this.time.take(news.time, news.curve);
+    this.buttons.show(news, parts);
+    this.time.stand(this.look);
+  }
+
+  quantify(name) {
+    if (this.document.quantities.some(one => one.name === name)) this.player.quantity = name;
+  }
+
+  writeHead(head) {
+    const pair = (word, text, more = "") => {
+      const span = element("span", "pair", `${word} `);
+      span.append(element("b", "", text));
+      if (more) span.append(` ${more}`);
+      return span;
+    };
+    const first = element("div", "numbers");
+    if (head.step) first.append(pair("step", head.step, head.of), pair("loss", head.loss, head.old));
+    first.append(...head.more.map(([word, text]) => pair(word, text)));
+    const shows = element("span", "shows", "cubes show ");
+    shows.append(element("b", "", head.shows));
+    first.append(shows);
+    this.head.replaceChildren(first, element("div", "about", [head.set, head.pace, head.about].filter(Boolean).join("  \u00b7  ")));
+  }
+
+  writeNews() {
+    const { notice, thinned, story, running } = this.known;
+    const told = story && !running ? [story.headline, story.sentence].filter(Boolean).join(" ") : "";
+    this.news.textContent = notice || thinned || told || "";
+  }
+
+  get look() {
+    return this.document?.themes[this.theme] ?? null;
+  }
+
+  /** Another theme: the notebook's, or what a hand wants. */
+  light(theme) {
+    this.theme = theme;
+    if (this.player) this.player.theme = theme;
+    this.paint();
+  }
+
+  /** The theme's colours, for the style sheet. */
+  paint() {
+    const look = this.look;
+    if (!look) return;
+    for (const [name, colour] of Object.entries(look)) {
+      if (typeof colour === "string") this.box.style.setProperty(`--${name}`, colour);
+    }
+    this.time.stand(look);
+  }
+
+  // ---- hands
+
+  /** Look into a weight, null for none. */
+  select(index) {
+    if (this.player && this.player.selected !== index && (index === null || this.player.selected === null)) this.player.selected = index;
+    this.say({ kind: "select", index });
+  }
+
+  /** Python lets go of it: the last picture stays, and says so. */
+  end(why) {
+    this.over = why || "closed";
+    this.write({ notice: `${this.over}; run the cell again`, running: false });
+    this.box.classList.add("over");
+  }
+
+  dispose() {
+    clearInterval(this.beat);
+    this.say({ kind: "gone" });
+    this.model.off("msg:custom", this.hear);
+    document.removeEventListener("visibilitychange", this.seen);
+    this.endTheme();
+    this.time.dispose();
+    this.player?.dispose();
+    this.player = null;
+    this.hidden.remove();
+    this.root.replaceChildren();
+  }
+}
+
+/**
+ * What anywidget calls for each place that shows the cell.
+ * @param {{model: object, el: HTMLElement}} place
+ * @returns {function(): void} Ends it.
+ */
+export function renderCell({ model, el }) {
+  const cell = new LiveCell(model, el);
+  el.scalarviz = cell;
+  return () => cell.dispose();
+}

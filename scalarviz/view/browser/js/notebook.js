@@ -1,0 +1,33 @@
+// What a cell asks of the notebook around it: whether it is dark.
+
+/** "dark" or "light", as JupyterLab, VS Code, marimo, Colab or the system has it. */
+export function notebookTheme() {
+  const { documentElement: html, body } = document, said = body.dataset.jpThemeLight;
+  if (said !== undefined) return said === "false" ? "dark" : "light";
+  const names = `${html.className} ${body.className} ${html.getAttribute("theme") ?? ""} ${body.dataset.theme ?? ""}`;
+  if (/\b(vscode-dark|dark|dark-theme)\b/.test(names)) return "dark";
+  if (/\b(vscode-light|light|light-theme)\b/.test(names)) return "light";
+  return window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+}
+
+/**
+ * Tell now, and whenever it changes, how the notebook looks.
+ * @param {function("dark" | "light"): void} tell
+ * @returns {function(): void} Ends it.
+ */
+export function watchTheme(tell) {
+  let now = "";
+  const look = () => {
+    const theme = notebookTheme();
+    if (theme !== now) tell(now = theme);
+  };
+  const watcher = new MutationObserver(look), options = { attributes: true, attributeFilter: ["class", "data-jp-theme-light", "theme"] };
+  for (const part of [document.documentElement, document.body]) watcher.observe(part, options);
+  const system = window.matchMedia("(prefers-color-scheme: dark)");
+  system.addEventListener("change", look);
+  look();
+  return () => {
+    watcher.disconnect();
+    system.removeEventListener("change", look);
+  };
+}

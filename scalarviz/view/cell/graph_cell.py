@@ -1,0 +1,126 @@
+"""`GraphShown`: the graph of a Value in a cell, drawn anew when its numbers change. Nothing trains there."""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+from ...errors import InputError, StateError
+from ..drawing import Drawing
+from .shown import known_place
+from .still import as_output, put
+
+
+class Ended:
+    """Whether it was closed; in the place of a session."""
+
+    closed = False
+
+
+class GraphShown:
+    """One cell with a graph; for a widget the same as :class:`~.shown.Shown`.
+
+    Parameters
+    ----------
+    drawing : Drawing
+    size : (int, int)
+    esm, css : str
+    """
+
+    scene = None
+
+    def __init__(self, drawing: Drawing, size: tuple[int, int], esm: str, css: str) -> None:
+        self._drawing, self.size, self.esm, self.css = drawing, size, esm, css
+        self.title = f"graph of {drawing.of}" if drawing.of else "graph"
+        self.post: Callable[[dict[str, object], list[bytes]], None] = lambda content, buffers: None
+        self.session, self._sent = Ended(), ""
+        self.name = f"scalarviz-still-{uuid4().hex[:12]}"
+        self.about: dict[str, object] = {"title": self.title, "still": self.name, "size": list(size)}
+        self.still = GraphStill(self)
+
+    @property
+    def svg(self) -> str:
+        """The picture with the numbers of now."""
+        return self._drawing.svg
+
+    # ---- what happens to it
+
+    def appear(self) -> None:
+        """It is put into a notebook."""
+        self.still.draw()
+
+    def hear(self, said: object) -> None:
+        """A message of the browser: somebody looks."""
+        if isinstance(said, dict) and said.get("kind") == "ready" and known_place(said.get("place")) is not None:
+            self._send()
+
+    def look(self, *, rarely: bool = False) -> None:
+        """Draw it anew, if the numbers are others."""
+        if not self.session.closed:
+            self._send(only_new=True)
+
+    def _send(self, *, only_new: bool = False) -> None:
+        svg = self.svg
+        if only_new and svg == self._sent:
+            return
+        if self._sent and svg != self._sent:
+            self.still.draw()
+            self.still.renew()
+        self._sent = svg
+        self.post({"kind": "graph", "svg": svg}, [])
+
+    def act(self, name: str, value: int | None = None) -> None:
+        """Nothing can be done to a graph.
+
+        Raises
+        ------
+        InputError
+        """
+        raise InputError(f"act: a graph has no action {str(name)[:60]!r}; change its Values and call update()")
+
+    def update(self, *, loss: object = None, step: object = None, lr: object = None) -> None:
+        """Draw it anew.
+
+        Raises
+        ------
+        InputError
+            Something was told of a step: a graph has none.
+        StateError
+            The cell is closed.
+        """
+        if not (loss is None and step is None and lr is None):
+            raise InputError("update: a graph has no steps; call update() without loss, step and lr")
+        if self.session.closed:
+            raise StateError("update: this cell is closed; run it again")
+        self.look()
+
+    def close(self) -> None:
+        """The last picture stays."""
+        self.session.closed = True
+
+
+class GraphStill:
+    """The picture below the widget that stays in a saved notebook."""
+
+    def __init__(self, shown: GraphShown) -> None:
+        self._shown, self.html = shown, ""
+        self._output: Any = None
+
+    def draw(self) -> None:
+        """The graph of now as an image."""
+        shown = self._shown
+        data = base64.b64encode(shown.svg.encode()).decode()
+        said = html.escape(shown.title, quote=True)
+        self.html = f'<img class="{shown.name}" alt="{said}" src="data:image/svg+xml;base64,{data}">'
+
+    def show(self) -> None:
+        """Put it below the widget."""
+        self._output = put(self.html, self._shown.name)
+
+    def renew(self) -> None:
+        """Replace it wherever it stands."""
+        if self._output is not None:
+            self._output.update(as_output(self.html))

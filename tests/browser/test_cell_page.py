@@ -1,0 +1,259 @@
+"""The page of a live cell: real scenes behind it, and a model of anywidget's that this test carries to and fro."""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import json
+import queue
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from scalarviz.view.browser.scripts import joined
+from scalarviz.view.browser.style import style
+
+MODEL = """
+window.outbox = [];
+window.listeners = new Set();
+window.model = {
+  get: () => window.about,
+  send: message => window.outbox.push(message),
+  on: (name, listener) => window.listeners.add(listener),
+  off: (name, listener) => window.listeners.delete(listener),
+};
+window.deliver = messages => {
+  for (const [content, buffers] of messages) {
+    const views = buffers.map(text => new DataView(Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer));
+    for (const listener of window.listeners) listener(content, views);
+  }
+  return window.outbox.splice(0);
+};
+window.place = () => {
+  const el = document.body.appendChild(document.createElement("div"));
+  el.end = renderCell({ model: window.model, el });
+  return el;
+};
+"""
+
+
+class Bridge:
+    """Carries what a cell sends into the page, and what the page says to the cell."""
+
+    def __init__(self, page, shown):
+        self.page, self.shown, self.waiting = page, shown, queue.SimpleQueue()
+        shown.post = lambda content, buffers: self.waiting.put(
+            [json.loads(json.dumps(content, allow_nan=False)), [base64.b64encode(b).decode() for b in buffers]]
+        )
+        page.set_content(f"<!doctype html><title>cell</title><style>{style('cell.css')}</style><body>")
+        page.add_script_tag(content=joined("cell.js") + MODEL)
+        page.evaluate("about => { window.about = about; window.el = window.place(); }", shown.about)
+        self.pump(lambda: self.eval("el.scalarviz.answered > 0"))
+
+    def pump(self, until, seconds=15.0):
+        """Carry messages until something holds."""
+        deadline = time.monotonic() + seconds
+        while True:
+            come = []
+            while not self.waiting.empty():
+                come.append(self.waiting.get())
+            for said in self.page.evaluate("messages => window.deliver(messages)", come):
+                self.shown.hear(said)
+            if until():
+                return
+            assert time.monotonic() < deadline, self.eval("el.innerText")
+            time.sleep(0.01)
+
+    def eval(self, text):
+        return self.page.evaluate(text)
+
+    @property
+    def values(self):
+        """The weights of the frame that was drawn last."""
+        return np.array(self.eval("Array.from(el.scalarviz.player.frame.texels.weight)"), np.float32)
+
+    @property
+    def step(self):
+        return self.eval("el.scalarviz.frame.step")
+
+    def click(self, name):
+        self.page.click(f".tools [data-name={name}]")
+
+
+@pytest.fixture
+def bridge(page):
+    from scalarviz.view.cell.shown import Shown
+
+    opened, before = [], set(threading.enumerate())
+
+    def make(name="rgb", hide=(), controls=True, size=(560, 320)):
+        module = importlib.import_module(f"scalarviz.scenes.{name}")
+        opened.append(Shown(module.build(module.Options()), size, hide, controls, "", ""))
+        return Bridge(page, opened[-1])
+
+    yield make
+    for shown in opened:
+        shown.close()
+    assert not [t for t in set(threading.enumerate()) - before if "scalarviz" in t.name]
+
+
+def test_the_page_draws_the_numbers_of_the_run(bridge):
+    live = bridge()
+    run = live.shown.scene.run
+    assert np.array_equal(live.values[:12], run.values.astype(np.float32))
+    live.click("step")
+    live.pump(lambda: live.step == 1)
+    live.click("toggle_run")
+    live.pump(lambda: live.step > 10)
+    live.click("toggle_run")
+    live.pump(lambda: live.eval("!el.scalarviz.known.running") and live.step == run.steps)
+    assert np.array_equal(live.values[:12], run.values.astype(np.float32))
+    assert live.page.inner_text(".pair b") == f"{run.steps:,}"
+
+
+def test_the_slider_changes_the_rate_and_an_edit_comes_back(bridge):
+    live = bridge()
+    run, page = live.shown.scene.run, live.page
+    slider = page.locator("input[type=range][data-name='learning rate']")
+    slider.focus()
+    page.keyboard.press("Home")
+    live.pump(lambda: run.lr == 1e-4)
+    page.keyboard.press("End")
+    live.pump(lambda: run.lr == 10.0)
+    number = page.locator("input[aria-label='learning rate, typed']")
+    number.fill("0.25")
+    number.press("Enter")
+    live.pump(lambda: run.lr == 0.25)
+    live.pump(lambda: number.input_value() == "0.25")
+
+
+def test_a_cube_is_clicked_its_value_typed_and_frozen(bridge):
+    live = bridge()
+    run, page = live.shown.scene.run, live.page
+    page.evaluate("el.scalarviz.select(3)")
+    live.pump(lambda: page.is_visible(".card") and page.inner_text(".card h2") == "0.weight[1][0]")
+    live.pump(lambda: "why step 1 will move it" in page.inner_text(".card"))
+    value = page.locator(".card input")
+    value.fill("-0.625")
+    value.press("Enter")
+    live.pump(lambda: live.values[3] == np.float32(-0.625))
+    assert run.values[3] == -0.625
+    live.pump(lambda: value.input_value() == "-0.6250")
+    page.click("text=freeze")
+    live.pump(lambda: live.eval("el.scalarviz.known.inspector.frozen"))
+    assert run.frame().frozen[3]
+    live.click("step")
+    live.pump(lambda: live.step == 1)
+    assert live.values[3] == np.float32(-0.625)
+    page.click(".card [aria-label=close]")
+    live.pump(lambda: not page.is_visible(".card"))
+
+
+def test_a_micro_step_and_the_time_bar(bridge):
+    live = bridge()
+    page, run = live.page, live.shown.scene.run
+    page.locator(".tools [data-name=step]").click(modifiers=["Shift"])
+    live.pump(lambda: live.step == 10)
+    live.click("micro_next")
+    live.pump(lambda: page.is_visible(".micro") and "zero" in page.inner_text(".micro .now"))
+    live.click("micro_next")
+    live.pump(lambda: "product" in page.inner_text(".formula"))
+    bar = page.locator(".time")
+    assert bar.get_attribute("aria-valuenow") == "10"  # the step that was done: the open one is none yet
+    live.click("step")
+    live.pump(lambda: live.step == 11 and not page.is_visible(".micro"))
+    box = bar.bounding_box()
+    page.mouse.click(box["x"] + 58, box["y"] + 40)
+    live.pump(lambda: live.step == 0 and bar.get_attribute("aria-valuenow") == "0")
+    assert run.steps == 0
+    page.locator(".scalarviz-cell").focus()
+    page.keyboard.press("End")
+    live.pump(lambda: live.step == 11)
+
+
+def test_keys_do_what_they_do_in_the_window_and_none_while_a_number_is_typed(bridge):
+    live = bridge()
+    page = live.page
+    page.locator(".scalarviz-cell").focus()
+    page.keyboard.press("Shift+ArrowRight")
+    live.pump(lambda: live.step == 10)
+    page.keyboard.press("g")
+    live.pump(lambda: live.eval("el.scalarviz.player.quantity") == "gradient")
+    gradient = live.shown.session.call(lambda play: play.viewer.shown.gradient)
+    drawn = np.array(live.eval("Array.from(el.scalarviz.player.frame.texels.gradient)"), np.float32)
+    assert np.array_equal(drawn[:12], gradient.astype(np.float32))
+    assert page.get_attribute(".tools .show_gradients", "aria-pressed") == "true"
+    page.locator("input[aria-label='learning rate, typed']").press("r")
+    page.keyboard.press("w")
+    live.pump(lambda: live.eval("el.scalarviz.known.quantity") == "gradient")
+    page.locator(".scalarviz-cell").focus()
+    page.keyboard.press("w")
+    live.pump(lambda: live.eval("el.scalarviz.player.quantity") == "weight")
+
+
+def test_what_is_hidden_is_not_on_the_page(bridge):
+    live = bridge(hide=("learning rate", "timeline", "restart"))
+    page = live.page
+    assert not page.locator("input[data-name='learning rate']").count()
+    assert page.locator("input[data-name=pace]").count()
+    assert not page.is_visible(".time")
+    assert not page.locator("[data-name=restart]").count()
+
+
+def test_it_is_shown_twice_and_each_place_lets_go_alone(bridge):
+    live = bridge()
+    page = live.page
+    page.evaluate("window.other = window.place()")
+    live.pump(lambda: live.eval("other.scalarviz.answered > 0"))
+    assert page.locator("canvas").count() >= 4
+    page.locator(".tools [data-name=step]").first.click()
+    live.pump(lambda: live.eval("el.scalarviz.frame.step === 1 && other.scalarviz.frame.step === 1"))
+    page.evaluate("el.end()")
+    live.pump(lambda: live.shown.channel.places == 1)
+    page.evaluate("other.scalarviz.act('step')")
+    live.pump(lambda: live.eval("other.scalarviz.frame.step === 2"))
+    page.evaluate("other.end()")
+    live.pump(lambda: live.shown.channel.places == 0)
+    assert not page.locator("canvas").count()
+    assert page.evaluate("document.head.querySelectorAll('style').length") == 1  # the test's own
+
+
+def test_closed_in_python_the_page_says_so_and_asks_for_nothing(bridge):
+    live = bridge()
+    live.shown.close()
+    live.pump(lambda: "run the cell again" in live.page.inner_text(".news"))
+    assert not live.page.is_visible(".controls")
+    live.page.locator(".scalarviz-cell").focus()
+    live.page.keyboard.press("Space")
+    assert live.page.evaluate("window.outbox.length") == 0
+
+
+def test_the_cell_fits_a_narrow_column(bridge):
+    live = bridge()
+    live.page.set_viewport_size({"width": 400, "height": 900})
+    live.pump(lambda: live.eval("el.scalarviz.cubes.clientHeight") == 320)
+    wide = live.eval("document.documentElement.scrollWidth")
+    assert wide <= 400
+
+
+def test_sliders_stand_where_pythons_do(bridge):
+    from scalarviz.run.controls import Slider
+
+    live = bridge()
+    rng = np.random.default_rng(5)
+    made = []
+    for _ in range(200):
+        log, whole = bool(rng.integers(2)), bool(rng.integers(2))
+        least = float(10 ** rng.uniform(-4, 2)) if log else float(rng.uniform(-50, 50))
+        most = least * 10 ** rng.uniform(0.5, 5) if log else least + 10 ** rng.uniform(-1, 4)
+        made.append((Slider("x", "", "does", least=least, most=most, log=log, whole=whole, value=lambda r: 1.0,
+                            change=lambda v, r: None), float(rng.uniform(-0.1, 1.1))))  # fmt: skip
+    given = [[{"least": s.least, "most": s.most, "log": s.log, "whole": s.whole}, share] for s, share in made]
+    found = live.page.evaluate(
+        "given => given.map(([item, at]) => [trackValue(item, at), trackShare(item, trackValue(item, at))])", given
+    )
+    for (slider, share), (value, place) in zip(made, found, strict=True):
+        assert value == pytest.approx(slider.at(share), rel=1e-12, abs=1e-12)
+        assert place == pytest.approx(slider.share(slider.at(share)), abs=1e-9)
