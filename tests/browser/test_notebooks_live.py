@@ -18,6 +18,9 @@ import nbformat
 import numpy as np
 import pytest
 
+import scalarviz as sv
+from scalarviz.view.cell.shown import Shown
+
 CELLS = [
     "import importlib, json, threading\nimport scalarviz as sv\n"
     "scene = importlib.import_module('scalarviz.scenes.rgb')\nscene = scene.build(scene.Options())\n"
@@ -124,9 +127,29 @@ def printed(page, number, timeout=20_000):
     return output.first.inner_text().strip()
 
 
+MARIMO = """
+import marimo
+app = marimo.App()
+
+@app.cell
+def _():
+    import importlib
+    import marimo as mo
+    import scalarviz as sv
+    scene = importlib.import_module("scalarviz.scenes.rgb")
+    scene = scene.build(scene.Options())
+    shown = mo.ui.anywidget(sv.live(scene, size=(480, 320)))
+    shown
+    return
+
+if __name__ == "__main__":
+    app.run()
+"""
+
 CELL = "document.querySelector('.scalarviz-around').parentElement.scalarviz"
 
 
+@pytest.mark.slow
 def test_jupyterlab(opened):
     """Numbers, slider, edit, a cell that sleeps, and the picture that the saved notebook keeps."""
     page, path = opened(CELLS, "live.ipynb")
@@ -166,3 +189,78 @@ def test_jupyterlab(opened):
     still = [one for one in saved.cells[0].outputs if "text/html" in one.get("data", {})]
     assert f"step {steps}, loss" in still[0].data["text/html"]
     assert not page.complaints
+
+
+@pytest.mark.slow
+def test_a_notebook_that_is_not_trusted_shows_the_last_step(opened):
+    """JupyterLab takes the player's frame out of it; a widget without a kernel has its picture below it."""
+    module = __import__("scalarviz.scenes.rgb", fromlist=["build"])
+    scene = module.build(module.Options())
+    scene.run.step(20)
+    with sv.Recording(scene, every=5) as record:
+        scene.run.step(20)
+        player = sv.player(record, size=(480, 360))
+    shown = Shown(scene, (480, 360), (), True, "", "")
+    shown.appear()
+    view = {"application/vnd.jupyter.widget-view+json": {"model_id": "gone", "version_major": 2, "version_minor": 0}}
+    outputs = {
+        0: [nbformat.v4.new_output("display_data", {"text/html": player._repr_html_(), "text/plain": "Player"})],
+        1: [nbformat.v4.new_output("display_data", {**view, "text/plain": "Live(rgb)"}),
+            nbformat.v4.new_output("display_data", {"text/html": shown.still.html, "text/plain": "x"})],
+    }  # fmt: skip
+    page, _ = opened(["sv.player(record)", "sv.live(scene)"], "untrusted.ipynb", outputs)
+    for number, words in ((0, "rgb: a recording of steps 20 to 40"), (1, "rgb, step 40, loss 0.")):
+        image = page.locator(".jp-CodeCell").nth(number).locator(".jp-OutputArea-output img")
+        image.wait_for(timeout=30_000)
+        assert image.get_attribute("alt").startswith(words)
+        assert image.is_visible()
+        assert image.evaluate("e => e.complete && e.naturalWidth") == 480
+    assert not page.locator("iframe.scalarviz-player").count()
+
+
+@pytest.mark.slow
+def test_marimo(chromium, tmp_path):
+    """Numbers, the slider and an edit, in another notebook than Jupyter's."""
+    pytest.importorskip("marimo", reason="no marimo (extra test)")
+    port, token = free_port(), secrets.token_hex(16)
+    (tmp_path / "cell.py").write_text(MARIMO, encoding="utf-8")
+    command = [sys.executable, "-m", "marimo", "run", "cell.py", "--headless", "--host=127.0.0.1", f"--port={port}",
+               "--token", f"--token-password={token}"]  # fmt: skip
+    with server(command, f"http://127.0.0.1:{port}/health", tmp_path):
+        context = chromium.new_context(viewport={"width": 1000, "height": 900})
+        try:
+            page = context.new_page()
+            complaints = []
+            page.on("pageerror", lambda error: complaints.append(str(error)))
+            page.goto(f"http://127.0.0.1:{port}/?access_token={token}")
+            around = page.locator(".scalarviz-around")
+            around.locator("canvas").first.wait_for(timeout=60_000)
+
+            def until(words, seconds=20.0):
+                deadline = time.monotonic() + seconds
+                while not around.evaluate(f"e => {{ const cell = e.parentElement.scalarviz; return {words}; }}"):
+                    assert time.monotonic() < deadline, words
+                    page.wait_for_timeout(50)
+
+            until("cell.answered > 0")
+            page.click(".tools [data-name=toggle_run]")
+            until("cell.frame.step > 5")
+            page.click(".tools [data-name=toggle_run]")
+            until("!cell.known.running")
+            number = page.locator("input[aria-label='learning rate, typed']")
+            number.fill("0.25")
+            number.press("Enter")
+            until("cell.known.head.set.includes('lr 0.25')")
+            around.evaluate("e => e.parentElement.scalarviz.say({kind: 'set', index: 2, value: 0.375})")
+            until("cell.player.frame.texels.weight[2] === 0.375")
+            step = around.evaluate("e => e.parentElement.scalarviz.frame.step")
+            drawn = around.evaluate("e => Array.from(e.parentElement.scalarviz.player.frame.texels.weight)")
+            module = __import__("scalarviz.scenes.rgb", fromlist=["build"])
+            alone = module.build(module.Options()).run
+            alone.step(step)
+            wanted = alone.values.astype(np.float32)
+            wanted[2] = 0.375
+            assert np.array_equal(np.array(drawn[:12], np.float32), wanted)
+            assert not complaints
+        finally:
+            context.close()
