@@ -1,4 +1,4 @@
-"""`sv.player(recording)`: it plays in a cell and in the notebook as a web page; without scripts the last step is seen."""
+"""`sv.player(recording)`: it plays in a cell and on a notebook's web page; without scripts the last step is seen."""
 
 import base64
 import importlib
