@@ -112,6 +112,15 @@ TABLE = {
         *of(lambda x: sv.player("run.svz", theme=x), None, 3, "blue"),
         *of(lambda x: sv.player("run.svz", title=x), None, 3, b"a"),
     ],
+    "Recording": [
+        *of(sv.Recording, None, "rgb", 3, net(), sv.Run, []),
+        *of(lambda x: sv.Recording(run(), every=x), None, 0, -1, 1.5, "2", True),
+        *of(lambda x: sv.Recording(run(), gradients=x), None, "yes", 2),
+        *of(lambda x: sv.Recording(run(), panels=x), None, "yes", 2),
+        *of(lambda x: sv.Recording(run(), budget=x), None, -1, 1.5, "2"),
+        *of(lambda x: sv.Recording(run(), path=x), 3, b"run.svz", "."),
+    ],
+    "load_recording": of(sv.load_recording, None, 3, b"run.svz", "no such file.svz", ".", __file__),
     "draw": [
         *of(sv.draw, None, "1", 3.0, {}, [], ["a"], nn.Linear, net(), nn.Parameter([1.0]), abs),
         *of(partial(sv.draw, Value(1.0)), 1.0, None),
