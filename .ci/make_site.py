@@ -7,6 +7,7 @@ Usage: ``python .ci/make_site.py [FOLDER] [--scenes rgb,xor] [--steps N]``; FOLD
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import subprocess
 import sys
@@ -14,18 +15,22 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+import nbformat
 from sphinx.cmd.build import main as sphinx
 
+import scalarviz as sv
 from scalarviz.cli.here import scene_names
-from scalarviz.front import __all__ as names
+from scalarviz.lessons.opening import scene_of
 
 ROOT = Path(__file__).resolve().parents[1]
 COPIED = ("README.md", "CHANGELOG.md", "LICENSE", "CITATION.cff", "CONTRIBUTING.md", "docs", "notebooks", "benchmarks",
           "scenes", "scalarviz", "setup.cfg")  # fmt: skip
 """What pages show or link to; a file that is no page can be downloaded from the site."""
-PAGES = ("docs/scenes", "docs/window", "docs/sharing", "docs/python", "docs/notebooks", "docs/lessons", "docs/gpu",
-         "docs/figures", "docs/help", "benchmarks/README", "CHANGELOG", "CONTRIBUTING", "scalarviz/engine/cpu/README",
-         "scalarviz/engine/cuda/README")  # fmt: skip
+PAGES = ("docs/scenes", "docs/window", "docs/sharing", "docs/python", "docs/notebooks", "docs/lessons",
+         "docs/lesson-plans", "docs/gpu", "docs/figures", "docs/help", "benchmarks/README", "CHANGELOG",
+         "CONTRIBUTING", "scalarviz/engine/cpu/README", "scalarviz/engine/cuda/README")  # fmt: skip
+LIVE = re.compile(r'sv\.lesson\("(\d+)"')
+LESSON_STEPS, FRAMES = 600, 300
 
 
 def main() -> int:
@@ -35,6 +40,7 @@ def main() -> int:
         source, players = Path(made) / "source", Path(made) / "players"
         gather(source)
         record(players / "play", arguments.scenes, arguments.steps)
+        play_lessons(source / "notebooks", players / "play", arguments.steps or LESSON_STEPS)
         write_pages(source, arguments.scenes)
         code = sphinx(["-q", "-b", "html", "-W", "--keep-going", "-c", str(ROOT / "docs" / "site"),
                        "-D", f"html_extra_path={players}", str(source), str(arguments.folder)])  # fmt: skip
@@ -74,16 +80,41 @@ def record(folder: Path, scenes: Iterable[str], steps: int | None) -> None:
         subprocess.run([*command, *(() if steps is None else ("--steps", str(steps)))], check=True)
 
 
+def play_lessons(notebooks: Path, folder: Path, steps: int) -> None:
+    """Let the scene of every lesson learn, and put its player where the notebook has a picture of the live cell."""
+    for path in sorted(notebooks.glob("*.ipynb")):
+        notebook = nbformat.read(path, as_version=4)
+        for cell in notebook.cells:
+            asked = LIVE.match(cell.source)
+            if cell.cell_type == "code" and asked is not None:
+                name = f"lesson-{asked[1]}"
+                scene = scene_of(asked[1])
+                with sv.Recording(scene, max(1, steps // FRAMES), gradients=True, updates=True, activations=True,
+                                  panels=True) as recording:  # fmt: skip
+                    scene.run.step(steps)
+                    recording.save_html(folder / f"{name}.html", size=(960, 720))
+                data = {"text/html": player_of(f"../play/{name}.html", f"The scene of lesson {asked[1]}, recorded")}
+                cell.outputs = [nbformat.v4.new_output("display_data", data=data)]
+        nbformat.write(notebook, path)
+
+
+def player_of(address: str, title: str) -> str:
+    """A frame that can do nothing but play."""
+    return (
+        f'<iframe src="{address}" sandbox="allow-scripts" loading="lazy" title="{title}" '
+        'style="width:100%;height:640px;border:0"></iframe>'
+    )
+
+
 def write_pages(source: Path, scenes: Iterable[str]) -> None:
     """The pages that no file holds: players, names, and what leads to all pages."""
     players = "\n\n".join(
         f'## {name}\n\n{scene_names()[name]} <a href="play/{name}.html">Alone on a page</a>\n\n'
-        f'<iframe src="play/{name}.html" sandbox="allow-scripts" loading="lazy" title="The scene {name}, recorded" '
-        'style="width:100%;aspect-ratio:16/10;border:0"></iframe>'
+        + player_of(f"play/{name}.html", f"The scene {name}, recorded")
         for name in scenes
     )
     (source / "players.md").write_text(f"# All scenes, recorded\n\n{players}\n", encoding="utf-8")
-    entries = "\n\n".join(f"```{{eval-rst}}\n.. auto{kind_of(name)}:: scalarviz.{name}\n```" for name in names)
+    entries = "\n\n".join(f"```{{eval-rst}}\n.. auto{kind_of(name)}:: scalarviz.{name}\n```" for name in sv.__all__)
     (source / "names.md").write_text(f"# The names of scalarviz\n\n{entries}\n", encoding="utf-8")
     lessons = sorted(path.stem for path in source.glob("notebooks/*.ipynb"))
     tree = "\n".join(["players", *(f"notebooks/{stem}" for stem in lessons),
@@ -95,9 +126,7 @@ def write_pages(source: Path, scenes: Iterable[str]) -> None:
 
 def kind_of(name: str) -> str:
     """What autodoc calls it."""
-    import scalarviz
-
-    found = getattr(scalarviz, name)
+    found = getattr(sv, name)
     return "class" if isinstance(found, type) else "module" if type(found).__name__ == "module" else "function"
 
 

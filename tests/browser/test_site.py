@@ -49,7 +49,9 @@ def test_docs_lessons_and_names_have_pages(site):
     names = {str(path.relative_to(site)) for path in pages(site)}
     lessons = {f"notebooks/{path.stem}.html" for path in (ROOT / "notebooks").glob("*.ipynb")}
     docs = {f"docs/{path.stem}.html" for path in (ROOT / "docs").glob("*.md")}
-    assert lessons | docs | {"index.html", "names.html", "players.html", "play/rgb.html"} <= names
+    assert (
+        lessons | docs | {"index.html", "names.html", "players.html", "play/rgb.html", "play/lesson-06.html"} <= names
+    )
 
 
 def test_every_link_within_the_site_leads_somewhere(site):

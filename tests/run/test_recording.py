@@ -286,3 +286,21 @@ def test_deltas_are_what_the_loss_of_the_probe_says(path: Path) -> None:
 def _loss(weight: Any, row: Any, bias: Any) -> float:
     """The square of what the last layer and its sigmoid make of a row, less the target."""
     return float((1 / (1 + np.exp(-(weight @ row + bias))) - Y[4])[0] ** 2)
+
+
+def test_a_model_that_is_one_layer_and_weights_of_any_name(path: Path, tmp_path: Path) -> None:
+    """The stage of the model itself has no name."""
+    layer = nn.Linear(2, 1, seed=0)
+    odd = [sv.Weight(0.5, name=name) for name in ("a\nb", "</script>")]
+    models: list[tuple[Any, Any]] = [
+        (layer, layer.parameters()),
+        (lambda x: [x[0] * odd[0] + x[1] * odd[1]], odd),
+    ]
+    for number, (model, weights) in enumerate(models):
+        run = Run(model, nn.MSELoss(), optim.SGD(weights, lr=0.1), (X, Y), engine="numpy")
+        with sv.Recording(run, activations=True, path=tmp_path / f"{number}.svz") as recording:
+            run.step(2)
+            with recording.read() as recorded:
+                assert [stage.outputs for stage in recorded.stages] == [1]
+                np.testing.assert_array_equal(recorded.frame(2).values, run.values)
+                assert recorded.activations[run.stages[0].name].shape == (3, 1)

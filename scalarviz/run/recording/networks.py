@@ -115,7 +115,7 @@ def _tensor(before: list[Tensor], name: Any, shape: Any, start: Any, role: Any) 
 
 def _stage(before: list[Stage], tensors: list[Tensor], name: Any, kind: Any, outputs: Any, weight: Any, bias: Any,
            shape: Any, input_shape: Any, sources: Any, whole: Any) -> Stage:  # fmt: skip
-    words = _name(name, [stage.name for stage in before])
+    words = _name(name, [stage.name for stage in before]) if name != "" or before else ""  # the model itself
     if not isinstance(kind, str) or not 0 < _whole(outputs) <= MOST_NUMBERS:
         raise FileFormatError(f"its stage {words} has no kind or no outputs")
     named = {tensor.name: tensor for tensor in tensors}
