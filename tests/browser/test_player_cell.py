@@ -35,7 +35,7 @@ def page_of(player):
 def test_it_plays_in_its_frame_and_the_picture_is_hidden(shown, page):
     page.set_content(page_of(shown[0]))
     frame = page.frames[1]
-    frame.wait_for_function("window.scalarviz && window.scalarviz.run.steps.length")
+    frame.wait_for_function("() => window.scalarviz && window.scalarviz.run.steps.length")
     assert frame.evaluate("window.scalarviz.run.steps.at(-1)") == 100
     assert frame.evaluate("window.origin") == "null"  # of nobody: it reaches nothing of the notebook
     assert not page.locator("body > div > img").is_visible()
@@ -56,7 +56,7 @@ def test_a_notebook_as_a_web_page_plays(shown, chromium, tmp_path, monkeypatch):
         page.wait_for_selector("iframe.scalarviz-player")
         page.locator("iframe.scalarviz-player").scroll_into_view_if_needed()
         frame = page.locator("iframe.scalarviz-player").element_handle().content_frame()
-        frame.wait_for_function("window.scalarviz && window.scalarviz.run.steps.at(-1) === 100", timeout=20_000)
+        frame.wait_for_function("() => window.scalarviz && window.scalarviz.run.steps.at(-1) === 100", timeout=20_000)
         assert not page.locator("iframe + img").is_visible()
     finally:
         context.close()

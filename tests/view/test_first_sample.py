@@ -133,7 +133,7 @@ def test_every_activation_of_a_small_chain_carries_its_number_inside_its_cube() 
 
 def test_films_and_stills_show_it_as_well(scene: Scene) -> None:
     options = importlib.import_module("scalarviz.scenes.rgb").Options(size=(960, 540))
-    drawn = Painter(scene, options).picture("", 0.0)
+    drawn = Painter.of(scene, options).picture("", 0.0)
     wanted = sv.view.render(scene, (960, 540), pace_text=" ")
     assert np.abs(drawn.astype(int) - wanted).mean() < 0.1
 

@@ -136,7 +136,7 @@ class Bare:
 @pytest.mark.parametrize("name", SCENES)
 def test_a_frame_of_the_command_line_is_what_a_window_would_show_of_the_same(screen, tmp_path, built, name):
     scene, options = built(name, 37)
-    frame = Painter(scene, options).picture("the pace", None)
+    frame = Painter.of(scene, options).picture("the pace", None)
     np.testing.assert_array_equal(sv.view.render(scene, SIZE, pace_text="the pace"), frame)
     window = Window(partial(Bare, scene), name, SIZE, shots=tmp_path).show()
     window.serve()

@@ -32,7 +32,9 @@ class Page:
         said = json.loads(json.dumps(content, allow_nan=False))
         with self._come:
             if said["kind"] == "frame":
-                self.frames.append((said, [np.frombuffer(b, np.float32) for b in buffers]))
+                kinds = [np.uint8 if name == "flags" else np.float32 for name in said["buffers"]]
+                arrays = [np.frombuffer(sent, kind) for sent, kind in zip(buffers, kinds, strict=True)]
+                self.frames.append((said, arrays))
                 self.known |= said
             else:
                 self.other.append(said)

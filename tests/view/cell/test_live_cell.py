@@ -145,8 +145,9 @@ def test_a_large_net_is_thinned_and_that_is_said(cell, watch):
     page = watch(cell(nn.Linear(1000, 1000, bias=False)))
     page.wait(lambda p: len(p.frames) == 1)
     assert page.values.shape[0] >= 1_000_000
-    assert page.shown.channel.pace <= 4.0
-    assert page.known["thinned"] == "1,000,000 numbers: 4 frames a second"
+    pace = page.shown.channel.pace
+    assert pace <= 4.0
+    assert page.known["thinned"] == f"1,000,000 numbers: {pace:.2g} frames a second"
 
 
 # ---- what is left out

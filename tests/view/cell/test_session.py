@@ -136,12 +136,12 @@ def test_a_cell_may_be_closed_while_others_call_it(cell, watch, scene):
 
     def press():
         try:
-            for _ in range(200):
+            while True:
                 page.shown.act("step")
         except StateError as error:
             said.append(str(error))
 
-    threads = [threading.Thread(target=press) for _ in range(3)]
+    threads = [threading.Thread(target=press, daemon=True) for _ in range(3)]
     for thread in threads:
         thread.start()
     time.sleep(0.3)
