@@ -109,6 +109,8 @@ def test_it_plays_and_stops(page, file):
     assert page.get_by_role("button", name="pause", exact=True).count() == 1
     page.wait_for_function("() => scalarviz.frame === 30")
     page.wait_for_function("() => !scalarviz.playing")
+    page.get_by_label("recorded steps a second").select_option("8")
+    page.get_by_role("button", name="play", exact=True).focus()
     page.keyboard.press(" ")  # the button has the focus: it is pressed once, and begins anew
     page.wait_for_function("() => scalarviz.frame > 2 && scalarviz.frame < 30")
     page.keyboard.press(" ")
