@@ -10,6 +10,7 @@ import { MicroLine } from "./microline.js";
 import { watchTheme } from "./notebook.js";
 
 const SILENCE = 2000;   // milliseconds without a frame after which a place says that it is still there
+const OF_HANDS = new Set(["do", "select", "set", "branch", "control", "release"]);
 
 /** One place in a notebook that shows a live cell. */
 export class LiveCell {
@@ -36,6 +37,7 @@ export class LiveCell {
   /** Tell Python something. */
   say(message) {
     if (this.over && message.kind !== "gone") return;
+    if (OF_HANDS.has(message.kind)) this.time?.settle();   // what is asked for now comes after where the bar was left
     this.model.send({ ...message, place: this.place });
   }
 

@@ -62,7 +62,15 @@ export class CellTime {
     this.wanted = step;
     if (now - this.went >= NEAR_PAUSE) this.ask(true);
     clearTimeout(this.rest);
-    this.rest = setTimeout(() => this.ask(false), 2 * NEAR_PAUSE);
+    this.rest = setTimeout(() => this.settle(), 2 * NEAR_PAUSE);
+  }
+
+  /** The hand has left the bar, or does something else, which comes after it: exactly to where it was left. */
+  settle() {
+    if (!this.rest) return;
+    clearTimeout(this.rest);
+    this.rest = 0;
+    this.ask(false);
   }
 
   ask(near) {
