@@ -62,7 +62,8 @@ export class Pace {
 
   #tick() {
     this.request = 0;
-    this.waiting = false;
+    this.waiting = document.hidden; // it may have been hidden since this was asked for
+    if (this.waiting) return;
     if (this.#busy()) {
       this.request = requestAnimationFrame(() => this.#tick());
       return;
