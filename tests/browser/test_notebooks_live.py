@@ -25,7 +25,9 @@ CELLS = [
     "import importlib, json, threading\nimport scalarviz as sv\n"
     "scene = importlib.import_module('scalarviz.scenes.rgb')\nscene = scene.build(scene.Options())\n"
     "w = sv.live(scene, size=(480, 320))\nw",
-    "import time\ntime.sleep(3)",
+    "import pathlib, time\nbegun = time.monotonic()\n"
+    "while not pathlib.Path('awake').exists() and time.monotonic() - begun < 60:\n    time.sleep(0.05)\n"
+    "print(pathlib.Path('awake').exists())",
     "print(json.dumps([scene.run.steps, scene.run.lr, scene.run.values.tolist()]))",
     "w.close()\nprint(sorted(t.name for t in threading.enumerate() if 'scalarviz' in t.name))",
 ]
@@ -166,9 +168,10 @@ def test_jupyterlab(opened):
     number = page.locator("input[aria-label='learning rate, typed']")
     number.fill("0.25")
     number.press("Enter")
-    page.wait_for_function(f"{CELL}.known.head.set.includes('lr 0.25')", timeout=2500)
-    page.wait_for_function(f"{CELL}.frame.number > {before} + 5", timeout=2500)
-    page.screenshot(path="/tmp/lab.png")
+    page.wait_for_function(f"{CELL}.known.head.set.includes('lr 0.25')", timeout=20_000)
+    page.wait_for_function(f"{CELL}.frame.number > {before} + 5", timeout=20_000)
+    (path.parent / "awake").touch()  # the cell has slept until now
+    assert printed(page, 1) == "True"
     page.click(".tools [data-name=toggle_run]")
     page.wait_for_function(f"!{CELL}.known.running", timeout=15_000)
     page.evaluate(f"{CELL}.say({{kind: 'set', index: 2, value: 0.375}})")
