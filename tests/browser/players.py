@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import io
 
 import numpy as np
@@ -18,6 +19,14 @@ from scalarviz.view.draw.theme import get_theme, rgb
 from scalarviz.view.window.offscreen import offscreen
 
 SIZE = (640, 400)
+
+
+def scene(name, **options):
+    """A scene of the project three steps on, by the engine that starts at once."""
+    module = importlib.import_module(f"scalarviz.scenes.{name}")
+    made = module.build(module.Options(engine="numpy", **options))
+    made.run.step(3)
+    return made
 
 
 def coded(array):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import replace
 
 import numpy as np
@@ -16,16 +15,9 @@ from scalarviz.view.draw.theme import DARK
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.pose import camera_of, in_perspective, parallel, pose_of, turned
 
-from .players import SIZE, Pages, drawn_same, same, window
+from .players import SIZE, Pages, drawn_same, same, scene, window
 
 RNG = np.random.default_rng(0)
-
-
-def scene(name, **options):
-    module = importlib.import_module(f"scalarviz.scenes.{name}")
-    made = module.build(module.Options(engine="numpy", **options))
-    made.run.step(3)
-    return made
 
 
 WHAT = {

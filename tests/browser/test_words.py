@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import replace
 
 import numpy as np
@@ -18,16 +17,9 @@ from scalarviz.view.panels.strip import Strip
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.pose import camera_of, pose_of
 
-from .players import SIZE, Pages
+from .players import SIZE, Pages, scene
 
 LARGE = (1100, 700)
-
-
-def scene(name, **options):
-    module = importlib.import_module(f"scalarviz.scenes.{name}")
-    made = module.build(module.Options(engine="numpy", **options))
-    made.run.step(3)
-    return made
 
 
 WHAT = {

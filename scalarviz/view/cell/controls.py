@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import InputError, UnknownNameError, listing
 from ...run.controls import Button, Reader, Segments, Slider, Switch
 from ..controls.contents import Contents
-from ..watch.actions import action_of
-from ..watch.playback import SPEEDS
+from ..watch.driving import WAITS, Driving
 
 if TYPE_CHECKING:
     from ...run.frame import Frame
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from ..controls.item import Item, Row
     from ..watch.live import LiveView
 
-WAITS = 0.6
-"""Seconds for which a value that was set is shown before a frame has it."""
 TOOLS = ("restart", "back", "toggle_run", "step", "micro_next")
 """Actions that are buttons."""
 COMMAND = "copy as command"
@@ -31,7 +28,7 @@ COMMAND = "copy as command"
 _gestures = count(1)
 
 
-class CellControls:
+class CellControls(Driving):
     """What the sliders of one cell show and set.
 
     Parameters
@@ -43,7 +40,8 @@ class CellControls:
     """
 
     def __init__(self, viewer: LiveView, scene: Scene, hide: Collection[str] = ()) -> None:
-        self._viewer, self._scene = viewer, scene
+        super().__init__(viewer)
+        self._scene = scene
         hidden = {*scene.hide, *hide, COMMAND}
         self._contents = Contents(self, scene.controls, None, hidden)
         self._tools = tuple(name for name in TOOLS if name not in hidden)
@@ -115,35 +113,6 @@ class CellControls:
             self._viewer.release_hold()
 
     # ---- what is no edit (see Contents)
-
-    @property
-    def speed(self) -> float:
-        """How many times the usual pace."""
-        return self._viewer.playback.speed
-
-    @property
-    def speeds(self) -> tuple[float, ...]:
-        """All that it can be."""
-        return SPEEDS
-
-    def keys_of(self, action: str) -> str:
-        """The first key of an action."""
-        return action_of(action).keys[0]
-
-    def send(self, action: str) -> bool:
-        """Do an action."""
-        return self._viewer.send(action)
-
-    def hurry(self, speed: float) -> None:
-        """So many times faster or slower, as the keys do it one after the other."""
-        by = SPEEDS.index(speed) - SPEEDS.index(self.speed)
-        for _ in range(abs(by)):
-            self._viewer.send("faster" if by > 0 else "slower")
-
-    def reseed(self, seed: int) -> None:
-        """Begin anew with the first weights of another seed."""
-        if self._viewer.travels is not None:
-            self._viewer.travels.restart(seed)
 
     def copy(self, words: str) -> None:
         """Nothing: there is no clipboard here."""

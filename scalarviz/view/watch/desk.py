@@ -12,8 +12,7 @@ from ...run.controls import Reader, Segments, Slider
 from ..controls.contents import Contents
 from ..controls.ring import Wish
 from ..controls.typed import number_of
-from .actions import action_of
-from .playback import SPEEDS
+from .driving import WAITS, Driving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,14 +23,12 @@ if TYPE_CHECKING:
     from .live import LiveView
 
 Point = tuple[float, float]
-WAITS = 0.6
-"""Seconds for which a value that was set is shown before a frame has it: an edit waits for the next call boundary."""
 DOUBLE = 0.4
 """Seconds within which a second click on a number types it."""
 _gestures = count(1)
 
 
-class Desk:
+class Desk(Driving):
     """What the panel asks for, and where keys and pointer go while it is open.
 
     Parameters
@@ -47,7 +44,8 @@ class Desk:
     """
 
     def __init__(self, viewer: LiveView, scene: Scene) -> None:
-        self._viewer, self._scene = viewer, scene
+        super().__init__(viewer)
+        self._scene = scene
         self.panel = viewer.bench.controls
         self.panel.closes = self.keys_of("toggle_controls")
         self._contents = Contents(self, scene.controls, scene.command, scene.hide)
@@ -268,35 +266,6 @@ class Desk:
         viewer.refresh()
 
     # ---- what is no edit (see Contents)
-
-    @property
-    def speed(self) -> float:
-        """How many times the usual pace."""
-        return self._viewer.playback.speed
-
-    @property
-    def speeds(self) -> tuple[float, ...]:
-        """All that it can be."""
-        return SPEEDS
-
-    def keys_of(self, action: str) -> str:
-        """The first key of an action."""
-        return action_of(action).keys[0]
-
-    def send(self, action: str) -> bool:
-        """Do an action, as its key does."""
-        return self._viewer.send(action)
-
-    def hurry(self, speed: float) -> None:
-        """So many times faster or slower, as the keys do it one after the other."""
-        by = SPEEDS.index(speed) - SPEEDS.index(self.speed)
-        for _ in range(abs(by)):
-            self._viewer.send("faster" if by > 0 else "slower")
-
-    def reseed(self, seed: int) -> None:
-        """Begin anew with the first weights of another seed."""
-        if self._viewer.travels is not None:
-            self._viewer.travels.restart(seed)
 
     def copy(self, words: str) -> None:
         """To the clipboard of whoever sits there."""
