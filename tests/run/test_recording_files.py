@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import sqlite3
+import struct
 import subprocess
 import sys
 from contextlib import closing, suppress
@@ -281,6 +282,16 @@ def test_what_was_not_closed_is_repaired(tmp_path: Path) -> None:
     assert sorted(part.name for part in tmp_path.iterdir()) == ["first.svz", "run.svz"]
 
 
+def test_a_name_that_leaves_no_room_for_what_stands_beside_it_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="its name has 250 bytes; allowed: 247"):
+        sv.Recording(made(), path=tmp_path / ("n" * 246 + ".svz"))
+    path = tmp_path / ("n" * 243 + ".svz")
+    with sv.Recording(made(), path=path) as recording:
+        recording.flush()
+        sv.load_recording(path).close()
+    sv.load_recording(path).close()
+
+
 def test_a_log_that_is_gone_leaves_one_file(path: Path) -> None:
     change(path, "PRAGMA journal_mode = WAL")  # as where it is killed between the end of its log and its own
     assert path.read_bytes()[18:20] == b"\2\2"
@@ -303,6 +314,41 @@ def test_where_nothing_may_be_written_a_copy_is_read(tmp_path: Path, monkeypatch
     with sv.load_recording(tmp_path / "first.svz") as recorded:
         assert len(recorded) == 51
     assert {part.name: part.read_bytes() for part in tmp_path.iterdir()} == before
+
+
+def test_a_journal_that_would_delete_another_file_is_left_alone(path: Path) -> None:
+    precious = path.with_name("thesis.txt")
+    precious.write_text("a year of work\n")
+    name, magic = os.fsencode(precious), bytes.fromhex("d9d505f920a163d7")
+    pages = path.stat().st_size // 4096
+    head = (magic + struct.pack(">IIIII", 0, 1, pages, 512, 4096)).ljust(512, b"\0")
+    tail = struct.pack(">I", (1 << 30) // 4096 + 1) + name + struct.pack(">II", len(name), sum(name)) + magic
+    path.with_name("run.svz-journal").write_bytes(head + tail)
+    link = path.with_name("link.svz")
+    link.symlink_to(path)
+    for one in (path, link):
+        with pytest.raises(FileFormatError, match=r"run\.svz-journal, which names another file to be deleted"):
+            sv.load_recording(one)
+        assert precious.read_text() == "a year of work\n"
+    path.with_name("run.svz-journal").write_bytes(head)  # a plain one: nothing to be rolled back
+    with sv.load_recording(path) as recorded:
+        assert len(recorded) == 191
+
+
+def test_beside_a_link_nothing_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "real").mkdir()
+    path, link = tmp_path / "real" / "run.svz", tmp_path / "link.svz"
+    unclosed(path)
+    link.symlink_to(path)
+    genuine = os.access
+    with monkeypatch.context() as patched:
+        patched.setattr(opening.os, "access", lambda name, mode: mode != os.W_OK and genuine(name, mode))
+        with sv.load_recording(link) as recorded:  # its log too, from a copy
+            assert recorded.steps.tolist() == list(range(51))
+    assert path.with_name("run.svz-wal").exists()
+    with sv.load_recording(link) as recorded:
+        assert recorded.steps.tolist() == list(range(51))
+    assert not path.with_name("run.svz-wal").exists()
 
 
 @pytest.mark.slow  # four programs

@@ -14,6 +14,8 @@ from .schema import APPLICATION, OBJECTS, VERSION
 
 LARGE = 16_384
 """Bytes of a frame from which pages are large."""
+_LONGEST = 255 - len("-journal")
+"""Bytes of a name."""
 _LOG = 64 << 20
 """Bytes that the write-ahead log keeps between two checkpoints at most."""
 
@@ -60,6 +62,11 @@ def check_new(path: StrPath) -> Path:
     target = check_target(path)
     if target.exists():
         raise _there(path)
+    if (size := len(os.fsencode(target.name))) > _LONGEST:
+        raise InputError(
+            f"cannot write {path_text(path)}: its name has {size} bytes; allowed: {_LONGEST}, since files of that name "
+            "and -journal stand beside a recording while it is written"
+        )
     return target
 
 

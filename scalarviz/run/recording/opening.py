@@ -26,6 +26,8 @@ SMALLEST = 1024
 """Bytes; SQLite says nothing of what is shorter."""
 _BESIDE = ("-wal", "-journal")
 """What a program that was killed leaves beside a file, and what belongs to one that is written."""
+_NAMES_ANOTHER = bytes.fromhex("d9d505f920a163d7")
+"""How a rollback journal ends that names a further file, which SQLite would delete after it has rolled back."""
 
 
 class Opened:
@@ -51,7 +53,7 @@ class Opened:
     """
 
     def __init__(self, path: StrPath) -> None:
-        name = check_source(path, "recording").absolute()
+        name = check_source(path, "recording").resolve()  # what stands beside it stands beside the file, not a link
         self._said = path_text(path)
         self._copy: tempfile.TemporaryDirectory[str] | None = None
         self.database: sqlite3.Connection
@@ -73,6 +75,8 @@ class Opened:
     def _open(self, path: Path) -> bool:
         mine = os.access(path.parent, os.W_OK) and os.access(path, os.W_OK)
         logged = any(part.exists() for part in _beside(path))
+        if logged:
+            self._check_journal(path)
         if logged and not mine:
             path = self._copied(path)
         if logged:
@@ -85,6 +89,15 @@ class Opened:
             self.database = _connected(path, alone=False)
             short = self._check()
         return short
+
+    def _check_journal(self, path: Path) -> None:
+        """Recordings are changed alone, so no journal of theirs names another file."""
+        journal = path.with_name(f"{path.name}-journal")
+        if journal.exists() and _ends_with(check_source(journal, "journal"), _NAMES_ANOTHER):
+            raise FileFormatError(
+                f"{self._said} is not read: beside it stands {path_text(journal.name)}, which names another file to "
+                "be deleted, as no recording does; remove it, and what the recording itself holds is read"
+            )
 
     def _mode(self) -> str:
         with suppress(*DAMAGED):
@@ -144,6 +157,12 @@ class Opened:
 
 def _beside(path: Path) -> list[Path]:
     return [path.with_name(f"{path.name}{suffix}") for suffix in _BESIDE]
+
+
+def _ends_with(path: Path, end: bytes) -> bool:
+    with path.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - len(end)))
+        return file.read() == end
 
 
 def _stamp(path: Path) -> list[tuple[int, int] | None]:
